@@ -1,0 +1,678 @@
+"""Consensus: the answer, how sure it is, who drove it, and how it extends to new objects."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from . import storage
+from .labels import Label, label_array, listed, plain
+from .matrices import SparseMembership, entries, membership
+from .rules import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Term, mass_classes, normalised, top_classes
+from .stores import frozen
+from .table import Table
+from .votes import BaseModel, Votes
+
+Array = npt.NDArray[Any]
+
+
+class ExtendWarning(UserWarning):
+    """New votes name base models, classes or clusters that the consensus has never seen."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """Why one object got its answer: parts that add up to its class probabilities.
+
+    Attributes
+    ----------
+    label, proba
+        The answer and the class probabilities.
+    by_model : Table
+        What each base model said, and how much it gave to each class.
+    by_term : Table
+        How much each term gave to each class: the distributions of its groups, the objects it shares groups with, its own
+        votes, its known label.
+    parts : dict of (base model, term) -> array
+        The parts themselves, one number a class; they add up to `proba`.
+    """
+
+    object: Label
+    label: Label
+    classes: Array
+    proba: Array
+    said: Mapping[str, Any]
+    kinds: Mapping[str, str]
+    parts: Mapping[tuple[str, str], Array]
+
+    @cached_property
+    def by_model(self) -> Table:
+        """Return what each base model said and gave to each class."""
+        rest = [name for name in dict.fromkeys(name for name, _ in self.parts) if name not in self.said]
+        names = [*self.said, *rest]
+        given = self._sums(names, position=0)
+        columns: dict[str, Sequence[Any]] = {
+            "model": names,
+            "kind": [self.kinds.get(name, "") for name in names],
+            "said": [_said_text(self.said.get(name)) for name in names],
+            "weight": given.sum(axis=1).tolist(),
+        }
+        return Table(columns | self._class_columns(given))
+
+    @cached_property
+    def by_term(self) -> Table:
+        """Return what each term gave to each class."""
+        names = list(dict.fromkeys(term for _, term in self.parts))
+        given = self._sums(names, position=1)
+        columns: dict[str, Sequence[Any]] = {"term": names, "weight": given.sum(axis=1).tolist()}
+        return Table(columns | self._class_columns(given))
+
+    def _sums(self, names: Sequence[str], position: int) -> Array:
+        zero = np.zeros(len(self.classes))
+        return np.array([sum((part for key, part in self.parts.items() if key[position] == name), zero) for name in names])
+
+    def _class_columns(self, given: Array) -> dict[str, Sequence[Any]]:
+        return {f"to {plain(label)}": column.tolist() for label, column in zip(self.classes, given.T, strict=True)}
+
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{plain(label)} {p:.3f}" for label, p in zip(self.classes, self.proba, strict=True))
+        return f"Object {self.object!r} is {self.label!r} ({shares})\n\n{self.by_model}\n\n{self.by_term}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self).splitlines()[0])}</p>{self.by_model._repr_html_()}{self.by_term._repr_html_()}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Consensus:
+    """One classification from many base models.
+
+    A method's `solve` makes it; it is not made by hand.
+
+    Attributes
+    ----------
+    classes : array
+        The classes, in the order of the columns of `proba`.
+    models : tuple of BaseModel
+        The base models it was made from.
+    weights : array
+        The weight each base model had in the end.
+    group_proba : array (groups x classes)
+        The class distribution of each group; `groups` says which is which.
+    objective : float or None
+        The value of what the method minimised.
+    n_iter, converged
+        How many rounds the solver took, and whether it reached its tolerance.
+    history : list of float
+        The objective after each round, where the solver is a plain loop.
+    notes : tuple of str
+        What a user should know: classifiers without weight, objects nobody voted on, and so on.
+    worse_than_chance : tuple of str
+        The classifiers that learned weights left out because they agree with the consensus less than guessing would.
+    settings : dict
+        The method and its parameters.
+    """
+
+    classes: Array
+    models: tuple[BaseModel, ...]
+    rule: GroupRule
+    weights: Array
+    group_proba: Array
+    settings: Mapping[str, Any]
+    votes: Votes | None = None
+    row_proba: Array | None = None
+    index: Array | None = None
+    object_ids: Array | None = None
+    known: KnownLabels | None = None
+    silent: Array | None = None
+    objective: float | None = None
+    n_iter: int = 0
+    converged: bool = True
+    history: Sequence[float] = ()
+    notes: tuple[str, ...] = ()
+    worse_than_chance: tuple[str, ...] = ()
+    stored_voters: Table | None = field(default=None)
+
+    # ---- the answer --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def proba(self) -> Array:
+        """Return the class probabilities, objects x classes."""
+        return self._spread(self._rows())
+
+    def labels(self, rule: Literal["argmax", "mass"] = "argmax") -> Array:
+        """Return one class an object, named as in the votes.
+
+        Parameters
+        ----------
+        rule : "argmax" or "mass"
+            "argmax" takes the most probable class. Classes within 1e-9 of the highest probability are tied; the tied class
+            with the larger mass (its mean probability over all objects) wins, and of equal masses the first in `classes`.
+            "mass" chooses labels whose shares match the classes' mass, as nearly as objects with equal rows allow: smoothing
+            pulls all objects towards the overall mix, so that rare classes seldom have the highest probability anywhere.
+
+        Returns
+        -------
+        array
+        """
+        if rule == "argmax":
+            return self.classes[self._spread(self._row_classes)]
+        if rule == "mass":
+            codes = mass_classes(self._rows(), self._row_counts, self._mass)
+            return self.classes[self._spread(codes)]
+        raise ValueError(f"Unknown rule {rule!r}. Choose from: argmax, mass.")
+
+    @property
+    def confidence(self) -> Array:
+        """Return the highest class probability of each object."""
+        return self._spread(self._rows().max(axis=1))
+
+    @property
+    def margin(self) -> Array:
+        """Return by how much the most probable class of each object leads the next."""
+        return self._spread(self._row_margin)
+
+    @property
+    def unanswered(self) -> Array:
+        """Return which objects no vote reaches, even over others: they have the mean vote of all."""
+        silent = np.zeros(len(self._rows()), dtype=bool) if self.silent is None else self.silent
+        return self._spread(silent)
+
+    @property
+    def groups(self) -> list[tuple[str, Label]]:
+        """Return the groups, (base model, class or cluster), in the order of `group_proba`."""
+        return [(model.name, plain(label)) for model in self.models for label in model.labels]
+
+    def _rows(self) -> Array:
+        if self.row_proba is None:
+            raise ValueError(
+                "This consensus was loaded from a file without objects, so it has no probabilities of its own. "
+                "Use extend(votes), or save it with objects=True."
+            )
+        return self.row_proba
+
+    def _spread(self, per_row: Array) -> Array:
+        return per_row if self.index is None else np.take(per_row, self.index, axis=0)
+
+    @cached_property
+    def _row_counts(self) -> Array:
+        if self.votes is not None:
+            return self.votes.counts
+        n_rows = len(self._rows())
+        return np.ones(n_rows) if self.index is None else np.bincount(self.index, minlength=n_rows).astype(np.float64)
+
+    @cached_property
+    def _mass(self) -> Array:
+        return self._row_counts @ self._rows()
+
+    @cached_property
+    def _row_classes(self) -> Array:
+        return top_classes(self._rows(), self._mass)
+
+    @cached_property
+    def _row_margin(self) -> Array:
+        proba = self._rows()
+        if proba.shape[1] == 1:
+            return np.ones(len(proba))
+        two = np.partition(proba, -2, axis=1)[:, -2:]
+        return two[:, 1] - two[:, 0]
+
+    # ---- who drove it ------------------------------------------------------------------------------------------------
+
+    def voters(self) -> Table:
+        """Return a table of the base models.
+
+        Returns
+        -------
+        Table
+            kind; coverage, the share of objects it said something about; agreement, the share of those where its (most
+            probable) class is that of the consensus; weight; and of clusterings purity, the share of objects in the
+            majority class of their cluster, and nmi, the normalised mutual information with the consensus.
+        """
+        if self.stored_voters is not None:
+            return self.stored_voters
+        votes = self._own_votes("voters")
+        contingency = self._contingency
+        total = max(float(self._row_counts.sum()), 1e-300)
+        columns: dict[str, list[Any]] = {n: [] for n in ("model", "kind", "coverage", "agreement", "weight", "purity", "nmi")}
+        for m, model in enumerate(self.models):
+            counts = contingency[votes.offsets[m] : votes.offsets[m + 1]]
+            covered = float(counts.sum())
+            is_clustering = model.kind == "clustering"
+            purity = float(counts.max(axis=1).sum()) / covered if is_clustering and covered > 0 else None
+            columns["model"].append(model.name)
+            columns["kind"].append(model.kind)
+            columns["coverage"].append(covered / total)
+            columns["agreement"].append(None if is_clustering else self._agreement[m])
+            columns["weight"].append(float(self.weights[m]))
+            columns["purity"].append(purity)
+            columns["nmi"].append(_normalised_mutual_information(counts) if is_clustering and covered > 0 else None)
+        return Table(columns)
+
+    def explain(self, i: Any) -> Explanation:
+        """Explain one object: what each base model said, and how much it and each term gave to each class.
+
+        Parameters
+        ----------
+        i : int, or an object's name where the votes came from a long table
+            The object.
+
+        Returns
+        -------
+        Explanation
+            Its parts add up to the object's class probabilities.
+        """
+        votes = self._own_votes("explain")
+        position = self._position(i)
+        row = position if votes.index is None else int(votes.index[position])
+        known = None if self.known is None else KnownLabels(self.known.codes[row : row + 1], self.known.pull)
+        one = self._aligned(votes[position], warn=False)
+        _, pulls = next(iter(self.rule.pulls(one, known)))
+        total = sum(float(pull[0]) for _, pull, _ in pulls)
+        parts: dict[tuple[str, str], Array] = {}
+        for term, (name, pull, mean) in zip([*self._pulling_terms(), None], pulls, strict=False):
+            if pull[0] > 0 and term is None:
+                parts[name, name] = pull[0] / total * mean[0]
+            elif pull[0] > 0 and term is not None:
+                parts |= self._term_parts(term, one.matrix, float(pull[0]) / total)
+        if total <= 0:
+            parts["no vote reaches it", "mean vote of all"] = self.rule.fallback
+        said = dict(zip([model.name for model in votes.models], votes.said(position), strict=True))
+        kinds = {model.name: model.kind for model in votes.models}
+        label = plain(self.classes[self._row_classes[row]])
+        return Explanation(self._name(position), label, self.classes, self._rows()[row], said, kinds, parts)
+
+    def _pulling_terms(self) -> list[Term]:
+        return [term for term in self.rule.terms if term.pull > 0]
+
+    def _term_parts(self, term: Term, one: sparse.csr_array, share: float) -> dict[tuple[str, str], Array]:
+        groups = one.indices
+        weight = one.data * term.group_weight[groups]
+        given = share * weight[:, None] / weight.sum() * term.group_proba[groups]
+        owner = np.searchsorted(self._offsets, groups, side="right") - 1
+        return {
+            (self.models[m].name, term.name): given[owner == m].sum(axis=0)
+            for m in np.unique(owner)
+            if term.group_weight[groups[owner == m]].any()
+        }
+
+    def contested(self, n: int = 10, *, distinct: bool = True) -> Table:
+        """Return the objects a person should look at first: those whose two most probable classes are closest.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        distinct : bool
+            Show of objects with the same votes and clusters only the first, and how many are alike.
+
+        Returns
+        -------
+        Table
+            object, label, confidence, runner_up, margin, votes, alike and why. Objects with known labels are left out.
+        """
+        votes = self._own_votes("contested")
+        margin = self._row_margin.copy()
+        open_rows = np.ones(len(margin), dtype=bool) if self.known is None else self.known.codes < 0
+        order = np.lexsort((np.arange(len(margin)), np.round(margin, 12)))
+        order = order[open_rows[order]][: max(n, 0)]
+        objects: list[tuple[int, int]] = []  # object, row
+        alike = np.ones(len(margin), dtype=int) if self.index is None else np.bincount(self.index, minlength=len(margin))
+        for row in order:
+            members = [int(row)] if self.index is None else np.flatnonzero(self.index == row)[: 1 if distinct else n]
+            objects += [(int(member), int(row)) for member in members]
+        objects = objects[:n]
+        rows = np.array([row for _, row in objects], dtype=int)
+        proba = self._rows()[rows]
+        best = self._row_classes[rows]
+        without_best = proba.copy()
+        without_best[np.arange(len(rows)), best] = -1
+        second = without_best.argmax(axis=1)
+        columns: dict[str, list[Any]] = {
+            "object": [self._name(i) for i, _ in objects],
+            "label": [plain(self.classes[z]) for z in best],
+            "confidence": proba.max(axis=1, initial=0.0).tolist(),
+            "runner_up": [plain(self.classes[z]) if len(self.classes) > 1 else None for z in second],
+            "margin": margin[rows].tolist(),
+        }
+        tallies = [_tally(votes.said(i), votes.models) for i, _ in objects]
+        silent = [self.silent is not None and bool(self.silent[row]) for _, row in objects]
+        columns["votes"] = [", ".join(f"{label} ({_number(count)})" for label, count in tally) for tally in tallies]
+        columns["alike"] = [int(alike[row]) for _, row in objects]
+        columns["why"] = [_why(*facts) for facts in zip(tallies, columns["label"], silent, strict=True)]
+        return Table(columns)
+
+    @cached_property
+    def _contingency(self) -> Array:
+        """Return how many objects of each group the consensus puts into each class."""
+        votes = self._own_votes("voters")
+        one_hot = np.zeros((votes.n_rows, len(self.classes)))
+        one_hot[np.arange(votes.n_rows), self._row_classes] = votes.counts
+        return membership(votes).scatter(one_hot)
+
+    @cached_property
+    def _agreement(self) -> dict[int, float | None]:
+        return agreement(self._own_votes("voters"), self._row_classes, self._contingency)
+
+    def _own_votes(self, what: str) -> Votes:
+        if self.votes is None:
+            raise ValueError(f"{what} needs the votes, and a consensus loaded from a file does not hold them.")
+        return self.votes
+
+    @property
+    def _offsets(self) -> Array:
+        return np.concatenate([[0], np.cumsum([model.n_groups for model in self.models])])
+
+    def _position(self, i: Any) -> int:
+        n_objects = self._own_votes("explain").n_objects
+        if self.object_ids is not None:
+            found = np.flatnonzero(self.object_ids == i)
+            if not len(found):
+                raise ValueError(f"Unknown object {i!r}. The first objects are {listed(self.object_ids, 5)}.")
+            return int(found[0])
+        if not isinstance(i, (int, np.integer)) or not -n_objects <= i < n_objects:
+            raise ValueError(f"The object must be a number from 0 to {n_objects - 1}, got {i!r}.")
+        return int(i) % n_objects
+
+    def _name(self, i: int) -> Label:
+        return i if self.object_ids is None else plain(self.object_ids[i])
+
+    # ---- new objects -------------------------------------------------------------------------------------------------
+
+    def extend(self, votes: Votes) -> Consensus:
+        """Answer for new objects without solving again.
+
+        An object whose votes and clusters were in the table gets the answer it had there, and no answer depends on the
+        other new objects. Base models are matched by name, classes and clusters by label; what was never seen is treated as
+        missing, with a warning that counts it.
+
+        Parameters
+        ----------
+        votes : Votes
+            The same base models' votes on the new objects.
+
+        Returns
+        -------
+        Consensus
+        """
+        if not isinstance(votes, Votes):
+            raise TypeError(f"votes must be a Votes, got {type(votes).__name__}. Make one with Votes.from_labels.")
+        groups = self._aligned(votes, warn=True)
+        proba, silent = np.empty((votes.n_rows, len(self.classes))), np.empty(votes.n_rows, dtype=bool)
+        for rows, pulls in self.rule.pulls(groups):
+            proba[rows], silent[rows] = self.rule.answer(pulls)
+        return Consensus(
+            classes=self.classes,
+            models=self.models,
+            rule=self.rule,
+            weights=self.weights,
+            group_proba=self.group_proba,
+            settings=self.settings,
+            votes=votes,
+            row_proba=frozen(proba),
+            index=votes.index,
+            object_ids=votes.object_ids,
+            silent=frozen(silent),
+            objective=None,
+            n_iter=0,
+            notes=_silent_notes(silent, votes),
+        )
+
+    def _aligned(self, votes: Votes, warn: bool) -> SparseMembership:
+        """Return the membership of new rows in our groups."""
+        number = {(model.name, model.kind): m for m, model in enumerate(self.models)}
+        target = np.full(votes.n_groups, -1, dtype=np.int64)
+        for m, model in enumerate(votes.models):
+            ours = number.get((model.name, model.kind))
+            if ours is not None:
+                target[votes.offsets[m] : votes.offsets[m + 1]] = _matched(
+                    model.labels, self.models[ours].labels, self._offsets[ours]
+                )
+        matrix = entries(votes)
+        column = target[matrix.indices]
+        seen = column >= 0
+        if not seen.all():
+            if warn:
+                _warn_unseen(votes, matrix, target)
+            row_of = np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))
+            starts = np.concatenate([[0], np.cumsum(np.bincount(row_of[seen], minlength=votes.n_rows))])
+            matrix = sparse.csr_array((matrix.data[seen], column[seen], starts), shape=(votes.n_rows, int(self._offsets[-1])))
+        else:
+            matrix = sparse.csr_array((matrix.data, column, matrix.indptr), shape=(votes.n_rows, int(self._offsets[-1])))
+        return SparseMembership(matrix)
+
+    # ---- on disk -----------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str], *, objects: bool = False) -> None:
+        """Save what `extend` needs: tables with one row a group, in an open format (zip of JSON and numpy arrays).
+
+        Parameters
+        ----------
+        path : path
+            The file; it is replaced if it exists, and appears whole or not at all.
+        objects : bool
+            Keep the objects' class probabilities and names too. Without it the file holds no object; but a group with a
+            single member says what that object's probabilities are, so look at the sizes of clusters before sharing it.
+        """
+        facts: dict[str, Any] = {
+            "classes": _labels_out(self.classes),
+            "models": [{"name": m.name, "kind": m.kind} for m in self.models],
+            "settings": dict(self.settings),
+            "objective": self.objective,
+            "n_iter": self.n_iter,
+            "converged": self.converged,
+            "notes": list(self.notes),
+            "worse_than_chance": list(self.worse_than_chance),
+            "terms": [{"name": term.name, "pull": term.pull} for term in self.rule.terms],
+            "labels": {},
+            "voters": None
+            if self.votes is None and self.stored_voters is None
+            else {k: list(v) for k, v in self.voters().columns.items()},
+        }
+        arrays: dict[str, Array] = {"weights": self.weights, "group_proba": self.group_proba, "fallback": self.rule.fallback}
+        for t, term in enumerate(self.rule.terms):
+            arrays[f"term{t}_weight"], arrays[f"term{t}_proba"] = term.group_weight, term.group_proba
+        for m, model in enumerate(self.models):
+            if model.kind == "clustering":
+                if model.labels.dtype.kind in "iu":
+                    arrays[f"labels{m}"] = model.labels
+                else:
+                    facts["labels"][str(m)] = _labels_out(model.labels)
+        if objects:
+            arrays["row_proba"] = self._rows()
+            if self.index is not None:
+                arrays["index"] = self.index
+            if self.object_ids is not None:
+                facts["object_ids"] = _labels_out(self.object_ids)
+        storage.write(path, facts, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Consensus:
+        """Load a saved consensus.
+
+        Parameters
+        ----------
+        path : path
+            A file made by `save`.
+
+        Returns
+        -------
+        Consensus
+        """
+        facts, arrays = storage.read(path)
+        classes = frozen(label_array(facts["classes"]))
+        models = []
+        for m, model in enumerate(facts["models"]):
+            if model["kind"] == "classifier":
+                labels = classes
+            else:
+                labels = arrays[f"labels{m}"] if f"labels{m}" in arrays else label_array(facts["labels"][str(m)])
+            models.append(BaseModel(model["name"], model["kind"], labels))
+        terms = tuple(
+            Term(term["name"], term["pull"], arrays[f"term{t}_weight"], arrays[f"term{t}_proba"])
+            for t, term in enumerate(facts["terms"])
+        )
+        return cls(
+            classes=classes,
+            models=tuple(models),
+            rule=GroupRule(terms, arrays["fallback"]),
+            weights=arrays["weights"],
+            group_proba=arrays["group_proba"],
+            settings=facts["settings"],
+            row_proba=arrays.get("row_proba"),
+            index=arrays.get("index"),
+            object_ids=label_array(facts["object_ids"]) if "object_ids" in facts else None,
+            objective=facts["objective"],
+            n_iter=facts["n_iter"],
+            converged=facts["converged"],
+            notes=tuple(facts["notes"]),
+            worse_than_chance=tuple(facts["worse_than_chance"]),
+            stored_voters=None if facts["voters"] is None else Table(facts["voters"]),
+        )
+
+    # ---- to look at --------------------------------------------------------------------------------------------------
+
+    def _summary(self) -> str:
+        n_classifiers = sum(model.kind == "classifier" for model in self.models)
+        made_of = f"{n_classifiers} classifiers and {len(self.models) - n_classifiers} clusterings"
+        if self.row_proba is None:
+            return f"{self.settings['method']} of {made_of}, {len(self.classes)} classes; extends to new objects, holds none"
+        n_objects = len(self.row_proba) if self.index is None else len(self.index)
+        counts = self._row_counts
+        sure = float(counts @ self._rows().max(axis=1) / counts.sum())
+        return f"{self.settings['method']} of {made_of}: {n_objects:,} objects, {len(self.classes)} classes, mean confidence {sure:.3f}"
+
+    def __repr__(self) -> str:
+        return f"Consensus({self._summary()})"
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p><b>Consensus</b>: {escape(self._summary())}</p>"]
+        parts += [f"<p>Note: {escape(note)}</p>" for note in self.notes]
+        if self.row_proba is not None:
+            codes = np.bincount(self._row_classes, weights=self._row_counts, minlength=len(self.classes))
+            shares = (codes / codes.sum()).tolist()
+            mass = normalised(self._mass).tolist()
+            parts.append(Table({"class": [plain(z) for z in self.classes], "share": shares, "mass": mass})._repr_html_())
+        if self.votes is not None or self.stored_voters is not None:
+            parts.append(self.voters()._repr_html_())
+        if self.votes is not None and self.row_proba is not None:
+            parts.append(f"<p>Most contested</p>{self.contested(5)._repr_html_()}")
+        return "".join(parts)
+
+
+# ---- small steps -----------------------------------------------------------------------------------------------------
+
+
+def agreement(votes: Votes, row_classes: Array, contingency: Array) -> dict[int, float | None]:
+    """Return for each classifier the share of its votes whose (most probable) class is that of `row_classes`; None: no vote."""
+    shares: dict[int, float | None] = {}
+    for m, model in enumerate(votes.models):
+        if model.kind == "classifier":
+            counts = contingency[votes.offsets[m] : votes.offsets[m + 1]]
+            covered = float(counts.sum())
+            shares[m] = float(np.trace(counts)) / covered if covered > 0 else None
+    if votes.soft is not None:
+        sizes = [votes.models[m].n_groups for m in votes.soft.models]
+        basis = np.split(votes.soft.basis(sizes), np.cumsum(sizes)[:-1], axis=1)
+        for m, own in zip(votes.soft.models, basis, strict=True):
+            if votes.models[m].kind == "classifier":
+                table = votes.soft.table @ own
+                voted = votes.counts * (table.sum(axis=1) > 0.5)
+                chosen = table[np.arange(len(table)), row_classes]
+                tied = (table >= table.max(axis=1, keepdims=True) - 1e-12).sum(axis=1)
+                right = (chosen >= table.max(axis=1) - 1e-12) / tied
+                shares[m] = float(voted @ right / voted.sum()) if voted.sum() > 0 else None
+    return shares
+
+
+def _matched(labels: Array, ours: Array, first_group: int) -> Array:
+    """Return the number of our group for each label, -1 for labels we have never seen."""
+    place = {label: first_group + j for j, label in enumerate(ours.tolist())}
+    return np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+
+
+def _warn_unseen(votes: Votes, matrix: sparse.csr_array, target: Array) -> None:
+    objects = np.ones(votes.n_rows) if votes.index is None else np.bincount(votes.index, minlength=votes.n_rows)
+    row_of = np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))
+    per_group = np.bincount(matrix.indices, weights=objects[row_of], minlength=votes.n_groups) * (target < 0)
+    lost = [round(float(per_group[votes.offsets[m] : votes.offsets[m + 1]].sum())) for m in range(len(votes.models))]
+    named = ", ".join(f"{model.name!r} {count}" for model, count in zip(votes.models, lost, strict=True) if count)
+    warnings.warn(
+        f"{sum(lost)} votes are treated as missing because their base model, class or cluster was never seen: {named}.",
+        ExtendWarning,
+        stacklevel=4,
+    )
+
+
+def _silent_notes(silent: Array, votes: Votes) -> tuple[str, ...]:
+    rows = np.flatnonzero(silent)
+    n_silent = len(rows) if votes.index is None else int(np.isin(votes.index, rows).sum())
+    if not n_silent:
+        return ()
+    return (f"{n_silent} objects have no vote, not even over others in their groups; they got the mean vote of all.",)
+
+
+def _normalised_mutual_information(counts: Array) -> float:
+    """Return the mutual information of clusters and classes over the mean of their entropies; 1 if both are constant."""
+    joint = counts / counts.sum()
+    rows, columns = joint.sum(axis=1), joint.sum(axis=0)
+
+    def entropy(p: Array) -> float:
+        p = p[p > 0]
+        return float(-(p * np.log(p)).sum())
+
+    mutual = entropy(rows) + entropy(columns) - entropy(joint.ravel())
+    mean = (entropy(rows) + entropy(columns)) / 2
+    return 1.0 if mean == 0 else min(1.0, max(0.0, mutual / mean))
+
+
+def _tally(said: Sequence[Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:
+    """Return how many classifiers voted for each class, most first; soft votes count by their shares."""
+    counts: dict[Label, float] = {}
+    for answer, model in zip(said, models, strict=True):
+        if model.kind == "classifier" and answer is not None:
+            for label, share in answer.items() if isinstance(answer, dict) else [(answer, 1.0)]:
+                if share > 0:
+                    counts[label] = counts.get(label, 0.0) + share
+    return sorted(counts.items(), key=lambda item: -item[1])
+
+
+def _why(tally: list[tuple[Label, float]], label: Label, silent: bool) -> str:
+    if silent:
+        return "no vote reaches it: it has the mean vote of all"
+    if not tally:
+        return "no classifier voted on it: its clusters decide"
+    top = [name for name, count in tally if count > tally[0][1] - 1e-9]
+    total = sum(count for _, count in tally)
+    if label not in top:
+        return f"its groups overrule the votes: {_number(tally[0][1])} of {_number(total)} said {tally[0][0]}"
+    if len(top) > 1:
+        return f"the votes are tied between {' and '.join(map(str, top))}: its groups decide"
+    if len(tally) == 1:
+        return f"all {_number(total)} votes say {label}, its groups doubt it"
+    return f"the votes are split: {_number(tally[0][1])} of {_number(total)} said {label}"
+
+
+def _number(count: float) -> str:
+    return str(round(count)) if abs(count - round(count)) < 1e-6 else f"{count:.2f}"
+
+
+def _said_text(answer: Any) -> str:
+    if isinstance(answer, dict):
+        return ", ".join(f"{label} {share:.2f}" for label, share in answer.items())
+    return "" if answer is None else str(answer)
+
+
+def _labels_out(labels: Array) -> list[Any]:
+    return [plain(label) for label in labels.tolist()]
+
+
+__all__ = ["COMPANIONS", "GROUPS", "VOTES", "Consensus", "Explanation", "ExtendWarning", "agreement"]

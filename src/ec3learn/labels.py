@@ -1,0 +1,297 @@
+"""The users' labels as whole numbers: arrays, dicts and dataframes become `Column`s.
+
+A `Column` keeps whatever integers it was given and says where they start, so that millions of small integers are never copied.
+Strings and mixed tables are counted through a dict. Labels come back exactly as they were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Label = Any  # an int, a bool or a str, as the user gave it
+
+DENSE_RANGE = 1 << 16  # integers within this range (or within 4 N) are used as codes without sorting them
+
+
+@dataclass(frozen=True)
+class Column:
+    """What one base model said: `raw - low` is a code, `values[code]` its label, None a missing vote."""
+
+    name: str
+    raw: Array
+    low: int
+    values: Sequence[Label | None] | Array
+
+    @property
+    def n_codes(self) -> int:
+        """How many codes there may be, missing included."""
+        return len(self.values)
+
+    def codes(self, rows: slice | Array = slice(None)) -> Array:
+        """Return the codes as the smallest unsigned integers that hold them."""
+        shifted = self.raw[rows] if self.low == 0 else self.raw[rows].astype(np.int64) - self.low
+        return shifted.astype(smallest_uint(self.n_codes), copy=True)
+
+
+def smallest_uint(n_codes: int) -> np.dtype[Any]:
+    """Return the smallest unsigned type that holds the codes 0 .. n_codes - 1."""
+    return np.min_scalar_type(max(n_codes - 1, 0))
+
+
+def kind_of(label: Label) -> str:
+    """Return 'bool', 'int' or 'str', or the type's own name for what is no label."""
+    if isinstance(label, (bool, np.bool_)):
+        return "bool"
+    if isinstance(label, (int, np.integer)):
+        return "int"
+    return "str" if isinstance(label, str) else type(label).__name__
+
+
+def is_missing(value: object) -> bool:
+    """Tell whether a single value stands for no vote: None, NaN, pandas' NA and NaT, numpy's masked."""
+    if value is None or type(value).__name__ in {"NAType", "NaTType", "MaskedConstant"}:
+        return True
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+
+
+def label_array(labels: Sequence[Label] | Array) -> Array:
+    """Return labels of one kind as an array that gives them back as they were (strings as `str`)."""
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iub":
+        return labels
+    kind = kind_of(labels[0]) if len(labels) else "int"
+    return np.array(list(labels), dtype={"int": np.int64, "bool": np.bool_}.get(kind, object))
+
+
+def plain(label: Any) -> Label:
+    """Return numpy's scalars as Python's own."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def listed(labels: Sequence[Any] | Array, most: int = 10) -> str:
+    """Return labels as a short list for a message."""
+    shown = [repr(plain(label)) for label in labels[:most]]
+    return "[" + ", ".join([*shown, "..."] if len(labels) > most else shown) + "]"
+
+
+# ---- reading what the user passed --------------------------------------------------------------------------------------
+
+
+def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict[str, Any]:
+    """Split a 2-D array-like, a dict or a dataframe into named columns (a dict's values may themselves be 2-D).
+
+    The columns of an array are called `prefix_0`, `prefix_1` and so on, counted from `first`.
+    """
+    frame = None if isinstance(data, (Mapping, np.ndarray, list, tuple)) else _frame(data)
+    if isinstance(data, Mapping):
+        columns = {str(name): _as_array(values, f"{argument}[{name!r}]") for name, values in data.items()}
+        if len(columns) < len(data):
+            raise ValueError(f"{argument} must have names that differ as text, got {list(data)!r}.")
+    elif frame is not None:
+        columns = {name: _as_array(frame[name].to_native(), f"{argument}[{name!r}]") for name in frame.columns}
+    else:
+        table = _as_array(data, argument)
+        if table.ndim != 2:
+            raise ValueError(
+                f"{argument} must be 2-dimensional (objects x models), a dict of name -> column or a dataframe, "
+                f"got shape {table.shape}. Pass {{'name': column}} for a single model."
+            )
+        columns = {f"{prefix}_{first + j}": table[:, j] for j in range(table.shape[1])}
+        if table.dtype.kind in "iu" and not isinstance(table, np.ma.MaskedArray) and table.size:
+            lows, highs = _column_ranges(table)
+            columns = {
+                name: _Ranged(column, int(low), int(high))
+                for (name, column), low, high in zip(columns.items(), lows, highs, strict=True)
+            }
+    if not columns or any(len(column) == 0 for column in columns.values()):
+        raise ValueError(
+            f"{argument} must hold at least one object and one model, got none. Leave it out if there is nothing to pass."
+        )
+    lengths = {name: len(column) for name, column in columns.items()}
+    first = next(iter(lengths))
+    for name, length in lengths.items():
+        if length != lengths[first]:
+            raise ValueError(
+                f"{argument}[{first!r}] and {argument}[{name!r}] must describe the same objects, got {lengths[first]} and {length} rows."
+            )
+    return columns
+
+
+def encode(name: str, values: Any, argument: str) -> Column:
+    """Turn one column of labels into codes."""
+    if isinstance(values, _Ranged):
+        return _encode_integers(name, values.column, values.low, values.high)
+    where = f"{argument}[{name!r}]"
+    absent = None
+    if isinstance(values, np.ma.MaskedArray):
+        absent, values = np.ma.getmaskarray(values), values.data
+    if values.dtype.kind == "b":
+        column = Column(name, values.view(np.uint8), 0, [False, True])
+    elif values.dtype.kind in "iu":
+        column = _encode_integers(name, values, int(values.min()), int(values.max()))
+    elif values.dtype.kind == "f":
+        absent = np.isnan(values) if absent is None else absent | np.isnan(values)
+        column = _encode_integers_of_floats(name, values, absent, where)
+    else:
+        column = _encode_objects(
+            name, values.tolist() if values.dtype.kind in "OSUT" else values.astype(object).tolist(), where, absent
+        )
+        absent = None
+    return column if absent is None or not absent.any() else _with_missing(column, absent)
+
+
+@dataclass(frozen=True)
+class _Ranged:
+    """An integer column of a larger table whose least and greatest value are known already."""
+
+    column: Array
+    low: int
+    high: int
+    ndim = 1
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+
+def _column_ranges(table: Array) -> tuple[Array, Array]:
+    """Return the least and the greatest value of each column.
+
+    numpy reduces short rows slowly, so of a row-major table 64 rows are read as one, with whatever stands between them.
+    """
+    n_rows, n_columns = table.shape
+    width = table.strides[0] // table.itemsize
+    fold = 64
+    whole = (n_rows - 1) // fold
+    if table.strides[1] != table.itemsize or table.strides[0] % table.itemsize or width < n_columns or whole < 2:
+        return table.min(axis=0), table.max(axis=0)
+    folded = np.lib.stride_tricks.as_strided(
+        table, (whole, fold * width), (fold * table.strides[0], table.itemsize), writeable=False
+    )
+    rest = table[whole * fold :]
+    low = folded.min(axis=0).reshape(fold, width)[:, :n_columns].min(axis=0)
+    high = folded.max(axis=0).reshape(fold, width)[:, :n_columns].max(axis=0)
+    return np.minimum(low, rest.min(axis=0)), np.maximum(high, rest.max(axis=0))
+
+
+def _encode_integers(name: str, raw: Array, low: int, high: int) -> Column:
+    if high - low < max(DENSE_RANGE, 4 * len(raw)):
+        dtype = raw.dtype if raw.dtype.kind in "iu" else np.dtype(np.int64)
+        return Column(name, raw, low, np.arange(low, high + 1).astype(dtype))
+    values, codes = np.unique(raw, return_inverse=True)
+    return Column(name, codes, 0, values)
+
+
+def _encode_integers_of_floats(name: str, values: Array, absent: Array, where: str) -> Column:
+    present = values[~absent]
+    broken = ~absent & ~(np.floor(values) == values)
+    if broken.any() or (present.size and not np.isfinite(present).all()):
+        row = int(np.argmax(broken | np.isinf(values)))
+        raise ValueError(
+            f"{where} must hold labels (ints, bools or strings), got {values[row]} at row {row}. For probabilities use Votes.from_probabilities."
+        )
+    whole = np.where(absent, present[0] if present.size else 0, values).astype(np.int64)
+    return _encode_integers(name, whole, int(whole.min()), int(whole.max()))
+
+
+def _encode_objects(name: str, values: list[Any], where: str, absent: Array | None) -> Column:
+    if absent is not None:
+        values = [None if gone else value for value, gone in zip(values, absent.tolist(), strict=True)]
+    known: dict[Any, int] = {}  # keyed by (kind, label) so that True and 1 stay apart
+    codes = np.fromiter((known.setdefault(_key(value), len(known)) for value in values), dtype=np.int64, count=len(values))
+    labels = [None if key is None else key[1] for key in known]
+    _require_one_kind(labels, lambda label: values.index(label), where)
+    return Column(name, codes, 0, labels)
+
+
+def _key(value: Any) -> tuple[str, Any] | None:
+    if isinstance(value, str):
+        return ("str", str(value))
+    if is_missing(value):
+        return None
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)
+    return (kind_of(value), value.item() if isinstance(value, np.generic) else value)
+
+
+def _require_one_kind(labels: list[Any], row_of: Any, where: str) -> None:
+    kinds: dict[str, Any] = {}
+    for label in labels:
+        if label is not None:
+            kinds.setdefault(kind_of(label), label)
+    for kind, label in kinds.items():
+        if kind not in {"int", "bool", "str"}:
+            raise TypeError(
+                f"{where} must hold labels (ints, bools or strings), got {label!r} of type {kind} at row {row_of(label)}."
+            )
+    if len(kinds) > 1:
+        (one, _), (other, label) = list(kinds.items())[:2]
+        raise TypeError(
+            f"{where} mixes {one} and {other} labels, the first {other} at row {row_of(label)}: {label!r}. Labels must be all ints, all bools or all strings."
+        )
+
+
+def _with_missing(column: Column, absent: Array) -> Column:
+    """Add a code for a missing vote behind the labels."""
+    codes = column.raw.astype(np.int64) - column.low
+    codes[absent] = column.n_codes
+    return Column(column.name, codes.astype(smallest_uint(column.n_codes + 1)), 0, [*list(column.values), None])
+
+
+def _as_array(values: Any, where: str) -> Any:
+    """Return array-likes as an array in which nothing was cast; a column with nulls becomes a masked or object array."""
+    if isinstance(values, np.ndarray):
+        return values
+    if isinstance(values, (list, tuple)):
+        table = np.array(values, dtype=object) if not _ragged(values) else None
+        if table is None:
+            raise ValueError(
+                f"{where} must have rows of equal length, got rows of {sorted({len(row) for row in values})} values."
+            )
+        return table
+    return _series_array(values, where)
+
+
+def _ragged(values: Any) -> bool:
+    nested = [isinstance(row, (list, tuple, np.ndarray)) for row in values]
+    return any(nested) and (not all(nested) or len({len(row) for row in values}) > 1)
+
+
+def _series_array(values: Any, where: str) -> Any:
+    import narwhals.stable.v2 as nw  # costs a tenth of our import time; most calls pass arrays
+
+    native = nw.from_native(values, allow_series=True, eager_only=True, pass_through=True)
+    if isinstance(native, nw.DataFrame):
+        return native.to_numpy()
+    if not isinstance(native, nw.Series):
+        if hasattr(values, "__array__"):
+            return np.asarray(values)
+        raise TypeError(
+            f"{where} must be an array, a list, a dict of name -> column or a dataframe held in memory, "
+            f"got {type(values).__name__}."
+        )
+    if native.dtype.is_integer() or native.dtype == nw.Boolean:
+        absent = native.is_null().to_numpy()
+        if not absent.any():
+            return native.to_numpy()
+        filled = native.drop_nulls().to_numpy()
+        dense = np.full(
+            len(native), filled[0] if len(filled) else 0, dtype=filled.dtype if filled.dtype.kind in "iub" else np.int64
+        )
+        dense[~absent] = filled
+        return np.ma.MaskedArray(dense, mask=absent)
+    if native.dtype.is_float():
+        return native.to_numpy()
+    return np.array([None, *native.to_list()], dtype=object)[1:]  # the None keeps numpy from looking into the values
+
+
+def _frame(data: Any) -> Any:
+    """Return a dataframe held in memory as narwhals sees it, and None for anything else."""
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(data, eager_only=True, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else None

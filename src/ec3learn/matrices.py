@@ -1,0 +1,364 @@
+"""The matrices of the paper, as products: none of them is ever larger than the votes.
+
+`membership(votes)` is A^m (rows x groups). It is asked for three things only: `gather` sums a table over an object's groups,
+`scatter` sums objects' values into their groups (both also some rows at a time), and `grams` are the weighted A^m' W A^m. A^c = A^m A^m' is never formed.
+
+Two forms of it answer alike. `JointMembership` codes several models into one joint column, so that a pass over the rows serves
+them all; it suits hard and soft votes with up to a few thousand groups. `SparseMembership` suits crowds and very many groups.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .stores import entries_of_columns
+from .votes import Votes
+
+Array = npt.NDArray[Any]
+
+MOST_JOINT_GROUPS = 3_000  # beyond this a dense groups x groups matrix is no longer small
+JOINT_CODES = 1 << 12  # codes of a joint column in gather and scatter: a table of them stays in the cache
+GRAM_CODES = 1 << 16  # codes of a joint column in grams: fewer passes matter more
+CHUNK = 1 << 15  # rows handled at a time
+
+
+Part = tuple[slice, Array]  # some rows and what belongs to them
+
+
+class Membership(Protocol):
+    """A^m: which row is in which group, by how much."""
+
+    n_rows: int
+    n_groups: int
+
+    def gather_parts(self, table: Array) -> Iterator[Part]:
+        """Return A^m table, for each row the sum over its groups, some rows at a time."""
+        ...
+
+    def scatter_parts(self, parts: Iterable[Part], width: int) -> Array:
+        """Return A^m' values, for each group the sum over its rows, from values given some rows at a time."""
+        ...
+
+    def gather(self, table: Array) -> Array:
+        """Return A^m table: for each row the sum over its groups."""
+        ...
+
+    def scatter(self, values: Array) -> Array:
+        """Return A^m' values: for each group the sum over its rows."""
+        ...
+
+    def grams(self, weights: Array) -> Array:
+        """Return A^m' W A^m for each column of weights, groups x groups, dense."""
+        ...
+
+
+def membership(votes: Votes) -> JointMembership | SparseMembership:
+    """Return A^m in the form that suits the votes."""
+    if votes.sparse is None and votes.n_groups <= MOST_JOINT_GROUPS:
+        return JointMembership(votes)
+    return SparseMembership(entries(votes))
+
+
+def chunks(n_rows: int, size: int = CHUNK) -> Iterator[slice]:
+    """Return the slices that cut the rows into pieces which fit the cache."""
+    return (slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size))
+
+
+def entries(votes: Votes) -> sparse.csr_array:
+    """Return A^m as one sparse matrix."""
+    sizes = [model.n_groups for model in votes.models]
+    shape = (votes.n_rows, votes.n_groups)
+    parts = [] if votes.sparse is None else [votes.sparse]
+    if votes.hard:
+        parts.append(entries_of_columns(votes.hard, votes.offsets, sizes))
+    if votes.soft is not None:
+        shares = votes.soft.table @ votes.soft.basis([sizes[m] for m in votes.soft.models])
+        groups = np.concatenate([np.arange(votes.offsets[m], votes.offsets[m + 1]) for m in votes.soft.models])
+        row, column = np.nonzero(shares)
+        parts.append(sparse.csr_array((shares[row, column], (row, groups[column])), shape=shape))
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return sparse.csr_array(total)
+
+
+class SparseMembership:
+    """A^m as a sparse matrix."""
+
+    def __init__(self, matrix: sparse.csr_array) -> None:
+        self.matrix = matrix
+        self.n_rows, self.n_groups = matrix.shape
+
+    def gather_parts(self, table: Array) -> Iterator[Part]:
+        """Return A^m table, for each row the sum over its groups, some rows at a time."""
+        return ((rows, np.asarray(self.matrix[rows] @ table)) for rows in chunks(self.n_rows))
+
+    def scatter_parts(self, parts: Iterable[Part], width: int) -> Array:
+        """Return A^m' values, for each group the sum over its rows, from values given some rows at a time."""
+        return sum((np.asarray(self.matrix[rows].T @ values) for rows, values in parts), np.zeros((self.n_groups, width)))
+
+    def gather(self, table: Array) -> Array:
+        """Return A^m table: for each row the sum over its groups."""
+        return np.asarray(self.matrix @ table)
+
+    def scatter(self, values: Array) -> Array:
+        """Return A^m' values: for each group the sum over its rows."""
+        return np.asarray(self.matrix.T @ values)
+
+    def grams(self, weights: Array) -> Array:
+        """Return A^m' W A^m for each column of weights, groups x groups, dense."""
+        return np.stack([(self.matrix.T @ self.matrix.multiply(w[:, None]).tocsr()).toarray() for w in weights.T])
+
+
+class JointMembership:
+    """A^m as joint columns: one whole number a row says the groups of several models at once."""
+
+    def __init__(self, votes: Votes) -> None:
+        self._votes = votes
+        self.n_rows, self.n_groups = votes.n_rows, votes.n_groups
+        self._codes = dict(votes.hard)
+        self._first_group = votes.offsets
+        # A missing vote is a code of its own behind the groups, which no table has an entry for.
+        self._n_groups_of = [model.n_groups for model in votes.models]
+        self._n_codes = {m: self._n_groups_of[m] + bool((codes == self._n_groups_of[m]).any()) for m, codes in votes.hard.items()}
+        self._blocks = _blocks(self._n_codes, JOINT_CODES)
+        self._keys = [self._joint_column(block, slice(None), np.dtype(np.uint16)) for block in self._blocks]
+        self._soft = votes.soft
+        if votes.soft is not None:
+            self._soft_groups = np.concatenate([self._groups(m) for m in votes.soft.models])
+            self._basis = votes.soft.basis([self._n_groups_of[m] for m in votes.soft.models])
+
+    def gather_parts(self, table: Array) -> Iterator[Part]:
+        """Return A^m table, for each row the sum over its groups, some rows at a time."""
+        joint_tables = [self._joint_table(block, table) for block in self._blocks]
+        soft_table = None if self._soft is None else self._basis @ table[self._soft_groups]
+        for rows in chunks(self.n_rows):
+            if self._soft is None:
+                out = np.zeros((rows.stop - rows.start, *table.shape[1:]))
+            else:
+                out = self._soft.table[rows] @ soft_table
+            for keys, joint in zip(self._keys, joint_tables, strict=True):
+                out += np.take(joint, keys[rows], axis=0)
+            yield rows, out
+
+    def scatter_parts(self, parts: Iterable[Part], width: int) -> Array:
+        """Return A^m' values, for each group the sum over its rows, from values given some rows at a time."""
+        sums = [np.zeros((math.prod(self._n_codes[m] for m in block), width)) for block in self._blocks]
+        soft_sums = None if self._soft is None else np.zeros((self._soft.table.shape[1], width))
+        for rows, values in parts:
+            for keys, total in zip(self._keys, sums, strict=True):
+                total += _sums_by_key(keys[rows], values, len(total))
+            if self._soft is not None:
+                soft_sums += self._soft.table[rows].T @ values
+        out = np.zeros((self.n_groups, width))
+        for block, total in zip(self._blocks, sums, strict=True):
+            self._fold(block, total, out)
+        if self._soft is not None:
+            out[self._soft_groups] = self._basis.T @ soft_sums
+        return out
+
+    def gather(self, table: Array) -> Array:
+        """Return A^m table: for each row the sum over its groups."""
+        out = np.empty((self.n_rows, *table.shape[1:]))
+        for rows, values in self.gather_parts(table):
+            out[rows] = values
+        return out
+
+    def scatter(self, values: Array) -> Array:
+        """Return A^m' values: for each group the sum over its rows."""
+        columns = values.reshape(self.n_rows, -1)
+        out = self.scatter_parts(((rows, columns[rows]) for rows in chunks(self.n_rows)), columns.shape[1])
+        return out.reshape(self.n_groups, *values.shape[1:])
+
+    def grams(self, weights: Array) -> Array:
+        """Return A^m' W A^m for each column of weights, groups x groups, dense."""
+        n_weights = weights.shape[1]
+        out = np.zeros((self.n_groups, self.n_groups, n_weights))
+        for block in _pair_cover(self._n_codes, min(GRAM_CODES, max(JOINT_CODES, 2 * self.n_rows))):
+            sizes = [self._n_codes[m] for m in block]
+            counts = np.zeros((math.prod(sizes), n_weights))
+            for part in chunks(self.n_rows, 2 * CHUNK):
+                counts += _sums_by_key(self._joint_column(block, part, np.dtype(np.int32)), weights[part], len(counts))
+            self._read_pairs(block, counts.reshape(*sizes, n_weights), out)
+        if self._soft is not None:
+            self._soft_grams(weights, out)
+        return np.moveaxis(out, -1, 0)
+
+    @property
+    def matrix(self) -> sparse.csr_array:
+        """Return A^m as a sparse matrix."""
+        return entries(self._votes)
+
+    # ---- hard votes --------------------------------------------------------------------------------------------------
+
+    def _groups(self, m: int) -> Array:
+        return np.arange(self._first_group[m], self._first_group[m + 1])
+
+    def _joint_column(self, block: Sequence[int], rows: slice, dtype: np.dtype[Any]) -> Array:
+        """Return one number a row for the codes of several models, the last model's digit changing fastest."""
+        joint = self._codes[block[0]][rows].astype(dtype)
+        for m in block[1:]:
+            joint *= dtype.type(self._n_codes[m])
+            joint += self._codes[m][rows].astype(dtype, copy=False)
+        return joint
+
+    def _joint_table(self, block: Sequence[int], table: Array) -> Array:
+        """Return for each joint code the sum of the tables of its groups."""
+        joint = np.zeros((1, *table.shape[1:]))
+        for m in block:
+            own = np.zeros((self._n_codes[m], *table.shape[1:]))
+            own[: self._n_groups_of[m]] = table[self._first_group[m] : self._first_group[m + 1]]
+            joint = (joint[:, None] + own[None, :]).reshape(-1, *table.shape[1:])
+        return joint
+
+    def _fold(self, block: Sequence[int], sums: Array, out: Array) -> None:
+        """Add the sums by joint code up for each model's groups."""
+        cube = sums.reshape(*[self._n_codes[m] for m in block], *sums.shape[1:])
+        for axis, m in enumerate(block):
+            own = cube.sum(axis=tuple(a for a in range(len(block)) if a != axis))
+            out[self._first_group[m] : self._first_group[m + 1]] = own[: self._n_groups_of[m]]
+
+    def _read_pairs(self, block: Sequence[int], cube: Array, out: Array) -> None:
+        """Read the counts of all pairs of groups off the counts of a joint column."""
+        axes = range(len(block))
+        for a, m in enumerate(block):
+            own = cube.sum(axis=tuple(axis for axis in axes if axis != a))[: self._n_groups_of[m]]
+            groups = self._groups(m)
+            out[groups, groups] = own
+        for (a, m), (b, n) in combinations(enumerate(block), 2):
+            both = cube.sum(axis=tuple(axis for axis in axes if axis not in (a, b)))
+            both = both[: self._n_groups_of[m], : self._n_groups_of[n]]
+            first, second = self._groups(m), self._groups(n)
+            out[first[:, None], second[None, :]] = both
+            out[second[:, None], first[None, :]] = both.transpose(1, 0, 2)
+
+    # ---- soft votes --------------------------------------------------------------------------------------------------
+
+    def _soft_grams(self, weights: Array, out: Array) -> None:
+        assert self._soft is not None
+        width, n_weights = self._basis.shape[0], weights.shape[1]
+        inner = np.zeros((n_weights, width, width))
+        across = np.zeros((self.n_groups, width * n_weights))
+        for part in chunks(self.n_rows):
+            table = self._soft.table[part]
+            weighted = np.concatenate([table * w[:, None] for w in weights[part].T], axis=1)
+            inner += (table.T @ weighted).reshape(width, n_weights, width).transpose(1, 0, 2)
+            for keys, block in zip(self._keys, self._blocks, strict=True):
+                sums = np.zeros((self.n_groups, weighted.shape[1]))
+                self._fold(block, _sums_by_key(keys[part], weighted, math.prod(self._n_codes[m] for m in block)), sums)
+                across += sums
+        soft = self._soft_groups
+        for i in range(n_weights):
+            out[soft[:, None], soft[None, :], i] = self._basis.T @ inner[i] @ self._basis
+            mixed = across[:, i * width : (i + 1) * width] @ self._basis
+            out[:, soft, i] += mixed
+            out[soft, :, i] += mixed.T
+
+
+def _sums_by_key(keys: Array, values: Array, n_keys: int) -> Array:
+    """Return for each key the sum of the values that have it."""
+    if values.shape[1] <= 2:
+        return np.stack([np.bincount(keys, weights=column, minlength=n_keys) for column in values.T], axis=1)
+    index = keys.astype(np.int32, copy=False)
+    one_hot = sparse.csc_array(
+        (np.ones(len(index)), index, np.arange(len(index) + 1, dtype=np.int32)), shape=(n_keys, len(index))
+    )
+    return np.asarray(one_hot @ values)
+
+
+def _blocks(n_codes: dict[int, int], most: int) -> list[list[int]]:
+    """Put models into as few blocks as first-fit finds, none with more than `most` joint codes (a model alone may have)."""
+    blocks: list[list[int]] = []
+    for m in sorted(n_codes, key=lambda m: -n_codes[m]):
+        for block in blocks:
+            if math.prod(n_codes[k] for k in block) * n_codes[m] <= most:
+                block.append(m)
+                break
+        else:
+            blocks.append([m])
+    return blocks
+
+
+def _pair_cover(n_codes: dict[int, int], most: int) -> list[list[int]]:
+    """Return blocks of models so that any two models meet in one: each starts with an open pair and takes in who closes most."""
+    models = sorted(n_codes, key=lambda m: -n_codes[m])
+    if len(models) == 1:
+        return [models]
+    open_pairs = {frozenset(pair) for pair in combinations(models, 2)}
+    cover = []
+    while open_pairs:
+        block = list(max(open_pairs, key=lambda pair: (math.prod(n_codes[m] for m in pair), sorted(pair))))
+        while True:
+            room = most // math.prod(n_codes[m] for m in block)
+            gains = {
+                m: sum(frozenset((m, k)) in open_pairs for k in block) for m in models if m not in block and n_codes[m] <= room
+            }
+            if not any(gains.values()):
+                break
+            block.append(max(gains, key=lambda m: (gains[m], -n_codes[m])))
+        open_pairs -= {frozenset(pair) for pair in combinations(block, 2)}
+        cover.append(block)
+    return cover
+
+
+# ---- K^c: the doubly stochastic scaling ------------------------------------------------------------------------------
+
+
+def co_occurrence_scaling(
+    groups: Membership, group_weights: Array, counts: Array, alone: Array | None = None, tol: float = 1e-13, max_iter: int = 200
+) -> tuple[Array, Array, int, float]:
+    """Return d with K^c = diag(d) A^c diag(d) doubly stochastic, and y = A^m' (counts d).
+
+    A^c is weighted by `group_weights`. `alone` is the sum of the weights of a row's groups that have no other row and are
+    not in `groups`; their share of A^c lies on its diagonal. The rounds go on the logarithm of y, which has one entry a
+    group: half way from y to its update, mixed by Anderson's rule. Also returned: rounds and the last change.
+    """
+    sizes = groups.scatter(counts)
+    live = (sizes > 0) & (group_weights > 0)
+    own = None if alone is None else alone * counts
+
+    def row_scaling(y: Array) -> Array:
+        shared = groups.gather(group_weights * y)
+        if own is not None:  # d (shared + own d) = 1
+            shared = (shared + np.sqrt(shared**2 + 4 * own)) / 2
+        return np.divide(1.0, shared, out=np.zeros_like(shared), where=shared > 0)
+
+    y = np.where(live, sizes, 0.0)
+    if live.any():
+        scale = groups.scatter(counts * row_scaling(y))
+        y[live] *= np.exp(0.5 * np.mean(np.log(scale[live] / y[live])))  # y and its update move in opposite directions
+    step, change, n_iter = _Anderson(), 0.0, 0
+    for n_iter in range(1, max_iter + 1):
+        d = row_scaling(y)
+        update = groups.scatter(counts * d)
+        logs = np.log(np.divide(update, y, out=np.ones_like(y), where=live))[live]
+        change = float(np.abs(logs).max(initial=0.0))
+        if change <= tol:
+            break
+        y[live] = np.exp(step(np.log(y[live]), logs / 2))
+    return d, update, n_iter, change
+
+
+class _Anderson:
+    """Anderson's mixing of the last rounds of a fixed-point iteration x <- x + f(x)."""
+
+    def __init__(self, memory: int = 5) -> None:
+        self.memory = memory
+        self.points: list[Array] = []
+        self.moves: list[Array] = []
+
+    def __call__(self, point: Array, move: Array) -> Array:
+        self.points, self.moves = [*self.points, point][-self.memory - 1 :], [*self.moves, move][-self.memory - 1 :]
+        if len(self.moves) == 1:
+            return point + move
+        d_moves = np.stack([move - old for old in self.moves[:-1]], axis=1)
+        d_points = np.stack([point - old for old in self.points[:-1]], axis=1)
+        mix = np.linalg.lstsq(d_moves, move, rcond=1e-10)[0]
+        return point + move - (d_points + d_moves) @ mix

@@ -1,0 +1,1 @@
+"""The consensus methods, one file each."""

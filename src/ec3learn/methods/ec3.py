@@ -1,0 +1,346 @@
+"""EC3 and iEC3: an object agrees with its groups, with the objects it shares them with, and with its votes.
+
+The class probabilities of objects (F^o) and of groups (F^g) minimise the convex function P of `ec3learn.problem`, exactly. EC3 lets
+every group count by its size; iEC3 (`balanced=True`) divides by the size first, so that small groups and rare classes are heard.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from ..coding import known_codes
+from ..consensus import Consensus, _silent_notes, agreement
+from ..matrices import JointMembership, SparseMembership, membership
+from ..problem import Problem, Solution, Weights
+from ..rules import GroupRule, KnownLabels, top_classes
+from ..stores import frozen
+from ..votes import Votes, non_negative
+
+Array = npt.NDArray[Any]
+Solver = Literal["auto", "cg", "direct", "bcd"]
+
+SOLVERS = ("auto", "bcd", "cg", "direct")
+LEARNED = ("agreement", "equal", "labels")
+
+
+class EC3(BaseEstimator):  # type: ignore[misc]
+    """Combine classifiers and clusterings by EC3 or iEC3.
+
+    Only the ratios of alpha, beta, gamma and delta matter.
+
+    Parameters
+    ----------
+    alpha : float
+        Pulls an object and its groups together.
+    beta : float
+        Pulls objects together that share groups.
+    gamma : float
+        Pulls an object to the mean of its votes.
+    delta : float
+        Pulls a group to the mean vote on its members.
+    balanced : bool
+        True is iEC3: small groups count as much as large ones. False is EC3.
+    weights : "equal", "agreement", "labels", or one number a classifier (sequence, or dict of name -> number)
+        How much each classifier counts, times the weight it has in the votes. "agreement" learns it without labels: from how
+        often each classifier agrees with the consensus. "labels" learns it from the known labels. A classifier worse than
+        chance gets 0 and is named in the result.
+    known_weight : float
+        How hard a known label pulls its object, in units of alpha + beta + gamma + delta; infinite holds it fixed.
+    reweight_rounds : int
+        How often at most weights are learned anew from the consensus ("agreement").
+    solver : "auto", "cg", "direct" or "bcd"
+        "direct" solves a small dense system over groups; "cg" takes conjugate gradients over objects; "auto" takes the
+        cheaper one. "bcd" is the paper's loop from a random start.
+    tol : float or None
+        When a solver stops: for "cg" the relative residual (None: 1e-13), for "bcd" the paper's epsilon, the Frobenius norm of
+        the change of F^o (None: 0.025).
+    max_iter : int
+        How many rounds "cg" and "bcd" may take.
+    random_state : int, Generator or None
+        Seeds the start of "bcd"; the other solvers have no randomness.
+
+    Examples
+    --------
+    >>> from ec3learn import EC3, Votes
+    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+    >>> consensus = EC3().solve(votes)
+    >>> consensus.labels()
+    array(['a', 'a', 'b'], dtype=object)
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.25,
+        beta: float = 0.35,
+        gamma: float = 0.35,
+        delta: float = 0.05,
+        balanced: bool = True,
+        weights: Literal["equal", "agreement", "labels"] | Sequence[float] | Mapping[str, float] | Array = "equal",
+        known_weight: float = np.inf,
+        reweight_rounds: int = 10,
+        solver: Solver = "auto",
+        tol: float | None = None,
+        max_iter: int = 1000,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.gamma = gamma
+        self.delta = delta
+        self.balanced = balanced
+        self.weights = weights
+        self.known_weight = known_weight
+        self.reweight_rounds = reweight_rounds
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def solve(self, votes: Votes, known: Any = None) -> Consensus:
+        """Combine the votes.
+
+        Parameters
+        ----------
+        votes : Votes
+            What the base models said.
+        known : array with missing values, dict of object -> label, or pair (objects, labels)
+            Labels of a few objects.
+
+        Returns
+        -------
+        Consensus
+        """
+        self._check()
+        if not isinstance(votes, Votes):
+            raise TypeError(f"votes must be a Votes, got {type(votes).__name__}. Make one with Votes.from_labels.")
+        labels, n_known = None, 0
+        if known is not None:
+            codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+            n_known = int((codes >= 0).sum())
+            votes, row_codes = votes.split_by(codes)
+            pull = 2 * self.known_weight * (self.alpha + self.beta + self.gamma + self.delta)
+            labels = KnownLabels(row_codes, pull) if n_known else None
+        _require_something_to_go_by(votes, n_known)
+        groups = membership(votes)
+        model_weights = self._first_weights(votes, labels)
+        worse: tuple[str, ...] = ()
+        notes: list[str] = []
+        if isinstance(self.weights, str) and self.weights == "labels":
+            model_weights, worse, notes = _learned_weights(votes, model_weights, *_agreement_with_known(votes, labels))
+        problem, solution, rule, silent = self._minimise(votes, groups, model_weights, labels)
+        if isinstance(self.weights, str) and self.weights == "agreement":
+            start = model_weights
+            for _ in range(self.reweight_rounds):
+                shares = _agreement_with_consensus(votes, groups, solution)
+                updated, worse, notes = _learned_weights(votes, start, *shares)
+                if np.allclose(updated, model_weights, rtol=1e-3, atol=1e-3):
+                    break
+                model_weights = updated
+                problem, solution, rule, silent = self._minimise(votes, groups, model_weights, labels)
+        if worse:
+            notes.append(f"Worse than chance and left out: {', '.join(worse)}.")
+        if not solution.converged:
+            warnings.warn(
+                f"EC3 stopped at max_iter={self.max_iter} before reaching tol={self._tolerance()}. Raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return Consensus(
+            classes=votes.classes,
+            models=votes.models,
+            rule=rule,
+            weights=frozen(model_weights),
+            group_proba=frozen(_all_groups(problem, solution)),
+            settings={"method": "iEC3" if self.balanced else "EC3", **_plain_parameters(self.get_params())},
+            votes=votes,
+            row_proba=frozen(solution.object_proba),
+            index=votes.index,
+            object_ids=votes.object_ids,
+            known=labels,
+            silent=frozen(silent),
+            objective=problem.objective(solution),
+            n_iter=solution.n_iter,
+            converged=solution.converged,
+            history=solution.history,
+            notes=(*notes, *_silent_notes(silent, votes)),
+            worse_than_chance=worse,
+        )
+
+    # ---- one minimisation --------------------------------------------------------------------------------------------
+
+    def _minimise(
+        self, votes: Votes, groups: JointMembership | SparseMembership, model_weights: Array, known: KnownLabels | None
+    ) -> tuple[Problem, Solution, GroupRule, Array]:
+        weights = Weights(self.alpha, self.beta, self.gamma, self.delta, self.balanced)
+        group_weights = (votes.weights * model_weights)[votes.group_model]
+        problem = Problem(groups, votes.counts, group_weights, votes.group_class, votes.n_classes, weights, known)
+        solver = self._solver(votes, groups, problem)
+        if solver == "direct":
+            group_proba, companions = problem.direct()
+            rule = problem.rule(group_proba, companions)
+            proba, silent = np.empty((votes.n_rows, votes.n_classes)), np.empty(votes.n_rows, dtype=bool)
+            for rows, pulls in rule.pulls(groups, known):
+                proba[rows], silent[rows] = rule.answer(pulls)
+            np.maximum(proba, 0.0, out=proba)
+            return problem, Solution(proba, group_proba, companions), rule, silent
+        if solver == "cg":
+            solution = problem.conjugate_gradients(self._tolerance(), self.max_iter)
+        else:
+            start = np.random.default_rng(self.random_state).dirichlet(np.ones(votes.n_classes), votes.n_rows)
+            solution = problem.block_descent(self._tolerance(), self.max_iter, start)
+        rule = problem.rule(solution.group_proba, solution.companions)
+        silent = (problem.share <= 0) & ~problem.fixed
+        solution.object_proba[silent] = rule.fallback
+        np.maximum(solution.object_proba, 0.0, out=solution.object_proba)
+        return problem, solution, rule, silent
+
+    def _solver(self, votes: Votes, groups: JointMembership | SparseMembership, problem: Problem) -> str:
+        """Return the solver asked for, or the one that needs fewer operations."""
+        if self.solver != "auto":
+            return self.solver
+        if isinstance(groups, SparseMembership):
+            return "cg"
+        n_unknown = 2.0 * problem.live.sum()
+        passes = 20.0 * votes.n_rows * len(votes.models) * (votes.n_classes - 1)
+        return "direct" if n_unknown**3 / 3 < 50 * passes + 1e9 else "cg"
+
+    def _tolerance(self) -> float:
+        return (0.025 if self.solver == "bcd" else 1e-13) if self.tol is None else self.tol
+
+    # ---- weights and checks ------------------------------------------------------------------------------------------
+
+    def _first_weights(self, votes: Votes, known: KnownLabels | None) -> Array:
+        """Return one weight a base model before any is learned; clusterings have 1."""
+        weights = np.ones(len(votes.models))
+        if isinstance(self.weights, str):
+            if self.weights not in LEARNED:
+                raise ValueError(
+                    f"Unknown weights {self.weights!r}. Choose from: {', '.join(LEARNED)}, or pass one number a classifier."
+                )
+            if self.weights == "labels" and known is None:
+                raise ValueError("weights='labels' needs known labels, got none. Pass known=, or take weights='agreement'.")
+            return weights
+        classifiers = [m for m, model in enumerate(votes.models) if model.kind == "classifier"]
+        given = self.weights
+        if isinstance(given, Mapping):
+            names = [votes.models[m].name for m in classifiers]
+            for name in given:
+                if name not in names:
+                    raise ValueError(f"weights names the unknown classifier {name!r}. Choose from: {', '.join(names)}.")
+            given = [given.get(name, 1.0) for name in names]
+        weights[classifiers] = non_negative(given, "weights", len(classifiers), "classifiers")
+        return weights
+
+    def _check(self) -> None:
+        for name in ("alpha", "beta", "gamma", "delta"):
+            value = getattr(self, name)
+            if not (np.isscalar(value) and np.isreal(value) and np.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}.")
+        if self.gamma == 0 and self.delta == 0:
+            raise ValueError("gamma and delta must not both be 0, got 0 and 0: nothing would tie the consensus to the votes.")
+        if self.gamma == 0 and self.alpha == 0:
+            raise ValueError("gamma and alpha must not both be 0, got 0 and 0: nothing would tie the objects to the votes.")
+        if not self.known_weight > 0:
+            raise ValueError(
+                f"known_weight must be above 0, got {self.known_weight!r}. Use numpy.inf to hold known labels fixed."
+            )
+        if self.solver not in SOLVERS:
+            raise ValueError(f"Unknown solver {self.solver!r}. Choose from: {', '.join(SOLVERS)}.")
+        if self.tol is not None and not self.tol > 0:
+            raise ValueError(f"tol must be above 0, got {self.tol!r}.")
+        for name, least in (("max_iter", 1), ("reweight_rounds", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+                raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+
+
+def _require_something_to_go_by(votes: Votes, n_known: int) -> None:
+    classifier = np.array([model.kind == "classifier" for model in votes.models])
+    if n_known == 0 and not (votes.n_votes[classifier] * votes.weights[classifier]).any():
+        raise ValueError("votes must hold at least one class vote of a classifier with a weight above 0, got none.")
+
+
+# ---- learned weights -------------------------------------------------------------------------------------------------
+
+
+def _agreement_with_consensus(
+    votes: Votes, groups: JointMembership | SparseMembership, solution: Solution
+) -> tuple[Array, Array]:
+    """Return for each base model the share of its votes that agree with the consensus, and how many votes there are."""
+    proba = solution.object_proba
+    return _agreement_with(votes, groups, top_classes(proba, votes.counts @ proba), votes.counts)
+
+
+def _agreement_with_known(votes: Votes, known: KnownLabels | None) -> tuple[Array, Array]:
+    """Return the same for the known labels."""
+    assert known is not None
+    rows = np.flatnonzero(known.codes >= 0)
+    labelled = votes.only_rows(rows)
+    return _agreement_with(labelled, membership(labelled), known.codes[rows], labelled.counts)
+
+
+def _agreement_with(votes: Votes, groups: JointMembership | SparseMembership, codes: Array, counts: Array) -> tuple[Array, Array]:
+    one_hot = np.zeros((votes.n_rows, votes.n_classes))
+    one_hot[np.arange(votes.n_rows), codes] = counts
+    contingency = groups.scatter(one_hot)
+    n_votes = np.bincount(votes.group_model, weights=contingency.sum(axis=1), minlength=len(votes.models))
+    shares = np.zeros(len(votes.models))
+    for m, share in agreement(votes, codes, contingency).items():
+        shares[m] = 0.0 if share is None else share
+    return shares, n_votes
+
+
+def _learned_weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> tuple[Array, tuple[str, ...], list[str]]:
+    """Return log-odds of agreement over chance, with mean 1 over classifiers so that clusterings count as before.
+
+    One vote's worth of chance is added to each classifier, so that a few votes in agreement don't make it infallible.
+    """
+    n_classes = votes.n_classes
+    classifier = np.array([model.kind == "classifier" for model in votes.models])
+    judged = classifier & (n_votes > 0)
+    if n_classes < 2 or not judged.any():
+        return start, (), []
+    smoothed = np.divide(shares * n_votes + 1 / n_classes, n_votes + 1)
+    odds = np.log(np.maximum((n_classes - 1) * smoothed, 1e-300) / (1 - smoothed))
+    learned = np.maximum(odds, 0.0)
+    worse = tuple(votes.models[m].name for m in np.flatnonzero(judged & (odds < -1e-12)))
+    if not learned[judged].any():
+        return start, worse, ["No classifier is better than chance, so all were weighted equally."]
+    scale = float(n_votes[judged] @ learned[judged] / n_votes[judged].sum())
+    weights = start.copy()
+    weights[judged] = learned[judged] / scale
+    return weights, worse, []
+
+
+def _all_groups(problem: Problem, solution: Solution) -> Array:
+    """Return F^g, for groups without weight the mean of their members, for empty ones the mean vote."""
+    group_proba = np.maximum(solution.group_proba, 0.0)
+    idle = ~problem.live
+    if idle.any():
+        sums = problem.groups.scatter(problem.counts[:, None] * solution.object_proba)
+        filled = np.divide(sums, problem.sizes[:, None], out=np.zeros_like(sums), where=problem.sizes[:, None] > 0)
+        filled[problem.sizes <= 0] = problem.mean_vote
+        group_proba[idle] = filled[idle]
+    return group_proba
+
+
+def _plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = {}
+    for name, value in parameters.items():
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        if isinstance(value, Mapping):
+            value = {str(key): float(number) for key, number in value.items()}
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, float) and np.isinf(value):
+            value = "inf"  # JSON has no infinity
+        plain[name] = value if value is None or isinstance(value, (str, bool, int, float, list, dict)) else str(value)
+    return plain
