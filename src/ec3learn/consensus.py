@@ -17,6 +17,7 @@ from scipy import sparse
 from . import storage
 from .labels import Label, label_array, listed, plain
 from .matrices import SparseMembership, entries, membership
+from .patterns import spread
 from .rules import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Term, mass_classes, normalised, top_classes
 from .stores import frozen
 from .table import Table
@@ -200,7 +201,7 @@ class Consensus:
         return self.row_proba
 
     def _spread(self, per_row: Array) -> Array:
-        return per_row if self.index is None else np.take(per_row, self.index, axis=0)
+        return per_row if self.index is None else spread(per_row, self.index)
 
     @cached_property
     def _row_counts(self) -> Array:
@@ -276,22 +277,21 @@ class Consensus:
         known = None if self.known is None else KnownLabels(self.known.codes[row : row + 1], self.known.pull)
         one = self._aligned(votes[position], warn=False)
         _, pulls = next(iter(self.rule.pulls(one, known)))
-        total = sum(float(pull[0]) for _, pull, _ in pulls)
+        total = sum(float(pull.strength[0]) for pull in pulls)
+        terms = {term.name: term for term in self.rule.terms}
         parts: dict[tuple[str, str], Array] = {}
-        for term, (name, pull, mean) in zip([*self._pulling_terms(), None], pulls, strict=False):
-            if pull[0] > 0 and term is None:
-                parts[name, name] = pull[0] / total * mean[0]
-            elif pull[0] > 0 and term is not None:
-                parts |= self._term_parts(term, one.matrix, float(pull[0]) / total)
+        for pull in pulls:
+            share = float(pull.strength[0]) / total if total > 0 else 0.0
+            if share > 0 and pull.name in terms:
+                parts |= self._term_parts(terms[pull.name], one.matrix, share)
+            elif share > 0:
+                parts[pull.name, pull.name] = share * pull.mean[0]
         if total <= 0:
             parts["no vote reaches it", "mean vote of all"] = self.rule.fallback
         said = dict(zip([model.name for model in votes.models], votes.said(position), strict=True))
         kinds = {model.name: model.kind for model in votes.models}
         label = plain(self.classes[self._row_classes[row]])
         return Explanation(self._name(position), label, self.classes, self._rows()[row], said, kinds, parts)
-
-    def _pulling_terms(self) -> list[Term]:
-        return [term for term in self.rule.terms if term.pull > 0]
 
     def _term_parts(self, term: Term, one: sparse.csr_array, share: float) -> dict[tuple[str, str], Array]:
         groups = one.indices

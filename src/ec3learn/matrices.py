@@ -10,7 +10,7 @@ them all; it suits hard and soft votes with up to a few thousand groups. `Sparse
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .stores import entries_of_columns
+from .stores import SoftShares, entries_of_columns
 from .votes import Votes
 
 Array = npt.NDArray[Any]
@@ -26,10 +26,11 @@ Array = npt.NDArray[Any]
 MOST_JOINT_GROUPS = 3_000  # beyond this a dense groups x groups matrix is no longer small
 JOINT_CODES = 1 << 12  # codes of a joint column in gather and scatter: a table of them stays in the cache
 GRAM_CODES = 1 << 16  # codes of a joint column in grams: fewer passes matter more
-CHUNK = 1 << 15  # rows handled at a time
+CHUNK = 1 << 16  # rows handled at a time
 
 
 Part = tuple[slice, Array]  # some rows and what belongs to them
+RowWeights = Callable[[slice], Array]  # some rows' weights, rows x weights
 
 
 class Membership(Protocol):
@@ -54,7 +55,7 @@ class Membership(Protocol):
         """Return A^m' values: for each group the sum over its rows."""
         ...
 
-    def grams(self, weights: Array) -> Array:
+    def grams(self, weights: RowWeights, n_weights: int) -> Array:
         """Return A^m' W A^m for each column of weights, groups x groups, dense."""
         ...
 
@@ -112,9 +113,10 @@ class SparseMembership:
         """Return A^m' values: for each group the sum over its rows."""
         return np.asarray(self.matrix.T @ values)
 
-    def grams(self, weights: Array) -> Array:
+    def grams(self, weights: RowWeights, n_weights: int) -> Array:
         """Return A^m' W A^m for each column of weights, groups x groups, dense."""
-        return np.stack([(self.matrix.T @ self.matrix.multiply(w[:, None]).tocsr()).toarray() for w in weights.T])
+        columns = weights(slice(0, self.n_rows)).T
+        return np.stack([(self.matrix.T @ self.matrix.multiply(column[:, None]).tocsr()).toarray() for column in columns])
 
 
 class JointMembership:
@@ -139,7 +141,7 @@ class JointMembership:
         """Return A^m table, for each row the sum over its groups, some rows at a time."""
         joint_tables = [self._joint_table(block, table) for block in self._blocks]
         soft_table = None if self._soft is None else self._basis @ table[self._soft_groups]
-        for rows in chunks(self.n_rows):
+        for rows in chunks(self.n_rows, CHUNK if table.ndim == 1 else CHUNK // 8):
             if self._soft is None:
                 out = np.zeros((rows.stop - rows.start, *table.shape[1:]))
             else:
@@ -150,16 +152,13 @@ class JointMembership:
 
     def scatter_parts(self, parts: Iterable[Part], width: int) -> Array:
         """Return A^m' values, for each group the sum over its rows, from values given some rows at a time."""
-        sums = [np.zeros((math.prod(self._n_codes[m] for m in block), width)) for block in self._blocks]
+        sums = self.empty_blocks(width)
         soft_sums = None if self._soft is None else np.zeros((self._soft.table.shape[1], width))
         for rows, values in parts:
-            for keys, total in zip(self._keys, sums, strict=True):
-                total += _sums_by_key(keys[rows], values, len(total))
+            self.add_to_blocks(rows, values, sums)
             if self._soft is not None:
                 soft_sums += self._soft.table[rows].T @ values
-        out = np.zeros((self.n_groups, width))
-        for block, total in zip(self._blocks, sums, strict=True):
-            self._fold(block, total, out)
+        out = self.fold_blocks(sums, width)
         if self._soft is not None:
             out[self._soft_groups] = self._basis.T @ soft_sums
         return out
@@ -177,19 +176,24 @@ class JointMembership:
         out = self.scatter_parts(((rows, columns[rows]) for rows in chunks(self.n_rows)), columns.shape[1])
         return out.reshape(self.n_groups, *values.shape[1:])
 
-    def grams(self, weights: Array) -> Array:
+    def grams(self, weights: RowWeights, n_weights: int) -> Array:
         """Return A^m' W A^m for each column of weights, groups x groups, dense."""
-        n_weights = weights.shape[1]
-        out = np.zeros((self.n_groups, self.n_groups, n_weights))
-        for block in _pair_cover(self._n_codes, min(GRAM_CODES, max(JOINT_CODES, 2 * self.n_rows))):
-            sizes = [self._n_codes[m] for m in block]
-            counts = np.zeros((math.prod(sizes), n_weights))
-            for part in chunks(self.n_rows, 2 * CHUNK):
-                counts += _sums_by_key(self._joint_column(block, part, np.dtype(np.int32)), weights[part], len(counts))
-            self._read_pairs(block, counts.reshape(*sizes, n_weights), out)
-        if self._soft is not None:
-            self._soft_grams(weights, out)
-        return np.moveaxis(out, -1, 0)
+        out = np.zeros((n_weights, self.n_groups, self.n_groups))
+        blocks = _pair_cover(self._n_codes, min(GRAM_CODES, max(JOINT_CODES, self.n_rows // 4)))
+        sizes = [[self._n_codes[m] for m in block] for block in blocks]
+        counts = [np.zeros((math.prod(size), n_weights)) for size in sizes]
+        soft = None if self._soft is None else _SoftGrams(self, self._soft, self._basis, n_weights)
+        for rows in chunks(self.n_rows, 4 * CHUNK if soft is None else CHUNK // 8):
+            columns = weights(rows)
+            for block, total in zip(blocks, counts, strict=True):
+                total += _sums_by_key(self._joint_column(block, rows, np.dtype(np.int32)), columns, len(total))
+            if soft is not None:
+                soft.add(rows, columns)
+        for block, size, total in zip(blocks, sizes, counts, strict=True):
+            self._read_pairs(block, np.ascontiguousarray(total.T).reshape(n_weights, *size), out)
+        if soft is not None:
+            soft.write(self._soft_groups, out)
+        return out
 
     @property
     def matrix(self) -> sparse.csr_array:
@@ -197,6 +201,9 @@ class JointMembership:
         return entries(self._votes)
 
     # ---- hard votes --------------------------------------------------------------------------------------------------
+
+    def _span(self, m: int) -> slice:
+        return slice(int(self._first_group[m]), int(self._first_group[m + 1]))
 
     def _groups(self, m: int) -> Array:
         return np.arange(self._first_group[m], self._first_group[m + 1])
@@ -214,7 +221,7 @@ class JointMembership:
         joint = np.zeros((1, *table.shape[1:]))
         for m in block:
             own = np.zeros((self._n_codes[m], *table.shape[1:]))
-            own[: self._n_groups_of[m]] = table[self._first_group[m] : self._first_group[m + 1]]
+            own[: self._n_groups_of[m]] = table[self._span(m)]
             joint = (joint[:, None] + own[None, :]).reshape(-1, *table.shape[1:])
         return joint
 
@@ -223,49 +230,69 @@ class JointMembership:
         cube = sums.reshape(*[self._n_codes[m] for m in block], *sums.shape[1:])
         for axis, m in enumerate(block):
             own = cube.sum(axis=tuple(a for a in range(len(block)) if a != axis))
-            out[self._first_group[m] : self._first_group[m + 1]] = own[: self._n_groups_of[m]]
+            out[self._span(m)] = own[: self._n_groups_of[m]]
 
     def _read_pairs(self, block: Sequence[int], cube: Array, out: Array) -> None:
-        """Read the counts of all pairs of groups off the counts of a joint column."""
-        axes = range(len(block))
-        for a, m in enumerate(block):
-            own = cube.sum(axis=tuple(axis for axis in axes if axis != a))[: self._n_groups_of[m]]
-            groups = self._groups(m)
-            out[groups, groups] = own
-        for (a, m), (b, n) in combinations(enumerate(block), 2):
-            both = cube.sum(axis=tuple(axis for axis in axes if axis not in (a, b)))
-            both = both[: self._n_groups_of[m], : self._n_groups_of[n]]
-            first, second = self._groups(m), self._groups(n)
-            out[first[:, None], second[None, :]] = both
-            out[second[:, None], first[None, :]] = both.transpose(1, 0, 2)
+        """Read the counts of all pairs of groups off the counts of a joint column: the last model's pairs, then without it."""
+        while block:
+            *others, last = block
+            with_last = cube
+            for m in reversed(others):  # pairs (first model, last) are read from the smallest cube
+                both = with_last.sum(axis=tuple(range(1, with_last.ndim - 2)))
+                first, second = self._span(m), self._span(last)
+                out[:, first, second] = both[:, : self._n_groups_of[m], : self._n_groups_of[last]]
+                out[:, second, first] = out[:, first, second].transpose(0, 2, 1)
+                with_last = with_last.sum(axis=-2)
+            groups = self._groups(last)
+            out[:, groups, groups] = with_last[:, : len(groups)]
+            block, cube = others, cube.sum(axis=-1)
 
-    # ---- soft votes --------------------------------------------------------------------------------------------------
+    def add_to_blocks(self, rows: slice, values: Array, sums: Sequence[Array]) -> None:
+        """Add some rows' values up by joint code, a table of sums a block."""
+        for keys, total in zip(self._keys, sums, strict=True):
+            total += _sums_by_key(keys[rows], values, len(total))
 
-    def _soft_grams(self, weights: Array, out: Array) -> None:
-        assert self._soft is not None
-        width, n_weights = self._basis.shape[0], weights.shape[1]
-        inner = np.zeros((n_weights, width, width))
-        across = np.zeros((self.n_groups, width * n_weights))
-        for part in chunks(self.n_rows):
-            table = self._soft.table[part]
-            weighted = np.concatenate([table * w[:, None] for w in weights[part].T], axis=1)
-            inner += (table.T @ weighted).reshape(width, n_weights, width).transpose(1, 0, 2)
-            for keys, block in zip(self._keys, self._blocks, strict=True):
-                sums = np.zeros((self.n_groups, weighted.shape[1]))
-                self._fold(block, _sums_by_key(keys[part], weighted, math.prod(self._n_codes[m] for m in block)), sums)
-                across += sums
-        soft = self._soft_groups
-        for i in range(n_weights):
-            out[soft[:, None], soft[None, :], i] = self._basis.T @ inner[i] @ self._basis
-            mixed = across[:, i * width : (i + 1) * width] @ self._basis
-            out[:, soft, i] += mixed
-            out[soft, :, i] += mixed.T
+    def empty_blocks(self, width: int) -> list[Array]:
+        """Return a table of zeros for each block."""
+        return [np.zeros((math.prod(self._n_codes[m] for m in block), width)) for block in self._blocks]
+
+    def fold_blocks(self, sums: Sequence[Array], width: int) -> Array:
+        """Return the sums by joint code added up for each group."""
+        out = np.zeros((self.n_groups, width))
+        for block, total in zip(self._blocks, sums, strict=True):
+            self._fold(block, total, out)
+        return out
+
+
+class _SoftGrams:
+    """The part of the Gram matrices that soft votes have a hand in: among themselves, and with hard votes."""
+
+    def __init__(self, groups: JointMembership, soft: SoftShares, basis: Array, n_weights: int) -> None:
+        self.groups, self.table, self.basis, self.n_weights = groups, soft.table, basis, n_weights
+        self.width = basis.shape[0]
+        self.inner = np.zeros((self.width, n_weights * self.width))
+        self.across = groups.empty_blocks(n_weights * self.width)
+
+    def add(self, rows: slice, weights: Array) -> None:
+        table = np.ascontiguousarray(self.table[rows])
+        weighted = (weights[:, :, None] * table[:, None, :]).reshape(len(table), -1)
+        self.inner += table.T @ weighted
+        self.groups.add_to_blocks(rows, weighted, self.across)
+
+    def write(self, soft_groups: Array, out: Array) -> None:
+        across = self.groups.fold_blocks(self.across, self.n_weights * self.width)
+        for i in range(self.n_weights):
+            columns = slice(i * self.width, (i + 1) * self.width)
+            mixed = across[:, columns] @ self.basis
+            out[i][:, soft_groups] += mixed
+            out[i][soft_groups] += mixed.T
+            out[i][np.ix_(soft_groups, soft_groups)] = self.basis.T @ self.inner[:, columns] @ self.basis
 
 
 def _sums_by_key(keys: Array, values: Array, n_keys: int) -> Array:
     """Return for each key the sum of the values that have it."""
-    if values.shape[1] <= 2:
-        return np.stack([np.bincount(keys, weights=column, minlength=n_keys) for column in values.T], axis=1)
+    if values.shape[1] == 1:
+        return np.bincount(keys, weights=values[:, 0], minlength=n_keys)[:, None]
     index = keys.astype(np.int32, copy=False)
     one_hot = sparse.csc_array(
         (np.ones(len(index)), index, np.arange(len(index) + 1, dtype=np.int32)), shape=(n_keys, len(index))
@@ -312,7 +339,7 @@ def _pair_cover(n_codes: dict[int, int], most: int) -> list[list[int]]:
 
 
 def co_occurrence_scaling(
-    groups: Membership, group_weights: Array, counts: Array, alone: Array | None = None, tol: float = 1e-13, max_iter: int = 200
+    groups: Membership, group_weights: Array, counts: Array, alone: Array | None = None, tol: float = 1e-11, max_iter: int = 200
 ) -> tuple[Array, Array, int, float]:
     """Return d with K^c = diag(d) A^c diag(d) doubly stochastic, and y = A^m' (counts d).
 
@@ -349,7 +376,7 @@ def co_occurrence_scaling(
 class _Anderson:
     """Anderson's mixing of the last rounds of a fixed-point iteration x <- x + f(x)."""
 
-    def __init__(self, memory: int = 5) -> None:
+    def __init__(self, memory: int = 8) -> None:
         self.memory = memory
         self.points: list[Array] = []
         self.moves: list[Array] = []

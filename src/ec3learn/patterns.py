@@ -17,7 +17,7 @@ from .labels import Column, smallest_uint
 
 Array = npt.NDArray[Any]
 
-CHUNK = 1 << 15  # rows packed at a time: small enough to stay in the cache
+CHUNK = 1 << 16  # rows packed at a time: small enough to stay in the cache
 SAMPLE = 20_000  # rows looked at to tell whether rows repeat at all
 WIDEST_KEY = 1 << 62
 
@@ -52,8 +52,17 @@ def _count_all_cells(columns: Sequence[Column], sizes: Sequence[int]) -> tuple[l
     if len(rows) < n_cells:
         number = np.zeros(n_cells, dtype=smallest_uint(len(rows)))
         number[rows] = np.arange(len(rows))
-        keys = number[keys]
+        keys = spread(number, keys)
     return codes, keys, counts[rows]
+
+
+def spread(per_row: Array, index: Array) -> Array:
+    """Return `per_row[index]`, some objects at a time: numpy makes wide copies of small indices."""
+    out = np.empty((len(index), *per_row.shape[1:]), dtype=per_row.dtype)
+    for begin in range(0, len(index), CHUNK):
+        part = slice(begin, begin + CHUNK)
+        np.take(per_row, index[part], axis=0, out=out[part], mode="clip")
+    return out
 
 
 def _rows_repeat(columns: Sequence[Column], n_objects: int) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,11 +45,13 @@ class Weights:
 
 @dataclass
 class Solution:
-    """The unknowns at the end of a route: F^o, F^g, x = A' (s d F^o), and how the route ended."""
+    """Where a route ended: F^o, F^g, x = A' (s d F^o), the rows no vote reaches, and how it went."""
 
     object_proba: Array
     group_proba: Array
     companions: Array
+    silent: Array  # rows that no term says anything about
+    objective: float = 0.0
     n_iter: int = 0
     converged: bool = True
     history: list[float] = field(default_factory=list)
@@ -75,14 +78,8 @@ class Problem:
         self.vote_class[classifier, group_class[classifier]] = 1
 
         self.sizes = groups.scatter(counts)
-        vote_table = self.vote_weight[:, None] * self.vote_class
         self.n_votes = groups.gather(self.vote_weight)
-        weighted = ((rows, counts[rows, None] * votes) for rows, votes in groups.gather_parts(vote_table))
-        self.group_votes = groups.scatter_parts(weighted, n_classes)  # Y^g before its rows are divided by their sums
-        voted = self.group_votes.sum(axis=1) > 0
-        self.group_votes = normalised(self.group_votes)
-        self.mean_vote = normalised(self._sum_of_votes(vote_table))
-
+        voted = groups.scatter(counts * self.n_votes) > 0
         live = (self.sizes > 0) & (group_weights > 0)
         if (live & ~voted).any():
             live &= self._tied_to_a_vote(voted)
@@ -90,15 +87,15 @@ class Problem:
         self.w = np.where(live, group_weights, 0.0)
         size = np.where(live, self.sizes, 1.0)
         self.u = self.w / size if weights.balanced else self.w
-        self.rho = groups.gather(self.u)
-        self.inverse_rho = np.divide(1.0, self.rho, out=np.zeros_like(self.rho), where=self.rho > 0)
+        rho = groups.gather(self.u)
+        self.in_group = rho > 0
+        self.inverse_rho = np.divide(1.0, rho, out=rho, where=self.in_group)
 
         self.shared, self.alone = _without_solo_groups(groups, live) if isinstance(groups, SparseMembership) else (groups, None)
         self._scale()
         self.group_pull = self.u * groups.scatter(counts * self.inverse_rho)  # c
         self.delta = np.where(voted & live, weights.delta, 0.0)
         self.group_total = weights.alpha * self.group_pull + 2 * self.delta
-        self.in_group = self.rho > 0
 
         self.anchor = np.where(self.n_votes > 0, 2 * weights.gamma, 0.0)  # 2 gamma_i
         self.fixed = np.zeros(groups.n_rows, dtype=bool)
@@ -106,16 +103,20 @@ class Problem:
             labelled = known.codes >= 0
             self.fixed = labelled & np.isinf(known.pull)
             self.anchor[labelled] = 0.0 if np.isinf(known.pull) else known.pull
-        self.total = (weights.alpha + 2 * weights.beta) * self.in_group + self.anchor
-        free = ~self.fixed & (self.total > 0)
-        self.share = np.divide(1.0, self.total, out=np.zeros_like(self.total), where=free)
+        total = self._total()
+        self.share = np.divide(1.0, total, out=total, where=total > 0)
+        self.share[self.fixed] = 0.0
 
     # ---- the pieces of P ---------------------------------------------------------------------------------------------
+
+    def _total(self) -> Array:
+        """Return alpha + 2 beta + 2 gamma_i, less what a row without groups or votes does not have."""
+        return (self.weights.alpha + 2 * self.weights.beta) * self.in_group + self.anchor
 
     def _scale(self) -> None:
         """Find d, the diagonal of the doubly stochastic K^c, and y = A' (s d)."""
         if self.weights.beta == 0:
-            self.d = np.zeros_like(self.rho)
+            self.d = np.zeros_like(self.inverse_rho)
             self.y = np.zeros_like(self.w)
             return
         alone = None if self.alone is None else self.alone.rows_sum(self.w[self.alone.groups] * self.alone.values**2)
@@ -129,10 +130,23 @@ class Problem:
                 stacklevel=4,
             )
 
-    def _sum_of_votes(self, vote_table: Array) -> Array:
-        """Return the sum of Y^o over the rows that were voted on."""
+    @cached_property
+    def mean_vote(self) -> Array:
+        """Return the mean of Y^o over the rows that were voted on."""
         per_row = np.divide(self.counts, self.n_votes, out=np.zeros_like(self.n_votes), where=self.n_votes > 0)
-        return self.groups.scatter(per_row) @ vote_table
+        total = (self.groups.scatter(per_row) * self.vote_weight) @ self.vote_class
+        if self.known is not None and not total.any():
+            total = np.bincount(self.known.codes[self.known.codes >= 0], minlength=self.n_classes).astype(np.float64)
+        return normalised(total)
+
+    @cached_property
+    def group_votes(self) -> Array:
+        """Return Y^g, the share of the votes on a group's members that each class got."""
+        weighted = ((rows, self.counts[rows, None] * votes) for rows, votes in self.groups.gather_parts(self._vote_table()))
+        return normalised(self.groups.scatter_parts(weighted, self.n_classes))
+
+    def _vote_table(self) -> Array:
+        return self.vote_weight[:, None] * self.vote_class
 
     def _tied_to_a_vote(self, voted: Array) -> Array:
         """Return which groups are connected, over any number of shared rows, with a vote or a known label."""
@@ -148,8 +162,7 @@ class Problem:
 
     def targets(self) -> Iterator[tuple[slice, Array]]:
         """Return Y^o, the mean vote (or the known label) of each row, some rows at a time."""
-        vote_table = self.vote_weight[:, None] * self.vote_class
-        for rows, votes in self.groups.gather_parts(vote_table):
+        for rows, votes in self.groups.gather_parts(self._vote_table()):
             target = normalised(votes)
             if self.known is not None:
                 codes = self.known.codes[rows]
@@ -163,18 +176,31 @@ class Problem:
         return target
 
     def objective(self, solution: Solution) -> float:
-        """Return P; both sums over pairs are multiplied out, so that it costs one pass over the rows."""
-        weights, proba, groups = self.weights, solution.object_proba, solution.group_proba
-        pulled = self.group_total[:, None] * groups - 2 * self.delta[:, None] * self.group_votes  # alpha u A' s/rho F^o
+        """Return P where F^g and x follow from F^o; both sums over pairs are multiplied out."""
         squares = tension = 0.0
         for rows, target in self.targets():
-            part, counts = proba[rows], self.counts[rows]
-            squares += float((counts * self.in_group[rows]) @ (part**2).sum(axis=1))
-            tension += float((counts * self.anchor[rows] / 2) @ ((part - target) ** 2).sum(axis=1))
-        to_groups = weights.alpha / 2 * (squares + self.group_pull @ (groups**2).sum(axis=1)) - (groups * pulled).sum()
-        to_companions = weights.beta * (squares - self.w @ (solution.companions**2).sum(axis=1)) if weights.beta else 0.0
+            part = self.row_terms(rows, solution.object_proba[rows], [(self.anchor[rows], target)])
+            squares, tension = squares + part[0], tension + part[1]
+        return self.objective_of(squares, tension, solution.group_proba, solution.companions)
+
+    def row_terms(self, rows: slice, proba: Array, targets: list[tuple[Array, Array]]) -> tuple[float, float]:
+        """Return what some rows add to P: their squares, and their tension to targets that pull this hard."""
+        counts = self.counts[rows]
+        squares = float((counts * self.in_group[rows]) @ np.einsum("iz,iz->i", proba, proba))
+        tension = 0.0
+        for pull, target in targets:
+            gap = proba - target
+            tension += float((counts * pull / 2) @ np.einsum("iz,iz->i", gap, gap))
+        return squares, tension
+
+    def objective_of(self, squares: float, tension: float, groups: Array, companions: Array) -> float:
+        """Return P from the sums of `row_terms` over all rows."""
+        alpha, beta = self.weights.alpha, self.weights.beta
+        pulled = self.group_total[:, None] * groups - 2 * self.delta[:, None] * self.group_votes  # alpha u A' s/rho F^o
+        to_groups = alpha / 2 * (squares + self.group_pull @ (groups**2).sum(axis=1)) - (groups * pulled).sum()
+        to_companions = beta * (squares - self.w @ (companions**2).sum(axis=1))
         from_votes = self.delta @ ((groups - self.group_votes) ** 2).sum(axis=1)
-        return max(0.0, float(to_groups + to_companions + tension + from_votes))
+        return max(0.0, float((to_groups if alpha else 0.0) + to_companions + tension + from_votes))
 
     def rule(self, group_proba: Array, companions: Array) -> GroupRule:
         """Return how an object's answer follows from its groups, for these rows and for new ones."""
@@ -189,46 +215,89 @@ class Problem:
 
     # ---- route 1: the small system over groups -----------------------------------------------------------------------
 
-    def direct(self) -> tuple[Array, Array]:
-        """Return F^g and x from the dense system that is left when F^o is eliminated."""
+    def direct(self) -> Solution:
+        """Return the solution of the dense system over groups that is left when F^o is eliminated."""
+        group_proba, companions = self._group_system()
+        rule = self.rule(group_proba, companions)
+        n_rows = self.groups.n_rows
+        solution = Solution(np.empty((n_rows, self.n_classes)), group_proba, companions, np.empty(n_rows, dtype=bool))
+        squares = tension = 0.0
+        for rows, pulls in rule.pulls(self.groups, self.known):
+            proba, solution.silent[rows] = rule.answer(pulls)
+            targets = [(pull.strength, pull.mean) for pull in pulls if pull.name in (VOTES, KnownLabels.name)]
+            part = self.row_terms(rows, proba, targets)
+            squares, tension = squares + part[0], tension + part[1]
+            solution.object_proba[rows] = proba
+        solution.objective = self.objective_of(squares, tension, group_proba, companions)
+        return solution
+
+    def _group_system(self) -> tuple[Array, Array]:
+        """Return F^g and x."""
         weights, live = self.weights, np.flatnonzero(self.live)
         sides = []  # of alpha and of beta: each row's and each group's factor of the coupling, and the diagonal
         if weights.alpha > 0:
             sides.append((self.inverse_rho, weights.alpha * self.u[live], self.group_total[live]))
         if weights.beta > 0:
             sides.append((self.d, 2 * weights.beta * self.w[live], 2 * weights.beta * self.w[live]))
-        group_proba, companions = self.group_votes.copy(), np.zeros_like(self.group_votes)
         if not sides or not len(live):
-            return group_proba, companions
+            return self.group_votes.copy(), np.zeros_like(self.group_votes)
         pairs = [(a, b) for a in range(len(sides)) for b in range(a, len(sides))]
-        weighted = self.counts * self.share
-        grams = self.groups.grams(np.stack([weighted * sides[a][0] * sides[b][0] for a, b in pairs], axis=1))
-        blocks = {}
-        for (a, b), gram in zip(pairs, grams, strict=True):
-            blocks[a, b] = sides[a][1][:, None] * gram[np.ix_(live, live)] * sides[b][1]
-            blocks[b, a] = blocks[a, b].T
-        diagonal = np.concatenate([side[2] for side in sides])
-        system = np.diag(diagonal) - np.block([[blocks[a, b] for b in range(len(sides))] for a in range(len(sides))])
 
-        n_classes = self.n_classes
-        sums = self.groups.scatter_parts(self._anchored([side[0] for side in sides]), len(sides) * n_classes)[live]
-        right = np.vstack([side[1][:, None] * sums[:, i * n_classes : (i + 1) * n_classes] for i, side in enumerate(sides)])
+        def row_weights(rows: slice) -> Array:
+            counts = self.counts[rows]
+            factors = [side[0][rows] for side in sides]
+            coupled = counts * self.share[rows]
+            couplings = [coupled * factors[a] * factors[b] for a, b in pairs]
+            to_votes = counts * self._vote_pull(rows)
+            return np.stack([*couplings, *[to_votes * factor for factor in factors], counts], axis=1)
+
+        *grams, on_groups = self.groups.grams(row_weights, len(pairs) + len(sides) + 1)
+        n_live = len(live)
+        scale = [1 / np.sqrt(diagonal) for _, _, diagonal in sides]
+        factor = [own * side[1] for own, side in zip(scale, sides, strict=True)]
+        system = np.empty((len(sides) * n_live, len(sides) * n_live))  # scaled to a diagonal of 1 less the couplings
+        place = [slice(i * n_live, (i + 1) * n_live) for i in range(len(sides))]
+        for (a, b), gram in zip(pairs, grams, strict=False):
+            np.multiply(gram[live][:, live], -factor[a][:, None], out=system[place[a], place[b]])
+            system[place[a], place[b]] *= factor[b]
+            if a != b:
+                system[place[b], place[a]] = system[place[a], place[b]].T
+        system.flat[:: len(system) + 1] += 1
+
+        vote_table = self._vote_table()
+        self.group_votes = normalised(np.maximum(on_groups @ vote_table, 0.0))
+        sums = [gram @ vote_table for gram in grams[len(pairs) :]]
+        if self.known is not None:
+            sums = [both + label for both, label in zip(sums, self._label_sums(sides), strict=True)]
+        right = np.vstack([own[:, None] * both[live] for own, both in zip(factor, sums, strict=True)])
         if weights.alpha > 0:
-            right[: len(live)] += 2 * self.delta[live, None] * self.group_votes[live]
-        scale = 1 / np.sqrt(diagonal)
-        unknown = scale[:, None] * linalg.solve(scale[:, None] * system * scale, scale[:, None] * right, assume_a="pos")
+            right[place[0]] += (scale[0] * 2 * self.delta[live])[:, None] * self.group_votes[live]
+        unknown = linalg.solve(system, right, assume_a="pos", overwrite_a=True, overwrite_b=True)
+        unknown *= np.concatenate(scale)[:, None]
+        group_proba, companions = self.group_votes.copy(), np.zeros_like(self.group_votes)
         if weights.alpha > 0:
             group_proba[live] = unknown[: len(live)]
         if weights.beta > 0:
             companions[live] = unknown[-len(live) :]
         return group_proba, companions
 
-    def _anchored(self, factors: list[Array]) -> Iterator[tuple[slice, Array]]:
-        """Return what the targets alone make of each row, times its count and each of the factors."""
-        pull = np.where(self.fixed, 1.0, self.anchor * self.share)
-        for rows, target in self.targets():
-            anchored = (self.counts[rows] * pull[rows])[:, None] * target
-            yield rows, np.hstack([factor[rows, None] * anchored for factor in factors])
+    def _vote_pull(self, rows: slice) -> Array:
+        """Return how hard a single vote pulls each row; a known label replaces the votes."""
+        n_votes = self.n_votes[rows]
+        pull = np.divide(self.anchor[rows] * self.share[rows], n_votes, out=np.zeros_like(n_votes), where=n_votes > 0)
+        return pull if self.known is None else np.where(self.known.codes[rows] >= 0, 0.0, pull)
+
+    def _label_sums(self, sides: list[Any]) -> list[Array]:
+        """Return what the known labels add to the right-hand side."""
+        assert self.known is not None
+        labelled = np.flatnonzero(self.known.codes >= 0)
+        pull = self.counts * np.where(self.fixed, 1.0, self.anchor * self.share)
+        one_hot = np.zeros((self.groups.n_rows, self.n_classes))
+        sums = []
+        for side in sides:
+            one_hot[labelled, self.known.codes[labelled]] = (pull * side[0])[labelled]
+            sums.append(self.groups.scatter(one_hot))
+        return sums
 
     # ---- route 2: conjugate gradients over rows ----------------------------------------------------------------------
 
@@ -269,7 +338,11 @@ class Problem:
         weightless = (self.share > 0) & ~free  # rows that count for nothing but want an answer
         if weightless.any():
             proba[weightless] = self._moved(group_proba, companions, target)[weightless]
-        return Solution(proba, group_proba, companions, n_iter, converged)
+        silent = (self.share <= 0) & ~self.fixed
+        solution = Solution(proba, group_proba, companions, silent, n_iter=n_iter, converged=converged)
+        solution.objective = self.objective(solution)
+        proba[silent] = self.mean_vote
+        return solution
 
     def _row_operator(self, target: Array) -> Any:
         """Return the system over rows as a function, its diagonal, and its right-hand side by class.
@@ -283,7 +356,7 @@ class Problem:
         from_group = np.divide(
             2 * weights.alpha * self.delta * self.u, self.group_total, out=np.zeros_like(self.u), where=self.live
         )
-        diagonal = self.total.copy()
+        diagonal = self._total()
         if alone is not None:
             own_u, own_w = self.u[alone.groups] * alone.values, self.w[alone.groups] * alone.values**2
             part = np.divide(
@@ -318,7 +391,8 @@ class Problem:
         """
         target = self._all_targets()
         proba = np.where(self.fixed[:, None], target, np.where(self.share[:, None] > 0, start, 0.0))
-        solution = Solution(proba, *self._follow(proba), converged=False)
+        silent = (self.share <= 0) & ~self.fixed
+        solution = Solution(proba, *self._follow(proba), silent, converged=False)
         for solution.n_iter in range(1, max_iter + 1):
             solution.history.append(self.objective(solution))
             moved = self._moved(solution.group_proba, solution.companions, target)
@@ -328,6 +402,8 @@ class Problem:
             if change <= tol:
                 solution.converged = True
                 break
+        solution.objective = self.objective(solution)
+        solution.object_proba[silent] = self.mean_vote
         return solution
 
     def _follow(self, proba: Array) -> tuple[Array, Array]:

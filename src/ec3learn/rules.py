@@ -11,7 +11,7 @@ So one table with a row a group answers for the objects that were solved, for ne
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,19 @@ class KnownLabels:
     name = "known label"
 
 
-Pulls = list[tuple[str, Array, Array]]  # of each term: its name, each row's pull, each row's mean
+@dataclass(frozen=True, eq=False)
+class Pull:
+    """What one term does to some rows: how hard it pulls each (0 where the term says nothing), and where to."""
+
+    name: str
+    strength: Array
+    total: Array  # the sum of the weights of the row's groups
+    weighted: Array  # the weighted sum of their distributions
+
+    @property
+    def mean(self) -> Array:
+        """Return where the term pulls each row to."""
+        return self.weighted / np.where(self.total > 0, self.total, 1.0)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,48 +64,42 @@ class GroupRule:
     terms: tuple[Term, ...]
     fallback: Array
 
-    def pulls(self, groups: Membership, known: KnownLabels | None = None) -> Iterator[tuple[slice, Pulls]]:
-        """Return each term's pull and mean, some rows at a time; a term without any group of the row's has no pull."""
+    def pulls(self, groups: Membership, known: KnownLabels | None = None) -> Iterator[tuple[slice, list[Pull]]]:
+        """Return each term's pull, some rows at a time; a term without any group of the row's has none."""
         n_classes = len(self.fallback)
         terms = [term for term in self.terms if term.pull > 0]
         weights = [term.group_weight[:, None] for term in terms]
         table = np.hstack([np.hstack([w, w * term.group_proba]) for w, term in zip(weights, terms, strict=True)])
         for rows, sums in groups.gather_parts(table):
-            found: Pulls = []
-            for term, (total, weighted) in zip(terms, _split(sums, n_classes), strict=True):
-                present = total > 0
-                mean = np.divide(weighted, total, out=np.zeros_like(weighted), where=present)
-                found.append((term.name, term.pull * present[:, 0], mean))
+            found = []
+            for term, begin in zip(terms, range(0, sums.shape[1], n_classes + 1), strict=True):
+                total = np.ascontiguousarray(sums[:, begin])
+                found.append(Pull(term.name, term.pull * (total > 0), total, sums[:, begin + 1 : begin + 1 + n_classes]))
             yield rows, found if known is None else _with_known(found, known, rows, n_classes)
 
-    def answer(self, pulls: Pulls) -> tuple[Array, Array]:
+    def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
         """Return the mean of the terms, and which rows no term said anything about."""
-        total = sum(pull for _, pull, _ in pulls)
-        silent = total <= 0
-        scale = np.where(silent, 1.0, total)
-        proba = np.zeros((len(scale), len(self.fallback)))
-        for _, pull, mean in pulls:
-            proba += (pull / scale)[:, None] * mean
+        strength = sum((pull.strength for pull in pulls), np.zeros(len(pulls[0].strength)))
+        silent = strength <= 0
+        strength[silent] = 1.0
+        proba = np.zeros((len(strength), len(self.fallback)))
+        for pull in pulls:
+            share = pull.strength / (strength * np.where(pull.total > 0, pull.total, 1.0))
+            proba += share[:, None] * pull.weighted
         proba[silent] = self.fallback
         return proba, silent
 
 
-def _split(sums: Array, n_classes: int) -> Iterator[tuple[Array, Array]]:
-    for begin in range(0, sums.shape[1], n_classes + 1):
-        yield sums[:, begin : begin + 1], sums[:, begin + 1 : begin + 1 + n_classes]
-
-
-def _with_known(found: Pulls, known: KnownLabels, rows: slice, n_classes: int) -> Pulls:
+def _with_known(found: list[Pull], known: KnownLabels, rows: slice, n_classes: int) -> list[Pull]:
     codes = known.codes[rows]
     labelled = codes >= 0
     fixed = np.isinf(known.pull)
-    kept: Pulls = []
-    for name, pull, mean in found:
-        silenced = labelled if fixed or name == VOTES else np.zeros_like(labelled)
-        kept.append((name, np.where(silenced, 0.0, pull), mean))
+    kept = [
+        replace(pull, strength=np.where(labelled, 0.0, pull.strength)) if fixed or pull.name == VOTES else pull for pull in found
+    ]
     one_hot = np.zeros((len(codes), n_classes))
     one_hot[labelled, codes[labelled]] = 1
-    return [*kept, (known.name, labelled * (1.0 if fixed else known.pull), one_hot)]
+    return [*kept, Pull(known.name, labelled * (1.0 if fixed else known.pull), np.ones(len(codes)), one_hot)]
 
 
 GROUPS, COMPANIONS, VOTES = "groups", "companions", "votes"  # the terms of alpha, beta and gamma

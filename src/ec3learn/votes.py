@@ -226,7 +226,7 @@ class Votes:
             n_objects=len(ids),
             weights=frozen(np.ones(len(voter_names))),
             object_ids=ids,
-            counts=frozen(np.ones(len(ids))),
+            counts=_ones(len(ids)),
             sparse=_long_entries(object_codes, voter_codes, codes, len(class_names), ids, voter_names),
         )
         if clusterings is not None:
@@ -282,7 +282,7 @@ class Votes:
             models=tuple(models),
             n_objects=n_objects,
             weights=frozen(np.ones(len(models))),
-            counts=frozen(np.ones(n_objects) if counts is None else counts.astype(np.float64)),
+            counts=_ones(n_objects) if counts is None else frozen(counts.astype(np.float64)),
             index=None if index is None else frozen(index),
             hard=hard_codes,
             soft=SoftShares.stacked(shares) if shares else None,
@@ -325,10 +325,17 @@ class Votes:
         return np.concatenate(numbers)
 
     @cached_property
+    def objects_per_row(self) -> Array:
+        """Return how many objects have each distinct row."""
+        if self.sample_weight is None:
+            return self.counts
+        return np.ones(self.n_rows) if self.index is None else np.bincount(self.index, minlength=self.n_rows).astype(np.float64)
+
+    @cached_property
     def n_votes(self) -> Array:
         """Return how many objects each base model said something about, by its groups."""
         totals = np.zeros(len(self.models))
-        objects_per_row = np.ones(self.n_objects) if self.index is None else np.bincount(self.index, minlength=self.n_rows)
+        objects_per_row = self.objects_per_row
         for m, codes in self.hard.items():
             totals[m] = objects_per_row[codes < self.models[m].n_groups].sum()
         if self.soft is not None:
@@ -548,7 +555,7 @@ class Votes:
         if self.index is not None:
             counts = np.bincount(self.index, weights=sample_weight, minlength=len(self.counts)).astype(np.float64)
         else:
-            counts = np.ones(self.n_objects) if sample_weight is None else sample_weight
+            counts = _ones(self.n_objects) if sample_weight is None else sample_weight
         return replace(self, sample_weight=sample_weight, counts=frozen(counts))
 
     def _weighted(self, weights: Any, sample_weight: Any) -> Self:
@@ -579,6 +586,11 @@ class Votes:
 # ---- checks and small steps ------------------------------------------------------------------------------------------
 
 _VOTELESS = "Pass classes=[...] to make votes without any."
+
+
+def _ones(n: int) -> Array:
+    """Return n ones that take no memory."""
+    return np.broadcast_to(np.float64(1.0), (n,))
 
 
 def _cluster_columns(clusterings: Any, first: int = 0) -> dict[str, Any]:

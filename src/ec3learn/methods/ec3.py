@@ -19,7 +19,7 @@ from ..coding import known_codes
 from ..consensus import Consensus, _silent_notes, agreement
 from ..matrices import JointMembership, SparseMembership, membership
 from ..problem import Problem, Solution, Weights
-from ..rules import GroupRule, KnownLabels, top_classes
+from ..rules import KnownLabels, top_classes
 from ..stores import frozen
 from ..votes import Votes, non_negative
 
@@ -134,7 +134,7 @@ class EC3(BaseEstimator):  # type: ignore[misc]
         notes: list[str] = []
         if isinstance(self.weights, str) and self.weights == "labels":
             model_weights, worse, notes = _learned_weights(votes, model_weights, *_agreement_with_known(votes, labels))
-        problem, solution, rule, silent = self._minimise(votes, groups, model_weights, labels)
+        problem, solution = self._minimise(votes, groups, model_weights, labels)
         if isinstance(self.weights, str) and self.weights == "agreement":
             start = model_weights
             for _ in range(self.reweight_rounds):
@@ -143,7 +143,7 @@ class EC3(BaseEstimator):  # type: ignore[misc]
                 if np.allclose(updated, model_weights, rtol=1e-3, atol=1e-3):
                     break
                 model_weights = updated
-                problem, solution, rule, silent = self._minimise(votes, groups, model_weights, labels)
+                problem, solution = self._minimise(votes, groups, model_weights, labels)
         if worse:
             notes.append(f"Worse than chance and left out: {', '.join(worse)}.")
         if not solution.converged:
@@ -155,7 +155,7 @@ class EC3(BaseEstimator):  # type: ignore[misc]
         return Consensus(
             classes=votes.classes,
             models=votes.models,
-            rule=rule,
+            rule=problem.rule(solution.group_proba, solution.companions),
             weights=frozen(model_weights),
             group_proba=frozen(_all_groups(problem, solution)),
             settings={"method": "iEC3" if self.balanced else "EC3", **_plain_parameters(self.get_params())},
@@ -164,12 +164,12 @@ class EC3(BaseEstimator):  # type: ignore[misc]
             index=votes.index,
             object_ids=votes.object_ids,
             known=labels,
-            silent=frozen(silent),
-            objective=problem.objective(solution),
+            silent=frozen(solution.silent),
+            objective=solution.objective,
             n_iter=solution.n_iter,
             converged=solution.converged,
             history=solution.history,
-            notes=(*notes, *_silent_notes(silent, votes)),
+            notes=(*notes, *_silent_notes(solution.silent, votes)),
             worse_than_chance=worse,
         )
 
@@ -177,29 +177,20 @@ class EC3(BaseEstimator):  # type: ignore[misc]
 
     def _minimise(
         self, votes: Votes, groups: JointMembership | SparseMembership, model_weights: Array, known: KnownLabels | None
-    ) -> tuple[Problem, Solution, GroupRule, Array]:
+    ) -> tuple[Problem, Solution]:
         weights = Weights(self.alpha, self.beta, self.gamma, self.delta, self.balanced)
         group_weights = (votes.weights * model_weights)[votes.group_model]
         problem = Problem(groups, votes.counts, group_weights, votes.group_class, votes.n_classes, weights, known)
         solver = self._solver(votes, groups, problem)
         if solver == "direct":
-            group_proba, companions = problem.direct()
-            rule = problem.rule(group_proba, companions)
-            proba, silent = np.empty((votes.n_rows, votes.n_classes)), np.empty(votes.n_rows, dtype=bool)
-            for rows, pulls in rule.pulls(groups, known):
-                proba[rows], silent[rows] = rule.answer(pulls)
-            np.maximum(proba, 0.0, out=proba)
-            return problem, Solution(proba, group_proba, companions), rule, silent
-        if solver == "cg":
+            solution = problem.direct()
+        elif solver == "cg":
             solution = problem.conjugate_gradients(self._tolerance(), self.max_iter)
         else:
             start = np.random.default_rng(self.random_state).dirichlet(np.ones(votes.n_classes), votes.n_rows)
             solution = problem.block_descent(self._tolerance(), self.max_iter, start)
-        rule = problem.rule(solution.group_proba, solution.companions)
-        silent = (problem.share <= 0) & ~problem.fixed
-        solution.object_proba[silent] = rule.fallback
-        np.maximum(solution.object_proba, 0.0, out=solution.object_proba)
-        return problem, solution, rule, silent
+        np.maximum(solution.object_proba, 0.0, out=solution.object_proba)  # rounding may leave -1e-17
+        return problem, solution
 
     def _solver(self, votes: Votes, groups: JointMembership | SparseMembership, problem: Problem) -> str:
         """Return the solver asked for, or the one that needs fewer operations."""
