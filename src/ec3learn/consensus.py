@@ -276,14 +276,14 @@ class Consensus:
         row = position if votes.index is None else int(votes.index[position])
         known = None if self.known is None else KnownLabels(self.known.codes[row : row + 1], self.known.pull)
         one = self._aligned(votes[position], warn=False)
-        _, pulls = next(iter(self.rule.pulls(one, known)))
+        _, pulls = next(self.rule.pulls(SparseMembership(one), known))
         total = sum(float(pull.strength[0]) for pull in pulls)
         terms = {term.name: term for term in self.rule.terms}
         parts: dict[tuple[str, str], Array] = {}
         for pull in pulls:
             share = float(pull.strength[0]) / total if total > 0 else 0.0
             if share > 0 and pull.name in terms:
-                parts |= self._term_parts(terms[pull.name], one.matrix, share)
+                parts |= self._term_parts(terms[pull.name], one, share)
             elif share > 0:
                 parts[pull.name, pull.name] = share * pull.mean[0]
         if total <= 0:
@@ -294,15 +294,14 @@ class Consensus:
         return Explanation(self._name(position), label, self.classes, self._rows()[row], said, kinds, parts)
 
     def _term_parts(self, term: Term, one: sparse.csr_array, share: float) -> dict[tuple[str, str], Array]:
-        groups = one.indices
-        weight = one.data * term.group_weight[groups]
-        given = share * weight[:, None] / weight.sum() * term.group_proba[groups]
-        owner = np.searchsorted(self._offsets, groups, side="right") - 1
-        return {
-            (self.models[m].name, term.name): given[owner == m].sum(axis=0)
-            for m in np.unique(owner)
-            if term.group_weight[groups[owner == m]].any()
-        }
+        """Return what each base model of one object gave through one term."""
+        place = np.minimum(np.searchsorted(term.groups, one.indices), len(term.groups) - 1)
+        speaks = term.groups[place] == one.indices
+        place = place[speaks]
+        weight = one.data[speaks] * term.group_weight[place]
+        given = share * weight[:, None] / weight.sum() * term.group_proba[place]
+        owner = np.searchsorted(self._offsets, one.indices[speaks], side="right") - 1
+        return {(self.models[m].name, term.name): given[owner == m].sum(axis=0) for m in np.unique(owner)}
 
     def contested(self, n: int = 10, *, distinct: bool = True) -> Table:
         """Return the objects a person should look at first: those whose two most probable classes are closest.
@@ -405,7 +404,7 @@ class Consensus:
         """
         if not isinstance(votes, Votes):
             raise TypeError(f"votes must be a Votes, got {type(votes).__name__}. Make one with Votes.from_labels.")
-        groups = self._aligned(votes, warn=True)
+        groups = SparseMembership(self._aligned(votes, warn=True))
         proba, silent = np.empty((votes.n_rows, len(self.classes))), np.empty(votes.n_rows, dtype=bool)
         for rows, pulls in self.rule.pulls(groups):
             proba[rows], silent[rows] = self.rule.answer(pulls)
@@ -426,7 +425,7 @@ class Consensus:
             notes=_silent_notes(silent, votes),
         )
 
-    def _aligned(self, votes: Votes, warn: bool) -> SparseMembership:
+    def _aligned(self, votes: Votes, warn: bool) -> sparse.csr_array:
         """Return the membership of new rows in our groups."""
         number = {(model.name, model.kind): m for m, model in enumerate(self.models)}
         target = np.full(votes.n_groups, -1, dtype=np.int64)
@@ -447,7 +446,7 @@ class Consensus:
             matrix = sparse.csr_array((matrix.data[seen], column[seen], starts), shape=(votes.n_rows, int(self._offsets[-1])))
         else:
             matrix = sparse.csr_array((matrix.data, column, matrix.indptr), shape=(votes.n_rows, int(self._offsets[-1])))
-        return SparseMembership(matrix)
+        return matrix
 
     # ---- on disk -----------------------------------------------------------------------------------------------------
 
@@ -479,7 +478,7 @@ class Consensus:
         }
         arrays: dict[str, Array] = {"weights": self.weights, "group_proba": self.group_proba, "fallback": self.rule.fallback}
         for t, term in enumerate(self.rule.terms):
-            arrays[f"term{t}_weight"], arrays[f"term{t}_proba"] = term.group_weight, term.group_proba
+            arrays |= {f"term{t}_groups": term.groups, f"term{t}_weight": term.group_weight, f"term{t}_proba": term.group_proba}
         for m, model in enumerate(self.models):
             if model.kind == "clustering":
                 if model.labels.dtype.kind in "iu":
@@ -517,13 +516,13 @@ class Consensus:
                 labels = arrays[f"labels{m}"] if f"labels{m}" in arrays else label_array(facts["labels"][str(m)])
             models.append(BaseModel(model["name"], model["kind"], labels))
         terms = tuple(
-            Term(term["name"], term["pull"], arrays[f"term{t}_weight"], arrays[f"term{t}_proba"])
+            Term(term["name"], term["pull"], *(arrays[f"term{t}_{part}"] for part in ("groups", "weight", "proba")))
             for t, term in enumerate(facts["terms"])
         )
         return cls(
             classes=classes,
             models=tuple(models),
-            rule=GroupRule(terms, arrays["fallback"]),
+            rule=GroupRule(terms, arrays["fallback"], len(arrays["group_proba"])),
             weights=arrays["weights"],
             group_proba=arrays["group_proba"],
             settings=facts["settings"],

@@ -91,32 +91,63 @@ def entries(votes: Votes) -> sparse.csr_array:
 
 
 class SparseMembership:
-    """A^m as a sparse matrix."""
+    """A^m as two sparse matrices: groups that rows share, and groups of a single row, which fine clusterings have many of."""
 
     def __init__(self, matrix: sparse.csr_array) -> None:
-        self.matrix = matrix
         self.n_rows, self.n_groups = matrix.shape
+        several = np.bincount(matrix.indices, minlength=self.n_groups) > 1
+        stays = several[matrix.indices]
+        width = matrix.indices.dtype
+        self.shared_groups, self.solo_groups = np.flatnonzero(several), matrix.indices[~stays]
+        number = np.cumsum(several, dtype=width) - width.type(1)
+        starts = np.concatenate([[0], np.cumsum(stays)])[matrix.indptr].astype(width)
+        shape = (self.n_rows, len(self.shared_groups))
+        self.shared = sparse.csr_array((matrix.data[stays], number[matrix.indices[stays]], starts), shape=shape)
+        solo = (matrix.data[~stays], np.arange(len(self.solo_groups), dtype=width), matrix.indptr - starts)
+        self.solo = sparse.csr_array(solo, shape=(self.n_rows, len(self.solo_groups)))
+
+    @property
+    def matrix(self) -> sparse.csr_array:
+        """Return A^m as one sparse matrix."""
+        both = sparse.hstack([self.shared, self.solo], format="csr")
+        groups = np.concatenate([self.shared_groups, self.solo_groups])
+        return sparse.csr_array((both.data, groups[both.indices], both.indptr), shape=(self.n_rows, self.n_groups))
 
     def gather_parts(self, table: Array) -> Iterator[Part]:
         """Return A^m table, for each row the sum over its groups, some rows at a time."""
-        return ((rows, np.asarray(self.matrix[rows] @ table)) for rows in chunks(self.n_rows))
+        shared, solo = table[self.shared_groups], table[self.solo_groups]
+        for rows in chunks(self.n_rows):
+            yield rows, np.asarray(self.shared[rows] @ shared) + np.asarray(self.solo[rows] @ solo)
 
     def scatter_parts(self, parts: Iterable[Part], width: int) -> Array:
         """Return A^m' values, for each group the sum over its rows, from values given some rows at a time."""
-        return sum((np.asarray(self.matrix[rows].T @ values) for rows, values in parts), np.zeros((self.n_groups, width)))
+        values = np.empty((self.n_rows, width))
+        for rows, part in parts:
+            values[rows] = part
+        return self.scatter(values)
 
     def gather(self, table: Array) -> Array:
         """Return A^m table: for each row the sum over its groups."""
-        return np.asarray(self.matrix @ table)
+        return _by_columns(self.shared, table[self.shared_groups]) + _by_columns(self.solo, table[self.solo_groups])
 
     def scatter(self, values: Array) -> Array:
         """Return A^m' values: for each group the sum over its rows."""
-        return np.asarray(self.matrix.T @ values)
+        out = np.zeros((self.n_groups, *values.shape[1:]))
+        out[self.shared_groups] = _by_columns(self.shared.T, values)
+        out[self.solo_groups] = _by_columns(self.solo.T, values)
+        return out
 
     def grams(self, weights: RowWeights, n_weights: int) -> Array:
         """Return A^m' W A^m for each column of weights, groups x groups, dense."""
-        columns = weights(slice(0, self.n_rows)).T
-        return np.stack([(self.matrix.T @ self.matrix.multiply(column[:, None]).tocsr()).toarray() for column in columns])
+        matrix, columns = self.matrix, weights(slice(0, self.n_rows)).T
+        return np.stack([(matrix.T @ matrix.multiply(column[:, None]).tocsr()).toarray() for column in columns])
+
+
+def _by_columns(matrix: Any, values: Array) -> Array:
+    """Return the product with a table a column at a time, which is faster for few columns."""
+    if values.ndim == 1 or values.shape[1] > 4:
+        return np.asarray(matrix @ values)
+    return np.stack([matrix @ np.ascontiguousarray(column) for column in values.T], axis=1)
 
 
 class JointMembership:
@@ -339,53 +370,65 @@ def _pair_cover(n_codes: dict[int, int], most: int) -> list[list[int]]:
 
 
 def co_occurrence_scaling(
-    groups: Membership, group_weights: Array, counts: Array, alone: Array | None = None, tol: float = 1e-11, max_iter: int = 200
-) -> tuple[Array, Array, int, float]:
-    """Return d with K^c = diag(d) A^c diag(d) doubly stochastic, and y = A^m' (counts d).
+    groups: JointMembership | SparseMembership, group_weights: Array, counts: Array, tol: float = 1e-11, max_iter: int = 200
+) -> tuple[Array, int, float]:
+    """Return d with K^c = diag(d) A^c diag(d) doubly stochastic, how many rounds it took, and the last change.
 
-    A^c is weighted by `group_weights`. `alone` is the sum of the weights of a row's groups that have no other row and are
-    not in `groups`; their share of A^c lies on its diagonal. The rounds go on the logarithm of y, which has one entry a
-    group: half way from y to its update, mixed by Anderson's rule. Also returned: rounds and the last change.
+    A^c is weighted by `group_weights`, rows by `counts`. The rounds go on the logarithm of y = A^m' (counts d), which has one
+    entry a group: half way from y to its update, mixed by Anderson's rule. Groups of a single row lie on the diagonal of A^c;
+    for given y of the others their part of d follows from a quadratic equation.
     """
-    sizes = groups.scatter(counts)
-    live = (sizes > 0) & (group_weights > 0)
-    own = None if alone is None else alone * counts
+    own = None
+    if isinstance(groups, SparseMembership):
+        gather, scatter = (lambda table: groups.shared @ table), (lambda values: groups.shared.T @ values)
+        own = counts * (groups.solo.power(2) @ group_weights[groups.solo_groups])
+        group_weights = group_weights[groups.shared_groups]
+    else:
+        gather, scatter = groups.gather, groups.scatter
 
     def row_scaling(y: Array) -> Array:
-        shared = groups.gather(group_weights * y)
-        if own is not None:  # d (shared + own d) = 1
-            shared = (shared + np.sqrt(shared**2 + 4 * own)) / 2
-        return np.divide(1.0, shared, out=np.zeros_like(shared), where=shared > 0)
+        total = gather(group_weights * y)
+        if own is not None:  # d (total + own d) = 1
+            total = (total + np.sqrt(total**2 + 4 * own)) / 2
+        return np.divide(1.0, total, out=total, where=total > 0)
 
-    y = np.where(live, sizes, 0.0)
-    if live.any():
-        scale = groups.scatter(counts * row_scaling(y))
-        y[live] *= np.exp(0.5 * np.mean(np.log(scale[live] / y[live])))  # y and its update move in opposite directions
-    step, change, n_iter = _Anderson(), 0.0, 0
+    y = scatter(counts)
+    live = (y > 0) & (group_weights > 0)
+    y[~live] = 0.0
+    # y and its update move in opposite directions: start where a common factor has settled
+    factor = np.log(np.divide(scatter(counts * row_scaling(y)), y, out=np.ones_like(y), where=live)).sum() / max(live.sum(), 1)
+    y *= np.exp(0.5 * factor)
+    mixing, change = _Anderson(), 0.0
     for n_iter in range(1, max_iter + 1):
         d = row_scaling(y)
-        update = groups.scatter(counts * d)
-        logs = np.log(np.divide(update, y, out=np.ones_like(y), where=live))[live]
-        change = float(np.abs(logs).max(initial=0.0))
+        ratio = np.divide(scatter(counts * d), y, out=np.ones_like(y), where=live)
+        move = np.log(ratio, out=ratio)
+        change = float(np.abs(move).max(initial=0.0))
         if change <= tol:
             break
-        y[live] = np.exp(step(np.log(y[live]), logs / 2))
-    return d, update, n_iter, change
+        logs = np.log(y, out=np.zeros_like(y), where=live)
+        y = np.where(live, np.exp(mixing(logs, move / 2)), 0.0)
+    return d, n_iter, change
 
 
 class _Anderson:
     """Anderson's mixing of the last rounds of a fixed-point iteration x <- x + f(x)."""
 
-    def __init__(self, memory: int = 8) -> None:
-        self.memory = memory
-        self.points: list[Array] = []
-        self.moves: list[Array] = []
+    def __init__(self) -> None:
+        self.rounds: list[tuple[Array, Array]] = []  # x and f(x), the latest last
 
     def __call__(self, point: Array, move: Array) -> Array:
-        self.points, self.moves = [*self.points, point][-self.memory - 1 :], [*self.moves, move][-self.memory - 1 :]
-        if len(self.moves) == 1:
-            return point + move
-        d_moves = np.stack([move - old for old in self.moves[:-1]], axis=1)
-        d_points = np.stack([point - old for old in self.points[:-1]], axis=1)
-        mix = np.linalg.lstsq(d_moves, move, rcond=1e-10)[0]
-        return point + move - (d_points + d_moves) @ mix
+        memory = 8 if len(point) < 100_000 else 3
+        earlier = self.rounds[-memory:]
+        self.rounds = [*earlier, (point, move)]
+        out = point + move
+        if not earlier:
+            return out
+        gaps = [move - old for _, old in earlier]
+        products = np.array([[a @ b for b in gaps] for a in gaps])
+        scale = 1 / np.sqrt(np.maximum(np.diag(products), 1e-300))
+        right = scale * np.array([gap @ move for gap in gaps])
+        mix = scale * np.linalg.lstsq(scale[:, None] * products * scale, right, rcond=1e-14)[0]
+        for share, gap, (old_point, _) in zip(mix, gaps, earlier, strict=True):
+            out -= share * (point - old_point + gap)
+        return out

@@ -24,10 +24,11 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """One term: what it is called, how hard it pulls, and each group's weight and class distribution."""
+    """One term: what it is called, how hard it pulls, and the groups that speak in it with their weights and distributions."""
 
     name: str
     pull: float
+    groups: Array
     group_weight: Array
     group_proba: Array
 
@@ -63,16 +64,19 @@ class GroupRule:
 
     terms: tuple[Term, ...]
     fallback: Array
+    n_groups: int
 
     def pulls(self, groups: Membership, known: KnownLabels | None = None) -> Iterator[tuple[slice, list[Pull]]]:
         """Return each term's pull, some rows at a time; a term without any group of the row's has none."""
         n_classes = len(self.fallback)
-        terms = [term for term in self.terms if term.pull > 0]
-        weights = [term.group_weight[:, None] for term in terms]
-        table = np.hstack([np.hstack([w, w * term.group_proba]) for w, term in zip(weights, terms, strict=True)])
+        starts = range(0, len(self.terms) * (n_classes + 1), n_classes + 1)
+        table = np.zeros((self.n_groups, len(self.terms) * (n_classes + 1)))
+        for term, begin in zip(self.terms, starts, strict=True):
+            table[term.groups, begin] = term.group_weight
+            table[term.groups, begin + 1 : begin + 1 + n_classes] = term.group_weight[:, None] * term.group_proba
         for rows, sums in groups.gather_parts(table):
             found = []
-            for term, begin in zip(terms, range(0, sums.shape[1], n_classes + 1), strict=True):
+            for term, begin in zip(self.terms, starts, strict=True):
                 total = np.ascontiguousarray(sums[:, begin])
                 found.append(Pull(term.name, term.pull * (total > 0), total, sums[:, begin + 1 : begin + 1 + n_classes]))
             yield rows, found if known is None else _with_known(found, known, rows, n_classes)

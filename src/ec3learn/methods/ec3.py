@@ -20,6 +20,7 @@ from ..consensus import Consensus, _silent_notes, agreement
 from ..matrices import JointMembership, SparseMembership, membership
 from ..problem import Problem, Solution, Weights
 from ..rules import KnownLabels, top_classes
+from ..solvers import block_descent, conjugate_gradients, direct
 from ..stores import frozen
 from ..votes import Votes, non_negative
 
@@ -183,12 +184,12 @@ class EC3(BaseEstimator):  # type: ignore[misc]
         problem = Problem(groups, votes.counts, group_weights, votes.group_class, votes.n_classes, weights, known)
         solver = self._solver(votes, groups, problem)
         if solver == "direct":
-            solution = problem.direct()
+            solution = direct(problem)
         elif solver == "cg":
-            solution = problem.conjugate_gradients(self._tolerance(), self.max_iter)
+            solution = conjugate_gradients(problem, self._tolerance(), self.max_iter)
         else:
             start = np.random.default_rng(self.random_state).dirichlet(np.ones(votes.n_classes), votes.n_rows)
-            solution = problem.block_descent(self._tolerance(), self.max_iter, start)
+            solution = block_descent(problem, self._tolerance(), self.max_iter, start)
         np.maximum(solution.object_proba, 0.0, out=solution.object_proba)  # rounding may leave -1e-17
         return problem, solution
 
@@ -313,12 +314,12 @@ def _learned_weights(votes: Votes, start: Array, shares: Array, n_votes: Array) 
 def _all_groups(problem: Problem, solution: Solution) -> Array:
     """Return F^g, for groups without weight the mean of their members, for empty ones the mean vote."""
     group_proba = np.maximum(solution.group_proba, 0.0)
-    idle = ~problem.live
-    if idle.any():
-        sums = problem.groups.scatter(problem.counts[:, None] * solution.object_proba)
-        filled = np.divide(sums, problem.sizes[:, None], out=np.zeros_like(sums), where=problem.sizes[:, None] > 0)
-        filled[problem.sizes <= 0] = problem.mean_vote
-        group_proba[idle] = filled[idle]
+    idle = np.flatnonzero(~problem.live)
+    if len(idle):
+        members = np.hstack([problem.counts[:, None], problem.counts[:, None] * solution.object_proba])
+        sums = problem.groups.scatter(members)[idle]
+        empty = sums[:, :1] <= 0
+        group_proba[idle] = np.where(empty, problem.mean_vote, sums[:, 1:] / np.where(empty, 1.0, sums[:, :1]))
     return group_proba
 
 
