@@ -70,7 +70,14 @@ def _given_classes(classes: Any) -> list[Label]:
     return names
 
 
-def class_codes(column: Column, classes: Array, missing: Label | None, argument: str, original: Column) -> Array:
+def class_codes(
+    column: Column,
+    classes: Array,
+    missing: Label | None,
+    argument: str,
+    original: Column,
+    remedy: str = "; pass missing={label!r} if it means no vote",
+) -> Array:
     """Return the number of the class of each vote, `n_classes` where it is missing.
 
     `column` may hold the distinct rows only; `original` has every object, so that an error can name the row.
@@ -89,9 +96,9 @@ def class_codes(column: Column, classes: Array, missing: Label | None, argument:
         row = int(np.argmax(wrong))
         label = plain(original.values[int(original.codes()[row])])
         raise ValueError(
-            f"{argument} holds {int(wrong.sum())} value{'s' * (wrong.sum() > 1)} that {'are' if wrong.sum() > 1 else 'is'} "
+            f"{argument} holds {'1 value that is' if wrong.sum() == 1 else f'{wrong.sum()} values that are'} "
             f"no class, the first at row {row}, column {column.name!r}: {label!r}. "
-            f"The classes are {listed(classes)}; pass missing={label!r} if it means no vote."
+            f"The classes are {listed(classes)}{remedy.format(label=label)}."
         )
     return _relabelled(column.codes(), lookup, len(classes) + 1)
 
@@ -104,10 +111,11 @@ def cluster_codes(column: Column, missing: Label | None) -> tuple[Array, Array]:
     codes = column.codes()
     seen = np.bincount(codes, minlength=column.n_codes) > 0
     seen[_noise_codes(column, missing)] = False
-    used = np.flatnonzero(seen)
+    used, values = np.flatnonzero(seen), column.values
+    if not isinstance(values, np.ndarray):  # in the order they came
+        used = np.array(sorted(used, key=lambda code: values[code]), dtype=np.int64)
     lookup = np.full(column.n_codes, len(used), dtype=np.int64)
     lookup[used] = np.arange(len(used))
-    values = column.values
     labels = values[used] if isinstance(values, np.ndarray) else label_array([values[code] for code in used])
     return _relabelled(codes, lookup, len(used) + 1), labels
 
@@ -169,9 +177,16 @@ def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | 
                 f"known must pair each object with a label, got {len(objects)} objects and {len(column.raw)} labels."
             )
         places = _object_places(objects, n_objects, object_ids)
-    codes = class_codes(column, classes, None, "known", column).astype(np.int64)
+    codes = class_codes(column, classes, None, "known", column, "; a missing value says that a label is not known").astype(
+        np.int64
+    )
     result = np.full(n_objects, -1)
     result[places] = np.where(codes == len(classes), -1, codes)
+    twice = np.flatnonzero((codes < len(classes)) & (result[places] != codes))
+    if len(twice):
+        raise ValueError(
+            f"known must give an object one label, got two for object {pairs[0][twice[0]] if pairs else twice[0]!r}."
+        )
     return result
 
 

@@ -578,17 +578,14 @@ def agreement(votes: Votes, row_classes: Array, contingency: Array) -> dict[int,
             counts = contingency[votes.offsets[m] : votes.offsets[m + 1]]
             covered = float(counts.sum())
             shares[m] = float(np.trace(counts)) / covered if covered > 0 else None
-    if votes.soft is not None:
-        sizes = [votes.models[m].n_groups for m in votes.soft.models]
-        basis = np.split(votes.soft.basis(sizes), np.cumsum(sizes)[:-1], axis=1)
-        for m, own in zip(votes.soft.models, basis, strict=True):
-            if votes.models[m].kind == "classifier":
-                table = votes.soft.table @ own
-                voted = votes.counts * (table.sum(axis=1) > 0.5)
-                chosen = table[np.arange(len(table)), row_classes]
-                tied = (table >= table.max(axis=1, keepdims=True) - 1e-12).sum(axis=1)
-                right = (chosen >= table.max(axis=1) - 1e-12) / tied
-                shares[m] = float(voted @ right / voted.sum()) if voted.sum() > 0 else None
+    for soft in votes.soft.models if votes.soft is not None else ():
+        if votes.models[soft.number].kind == "classifier" and votes.soft is not None:
+            table = votes.soft.shares_of(soft)
+            highest = table.max(axis=1)
+            voted = votes.counts * (highest > 0)
+            tied = (table >= highest[:, None] - 1e-12).sum(axis=1)
+            right = (table[np.arange(len(table)), row_classes] >= highest - 1e-12) / tied
+            shares[soft.number] = float(voted @ right / voted.sum()) if voted.any() else None
     return shares
 
 

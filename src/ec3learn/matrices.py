@@ -80,10 +80,11 @@ def entries(votes: Votes) -> sparse.csr_array:
     if votes.hard:
         parts.append(entries_of_columns(votes.hard, votes.offsets, sizes))
     if votes.soft is not None:
-        shares = votes.soft.table @ votes.soft.basis([sizes[m] for m in votes.soft.models])
-        groups = np.concatenate([np.arange(votes.offsets[m], votes.offsets[m + 1]) for m in votes.soft.models])
-        row, column = np.nonzero(shares)
-        parts.append(sparse.csr_array((shares[row, column], (row, groups[column])), shape=shape))
+        for model in votes.soft.models:
+            shares = votes.soft.shares_of(model)
+            row, column = np.nonzero(shares)
+            place = (row, votes.offsets[model.number] + column)
+            parts.append(sparse.csr_array((shares[row, column], place), shape=shape))
     total = parts[0]
     for part in parts[1:]:
         total = total + part
@@ -165,8 +166,8 @@ class JointMembership:
         self._keys = [self._joint_column(block, slice(None), np.dtype(np.uint16)) for block in self._blocks]
         self._soft = votes.soft
         if votes.soft is not None:
-            self._soft_groups = np.concatenate([self._groups(m) for m in votes.soft.models])
-            self._basis = votes.soft.basis([self._n_groups_of[m] for m in votes.soft.models])
+            self._soft_groups = np.concatenate([self._groups(model.number) for model in votes.soft.models])
+            self._basis = votes.soft.basis()
 
     def gather_parts(self, table: Array) -> Iterator[Part]:
         """Return A^m table, for each row the sum over its groups, some rows at a time."""

@@ -119,8 +119,11 @@ class Problem:
         return d, self.groups.scatter(self.counts * d)
 
     def _reached(self) -> Array:
-        """Return which groups are connected, over any number of shared rows, with a vote or a known label."""
-        matrix = self.groups.matrix
+        """Return which groups are connected, over any number of shared rows that count, with a vote or a known label."""
+        matrix = self.groups.matrix.tocoo()
+        counts = (self.counts[matrix.coords[0]] > 0) & self.live[matrix.coords[1]]
+        coords = tuple(place[counts] for place in matrix.coords)
+        matrix = sparse.csr_array((matrix.data[counts], coords), shape=matrix.shape)
         graph = sparse.block_array([[None, matrix], [matrix.T, None]], format="csr")
         _, component = connected_components(graph, directed=False)
         of_rows, of_groups = np.split(component, [self.groups.n_rows])
@@ -173,13 +176,17 @@ class Problem:
         return target
 
     @cached_property
-    def mean_vote(self) -> Array:
-        """Return the mean of Y^o over the rows that were voted on, or of the known labels where nobody voted."""
-        per_row = np.divide(self.counts, self.n_votes, out=np.zeros_like(self.n_votes), where=self.n_votes > 0)
-        total = (self.groups.scatter(per_row)[self.voters] * self.vote_weight) @ self.vote_class
-        if self.known is not None and not total.any():
-            total = np.bincount(self.known.codes[self.known.codes >= 0], minlength=self.n_classes).astype(np.float64)
-        return normalised(total)
+    def mean_target(self) -> Array:
+        """Return the mean of Y^o over the rows that have one."""
+        voted = self.n_votes > 0
+        sums = np.zeros(self.n_classes)
+        if self.known is not None:
+            labelled = self.known.codes >= 0
+            sums += np.bincount(self.known.codes[labelled], weights=self.counts[labelled], minlength=self.n_classes)
+            voted &= ~labelled
+        per_row = np.divide(self.counts, self.n_votes, out=np.zeros_like(self.n_votes), where=voted)
+        sums += (self.groups.scatter(per_row)[self.voters] * self.vote_weight) @ self.vote_class
+        return sums / sums.sum() if sums.any() else np.full(self.n_classes, 1 / self.n_classes)
 
     @cached_property
     def group_votes(self) -> Array:
@@ -223,7 +230,7 @@ class Problem:
             Term(COMPANIONS, 2 * weights.beta, live, self.w[live] * y, companions[live] / np.where(y > 0, y, 1.0)[:, None]),
             Term(VOTES, 2 * weights.gamma, self.voters, self.vote_weight, self.vote_class),
         )
-        return GroupRule(tuple(term for term in terms if term.pull > 0), self.mean_vote, self.groups.n_groups)
+        return GroupRule(tuple(term for term in terms if term.pull > 0), self.mean_target, self.groups.n_groups)
 
 
 def _squared_norms(table: Array) -> Array:

@@ -79,7 +79,7 @@ def _group_system(problem: Problem) -> tuple[Array, Array]:
     if problem.weights.alpha > 0:
         right[place[0]] += (scale[0] * 2 * problem.delta[live])[:, None] * problem.group_votes[live]
     unknown = linalg.solve(system, right, assume_a="pos", overwrite_a=True, overwrite_b=True)
-    unknown *= np.concatenate(scale)[:, None]
+    unknown = unknown * np.concatenate(scale)[:, None]
 
     group_proba, companions = problem.group_votes.copy(), np.zeros_like(problem.group_votes)
     if problem.weights.alpha > 0:
@@ -166,7 +166,7 @@ def conjugate_gradients(problem: Problem, tol: float, max_iter: int) -> Solution
     silent = (problem.share <= 0) & ~problem.fixed
     solution = Solution(proba, group_proba, companions, silent, n_iter=n_iter, converged=converged)
     solution.objective = problem.objective(solution)
-    proba[silent] = problem.mean_vote
+    proba[silent] = problem.mean_target
     return solution
 
 
@@ -251,7 +251,7 @@ def block_descent(problem: Problem, tol: float, max_iter: int, start: Array) -> 
             solution.converged = True
             break
     solution.objective = problem.objective(solution)
-    solution.object_proba[silent] = problem.mean_vote
+    solution.object_proba[silent] = problem.mean_target
     return solution
 
 

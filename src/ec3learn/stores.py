@@ -20,16 +20,38 @@ def frozen(array: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class SoftShares:
-    """Soft votes of several models without the column that follows from the others.
+class SoftModel:
+    """Where a soft model's shares stand in the table of `SoftShares`.
 
-    `table` has a first column of ones, and for each model its shares but the last, then (only where votes are missing) a
-    column that is 0 where the model did not vote. `last_column` is the number of that column, or 0, for the one of ones.
+    The shares of all groups but `derived` stand from column `first` on. `cover` is the column that is 0 where the model did not
+    vote: the column 0 of ones if it always did.
     """
 
-    models: tuple[int, ...]
-    first_column: tuple[int, ...]
-    last_column: tuple[int, ...]
+    number: int
+    n_groups: int
+    first: int
+    derived: int
+    cover: int
+
+    @property
+    def columns(self) -> list[int]:
+        """Return the columns that are this model's own."""
+        return [*range(self.first, self.first + self.n_groups - 1), *([self.cover] if self.cover else [])]
+
+    def moved(self, columns: int, number: int) -> SoftModel:
+        """Return the model with its columns moved and under another number."""
+        cover = self.cover + columns if self.cover else 0
+        return replace(self, first=self.first + columns, cover=cover, number=number)
+
+
+@dataclass(frozen=True, eq=False)
+class SoftShares:
+    """Soft votes of several models; of each the shares of its largest group are left out, since they follow from the others.
+
+    Deriving a large group's shares costs no precision; a small group's would be lost in rounding.
+    """
+
+    models: tuple[SoftModel, ...]
     table: Array
 
     @classmethod
@@ -37,58 +59,66 @@ class SoftShares:
         """Stack tables of shares (rows of NaN are missing votes), given by the number of their model."""
         absent = {m: np.isnan(table[:, 0]) for m, table in tables.items()}
         n_rows = len(next(iter(tables.values())))
-        widths = {m: table.shape[1] - 1 + bool(absent[m].any()) for m, table in tables.items()}
-        stacked = np.empty((n_rows, 1 + sum(widths.values())), order="F")
+        n_columns = 1 + sum(table.shape[1] - 1 + bool(absent[m].any()) for m, table in tables.items())
+        stacked = np.empty((n_rows, n_columns), order="F")
         stacked[:, 0] = 1
-        first, last, column = [], [], 1
+        models, column = [], 1
         for m, table in tables.items():
-            end = column + table.shape[1] - 1
-            stacked[:, column:end] = table[:, :-1]
-            first.append(column)
-            last.append(end if absent[m].any() else 0)
-            if absent[m].any():
-                stacked[absent[m], column:end] = 0
-                stacked[:, end] = ~absent[m]
-            column += widths[m]
-        return cls(tuple(tables), tuple(first), tuple(last), frozen(stacked))
+            size, incomplete = table.shape[1], bool(absent[m].any())
+            derived = int(np.nansum(table, axis=0).argmax())
+            models.append(SoftModel(m, size, column, derived, column + size - 1 if incomplete else 0))
+            for place, group in enumerate(group for group in range(size) if group != derived):
+                stacked[:, column + place] = table[:, group]
+            if incomplete:
+                stacked[absent[m], column : column + size - 1] = 0
+                stacked[:, column + size - 1] = ~absent[m]
+            column += len(models[-1].columns)
+        return cls(tuple(models), frozen(stacked))
 
-    def basis(self, n_groups: Sequence[int]) -> Array:
+    def basis(self) -> Array:
         """Return the matrix B with `table @ B` = the shares of all the groups of these models, side by side."""
         blocks = []
-        for first, last, size in zip(self.first_column, self.last_column, n_groups, strict=True):
-            block = np.zeros((self.table.shape[1], size))
-            block[first : first + size - 1, : size - 1] = np.eye(size - 1)
-            block[first : first + size - 1, -1] = -1
-            block[last, -1] = 1
+        for model in self.models:
+            block = np.zeros((self.table.shape[1], model.n_groups))
+            others = [group for group in range(model.n_groups) if group != model.derived]
+            own = np.arange(model.first, model.first + len(others))
+            block[own, others] = 1
+            block[own, model.derived] = -1
+            block[model.cover, model.derived] = 1
             blocks.append(block)
         return np.hstack(blocks)
+
+    def shares_of(self, model: SoftModel, rows: Array | slice = slice(None)) -> Array:
+        """Return one model's shares, rows x groups; a row of zeros where it did not vote."""
+        shares = np.empty((len(self.table[rows, 0]), model.n_groups))
+        others = [group for group in range(model.n_groups) if group != model.derived]
+        shares[:, others] = self.table[rows, model.first : model.first + len(others)]
+        rest = self.table[rows, model.cover] - shares[:, others].sum(axis=1)
+        shares[:, model.derived] = np.where(rest > 1e-14, rest, 0.0)
+        return shares
 
     def take(self, rows: Array) -> SoftShares:
         """Return the shares of some rows."""
         return replace(self, table=frozen(np.asfortranarray(self.table[rows])))
 
-    def joined(self, other: SoftShares, shift: int) -> SoftShares:
-        """Return these models beside others, whose numbers are moved by `shift`; the column of ones is shared."""
-        more = self.table.shape[1] - 1
-        return SoftShares(
-            self.models + tuple(m + shift for m in other.models),
-            self.first_column + tuple(column + more for column in other.first_column),
-            self.last_column + tuple(column + more if column else 0 for column in other.last_column),
-            frozen(np.asfortranarray(np.hstack([self.table, other.table[:, 1:]]))),
-        )
+    def renumbered(self, shift: int) -> SoftShares:
+        """Return the same shares with other numbers for the models."""
+        return replace(self, models=tuple(model.moved(0, model.number + shift) for model in self.models))
 
-    def only(self, number: Mapping[int, int], n_groups: Sequence[int]) -> SoftShares | None:
-        """Return the shares of the models that are keys of `number`, renumbered; `n_groups` is by the old numbers."""
-        kept = [i for i, m in enumerate(self.models) if m in number]
-        columns, first, last = [0], [], []
-        for i in kept:
-            begin, end = self.first_column[i], self.first_column[i] + n_groups[self.models[i]] - 1
-            first.append(len(columns))
-            columns += range(begin, end)
-            last.append(len(columns) if self.last_column[i] else 0)
-            columns += [self.last_column[i]] if self.last_column[i] else []
-        models = tuple(number[self.models[i]] for i in kept)
-        return SoftShares(models, tuple(first), tuple(last), frozen(self.table[:, columns])) if kept else None
+    def joined(self, other: SoftShares) -> SoftShares:
+        """Return these models beside others; the column of ones is shared."""
+        more = self.table.shape[1] - 1
+        models = self.models + tuple(model.moved(more, model.number) for model in other.models)
+        return SoftShares(models, frozen(np.asfortranarray(np.hstack([self.table, other.table[:, 1:]]))))
+
+    def only(self, number: Mapping[int, int]) -> SoftShares | None:
+        """Return the shares of the models that are keys of `number`, under their new numbers."""
+        columns, models = [0], []
+        for model in self.models:
+            if model.number in number:
+                models.append(model.moved(len(columns) - model.first, number[model.number]))
+                columns += model.columns
+        return SoftShares(tuple(models), frozen(np.asfortranarray(self.table[:, columns]))) if models else None
 
 
 def entries_of_votes(objects: Array, groups: Array, shape: tuple[int, int]) -> sparse.csr_array:

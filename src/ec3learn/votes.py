@@ -339,8 +339,8 @@ class Votes:
         for m, codes in self.hard.items():
             totals[m] = objects_per_row[codes < self.models[m].n_groups].sum()
         if self.soft is not None:
-            for m, last in zip(self.soft.models, self.soft.last_column, strict=True):
-                totals[m] = self.soft.table[:, last] @ objects_per_row
+            for model in self.soft.models:
+                totals[model.number] = self.soft.table[:, model.cover] @ objects_per_row
         if self.sparse is not None:
             per_group = np.bincount(self.sparse.indices, minlength=self.n_groups)
             totals += np.bincount(self.group_model, weights=per_group, minlength=len(self.models))
@@ -354,12 +354,11 @@ class Votes:
             code = int(codes[row[0]])
             if code < self.models[m].n_groups:
                 answers[m] = plain(self.models[m].labels[code])
-        if self.soft is not None:
-            sizes = [self.models[m].n_groups for m in self.soft.models]
-            shares = np.split((self.soft.table[row] @ self.soft.basis(sizes))[0], np.cumsum(sizes)[:-1])
-            for m, share in zip(self.soft.models, shares, strict=True):
-                if share.sum() > 0.5:
-                    answers[m] = {plain(label): float(max(p, 0.0)) for label, p in zip(self.models[m].labels, share, strict=True)}
+        for soft in self.soft.models if self.soft is not None else ():
+            shares = self.soft.shares_of(soft, row)[0] if self.soft is not None else []
+            if sum(shares) > 0.5:
+                labels = self.models[soft.number].labels
+                answers[soft.number] = {plain(label): float(p) for label, p in zip(labels, shares, strict=True)}
         if self.sparse is not None:
             for group in self.sparse.indices[self.sparse.indptr[row[0]] : self.sparse.indptr[row[0] + 1]]:
                 m = int(self.group_model[group])
@@ -464,8 +463,8 @@ class Votes:
         shift = len(self.models)
         soft = left.soft
         if right.soft is not None:
-            renumbered = replace(right.soft, models=tuple(m + shift for m in right.soft.models))
-            soft = renumbered if soft is None else soft.joined(right.soft, shift)
+            renumbered = right.soft.renumbered(shift)
+            soft = renumbered if soft is None else soft.joined(renumbered)
         return replace(
             left,
             models=models,
@@ -517,7 +516,7 @@ class Votes:
             models=tuple(self.models[m] for m in kept),
             weights=frozen(self.weights[list(kept)]),
             hard={number[m]: codes for m, codes in self.hard.items() if m in number},
-            soft=None if self.soft is None else self.soft.only(number, [model.n_groups for model in self.models]),
+            soft=None if self.soft is None else self.soft.only(number),
             sparse=None if self.sparse is None else self.sparse[:, groups],
         )
 

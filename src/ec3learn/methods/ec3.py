@@ -233,20 +233,20 @@ class EC3(BaseEstimator):  # type: ignore[misc]
     def _check(self) -> None:
         for name in ("alpha", "beta", "gamma", "delta"):
             value = getattr(self, name)
-            if not (np.isscalar(value) and np.isreal(value) and np.isfinite(value) and value >= 0):
+            if not _is_number(value) or not 0 <= value < np.inf:
                 raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}.")
         if self.gamma == 0 and self.delta == 0:
             raise ValueError("gamma and delta must not both be 0, got 0 and 0: nothing would tie the consensus to the votes.")
         if self.gamma == 0 and self.alpha == 0:
             raise ValueError("gamma and alpha must not both be 0, got 0 and 0: nothing would tie the objects to the votes.")
-        if not self.known_weight > 0:
+        if not _is_number(self.known_weight) or not self.known_weight > 0:
             raise ValueError(
                 f"known_weight must be above 0, got {self.known_weight!r}. Use numpy.inf to hold known labels fixed."
             )
         if self.solver not in SOLVERS:
             raise ValueError(f"Unknown solver {self.solver!r}. Choose from: {', '.join(SOLVERS)}.")
-        if self.tol is not None and not self.tol > 0:
-            raise ValueError(f"tol must be above 0, got {self.tol!r}.")
+        if self.tol is not None and (not _is_number(self.tol) or not self.tol > 0):
+            raise ValueError(f"tol must be a number above 0, got {self.tol!r}.")
         for name, least in (("max_iter", 1), ("reweight_rounds", 0)):
             value = getattr(self, name)
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
@@ -254,9 +254,14 @@ class EC3(BaseEstimator):  # type: ignore[misc]
 
 
 def _require_something_to_go_by(votes: Votes, n_known: int) -> None:
+    counted = votes if votes.sample_weight is None else votes.only_rows(np.flatnonzero(votes.counts > 0))
     classifier = np.array([model.kind == "classifier" for model in votes.models])
-    if n_known == 0 and not (votes.n_votes[classifier] * votes.weights[classifier]).any():
-        raise ValueError("votes must hold at least one class vote of a classifier with a weight above 0, got none.")
+    if n_known == 0 and not (counted.n_votes * votes.weights)[classifier].any():
+        raise ValueError("votes must hold at least one class vote whose classifier and object have a weight above 0, got none.")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 # ---- learned weights -------------------------------------------------------------------------------------------------
@@ -319,7 +324,7 @@ def _all_groups(problem: Problem, solution: Solution) -> Array:
         members = np.hstack([problem.counts[:, None], problem.counts[:, None] * solution.object_proba])
         sums = problem.groups.scatter(members)[idle]
         empty = sums[:, :1] <= 0
-        group_proba[idle] = np.where(empty, problem.mean_vote, sums[:, 1:] / np.where(empty, 1.0, sums[:, :1]))
+        group_proba[idle] = np.where(empty, problem.mean_target, sums[:, 1:] / np.where(empty, 1.0, sums[:, :1]))
     return group_proba
 
 
