@@ -43,7 +43,7 @@ def classes_of(
 def _voted_classes(columns: Sequence[Column], missing: Label | None, argument: str) -> list[Label]:
     seen: dict[str, set[Label]] = {}
     for column in columns:
-        for code in _seen_codes(column):
+        for code in column.seen:
             label = plain(column.values[code])
             if not means_missing(label, missing):
                 seen.setdefault(kind_of(label), set()).add(label)
@@ -86,7 +86,7 @@ def class_codes(
     kind = kind_of(classes[0]) if len(classes) else ""
     lookup = np.full(column.n_codes, len(classes), dtype=np.int64)
     foreign = []
-    for code in _seen_codes(column):
+    for code in column.seen:
         value = plain(column.values[code])
         if not means_missing(value, missing):
             lookup[code] = number.get(value, -1) if kind_of(value) == kind else -1
@@ -108,16 +108,14 @@ def class_codes(
 
 def cluster_codes(column: Column, missing: Label | None) -> tuple[Array, Array]:
     """Return the number of each object's cluster, empty clusters left out, and the clusters' labels; -1 is noise."""
-    codes = column.codes()
-    seen = np.bincount(codes, minlength=column.n_codes) > 0
-    seen[_noise_codes(column, missing)] = False
-    used, values = np.flatnonzero(seen), column.values
+    values = column.values
+    used = np.setdiff1d(column.seen, _noise_codes(column, missing), assume_unique=True)
     if not isinstance(values, np.ndarray):  # in the order they came
         used = np.array(sorted(used, key=lambda code: values[code]), dtype=np.int64)
     lookup = np.full(column.n_codes, len(used), dtype=np.int64)
     lookup[used] = np.arange(len(used))
     labels = values[used] if isinstance(values, np.ndarray) else label_array([values[code] for code in used])
-    return _relabelled(codes, lookup, len(used) + 1), labels
+    return _relabelled(column.codes(), lookup, len(used) + 1), labels
 
 
 def _noise_codes(column: Column, missing: Label | None) -> list[int]:
@@ -130,8 +128,7 @@ def _noise_codes(column: Column, missing: Label | None) -> list[int]:
 
 def name_codes(column: Column, argument: str) -> tuple[Array, Array]:
     """Return names (of objects, of voters) as numbers in sorted order, and the names; none may be missing."""
-    codes = column.codes()
-    seen = _seen_codes(column)
+    codes, seen = column.codes(), column.seen
     names = [plain(column.values[code]) for code in seen]
     if any(is_missing(name) for name in names):
         row = int(np.argmax(codes == seen[[is_missing(name) for name in names]][0]))
@@ -142,15 +139,11 @@ def name_codes(column: Column, argument: str) -> tuple[Array, Array]:
     return lookup[codes], label_array([names[i] for i in order])
 
 
-def _seen_codes(column: Column) -> Array:
-    return np.flatnonzero(np.bincount(column.codes(), minlength=column.n_codes))
-
-
 def _relabelled(codes: Array, lookup: Array, n_codes: int) -> Array:
     dtype = smallest_uint(n_codes)
     if codes.dtype == dtype and np.array_equal(lookup, np.arange(len(lookup))):
         return codes
-    return lookup.astype(dtype)[codes]
+    return np.take(lookup.astype(dtype), codes)
 
 
 def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | None) -> Array:

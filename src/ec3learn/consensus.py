@@ -16,7 +16,7 @@ from scipy import sparse
 
 from . import storage
 from .labels import Label, label_array, listed, plain
-from .matrices import SparseMembership, entries, membership
+from .matrices import SparseMembership, entries, membership, scatter_to_votes
 from .patterns import spread
 from .rules import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Term, mass_classes, normalised, top_classes
 from .stores import frozen
@@ -295,12 +295,11 @@ class Consensus:
 
     def _term_parts(self, term: Term, one: sparse.csr_array, share: float) -> dict[tuple[str, str], Array]:
         """Return what each base model of one object gave through one term."""
-        place = np.minimum(np.searchsorted(term.groups, one.indices), len(term.groups) - 1)
-        speaks = term.groups[place] == one.indices
-        place = place[speaks]
-        weight = one.data[speaks] * term.group_weight[place]
+        place = np.flatnonzero(np.isin(term.groups, one.indices))
+        in_group = dict(zip(one.indices.tolist(), one.data.tolist(), strict=True))
+        weight = np.array([in_group[group] for group in term.groups[place].tolist()]) * term.group_weight[place]
         given = share * weight[:, None] / weight.sum() * term.group_proba[place]
-        owner = np.searchsorted(self._offsets, one.indices[speaks], side="right") - 1
+        owner = np.searchsorted(self._offsets, term.groups[place], side="right") - 1
         return {(self.models[m].name, term.name): given[owner == m].sum(axis=0) for m in np.unique(owner)}
 
     def contested(self, n: int = 10, *, distinct: bool = True) -> Table:
@@ -355,7 +354,7 @@ class Consensus:
         votes = self._own_votes("voters")
         one_hot = np.zeros((votes.n_rows, len(self.classes)))
         one_hot[np.arange(votes.n_rows), self._row_classes] = votes.counts
-        return membership(votes).scatter(one_hot)
+        return scatter_to_votes(votes, membership(votes), one_hot)
 
     @cached_property
     def _agreement(self) -> dict[int, float | None]:
@@ -522,7 +521,7 @@ class Consensus:
         return cls(
             classes=classes,
             models=tuple(models),
-            rule=GroupRule(terms, arrays["fallback"], len(arrays["group_proba"])),
+            rule=GroupRule(terms, arrays["fallback"]),
             weights=arrays["weights"],
             group_proba=arrays["group_proba"],
             settings=facts["settings"],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 Label = Any  # an int, a bool or a str, as the user gave it
 
+WIDE = 64  # columns from which a row-major table is turned before it is read column by column
 DENSE_RANGE = 1 << 16  # integers within this range (or within 4 N) are used as codes without sorting them
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Column:
     """What one base model said: `raw - low` is a code, `values[code]` its label, None a missing vote."""
 
@@ -35,8 +37,20 @@ class Column:
 
     def codes(self, rows: slice | Array = slice(None)) -> Array:
         """Return the codes as the smallest unsigned integers that hold them."""
-        shifted = self.raw[rows] if self.low == 0 else self.raw[rows].astype(np.int64) - self.low
-        return shifted.astype(smallest_uint(self.n_codes), copy=True)
+        raw = self.raw[rows]
+        if raw.dtype.kind == "i":  # wrap-around is harmless: the difference fits the unsigned type of the same width
+            raw = np.subtract(raw, raw.dtype.type(self.low)).view(raw.dtype.str.replace("i", "u"))
+        elif self.low:
+            raw = raw - raw.dtype.type(self.low)
+        return raw.astype(smallest_uint(self.n_codes), copy=raw.base is not None)
+
+    @cached_property
+    def seen(self) -> Array:
+        """Return the codes that occur."""
+        codes = self.codes()
+        if self.n_codes <= 32:
+            return np.array([code for code in range(self.n_codes) if (codes == code).any()], dtype=np.int64)
+        return np.flatnonzero(np.bincount(codes, minlength=self.n_codes))
 
 
 def smallest_uint(n_codes: int) -> np.dtype[Any]:
@@ -101,6 +115,8 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
                 f"{argument} must be 2-dimensional (objects x models), a dict of name -> column or a dataframe, "
                 f"got shape {table.shape}. Pass {{'name': column}} for a single model."
             )
+        if table.shape[1] > WIDE and table.dtype.kind in "iub":
+            table = np.asfortranarray(table)  # columns of a wide row-major table are far apart in memory
         columns = {f"{prefix}_{first + j}": table[:, j] for j in range(table.shape[1])}
         if table.dtype.kind in "iu" and not isinstance(table, np.ma.MaskedArray) and table.size:
             lows, highs = _column_ranges(table)

@@ -34,10 +34,11 @@ RowWeights = Callable[[slice], Array]  # some rows' weights, rows x weights
 
 
 class Membership(Protocol):
-    """A^m: which row is in which group, by how much."""
+    """A^m: which row is in which group, by how much. `order` says which group of the votes each of its groups is."""
 
     n_rows: int
     n_groups: int
+    order: Array
 
     def gather_parts(self, table: Array) -> Iterator[Part]:
         """Return A^m table, for each row the sum over its groups, some rows at a time."""
@@ -72,6 +73,13 @@ def chunks(n_rows: int, size: int = CHUNK) -> Iterator[slice]:
     return (slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size))
 
 
+def scatter_to_votes(votes: Votes, groups: Membership, values: Array) -> Array:
+    """Return `groups.scatter(values)` in the order the votes have their groups in, empty ones included."""
+    out = np.zeros((votes.n_groups, *values.shape[1:]))
+    out[groups.order] = groups.scatter(values)
+    return out
+
+
 def entries(votes: Votes) -> sparse.csr_array:
     """Return A^m as one sparse matrix."""
     sizes = [model.n_groups for model in votes.models]
@@ -92,31 +100,36 @@ def entries(votes: Votes) -> sparse.csr_array:
 
 
 class SparseMembership:
-    """A^m as two sparse matrices: groups that rows share, and groups of a single row, which fine clusterings have many of."""
+    """A^m as two sparse matrices: groups that rows share, and groups of a single row, which fine clusterings have many of.
+
+    Its groups have an order of their own, shared ones first, so that a table over groups is cut in two instead of picked from:
+    `order` says which group of the votes each is. Groups without members are left out.
+    """
 
     def __init__(self, matrix: sparse.csr_array) -> None:
-        self.n_rows, self.n_groups = matrix.shape
-        several = np.bincount(matrix.indices, minlength=self.n_groups) > 1
-        stays = several[matrix.indices]
+        n_rows, n_groups = matrix.shape
+        members = np.bincount(matrix.indices, minlength=n_groups)
+        stays = (members > 1)[matrix.indices]
         width = matrix.indices.dtype
-        self.shared_groups, self.solo_groups = np.flatnonzero(several), matrix.indices[~stays]
-        number = np.cumsum(several, dtype=width) - width.type(1)
+        shared_groups = np.flatnonzero(members > 1)
+        number = np.cumsum(members > 1, dtype=width) - width.type(1)
         starts = np.concatenate([[0], np.cumsum(stays)])[matrix.indptr].astype(width)
-        shape = (self.n_rows, len(self.shared_groups))
-        self.shared = sparse.csr_array((matrix.data[stays], number[matrix.indices[stays]], starts), shape=shape)
-        solo = (matrix.data[~stays], np.arange(len(self.solo_groups), dtype=width), matrix.indptr - starts)
-        self.solo = sparse.csr_array(solo, shape=(self.n_rows, len(self.solo_groups)))
+        shared = (matrix.data[stays], number[matrix.indices[stays]], starts)
+        self.shared = sparse.csr_array(shared, shape=(n_rows, len(shared_groups)))
+        solo_groups = matrix.indices[~stays]
+        solo = (matrix.data[~stays], np.arange(len(solo_groups), dtype=width), matrix.indptr - starts)
+        self.solo = sparse.csr_array(solo, shape=(n_rows, len(solo_groups)))
+        self.order = np.concatenate([shared_groups.astype(width), solo_groups])
+        self.n_rows, self.n_groups = n_rows, len(self.order)
 
     @property
     def matrix(self) -> sparse.csr_array:
         """Return A^m as one sparse matrix."""
-        both = sparse.hstack([self.shared, self.solo], format="csr")
-        groups = np.concatenate([self.shared_groups, self.solo_groups])
-        return sparse.csr_array((both.data, groups[both.indices], both.indptr), shape=(self.n_rows, self.n_groups))
+        return sparse.hstack([self.shared, self.solo], format="csr")
 
     def gather_parts(self, table: Array) -> Iterator[Part]:
         """Return A^m table, for each row the sum over its groups, some rows at a time."""
-        shared, solo = table[self.shared_groups], table[self.solo_groups]
+        shared, solo = self.split(table)
         for rows in chunks(self.n_rows):
             yield rows, np.asarray(self.shared[rows] @ shared) + np.asarray(self.solo[rows] @ solo)
 
@@ -129,14 +142,16 @@ class SparseMembership:
 
     def gather(self, table: Array) -> Array:
         """Return A^m table: for each row the sum over its groups."""
-        return _by_columns(self.shared, table[self.shared_groups]) + _by_columns(self.solo, table[self.solo_groups])
+        shared, solo = self.split(table)
+        return _by_columns(self.shared, shared) + _by_columns(self.solo, solo)
 
     def scatter(self, values: Array) -> Array:
         """Return A^m' values: for each group the sum over its rows."""
-        out = np.zeros((self.n_groups, *values.shape[1:]))
-        out[self.shared_groups] = _by_columns(self.shared.T, values)
-        out[self.solo_groups] = _by_columns(self.solo.T, values)
-        return out
+        return np.concatenate([_by_columns(self.shared.T, values), _by_columns(self.solo.T, values)])
+
+    def split(self, table: Array) -> tuple[Array, Array]:
+        """Return a table over groups in two: of the shared ones, and of those with a single row."""
+        return table[: self.shared.shape[1]], table[self.shared.shape[1] :]
 
     def grams(self, weights: RowWeights, n_weights: int) -> Array:
         """Return A^m' W A^m for each column of weights, groups x groups, dense."""
@@ -157,6 +172,7 @@ class JointMembership:
     def __init__(self, votes: Votes) -> None:
         self._votes = votes
         self.n_rows, self.n_groups = votes.n_rows, votes.n_groups
+        self.order = np.arange(self.n_groups)
         self._codes = dict(votes.hard)
         self._first_group = votes.offsets
         # A missing vote is a code of its own behind the groups, which no table has an entry for.
@@ -382,8 +398,8 @@ def co_occurrence_scaling(
     own = None
     if isinstance(groups, SparseMembership):
         gather, scatter = (lambda table: groups.shared @ table), (lambda values: groups.shared.T @ values)
-        own = counts * (groups.solo.power(2) @ group_weights[groups.solo_groups])
-        group_weights = group_weights[groups.shared_groups]
+        group_weights, solo_weights = groups.split(group_weights)
+        own = counts * (groups.solo.power(2) @ solo_weights)
     else:
         gather, scatter = groups.gather, groups.scatter
 
@@ -398,17 +414,17 @@ def co_occurrence_scaling(
     y[~live] = 0.0
     # y and its update move in opposite directions: start where a common factor has settled
     factor = np.log(np.divide(scatter(counts * row_scaling(y)), y, out=np.ones_like(y), where=live)).sum() / max(live.sum(), 1)
-    y *= np.exp(0.5 * factor)
+    logs = np.log(y, out=np.zeros_like(y), where=live) + 0.5 * factor
     mixing, change = _Anderson(), 0.0
     for n_iter in range(1, max_iter + 1):
+        y = np.where(live, np.exp(logs), 0.0)
         d = row_scaling(y)
         ratio = np.divide(scatter(counts * d), y, out=np.ones_like(y), where=live)
         move = np.log(ratio, out=ratio)
         change = float(np.abs(move).max(initial=0.0))
         if change <= tol:
             break
-        logs = np.log(y, out=np.zeros_like(y), where=live)
-        y = np.where(live, np.exp(mixing(logs, move / 2)), 0.0)
+        logs = mixing(logs, move / 2)
     return d, n_iter, change
 
 

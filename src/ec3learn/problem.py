@@ -60,7 +60,7 @@ class Problem:
     """P: the diagonals of K^m and K^c, and the targets Y^o and Y^g.
 
     By row: `inverse_rho`, `d`, `anchor` (2 gamma_i), `share` (1 / (alpha + 2 beta + 2 gamma_i), 0 where F^o_i is `fixed` or
-    nothing is known of it) and `in_group`. By group: `w`, `u`, `y` = A' (s d), `total` (alpha c_j + 2 delta_j), `voted` and
+    nothing is known of it) and `in_group`. By group, in the order of `groups`: `w`, `u`, `y` = A' (s d), `total` (alpha c_j + 2 delta_j), `voted` and
     `live`; a group without weight or members, or that no vote reaches, is not live and takes no part.
     """
 
@@ -76,6 +76,7 @@ class Problem:
     ) -> None:
         self.groups, self.counts, self.weights, self.known = groups, counts, weights, known
         self.n_classes = n_classes
+        group_weights, group_class = group_weights[groups.order], group_class[groups.order]
         self.voters = np.flatnonzero((group_class >= 0) & (group_weights > 0))
         self.vote_weight, self.vote_class = group_weights[self.voters], np.eye(n_classes)[group_class[self.voters]]
 
@@ -223,14 +224,16 @@ class Problem:
 
     def rule(self, group_proba: Array, companions: Array) -> GroupRule:
         """Return how an object's answer follows from its groups, for these rows and for new ones."""
-        weights, live = self.weights, np.flatnonzero(self.live)
+        weights, order = self.weights, self.groups.order
+        live = slice(None) if self.live.all() else np.flatnonzero(self.live)
         y = self.y[live]
+        per_member = companions[live] / np.where(y > 0, y, 1.0)[:, None]
         terms = (
-            Term(GROUPS, weights.alpha, live, self.u[live], group_proba[live]),
-            Term(COMPANIONS, 2 * weights.beta, live, self.w[live] * y, companions[live] / np.where(y > 0, y, 1.0)[:, None]),
-            Term(VOTES, 2 * weights.gamma, self.voters, self.vote_weight, self.vote_class),
+            Term(GROUPS, weights.alpha, order[live], self.u[live], group_proba[live]),
+            Term(COMPANIONS, 2 * weights.beta, order[live], self.w[live] * y, per_member),
+            Term(VOTES, 2 * weights.gamma, order[self.voters], self.vote_weight, self.vote_class),
         )
-        return GroupRule(tuple(term for term in terms if term.pull > 0), self.mean_target, self.groups.n_groups)
+        return GroupRule(tuple(term for term in terms if term.pull > 0), self.mean_target)
 
 
 def _squared_norms(table: Array) -> Array:

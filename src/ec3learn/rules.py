@@ -64,17 +64,18 @@ class GroupRule:
 
     terms: tuple[Term, ...]
     fallback: Array
-    n_groups: int
 
     def pulls(self, groups: Membership, known: KnownLabels | None = None) -> Iterator[tuple[slice, list[Pull]]]:
         """Return each term's pull, some rows at a time; a term without any group of the row's has none."""
         n_classes = len(self.fallback)
         starts = range(0, len(self.terms) * (n_classes + 1), n_classes + 1)
-        table = np.zeros((self.n_groups, len(self.terms) * (n_classes + 1)))
+        table = np.zeros(
+            (max(int(groups.order.max(initial=-1)), *(int(t.groups.max(initial=-1)) for t in self.terms)) + 1, starts.stop)
+        )
         for term, begin in zip(self.terms, starts, strict=True):
             table[term.groups, begin] = term.group_weight
             table[term.groups, begin + 1 : begin + 1 + n_classes] = term.group_weight[:, None] * term.group_proba
-        for rows, sums in groups.gather_parts(table):
+        for rows, sums in groups.gather_parts(table[groups.order]):
             found = []
             for term, begin in zip(self.terms, starts, strict=True):
                 total = np.ascontiguousarray(sums[:, begin])

@@ -181,9 +181,8 @@ def _row_operator(problem: Problem) -> tuple[Callable[[Array], Array], Array]:
     diagonal = problem.row_total()
     if isinstance(groups, SparseMembership):
         shared, squares = groups.shared, groups.solo.power(2)
-        diagonal -= counts * problem.inverse_rho**2 * (squares @ middle[groups.solo_groups])
-        diagonal -= counts * problem.d**2 * (squares @ twice_w[groups.solo_groups])
-        middle, twice_w = middle[groups.shared_groups], twice_w[groups.shared_groups]
+        (middle, solo_middle), (twice_w, solo_w) = groups.split(middle), groups.split(twice_w)
+        diagonal -= counts * (problem.inverse_rho**2 * (squares @ solo_middle) + problem.d**2 * (squares @ solo_w))
 
     def through_groups(factor: Array, between: Array, column: Array) -> Array:
         if isinstance(groups, JointMembership):
@@ -215,15 +214,17 @@ def _follow(problem: Problem, proba: Array) -> tuple[Array, Array]:
     """Return the best F^g given F^o, and x."""
     weights, live = problem.weights, problem.live
     group_proba, companions = problem.group_votes.copy(), np.zeros_like(problem.group_votes)
+    twice_delta = 2 * problem.delta
     for z in range(problem.n_classes):
         column = np.ascontiguousarray(proba[:, z])
         if weights.alpha > 0:
-            pulled = weights.alpha * problem.u * problem.groups.scatter(problem.counts * problem.inverse_rho * column)
-            pulled += 2 * problem.delta * problem.group_votes[:, z]
+            pulled = problem.groups.scatter(problem.counts * problem.inverse_rho * column)
+            pulled *= weights.alpha * problem.u
+            pulled += twice_delta * problem.group_votes[:, z]
             np.divide(pulled, problem.total, out=group_proba[:, z], where=live)
         if weights.beta > 0:
             companions[:, z] = problem.groups.scatter(problem.counts * problem.d * column)
-            companions[~live, z] = 0.0
+    companions[~live] = 0.0
     return group_proba, companions
 
 

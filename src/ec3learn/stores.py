@@ -130,17 +130,18 @@ def entries_of_votes(objects: Array, groups: Array, shape: tuple[int, int]) -> s
 
 def entries_of_columns(columns: Mapping[int, Array], offsets: Array, missing: Sequence[int]) -> sparse.csr_array:
     """Return one entry a vote from columns of codes by the number of their model; a code of `missing[m]` is no vote."""
-    models = list(columns)
-    n_rows = len(columns[models[0]])
-    first_group, no_vote = offsets[models], np.array([missing[m] for m in models])
-    objects, groups = [], []
-    step = max(1, (1 << 20) // len(models))
-    for begin in range(0, n_rows, step):
-        codes = np.stack([columns[m][begin : begin + step] for m in models], axis=1)
-        row, column = np.nonzero(codes != no_vote)
-        objects.append((row + begin).astype(np.int32))
-        groups.append((codes[row, column] + first_group[column]).astype(np.int32 if offsets[-1] < 1 << 31 else np.int64))
-    return entries_of_votes(np.concatenate(objects), np.concatenate(groups), (n_rows, int(offsets[-1])))
+    n_rows = len(next(iter(columns.values())))
+    width = np.int32 if max(offsets[-1], n_rows * len(columns)) < 1 << 31 else np.int64
+    rows, groups = [], []
+    for m, codes in columns.items():
+        voted = np.flatnonzero(codes != missing[m])
+        rows.append(voted.astype(width))
+        groups.append((codes if len(voted) == n_rows else codes[voted]).astype(width) + width(offsets[m]))
+    starts = np.concatenate([[0], np.cumsum([len(part) for part in rows])]).astype(width)
+    by_model = sparse.csc_array((np.concatenate(groups), np.concatenate(rows), starts), shape=(n_rows, len(columns)))
+    del rows, groups
+    by_row = by_model.tocsr()  # its data are the groups
+    return sparse.csr_array((np.ones(by_row.nnz), by_row.data, by_row.indptr), shape=(n_rows, int(offsets[-1])))
 
 
 def joined_entries(left: sparse.csr_array, right: sparse.csr_array) -> sparse.csr_array:

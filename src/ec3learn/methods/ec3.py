@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..coding import known_codes
 from ..consensus import Consensus, _silent_notes, agreement
-from ..matrices import JointMembership, SparseMembership, membership
+from ..matrices import JointMembership, SparseMembership, membership, scatter_to_votes
 from ..problem import Problem, Solution, Weights
 from ..rules import KnownLabels, top_classes
 from ..solvers import block_descent, conjugate_gradients, direct
@@ -158,7 +158,7 @@ class EC3(BaseEstimator):  # type: ignore[misc]
             models=votes.models,
             rule=problem.rule(solution.group_proba, solution.companions),
             weights=frozen(model_weights),
-            group_proba=frozen(_all_groups(problem, solution)),
+            group_proba=frozen(_all_groups(votes, problem, solution)),
             settings={"method": "iEC3" if self.balanced else "EC3", **_plain_parameters(self.get_params())},
             votes=votes,
             row_proba=frozen(solution.object_proba),
@@ -286,7 +286,7 @@ def _agreement_with_known(votes: Votes, known: KnownLabels | None) -> tuple[Arra
 def _agreement_with(votes: Votes, groups: JointMembership | SparseMembership, codes: Array, counts: Array) -> tuple[Array, Array]:
     one_hot = np.zeros((votes.n_rows, votes.n_classes))
     one_hot[np.arange(votes.n_rows), codes] = counts
-    contingency = groups.scatter(one_hot)
+    contingency = scatter_to_votes(votes, groups, one_hot)
     n_votes = np.bincount(votes.group_model, weights=contingency.sum(axis=1), minlength=len(votes.models))
     shares = np.zeros(len(votes.models))
     for m, share in agreement(votes, codes, contingency).items():
@@ -316,8 +316,8 @@ def _learned_weights(votes: Votes, start: Array, shares: Array, n_votes: Array) 
     return weights, worse, []
 
 
-def _all_groups(problem: Problem, solution: Solution) -> Array:
-    """Return F^g, for groups without weight the mean of their members, for empty ones the mean vote."""
+def _all_groups(votes: Votes, problem: Problem, solution: Solution) -> Array:
+    """Return F^g in the order of the votes; groups without weight have the mean of their members, empty ones the mean vote."""
     group_proba = np.maximum(solution.group_proba, 0.0)
     idle = np.flatnonzero(~problem.live)
     if len(idle):
@@ -325,7 +325,11 @@ def _all_groups(problem: Problem, solution: Solution) -> Array:
         sums = problem.groups.scatter(members)[idle]
         empty = sums[:, :1] <= 0
         group_proba[idle] = np.where(empty, problem.mean_target, sums[:, 1:] / np.where(empty, 1.0, sums[:, :1]))
-    return group_proba
+    out = np.empty((votes.n_groups, votes.n_classes))
+    if len(group_proba) < len(out):
+        out[:] = problem.mean_target
+    out[problem.groups.order] = group_proba
+    return out
 
 
 def _plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
