@@ -106,8 +106,8 @@ class Consensus:
         The base models it was made from.
     weights : array
         The weight each base model had in the end.
-    group_proba : array (groups x classes)
-        The class distribution of each group; `groups` says which is which.
+    proba, group_proba : arrays
+        The class probabilities of the objects and of the groups; `groups` says which group is which.
     objective : float or None
         The value of what the method minimised.
     n_iter, converged
@@ -126,7 +126,7 @@ class Consensus:
     models: tuple[BaseModel, ...]
     rule: GroupRule
     weights: Array
-    group_proba: Array
+    group_table: tuple[Array, Array]  # numbers of groups, and their distributions
     settings: Mapping[str, Any]
     votes: Votes | None = None
     row_proba: Array | None = None
@@ -186,6 +186,14 @@ class Consensus:
         """Return which objects no vote reaches, even over others: they have the mean vote of all."""
         silent = np.zeros(len(self._rows()), dtype=bool) if self.silent is None else self.silent
         return self._spread(silent)
+
+    @cached_property
+    def group_proba(self) -> Array:
+        """Return the class distribution of each group, groups x classes; groups without members have the mean vote of all."""
+        out = np.tile(self.rule.fallback, (int(self._offsets[-1]), 1))
+        order, table = self.group_table
+        out[order] = table
+        return frozen(out)
 
     @property
     def groups(self) -> list[tuple[str, Label]]:
@@ -412,7 +420,7 @@ class Consensus:
             models=self.models,
             rule=self.rule,
             weights=self.weights,
-            group_proba=self.group_proba,
+            group_table=self.group_table,
             settings=self.settings,
             votes=votes,
             row_proba=frozen(proba),
@@ -475,7 +483,13 @@ class Consensus:
             if self.votes is None and self.stored_voters is None
             else {k: list(v) for k, v in self.voters().columns.items()},
         }
-        arrays: dict[str, Array] = {"weights": self.weights, "group_proba": self.group_proba, "fallback": self.rule.fallback}
+        order, table = self.group_table
+        arrays: dict[str, Array] = {
+            "weights": self.weights,
+            "group_order": order,
+            "group_table": table,
+            "fallback": self.rule.fallback,
+        }
         for t, term in enumerate(self.rule.terms):
             arrays |= {f"term{t}_groups": term.groups, f"term{t}_weight": term.group_weight, f"term{t}_proba": term.group_proba}
         for m, model in enumerate(self.models):
@@ -523,7 +537,7 @@ class Consensus:
             models=tuple(models),
             rule=GroupRule(terms, arrays["fallback"]),
             weights=arrays["weights"],
-            group_proba=arrays["group_proba"],
+            group_table=(arrays["group_order"], arrays["group_table"]),
             settings=facts["settings"],
             row_proba=arrays.get("row_proba"),
             index=arrays.get("index"),

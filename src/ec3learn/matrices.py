@@ -116,8 +116,9 @@ class SparseMembership:
         starts = np.concatenate([[0], np.cumsum(stays)])[matrix.indptr].astype(width)
         shared = (matrix.data[stays], number[matrix.indices[stays]], starts)
         self.shared = sparse.csr_array(shared, shape=(n_rows, len(shared_groups)))
-        solo_groups = matrix.indices[~stays]
-        solo = (matrix.data[~stays], np.arange(len(solo_groups), dtype=width), matrix.indptr - starts)
+        alone = ~stays
+        solo_groups = matrix.indices[alone]
+        solo = (matrix.data[alone], np.arange(len(solo_groups), dtype=width), matrix.indptr - starts)
         self.solo = sparse.csr_array(solo, shape=(n_rows, len(solo_groups)))
         self.order = np.concatenate([shared_groups.astype(width), solo_groups])
         self.n_rows, self.n_groups = n_rows, len(self.order)
@@ -147,7 +148,11 @@ class SparseMembership:
 
     def scatter(self, values: Array) -> Array:
         """Return A^m' values: for each group the sum over its rows."""
-        return np.concatenate([_by_columns(self.shared.T, values), _by_columns(self.solo.T, values)])
+        out = np.empty((self.n_groups, *values.shape[1:]))
+        shared, solo = self.split(out)
+        shared[:] = _by_columns(self.shared.T, values)
+        solo[:] = _by_columns(self.solo.T, values)
+        return out
 
     def split(self, table: Array) -> tuple[Array, Array]:
         """Return a table over groups in two: of the shared ones, and of those with a single row."""
@@ -435,7 +440,7 @@ class _Anderson:
         self.rounds: list[tuple[Array, Array]] = []  # x and f(x), the latest last
 
     def __call__(self, point: Array, move: Array) -> Array:
-        memory = 8 if len(point) < 100_000 else 3
+        memory = 8 if len(point) < 100_000 else 2  # they take memory
         earlier = self.rounds[-memory:]
         self.rounds = [*earlier, (point, move)]
         out = point + move

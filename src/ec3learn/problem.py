@@ -81,8 +81,8 @@ class Problem:
         self.vote_weight, self.vote_class = group_weights[self.voters], np.eye(n_classes)[group_class[self.voters]]
 
         self.n_votes = groups.gather(self._of_voters(self.vote_weight))
-        sizes, votes_cast = groups.scatter(np.stack([counts, counts * self.n_votes], axis=1)).T
-        self.voted = votes_cast > 0
+        sizes = groups.scatter(counts)
+        self.voted = groups.scatter(counts * self.n_votes) > 0
         self.live = (sizes > 0) & (group_weights > 0)
         if (self.live & ~self.voted).any():
             self.live &= self._reached()
@@ -92,7 +92,10 @@ class Problem:
         self.in_group = rho > 0
         self.inverse_rho = np.divide(1.0, rho, out=rho, where=self.in_group)
         self.d, self.y = self._scaling()
-        self.total = weights.alpha * self.u * groups.scatter(counts * self.inverse_rho) + 2 * self.delta
+        self.total = groups.scatter(counts * self.inverse_rho)  # c_j u_j^-1, then alpha c_j + 2 delta_j
+        self.total *= self.u
+        self.total *= weights.alpha
+        self.total += 2 * self.delta
 
         self.anchor = np.where(self.n_votes > 0, 2 * weights.gamma, 0.0)
         self.fixed = np.zeros(groups.n_rows, dtype=bool)
@@ -192,8 +195,12 @@ class Problem:
     @cached_property
     def group_votes(self) -> Array:
         """Return Y^g, the share of the votes on a group's members that each class got."""
-        votes = self.groups.gather(self.vote_table())
-        return normalised(self.groups.scatter(self.counts[:, None] * votes))
+        votes = self.all_targets * self.n_votes[:, None] if self.known is None else self.groups.gather(self.vote_table())
+        sums = np.empty((self.groups.n_groups, self.n_classes))
+        for z in range(self.n_classes):
+            sums[:, z] = self.groups.scatter(self.counts * votes[:, z])
+        totals = sums.sum(axis=1, keepdims=True)
+        return np.divide(sums, totals, out=sums, where=totals > 0)
 
     # ---- P itself, and the answers that follow from F^g and x --------------------------------------------------------
 
@@ -214,20 +221,29 @@ class Problem:
 
     def objective_of(self, squares: float, tension: float, groups: Array, companions: Array) -> float:
         """Return P from the sums of `row_terms` over all rows."""
-        alpha, beta, live, delta = self.weights.alpha, self.weights.beta, self.live, self.delta
-        own, between = _squared_norms(groups), np.einsum("jz,jz->j", groups, self.group_votes)
-        # alpha c_j = total_j - 2 delta_j, and alpha u_j (A' s/rho F^o)_j = total_j F^g_j - 2 delta_j Y^g_j
-        to_groups = alpha / 2 * squares + float((self.total / 2 - delta - self.total) @ (own * live) + 2 * delta @ between)
-        to_companions = beta * (squares - float(self.w @ _squared_norms(companions))) if beta else 0.0
-        from_votes = float(delta @ (own - 2 * between + _squared_norms(self.group_votes)))
-        return max(0.0, (to_groups if alpha else 0.0) + to_companions + tension + from_votes)
+        alpha, beta, delta = self.weights.alpha, self.weights.beta, self.weights.delta
+        to_groups, from_votes, together = alpha / 2 * squares, 0.0, 0.0
+        for part in chunks(self.groups.n_groups):
+            tied = (self.voted & self.live)[part]
+            own, vote = groups[part] * self.live[part, None], self.group_votes[part] * tied[:, None]
+            square, between = _squared_norms(own), np.einsum("jz,jz->", own, vote)
+            # alpha c_j = total_j - 2 delta_j, and alpha u_j (A' s/rho F^o)_j = total_j F^g_j - 2 delta_j Y^g_j
+            to_groups += 2 * delta * between - delta * (square @ tied) - self.total[part] @ square / 2
+            from_votes += delta * (square @ tied - 2 * between + np.einsum("jz,jz->", vote, vote))
+            together += self.w[part] @ _squared_norms(companions[part])
+        return max(0.0, float((to_groups if alpha else 0.0) + beta * (squares - together) + tension + from_votes))
+
+    def forget_targets(self) -> None:
+        """Free the tables of Y^o and Y^g, which the solution no longer needs."""
+        self.__dict__.pop("all_targets", None)
+        self.__dict__.pop("group_votes", None)
 
     def rule(self, group_proba: Array, companions: Array) -> GroupRule:
         """Return how an object's answer follows from its groups, for these rows and for new ones."""
         weights, order = self.weights, self.groups.order
         live = slice(None) if self.live.all() else np.flatnonzero(self.live)
         y = self.y[live]
-        per_member = companions[live] / np.where(y > 0, y, 1.0)[:, None]
+        per_member = np.divide(companions[live], y[:, None], out=np.zeros((len(y), self.n_classes)), where=y[:, None] > 0)
         terms = (
             Term(GROUPS, weights.alpha, order[live], self.u[live], group_proba[live]),
             Term(COMPANIONS, 2 * weights.beta, order[live], self.w[live] * y, per_member),

@@ -129,36 +129,8 @@ def conjugate_gradients(problem: Problem, tol: float, max_iter: int) -> Solution
     The last class follows from the others. The system is symmetric in the inner product weighted by counts, so it is solved
     for sqrt(s) F^o; rows that are fixed, or count for nothing, are left out.
     """
-    target = problem.all_targets
     free = (problem.share > 0) & (problem.counts > 0)
-    root = np.sqrt(problem.counts)
-    inverse_root = np.divide(1.0, root, out=np.zeros_like(root), where=free)
-    start = np.where(problem.fixed[:, None], target, 0.0)
-    apply, diagonal = _row_operator(problem)
-
-    def masked(vector: Array) -> Array:
-        return np.where(free, root * apply(inverse_root * vector), vector)
-
-    n_rows = problem.groups.n_rows
-    operator = LinearOperator((n_rows, n_rows), matvec=masked, dtype=np.float64)
-    inverse = np.divide(1.0, diagonal, out=np.ones_like(diagonal), where=free)
-    preconditioner = LinearOperator((n_rows, n_rows), matvec=lambda vector: inverse * vector, dtype=np.float64)
-    proba = start.copy()
-    n_iter, converged = 0, True
-    for z in range(problem.n_classes - 1):
-        right = _row_right(problem, z)
-        if problem.fixed.any():
-            right -= apply(start[:, z])
-        rounds: list[None] = []
-        count = rounds.append
-        scaled = np.where(free, root * right, 0.0)
-        solved, status = cg(
-            operator, scaled, rtol=tol, atol=0.0, maxiter=max_iter, M=preconditioner, callback=lambda _: count(None)
-        )
-        proba[free, z] = (inverse_root * solved)[free]
-        n_iter, converged = max(n_iter, len(rounds)), converged and status == 0
-    proba[:, -1] = (free | problem.fixed) - proba[:, :-1].sum(axis=1)
-
+    proba, n_iter, converged = _row_system(problem, free, tol, max_iter)
     group_proba, companions = _follow(problem, proba)
     weightless = (problem.share > 0) & ~free
     if weightless.any():
@@ -168,6 +140,37 @@ def conjugate_gradients(problem: Problem, tol: float, max_iter: int) -> Solution
     solution.objective = problem.objective(solution)
     proba[silent] = problem.mean_target
     return solution
+
+
+def _row_system(problem: Problem, free: Array, tol: float, max_iter: int) -> tuple[Array, int, bool]:
+    """Return F^o of the free and the fixed rows, the most rounds a class took, and whether all converged."""
+    root = np.sqrt(problem.counts)
+    inverse_root = np.divide(1.0, root, out=np.zeros_like(root), where=free)
+    proba = np.where(problem.fixed[:, None], problem.all_targets, 0.0)
+    apply, diagonal = _row_operator(problem)
+
+    def masked(vector: Array) -> Array:
+        return np.where(free, root * apply(inverse_root * vector), vector)
+
+    n_rows = problem.groups.n_rows
+    operator = LinearOperator((n_rows, n_rows), matvec=masked, dtype=np.float64)
+    inverse = np.divide(1.0, diagonal, out=np.ones_like(diagonal), where=free)
+    preconditioner = LinearOperator((n_rows, n_rows), matvec=lambda vector: inverse * vector, dtype=np.float64)
+    n_iter, converged = 0, True
+    for z in range(problem.n_classes - 1):
+        right = _row_right(problem, z)
+        if problem.fixed.any():
+            right -= apply(proba[:, z])
+        rounds: list[None] = []
+        count = rounds.append
+        scaled = np.where(free, root * right, 0.0)
+        solved, status = cg(
+            operator, scaled, rtol=tol, atol=0.0, maxiter=max_iter, M=preconditioner, callback=lambda _: count(None)
+        )
+        proba[free, z] = (inverse_root * solved)[free]
+        n_iter, converged = max(n_iter, len(rounds)), converged and status == 0
+    proba[:, -1] = (free | problem.fixed) - proba[:, :-1].sum(axis=1)
+    return proba, n_iter, converged
 
 
 def _row_operator(problem: Problem) -> tuple[Callable[[Array], Array], Array]:
@@ -212,19 +215,23 @@ def _row_right(problem: Problem, z: int) -> Array:
 
 def _follow(problem: Problem, proba: Array) -> tuple[Array, Array]:
     """Return the best F^g given F^o, and x."""
-    weights, live = problem.weights, problem.live
-    group_proba, companions = problem.group_votes.copy(), np.zeros_like(problem.group_votes)
-    twice_delta = 2 * problem.delta
+    weights, live, idle = problem.weights, problem.live, np.flatnonzero(~problem.live)
+    untied = np.flatnonzero(~(problem.voted & live))
+    group_proba, companions = problem.group_votes.copy(), np.zeros(problem.group_votes.shape)
     for z in range(problem.n_classes):
         column = np.ascontiguousarray(proba[:, z])
         if weights.alpha > 0:
             pulled = problem.groups.scatter(problem.counts * problem.inverse_rho * column)
-            pulled *= weights.alpha * problem.u
-            pulled += twice_delta * problem.group_votes[:, z]
-            np.divide(pulled, problem.total, out=group_proba[:, z], where=live)
+            pulled *= problem.u
+            pulled *= weights.alpha
+            target = group_proba[:, z]
+            target *= 2 * weights.delta
+            target[untied] = 0.0
+            target += pulled
+            np.divide(target, problem.total, out=target, where=live)
         if weights.beta > 0:
             companions[:, z] = problem.groups.scatter(problem.counts * problem.d * column)
-    companions[~live] = 0.0
+            companions[idle, z] = 0.0
     return group_proba, companions
 
 

@@ -313,16 +313,19 @@ class Votes:
         """Return how many groups there are, empty ones included."""
         return int(self.offsets[-1])
 
-    @cached_property
+    @property
     def group_model(self) -> Array:
         """Return the number of the model each group belongs to."""
-        return np.repeat(np.arange(len(self.models)), np.diff(self.offsets))
+        return np.repeat(np.arange(len(self.models), dtype=np.int32), np.diff(self.offsets))
 
-    @cached_property
+    @property
     def group_class(self) -> Array:
         """Return the number of the class each classifier's group stands for, and -1 for clusters."""
-        numbers = [np.arange(m.n_groups) if m.kind == "classifier" else np.full(m.n_groups, -1) for m in self.models]
-        return np.concatenate(numbers)
+        numbers = np.full(self.n_groups, -1, dtype=np.int32)
+        for m, model in enumerate(self.models):
+            if model.kind == "classifier":
+                numbers[self.offsets[m] : self.offsets[m + 1]] = np.arange(model.n_groups)
+        return numbers
 
     @cached_property
     def objects_per_row(self) -> Array:

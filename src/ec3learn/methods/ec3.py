@@ -145,6 +145,7 @@ class EC3(BaseEstimator):  # type: ignore[misc]
                     break
                 model_weights = updated
                 problem, solution = self._minimise(votes, groups, model_weights, labels)
+        _fill_idle_groups(problem, solution)
         if worse:
             notes.append(f"Worse than chance and left out: {', '.join(worse)}.")
         if not solution.converged:
@@ -158,7 +159,7 @@ class EC3(BaseEstimator):  # type: ignore[misc]
             models=votes.models,
             rule=problem.rule(solution.group_proba, solution.companions),
             weights=frozen(model_weights),
-            group_proba=frozen(_all_groups(votes, problem, solution)),
+            group_table=(problem.groups.order, solution.group_proba),
             settings={"method": "iEC3" if self.balanced else "EC3", **_plain_parameters(self.get_params())},
             votes=votes,
             row_proba=frozen(solution.object_proba),
@@ -180,8 +181,9 @@ class EC3(BaseEstimator):  # type: ignore[misc]
         self, votes: Votes, groups: JointMembership | SparseMembership, model_weights: Array, known: KnownLabels | None
     ) -> tuple[Problem, Solution]:
         weights = Weights(self.alpha, self.beta, self.gamma, self.delta, self.balanced)
-        group_weights = (votes.weights * model_weights)[votes.group_model]
-        problem = Problem(groups, votes.counts, group_weights, votes.group_class, votes.n_classes, weights, known)
+        by_group = (votes.weights * model_weights)[votes.group_model], votes.group_class
+        problem = Problem(groups, votes.counts, *by_group, votes.n_classes, weights, known)
+        del by_group
         solver = self._solver(votes, groups, problem)
         if solver == "direct":
             solution = direct(problem)
@@ -191,6 +193,7 @@ class EC3(BaseEstimator):  # type: ignore[misc]
             start = np.random.default_rng(self.random_state).dirichlet(np.ones(votes.n_classes), votes.n_rows)
             solution = block_descent(problem, self._tolerance(), self.max_iter, start)
         np.maximum(solution.object_proba, 0.0, out=solution.object_proba)  # rounding may leave -1e-17
+        problem.forget_targets()
         return problem, solution
 
     def _solver(self, votes: Votes, groups: JointMembership | SparseMembership, problem: Problem) -> str:
@@ -316,20 +319,15 @@ def _learned_weights(votes: Votes, start: Array, shares: Array, n_votes: Array) 
     return weights, worse, []
 
 
-def _all_groups(votes: Votes, problem: Problem, solution: Solution) -> Array:
-    """Return F^g in the order of the votes; groups without weight have the mean of their members, empty ones the mean vote."""
-    group_proba = np.maximum(solution.group_proba, 0.0)
+def _fill_idle_groups(problem: Problem, solution: Solution) -> None:
+    """Give groups without weight the mean of their members for F^g, and empty ones the mean vote."""
+    np.maximum(solution.group_proba, 0.0, out=solution.group_proba)
     idle = np.flatnonzero(~problem.live)
     if len(idle):
         members = np.hstack([problem.counts[:, None], problem.counts[:, None] * solution.object_proba])
         sums = problem.groups.scatter(members)[idle]
         empty = sums[:, :1] <= 0
-        group_proba[idle] = np.where(empty, problem.mean_target, sums[:, 1:] / np.where(empty, 1.0, sums[:, :1]))
-    out = np.empty((votes.n_groups, votes.n_classes))
-    if len(group_proba) < len(out):
-        out[:] = problem.mean_target
-    out[problem.groups.order] = group_proba
-    return out
+        solution.group_proba[idle] = np.where(empty, problem.mean_target, sums[:, 1:] / np.where(empty, 1.0, sums[:, :1]))
 
 
 def _plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
