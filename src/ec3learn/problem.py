@@ -60,7 +60,7 @@ class Problem:
     """P: the diagonals of K^m and K^c, and the targets Y^o and Y^g.
 
     By row: `inverse_rho`, `d`, `anchor` (2 gamma_i), `share` (1 / (alpha + 2 beta + 2 gamma_i), 0 where F^o_i is `fixed` or
-    nothing is known of it) and `in_group`. By group, in the order of `groups`: `w`, `u`, `y` = A' (s d), `total` (alpha c_j + 2 delta_j), `voted` and
+    nothing is known of it) and `in_group`. By group, in the order of `groups`: `w`, `u`, `total` (alpha c_j + 2 delta_j), `voted` and
     `live`; a group without weight or members, or that no vote reaches, is not live and takes no part.
     """
 
@@ -91,7 +91,7 @@ class Problem:
         rho = groups.gather(self.u)
         self.in_group = rho > 0
         self.inverse_rho = np.divide(1.0, rho, out=rho, where=self.in_group)
-        self.d, self.y = self._scaling()
+        self.d = self._scaling()
         self.total = groups.scatter(counts * self.inverse_rho)  # c_j u_j^-1, then alpha c_j + 2 delta_j
         self.total *= self.u
         self.total *= weights.alpha
@@ -109,10 +109,10 @@ class Problem:
 
     # ---- matrices ----------------------------------------------------------------------------------------------------
 
-    def _scaling(self) -> tuple[Array, Array]:
-        """Return d, the diagonal of the doubly stochastic K^c, and y."""
+    def _scaling(self) -> Array:
+        """Return d, the diagonal of the doubly stochastic K^c."""
         if self.weights.beta == 0:
-            return np.zeros_like(self.inverse_rho), np.zeros_like(self.w)
+            return np.zeros_like(self.inverse_rho)
         d, n_iter, change = co_occurrence_scaling(self.groups, self.w, self.counts)
         if change > 1e-9:
             warnings.warn(
@@ -120,7 +120,7 @@ class Problem:
                 "different size slow it down.",
                 stacklevel=5,
             )
-        return d, self.groups.scatter(self.counts * d)
+        return d
 
     def _reached(self) -> Array:
         """Return which groups are connected, over any number of shared rows that count, with a vote or a known label."""
@@ -242,7 +242,7 @@ class Problem:
         """Return how an object's answer follows from its groups, for these rows and for new ones."""
         weights, order = self.weights, self.groups.order
         live = slice(None) if self.live.all() else np.flatnonzero(self.live)
-        y = self.y[live]
+        y = self.groups.scatter(self.counts * self.d)[live]
         per_member = np.divide(companions[live], y[:, None], out=np.zeros((len(y), self.n_classes)), where=y[:, None] > 0)
         terms = (
             Term(GROUPS, weights.alpha, order[live], self.u[live], group_proba[live]),

@@ -1,0 +1,44 @@
+# Each verb sets up what it needs by itself: a virtual environment in .venv, made anew when pyproject.toml changes.
+
+PYTHON ?= python3
+BIN := .venv/bin
+RUN := .venv/.installed
+DEV := .venv/.installed-dev
+
+.PHONY: demo test lint format bench clean
+
+demo: $(RUN)
+	$(BIN)/python examples/digits.py
+
+test: $(DEV) lint
+	$(BIN)/python -m pytest
+
+lint: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(DEV)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(DEV)
+	$(BIN)/python benchmarks/consensus.py
+	$(BIN)/python benchmarks/agreement.py
+	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/imports.py
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ec3learn needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Set PYTHON=...")'
+	$(PYTHON) -m venv .venv
+
+$(RUN): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(DEV): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(RUN)

@@ -1,0 +1,78 @@
+"""Five labels a class: what do seven classifiers and five clusterings of the digits say together?
+
+Fifty of the 1797 handwritten digits that come with scikit-learn have labels. Each classifier learns from these fifty, each clustering
+sees the pictures without labels, and iEC3 combines what they say about the others.
+"""
+
+import numpy as np
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.datasets import load_digits
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from ec3learn import EC3, Table, Votes
+
+CLASSIFIERS = {
+    "tree": DecisionTreeClassifier(random_state=0),
+    "naive Bayes": GaussianNB(var_smoothing=1e-2),
+    "3 neighbours": KNeighborsClassifier(3),
+    "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+    "support vectors": make_pipeline(StandardScaler(), SVC()),
+    "random forest": RandomForestClassifier(200, random_state=0),
+    "extra trees": ExtraTreesClassifier(200, random_state=0),
+}
+CLUSTERINGS = {
+    "10 means": KMeans(10, n_init=4, random_state=0),
+    "20 means": KMeans(20, n_init=4, random_state=0),
+    "40 means": KMeans(40, n_init=4, random_state=0),
+    "100 means": KMeans(100, n_init=4, random_state=0),
+    "Ward's tree": AgglomerativeClustering(20),
+}
+
+
+def digits_votes(labels_per_class: int = 5) -> tuple[Votes, np.ndarray]:
+    """Return the votes on the digits without labels, and their true classes."""
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    labelled = np.concatenate([rng.choice(np.flatnonzero(y == z), labels_per_class, replace=False) for z in range(10)])
+    rest = np.setdiff1d(np.arange(len(y)), labelled)
+    classifiers = {name: model.fit(X[labelled], y[labelled]).predict(X[rest]) for name, model in CLASSIFIERS.items()}
+    clusterings = {name: model.fit_predict(X)[rest] for name, model in CLUSTERINGS.items()}
+    return Votes.from_labels(classifiers, clusterings), y[rest]
+
+
+def majority(votes: Votes) -> np.ndarray:
+    """Return the class most classifiers voted for (the smallest of tied ones)."""
+    return EC3(alpha=0, beta=0, gamma=1, delta=0).solve(votes).labels()
+
+
+def main() -> None:
+    """Print what each base model, the majority and iEC3 get right, and which digits a person should look at."""
+    votes, truth = digits_votes()
+    print(votes, "\n")
+    rows = [(m.name, float(np.mean([said == y for said, y in zip(column, truth, strict=True)]))) for m, column in columns(votes)]
+    rows += [("majority vote", float(np.mean(majority(votes) == truth)))]
+    consensus = EC3(weights="agreement").solve(votes)
+    rows += [("iEC3", float(np.mean(EC3().solve(votes).labels() == truth)))]
+    rows += [("iEC3, agreement weights", float(np.mean(consensus.labels() == truth)))]
+    print(Table({"model": [name for name, _ in rows], "accuracy": [accuracy for _, accuracy in rows]}), "\n")
+    print("Who drove the consensus:")
+    print(consensus.voters(), "\n")
+    print("The digits a person should look at first:")
+    print(consensus.contested(8))
+
+
+def columns(votes: Votes) -> list:
+    """Return each classifier with what it said about every object."""
+    said = [votes.said(i) for i in range(len(votes))]
+    return [(m, [row[j] for row in said]) for j, m in enumerate(votes.models) if m.kind == "classifier"]
+
+
+if __name__ == "__main__":
+    main()
