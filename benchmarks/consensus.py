@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-ONE_THREAD = {name: "1" for name in ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+ONE_THREAD = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 @dataclass
@@ -179,9 +179,19 @@ def main() -> int:
     if unknown:
         parser.error(f"unknown case {unknown[0]!r}; choose from: {', '.join(CASES)}")
     broken = False
-    print(f"{'case':8s} {'ours s':>8s} {'polars s':>9s} {'ratio':>7s} {'limit':>6s} {'extra MB':>9s} {'of it output':>13s} {'limit':>7s}")
+    heads = ("ours s", "polars s", "ratio", "limit", "extra MB", "of it output", "limit")
+    print(f"{'case':8s}" + "".join(f"{head:>13s}" for head in heads))
     for name in arguments.cases or CASES:
-        command = [sys.executable, __file__, "--inside", name, "--best-of", str(arguments.best_of), "--scale", str(arguments.scale)]
+        command = [
+            sys.executable,
+            __file__,
+            "--inside",
+            name,
+            "--best-of",
+            str(arguments.best_of),
+            "--scale",
+            str(arguments.scale),
+        ]
         result = subprocess.run(command, env={**os.environ, **ONE_THREAD}, capture_output=True, text=True, check=False)
         if result.returncode:
             sys.exit(result.stderr)
@@ -189,11 +199,8 @@ def main() -> int:
         _, most, most_extra = CASES[name]
         over = row["ratio"] > most or row["extra"] > most_extra + row["output"]
         broken |= over
-        print(
-            f"{name:8s} {row['ours']:8.3f} {row['polars']:9.3f} {row['ratio']:7.2f} {most:6.1f} {row['extra']:9.0f} "
-            f"{row['output']:13.0f} {most_extra + row['output']:7.0f}{'  over the limit' if over else ''}",
-            flush=True,
-        )
+        cells = (row["ours"], row["polars"], row["ratio"], most, row["extra"], row["output"], most_extra + row["output"])
+        print(f"{name:8s}" + "".join(f"{c:13.3g}" for c in cells) + ("  over the limit" if over else ""), flush=True)
     return int(broken)
 
 

@@ -1,7 +1,7 @@
 """Five labels a class: what do seven classifiers and five clusterings of the digits say together?
 
-Fifty of the 1797 handwritten digits that come with scikit-learn have labels. Each classifier learns from these fifty, each clustering
-sees the pictures without labels, and iEC3 combines what they say about the others.
+Fifty of the 1797 handwritten digits that come with scikit-learn have labels. Each classifier learns from these fifty, each
+clustering sees the pictures without labels, and iEC3 combines what they say about the others.
 """
 
 import numpy as np

@@ -560,7 +560,8 @@ class Consensus:
         n_objects = len(self.row_proba) if self.index is None else len(self.index)
         counts = self._row_counts
         sure = float(counts @ self._rows().max(axis=1) / counts.sum())
-        return f"{self.settings['method']} of {made_of}: {n_objects:,} objects, {len(self.classes)} classes, mean confidence {sure:.3f}"
+        size = f"{n_objects:,} objects, {len(self.classes)} classes"
+        return f"{self.settings['method']} of {made_of}: {size}, mean confidence {sure:.3f}"
 
     def __repr__(self) -> str:
         return f"Consensus({self._summary()})"

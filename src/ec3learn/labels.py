@@ -129,11 +129,12 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
             f"{argument} must hold at least one object and one model, got none. Leave it out if there is nothing to pass."
         )
     lengths = {name: len(column) for name, column in columns.items()}
-    first = next(iter(lengths))
+    one = next(iter(lengths))
     for name, length in lengths.items():
-        if length != lengths[first]:
+        if length != lengths[one]:
             raise ValueError(
-                f"{argument}[{first!r}] and {argument}[{name!r}] must describe the same objects, got {lengths[first]} and {length} rows."
+                f"{argument}[{one!r}] and {argument}[{name!r}] must describe the same objects, "
+                f"got {lengths[one]} and {length} rows."
             )
     return columns
 
@@ -208,7 +209,8 @@ def _encode_integers_of_floats(name: str, values: Array, absent: Array, where: s
     if broken.any() or (present.size and not np.isfinite(present).all()):
         row = int(np.argmax(broken | np.isinf(values)))
         raise ValueError(
-            f"{where} must hold labels (ints, bools or strings), got {values[row]} at row {row}. For probabilities use Votes.from_probabilities."
+            f"{where} must hold labels (ints, bools or strings), got {values[row]} at row {row}. "
+            "For probabilities use Votes.from_probabilities."
         )
     whole = np.where(absent, present[0] if present.size else 0, values).astype(np.int64)
     return _encode_integers(name, whole, int(whole.min()), int(whole.max()))
@@ -247,7 +249,8 @@ def _require_one_kind(labels: list[Any], row_of: Any, where: str) -> None:
     if len(kinds) > 1:
         (one, _), (other, label) = list(kinds.items())[:2]
         raise TypeError(
-            f"{where} mixes {one} and {other} labels, the first {other} at row {row_of(label)}: {label!r}. Labels must be all ints, all bools or all strings."
+            f"{where} mixes {one} and {other} labels, the first {other} at row {row_of(label)}: {label!r}. "
+            "Labels must be all ints, all bools or all strings."
         )
 
 

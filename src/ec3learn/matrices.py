@@ -1,7 +1,8 @@
 """The matrices of the paper, as products: none of them is ever larger than the votes.
 
 `membership(votes)` is A^m (rows x groups). It is asked for three things only: `gather` sums a table over an object's groups,
-`scatter` sums objects' values into their groups (both also some rows at a time), and `grams` are the weighted A^m' W A^m. A^c = A^m A^m' is never formed.
+`scatter` sums objects' values into their groups (both also some rows at a time), and `grams` are the weighted A^m' W A^m.
+A^c = A^m A^m' is never formed.
 
 Two forms of it answer alike. `JointMembership` codes several models into one joint column, so that a pass over the rows serves
 them all; it suits hard and soft votes with up to a few thousand groups. `SparseMembership` suits crowds and very many groups.
@@ -401,12 +402,12 @@ def co_occurrence_scaling(
     for given y of the others their part of d follows from a quadratic equation.
     """
     own = None
+    gather: Callable[[Array], Array] = groups.gather
+    scatter: Callable[[Array], Array] = groups.scatter
     if isinstance(groups, SparseMembership):
-        gather, scatter = (lambda table: groups.shared @ table), (lambda values: groups.shared.T @ values)
+        gather, scatter = groups.shared.__matmul__, groups.shared.T.__matmul__
         group_weights, solo_weights = groups.split(group_weights)
         own = counts * (groups.solo.power(2) @ solo_weights)
-    else:
-        gather, scatter = groups.gather, groups.scatter
 
     def row_scaling(y: Array) -> Array:
         total = gather(group_weights * y)
@@ -420,16 +421,15 @@ def co_occurrence_scaling(
     # y and its update move in opposite directions: start where a common factor has settled
     factor = np.log(np.divide(scatter(counts * row_scaling(y)), y, out=np.ones_like(y), where=live)).sum() / max(live.sum(), 1)
     logs = np.log(y, out=np.zeros_like(y), where=live) + 0.5 * factor
-    mixing, change = _Anderson(), 0.0
-    for n_iter in range(1, max_iter + 1):
+    mixing, change, n_iter = _Anderson(), np.inf, 0
+    while change > tol and n_iter < max_iter:
+        n_iter += 1
         y = np.where(live, np.exp(logs), 0.0)
         d = row_scaling(y)
         ratio = np.divide(scatter(counts * d), y, out=np.ones_like(y), where=live)
         move = np.log(ratio, out=ratio)
         change = float(np.abs(move).max(initial=0.0))
-        if change <= tol:
-            break
-        logs = mixing(logs, move / 2)
+        logs = mixing(logs, move / 2) if change > tol else logs
     return d, n_iter, change
 
 

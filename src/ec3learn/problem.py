@@ -60,8 +60,8 @@ class Problem:
     """P: the diagonals of K^m and K^c, and the targets Y^o and Y^g.
 
     By row: `inverse_rho`, `d`, `anchor` (2 gamma_i), `share` (1 / (alpha + 2 beta + 2 gamma_i), 0 where F^o_i is `fixed` or
-    nothing is known of it) and `in_group`. By group, in the order of `groups`: `w`, `u`, `total` (alpha c_j + 2 delta_j), `voted` and
-    `live`; a group without weight or members, or that no vote reaches, is not live and takes no part.
+    nothing is known of it) and `in_group`. By group, in the order of `groups`: `w`, `u`, `total` (alpha c_j + 2 delta_j), `voted`
+    and `live`; a group without weight or members, or that no vote reaches, is not live and takes no part.
     """
 
     def __init__(
@@ -222,7 +222,9 @@ class Problem:
     def objective_of(self, squares: float, tension: float, groups: Array, companions: Array) -> float:
         """Return P from the sums of `row_terms` over all rows."""
         alpha, beta, delta = self.weights.alpha, self.weights.beta, self.weights.delta
-        to_groups, from_votes, together = alpha / 2 * squares, 0.0, 0.0
+        to_groups: Any = alpha / 2 * squares
+        from_votes: Any = 0.0
+        together: Any = 0.0
         for part in chunks(self.groups.n_groups):
             tied = (self.voted & self.live)[part]
             own, vote = groups[part] * self.live[part, None], self.group_votes[part] * tied[:, None]

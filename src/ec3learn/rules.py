@@ -136,7 +136,7 @@ def top_classes(proba: Array, mass: Array, tol: float = 1e-9) -> Array:
 def _preference(mass: Array, tol: float) -> Array:
     """Return the classes by falling mass; masses that differ by rounding only keep the order of the classes."""
     scale = max(float(mass.sum()), 1e-300)
-    return np.array(sorted(range(len(mass)), key=lambda z: (-round(mass[z] / scale / tol), z)))
+    return np.array(sorted(range(len(mass)), key=lambda z: (-round(float(mass[z]) / scale / tol), z)))
 
 
 def mass_classes(proba: Array, counts: Array, mass: Sequence[float] | Array) -> Array:

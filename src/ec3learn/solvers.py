@@ -161,16 +161,22 @@ def _row_system(problem: Problem, free: Array, tol: float, max_iter: int) -> tup
         right = _row_right(problem, z)
         if problem.fixed.any():
             right -= apply(proba[:, z])
-        rounds: list[None] = []
-        count = rounds.append
+        rounds = _Counter()
         scaled = np.where(free, root * right, 0.0)
-        solved, status = cg(
-            operator, scaled, rtol=tol, atol=0.0, maxiter=max_iter, M=preconditioner, callback=lambda _: count(None)
-        )
+        solved, status = cg(operator, scaled, rtol=tol, atol=0.0, maxiter=max_iter, M=preconditioner, callback=rounds)
         proba[free, z] = (inverse_root * solved)[free]
-        n_iter, converged = max(n_iter, len(rounds)), converged and status == 0
+        n_iter, converged = max(n_iter, rounds.n), converged and status == 0
     proba[:, -1] = (free | problem.fixed) - proba[:, :-1].sum(axis=1)
     return proba, n_iter, converged
+
+
+class _Counter:
+    """Counts the rounds it is called back for."""
+
+    n = 0
+
+    def __call__(self, _: Array) -> None:
+        self.n += 1
 
 
 def _row_operator(problem: Problem) -> tuple[Callable[[Array], Array], Array]:

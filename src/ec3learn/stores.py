@@ -136,7 +136,8 @@ def entries_of_columns(columns: Mapping[int, Array], offsets: Array, missing: Se
     for m, codes in columns.items():
         voted = np.flatnonzero(codes != missing[m])
         rows.append(voted.astype(width))
-        groups.append((codes if len(voted) == n_rows else codes[voted]).astype(width) + width(offsets[m]))
+        own: Array = (codes if len(voted) == n_rows else codes[voted]).astype(width)
+        groups.append(own + width(offsets[m]))
     starts = np.concatenate([[0], np.cumsum([len(part) for part in rows])]).astype(width)
     by_model = sparse.csc_array((np.concatenate(groups), np.concatenate(rows), starts), shape=(n_rows, len(columns)))
     del rows, groups

@@ -37,7 +37,7 @@ class Table:
         """Return the rows as dicts."""
         return (dict(zip(self.columns, values, strict=True)) for values in zip(*self.columns.values(), strict=True))
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: Any = "pandas") -> Any:
         """Return the table as a dataframe.
 
         Parameters

@@ -384,7 +384,8 @@ class Votes:
 
     def __getitem__(self, rows: Any) -> Self:
         """Return the votes on some objects: a number, a slice, a mask or an array of numbers."""
-        chosen = np.arange(self.n_objects)[[rows] if isinstance(rows, (int, np.integer)) else rows]
+        everyone: Array = np.arange(self.n_objects)
+        chosen = everyone[[rows] if isinstance(rows, (int, np.integer)) else rows]
         kept, index = (chosen, None) if self.index is None else np.unique(self.index[chosen], return_inverse=True)
         sample_weight = None if self.sample_weight is None else frozen(self.sample_weight[chosen])
         return replace(

@@ -1,0 +1,65 @@
+"""How does the time grow with objects and with base models? The log-log slope should be at most 1.1.
+
+    python benchmarks/growth.py [--best-of 3]
+
+Nearly every row is distinct, so that nothing is saved by solving equal rows once. One thread.
+"""
+
+from __future__ import annotations
+
+import os
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+
+import argparse
+import sys
+import time
+
+import numpy as np
+
+from ec3learn import EC3, Votes
+
+
+def seconds(n_objects: int, n_models: int, best_of: int) -> float:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 4, n_objects)
+    n_classifiers = n_models // 2
+    classifiers = {
+        f"c{m}": np.where(rng.random(n_objects) < 0.6, truth, rng.integers(0, 4, n_objects)) for m in range(n_classifiers)
+    }
+    clusterings = {f"k{m}": rng.integers(0, 20, n_objects) for m in range(n_models - n_classifiers)}
+    times = []
+    for _ in range(best_of):
+        start = time.perf_counter()
+        _ = EC3().solve(Votes.from_labels(classifiers, clusterings)).proba
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def slope(sizes: list[int], times: list[float]) -> float:
+    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--best-of", type=int, default=3)
+    best_of = parser.parse_args().best_of
+    steep = False
+    for label, sizes, job in (
+        ("objects (12 models)", [50_000, 100_000, 200_000, 400_000, 800_000], lambda n: seconds(n, 12, best_of)),
+        ("models (100,000 objects)", [8, 16, 32, 64, 128], lambda n: seconds(100_000, n, best_of)),
+    ):
+        times = [job(size) for size in sizes]
+        grown = slope(sizes, times)
+        steep |= grown > 1.1
+        print(
+            f"{label}: "
+            + ", ".join(f"{size:,}: {t:.3f} s" for size, t in zip(sizes, times, strict=True))
+            + f"; slope {grown:.2f}"
+        )
+    return int(steep)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

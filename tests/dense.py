@@ -1,0 +1,197 @@
+"""An independent EC3: dense matrices in the paper's letters, object by object, solved as one linear system.
+
+Nothing here is shared with the library; it is slow and meant to be read beside the paper. Names follow the paper:
+N objects, G groups, l classes; A^m, K^m (N x G), A^c, K^c (N x N), Y^o, F^o (N x l), Y^g, F^g (G x l). On top of the paper
+stand w (a weight a group), s (how often an object stands in the table) and known labels.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .tables import RawTable
+
+
+@dataclass
+class Dense:
+    """The matrices of one table, and its answer."""
+
+    groups: list[tuple[str, Any]]  # (base model, label), one a column of A
+    A: np.ndarray
+    Km: np.ndarray
+    Kc: np.ndarray
+    Yo: np.ndarray
+    Yg: np.ndarray
+    gamma: np.ndarray  # of each object; infinite: held fixed
+    delta: np.ndarray  # of each group
+    s: np.ndarray
+    alpha: float
+    beta: float
+    silent: np.ndarray  # objects that no vote reaches
+    Fo: np.ndarray
+    Fg: np.ndarray
+    d: np.ndarray
+
+    def P(self, Fo: np.ndarray, Fg: np.ndarray) -> float:
+        """The objective, term by term; an object stands in the table s times."""
+        to_groups = ((Fo[:, None, :] - Fg[None, :, :]) ** 2).sum(axis=2)
+        to_objects = ((Fo[:, None, :] - Fo[None, :, :]) ** 2).sum(axis=2)
+        gamma = np.where(np.isinf(self.gamma), 0.0, self.gamma)  # a fixed object is at its target
+        return float(
+            self.alpha / 2 * (self.s[:, None] * self.Km * to_groups).sum()
+            + self.beta / 2 * (np.outer(self.s, self.s) * self.Kc * to_objects).sum()
+            + (self.s * gamma) @ ((Fo - self.Yo) ** 2).sum(axis=1)
+            + self.delta @ ((Fg - self.Yg) ** 2).sum(axis=1)
+        )
+
+    def gradient(self, Fo: np.ndarray, Fg: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """dP/dF^o (zero for fixed and silent objects) and dP/dF^g."""
+        s, Km, Kc = self.s[:, None], self.Km, self.Kc
+        gamma = np.where(np.isinf(self.gamma), 0.0, self.gamma)[:, None]
+        from_groups = self.alpha * (Km.sum(axis=1)[:, None] * Fo - Km @ Fg)
+        from_objects = 2 * self.beta * ((Kc @ self.s)[:, None] * Fo - Kc @ (s * Fo))
+        by_object = s * (from_groups + from_objects + 2 * gamma * (Fo - self.Yo))
+        by_group = self.alpha * (Km.T @ self.s)[:, None] * Fg - self.alpha * Km.T @ (s * Fo)
+        by_group += 2 * self.delta[:, None] * (Fg - self.Yg)
+        by_object[np.isinf(self.gamma) | self.silent] = 0
+        return by_object, by_group
+
+
+def minimiser(
+    table: RawTable,
+    alpha: float = 0.25,
+    beta: float = 0.35,
+    gamma: float = 0.35,
+    delta: float = 0.05,
+    balanced: bool = True,
+    known_weight: float = np.inf,
+) -> Dense:
+    """Form every matrix and solve for F^o and F^g at once."""
+    N, n_classes = table.n_objects, len(table.classes)
+    s = np.ones(N) if table.sample_weight is None else np.array(table.sample_weight, dtype=float)
+    labels = {i: table.classes.index(label) for i, label in table.known.items()}
+    groups, A, w = _membership(table)
+    V = _class_votes(table)  # N x l: the weighted class votes cast on each object
+    Yo = _shares(V)
+    voted = V.sum(axis=1) > 0
+    for i, z in labels.items():
+        Yo[i] = np.eye(n_classes)[z]
+    has_target = voted | np.isin(np.arange(N), list(labels))
+    mean_target = _shares((s * has_target) @ Yo)
+    Yg = _shares(A.T @ (s[:, None] * V))
+
+    reached = _reached(A, w, s, Yg.sum(axis=1) > 0, list(labels))
+    groups, A, w, Yg = [g for g, r in zip(groups, reached, strict=True) if r], A[:, reached], w[reached], Yg[reached]
+    Km = w * A / (A.T @ s) if balanced else w * A
+    Km = _shares(Km)
+    Ac = (w * A) @ A.T
+    d = _sinkhorn(Ac, s)
+    Kc = d[:, None] * Ac * d
+
+    gamma_i = np.where(voted, gamma, 0.0)
+    for i in labels:
+        gamma_i[i] = known_weight * (alpha + beta + gamma + delta)
+    delta_j = np.where(Yg.sum(axis=1) > 0, delta, 0.0)
+    in_group = A.sum(axis=1) > 0
+    silent = ~(gamma_i > 0) & ~(in_group & (alpha + beta > 0))
+    Fo, Fg = _solve(Km, Kc, Yo, Yg, gamma_i, delta_j, s, alpha, beta, silent)
+    Fo[silent] = mean_target
+    return Dense(groups, A, Km, Kc, Yo, Yg, gamma_i, delta_j, s, alpha, beta, silent, Fo, Fg, d)
+
+
+def _membership(table: RawTable) -> tuple[list[tuple[str, Any]], np.ndarray, np.ndarray]:
+    """A^m, and the weight of each group: that of its base model."""
+    groups, columns, weights = [], [], []
+    for kind, models in (("classifier", table.classifiers), ("clustering", table.clusterings)):
+        for name, said in models.items():
+            if isinstance(said, np.ndarray) and said.ndim == 2:
+                names = table.classes if kind == "classifier" else list(range(said.shape[1]))
+                shares = np.nan_to_num(said)
+            else:
+                seen = {label for label in said if label is not None and not (kind == "clustering" and label == -1)}
+                names = [z for z in table.classes if z in seen] if kind == "classifier" else sorted(seen)
+                shares = np.array([[float(label is not None and label == z) for z in names] for label in said])
+            for z, column in zip(names, shares.reshape(len(said), len(names)).T, strict=True):
+                groups.append((name, z))
+                columns.append(column)
+                weights.append(table.weights.get(name, 1.0))
+    return groups, np.array(columns).T.reshape(table.n_objects, -1), np.array(weights)
+
+
+def _class_votes(table: RawTable) -> np.ndarray:
+    votes = np.zeros((table.n_objects, len(table.classes)))
+    for name, said in table.classifiers.items():
+        for i, answer in enumerate(said):
+            if isinstance(said, np.ndarray) and said.ndim == 2:
+                votes[i] += table.weights.get(name, 1.0) * np.nan_to_num(answer)
+            elif answer is not None:
+                votes[i, table.classes.index(answer)] += table.weights.get(name, 1.0)
+    return votes
+
+
+def _shares(rows: np.ndarray) -> np.ndarray:
+    """Rows divided by their sums; rows of zeros stay zeros."""
+    totals = rows.sum(axis=-1, keepdims=True)
+    return np.where(totals > 0, rows / np.where(totals > 0, totals, 1), 0.0)
+
+
+def _reached(A: np.ndarray, w: np.ndarray, s: np.ndarray, voted: np.ndarray, labelled: list[int]) -> np.ndarray:
+    """Which groups a vote or a known label reaches, over any number of objects; objects and groups of weight 0 carry nothing."""
+    counts = (A > 0) & (s > 0)[:, None]
+    live = (w > 0) & counts.any(axis=0)
+    reached = live & (voted | counts[labelled].any(axis=0))
+    while True:
+        objects = counts[:, reached].any(axis=1)
+        more = live & (reached | counts[objects].any(axis=0))
+        if (more == reached).all():
+            return reached
+        reached = more
+
+
+def _sinkhorn(Ac: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """d with K^c = d A^c d and sum_k s_k K^c_ik = 1: the paper's rounds, K_ij <- K_ij / sqrt(r_i r_j)."""
+    inside = np.diag(Ac) > 0
+    Ac, weights = Ac[np.ix_(inside, inside)], s[inside]
+    d = np.ones(len(weights))
+    for _ in range(5000):
+        r = d * (Ac @ (weights * d))
+        d = d / np.sqrt(r)
+        if np.abs(r - 1).max(initial=0.0) < 1e-15:
+            break
+    whole = np.zeros(len(s))
+    whole[inside] = d
+    return whole
+
+
+def _solve(
+    Km: np.ndarray,
+    Kc: np.ndarray,
+    Yo: np.ndarray,
+    Yg: np.ndarray,
+    gamma: np.ndarray,
+    delta: np.ndarray,
+    s: np.ndarray,
+    alpha: float,
+    beta: float,
+    silent: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The stationary equations as one system over F^o and F^g; the equation of object i is divided by s_i."""
+    N, G = Km.shape
+    M, right = np.zeros((N + G, N + G)), np.zeros((N + G, Yo.shape[1]))
+    for i in range(N):
+        if silent[i] or np.isinf(gamma[i]):
+            M[i, i], right[i] = 1, Yo[i]
+            continue
+        M[i, :N] -= 2 * beta * s * Kc[i]
+        M[i, i] += alpha * Km[i].sum() + 2 * beta * (Kc[i] @ s) + 2 * gamma[i]
+        M[i, N:] = -alpha * Km[i]
+        right[i] = 2 * gamma[i] * Yo[i]
+    for j in range(G):
+        M[N + j, :N] = -alpha * s * Km[:, j]
+        M[N + j, N + j] = alpha * (s @ Km[:, j]) + 2 * delta[j]
+        right[N + j] = 2 * delta[j] * Yg[j]
+        if M[N + j, N + j] == 0:  # nothing says what F^g_j is
+            M[N + j, N + j], right[N + j] = 1, Yg[j]
+    F = np.linalg.solve(M, right)
+    return F[:N], F[N:]

@@ -1,0 +1,81 @@
+"""Odd tables for hypothesis: missing votes, empty groups, one object, one class seen, soft votes, weights, repeated rows."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from .tables import RawTable
+
+WEIGHTS = [0.0, 0.5, 1.0, 1.0, 3.0]
+SAMPLE_WEIGHTS = [0.0, 0.5, 1.0, 2.0]
+TERMS = [0.05, 0.25, 0.35, 1.0]
+
+
+@st.composite
+def any_tables(draw, *, known=True, weights=True, sample_weight=True, soft=True, min_objects=1):
+    """A table that is valid but may be odd in any way; at least one class vote counts."""
+    n_classes = draw(st.integers(1, 4))
+    classes = [f"class {z}" for z in range(n_classes)]
+    n_rows = draw(st.integers(1, 7))
+    labels = st.sampled_from([None, *classes])
+    clusters = st.sampled_from([None, -1, 0, 1, 2, 7])
+    classifiers = {
+        f"c{m}": draw(_shares(n_rows, n_classes) | _column(labels, n_rows) if soft else _column(labels, n_rows))
+        for m in range(draw(st.integers(1, 3)))
+    }
+    clusterings = {
+        f"k{m}": draw(_column(clusters, n_rows) | _shares(n_rows, 2) if soft else _column(clusters, n_rows))
+        for m in range(draw(st.integers(0, 2)))
+    }
+    classifiers["sure"] = [classes[draw(st.integers(0, n_classes - 1))], *draw(_column(labels, n_rows - 1))]
+    table = RawTable(classifiers, clusterings, classes)
+    if weights and draw(st.booleans()):
+        table.weights = {name: draw(st.sampled_from(WEIGHTS)) for name in [*classifiers, *clusterings]} | {"sure": 1.0}
+    if sample_weight and draw(st.booleans()):
+        table.sample_weight = [1.0, *draw(st.lists(st.sampled_from(SAMPLE_WEIGHTS), min_size=n_rows - 1, max_size=n_rows - 1))]
+    if known:
+        table.known = draw(st.dictionaries(st.integers(0, n_rows - 1), st.sampled_from(classes), max_size=2))
+    at_least = max(0, min_objects - n_rows)
+    repeats = draw(st.lists(st.integers(0, n_rows - 1), min_size=at_least, max_size=max(at_least, 6)))
+    return table.taken([*range(n_rows), *repeats])
+
+
+def any_votes(**kwargs):
+    """The same as `Votes`; hard tables sometimes come through a long table, where each vote is a row."""
+    return st.tuples(any_tables(known=False, **kwargs), st.booleans()).map(_as_votes)
+
+
+@st.composite
+def any_settings(draw):
+    """Parameters of EC3 that leave something to go by; a term may be left out."""
+    alpha, beta, delta = (draw(st.sampled_from([0.0, *TERMS])) for _ in range(3))
+    gamma = draw(st.sampled_from(TERMS if alpha == 0 or delta == 0 else [0.0, *TERMS]))
+    return {
+        "alpha": alpha,
+        "beta": beta,
+        "gamma": gamma,
+        "delta": delta,
+        "balanced": draw(st.booleans()),
+        "known_weight": draw(st.sampled_from([0.5, 4.0, np.inf])),
+    }
+
+
+def _column(labels, n_rows):
+    return st.lists(labels, min_size=n_rows, max_size=n_rows)
+
+
+def _shares(n_rows, n_columns):
+    """Rows of shares; a row of zeros stands for a missing vote."""
+    row = st.lists(st.integers(0, 4), min_size=n_columns, max_size=n_columns)
+    return st.lists(row, min_size=n_rows, max_size=n_rows).map(_divided)
+
+
+def _divided(rows):
+    counts = np.array(rows, dtype=float)
+    totals = counts.sum(axis=1, keepdims=True)
+    return np.where(totals > 0, counts / np.where(totals > 0, totals, 1), np.nan)
+
+
+def _as_votes(pair):
+    table, long = pair
+    hard = not any(isinstance(column, np.ndarray) for column in table.classifiers.values())
+    return table.long_votes() if long and hard else table.votes()
