@@ -8,7 +8,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .labels import Column, Label, encode, is_missing, kind_of, label_array, listed, named_columns, plain, smallest_uint
+from .labels import (
+    Column,
+    Label,
+    encode,
+    frame_of,
+    is_missing,
+    is_pandas,
+    kind_of,
+    label_array,
+    listed,
+    named_columns,
+    plain,
+    smallest_uint,
+)
 
 Array = npt.NDArray[Any]
 
@@ -244,8 +257,9 @@ def columns_by_class(tables: Mapping[str, Any], classes: Any) -> tuple[dict[str,
     ordered: dict[str, Any] = {}
     for name, table in tables.items():
         ordered[name] = table
-        if hasattr(table, "columns"):
-            columns = list(table.columns)
+        frame = frame_of(table)
+        if frame is not None:
+            columns = list(table.columns) if is_pandas(table) else frame.columns
             classes = columns if classes is None else list(classes)
             place = {str(column): i for i, column in enumerate(columns)}
             if sorted(place) != sorted(str(label) for label in classes):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from . import storage
-from .labels import Label, label_array, listed, plain
+from .labels import Label, kind_of, label_array, listed, plain
 from .matrices import SparseMembership, entries, membership, scatter_to_votes
 from .patterns import spread
 from .rules import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Term, mass_classes, normalised, top_classes
@@ -130,6 +130,7 @@ class Consensus:
     settings: Mapping[str, Any]
     votes: Votes | None = None
     row_proba: Array | None = None
+    row_counts: Array | None = None  # where there are no votes to ask
     index: Array | None = None
     object_ids: Array | None = None
     known: KnownLabels | None = None
@@ -147,7 +148,7 @@ class Consensus:
     @cached_property
     def proba(self) -> Array:
         """Return the class probabilities, objects x classes."""
-        return self._spread(self._rows())
+        return frozen(self._spread(self._rows()))
 
     def labels(self, rule: Literal["argmax", "mass"] = "argmax") -> Array:
         """Return one class an object, named as in the votes.
@@ -215,8 +216,8 @@ class Consensus:
     def _row_counts(self) -> Array:
         if self.votes is not None:
             return self.votes.counts
-        n_rows = len(self._rows())
-        return np.ones(n_rows) if self.index is None else np.bincount(self.index, minlength=n_rows).astype(np.float64)
+        assert self.row_counts is not None
+        return self.row_counts
 
     @cached_property
     def _mass(self) -> Array:
@@ -249,10 +250,11 @@ class Consensus:
         if self.stored_voters is not None:
             return self.stored_voters
         votes = self._own_votes("voters")
-        contingency = self._contingency
-        total = max(float(self._row_counts.sum()), 1e-300)
+        contingency, agreed = self._contingency, self._agreement
+        weight_of = {(model.name, model.kind): float(weight) for model, weight in zip(self.models, self.weights, strict=True)}
+        total = float(self._row_counts.sum())
         columns: dict[str, list[Any]] = {n: [] for n in ("model", "kind", "coverage", "agreement", "weight", "purity", "nmi")}
-        for m, model in enumerate(self.models):
+        for m, model in enumerate(votes.models):
             counts = contingency[votes.offsets[m] : votes.offsets[m + 1]]
             covered = float(counts.sum())
             is_clustering = model.kind == "clustering"
@@ -260,8 +262,8 @@ class Consensus:
             columns["model"].append(model.name)
             columns["kind"].append(model.kind)
             columns["coverage"].append(covered / total)
-            columns["agreement"].append(None if is_clustering else self._agreement[m])
-            columns["weight"].append(float(self.weights[m]))
+            columns["agreement"].append(agreed.get(m))
+            columns["weight"].append(weight_of.get((model.name, model.kind), 0.0))
             columns["purity"].append(purity)
             columns["nmi"].append(_normalised_mutual_information(counts) if is_clustering and covered > 0 else None)
         return Table(columns)
@@ -366,7 +368,8 @@ class Consensus:
 
     @cached_property
     def _agreement(self) -> dict[int, float | None]:
-        return agreement(self._own_votes("voters"), self._row_classes, self._contingency)
+        votes = self._own_votes("voters")
+        return agreement(votes, self._row_classes, self._contingency, _matched(votes.classes, self.classes, 0))
 
     def _own_votes(self, what: str) -> Votes:
         if self.votes is None:
@@ -477,7 +480,7 @@ class Consensus:
             "converged": self.converged,
             "notes": list(self.notes),
             "worse_than_chance": list(self.worse_than_chance),
-            "terms": [{"name": term.name, "pull": term.pull} for term in self.rule.terms],
+            "terms": [{"name": term.name, "pull": float(term.pull)} for term in self.rule.terms],
             "labels": {},
             "voters": None
             if self.votes is None and self.stored_voters is None
@@ -499,7 +502,9 @@ class Consensus:
                 else:
                     facts["labels"][str(m)] = _labels_out(model.labels)
         if objects:
-            arrays["row_proba"] = self._rows()
+            arrays |= {"row_proba": self._rows(), "row_counts": self._row_counts}
+            if self.silent is not None:
+                arrays["silent"] = self.silent
             if self.index is not None:
                 arrays["index"] = self.index
             if self.object_ids is not None:
@@ -540,6 +545,8 @@ class Consensus:
             group_table=(arrays["group_order"], arrays["group_table"]),
             settings=facts["settings"],
             row_proba=arrays.get("row_proba"),
+            row_counts=arrays.get("row_counts"),
+            silent=arrays.get("silent"),
             index=arrays.get("index"),
             object_ids=label_array(facts["object_ids"]) if "object_ids" in facts else None,
             objective=facts["objective"],
@@ -584,29 +591,34 @@ class Consensus:
 # ---- small steps -----------------------------------------------------------------------------------------------------
 
 
-def agreement(votes: Votes, row_classes: Array, contingency: Array) -> dict[int, float | None]:
-    """Return for each classifier the share of its votes whose (most probable) class is that of `row_classes`; None: no vote."""
+def agreement(votes: Votes, row_classes: Array, contingency: Array, number: Array) -> dict[int, float | None]:
+    """Return for each classifier the share of its votes whose (most probable) class is that of `row_classes`; None: no vote.
+
+    `contingency` counts, for each group, the objects of each class; `number` says which of those classes each class of the
+    votes is, -1 for none.
+    """
     shares: dict[int, float | None] = {}
+    same = np.flatnonzero(number >= 0)
     for m, model in enumerate(votes.models):
         if model.kind == "classifier":
             counts = contingency[votes.offsets[m] : votes.offsets[m + 1]]
             covered = float(counts.sum())
-            shares[m] = float(np.trace(counts)) / covered if covered > 0 else None
+            shares[m] = float(counts[same, number[same]].sum()) / covered if covered > 0 else None
     for soft in votes.soft.models if votes.soft is not None else ():
         if votes.models[soft.number].kind == "classifier" and votes.soft is not None:
             table = votes.soft.shares_of(soft)
             highest = table.max(axis=1)
             voted = votes.counts * (highest > 0)
-            tied = (table >= highest[:, None] - 1e-12).sum(axis=1)
-            right = (table[np.arange(len(table)), row_classes] >= highest - 1e-12) / tied
+            top = table >= highest[:, None] - 1e-12
+            right = (top & (number == row_classes[:, None])).any(axis=1) / top.sum(axis=1)
             shares[soft.number] = float(voted @ right / voted.sum()) if voted.any() else None
     return shares
 
 
 def _matched(labels: Array, ours: Array, first_group: int) -> Array:
     """Return the number of our group for each label, -1 for labels we have never seen."""
-    place = {label: first_group + j for j, label in enumerate(ours.tolist())}
-    return np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+    place = {(kind_of(label), label): first_group + j for j, label in enumerate(ours.tolist())}
+    return np.array([place.get((kind_of(label), label), -1) for label in labels.tolist()], dtype=np.int64)
 
 
 def _warn_unseen(votes: Votes, matrix: sparse.csr_array, target: Array) -> None:
@@ -616,7 +628,8 @@ def _warn_unseen(votes: Votes, matrix: sparse.csr_array, target: Array) -> None:
     lost = [round(float(per_group[votes.offsets[m] : votes.offsets[m + 1]].sum())) for m in range(len(votes.models))]
     named = ", ".join(f"{model.name!r} {count}" for model, count in zip(votes.models, lost, strict=True) if count)
     warnings.warn(
-        f"{sum(lost)} votes are treated as missing because their base model, class or cluster was never seen: {named}.",
+        f"{'1 vote is' if sum(lost) == 1 else f'{sum(lost)} votes are'} treated as missing because the base model, class or "
+        f"cluster was never seen: {named}.",
         ExtendWarning,
         stacklevel=4,
     )
@@ -627,7 +640,8 @@ def _silent_notes(silent: Array, votes: Votes) -> tuple[str, ...]:
     n_silent = len(rows) if votes.index is None else int(np.isin(votes.index, rows).sum())
     if not n_silent:
         return ()
-    return (f"{n_silent} objects have no vote, not even over others in their groups; they got the mean vote of all.",)
+    who = "1 object has" if n_silent == 1 else f"{n_silent} objects have"
+    return (f"{who} no vote, not even over others in the same groups, and got the mean vote of all.",)
 
 
 def _normalised_mutual_information(counts: Array) -> float:
@@ -667,7 +681,7 @@ def _why(tally: list[tuple[Label, float]], label: Label, silent: bool) -> str:
     if len(top) > 1:
         return f"the votes are tied between {' and '.join(map(str, top))}: its groups decide"
     if len(tally) == 1:
-        return f"all {_number(total)} votes say {label}, its groups doubt it"
+        return f"{'its only vote says' if total == 1 else f'all {_number(total)} votes say'} {label}, its groups doubt it"
     return f"the votes are split: {_number(tally[0][1])} of {_number(total)} said {label}"
 
 

@@ -101,7 +101,7 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
 
     The columns of an array are called `prefix_0`, `prefix_1` and so on, counted from `first`.
     """
-    frame = None if isinstance(data, (Mapping, np.ndarray, list, tuple)) else _frame(data)
+    frame = None if isinstance(data, Mapping) else frame_of(data)
     if isinstance(data, Mapping):
         columns = {str(name): _as_array(values, f"{argument}[{name!r}]") for name, values in data.items()}
         if len(columns) < len(data):
@@ -128,6 +128,9 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
         raise ValueError(
             f"{argument} must hold at least one object and one model, got none. Leave it out if there is nothing to pass."
         )
+    for name, column in columns.items():
+        if column.ndim > 2:
+            raise ValueError(f"{argument}[{name!r}] must have 1 or 2 dimensions, got shape {column.shape}.")
     lengths = {name: len(column) for name, column in columns.items()}
     one = next(iter(lengths))
     for name, length in lengths.items():
@@ -222,7 +225,7 @@ def _encode_objects(name: str, values: list[Any], where: str, absent: Array | No
     known: dict[Any, int] = {}  # keyed by (kind, label) so that True and 1 stay apart
     codes = np.fromiter((known.setdefault(_key(value), len(known)) for value in values), dtype=np.int64, count=len(values))
     labels = [None if key is None else key[1] for key in known]
-    _require_one_kind(labels, lambda label: values.index(label), where)
+    _require_one_kind(labels, lambda label: int(np.argmax(codes == known[_key(label)])), where)
     return Column(name, codes, 0, labels)
 
 
@@ -308,9 +311,18 @@ def _series_array(values: Any, where: str) -> Any:
     return np.array([None, *native.to_list()], dtype=object)[1:]  # the None keeps numpy from looking into the values
 
 
-def _frame(data: Any) -> Any:
+def frame_of(data: Any) -> Any:
     """Return a dataframe held in memory as narwhals sees it, and None for anything else."""
+    if isinstance(data, (np.ndarray, list, tuple)):
+        return None
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(data, eager_only=True, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def is_pandas(data: Any) -> bool:
+    """Tell whether a dataframe is one of pandas, whose columns may have names that are no text."""
+    import narwhals.stable.v2 as nw
+
+    return bool(nw.dependencies.is_pandas_dataframe(data))

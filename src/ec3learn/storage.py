@@ -48,36 +48,43 @@ def write(path: str | os.PathLike[str], facts: Mapping[str, Any], arrays: Mappin
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read facts and arrays back, checked."""
+    name = os.fspath(path)
+    with open(path, "rb") as file:  # a file that is not there, or not ours to read, is told apart from a damaged one
+        content = file.read()
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if "manifest.json" not in archive.namelist():
+                raise _Foreign
             manifest = json.loads(archive.read("manifest.json"))
-            if manifest.get("format") != FORMAT:
+            if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
                 raise _Foreign
             if manifest["version"] > VERSION:
-                raise ValueError(
-                    f"{os.fspath(path)} has format version {manifest['version']}, this ec3learn reads up to {VERSION}. "
-                    "Update ec3learn to read it."
-                )
-            contents = {name: archive.read(name) for name in manifest["sha256"]}
-    except (_Foreign, KeyError, AttributeError, TypeError):
-        raise ValueError(f"{os.fspath(path)} is not a consensus saved by ec3learn.") from None
-    except (zipfile.BadZipFile, EOFError, json.JSONDecodeError, NotImplementedError, zipfile.zlib.error) as error:  # type: ignore[attr-defined]
-        kind = "is damaged" if _looks_like_zip(path) else "is not a consensus saved by ec3learn"
-        raise ValueError(f"{os.fspath(path)} {kind} ({str(error).rstrip('.') or type(error).__name__}).") from None
-    for name, content in contents.items():
-        if hashlib.sha256(content).hexdigest() != manifest["sha256"][name]:
-            raise ValueError(f"{os.fspath(path)} is damaged (the checksum of {name} does not match). Save the consensus again.")
-    arrays = {}
-    for name, content in contents.items():
-        if name.endswith(".npy"):
-            arrays[name.removesuffix(".npy")] = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-    return json.loads(contents["facts.json"]), arrays
+                raise _Newer(manifest["version"])
+            contents = {part: archive.read(part) for part in manifest["sha256"]}
+        for part, stored in contents.items():
+            if hashlib.sha256(stored).hexdigest() != manifest["sha256"][part]:
+                raise ValueError(f"the checksum of {part} does not match")
+        arrays = {}
+        for part, stored in contents.items():
+            if part.endswith(".npy"):
+                arrays[part.removesuffix(".npy")] = np.lib.format.read_array(io.BytesIO(stored), allow_pickle=False)
+        return json.loads(contents["facts.json"]), arrays
+    except _Foreign:
+        raise ValueError(f"{name} is not a consensus saved by ec3learn.") from None
+    except _Newer as newer:
+        raise ValueError(
+            f"{name} has format version {newer}, this ec3learn reads up to {VERSION}. Update ec3learn to read it."
+        ) from None
+    except Exception as error:
+        if content[:2] != b"PK":
+            raise ValueError(f"{name} is not a consensus saved by ec3learn.") from None
+        reason = str(error).strip("'\"").rstrip(".") or type(error).__name__
+        raise ValueError(f"{name} is damaged ({reason}). Save the consensus again.") from None
 
 
 class _Foreign(Exception):
     """The file is a zip archive of somebody else's."""
 
 
-def _looks_like_zip(path: str | os.PathLike[str]) -> bool:
-    with open(path, "rb") as file:
-        return file.read(2) == b"PK"
+class _Newer(Exception):
+    """The file has a version that is not known yet."""

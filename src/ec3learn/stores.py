@@ -19,6 +19,25 @@ def frozen(array: Array) -> Array:
     return array
 
 
+class Codes(dict[int, Array]):
+    """Hard votes: a column of codes by the number of its model; it can't be changed."""
+
+    def __setitem__(self, m: int, codes: Array) -> None:
+        raise TypeError("Votes can't be changed. Use drop and add to make other ones.")
+
+    __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = __setitem__  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Codes, (dict(self),)
+
+
+def frozen_entries(entries: sparse.csr_array) -> sparse.csr_array:
+    """Make the arrays of a sparse matrix unwritable and return it."""
+    for part in (entries.data, entries.indices, entries.indptr):
+        frozen(part)
+    return entries
+
+
 @dataclass(frozen=True, eq=False)
 class SoftModel:
     """Where a soft model's shares stand in the table of `SoftShares`.
@@ -125,7 +144,7 @@ def entries_of_votes(objects: Array, groups: Array, shape: tuple[int, int]) -> s
     """Return one entry a vote from votes sorted by object."""
     width = np.int32 if max(*shape, len(groups)) < 1 << 31 else np.int64
     starts = np.concatenate([[0], np.cumsum(np.bincount(objects, minlength=shape[0]))])
-    return sparse.csr_array((np.ones(len(groups)), groups.astype(width), starts.astype(width)), shape=shape)
+    return frozen_entries(sparse.csr_array((np.ones(len(groups)), groups.astype(width), starts.astype(width)), shape=shape))
 
 
 def entries_of_columns(columns: Mapping[int, Array], offsets: Array, missing: Sequence[int]) -> sparse.csr_array:
@@ -142,15 +161,17 @@ def entries_of_columns(columns: Mapping[int, Array], offsets: Array, missing: Se
     by_model = sparse.csc_array((np.concatenate(groups), np.concatenate(rows), starts), shape=(n_rows, len(columns)))
     del rows, groups
     by_row = by_model.tocsr()  # its data are the groups
-    return sparse.csr_array((np.ones(by_row.nnz), by_row.data, by_row.indptr), shape=(n_rows, int(offsets[-1])))
+    shape = (n_rows, int(offsets[-1]))
+    return frozen_entries(sparse.csr_array((np.ones(by_row.nnz), by_row.data, by_row.indptr), shape=shape))
 
 
 def joined_entries(left: sparse.csr_array, right: sparse.csr_array) -> sparse.csr_array:
     """Return the entries of both, right's groups after left's."""
-    return sparse.hstack([left, right], format="csr")
+    return frozen_entries(sparse.hstack([left, right], format="csr"))
 
 
 def widened_entries(entries: sparse.csr_array, before: int, after: int) -> sparse.csr_array:
     """Return the entries with empty groups before and after them."""
     shape = (entries.shape[0], before + entries.shape[1] + after)
-    return sparse.csr_array((entries.data, entries.indices + entries.indices.dtype.type(before), entries.indptr), shape=shape)
+    groups = entries.indices + entries.indices.dtype.type(before)
+    return frozen_entries(sparse.csr_array((entries.data, groups, entries.indptr), shape=shape))

@@ -21,7 +21,16 @@ from scipy import sparse
 from .coding import checked_shares, class_codes, classes_of, cluster_codes, columns_by_class, name_codes
 from .labels import Column, Label, encode, listed, named_columns, plain, smallest_uint
 from .patterns import distinct_rows
-from .stores import SoftShares, entries_of_columns, entries_of_votes, frozen, joined_entries, widened_entries
+from .stores import (
+    Codes,
+    SoftShares,
+    entries_of_columns,
+    entries_of_votes,
+    frozen,
+    frozen_entries,
+    joined_entries,
+    widened_entries,
+)
 
 Array = npt.NDArray[Any]
 Kind = Literal["classifier", "clustering"]
@@ -82,7 +91,7 @@ class Votes:
     counts: Array = field(default_factory=lambda: np.empty(0))
     index: Array | None = None
     # The three stores; a hard code of `n_groups` is a missing vote.
-    hard: Mapping[int, Array] = field(default_factory=dict)
+    hard: Codes = field(default_factory=lambda: Codes())
     soft: SoftShares | None = None
     sparse: sparse.csr_array | None = None
 
@@ -284,7 +293,7 @@ class Votes:
             weights=frozen(np.ones(len(models))),
             counts=_ones(n_objects) if counts is None else frozen(counts.astype(np.float64)),
             index=None if index is None else frozen(index),
-            hard=hard_codes,
+            hard=Codes(hard_codes),
             soft=SoftShares.stacked(shares) if shares else None,
         )
         if classes is None and not votes._any_class_vote():
@@ -345,7 +354,8 @@ class Votes:
             for model in self.soft.models:
                 totals[model.number] = self.soft.table[:, model.cover] @ objects_per_row
         if self.sparse is not None:
-            per_group = np.bincount(self.sparse.indices, minlength=self.n_groups)
+            per_vote = np.repeat(objects_per_row, np.diff(self.sparse.indptr))
+            per_group = np.bincount(self.sparse.indices, weights=per_vote, minlength=self.n_groups)
             totals += np.bincount(self.group_model, weights=per_group, minlength=len(self.models))
         return totals
 
@@ -385,7 +395,8 @@ class Votes:
     def __getitem__(self, rows: Any) -> Self:
         """Return the votes on some objects: a number, a slice, a mask or an array of numbers."""
         everyone: Array = np.arange(self.n_objects)
-        chosen = everyone[[rows] if isinstance(rows, (int, np.integer)) else rows]
+        picked: Any = [rows] if isinstance(rows, (int, np.integer)) else rows
+        chosen: Array = everyone[picked]
         kept, index = (chosen, None) if self.index is None else np.unique(self.index[chosen], return_inverse=True)
         sample_weight = None if self.sample_weight is None else frozen(self.sample_weight[chosen])
         return replace(
@@ -450,7 +461,7 @@ class Votes:
             )
         return self + self._make(new, new_clusters, "classifiers", self.classes, missing)._weighted(weights, None)
 
-    def __add__(self, other: Votes) -> Self:
+    def __add__(self, other: Self) -> Self:
         """Join the base models of two votes on the same objects."""
         if not isinstance(other, Votes):
             return NotImplemented
@@ -461,6 +472,8 @@ class Votes:
                 f"Votes that are joined must have the same classes, got {listed(self.classes)} and {listed(other.classes)}. "
                 "Pass classes=[...] when making them."
             )
+        object_ids = _the_same(self.object_ids, other.object_ids, "object_ids")
+        sample_weight = _the_same(self.sample_weight, other.sample_weight, "sample_weight")
         models = (*self.models, *other.models)
         _require_unique_names([model.name for model in models])
         left, right = (self, other) if self.index is None and other.index is None else self._aligned(other)
@@ -469,14 +482,16 @@ class Votes:
         if right.soft is not None:
             renumbered = right.soft.renumbered(shift)
             soft = renumbered if soft is None else soft.joined(renumbered)
-        return replace(
+        joined = replace(
             left,
             models=models,
             weights=frozen(np.concatenate([self.weights, other.weights])),
-            hard={**left.hard, **{m + shift: codes for m, codes in right.hard.items()}},
+            hard=Codes({**left.hard, **{m + shift: codes for m, codes in right.hard.items()}}),
             soft=soft,
             sparse=_side_by_side(left.sparse, right.sparse, self.n_groups, other.n_groups),
-        )._merged()
+            object_ids=object_ids,
+        )
+        return (joined if sample_weight is self.sample_weight else joined._counted(sample_weight))._merged()
 
     def split_by(self, codes: Array) -> tuple[Self, Array]:
         """Keep objects apart that differ in `codes` (whole numbers from -1), and return each row's code."""
@@ -506,9 +521,9 @@ class Votes:
             n_objects=n_objects,
             counts=frozen(self.counts[rows]),
             index=index,
-            hard={m: frozen(codes[rows]) for m, codes in self.hard.items()},
+            hard=Codes({m: frozen(codes[rows]) for m, codes in self.hard.items()}),
             soft=None if self.soft is None else self.soft.take(rows),
-            sparse=None if self.sparse is None else self.sparse[rows],
+            sparse=None if self.sparse is None else frozen_entries(self.sparse[rows]),
         )
 
     def _only(self, kept: Sequence[int]) -> Self:
@@ -519,9 +534,9 @@ class Votes:
             self,
             models=tuple(self.models[m] for m in kept),
             weights=frozen(self.weights[list(kept)]),
-            hard={number[m]: codes for m, codes in self.hard.items() if m in number},
+            hard=Codes({number[m]: codes for m, codes in self.hard.items() if m in number}),
             soft=None if self.soft is None else self.soft.only(number),
-            sparse=None if self.sparse is None else self.sparse[:, groups],
+            sparse=None if self.sparse is None else frozen_entries(self.sparse[:, groups]),
         )
 
     def _merged(self) -> Self:
@@ -536,22 +551,21 @@ class Votes:
             return self
         codes, number, _ = packed
         index = number if self.index is None else number[self.index]
-        hard = {m: frozen(code) for m, code in zip(self.hard, codes, strict=True)}
+        hard = Codes({m: frozen(code) for m, code in zip(self.hard, codes, strict=True)})
         return replace(self, hard=hard, index=frozen(index), counts=np.empty(len(codes[0])))._counted(self.sample_weight)
 
-    def _aligned(self, other: Votes) -> tuple[Self, Votes]:
+    def _aligned(self, other: Self) -> tuple[Self, Self]:
         """Return both votes over the same rows: the distinct pairs of rows, or the objects themselves."""
-        both = [votes.index if votes.index is not None else np.arange(votes.n_objects) for votes in (self, other)]
+        both: list[Array] = [votes.index if votes.index is not None else np.arange(votes.n_objects) for votes in (self, other)]
         columns = [
             Column(str(i), raw, 0, np.arange(votes.n_rows))
             for i, (raw, votes) in enumerate(zip(both, (self, other), strict=True))
         ]
-        packed = (
-            None if self.soft or other.soft or self.sparse is not None or other.sparse is not None else distinct_rows(columns)
-        )
+        all_hard = all(votes.soft is None and votes.sparse is None for votes in (self, other))
+        packed = distinct_rows(columns) if all_hard else None
         rows, index = (both, None) if packed is None else (packed[0], frozen(packed[1]))
-        aligned = [votes._rows(kept, index, self.n_objects) for votes, kept in zip((self, other), rows, strict=True)]
-        return aligned[0]._counted(self.sample_weight), aligned[1]
+        left, right = self._rows(rows[0], index, self.n_objects), other._rows(rows[1], index, self.n_objects)
+        return left._counted(self.sample_weight), right
 
     def _counted(self, sample_weight: Array | None) -> Self:
         """Set the objects' weights and with them the weight of each row."""
@@ -580,7 +594,8 @@ class Votes:
             return self
         sizes = [model.n_groups for model in self.models]
         entries = entries_of_columns({m: self.hard[m] for m in crowd}, self.offsets, sizes)
-        return replace(self, hard={m: codes for m, codes in self.hard.items() if m not in set(crowd)}, sparse=entries)
+        rest = Codes({m: codes for m, codes in self.hard.items() if m not in set(crowd)})
+        return replace(self, hard=rest, sparse=entries)
 
     def _any_class_vote(self) -> bool:
         return any(self.n_votes[m] > 0 for m, model in enumerate(self.models) if model.kind == "classifier")
@@ -628,10 +643,17 @@ def _long_entries(
     if len(twice):
         row, voter = divmod(int(pair[order][twice[0]]), len(names))
         raise ValueError(
-            f"table holds {len(twice)} votes beyond one a voter and object, the first by {names[voter]!r} on "
+            f"table must hold one vote a voter and object, got {len(twice)} more, the first by {names[voter]!r} on "
             f"{plain(ids[row])!r}. Keep one of them."
         )
     return entries_of_votes(objects[order], (voters * n_classes + codes)[order], (len(ids), len(names) * n_classes))
+
+
+def _the_same(left: Array | None, right: Array | None, what: str) -> Array | None:
+    """Return what two votes that are joined must not disagree on."""
+    if left is not None and right is not None and not np.array_equal(left, right):
+        raise ValueError(f"Votes that are joined must have the same {what}, got different ones.")
+    return right if left is None else left
 
 
 def _side_by_side(

@@ -129,9 +129,10 @@ class EC3(BaseEstimator):  # type: ignore[misc]
             votes, row_codes = votes.split_by(codes)
             pull = 2 * self.known_weight * (self.alpha + self.beta + self.gamma + self.delta)
             labels = KnownLabels(row_codes, pull) if n_known else None
-        _require_something_to_go_by(votes, n_known)
-        groups = membership(votes)
         model_weights = self._first_weights(votes, labels)
+        if n_known == 0:
+            _require_votes(votes, model_weights)
+        groups = membership(votes)
         worse: tuple[str, ...] = ()
         notes: list[str] = []
         if isinstance(self.weights, str) and self.weights == "labels":
@@ -182,7 +183,7 @@ class EC3(BaseEstimator):  # type: ignore[misc]
     def _minimise(
         self, votes: Votes, groups: JointMembership | SparseMembership, model_weights: Array, known: KnownLabels | None
     ) -> tuple[Problem, Solution]:
-        weights = Weights(self.alpha, self.beta, self.gamma, self.delta, self.balanced)
+        weights = Weights(float(self.alpha), float(self.beta), float(self.gamma), float(self.delta), bool(self.balanced))
         by_group = (votes.weights * model_weights)[votes.group_model], votes.group_class
         problem = Problem(groups, votes.counts, *by_group, votes.n_classes, weights, known)
         del by_group
@@ -260,10 +261,10 @@ class EC3(BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
 
 
-def _require_something_to_go_by(votes: Votes, n_known: int) -> None:
+def _require_votes(votes: Votes, model_weights: Array) -> None:
     counted = votes if votes.sample_weight is None else votes.only_rows(np.flatnonzero(votes.counts > 0))
     classifier = np.array([model.kind == "classifier" for model in votes.models])
-    if n_known == 0 and not (counted.n_votes * votes.weights)[classifier].any():
+    if not (counted.n_votes * votes.weights * model_weights)[classifier].any():
         raise ValueError("votes must hold at least one class vote whose classifier and object have a weight above 0, got none.")
 
 
@@ -296,7 +297,7 @@ def _agreement_with(votes: Votes, groups: JointMembership | SparseMembership, co
     contingency = scatter_to_votes(votes, groups, one_hot)
     n_votes = np.bincount(votes.group_model, weights=contingency.sum(axis=1), minlength=len(votes.models))
     shares = np.zeros(len(votes.models))
-    for m, share in agreement(votes, codes, contingency).items():
+    for m, share in agreement(votes, codes, contingency, np.arange(votes.n_classes)).items():
         shares[m] = 0.0 if share is None else share
     return shares, n_votes
 
