@@ -232,7 +232,7 @@ WHY = {
     "the votes are tied between a and b: its groups decide": ({"c": ["a", "b"] * 3, "d": ["b", "b"] * 3}, {"k": [0, 1] * 3}),
     "no classifier voted on it: its clusters decide": ({"c": ["a", "b", None]}, {"k": [0, 0, 0]}),
     "no vote reaches it: it has the mean vote of all": ({"c": ["a", "b", None]}, None),
-    "all 1 votes say a, its groups doubt it": ({"c": ["a", "b"]}, {"k": [0, 0]}),
+    "its only vote says a, its groups doubt it": ({"c": ["a", "b"]}, {"k": [0, 0]}),
 }
 
 
@@ -320,7 +320,7 @@ def test_a_model_that_is_not_there_any_more_is_a_missing_vote(w8_table):
 def test_unseen_models_classes_and_clusters_are_counted_in_a_warning():
     consensus = EC3().solve(Votes.from_labels({"c": ["a", "b", "a"]}, {"k": [0, 1, 1]}))
     new = Votes.from_labels({"c": ["a", "z", "z"], "other": ["a", "a", None]}, {"k": [0, 7, 0]})
-    message = "5 votes are treated as missing because their base model, class or cluster was never seen: 'c' 2, 'other' 2, 'k' 1."
+    message = "5 votes are treated as missing because the base model, class or cluster was never seen: 'c' 2, 'other' 2, 'k' 1."
     with pytest.warns(ExtendWarning, match=f"^{re.escape(message)}$"):
         extended = consensus.extend(new)
     assert extended.unanswered.tolist() == [False, True, False]

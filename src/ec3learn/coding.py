@@ -190,9 +190,8 @@ def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | 
     result[places] = np.where(codes == len(classes), -1, codes)
     twice = np.flatnonzero((codes < len(classes)) & (result[places] != codes))
     if len(twice):
-        raise ValueError(
-            f"known must give an object one label, got two for object {pairs[0][twice[0]] if pairs else twice[0]!r}."
-        )
+        item = pairs[0][twice[0]] if pairs else int(twice[0])
+        raise ValueError(f"known must give an object one label, got two for {item!r}.")
     return result
 
 
@@ -238,10 +237,11 @@ def checked_shares(table: Any, where: str) -> Array:
     step = 1 << 16
     for begin in range(0, len(shares), step):
         part = shares[begin : begin + step]
-        sums, least = part.sum(axis=1), part.min(axis=1)
-        wrong = ~((np.abs(sums - 1) <= 1e-6) & (least >= 0))
-        if wrong.any():
-            wrong &= ~np.isnan(part).all(axis=1)
+        sums = sum(part.T, np.zeros(len(part)))  # a column at a time: numpy adds up short rows slowly
+        if part.min() >= 0 and np.abs(sums - 1).max() <= 1e-6:
+            continue
+        least = part.min(axis=1)
+        wrong = ~((np.abs(sums - 1) <= 1e-6) & (least >= 0)) & ~np.isnan(part).all(axis=1)
         if wrong.any():
             row = int(np.argmax(wrong))
             negative = f"the negative value {least[row]:.6g} in " if least[row] < 0 else ""

@@ -116,7 +116,7 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
                 f"got shape {table.shape}. Pass {{'name': column}} for a single model."
             )
         if table.shape[1] > WIDE and table.dtype.kind in "iub":
-            table = np.asfortranarray(table)  # columns of a wide row-major table are far apart in memory
+            table = _turned(table)
         columns = {f"{prefix}_{first + j}": table[:, j] for j in range(table.shape[1])}
         if table.dtype.kind in "iu" and not isinstance(table, np.ma.MaskedArray) and table.size:
             lows, highs = _column_ranges(table)
@@ -140,6 +140,14 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
                 f"got {lengths[one]} and {length} rows."
             )
     return columns
+
+
+def _turned(table: Array) -> Array:
+    """Return a row-major table column-major, because its columns are far apart in memory; some rows at a time."""
+    out = np.empty(table.shape, dtype=table.dtype, order="F")
+    for begin in range(0, len(table), 1024):
+        out[begin : begin + 1024] = table[begin : begin + 1024]
+    return out
 
 
 def encode(name: str, values: Any, argument: str) -> Column:

@@ -109,12 +109,15 @@ class SparseMembership:
 
     def __init__(self, matrix: sparse.csr_array) -> None:
         n_rows, n_groups = matrix.shape
-        members = np.bincount(matrix.indices, minlength=n_groups)
-        stays = (members > 1)[matrix.indices]
+        several = np.bincount(matrix.indices, minlength=n_groups) > 1
+        stays = several[matrix.indices]
         width = matrix.indices.dtype
-        shared_groups = np.flatnonzero(members > 1)
-        number = np.cumsum(members > 1, dtype=width) - width.type(1)
-        starts = np.concatenate([[0], np.cumsum(stays)])[matrix.indptr].astype(width)
+        shared_groups = np.flatnonzero(several)
+        number = np.cumsum(several, dtype=width) - width.type(1)
+        before = np.zeros(matrix.nnz + 1, dtype=width)
+        np.cumsum(stays, out=before[1:])
+        starts = before[matrix.indptr]
+        del before
         shared = (matrix.data[stays], number[matrix.indices[stays]], starts)
         self.shared = sparse.csr_array(shared, shape=(n_rows, len(shared_groups)))
         alone = ~stays
@@ -167,7 +170,7 @@ class SparseMembership:
 
 def _by_columns(matrix: Any, values: Array) -> Array:
     """Return the product with a table a column at a time, which is faster for few columns."""
-    if values.ndim == 1 or values.shape[1] > 4:
+    if values.ndim == 1 or not 1 <= values.shape[1] <= 4:
         return np.asarray(matrix @ values)
     return np.stack([matrix @ np.ascontiguousarray(column) for column in values.T], axis=1)
 
@@ -394,11 +397,11 @@ def _pair_cover(n_codes: dict[int, int], most: int) -> list[list[int]]:
 
 def co_occurrence_scaling(
     groups: JointMembership | SparseMembership, group_weights: Array, counts: Array, tol: float = 1e-11, max_iter: int = 200
-) -> tuple[Array, int, float]:
-    """Return d with K^c = diag(d) A^c diag(d) doubly stochastic, how many rounds it took, and the last change.
+) -> tuple[Array, Array, int, float]:
+    """Return d with K^c = diag(d) A^c diag(d) doubly stochastic, y = A^m' (counts d), the rounds it took and the last change.
 
-    A^c is weighted by `group_weights`, rows by `counts`. The rounds go on the logarithm of y = A^m' (counts d), which has one
-    entry a group: half way from y to its update, mixed by Anderson's rule. Groups of a single row lie on the diagonal of A^c;
+    A^c is weighted by `group_weights`, rows by `counts`. The rounds go on the logarithm of y, which has one entry a
+    group: half way from y to its update, mixed by Anderson's rule. Groups of a single row lie on the diagonal of A^c;
     for given y of the others their part of d follows from a quadratic equation.
     """
     own = None
@@ -416,21 +419,35 @@ def co_occurrence_scaling(
         return np.divide(1.0, total, out=total, where=total > 0)
 
     y = scatter(counts)
-    live = (y > 0) & (group_weights > 0)
-    y[~live] = 0.0
+    dead = np.flatnonzero(~((y > 0) & (group_weights > 0)))
+    y[dead] = 0.0
+
+    def log_ratio(update: Array) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = update / y
+        ratio[dead] = 1.0
+        return np.log(ratio, out=ratio)
+
     # y and its update move in opposite directions: start where a common factor has settled
-    factor = np.log(np.divide(scatter(counts * row_scaling(y)), y, out=np.ones_like(y), where=live)).sum() / max(live.sum(), 1)
-    logs = np.log(y, out=np.zeros_like(y), where=live) + 0.5 * factor
+    factor = log_ratio(scatter(counts * row_scaling(y))).sum() / max(len(y) - len(dead), 1)
+    with np.errstate(divide="ignore"):
+        logs = np.log(y) + 0.5 * factor
+    logs[dead] = 0.0
     mixing, change, n_iter = _Anderson(), np.inf, 0
     while change > tol and n_iter < max_iter:
         n_iter += 1
-        y = np.where(live, np.exp(logs), 0.0)
+        y = np.exp(logs)
+        y[dead] = 0.0
         d = row_scaling(y)
-        ratio = np.divide(scatter(counts * d), y, out=np.ones_like(y), where=live)
-        move = np.log(ratio, out=ratio)
-        change = float(np.abs(move).max(initial=0.0))
-        logs = mixing(logs, move / 2) if change > tol else logs
-    return d, n_iter, change
+        update = scatter(counts * d)
+        move = log_ratio(update)
+        change = float(max(move.max(initial=0.0), -move.min(initial=0.0)))
+        if change > tol:
+            move *= 0.5
+            logs = mixing(logs, move)
+    if isinstance(groups, SparseMembership):
+        update = np.concatenate([update, groups.solo.T @ (counts * d)])
+    return d, update, n_iter, change
 
 
 class _Anderson:

@@ -60,8 +60,8 @@ class Problem:
     """P: the diagonals of K^m and K^c, and the targets Y^o and Y^g.
 
     By row: `inverse_rho`, `d`, `anchor` (2 gamma_i), `share` (1 / (alpha + 2 beta + 2 gamma_i), 0 where F^o_i is `fixed` or
-    nothing is known of it) and `in_group`. By group, in the order of `groups`: `w`, `u`, `total` (alpha c_j + 2 delta_j), `voted`
-    and `live`; a group without weight or members, or that no vote reaches, is not live and takes no part.
+    nothing is known of it) and `in_group`. By group, in the order of `groups`: `w`, `u`, `y`, `total` (alpha c_j + 2 delta_j),
+    `voted` and `live`; a group without weight or members, or that no vote reaches, is not live and takes no part.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class Problem:
         self.vote_weight, self.vote_class = group_weights[self.voters], np.eye(n_classes)[group_class[self.voters]]
 
         self.n_votes = groups.gather(self._of_voters(self.vote_weight))
-        sizes = groups.scatter(counts)
         self.voted = groups.scatter(counts * self.n_votes) > 0
+        sizes = groups.scatter(counts)
         self.live = (sizes > 0) & (group_weights > 0)
         if (self.live & ~self.voted).any():
             self.live &= self._reached()
@@ -91,7 +91,7 @@ class Problem:
         rho = groups.gather(self.u)
         self.in_group = rho > 0
         self.inverse_rho = np.divide(1.0, rho, out=rho, where=self.in_group)
-        self.d = self._scaling()
+        self.d, self.y = self._scaling()
         self.total = groups.scatter(counts * self.inverse_rho)  # c_j u_j^-1, then alpha c_j + 2 delta_j
         self.total *= self.u
         self.total *= weights.alpha
@@ -109,18 +109,18 @@ class Problem:
 
     # ---- matrices ----------------------------------------------------------------------------------------------------
 
-    def _scaling(self) -> Array:
-        """Return d, the diagonal of the doubly stochastic K^c."""
+    def _scaling(self) -> tuple[Array, Array]:
+        """Return d, the diagonal of the doubly stochastic K^c, and y = A' (s d)."""
         if self.weights.beta == 0:
-            return np.zeros_like(self.inverse_rho)
-        d, n_iter, change = co_occurrence_scaling(self.groups, self.w, self.counts)
+            return np.zeros_like(self.inverse_rho), np.zeros_like(self.w)
+        d, y, n_iter, change = co_occurrence_scaling(self.groups, self.w, self.counts)
         if change > 1e-9:
             warnings.warn(
                 f"The scaling of K^c stopped after {n_iter} rounds with change {change:.1e}; weights or sample weights of very "
                 "different size slow it down.",
                 stacklevel=5,
             )
-        return d
+        return d, y
 
     def _reached(self) -> Array:
         """Return which groups are connected, over any number of shared rows that count, with a vote or a known label."""
@@ -188,19 +188,24 @@ class Problem:
             labelled = self.known.codes >= 0
             sums += np.bincount(self.known.codes[labelled], weights=self.counts[labelled], minlength=self.n_classes)
             voted &= ~labelled
-        per_row = np.divide(self.counts, self.n_votes, out=np.zeros_like(self.n_votes), where=voted)
-        sums += (self.groups.scatter(per_row)[self.voters] * self.vote_weight) @ self.vote_class
+        if isinstance(self.groups, SparseMembership):
+            sums += (self.counts * voted) @ self.all_targets
+        else:
+            per_row = np.divide(self.counts, self.n_votes, out=np.zeros_like(self.n_votes), where=voted)
+            sums += (self.groups.scatter(per_row)[self.voters] * self.vote_weight) @ self.vote_class
         return sums / sums.sum() if sums.any() else np.full(self.n_classes, 1 / self.n_classes)
 
     @cached_property
     def group_votes(self) -> Array:
         """Return Y^g, the share of the votes on a group's members that each class got."""
         votes = self.all_targets * self.n_votes[:, None] if self.known is None else self.groups.gather(self.vote_table())
-        sums = np.empty((self.groups.n_groups, self.n_classes))
+        sums = np.empty((self.groups.n_groups, self.n_classes), order="F")
         for z in range(self.n_classes):
             sums[:, z] = self.groups.scatter(self.counts * votes[:, z])
-        totals = sums.sum(axis=1, keepdims=True)
-        return np.divide(sums, totals, out=sums, where=totals > 0)
+        totals = sum(sums.T, np.zeros(len(sums)))
+        totals[totals <= 0] = 1.0
+        sums /= totals[:, None]
+        return sums
 
     # ---- P itself, and the answers that follow from F^g and x --------------------------------------------------------
 
@@ -244,8 +249,8 @@ class Problem:
         """Return how an object's answer follows from its groups, for these rows and for new ones."""
         weights, order = self.weights, self.groups.order
         live = slice(None) if self.live.all() else np.flatnonzero(self.live)
-        y = self.groups.scatter(self.counts * self.d)[live]
-        per_member = np.divide(companions[live], y[:, None], out=np.zeros((len(y), self.n_classes)), where=y[:, None] > 0)
+        y = self.y[live]
+        per_member = companions[live] / np.where(y > 0, y, 1.0)[:, None]
         terms = (
             Term(GROUPS, weights.alpha, order[live], self.u[live], group_proba[live]),
             Term(COMPANIONS, 2 * weights.beta, order[live], self.w[live] * y, per_member),

@@ -223,8 +223,8 @@ def _follow(problem: Problem, proba: Array) -> tuple[Array, Array]:
     """Return the best F^g given F^o, and x."""
     weights, live, idle = problem.weights, problem.live, np.flatnonzero(~problem.live)
     untied = np.flatnonzero(~(problem.voted & live))
-    group_proba, companions = problem.group_votes.copy(), np.zeros(problem.group_votes.shape)
-    for z in range(problem.n_classes):
+    group_proba, companions = problem.group_votes.copy(order="F"), np.zeros(problem.group_votes.shape, order="F")
+    for z in range(problem.n_classes - 1):
         column = np.ascontiguousarray(proba[:, z])
         if weights.alpha > 0:
             pulled = problem.groups.scatter(problem.counts * problem.inverse_rho * column)
@@ -237,7 +237,11 @@ def _follow(problem: Problem, proba: Array) -> tuple[Array, Array]:
             np.divide(target, problem.total, out=target, where=live)
         if weights.beta > 0:
             companions[:, z] = problem.groups.scatter(problem.counts * problem.d * column)
-            companions[idle, z] = 0.0
+    if weights.alpha > 0:  # the last class follows, since rows of F^o sum to 1
+        group_proba[:, -1] = 1 - group_proba[:, :-1].sum(axis=1)
+    if weights.beta > 0:
+        companions[:, -1] = problem.y - companions[:, :-1].sum(axis=1)
+        companions[idle] = 0.0
     return group_proba, companions
 
 

@@ -84,7 +84,7 @@ class SoftShares:
         models, column = [], 1
         for m, table in tables.items():
             size, incomplete = table.shape[1], bool(absent[m].any())
-            derived = int(np.nansum(table, axis=0).argmax())
+            derived = int(np.argmax([np.nansum(column) if incomplete else column.sum() for column in table.T]))
             models.append(SoftModel(m, size, column, derived, column + size - 1 if incomplete else 0))
             for place, group in enumerate(group for group in range(size) if group != derived):
                 stacked[:, column + place] = table[:, group]

@@ -349,12 +349,13 @@ class Votes:
         totals = np.zeros(len(self.models))
         objects_per_row = self.objects_per_row
         for m, codes in self.hard.items():
-            totals[m] = objects_per_row[codes < self.models[m].n_groups].sum()
+            voted = codes != self.models[m].n_groups
+            totals[m] = np.count_nonzero(voted) if self.index is None else objects_per_row[voted].sum()
         if self.soft is not None:
             for model in self.soft.models:
                 totals[model.number] = self.soft.table[:, model.cover] @ objects_per_row
         if self.sparse is not None:
-            per_vote = np.repeat(objects_per_row, np.diff(self.sparse.indptr))
+            per_vote = None if self.index is None else np.repeat(objects_per_row, np.diff(self.sparse.indptr))
             per_group = np.bincount(self.sparse.indices, weights=per_vote, minlength=self.n_groups)
             totals += np.bincount(self.group_model, weights=per_group, minlength=len(self.models))
         return totals

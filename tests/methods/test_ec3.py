@@ -469,7 +469,7 @@ def test_objects_no_vote_reaches_are_flagged_and_noted():
     votes = Votes.from_labels({"c": ["a", "b", None, None]}, {"k": [0, 1, -1, 2]})
     consensus = EC3().solve(votes)
     assert consensus.unanswered.tolist() == [False, False, True, True]
-    assert consensus.notes == ("2 objects have no vote, not even over others in their groups; they got the mean vote of all.",)
+    assert consensus.notes == ("2 objects have no vote, not even over others in the same groups, and got the mean vote of all.",)
 
 
 def test_a_cluster_tied_to_votes_by_a_weightless_model_only_is_not_reached():
@@ -702,7 +702,7 @@ def test_a_label_that_is_no_class_is_not_met_with_an_argument_that_solve_lacks(w
 
 
 def test_an_object_known_twice_with_two_labels_is_refused(w8):
-    with pytest.raises(ValueError, match="known must give an object one label, got two for object 0"):
+    with pytest.raises(ValueError, match="known must give an object one label, got two for 0."):
         EC3().solve(w8, known=([0, 0], [1, 2]))
 
 

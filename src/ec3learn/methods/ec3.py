@@ -61,7 +61,7 @@ class EC3(BaseEstimator):  # type: ignore[misc]
         "direct" solves a small dense system over groups; "cg" takes conjugate gradients over objects; "auto" takes the
         cheaper one. "bcd" is the paper's loop from a random start.
     tol : float or None
-        When a solver stops: for "cg" the relative residual (None: 1e-13), for "bcd" the paper's epsilon, the Frobenius norm of
+        When a solver stops: for "cg" the relative residual (None: 1e-12), for "bcd" the paper's epsilon, the Frobenius norm of
         the change of F^o (None: 0.025).
     max_iter : int
         How many rounds "cg" and "bcd" may take.
@@ -212,7 +212,7 @@ class EC3(BaseEstimator):  # type: ignore[misc]
         return "direct" if counting + factoring < rounds + 1e7 else "cg"
 
     def _tolerance(self) -> float:
-        return (0.025 if self.solver == "bcd" else 1e-13) if self.tol is None else self.tol
+        return (0.025 if self.solver == "bcd" else 1e-12) if self.tol is None else self.tol
 
     # ---- weights and checks ------------------------------------------------------------------------------------------
 
