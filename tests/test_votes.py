@@ -818,7 +818,7 @@ def test_models_that_do_not_fit_are_refused(message, act):
 
 def test_votes_on_objects_of_different_names_are_not_joined():
     one, other = Votes.from_long(["q1", "q2"], ["a", "a"], [0, 1]), Votes.from_long(["q8", "q9"], ["b", "b"], [0, 1])
-    with pytest.raises(ValueError, match="Votes that are joined must have the same object_ids, got different ones."):
+    with pytest.raises(ValueError, match="Votes that are joined must have the same object_ids, got different ones"):
         one + other
 
 

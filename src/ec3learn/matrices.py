@@ -397,11 +397,11 @@ def _pair_cover(n_codes: dict[int, int], most: int) -> list[list[int]]:
 
 def co_occurrence_scaling(
     groups: JointMembership | SparseMembership, group_weights: Array, counts: Array, tol: float = 1e-11, max_iter: int = 200
-) -> tuple[Array, Array, int, float]:
-    """Return d with K^c = diag(d) A^c diag(d) doubly stochastic, y = A^m' (counts d), the rounds it took and the last change.
+) -> tuple[Array, int, float]:
+    """Return d with K^c = diag(d) A^c diag(d) doubly stochastic, the rounds it took and the last change.
 
-    A^c is weighted by `group_weights`, rows by `counts`. The rounds go on the logarithm of y, which has one entry a
-    group: half way from y to its update, mixed by Anderson's rule. Groups of a single row lie on the diagonal of A^c;
+    A^c is weighted by `group_weights`, rows by `counts`. The rounds go on the logarithm of y = A^m' (counts d), which has one
+    entry a group: half way from y to its update, mixed by Anderson's rule. Groups of a single row lie on the diagonal of A^c;
     for given y of the others their part of d follows from a quadratic equation.
     """
     own = None
@@ -439,15 +439,12 @@ def co_occurrence_scaling(
         y = np.exp(logs)
         y[dead] = 0.0
         d = row_scaling(y)
-        update = scatter(counts * d)
-        move = log_ratio(update)
+        move = log_ratio(scatter(counts * d))
         change = float(max(move.max(initial=0.0), -move.min(initial=0.0)))
         if change > tol:
             move *= 0.5
             logs = mixing(logs, move)
-    if isinstance(groups, SparseMembership):
-        update = np.concatenate([update, groups.solo.T @ (counts * d)])
-    return d, update, n_iter, change
+    return d, n_iter, change
 
 
 class _Anderson:

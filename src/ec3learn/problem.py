@@ -25,6 +25,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from .labels import smallest_uint
 from .matrices import JointMembership, SparseMembership, chunks, co_occurrence_scaling
 from .rules import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Term, normalised
 
@@ -60,7 +61,7 @@ class Problem:
     """P: the diagonals of K^m and K^c, and the targets Y^o and Y^g.
 
     By row: `inverse_rho`, `d`, `anchor` (2 gamma_i), `share` (1 / (alpha + 2 beta + 2 gamma_i), 0 where F^o_i is `fixed` or
-    nothing is known of it) and `in_group`. By group, in the order of `groups`: `w`, `u`, `y`, `total` (alpha c_j + 2 delta_j),
+    nothing is known of it) and `in_group`. By group, in the order of `groups`: `w`, `u`, `total` (alpha c_j + 2 delta_j),
     `voted` and `live`; a group without weight or members, or that no vote reaches, is not live and takes no part.
     """
 
@@ -68,7 +69,8 @@ class Problem:
         self,
         groups: JointMembership | SparseMembership,
         counts: Array,
-        group_weights: Array,
+        model_weights: Array,
+        group_model: Array,
         group_class: Array,
         n_classes: int,
         weights: Weights,
@@ -76,22 +78,26 @@ class Problem:
     ) -> None:
         self.groups, self.counts, self.weights, self.known = groups, counts, weights, known
         self.n_classes = n_classes
-        group_weights, group_class = group_weights[groups.order], group_class[groups.order]
-        self.voters = np.flatnonzero((group_class >= 0) & (group_weights > 0))
-        self.vote_weight, self.vote_class = group_weights[self.voters], np.eye(n_classes)[group_class[self.voters]]
+        self.model_weights = model_weights
+        self.group_model = group_model[groups.order].astype(smallest_uint(len(model_weights)))
+        group_class = group_class[groups.order]
+        weighty = (model_weights > 0)[self.group_model]
+        self.voters = np.flatnonzero((group_class >= 0) & weighty)
+        self.vote_weight = model_weights[self.group_model[self.voters]]
+        self.vote_class = np.eye(n_classes)[group_class[self.voters]]
 
         self.n_votes = groups.gather(self._of_voters(self.vote_weight))
         self.voted = groups.scatter(counts * self.n_votes) > 0
         sizes = groups.scatter(counts)
-        self.live = (sizes > 0) & (group_weights > 0)
+        self.live = (sizes > 0) & weighty
         if (self.live & ~self.voted).any():
             self.live &= self._reached()
-        self.w = np.where(self.live, group_weights, 0.0)
-        self.u = np.divide(self.w, sizes, out=np.zeros_like(self.w), where=self.live) if weights.balanced else self.w
+        self.u = np.divide(self.w, sizes, out=sizes, where=self.live) if weights.balanced else self.w
+        self.u[~self.live] = 0.0
         rho = groups.gather(self.u)
         self.in_group = rho > 0
         self.inverse_rho = np.divide(1.0, rho, out=rho, where=self.in_group)
-        self.d, self.y = self._scaling()
+        self.d = self._scaling()
         self.total = groups.scatter(counts * self.inverse_rho)  # c_j u_j^-1, then alpha c_j + 2 delta_j
         self.total *= self.u
         self.total *= weights.alpha
@@ -109,18 +115,23 @@ class Problem:
 
     # ---- matrices ----------------------------------------------------------------------------------------------------
 
-    def _scaling(self) -> tuple[Array, Array]:
-        """Return d, the diagonal of the doubly stochastic K^c, and y = A' (s d)."""
+    @property
+    def w(self) -> Array:
+        """Return the weight of each group's model, 0 for groups that take no part."""
+        return self.model_weights[self.group_model] * self.live
+
+    def _scaling(self) -> Array:
+        """Return d, the diagonal of the doubly stochastic K^c."""
         if self.weights.beta == 0:
-            return np.zeros_like(self.inverse_rho), np.zeros_like(self.w)
-        d, y, n_iter, change = co_occurrence_scaling(self.groups, self.w, self.counts)
+            return np.zeros_like(self.inverse_rho)
+        d, n_iter, change = co_occurrence_scaling(self.groups, self.w, self.counts)
         if change > 1e-9:
             warnings.warn(
                 f"The scaling of K^c stopped after {n_iter} rounds with change {change:.1e}; weights or sample weights of very "
                 "different size slow it down.",
                 stacklevel=5,
             )
-        return d, y
+        return d
 
     def _reached(self) -> Array:
         """Return which groups are connected, over any number of shared rows that count, with a vote or a known label."""
@@ -215,7 +226,7 @@ class Problem:
         for rows, target in self.targets():
             part = self.row_terms(rows, solution.object_proba[rows], [(self.anchor[rows], target)])
             squares, tension = squares + part[0], tension + part[1]
-        return self.objective_of(squares, tension, solution.group_proba, solution.companions)
+        return self.objective_of(squares, tension, solution.group_proba, self.together(solution.companions))
 
     def row_terms(self, rows: slice, proba: Array, targets: list[tuple[Array, Array]]) -> tuple[float, float]:
         """Return what some rows add to P: their squares, and their tension to targets that pull this hard."""
@@ -224,12 +235,16 @@ class Problem:
         tension = sum(float((counts * pull / 2) @ _squared_norms(proba - target)) for pull, target in targets)
         return squares, tension
 
-    def objective_of(self, squares: float, tension: float, groups: Array, companions: Array) -> float:
-        """Return P from the sums of `row_terms` over all rows."""
+    def together(self, companions: Array) -> float:
+        """Return sum_ik s_i s_k K^c_ik F^o_i F^o_k."""
+        w = self.w
+        return float(sum(w[part] @ _squared_norms(companions[part]) for part in chunks(self.groups.n_groups)))
+
+    def objective_of(self, squares: float, tension: float, groups: Array, together: float) -> float:
+        """Return P from the sums of `row_terms` over all rows, F^g, and `together`."""
         alpha, beta, delta = self.weights.alpha, self.weights.beta, self.weights.delta
         to_groups: Any = alpha / 2 * squares
         from_votes: Any = 0.0
-        together: Any = 0.0
         for part in chunks(self.groups.n_groups):
             tied = (self.voted & self.live)[part]
             own, vote = groups[part] * self.live[part, None], self.group_votes[part] * tied[:, None]
@@ -237,7 +252,6 @@ class Problem:
             # alpha c_j = total_j - 2 delta_j, and alpha u_j (A' s/rho F^o)_j = total_j F^g_j - 2 delta_j Y^g_j
             to_groups += 2 * delta * between - delta * (square @ tied) - self.total[part] @ square / 2
             from_votes += delta * (square @ tied - 2 * between + np.einsum("jz,jz->", vote, vote))
-            together += self.w[part] @ _squared_norms(companions[part])
         return max(0.0, float((to_groups if alpha else 0.0) + beta * (squares - together) + tension + from_votes))
 
     def forget_targets(self) -> None:
@@ -249,11 +263,12 @@ class Problem:
         """Return how an object's answer follows from its groups, for these rows and for new ones."""
         weights, order = self.weights, self.groups.order
         live = slice(None) if self.live.all() else np.flatnonzero(self.live)
-        y = self.y[live]
+        y = self.groups.scatter(self.counts * self.d)[live]
         per_member = companions[live] / np.where(y > 0, y, 1.0)[:, None]
+        y *= self.w[live]
         terms = (
             Term(GROUPS, weights.alpha, order[live], self.u[live], group_proba[live]),
-            Term(COMPANIONS, 2 * weights.beta, order[live], self.w[live] * y, per_member),
+            Term(COMPANIONS, 2 * weights.beta, order[live], y, per_member),
             Term(VOTES, 2 * weights.gamma, order[self.voters], self.vote_weight, self.vote_class),
         )
         return GroupRule(tuple(term for term in terms if term.pull > 0), self.mean_target)

@@ -34,7 +34,7 @@ def direct(problem: Problem) -> Solution:
         part = problem.row_terms(rows, proba, targets)
         squares, tension = squares + part[0], tension + part[1]
         solution.object_proba[rows] = proba
-    solution.objective = problem.objective_of(squares, tension, group_proba, companions)
+    solution.objective = problem.objective_of(squares, tension, group_proba, problem.together(companions))
     return solution
 
 
@@ -95,7 +95,8 @@ def _sides(problem: Problem) -> list[Side]:
     if weights.alpha > 0:
         sides.append((problem.inverse_rho, weights.alpha * problem.u[live], problem.total[live]))
     if weights.beta > 0:
-        sides.append((problem.d, 2 * weights.beta * problem.w[live], 2 * weights.beta * problem.w[live]))
+        twice_w = 2 * weights.beta * problem.w[live]
+        sides.append((problem.d, twice_w, twice_w))
     return sides
 
 
@@ -131,7 +132,8 @@ def conjugate_gradients(problem: Problem, tol: float, max_iter: int) -> Solution
     """
     free = (problem.share > 0) & (problem.counts > 0)
     proba, n_iter, converged = _row_system(problem, free, tol, max_iter)
-    group_proba, companions = _follow(problem, proba)
+    group_proba = _best_groups(problem, proba)
+    companions = _companions(problem, proba)
     weightless = (problem.share > 0) & ~free
     if weightless.any():
         proba[weightless] = _moved(problem, group_proba, companions)[weightless]
@@ -192,6 +194,7 @@ def _row_operator(problem: Problem) -> tuple[Callable[[Array], Array], Array]:
         shared, squares = groups.shared, groups.solo.power(2)
         (middle, solo_middle), (twice_w, solo_w) = groups.split(middle), groups.split(twice_w)
         diagonal -= counts * (problem.inverse_rho**2 * (squares @ solo_middle) + problem.d**2 * (squares @ solo_w))
+        middle, twice_w = middle.copy(), twice_w.copy()  # views would keep the whole tables
 
     def through_groups(factor: Array, between: Array, column: Array) -> Array:
         if isinstance(groups, JointMembership):
@@ -213,17 +216,19 @@ def _row_right(problem: Problem, z: int) -> Array:
     """Return the right-hand side of the system over rows: what the targets of rows and of groups ask of class z."""
     right = problem.anchor * problem.all_targets[:, z]
     if problem.weights.alpha > 0 and problem.weights.delta > 0:
-        pull = 2 * problem.weights.alpha * problem.delta * problem.u * problem.group_votes[:, z]
-        from_groups = np.divide(pull, problem.total, out=np.zeros_like(pull), where=problem.total > 0)
-        right += problem.inverse_rho * problem.groups.gather(from_groups)
+        pull = problem.u * problem.group_votes[:, z]
+        pull *= 2 * problem.weights.alpha * problem.weights.delta
+        pull *= problem.voted
+        np.divide(pull, problem.total, out=pull, where=problem.total > 0)
+        right += problem.inverse_rho * problem.groups.gather(pull)
     return right
 
 
-def _follow(problem: Problem, proba: Array) -> tuple[Array, Array]:
-    """Return the best F^g given F^o, and x."""
-    weights, live, idle = problem.weights, problem.live, np.flatnonzero(~problem.live)
+def _best_groups(problem: Problem, proba: Array) -> Array:
+    """Return the best F^g given F^o."""
+    weights, live = problem.weights, problem.live
     untied = np.flatnonzero(~(problem.voted & live))
-    group_proba, companions = problem.group_votes.copy(order="F"), np.zeros(problem.group_votes.shape, order="F")
+    group_proba = problem.group_votes.copy(order="F")
     for z in range(problem.n_classes - 1):
         column = np.ascontiguousarray(proba[:, z])
         if weights.alpha > 0:
@@ -235,14 +240,19 @@ def _follow(problem: Problem, proba: Array) -> tuple[Array, Array]:
             target[untied] = 0.0
             target += pulled
             np.divide(target, problem.total, out=target, where=live)
-        if weights.beta > 0:
-            companions[:, z] = problem.groups.scatter(problem.counts * problem.d * column)
     if weights.alpha > 0:  # the last class follows, since rows of F^o sum to 1
         group_proba[:, -1] = 1 - group_proba[:, :-1].sum(axis=1)
-    if weights.beta > 0:
-        companions[:, -1] = problem.y - companions[:, :-1].sum(axis=1)
-        companions[idle] = 0.0
-    return group_proba, companions
+    return group_proba
+
+
+def _companions(problem: Problem, proba: Array) -> Array:
+    """Return x = A' (s d F^o)."""
+    companions = np.zeros((problem.groups.n_groups, problem.n_classes), order="F")
+    if problem.weights.beta > 0:
+        for z in range(problem.n_classes):
+            companions[:, z] = problem.groups.scatter(problem.counts * problem.d * proba[:, z])
+        companions[~problem.live] = 0.0
+    return companions
 
 
 # ---- the paper's loop ------------------------------------------------------------------------------------------------
@@ -258,13 +268,13 @@ def block_descent(problem: Problem, tol: float, max_iter: int, start: Array) -> 
     silent = (problem.share <= 0) & ~problem.fixed
     proba = np.where(problem.fixed[:, None], problem.all_targets, start)
     proba[silent] = 0.0
-    solution = Solution(proba, *_follow(problem, proba), silent, converged=False)
+    solution = Solution(proba, _best_groups(problem, proba), _companions(problem, proba), silent, converged=False)
     for solution.n_iter in range(1, max_iter + 1):
         solution.history.append(problem.objective(solution))
         moved = _moved(problem, solution.group_proba, solution.companions)
         change = float(np.sqrt(problem.counts @ ((moved - solution.object_proba) ** 2).sum(axis=1)))
         solution.object_proba = moved
-        solution.group_proba, solution.companions = _follow(problem, moved)
+        solution.group_proba, solution.companions = _best_groups(problem, moved), _companions(problem, moved)
         if change <= tol:
             solution.converged = True
             break

@@ -702,7 +702,7 @@ def test_a_label_that_is_no_class_is_not_met_with_an_argument_that_solve_lacks(w
 
 
 def test_an_object_known_twice_with_two_labels_is_refused(w8):
-    with pytest.raises(ValueError, match="known must give an object one label, got two for 0."):
+    with pytest.raises(ValueError, match=r"known must give an object one label, got two for 0\."):
         EC3().solve(w8, known=([0, 0], [1, 2]))
 
 

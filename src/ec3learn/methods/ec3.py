@@ -184,9 +184,8 @@ class EC3(BaseEstimator):  # type: ignore[misc]
         self, votes: Votes, groups: JointMembership | SparseMembership, model_weights: Array, known: KnownLabels | None
     ) -> tuple[Problem, Solution]:
         weights = Weights(float(self.alpha), float(self.beta), float(self.gamma), float(self.delta), bool(self.balanced))
-        by_group = (votes.weights * model_weights)[votes.group_model], votes.group_class
-        problem = Problem(groups, votes.counts, *by_group, votes.n_classes, weights, known)
-        del by_group
+        by_model = votes.weights * model_weights
+        problem = Problem(groups, votes.counts, by_model, votes.group_model, votes.group_class, votes.n_classes, weights, known)
         solver = self._solver(votes, groups, problem)
         if solver == "direct":
             solution = direct(problem)
