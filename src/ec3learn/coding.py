@@ -89,11 +89,12 @@ def class_codes(
     missing: Label | None,
     argument: str,
     original: Column,
-    remedy: str = "; pass missing={label!r} if it means no vote",
+    at: Sequence[Any] | None = None,
 ) -> Array:
     """Return the number of the class of each vote, `n_classes` where it is missing.
 
-    `column` may hold the distinct rows only; `original` has every object, so that an error can name the row.
+    `column` may hold the distinct rows only; `original` has every object, so that an error can name the row, or
+    what `at` calls it.
     """
     number = {label: z for z, label in enumerate(classes.tolist())}
     kind = kind_of(classes[0]) if len(classes) else ""
@@ -108,10 +109,12 @@ def class_codes(
         wrong = np.isin(original.codes(), foreign)
         row = int(np.argmax(wrong))
         label = plain(original.values[int(original.codes()[row])])
+        if at is not None:
+            raise ValueError(f"{argument} must hold classes, {listed(classes)}, got {label!r} for object {at[row]!r}.")
         raise ValueError(
             f"{argument} holds {'1 value that is' if wrong.sum() == 1 else f'{wrong.sum()} values that are'} "
             f"no class, the first at row {row}, column {column.name!r}: {label!r}. "
-            f"The classes are {listed(classes)}{remedy.format(label=label)}."
+            f"The classes are {listed(classes)}; pass missing={label!r} if it means no vote."
         )
     return _relabelled(column.codes(), lookup, len(classes) + 1)
 
@@ -183,9 +186,8 @@ def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | 
                 f"known must pair each object with a label, got {len(objects)} objects and {len(column.raw)} labels."
             )
         places = _object_places(objects, n_objects, object_ids)
-    codes = class_codes(column, classes, None, "known", column, "; a missing value says that a label is not known").astype(
-        np.int64
-    )
+    names = pairs[0] if pairs else places if object_ids is None else object_ids
+    codes = class_codes(column, classes, None, "known", column, [plain(name) for name in names]).astype(np.int64)
     result = np.full(n_objects, -1)
     result[places] = np.where(codes == len(classes), -1, codes)
     twice = np.flatnonzero((codes < len(classes)) & (result[places] != codes))

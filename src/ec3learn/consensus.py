@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from . import storage
-from .labels import Label, kind_of, label_array, listed, plain
+from .labels import Label, count, kind_of, label_array, listed, plain
 from .matrices import SparseMembership, entries, membership, scatter_to_votes
 from .patterns import spread
 from .rules import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Term, mass_classes, normalised, top_classes
@@ -561,13 +561,14 @@ class Consensus:
 
     def _summary(self) -> str:
         n_classifiers = sum(model.kind == "classifier" for model in self.models)
-        made_of = f"{n_classifiers} classifiers and {len(self.models) - n_classifiers} clusterings"
+        made_of = f"{count(n_classifiers, 'classifier')} and {count(len(self.models) - n_classifiers, 'clustering')}"
         if self.row_proba is None:
-            return f"{self.settings['method']} of {made_of}, {len(self.classes)} classes; extends to new objects, holds none"
+            n_classes = count(len(self.classes), "class", "classes")
+            return f"{self.settings['method']} of {made_of}, {n_classes}; extends to new objects, holds none"
         n_objects = len(self.row_proba) if self.index is None else len(self.index)
         counts = self._row_counts
-        sure = float(counts @ self._rows().max(axis=1) / counts.sum())
-        size = f"{n_objects:,} objects, {len(self.classes)} classes"
+        sure = float(counts @ self._rows().max(axis=1, initial=0.0) / max(counts.sum(), 1e-300))
+        size = f"{count(n_objects, 'object')}, {count(len(self.classes), 'class', 'classes')}"
         return f"{self.settings['method']} of {made_of}: {size}, mean confidence {sure:.3f}"
 
     def __repr__(self) -> str:

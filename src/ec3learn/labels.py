@@ -78,13 +78,20 @@ def label_array(labels: Sequence[Label] | Array) -> Array:
     """Return labels of one kind as an array that gives them back as they were (strings as `str`)."""
     if isinstance(labels, np.ndarray) and labels.dtype.kind in "iub":
         return labels
-    kind = kind_of(labels[0]) if len(labels) else "int"
-    return np.array(list(labels), dtype={"int": np.int64, "bool": np.bool_}.get(kind, object))
+    if not len(labels):
+        return np.empty(0, dtype=np.int64)
+    kind = kind_of(labels[0])
+    return np.array(list(labels), dtype=object if kind == "str" else None)
 
 
 def plain(label: Any) -> Label:
     """Return numpy's scalars as Python's own."""
     return label.item() if isinstance(label, np.generic) else label
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun, in the singular or the plural."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def listed(labels: Sequence[Any] | Array, most: int = 10) -> str:
@@ -124,13 +131,13 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
                 name: _Ranged(column, int(low), int(high))
                 for (name, column), low, high in zip(columns.items(), lows, highs, strict=True)
             }
+    for name, column in columns.items():
+        if not 1 <= column.ndim <= 2:
+            raise ValueError(f"{argument}[{name!r}] must have 1 or 2 dimensions, got shape {column.shape}.")
     if not columns or any(len(column) == 0 for column in columns.values()):
         raise ValueError(
             f"{argument} must hold at least one object and one model, got none. Leave it out if there is nothing to pass."
         )
-    for name, column in columns.items():
-        if column.ndim > 2:
-            raise ValueError(f"{argument}[{name!r}] must have 1 or 2 dimensions, got shape {column.shape}.")
     lengths = {name: len(column) for name, column in columns.items()}
     one = next(iter(lengths))
     for name, length in lengths.items():
@@ -207,7 +214,7 @@ def _column_ranges(table: Array) -> tuple[Array, Array]:
 
 
 def _encode_integers(name: str, raw: Array, low: int, high: int) -> Column:
-    if high - low < max(DENSE_RANGE, 4 * len(raw)):
+    if high - low < max(DENSE_RANGE, 4 * len(raw)) and high < 1 << 63:
         dtype = raw.dtype if raw.dtype.kind in "iu" else np.dtype(np.int64)
         return Column(name, raw, low, np.arange(low, high + 1).astype(dtype))
     values, codes = np.unique(raw, return_inverse=True)
@@ -276,13 +283,11 @@ def _as_array(values: Any, where: str) -> Any:
     """Return array-likes as an array in which nothing was cast; a column with nulls becomes a masked or object array."""
     if isinstance(values, np.ndarray):
         return values
-    if isinstance(values, (list, tuple)):
-        table = np.array(values, dtype=object) if not _ragged(values) else None
-        if table is None:
-            raise ValueError(
-                f"{where} must have rows of equal length, got rows of {sorted({len(row) for row in values})} values."
-            )
-        return table
+    if isinstance(values, (list, tuple, range)):
+        if _ragged(values):
+            lengths = sorted({len(row) if hasattr(row, "__len__") else 1 for row in values})
+            raise ValueError(f"{where} must have rows of equal length, got rows of {lengths} values.")
+        return np.array(values, dtype=object)
     return _series_array(values, where)
 
 

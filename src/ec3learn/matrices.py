@@ -118,11 +118,17 @@ class SparseMembership:
         np.cumsum(stays, out=before[1:])
         starts = before[matrix.indptr]
         del before
-        shared = (matrix.data[stays], number[matrix.indices[stays]], starts)
+        hard = matrix.data.size == 0 or (matrix.data.min() == 1 and matrix.data.max() == 1)
+        kept = matrix.indices[stays]
+        shared = (np.ones(len(kept)) if hard else matrix.data[stays], number[kept], starts)
         self.shared = sparse.csr_array(shared, shape=(n_rows, len(shared_groups)))
         alone = ~stays
         solo_groups = matrix.indices[alone]
-        solo = (matrix.data[alone], np.arange(len(solo_groups), dtype=width), matrix.indptr - starts)
+        solo = (
+            np.ones(len(solo_groups)) if hard else matrix.data[alone],
+            np.arange(len(solo_groups), dtype=width),
+            matrix.indptr - starts,
+        )
         self.solo = sparse.csr_array(solo, shape=(n_rows, len(solo_groups)))
         self.order = np.concatenate([shared_groups.astype(width), solo_groups])
         self.n_rows, self.n_groups = n_rows, len(self.order)
@@ -400,9 +406,9 @@ def co_occurrence_scaling(
 ) -> tuple[Array, int, float]:
     """Return d with K^c = diag(d) A^c diag(d) doubly stochastic, the rounds it took and the last change.
 
-    A^c is weighted by `group_weights`, rows by `counts`. The rounds go on the logarithm of y = A^m' (counts d), which has one
-    entry a group: half way from y to its update, mixed by Anderson's rule. Groups of a single row lie on the diagonal of A^c;
-    for given y of the others their part of d follows from a quadratic equation.
+    A^c is weighted by `group_weights`, rows by `counts`. With y = A^m' (counts d), d = 1 / A^m (weights y): the rounds go there
+    and back on the logarithm of d or of y, whichever is shorter, and take half of each step, mixed by Anderson's rule. Groups of
+    a single row lie on the diagonal of A^c; for given y of the others their part of d follows from a quadratic equation.
     """
     own = None
     gather: Callable[[Array], Array] = groups.gather
@@ -412,59 +418,64 @@ def co_occurrence_scaling(
         group_weights, solo_weights = groups.split(group_weights)
         own = counts * (groups.solo.power(2) @ solo_weights)
 
-    def row_scaling(y: Array) -> Array:
+    def to_rows(y: Array) -> Array:
         total = gather(group_weights * y)
         if own is not None:  # d (total + own d) = 1
             total = (total + np.sqrt(total**2 + 4 * own)) / 2
         return np.divide(1.0, total, out=total, where=total > 0)
 
+    def to_groups(d: Array) -> Array:
+        return scatter(counts * d)
+
+    by_group = len(group_weights) <= groups.n_rows
     y = scatter(counts)
-    dead = np.flatnonzero(~((y > 0) & (group_weights > 0)))
-    y[dead] = 0.0
-
-    def log_ratio(update: Array) -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = update / y
-        ratio[dead] = 1.0
-        return np.log(ratio, out=ratio)
-
-    # y and its update move in opposite directions: start where a common factor has settled
-    factor = log_ratio(scatter(counts * row_scaling(y))).sum() / max(len(y) - len(dead), 1)
-    with np.errstate(divide="ignore"):
-        logs = np.log(y) + 0.5 * factor
-    logs[dead] = 0.0
+    y[group_weights <= 0] = 0.0
+    state = y if by_group else to_rows(y)
+    dead = np.flatnonzero(state <= 0)
+    logs = _logs(state, dead)
     mixing, change, n_iter = _Anderson(), np.inf, 0
     while change > tol and n_iter < max_iter:
         n_iter += 1
-        y = np.exp(logs)
-        y[dead] = 0.0
-        d = row_scaling(y)
-        move = log_ratio(scatter(counts * d))
+        state = np.exp(logs)
+        state[dead] = 0.0
+        d = to_rows(state) if by_group else to_rows(to_groups(state))
+        move = _logs(to_groups(d) if by_group else d, dead)
+        move -= logs
         change = float(max(move.max(initial=0.0), -move.min(initial=0.0)))
-        if change > tol:
+        if n_iter == 1:  # a step turns a common factor around: half of it settles that at once
+            logs += move.sum() / max(len(move) - len(dead), 1) / 2
+        elif change > tol:
             move *= 0.5
             logs = mixing(logs, move)
     return d, n_iter, change
+
+
+def _logs(values: Array, dead: Array) -> Array:
+    """Return logarithms, 0 for the entries that take no part."""
+    values = values.copy() if len(dead) else values
+    values[dead] = 1.0
+    return np.log(values)
 
 
 class _Anderson:
     """Anderson's mixing of the last rounds of a fixed-point iteration x <- x + f(x)."""
 
     def __init__(self) -> None:
-        self.rounds: list[tuple[Array, Array]] = []  # x and f(x), the latest last
+        self.rounds: list[tuple[Array, Array]] = []  # x + f(x) and f(x), the latest last
 
     def __call__(self, point: Array, move: Array) -> Array:
-        memory = 8 if len(point) < 100_000 else 2  # they take memory
+        memory = 8 if len(point) < 400_000 else 3  # they take memory
         earlier = self.rounds[-memory:]
-        self.rounds = [*earlier, (point, move)]
-        out = point + move
+        image = point + move
+        self.rounds = [*earlier, (image, move)]
         if not earlier:
-            return out
+            return image.copy()
         gaps = [move - old for _, old in earlier]
         products = np.array([[a @ b for b in gaps] for a in gaps])
         scale = 1 / np.sqrt(np.maximum(np.diag(products), 1e-300))
         right = scale * np.array([gap @ move for gap in gaps])
         mix = scale * np.linalg.lstsq(scale[:, None] * products * scale, right, rcond=1e-14)[0]
-        for share, gap, (old_point, _) in zip(mix, gaps, earlier, strict=True):
-            out -= share * (point - old_point + gap)
+        out = image * (1 - mix.sum())
+        for share, (old, _), spare in zip(mix, earlier, gaps, strict=True):
+            out += np.multiply(old, share, out=spare)
         return out

@@ -120,6 +120,11 @@ class Problem:
         """Return the weight of each group's model, 0 for groups that take no part."""
         return self.model_weights[self.group_model] * self.live
 
+    @cached_property
+    def y(self) -> Array:
+        """Return A' (s d)."""
+        return self.groups.scatter(self.counts * self.d)
+
     def _scaling(self) -> Array:
         """Return d, the diagonal of the doubly stochastic K^c."""
         if self.weights.beta == 0:
@@ -220,13 +225,17 @@ class Problem:
 
     # ---- P itself, and the answers that follow from F^g and x --------------------------------------------------------
 
-    def objective(self, solution: Solution) -> float:
+    def objective(self, object_proba: Array, group_proba: Array, companions: Array) -> float:
         """Return P where F^g and x follow from F^o; both sums over pairs are multiplied out."""
+        return max(0.0, self.apart(object_proba, group_proba) - self.together(companions))
+
+    def apart(self, object_proba: Array, group_proba: Array) -> float:
+        """Return P without the products of F^o_i and F^o_k."""
         squares = tension = 0.0
         for rows, target in self.targets():
-            part = self.row_terms(rows, solution.object_proba[rows], [(self.anchor[rows], target)])
+            part = self.row_terms(rows, object_proba[rows], [(self.anchor[rows], target)])
             squares, tension = squares + part[0], tension + part[1]
-        return self.objective_of(squares, tension, solution.group_proba, self.together(solution.companions))
+        return self.apart_of(squares, tension, group_proba)
 
     def row_terms(self, rows: slice, proba: Array, targets: list[tuple[Array, Array]]) -> tuple[float, float]:
         """Return what some rows add to P: their squares, and their tension to targets that pull this hard."""
@@ -236,12 +245,13 @@ class Problem:
         return squares, tension
 
     def together(self, companions: Array) -> float:
-        """Return sum_ik s_i s_k K^c_ik F^o_i F^o_k."""
+        """Return beta sum_ik s_i s_k K^c_ik F^o_i F^o_k."""
         w = self.w
-        return float(sum(w[part] @ _squared_norms(companions[part]) for part in chunks(self.groups.n_groups)))
+        norms = sum(w[part] @ _squared_norms(companions[part]) for part in chunks(self.groups.n_groups))
+        return self.weights.beta * float(norms)
 
-    def objective_of(self, squares: float, tension: float, groups: Array, together: float) -> float:
-        """Return P from the sums of `row_terms` over all rows, F^g, and `together`."""
+    def apart_of(self, squares: float, tension: float, groups: Array) -> float:
+        """Return `apart` from the sums of `row_terms` over all rows, and F^g."""
         alpha, beta, delta = self.weights.alpha, self.weights.beta, self.weights.delta
         to_groups: Any = alpha / 2 * squares
         from_votes: Any = 0.0
@@ -252,23 +262,28 @@ class Problem:
             # alpha c_j = total_j - 2 delta_j, and alpha u_j (A' s/rho F^o)_j = total_j F^g_j - 2 delta_j Y^g_j
             to_groups += 2 * delta * between - delta * (square @ tied) - self.total[part] @ square / 2
             from_votes += delta * (square @ tied - 2 * between + np.einsum("jz,jz->", vote, vote))
-        return max(0.0, float((to_groups if alpha else 0.0) + beta * (squares - together) + tension + from_votes))
+        return float((to_groups if alpha else 0.0) + beta * squares + tension + from_votes)
 
-    def forget_targets(self) -> None:
-        """Free the tables of Y^o and Y^g, which the solution no longer needs."""
-        self.__dict__.pop("all_targets", None)
-        self.__dict__.pop("group_votes", None)
+    def forget(self, *tables: str) -> None:
+        """Free tables that are no longer needed; they would be made anew."""
+        for name in tables:
+            self.__dict__.pop(name, None)
 
-    def rule(self, group_proba: Array, companions: Array) -> GroupRule:
-        """Return how an object's answer follows from its groups, for these rows and for new ones."""
+    def rule(self, group_proba: Array, companions: Array, last_use: bool = False) -> GroupRule:
+        """Return how an object's answer follows from its groups, for these rows and for new ones.
+
+        On the last use of `companions` its memory is used again.
+        """
         weights, order = self.weights, self.groups.order
         live = slice(None) if self.live.all() else np.flatnonzero(self.live)
-        y = self.groups.scatter(self.counts * self.d)[live]
-        per_member = companions[live] / np.where(y > 0, y, 1.0)[:, None]
-        y *= self.w[live]
+        y = self.y[live]
+        per_member = companions[live]
+        per_member = np.divide(per_member, np.where(y > 0, y, 1.0)[:, None], out=per_member if last_use else None)
+        weights_of = self.w[live]
+        weights_of *= y
         terms = (
             Term(GROUPS, weights.alpha, order[live], self.u[live], group_proba[live]),
-            Term(COMPANIONS, 2 * weights.beta, order[live], y, per_member),
+            Term(COMPANIONS, 2 * weights.beta, order[live], weights_of, per_member),
             Term(VOTES, 2 * weights.gamma, order[self.voters], self.vote_weight, self.vote_class),
         )
         return GroupRule(tuple(term for term in terms if term.pull > 0), self.mean_target)

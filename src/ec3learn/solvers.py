@@ -34,7 +34,7 @@ def direct(problem: Problem) -> Solution:
         part = problem.row_terms(rows, proba, targets)
         squares, tension = squares + part[0], tension + part[1]
         solution.object_proba[rows] = proba
-    solution.objective = problem.objective_of(squares, tension, group_proba, problem.together(companions))
+    solution.objective = max(0.0, problem.apart_of(squares, tension, group_proba) - problem.together(companions))
     return solution
 
 
@@ -133,15 +133,16 @@ def conjugate_gradients(problem: Problem, tol: float, max_iter: int) -> Solution
     free = (problem.share > 0) & (problem.counts > 0)
     proba, n_iter, converged = _row_system(problem, free, tol, max_iter)
     group_proba = _best_groups(problem, proba)
+    apart = problem.apart(proba, group_proba)
+    problem.forget("group_votes")
     companions = _companions(problem, proba)
     weightless = (problem.share > 0) & ~free
     if weightless.any():
         proba[weightless] = _moved(problem, group_proba, companions)[weightless]
     silent = (problem.share <= 0) & ~problem.fixed
-    solution = Solution(proba, group_proba, companions, silent, n_iter=n_iter, converged=converged)
-    solution.objective = problem.objective(solution)
+    objective = max(0.0, apart - problem.together(companions))
     proba[silent] = problem.mean_target
-    return solution
+    return Solution(proba, group_proba, companions, silent, objective, n_iter, converged)
 
 
 def _row_system(problem: Problem, free: Array, tol: float, max_iter: int) -> tuple[Array, int, bool]:
@@ -249,8 +250,9 @@ def _companions(problem: Problem, proba: Array) -> Array:
     """Return x = A' (s d F^o)."""
     companions = np.zeros((problem.groups.n_groups, problem.n_classes), order="F")
     if problem.weights.beta > 0:
-        for z in range(problem.n_classes):
+        for z in range(problem.n_classes - 1):
             companions[:, z] = problem.groups.scatter(problem.counts * problem.d * proba[:, z])
+        companions[:, -1] = problem.y - companions[:, :-1].sum(axis=1)
         companions[~problem.live] = 0.0
     return companions
 
@@ -270,7 +272,7 @@ def block_descent(problem: Problem, tol: float, max_iter: int, start: Array) -> 
     proba[silent] = 0.0
     solution = Solution(proba, _best_groups(problem, proba), _companions(problem, proba), silent, converged=False)
     for solution.n_iter in range(1, max_iter + 1):
-        solution.history.append(problem.objective(solution))
+        solution.history.append(problem.objective(solution.object_proba, solution.group_proba, solution.companions))
         moved = _moved(problem, solution.group_proba, solution.companions)
         change = float(np.sqrt(problem.counts @ ((moved - solution.object_proba) ** 2).sum(axis=1)))
         solution.object_proba = moved
@@ -278,7 +280,7 @@ def block_descent(problem: Problem, tol: float, max_iter: int, start: Array) -> 
         if change <= tol:
             solution.converged = True
             break
-    solution.objective = problem.objective(solution)
+    solution.objective = problem.objective(solution.object_proba, solution.group_proba, solution.companions)
     solution.object_proba[silent] = problem.mean_target
     return solution
 

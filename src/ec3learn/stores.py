@@ -151,6 +151,13 @@ def entries_of_columns(columns: Mapping[int, Array], offsets: Array, missing: Se
     """Return one entry a vote from columns of codes by the number of their model; a code of `missing[m]` is no vote."""
     n_rows = len(next(iter(columns.values())))
     width = np.int32 if max(offsets[-1], n_rows * len(columns)) < 1 << 31 else np.int64
+    shape = (n_rows, int(offsets[-1]))
+    if not any((codes == missing[m]).any() for m, codes in columns.items()):
+        table = np.empty((n_rows, len(columns)), dtype=width)
+        for place, (m, codes) in enumerate(columns.items()):
+            np.add(codes, offsets[m], out=table[:, place], casting="unsafe")
+        starts = np.arange(0, table.size + 1, len(columns), dtype=width)
+        return frozen_entries(sparse.csr_array((np.ones(table.size), table.ravel(), starts), shape=shape))
     rows, groups = [], []
     for m, codes in columns.items():
         voted = np.flatnonzero(codes != missing[m])
@@ -161,7 +168,6 @@ def entries_of_columns(columns: Mapping[int, Array], offsets: Array, missing: Se
     by_model = sparse.csc_array((np.concatenate(groups), np.concatenate(rows), starts), shape=(n_rows, len(columns)))
     del rows, groups
     by_row = by_model.tocsr()  # its data are the groups
-    shape = (n_rows, int(offsets[-1]))
     return frozen_entries(sparse.csr_array((np.ones(by_row.nnz), by_row.data, by_row.indptr), shape=shape))
 
 

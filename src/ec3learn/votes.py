@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from .coding import checked_shares, class_codes, classes_of, cluster_codes, columns_by_class, name_codes
-from .labels import Column, Label, encode, listed, named_columns, plain, smallest_uint
+from .labels import Column, Label, count, encode, listed, named_columns, plain, smallest_uint
 from .patterns import distinct_rows
 from .stores import (
     Codes,
@@ -387,8 +387,8 @@ class Votes:
         n_clusterings = len(self.models) - n_classifiers
         missing = 1 - self.n_votes.sum() / (self.n_objects * len(self.models)) if self.n_objects else 0.0
         return (
-            f"Votes({_count(self.n_objects, 'object')}, {_count(self.n_classes, 'class', 'classes')}, "
-            f"{_count(n_classifiers, 'classifier')}, {_count(n_clusterings, 'clustering')}, {100 * abs(missing):.1f} % missing)"
+            f"Votes({count(self.n_objects, 'object')}, {count(self.n_classes, 'class', 'classes')}, "
+            f"{count(n_classifiers, 'classifier')}, {count(n_clusterings, 'clustering')}, {100 * abs(missing):.1f} % missing)"
         )
 
     # ---- other votes from these --------------------------------------------------------------------------------------
@@ -706,7 +706,3 @@ def _require_unique_names(names: Iterable[str]) -> None:
                 f"Base models must have different names, got {name!r} twice. Pass dicts of name -> column to name them."
             )
         seen.add(name)
-
-
-def _count(n: int, one: str, many: str | None = None) -> str:
-    return f"{n:,} {one if n == 1 else many or one + 's'}"

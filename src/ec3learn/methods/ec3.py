@@ -160,7 +160,7 @@ class EC3(BaseEstimator):  # type: ignore[misc]
         return Consensus(
             classes=votes.classes,
             models=votes.models,
-            rule=problem.rule(solution.group_proba, solution.companions),
+            rule=problem.rule(solution.group_proba, solution.companions, last_use=True),
             weights=frozen(model_weights),
             group_table=(problem.groups.order, solution.group_proba),
             settings={"method": "iEC3" if self.balanced else "EC3", **_plain_parameters(self.get_params())},
@@ -195,7 +195,7 @@ class EC3(BaseEstimator):  # type: ignore[misc]
             start = np.random.default_rng(self.random_state).dirichlet(np.ones(votes.n_classes), votes.n_rows)
             solution = block_descent(problem, self._tolerance(), self.max_iter, start)
         np.maximum(solution.object_proba, 0.0, out=solution.object_proba)  # rounding may leave -1e-17
-        problem.forget_targets()
+        problem.forget("all_targets", "group_votes")
         return problem, solution
 
     def _solver(self, votes: Votes, groups: JointMembership | SparseMembership, problem: Problem) -> str:
@@ -316,7 +316,7 @@ def _learned_weights(votes: Votes, start: Array, shares: Array, n_votes: Array) 
     learned = np.maximum(odds, 0.0)
     worse = tuple(votes.models[m].name for m in np.flatnonzero(judged & (odds < -1e-12)))
     if not learned[judged].any():
-        return start, worse, ["No classifier is better than chance, so all were weighted equally."]
+        return start, (), ["No classifier is better than chance, so all were weighted equally."]
     scale = float(n_votes[judged] @ learned[judged] / n_votes[judged].sum())
     weights = start.copy()
     weights[judged] = learned[judged] / scale
@@ -324,9 +324,9 @@ def _learned_weights(votes: Votes, start: Array, shares: Array, n_votes: Array) 
 
 
 def _fill_idle_groups(problem: Problem, solution: Solution) -> None:
-    """Give groups without weight the mean of their members for F^g, and empty ones the mean vote."""
+    """Give groups that nothing pulls (no weight, or no vote and alpha 0) the mean of their members for F^g."""
     np.maximum(solution.group_proba, 0.0, out=solution.group_proba)
-    idle = np.flatnonzero(~problem.live)
+    idle = np.flatnonzero(~problem.live | (solution.group_proba.sum(axis=1) < 0.5))
     if len(idle):
         members = np.hstack([problem.counts[:, None], problem.counts[:, None] * solution.object_proba])
         sums = problem.groups.scatter(members)[idle]
