@@ -36,42 +36,33 @@ CLUSTERINGS = {
 }
 
 
-def digits_votes(labels_per_class: int = 5) -> tuple[Votes, np.ndarray]:
-    """Return the votes on the digits without labels, and their true classes."""
+def digits_outputs(labels_per_class: int = 5) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], np.ndarray]:
+    """Return what each classifier and each clustering says about the digits without labels, and their true classes."""
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(0)
     labelled = np.concatenate([rng.choice(np.flatnonzero(y == z), labels_per_class, replace=False) for z in range(10)])
     rest = np.setdiff1d(np.arange(len(y)), labelled)
     classifiers = {name: model.fit(X[labelled], y[labelled]).predict(X[rest]) for name, model in CLASSIFIERS.items()}
     clusterings = {name: model.fit_predict(X)[rest] for name, model in CLUSTERINGS.items()}
-    return Votes.from_labels(classifiers, clusterings), y[rest]
-
-
-def majority(votes: Votes) -> np.ndarray:
-    """Return the class most classifiers voted for (the smallest of tied ones)."""
-    return EC3(alpha=0, beta=0, gamma=1, delta=0).solve(votes).labels()
+    return classifiers, clusterings, y[rest]
 
 
 def main() -> None:
     """Print what each base model, the majority and iEC3 get right, and which digits a person should look at."""
-    votes, truth = digits_votes()
+    classifiers, clusterings, truth = digits_outputs()
+    votes = Votes.from_labels(classifiers, clusterings)
+    consensus = EC3().solve(votes)
+    answers = classifiers | {
+        "majority vote": EC3(alpha=0, beta=0, gamma=1, delta=0).solve(votes).labels(),  # the pull to the votes alone
+        "iEC3": consensus.labels(),
+        "iEC3, agreement weights": EC3(weights="agreement").solve(votes).labels(),
+    }
     print(votes, "\n")
-    rows = [(m.name, float(np.mean([said == y for said, y in zip(column, truth, strict=True)]))) for m, column in columns(votes)]
-    rows += [("majority vote", float(np.mean(majority(votes) == truth)))]
-    consensus = EC3(weights="agreement").solve(votes)
-    rows += [("iEC3", float(np.mean(EC3().solve(votes).labels() == truth)))]
-    rows += [("iEC3, agreement weights", float(np.mean(consensus.labels() == truth)))]
-    print(Table({"model": [name for name, _ in rows], "accuracy": [accuracy for _, accuracy in rows]}), "\n")
+    print(Table({"model": list(answers), "accuracy": [float(np.mean(said == truth)) for said in answers.values()]}), "\n")
     print("Who drove the consensus:")
     print(consensus.voters(), "\n")
     print("The digits a person should look at first:")
     print(consensus.contested(8))
-
-
-def columns(votes: Votes) -> list:
-    """Return each classifier with what it said about every object."""
-    said = [votes.said(i) for i in range(len(votes))]
-    return [(m, [row[j] for row in said]) for j, m in enumerate(votes.models) if m.kind == "classifier"]
 
 
 if __name__ == "__main__":

@@ -846,3 +846,25 @@ def test_a_plain_dict_of_named_columns_keeps_its_order():
     votes = Votes.from_labels({"z": [0, 1], "a": [1, 1]})
     assert [model.name for model in votes.models] == ["z", "a"]
     assert_array_equal(votes.n_votes, [2, 2])
+
+
+def test_whole_numbers_beyond_the_signed_range_are_labels_too():
+    big = np.array([2**63 + 5, 3, 2**63 + 5], dtype=np.uint64)
+    assert EC3().solve(Votes.from_labels({"a": big})).labels().tolist() == big.tolist()
+
+
+def test_a_range_names_objects():
+    assert Votes.from_long([0, 1], ["a", "b"], [1, 1], object_ids=range(3)).n_objects == 3
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_of_a_wide_table_are_read_whatever_their_order_in_memory(order):
+    table = np.random.default_rng(0).integers(0, 3, (300, 90)).astype(np.int8)
+    wide = Votes.from_labels(np.array(table, order=order))
+    assert [wide.said(i) for i in (0, 150, 299)] == table[[0, 150, 299]].tolist()
+
+
+def test_a_slice_of_a_larger_table_is_read_without_its_neighbours():
+    table = np.random.default_rng(0).integers(-50, 50, (1000, 12)).astype(np.int8)
+    table[:, :7] = np.abs(table[:, :7]) % 2
+    assert Votes.from_labels(table[:, :7]).classes.tolist() == [0, 1]

@@ -355,7 +355,8 @@ class Consensus:
         silent = [self.silent is not None and bool(self.silent[row]) for _, row in objects]
         columns["votes"] = [", ".join(f"{label} ({_number(count)})" for label, count in tally) for tally in tallies]
         columns["alike"] = [int(alike[row]) for _, row in objects]
-        columns["why"] = [_why(*facts) for facts in zip(tallies, columns["label"], silent, strict=True)]
+        decides = "its groups decide" if len(set(self.weights.tolist())) == 1 else "weights and groups decide"
+        columns["why"] = [_why(*facts, decides) for facts in zip(tallies, columns["label"], silent, strict=True)]
         return Table(columns)
 
     @cached_property
@@ -670,7 +671,7 @@ def _tally(said: Sequence[Any], models: Sequence[BaseModel]) -> list[tuple[Label
     return sorted(counts.items(), key=lambda item: -item[1])
 
 
-def _why(tally: list[tuple[Label, float]], label: Label, silent: bool) -> str:
+def _why(tally: list[tuple[Label, float]], label: Label, silent: bool, decides: str) -> str:
     if silent:
         return "no vote reaches it: it has the mean vote of all"
     if not tally:
@@ -678,9 +679,11 @@ def _why(tally: list[tuple[Label, float]], label: Label, silent: bool) -> str:
     top = [name for name, count in tally if count > tally[0][1] - 1e-9]
     total = sum(count for _, count in tally)
     if label not in top:
-        return f"its groups overrule the votes: {_number(tally[0][1])} of {_number(total)} said {tally[0][0]}"
+        return (
+            f"{decides.removesuffix(' decide')} overrule the votes: {_number(tally[0][1])} of {_number(total)} said {tally[0][0]}"
+        )
     if len(top) > 1:
-        return f"the votes are tied between {' and '.join(map(str, top))}: its groups decide"
+        return f"the votes are tied between {' and '.join(map(str, top))}: {decides}"
     if len(tally) == 1:
         return f"{'its only vote says' if total == 1 else f'all {_number(total)} votes say'} {label}, its groups doubt it"
     return f"the votes are split: {_number(tally[0][1])} of {_number(total)} said {label}"

@@ -81,7 +81,8 @@ def label_array(labels: Sequence[Label] | Array) -> Array:
     if not len(labels):
         return np.empty(0, dtype=np.int64)
     kind = kind_of(labels[0])
-    return np.array(list(labels), dtype=object if kind == "str" else None)
+    whole = np.int64 if kind != "int" or max(labels) < 1 << 63 else np.uint64
+    return np.array(list(labels), dtype={"int": whole, "bool": np.bool_}.get(kind, object))
 
 
 def plain(label: Any) -> Label:

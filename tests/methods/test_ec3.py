@@ -776,3 +776,24 @@ def test_the_settings_stand_in_the_consensus(w8):
     assert settings["method"] == "EC3"
     assert settings["beta"] == 0.5
     assert settings["known_weight"] == "inf"
+
+
+# ---- found by use --------------------------------------------------------------------------------------------------------
+
+
+def test_every_group_has_a_distribution_when_alpha_is_0():
+    votes = Votes.from_labels({"a": [0, 1, None, None]}, {"k": [0, 0, 0, -1], "j": [-1, -1, 1, 1]})
+    assert_allclose(EC3(alpha=0).solve(votes).group_proba.sum(axis=1), 1)
+
+
+def test_when_nobody_beats_chance_nobody_is_said_to_be_left_out():
+    votes = Votes.from_labels({"a": [0, 1]})
+    consensus = EC3(weights="labels").solve(votes, known=[1, 0])
+    assert consensus.notes == ("No classifier is better than chance, so all were weighted equally.",)
+
+
+def test_tiny_shares_of_the_last_class_count_in_iec3():
+    shares = np.array([[0.6, 0.4, 0.0], [0.5, 0.5, 0.0], [0.1 + 0.2, 0.7 - 1e-9, 1e-9]])
+    shares /= shares.sum(axis=1, keepdims=True)
+    table = RawTable({"soft": shares, "hard": [0, 1, 1]}, {"k": [0, 0, 1]}, [0, 1, 2])
+    assert_allclose(EC3().solve(table.votes()).proba, minimiser(table).Fo, **EXACT)
