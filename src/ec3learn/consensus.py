@@ -15,10 +15,11 @@ import numpy.typing as npt
 from scipy import sparse
 
 from . import storage
+from .explanation import Explanation, number_text, tally_of, why_contested
 from .labels import Label, count, kind_of, label_array, listed, plain
 from .matrices import SparseMembership, entries, membership, scatter_to_votes
 from .patterns import spread
-from .rules import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Term, mass_classes, normalised, top_classes
+from .rules import GroupRule, KnownLabels, Term, mass_classes, normalised, top_classes
 from .stores import frozen
 from .table import Table
 from .votes import BaseModel, Votes
@@ -28,68 +29,6 @@ Array = npt.NDArray[Any]
 
 class ExtendWarning(UserWarning):
     """New votes name base models, classes or clusters that the consensus has never seen."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Explanation:
-    """Why one object got its answer: parts that add up to its class probabilities.
-
-    Attributes
-    ----------
-    label, proba
-        The answer and the class probabilities.
-    by_model : Table
-        What each base model said, and how much it gave to each class.
-    by_term : Table
-        How much each term gave to each class: the distributions of its groups, the objects it shares groups with, its own
-        votes, its known label.
-    parts : dict of (base model, term) -> array
-        The parts themselves, one number a class; they add up to `proba`.
-    """
-
-    object: Label
-    label: Label
-    classes: Array
-    proba: Array
-    said: Mapping[str, Any]
-    kinds: Mapping[str, str]
-    parts: Mapping[tuple[str, str], Array]
-
-    @cached_property
-    def by_model(self) -> Table:
-        """Return what each base model said and gave to each class."""
-        rest = [name for name in dict.fromkeys(name for name, _ in self.parts) if name not in self.said]
-        names = [*self.said, *rest]
-        given = self._sums(names, position=0)
-        columns: dict[str, Sequence[Any]] = {
-            "model": names,
-            "kind": [self.kinds.get(name, "") for name in names],
-            "said": [_said_text(self.said.get(name)) for name in names],
-            "weight": given.sum(axis=1).tolist(),
-        }
-        return Table(columns | self._class_columns(given))
-
-    @cached_property
-    def by_term(self) -> Table:
-        """Return what each term gave to each class."""
-        names = list(dict.fromkeys(term for _, term in self.parts))
-        given = self._sums(names, position=1)
-        columns: dict[str, Sequence[Any]] = {"term": names, "weight": given.sum(axis=1).tolist()}
-        return Table(columns | self._class_columns(given))
-
-    def _sums(self, names: Sequence[str], position: int) -> Array:
-        zero = np.zeros(len(self.classes))
-        return np.array([sum((part for key, part in self.parts.items() if key[position] == name), zero) for name in names])
-
-    def _class_columns(self, given: Array) -> dict[str, Sequence[Any]]:
-        return {f"to {plain(label)}": column.tolist() for label, column in zip(self.classes, given.T, strict=True)}
-
-    def __repr__(self) -> str:
-        shares = ", ".join(f"{plain(label)} {p:.3f}" for label, p in zip(self.classes, self.proba, strict=True))
-        return f"Object {self.object!r} is {self.label!r} ({shares})\n\n{self.by_model}\n\n{self.by_term}"
-
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(repr(self).splitlines()[0])}</p>{self.by_model._repr_html_()}{self.by_term._repr_html_()}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -166,10 +105,9 @@ class Consensus:
         array
         """
         if rule == "argmax":
-            return self.classes[self._spread(self._row_classes)]
+            return self._spread(self.classes[self._row_classes])
         if rule == "mass":
-            codes = mass_classes(self._rows(), self._row_counts, self._mass)
-            return self.classes[self._spread(codes)]
+            return self._spread(self.classes[mass_classes(self._rows(), self._row_counts, self._mass)])
         raise ValueError(f"Unknown rule {rule!r}. Choose from: argmax, mass.")
 
     @property
@@ -351,12 +289,12 @@ class Consensus:
             "runner_up": [plain(self.classes[z]) if len(self.classes) > 1 else None for z in second],
             "margin": margin[rows].tolist(),
         }
-        tallies = [_tally(votes.said(i), votes.models) for i, _ in objects]
+        tallies = [tally_of(votes.said(i), votes.models) for i, _ in objects]
         silent = [self.silent is not None and bool(self.silent[row]) for _, row in objects]
-        columns["votes"] = [", ".join(f"{label} ({_number(count)})" for label, count in tally) for tally in tallies]
+        columns["votes"] = [", ".join(f"{label} ({number_text(count)})" for label, count in tally) for tally in tallies]
         columns["alike"] = [int(alike[row]) for _, row in objects]
         decides = "its groups decide" if len(set(self.weights.tolist())) == 1 else "weights and groups decide"
-        columns["why"] = [_why(*facts, decides) for facts in zip(tallies, columns["label"], silent, strict=True)]
+        columns["why"] = [why_contested(*facts, decides) for facts in zip(tallies, columns["label"], silent, strict=True)]
         return Table(columns)
 
     @cached_property
@@ -433,7 +371,7 @@ class Consensus:
             silent=frozen(silent),
             objective=None,
             n_iter=0,
-            notes=_silent_notes(silent, votes),
+            notes=silent_notes(silent, votes),
         )
 
     def _aligned(self, votes: Votes, warn: bool) -> sparse.csr_array:
@@ -637,7 +575,8 @@ def _warn_unseen(votes: Votes, matrix: sparse.csr_array, target: Array) -> None:
     )
 
 
-def _silent_notes(silent: Array, votes: Votes) -> tuple[str, ...]:
+def silent_notes(silent: Array, votes: Votes) -> tuple[str, ...]:
+    """Return a note that counts the objects no vote reaches, if there are any."""
     rows = np.flatnonzero(silent)
     n_silent = len(rows) if votes.index is None else int(np.isin(votes.index, rows).sum())
     if not n_silent:
@@ -660,47 +599,5 @@ def _normalised_mutual_information(counts: Array) -> float:
     return 1.0 if mean == 0 else min(1.0, max(0.0, mutual / mean))
 
 
-def _tally(said: Sequence[Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:
-    """Return how many classifiers voted for each class, most first; soft votes count by their shares."""
-    counts: dict[Label, float] = {}
-    for answer, model in zip(said, models, strict=True):
-        if model.kind == "classifier" and answer is not None:
-            for label, share in answer.items() if isinstance(answer, dict) else [(answer, 1.0)]:
-                if share > 0:
-                    counts[label] = counts.get(label, 0.0) + share
-    return sorted(counts.items(), key=lambda item: -item[1])
-
-
-def _why(tally: list[tuple[Label, float]], label: Label, silent: bool, decides: str) -> str:
-    if silent:
-        return "no vote reaches it: it has the mean vote of all"
-    if not tally:
-        return "no classifier voted on it: its clusters decide"
-    top = [name for name, count in tally if count > tally[0][1] - 1e-9]
-    total = sum(count for _, count in tally)
-    if label not in top:
-        return (
-            f"{decides.removesuffix(' decide')} overrule the votes: {_number(tally[0][1])} of {_number(total)} said {tally[0][0]}"
-        )
-    if len(top) > 1:
-        return f"the votes are tied between {' and '.join(map(str, top))}: {decides}"
-    if len(tally) == 1:
-        return f"{'its only vote says' if total == 1 else f'all {_number(total)} votes say'} {label}, its groups doubt it"
-    return f"the votes are split: {_number(tally[0][1])} of {_number(total)} said {label}"
-
-
-def _number(count: float) -> str:
-    return str(round(count)) if abs(count - round(count)) < 1e-6 else f"{count:.2f}"
-
-
-def _said_text(answer: Any) -> str:
-    if isinstance(answer, dict):
-        return ", ".join(f"{label} {share:.2f}" for label, share in answer.items())
-    return "" if answer is None else str(answer)
-
-
 def _labels_out(labels: Array) -> list[Any]:
     return [plain(label) for label in labels.tolist()]
-
-
-__all__ = ["COMPANIONS", "GROUPS", "VOTES", "Consensus", "Explanation", "ExtendWarning", "agreement"]

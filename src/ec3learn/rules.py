@@ -149,7 +149,7 @@ def mass_classes(proba: Array, counts: Array, mass: Sequence[float] | Array) -> 
     target = target / target.sum()
     share = counts / counts.sum()
     offsets = np.zeros(proba.shape[1])
-    for temperature in 0.3 * 0.5 ** np.arange(10):
+    for temperature in 0.3 * 0.25 ** np.arange(8):
         for _ in range(20):
             scaled = (proba + offsets) / temperature
             soft = np.exp(scaled - scaled.max(axis=1, keepdims=True))

@@ -33,7 +33,7 @@ def write(path: str | os.PathLike[str], facts: Mapping[str, Any], arrays: Mappin
     manifest = {"format": FORMAT, "version": VERSION, "sha256": checksums}
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             archive.writestr("manifest.json", json.dumps(manifest, indent=1))
             for name, content in contents.items():
                 archive.writestr(name, content)

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from ..coding import known_codes
-from ..consensus import Consensus, _silent_notes, agreement
+from ..consensus import Consensus, agreement, silent_notes
 from ..matrices import JointMembership, SparseMembership, membership, scatter_to_votes
 from ..problem import Problem, Solution, Weights
 from ..rules import KnownLabels, top_classes
@@ -174,7 +174,7 @@ class EC3(BaseEstimator):  # type: ignore[misc]
             n_iter=solution.n_iter,
             converged=solution.converged,
             history=solution.history,
-            notes=(*notes, *_silent_notes(solution.silent, votes)),
+            notes=(*notes, *silent_notes(solution.silent, votes)),
             worse_than_chance=worse,
         )
 
