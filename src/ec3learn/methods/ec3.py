@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -122,35 +123,12 @@ class EC3(BaseEstimator):  # type: ignore[misc]
         self._check()
         if not isinstance(votes, Votes):
             raise TypeError(f"votes must be a Votes, got {type(votes).__name__}. Make one with Votes.from_labels.")
-        labels, n_known = None, 0
-        if known is not None:
-            codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-            n_known = int((codes >= 0).sum())
-            votes, row_codes = votes.split_by(codes)
-            pull = 2 * self.known_weight * (self.alpha + self.beta + self.gamma + self.delta)
-            labels = KnownLabels(row_codes, pull) if n_known else None
-        model_weights = self._first_weights(votes, labels)
-        if n_known == 0:
-            _require_votes(votes, model_weights)
-        groups = membership(votes)
-        worse: tuple[str, ...] = ()
-        notes: list[str] = []
-        if isinstance(self.weights, str) and self.weights == "labels":
-            model_weights, worse, notes = _learned_weights(votes, model_weights, *_agreement_with_known(votes, labels))
-        problem, solution = self._minimise(votes, groups, model_weights, labels)
-        if isinstance(self.weights, str) and self.weights == "agreement":
-            start = model_weights
-            for _ in range(self.reweight_rounds):
-                shares = _agreement_with_consensus(votes, groups, solution)
-                updated, worse, notes = _learned_weights(votes, start, *shares)
-                if np.allclose(updated, model_weights, rtol=1e-3, atol=1e-3):
-                    break
-                model_weights = updated
-                problem, solution = self._minimise(votes, groups, model_weights, labels)
+        votes, labels = self._split_known(votes, known)
+        start = self._first_weights(votes, labels)
+        if labels is None:
+            _require_votes(votes, start)
+        learned, problem, solution = self._learn(votes, start, labels)
         _fill_idle_groups(problem, solution)
-        if worse:
-            more = f" and {len(worse) - 10} more" if len(worse) > 10 else ""
-            notes.append(f"Worse than chance and left out: {', '.join(worse[:10])}{more}.")
         if not solution.converged:
             warnings.warn(
                 f"EC3 stopped at max_iter={self.max_iter} before reaching tol={self._tolerance()}. Raise max_iter or tol.",
@@ -161,7 +139,7 @@ class EC3(BaseEstimator):  # type: ignore[misc]
             classes=votes.classes,
             models=votes.models,
             rule=problem.rule(solution.group_proba, solution.companions, last_use=True),
-            weights=frozen(model_weights),
+            weights=frozen(votes.weights * learned.weights),
             group_table=(problem.groups.order, solution.group_proba),
             settings={"method": "iEC3" if self.balanced else "EC3", **_plain_parameters(self.get_params())},
             votes=votes,
@@ -174,9 +152,36 @@ class EC3(BaseEstimator):  # type: ignore[misc]
             n_iter=solution.n_iter,
             converged=solution.converged,
             history=solution.history,
-            notes=(*notes, *silent_notes(solution.silent, votes)),
-            worse_than_chance=worse,
+            notes=(*learned.notes, *silent_notes(solution.silent, votes)),
+            worse_than_chance=learned.worse_than_chance,
         )
+
+    def _split_known(self, votes: Votes, known: Any) -> tuple[Votes, KnownLabels | None]:
+        """Return the votes with rows of their own for objects whose labels are known, and these labels."""
+        if known is None:
+            return votes, None
+        codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+        if not (codes >= 0).any():
+            return votes, None
+        votes, row_codes = votes.split_by(codes)
+        pull = 2 * self.known_weight * (self.alpha + self.beta + self.gamma + self.delta)
+        return votes, KnownLabels(row_codes, pull)
+
+    def _learn(self, votes: Votes, start: Array, known: KnownLabels | None) -> tuple[Learned, Problem, Solution]:
+        """Minimise with the weights asked for; weights from agreement are learned and used again until they settle."""
+        groups = membership(votes)
+        asked = self.weights if isinstance(self.weights, str) else "given"
+        learned = Learned(start)
+        if asked == "labels":
+            learned = _learned_weights(votes, start, *_agreement_with_known(votes, known))
+        problem, solution = self._minimise(votes, groups, learned.weights, known)
+        for _ in range(self.reweight_rounds if asked == "agreement" else 0):
+            updated = _learned_weights(votes, start, *_agreement_with_consensus(votes, groups, solution))
+            if np.allclose(updated.weights, learned.weights, rtol=1e-3, atol=1e-3):
+                return replace(updated, weights=learned.weights), problem, solution
+            learned = updated
+            problem, solution = self._minimise(votes, groups, learned.weights, known)
+        return learned, problem, solution
 
     # ---- one minimisation --------------------------------------------------------------------------------------------
 
@@ -274,6 +279,15 @@ def _is_number(value: Any) -> bool:
 # ---- learned weights -------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Learned:
+    """Weights of base models, and what there is to say about how they were learned."""
+
+    weights: Array
+    notes: tuple[str, ...] = ()
+    worse_than_chance: tuple[str, ...] = ()
+
+
 def _agreement_with_consensus(
     votes: Votes, groups: JointMembership | SparseMembership, solution: Solution
 ) -> tuple[Array, Array]:
@@ -301,8 +315,8 @@ def _agreement_with(votes: Votes, groups: JointMembership | SparseMembership, co
     return shares, n_votes
 
 
-def _learned_weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> tuple[Array, tuple[str, ...], list[str]]:
-    """Return log-odds of agreement over chance, with mean 1 over classifiers so that clusterings count as before.
+def _learned_weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> Learned:
+    """Return log-odds of agreement over chance, with mean 1 over votes so that clusterings count as before.
 
     One vote's worth of chance is added to each classifier, so that a few votes in agreement don't make it infallible.
     """
@@ -310,17 +324,18 @@ def _learned_weights(votes: Votes, start: Array, shares: Array, n_votes: Array) 
     classifier = np.array([model.kind == "classifier" for model in votes.models])
     judged = classifier & (n_votes > 0)
     if n_classes < 2 or not judged.any():
-        return start, (), []
+        return Learned(start)
     smoothed = np.divide(shares * n_votes + 1 / n_classes, n_votes + 1)
     odds = np.log(np.maximum((n_classes - 1) * smoothed, 1e-300) / (1 - smoothed))
-    learned = np.maximum(odds, 0.0)
+    gained = np.maximum(odds, 0.0)
+    if not gained[judged].any():
+        return Learned(start, ("No classifier is better than chance, so all were weighted equally.",))
     worse = tuple(votes.models[m].name for m in np.flatnonzero(judged & (odds < -1e-12)))
-    if not learned[judged].any():
-        return start, (), ["No classifier is better than chance, so all were weighted equally."]
-    scale = float(n_votes[judged] @ learned[judged] / n_votes[judged].sum())
+    more = f" and {len(worse) - 10} more" if len(worse) > 10 else ""
+    notes = (f"Worse than chance and left out: {', '.join(worse[:10])}{more}.",) if worse else ()
     weights = start.copy()
-    weights[judged] = learned[judged] / scale
-    return weights, worse, []
+    weights[judged] = gained[judged] * n_votes[judged].sum() / (n_votes[judged] @ gained[judged])
+    return Learned(weights, notes, worse)
 
 
 def _fill_idle_groups(problem: Problem, solution: Solution) -> None:
