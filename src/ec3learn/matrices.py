@@ -195,6 +195,7 @@ class JointMembership:
         self._n_codes = {m: self._n_groups_of[m] + bool((codes == self._n_groups_of[m]).any()) for m, codes in votes.hard.items()}
         self._blocks = _blocks(self._n_codes, JOINT_CODES)
         self._keys = [self._joint_column(block, slice(None), np.dtype(np.uint16)) for block in self._blocks]
+        self.n_columns = len(self._blocks) + (votes.soft is not None)
         self._soft = votes.soft
         if votes.soft is not None:
             self._soft_groups = np.concatenate([self._groups(model.number) for model in votes.soft.models])

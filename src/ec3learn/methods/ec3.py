@@ -210,9 +210,9 @@ class EC3(BaseEstimator):  # type: ignore[misc]
         if isinstance(groups, SparseMembership):
             return "cg"
         # In nanoseconds, as measured: counting pairs of groups and factoring, against about eight rounds a class.
-        n_rows, n_models, n_unknown = votes.n_rows, len(votes.models), 2.0 * problem.live.sum()
-        counting, factoring = 1.7 * n_rows * n_models**2, n_unknown**3 / 60
-        rounds = 25.0 * n_rows * n_models * (votes.n_classes - 1)
+        counting = 15.0 * votes.n_rows * groups.n_columns**2
+        factoring = (2.0 * problem.live.sum()) ** 3 / 60
+        rounds = 40.0 * votes.n_rows * groups.n_columns * (votes.n_classes - 1)
         return "direct" if counting + factoring < rounds + 1e7 else "cg"
 
     def _tolerance(self) -> float:
