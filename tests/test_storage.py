@@ -194,3 +194,9 @@ def test_a_file_that_is_not_there_is_an_ordinary_error(tmp_path):
 def test_saving_into_a_folder_that_is_not_there_is_an_ordinary_error(tmp_path, w8):
     with pytest.raises(FileNotFoundError):
         EC3().solve(w8).save(tmp_path / "no folder" / "file")
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path, w8):
+    path = tmp_path / "nowhere" / "model.ec3"
+    with pytest.raises(FileNotFoundError, match=re.escape(f"path must lie in a folder that exists, got {path}.")):
+        EC3().solve(w8).save(path)

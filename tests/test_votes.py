@@ -529,7 +529,7 @@ LABEL_ERRORS = [
     ),
     (
         TypeError,
-        "classifiers['c'] must hold labels (ints, bools or strings), got 0.5 of type float at row 1.",
+        "classifiers['c'] must hold labels (ints, bools or strings), got 0.5 of type float at row 1. For probabilities use Votes.from_probabilities.",
         lambda: Votes.from_labels({"c": [1, 0.5]}),
     ),
     (
@@ -868,3 +868,16 @@ def test_a_slice_of_a_larger_table_is_read_without_its_neighbours():
     table = np.random.default_rng(0).integers(-50, 50, (1000, 12)).astype(np.int8)
     table[:, :7] = np.abs(table[:, :7]) % 2
     assert Votes.from_labels(table[:, :7]).classes.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("rows", ["c", 5, [7], [True]])
+def test_objects_that_are_not_there_are_refused(rows):
+    message = "Votes are indexed by objects, from 0 to 1: a number, a slice, a mask of all or an array of numbers, got "
+    with pytest.raises(IndexError, match=re.escape(f"{message}{rows!r}.")):
+        Votes.from_labels({"c": [0, 1]})[rows]
+
+
+def test_shares_passed_as_labels_are_shown_the_way():
+    message = "classifiers['a'] must hold labels (ints, bools or strings), got 0.5 of type float at row 0. For probabilities use"
+    with pytest.raises(TypeError, match=re.escape(message)):
+        Votes.from_labels({"a": [0.5, 1]})

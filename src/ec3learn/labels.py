@@ -264,6 +264,7 @@ def _require_one_kind(labels: list[Any], row_of: Any, where: str) -> None:
         if kind not in {"int", "bool", "str"}:
             raise TypeError(
                 f"{where} must hold labels (ints, bools or strings), got {label!r} of type {kind} at row {row_of(label)}."
+                + (" For probabilities use Votes.from_probabilities." if kind == "float" else "")
             )
     if len(kinds) > 1:
         (one, _), (other, label) = list(kinds.items())[:2]

@@ -24,6 +24,8 @@ VERSION = 1
 def write(path: str | os.PathLike[str], facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Write facts and arrays; the file appears whole or not at all."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"path must lie in a folder that exists, got {os.fspath(path)}.")
     contents = {"facts.json": json.dumps(facts, ensure_ascii=False, indent=1).encode()}
     for name, array in arrays.items():
         buffer = io.BytesIO()

@@ -397,7 +397,13 @@ class Votes:
         """Return the votes on some objects: a number, a slice, a mask or an array of numbers."""
         everyone: Array = np.arange(self.n_objects)
         picked: Any = [rows] if isinstance(rows, (int, np.integer)) else rows
-        chosen: Array = everyone[picked]
+        try:
+            chosen: Array = everyone[picked]
+        except IndexError:
+            raise IndexError(
+                f"Votes are indexed by objects, from 0 to {self.n_objects - 1}: a number, a slice, a mask of all or an array of "
+                f"numbers, got {rows!r}."
+            ) from None
         kept, index = (chosen, None) if self.index is None else np.unique(self.index[chosen], return_inverse=True)
         sample_weight = None if self.sample_weight is None else frozen(self.sample_weight[chosen])
         return replace(
