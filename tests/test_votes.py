@@ -529,7 +529,8 @@ LABEL_ERRORS = [
     ),
     (
         TypeError,
-        "classifiers['c'] must hold labels (ints, bools or strings), got 0.5 of type float at row 1. For probabilities use Votes.from_probabilities.",
+        "classifiers['c'] must hold labels (ints, bools or strings), got 0.5 of type float at row 1. "
+        "For probabilities use Votes.from_probabilities.",
         lambda: Votes.from_labels({"c": [1, 0.5]}),
     ),
     (
