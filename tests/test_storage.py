@@ -200,3 +200,12 @@ def test_a_folder_that_is_not_there_is_named(tmp_path, w8):
     path = tmp_path / "nowhere" / "model.ec3"
     with pytest.raises(FileNotFoundError, match=re.escape(f"path must lie in a folder that exists, got {path}.")):
         EC3().solve(w8).save(path)
+
+
+def test_a_file_that_was_signed_without_a_part_is_damaged(tmp_path, w8):
+    path = tmp_path / "model.ec3"
+    EC3().solve(w8).save(path)
+    facts, arrays = storage.read(path)
+    storage.write(path, facts, {name: array for name, array in arrays.items() if name != "weights"})
+    with pytest.raises(ValueError, match=re.escape(f"{path} is damaged (weights is missing). Save the consensus again.")):
+        Consensus.load(path)

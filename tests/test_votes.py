@@ -723,7 +723,7 @@ def test_rows_may_miss_one_by_a_millionth():
 LONG_ERRORS = [
     (
         ValueError,
-        "table['objects'] and table['labels'] must describe the same objects, got 2 and 1 rows.",
+        "objects, voters and labels must have one length, got 2, 2 and 1.",
         lambda: Votes.from_long([0, 1], ["a", "b"], [0]),
     ),
     (

@@ -464,6 +464,13 @@ class Consensus:
         Consensus
         """
         facts, arrays = storage.read(path)
+        try:
+            return cls._from_stored(facts, arrays)
+        except KeyError as lacking:
+            raise ValueError(f"{os.fspath(path)} is damaged ({lacking.args[0]} is missing). Save the consensus again.") from None
+
+    @classmethod
+    def _from_stored(cls, facts: dict[str, Any], arrays: dict[str, Array]) -> Consensus:
         classes = frozen(label_array(facts["classes"]))
         models = []
         for m, model in enumerate(facts["models"]):

@@ -220,6 +220,9 @@ class Votes:
         array(['q1', 'q2'], dtype=object)
         """
         given = {"objects": objects, "voters": voters, "labels": labels}
+        lengths = [len(column) if hasattr(column, "__len__") else 0 for column in given.values()]
+        if len(set(lengths)) > 1:
+            raise ValueError("objects, voters and labels must have one length, got {}, {} and {}.".format(*lengths))
         columns = {name: encode(name, raw, "table") for name, raw in named_columns(given, "table", "").items()}
         object_codes, ids = _ordered_objects(columns["objects"], object_ids)
         voter_codes, voter_labels = name_codes(columns["voters"], "voters")
