@@ -1,6 +1,6 @@
 """How long does `import ec3learn` take, as a ratio to `import sklearn.base`? At most 1.2.
 
-python benchmarks/imports.py [--best-of 7]
+python benchmarks/imports.py [--best-of 15]
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def seconds(module: str) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--best-of", type=int, default=7)
+    parser.add_argument("--best-of", type=int, default=15)
     pairs = [(seconds("ec3learn"), seconds("sklearn.base")) for _ in range(parser.parse_args().best_of)]
     ours, theirs = (min(times) for times in zip(*pairs, strict=True))
     print(f"import ec3learn {ours:.3f} s, import sklearn.base {theirs:.3f} s, ratio {ours / theirs:.2f}")

@@ -797,3 +797,11 @@ def test_tiny_shares_of_the_last_class_count_in_iec3():
     shares /= shares.sum(axis=1, keepdims=True)
     table = RawTable({"soft": shares, "hard": [0, 1, 1]}, {"k": [0, 0, 1]}, [0, 1, 2])
     assert_allclose(EC3().solve(table.votes()).proba, minimiser(table).Fo, **EXACT)
+
+
+def test_a_dense_system_over_too_many_groups_is_refused():
+    fine = {f"k{m}": np.random.default_rng(m).permutation(6000) for m in range(2)}
+    votes = Votes.from_labels({"c": np.arange(6000) % 2}, fine)
+    message = "solver='direct' needs a dense matrix over groups, at most 10,000 of them, got 12,002. Take solver='cg' or 'auto'."
+    with pytest.raises(ValueError, match=re.escape(message)):
+        EC3(solver="direct").solve(votes)

@@ -31,6 +31,7 @@ Solver = Literal["auto", "cg", "direct", "bcd"]
 
 SOLVERS = ("auto", "bcd", "cg", "direct")
 LEARNED = ("agreement", "equal", "labels")
+MOST_DIRECT_GROUPS = 10_000
 
 
 class EC3(BaseEstimator):  # type: ignore[misc]
@@ -205,13 +206,19 @@ class EC3(BaseEstimator):  # type: ignore[misc]
 
     def _solver(self, votes: Votes, groups: JointMembership | SparseMembership, problem: Problem) -> str:
         """Return the solver asked for, or the one that needs fewer operations."""
+        n_live = int(problem.live.sum())
+        if self.solver == "direct" and n_live > MOST_DIRECT_GROUPS:
+            raise ValueError(
+                f"solver='direct' needs a dense matrix over groups, at most {MOST_DIRECT_GROUPS:,} of them, got {n_live:,}. "
+                "Take solver='cg' or 'auto'."
+            )
         if self.solver != "auto":
             return self.solver
         if isinstance(groups, SparseMembership):
             return "cg"
         # In nanoseconds, as measured: counting pairs of groups and factoring, against about eight rounds a class.
         counting = 15.0 * votes.n_rows * groups.n_columns**2
-        factoring = (2.0 * problem.live.sum()) ** 3 / 60
+        factoring = (2.0 * n_live) ** 3 / 60
         rounds = 40.0 * votes.n_rows * groups.n_columns * (votes.n_classes - 1)
         return "direct" if counting + factoring < rounds + 1e7 else "cg"
 
