@@ -551,8 +551,10 @@ def agreement(votes: Votes, row_classes: Array, contingency: Array, number: Arra
             counts = contingency[votes.offsets[m] : votes.offsets[m + 1]]
             covered = float(counts.sum())
             shares[m] = float(counts[same, number[same]].sum()) / covered if covered > 0 else None
-    for soft in votes.soft.models if votes.soft is not None else ():
-        if votes.models[soft.number].kind == "classifier" and votes.soft is not None:
+    if votes.soft is None:
+        return shares
+    for soft in votes.soft.models:
+        if votes.models[soft.number].kind == "classifier":
             table = votes.soft.shares_of(soft)
             highest = table.max(axis=1)
             voted = votes.counts * (highest > 0)

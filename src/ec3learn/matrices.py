@@ -1,8 +1,7 @@
 """The matrices of the paper, as products: none of them is ever larger than the votes.
 
 `membership(votes)` is A^m (rows x groups). It is asked for three things only: `gather` sums a table over an object's groups,
-`scatter` sums objects' values into their groups (both also some rows at a time), and `grams` are the weighted A^m' W A^m.
-A^c = A^m A^m' is never formed.
+`scatter` sums objects' values into their groups, and `grams` are the weighted A^m' W A^m. A^c = A^m A^m' is never formed.
 
 Two forms of it answer alike. `JointMembership` codes several models into one joint column, so that a pass over the rows serves
 them all; it suits hard and soft votes with up to a few thousand groups. `SparseMembership` suits crowds and very many groups.
@@ -11,7 +10,7 @@ them all; it suits hard and soft votes with up to a few thousand groups. `Sparse
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, Protocol
 
@@ -43,10 +42,6 @@ class Membership(Protocol):
 
     def gather_parts(self, table: Array) -> Iterator[Part]:
         """Return A^m table, for each row the sum over its groups, some rows at a time."""
-        ...
-
-    def scatter_parts(self, parts: Iterable[Part], width: int) -> Array:
-        """Return A^m' values, for each group the sum over its rows, from values given some rows at a time."""
         ...
 
     def gather(self, table: Array) -> Array:
@@ -144,13 +139,6 @@ class SparseMembership:
         for rows in chunks(self.n_rows):
             yield rows, np.asarray(self.shared[rows] @ shared) + np.asarray(self.solo[rows] @ solo)
 
-    def scatter_parts(self, parts: Iterable[Part], width: int) -> Array:
-        """Return A^m' values, for each group the sum over its rows, from values given some rows at a time."""
-        values = np.empty((self.n_rows, width))
-        for rows, part in parts:
-            values[rows] = part
-        return self.scatter(values)
-
     def gather(self, table: Array) -> Array:
         """Return A^m table: for each row the sum over its groups."""
         shared, solo = self.split(table)
@@ -214,19 +202,6 @@ class JointMembership:
                 out += np.take(joint, keys[rows], axis=0)
             yield rows, out
 
-    def scatter_parts(self, parts: Iterable[Part], width: int) -> Array:
-        """Return A^m' values, for each group the sum over its rows, from values given some rows at a time."""
-        sums = self.empty_blocks(width)
-        soft_sums = None if self._soft is None else np.zeros((self._soft.table.shape[1], width))
-        for rows, values in parts:
-            self.add_to_blocks(rows, values, sums)
-            if self._soft is not None:
-                soft_sums += self._soft.table[rows].T @ values
-        out = self.fold_blocks(sums, width)
-        if self._soft is not None:
-            out[self._soft_groups] = self._basis.T @ soft_sums
-        return out
-
     def gather(self, table: Array) -> Array:
         """Return A^m table: for each row the sum over its groups."""
         out = np.empty((self.n_rows, *table.shape[1:]))
@@ -237,7 +212,16 @@ class JointMembership:
     def scatter(self, values: Array) -> Array:
         """Return A^m' values: for each group the sum over its rows."""
         columns = values.reshape(self.n_rows, -1)
-        out = self.scatter_parts(((rows, columns[rows]) for rows in chunks(self.n_rows)), columns.shape[1])
+        width = columns.shape[1]
+        sums = self.empty_blocks(width)
+        soft_sums = np.zeros((0 if self._soft is None else self._soft.table.shape[1], width))
+        for rows in chunks(self.n_rows):
+            self.add_to_blocks(rows, columns[rows], sums)
+            if self._soft is not None:
+                soft_sums += self._soft.table[rows].T @ columns[rows]
+        out = self.fold_blocks(sums, width)
+        if self._soft is not None:
+            out[self._soft_groups] = self._basis.T @ soft_sums
         return out.reshape(self.n_groups, *values.shape[1:])
 
     def grams(self, weights: RowWeights, n_weights: int) -> Array:

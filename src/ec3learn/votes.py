@@ -371,11 +371,12 @@ class Votes:
             code = int(codes[row[0]])
             if code < self.models[m].n_groups:
                 answers[m] = plain(self.models[m].labels[code])
-        for soft in self.soft.models if self.soft is not None else ():
-            shares = self.soft.shares_of(soft, row)[0] if self.soft is not None else []
-            if sum(shares) > 0.5:
-                labels = self.models[soft.number].labels
-                answers[soft.number] = {plain(label): float(p) for label, p in zip(labels, shares, strict=True)}
+        if self.soft is not None:
+            for soft in self.soft.models:
+                shares = self.soft.shares_of(soft, row)[0]
+                if shares.any():
+                    labels = self.models[soft.number].labels
+                    answers[soft.number] = {plain(label): float(p) for label, p in zip(labels, shares, strict=True)}
         if self.sparse is not None:
             for group in self.sparse.indices[self.sparse.indptr[row[0]] : self.sparse.indptr[row[0] + 1]]:
                 m = int(self.group_model[group])
