@@ -8,28 +8,51 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .consensus import Consensus, ExtendWarning
-    from .methods.ec3 import EC3
+    from .methods import (
+        BGCM,
+        C3EKL,
+        C3ESL,
+        EC3,
+        METHODS,
+        UPE,
+        DawidSkene,
+        MajorityVote,
+        ReliabilityWarning,
+        SoftVote,
+        WeightedVote,
+    )
     from .table import Table
     from .votes import Votes
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["EC3", "Consensus", "ExtendWarning", "Table", "Votes", "__version__"]
+__all__ = [
+    "BGCM",
+    "C3EKL",
+    "C3ESL",
+    "EC3",
+    "METHODS",
+    "UPE",
+    "Consensus",
+    "DawidSkene",
+    "ExtendWarning",
+    "MajorityVote",
+    "ReliabilityWarning",
+    "SoftVote",
+    "Table",
+    "Votes",
+    "WeightedVote",
+    "__version__",
+]
 
-# Where each name lives; it is loaded, and with it scikit-learn, when it is first used.
-_HOMES = {
-    "EC3": "methods.ec3",
-    "Consensus": "consensus",
-    "ExtendWarning": "consensus",
-    "Table": "table",
-    "Votes": "votes",
-}
+# Where names live; they are loaded, and with them scikit-learn, when they are first used. All others are methods.
+_HOMES = {"Consensus": "consensus", "ExtendWarning": "consensus", "Table": "table", "Votes": "votes"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'ec3learn' has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    value = getattr(import_module(f".{_HOMES.get(name, 'methods')}", __name__), name)
     globals()[name] = value
     return value
 

@@ -19,12 +19,15 @@ from .explanation import Explanation, number_text, tally_of, why_contested
 from .labels import Label, count, kind_of, label_array, listed, plain
 from .matrices import SparseMembership, entries, membership, scatter_to_votes
 from .patterns import spread
-from .rules import GroupRule, KnownLabels, Term, mass_classes, normalised, top_classes
+from .rules import NOBODY, GroupRule, KnownLabels, mass_classes, normalised, top_classes
 from .stores import frozen
 from .table import Table
 from .votes import BaseModel, Votes
 
 Array = npt.NDArray[Any]
+
+
+NOT_REACHED = "no vote, not even over others in the same groups, and got the mean vote of all"
 
 
 class ExtendWarning(UserWarning):
@@ -63,10 +66,10 @@ class Consensus:
 
     classes: Array
     models: tuple[BaseModel, ...]
-    rule: GroupRule
     weights: Array
-    group_table: tuple[Array, Array]  # numbers of groups, and their distributions
     settings: Mapping[str, Any]
+    rule: GroupRule | None = None  # how new objects are answered, where the method can
+    group_table: tuple[Array, Array] | None = None  # numbers of groups, and their distributions; None: the means of their members
     votes: Votes | None = None
     row_proba: Array | None = None
     row_counts: Array | None = None  # where there are no votes to ask
@@ -129,10 +132,21 @@ class Consensus:
     @cached_property
     def group_proba(self) -> Array:
         """Return the class distribution of each group, groups x classes; groups without members have the mean vote of all."""
-        out = np.tile(self.rule.fallback, (int(self._offsets[-1]), 1))
-        order, table = self.group_table
+        order, table = self._group_table
+        nobody = normalised(table.sum(axis=0)) if self.rule is None else self.rule.fallback
+        out = np.tile(nobody, (int(self._offsets[-1]), 1))
         out[order] = table
         return frozen(out)
+
+    @cached_property
+    def _group_table(self) -> tuple[Array, Array]:
+        if self.group_table is not None:
+            return self.group_table
+        votes = self._own_votes("group_proba")
+        groups = membership(votes)
+        sums = groups.scatter(votes.counts[:, None] * self._rows())
+        some = np.flatnonzero(sums.any(axis=1))
+        return groups.order[some], normalised(sums[some])
 
     @property
     def groups(self) -> list[tuple[str, Label]]:
@@ -217,38 +231,52 @@ class Consensus:
         Returns
         -------
         Explanation
-            Its parts add up to the object's class probabilities.
+            Its parts add up to the object's class probabilities (of Dawid-Skene: to their logarithms, less the mean). C3E and
+            UPE have no such parts: there it says who said what.
         """
         votes = self._own_votes("explain")
         position = self._position(i)
         row = position if votes.index is None else int(votes.index[position])
         known = None if self.known is None else KnownLabels(self.known.codes[row : row + 1], self.known.pull)
         one = self._aligned(votes[position], warn=False)
-        _, pulls = next(self.rule.pulls(SparseMembership(one), known))
-        total = sum(float(pull.strength[0]) for pull in pulls)
-        terms = {term.name: term for term in self.rule.terms}
         parts: dict[tuple[str, str], Array] = {}
-        for pull in pulls:
-            share = float(pull.strength[0]) / total if total > 0 else 0.0
-            if share > 0 and pull.name in terms:
-                parts |= self._term_parts(terms[pull.name], one, share)
-            elif share > 0:
-                parts[pull.name, pull.name] = share * pull.mean[0]
-        if total <= 0:
-            parts["no vote reaches it", "mean vote of all"] = self.rule.fallback
+        if self.rule is not None:
+            owner = np.repeat(np.arange(len(self.models)), np.diff(self._offsets))
+            for (m, term), part in self.rule.parts(one, known, owner).items():
+                parts[term if m == NOBODY else self.models[m].name, term] = part
         said = dict(zip([model.name for model in votes.models], votes.said(position), strict=True))
         kinds = {model.name: model.kind for model in votes.models}
         label = plain(self.classes[self._row_classes[row]])
-        return Explanation(self._name(position), label, self.classes, self._rows()[row], said, kinds, parts)
+        unit = "probability" if self.rule is None else self.rule.unit
+        return Explanation(self._name(position), label, self.classes, self._rows()[row], said, kinds, parts, unit)
 
-    def _term_parts(self, term: Term, one: sparse.csr_array, share: float) -> dict[tuple[str, str], Array]:
-        """Return what each base model of one object gave through one term."""
-        place = np.flatnonzero(np.isin(term.groups, one.indices))
-        in_group = dict(zip(one.indices.tolist(), one.data.tolist(), strict=True))
-        weight = np.array([in_group[group] for group in term.groups[place].tolist()]) * term.group_weight[place]
-        given = share * weight[:, None] / weight.sum() * term.group_proba[place]
-        owner = np.searchsorted(self._offsets, term.groups[place], side="right") - 1
-        return {(self.models[m].name, term.name): given[owner == m].sum(axis=0) for m in np.unique(owner)}
+    def confusion(self, model: str) -> Table:
+        """Return what one base model says about objects of each class, by the consensus.
+
+        Parameters
+        ----------
+        model : str
+            The base model's name.
+
+        Returns
+        -------
+        Table
+            A row a class: its share of the objects the model spoke about, and how often the model says each of its labels
+            there, objects counted by their class probabilities. A biased annotator has large shares off the diagonal.
+        """
+        votes = self._own_votes("confusion")
+        names = [own.name for own in votes.models]
+        if model not in names:
+            raise ValueError(f"Unknown base model {model!r}. Choose from: {', '.join(names)}.")
+        m = names.index(model)
+        groups = membership(votes)
+        sums = scatter_to_votes(votes, groups, votes.counts[:, None] * self._rows())[votes.offsets[m] : votes.offsets[m + 1]]
+        columns: dict[str, Sequence[Any]] = {
+            "class": [plain(label) for label in self.classes],
+            "share": normalised(sums.sum(axis=0)).tolist(),
+        }
+        said = zip(votes.models[m].labels.tolist(), normalised(sums.T).T, strict=True)
+        return Table(columns | {f"says {plain(label)}": shares.tolist() for label, shares in said})
 
     def contested(self, n: int = 10, *, distinct: bool = True) -> Table:
         """Return the objects a person should look at first: those whose two most probable classes are closest.
@@ -339,8 +367,9 @@ class Consensus:
         """Answer for new objects without solving again.
 
         An object whose votes and clusters were in the table gets the answer it had there, and no answer depends on the
-        other new objects. Base models are matched by name, classes and clusters by label; what was never seen is treated as
-        missing, with a warning that counts it.
+        other new objects. Voting, BGCM, Dawid-Skene and EC3 can do this; C3E and UPE can't.
+        Base models are matched by name, classes and clusters by label; what was never seen is treated as missing, with a
+        warning that counts it.
 
         Parameters
         ----------
@@ -353,16 +382,19 @@ class Consensus:
         """
         if not isinstance(votes, Votes):
             raise TypeError(f"votes must be a Votes, got {type(votes).__name__}. Make one with Votes.from_labels.")
+        if self.rule is None:
+            raise ValueError(
+                f"{self.settings['method']} has no answer for new objects. Solve old and new objects together, or take a method "
+                "that extends: EC3, voting, BGCM or Dawid-Skene."
+            )
         groups = SparseMembership(self._aligned(votes, warn=True))
-        proba, silent = np.empty((votes.n_rows, len(self.classes))), np.empty(votes.n_rows, dtype=bool)
-        for rows, pulls in self.rule.pulls(groups):
-            proba[rows], silent[rows] = self.rule.answer(pulls)
+        proba, silent = self.rule.all_answers(groups)
         return Consensus(
             classes=self.classes,
             models=self.models,
             rule=self.rule,
             weights=self.weights,
-            group_table=self.group_table,
+            group_table=self._group_table,
             settings=self.settings,
             votes=votes,
             row_proba=frozen(proba),
@@ -376,6 +408,8 @@ class Consensus:
 
     def _aligned(self, votes: Votes, warn: bool) -> sparse.csr_array:
         """Return the membership of new rows in our groups."""
+        if self.rule is not None and self.rule.hard_votes:
+            votes = votes.hardened()
         number = {(model.name, model.kind): m for m, model in enumerate(self.models)}
         target = np.full(votes.n_groups, -1, dtype=np.int64)
         for m, model in enumerate(votes.models):
@@ -419,21 +453,17 @@ class Consensus:
             "converged": self.converged,
             "notes": list(self.notes),
             "worse_than_chance": list(self.worse_than_chance),
-            "terms": [{"name": term.name, "pull": float(term.pull)} for term in self.rule.terms],
+            "rule": None,
             "labels": {},
             "voters": None
             if self.votes is None and self.stored_voters is None
             else {k: list(v) for k, v in self.voters().columns.items()},
         }
-        order, table = self.group_table
-        arrays: dict[str, Array] = {
-            "weights": self.weights,
-            "group_order": order,
-            "group_table": table,
-            "fallback": self.rule.fallback,
-        }
-        for t, term in enumerate(self.rule.terms):
-            arrays |= {f"term{t}_groups": term.groups, f"term{t}_weight": term.group_weight, f"term{t}_proba": term.group_proba}
+        order, table = self._group_table
+        arrays: dict[str, Array] = {"weights": self.weights, "group_order": order, "group_table": table}
+        if self.rule is not None:
+            facts["rule"], more = self.rule.stored()
+            arrays |= more
         for m, model in enumerate(self.models):
             if model.kind == "clustering":
                 if model.labels.dtype.kind in "iu":
@@ -479,14 +509,10 @@ class Consensus:
             else:
                 labels = arrays[f"labels{m}"] if f"labels{m}" in arrays else label_array(facts["labels"][str(m)])
             models.append(BaseModel(model["name"], model["kind"], labels))
-        terms = tuple(
-            Term(term["name"], term["pull"], *(arrays[f"term{t}_{part}"] for part in ("groups", "weight", "proba")))
-            for t, term in enumerate(facts["terms"])
-        )
         return cls(
             classes=classes,
             models=tuple(models),
-            rule=GroupRule(terms, arrays["fallback"]),
+            rule=None if facts["rule"] is None else GroupRule.from_stored(facts["rule"], arrays),
             weights=arrays["weights"],
             group_table=(arrays["group_order"], arrays["group_table"]),
             settings=facts["settings"],
@@ -510,7 +536,8 @@ class Consensus:
         made_of = f"{count(n_classifiers, 'classifier')} and {count(len(self.models) - n_classifiers, 'clustering')}"
         if self.row_proba is None:
             n_classes = count(len(self.classes), "class", "classes")
-            return f"{self.settings['method']} of {made_of}, {n_classes}; extends to new objects, holds none"
+            extends = "holds no objects" if self.rule is None else "extends to new objects, holds none"
+            return f"{self.settings['method']} of {made_of}, {n_classes}; {extends}"
         n_objects = len(self.row_proba) if self.index is None else len(self.index)
         counts = self._row_counts
         sure = float(counts @ self._rows().max(axis=1, initial=0.0) / max(counts.sum(), 1e-300))
@@ -584,14 +611,14 @@ def _warn_unseen(votes: Votes, matrix: sparse.csr_array, target: Array) -> None:
     )
 
 
-def silent_notes(silent: Array, votes: Votes) -> tuple[str, ...]:
-    """Return a note that counts the objects no vote reaches, if there are any."""
+def silent_notes(silent: Array, votes: Votes, lacking: str = NOT_REACHED) -> tuple[str, ...]:
+    """Return a note that counts the objects nothing is said about, if there are any."""
     rows = np.flatnonzero(silent)
     n_silent = len(rows) if votes.index is None else int(np.isin(votes.index, rows).sum())
     if not n_silent:
         return ()
     who = "1 object has" if n_silent == 1 else f"{n_silent} objects have"
-    return (f"{who} no vote, not even over others in the same groups, and got the mean vote of all.",)
+    return (f"{who} {lacking}.",)
 
 
 def _normalised_mutual_information(counts: Array) -> float:

@@ -32,7 +32,10 @@ class Explanation:
         How much each term gave to each class: the distributions of its groups, the objects it shares groups with, its own
         votes, its known label.
     parts : dict of (base model, term) -> array
-        The parts themselves, one number a class; they add up to `proba`.
+        The parts themselves, one number a class; they add up to `proba`. Where `unit` is "log evidence" (Dawid-Skene) they
+        add up to the logarithms of `proba`, less their mean: +1 for one class over another means 2.7 times as likely.
+    unit : "probability" or "log evidence"
+        What the parts are measured in.
     """
 
     object: Label
@@ -42,6 +45,7 @@ class Explanation:
     said: Mapping[str, Any]
     kinds: Mapping[str, str]
     parts: Mapping[tuple[str, str], Array]
+    unit: str = "probability"
 
     @cached_property
     def by_model(self) -> Table:
@@ -53,7 +57,7 @@ class Explanation:
             "model": names,
             "kind": [self.kinds.get(name, "") for name in names],
             "said": [_said_text(self.said.get(name)) for name in names],
-            "weight": given.sum(axis=1).tolist(),
+            "weight": self._weight(given),
         }
         return Table(columns | self._class_columns(given))
 
@@ -62,19 +66,25 @@ class Explanation:
         """Return what each term gave to each class."""
         names = list(dict.fromkeys(term for _, term in self.parts))
         given = self._sums(names, position=1)
-        columns: dict[str, Sequence[Any]] = {"term": names, "weight": given.sum(axis=1).tolist()}
+        columns: dict[str, Sequence[Any]] = {"term": names, "weight": self._weight(given)}
         return Table(columns | self._class_columns(given))
 
     def _sums(self, names: Sequence[str], position: int) -> Array:
         zero = np.zeros(len(self.classes))
-        return np.array([sum((part for key, part in self.parts.items() if key[position] == name), zero) for name in names])
+        sums = [sum((part for key, part in self.parts.items() if key[position] == name), zero) for name in names]
+        return np.array(sums).reshape(len(names), len(zero))
+
+    def _weight(self, given: Array) -> list[float]:
+        """Return how much each row moved: shares of the answer, or how far apart evidence sets the classes."""
+        return (given.sum(axis=1) if self.unit == "probability" else np.ptp(given, axis=1)).tolist()
 
     def _class_columns(self, given: Array) -> dict[str, Sequence[Any]]:
         return {f"to {plain(label)}": column.tolist() for label, column in zip(self.classes, given.T, strict=True)}
 
     def __repr__(self) -> str:
         shares = ", ".join(f"{plain(label)} {p:.3f}" for label, p in zip(self.classes, self.proba, strict=True))
-        return f"Object {self.object!r} is {self.label!r} ({shares})\n\n{self.by_model}\n\n{self.by_term}"
+        unit = "" if self.unit == "probability" else f"\n\nIn units of {self.unit}:"
+        return f"Object {self.object!r} is {self.label!r} ({shares}){unit}\n\n{self.by_model}\n\n{self.by_term}"
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self).splitlines()[0])}</p>{self.by_model._repr_html_()}{self.by_term._repr_html_()}"

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from .stores import SoftShares, entries_of_columns
 from .votes import Votes
@@ -39,6 +40,11 @@ class Membership(Protocol):
     n_rows: int
     n_groups: int
     order: Array
+
+    @property
+    def matrix(self) -> sparse.csr_array:
+        """Return A^m as one sparse matrix."""
+        ...
 
     def gather_parts(self, table: Array) -> Iterator[Part]:
         """Return A^m table, for each row the sum over its groups, some rows at a time."""
@@ -93,6 +99,21 @@ def entries(votes: Votes) -> sparse.csr_array:
     for part in parts[1:]:
         total = total + part
     return sparse.csr_array(total)
+
+
+def reached_groups(groups: Membership, counts: Array, live: Array, voted: Array, labelled: Array) -> Array:
+    """Return which groups are connected, over any number of shared rows that count, with a `voted` group or `labelled` row."""
+    matrix = groups.matrix.tocoo()
+    kept = (counts[matrix.coords[0]] > 0) & live[matrix.coords[1]]
+    coords = tuple(place[kept] for place in matrix.coords)
+    matrix = sparse.csr_array((matrix.data[kept], coords), shape=matrix.shape)
+    graph = sparse.block_array([[None, matrix], [matrix.T, None]], format="csr")
+    _, component = connected_components(graph, directed=False)
+    of_rows, of_groups = np.split(component, [groups.n_rows])
+    reached = np.zeros(component.max() + 1, dtype=bool)
+    reached[of_groups[voted]] = True
+    reached[of_rows[labelled]] = True
+    return reached[of_groups]
 
 
 class SparseMembership:
@@ -270,7 +291,7 @@ class JointMembership:
         for m in block:
             own = np.zeros((self._n_codes[m], *table.shape[1:]))
             own[: self._n_groups_of[m]] = table[self._span(m)]
-            joint = (joint[:, None] + own[None, :]).reshape(-1, *table.shape[1:])
+            joint = (joint[:, None] + own[None, :]).reshape(len(joint) * len(own), *table.shape[1:])
         return joint
 
     def _fold(self, block: Sequence[int], sums: Array, out: Array) -> None:

@@ -22,12 +22,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from .labels import smallest_uint
-from .matrices import JointMembership, SparseMembership, chunks, co_occurrence_scaling
-from .rules import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Term, normalised
+from .matrices import JointMembership, SparseMembership, chunks, co_occurrence_scaling, reached_groups
+from .rules import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Targets, Term, normalised
 
 Array = npt.NDArray[Any]
 
@@ -75,8 +73,9 @@ class Problem:
         n_classes: int,
         weights: Weights,
         known: KnownLabels | None = None,
+        given: Targets | None = None,
     ) -> None:
-        self.groups, self.counts, self.weights, self.known = groups, counts, weights, known
+        self.groups, self.counts, self.weights, self.known, self.given = groups, counts, weights, known, given
         self.n_classes = n_classes
         self.model_weights = model_weights
         self.group_model = group_model[groups.order].astype(smallest_uint(len(model_weights)))
@@ -87,6 +86,8 @@ class Problem:
         self.vote_class = np.eye(n_classes)[group_class[self.voters]]
 
         self.n_votes = groups.gather(self._of_voters(self.vote_weight))
+        if given is not None:  # a row without votes may have a target too
+            self.n_votes = np.where(given.proba.any(axis=1), np.where(self.n_votes > 0, self.n_votes, 1.0), 0.0)
         self.voted = groups.scatter(counts * self.n_votes) > 0
         sizes = groups.scatter(counts)
         self.live = (sizes > 0) & weighty
@@ -106,9 +107,8 @@ class Problem:
         self.anchor = np.where(self.n_votes > 0, 2 * weights.gamma, 0.0)
         self.fixed = np.zeros(groups.n_rows, dtype=bool)
         if known is not None:
-            labelled = known.codes >= 0
-            self.fixed = labelled & np.isinf(known.pull)
-            self.anchor[labelled] = 0.0 if np.isinf(known.pull) else known.pull
+            self.fixed = known.labelled & known.fixed
+            self.anchor[known.labelled] = 0.0 if known.fixed else known.pull
         total = self.row_total()
         self.share = np.divide(1.0, total, out=total, where=total > 0)
         self.share[self.fixed] = 0.0
@@ -140,18 +140,8 @@ class Problem:
 
     def _reached(self) -> Array:
         """Return which groups are connected, over any number of shared rows that count, with a vote or a known label."""
-        matrix = self.groups.matrix.tocoo()
-        counts = (self.counts[matrix.coords[0]] > 0) & self.live[matrix.coords[1]]
-        coords = tuple(place[counts] for place in matrix.coords)
-        matrix = sparse.csr_array((matrix.data[counts], coords), shape=matrix.shape)
-        graph = sparse.block_array([[None, matrix], [matrix.T, None]], format="csr")
-        _, component = connected_components(graph, directed=False)
-        of_rows, of_groups = np.split(component, [self.groups.n_rows])
-        reached = np.zeros(component.max() + 1, dtype=bool)
-        reached[of_groups[self.voted]] = True
-        if self.known is not None:
-            reached[of_rows[self.known.codes >= 0]] = True
-        return reached[of_groups]
+        labelled = np.zeros(self.groups.n_rows, dtype=bool) if self.known is None else self.known.labelled
+        return reached_groups(self.groups, self.counts, self.live, self.voted, labelled)
 
     def row_total(self) -> Array:
         """Return alpha + 2 beta + 2 gamma_i, less what a row without groups or votes does not have."""
@@ -176,7 +166,7 @@ class Problem:
 
     def targets(self) -> Iterator[tuple[slice, Array]]:
         """Return Y^o, the mean vote (or the known label) of each row, some rows at a time."""
-        if isinstance(self.groups, SparseMembership):
+        if self.given is not None or isinstance(self.groups, SparseMembership):
             yield from ((rows, self.all_targets[rows]) for rows in chunks(self.groups.n_rows))
             return
         for rows, votes in self.groups.gather_parts(self.vote_table()):
@@ -185,14 +175,16 @@ class Problem:
     @cached_property
     def all_targets(self) -> Array:
         """Return Y^o of all rows at once."""
+        if self.given is not None:
+            return self._with_labels(slice(None), self.given.proba.copy())
         columns = (self._of_voters(self.vote_weight * one_class) for one_class in self.vote_class.T)
         votes = np.stack([self.groups.gather(column) for column in columns], axis=1)
         return self._with_labels(slice(None), normalised(votes))
 
     def _with_labels(self, rows: slice, target: Array) -> Array:
         if self.known is not None:
-            codes = self.known.codes[rows]
-            target[codes >= 0] = np.eye(self.n_classes)[codes[codes >= 0]]
+            labelled = self.known.labelled[rows]
+            target[labelled] = self.known.one_hot(self.n_classes, rows)[labelled]
         return target
 
     @cached_property
@@ -201,10 +193,10 @@ class Problem:
         voted = self.n_votes > 0
         sums = np.zeros(self.n_classes)
         if self.known is not None:
-            labelled = self.known.codes >= 0
+            labelled = self.known.labelled
             sums += np.bincount(self.known.codes[labelled], weights=self.counts[labelled], minlength=self.n_classes)
             voted &= ~labelled
-        if isinstance(self.groups, SparseMembership):
+        if self.given is not None or isinstance(self.groups, SparseMembership):
             sums += (self.counts * voted) @ self.all_targets
         else:
             per_row = np.divide(self.counts, self.n_votes, out=np.zeros_like(self.n_votes), where=voted)
@@ -214,7 +206,12 @@ class Problem:
     @cached_property
     def group_votes(self) -> Array:
         """Return Y^g, the share of the votes on a group's members that each class got."""
-        votes = self.all_targets * self.n_votes[:, None] if self.known is None else self.groups.gather(self.vote_table())
+        if self.given is not None:
+            votes = self.given.proba * self.n_votes[:, None]
+        elif self.known is None:
+            votes = self.all_targets * self.n_votes[:, None]
+        else:
+            votes = self.groups.gather(self.vote_table())
         sums = np.empty((self.groups.n_groups, self.n_classes), order="F")
         for z in range(self.n_classes):
             sums[:, z] = self.groups.scatter(self.counts * votes[:, z])
@@ -286,7 +283,9 @@ class Problem:
             Term(COMPANIONS, 2 * weights.beta, order[live], weights_of, per_member),
             Term(VOTES, 2 * weights.gamma, order[self.voters], self.vote_weight, self.vote_class),
         )
-        return GroupRule(tuple(term for term in terms if term.pull > 0), self.mean_target)
+        towards = None if self.given is None else (2 * weights.gamma, self.given.rule)
+        spoken = tuple(term for term in terms if term.pull > 0 and not (towards and term.name == VOTES))
+        return GroupRule(spoken, self.mean_target, towards=towards)
 
 
 def _squared_norms(table: Array) -> Array:

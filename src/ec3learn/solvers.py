@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from .matrices import JointMembership, SparseMembership
 from .problem import Problem, Solution
-from .rules import VOTES, KnownLabels, normalised
+from .rules import KNOWN, TOWARDS, VOTES, Targets, normalised
 
 Array = npt.NDArray[Any]
 Side = tuple[Array, Array, Array]  # of the alpha or the beta coupling: each row's factor, each live group's, the diagonal
@@ -28,9 +28,9 @@ def direct(problem: Problem) -> Solution:
     n_rows = problem.groups.n_rows
     solution = Solution(np.empty((n_rows, problem.n_classes)), group_proba, companions, np.empty(n_rows, dtype=bool))
     squares = tension = 0.0
-    for rows, pulls in rule.pulls(problem.groups, problem.known):
+    for rows, pulls in rule.pulls(problem.groups, problem.known, problem.given):
         proba, solution.silent[rows] = rule.answer(pulls)
-        targets = [(pull.strength, pull.mean) for pull in pulls if pull.name in (VOTES, KnownLabels.name)]
+        targets = [(pull.strength, pull.mean) for pull in pulls if pull.name in (VOTES, TOWARDS, KNOWN)]
         part = problem.row_terms(rows, proba, targets)
         squares, tension = squares + part[0], tension + part[1]
         solution.object_proba[rows] = proba
@@ -58,9 +58,12 @@ def _group_system(problem: Problem) -> tuple[Array, Array]:
         return np.stack([*couplings, *[to_votes * factor for factor in factors], counts], axis=1)
 
     *grams, plain_counts = problem.groups.grams(row_weights, len(pairs) + len(sides) + 1)
-    vote_table = problem.vote_table()
-    problem.group_votes = normalised(np.maximum(plain_counts @ vote_table, 0.0))
-    sums = [gram @ vote_table for gram in grams[len(pairs) :]]
+    if problem.given is None:
+        vote_table = problem.vote_table()
+        problem.group_votes = normalised(np.maximum(plain_counts @ vote_table, 0.0))
+        sums = [gram @ vote_table for gram in grams[len(pairs) :]]
+    else:
+        sums = _target_sums(problem, problem.given, sides)
     if problem.known is not None:
         sums = [votes + labels for votes, labels in zip(sums, _label_sums(problem, sides), strict=True)]
 
@@ -107,18 +110,20 @@ def _vote_pull(problem: Problem, rows: slice) -> Array:
     return pull if problem.known is None else np.where(problem.known.codes[rows] >= 0, 0.0, pull)
 
 
+def _target_sums(problem: Problem, given: Targets, sides: list[Side]) -> list[Array]:
+    """Return what targets that are given, rather than the votes, add to the right-hand side; known labels replace them."""
+    pull = problem.counts * problem.anchor * problem.share
+    if problem.known is not None:
+        pull = np.where(problem.known.labelled, 0.0, pull)
+    return [problem.groups.scatter((pull * side[0])[:, None] * given.proba) for side in sides]
+
+
 def _label_sums(problem: Problem, sides: list[Side]) -> list[Array]:
     """Return what the known labels add to the right-hand side."""
     assert problem.known is not None
-    codes = problem.known.codes
-    labelled = np.flatnonzero(codes >= 0)
     pull = problem.counts * np.where(problem.fixed, 1.0, problem.anchor * problem.share)
-    sums = []
-    for side in sides:
-        one_hot = np.zeros((len(codes), problem.n_classes))
-        one_hot[labelled, codes[labelled]] = (pull * side[0])[labelled]
-        sums.append(problem.groups.scatter(one_hot))
-    return sums
+    one_hot = problem.known.one_hot(problem.n_classes)
+    return [problem.groups.scatter((pull * side[0])[:, None] * one_hot) for side in sides]
 
 
 # ---- conjugate gradients over rows -----------------------------------------------------------------------------------
@@ -155,22 +160,36 @@ def _row_system(problem: Problem, free: Array, tol: float, max_iter: int) -> tup
     def masked(vector: Array) -> Array:
         return np.where(free, root * apply(inverse_root * vector), vector)
 
-    n_rows = problem.groups.n_rows
-    operator = LinearOperator((n_rows, n_rows), matvec=masked, dtype=np.float64)
-    inverse = np.divide(1.0, diagonal, out=np.ones_like(diagonal), where=free)
-    preconditioner = LinearOperator((n_rows, n_rows), matvec=lambda vector: inverse * vector, dtype=np.float64)
-    n_iter, converged = 0, True
-    for z in range(problem.n_classes - 1):
-        right = _row_right(problem, z)
+    def right(z: int) -> Array:
+        column = _row_right(problem, z)
         if problem.fixed.any():
-            right -= apply(proba[:, z])
-        rounds = _Counter()
-        scaled = np.where(free, root * right, 0.0)
-        solved, status = cg(operator, scaled, rtol=tol, atol=0.0, maxiter=max_iter, M=preconditioner, callback=rounds)
+            column -= apply(proba[:, z])
+        return np.where(free, root * column, 0.0)
+
+    columns = (right(z) for z in range(problem.n_classes - 1))
+    n_iter, converged = 0, True
+    for z, (solved, rounds, done) in enumerate(solved_columns(masked, np.where(free, diagonal, 1.0), columns, tol, max_iter)):
         proba[free, z] = (inverse_root * solved)[free]
-        n_iter, converged = max(n_iter, rounds.n), converged and status == 0
+        n_iter, converged = max(n_iter, rounds), converged and done
     proba[:, -1] = (free | problem.fixed) - proba[:, :-1].sum(axis=1)
     return proba, n_iter, converged
+
+
+def solved_columns(
+    apply: Callable[[Array], Array], diagonal: Array, columns: Iterable[Array], tol: float, max_iter: int
+) -> Iterator[tuple[Array, int, bool]]:
+    """Solve a positive definite system for one column after the other by conjugate gradients, scaled by its diagonal.
+
+    Each comes with the rounds it took and whether it reached the tolerance.
+    """
+    shape = (len(diagonal), len(diagonal))
+    operator = LinearOperator(shape, matvec=apply, dtype=np.float64)
+    inverse = 1 / diagonal
+    scaling = LinearOperator(shape, matvec=lambda vector: inverse * vector, dtype=np.float64)
+    for column in columns:
+        rounds = _Counter()
+        solved, status = cg(operator, column, rtol=tol, atol=0.0, maxiter=max_iter, M=scaling, callback=rounds)
+        yield solved, rounds.n, status == 0
 
 
 class _Counter:

@@ -519,6 +519,27 @@ class Votes:
         (rows, code), index, _ = packed
         return self._rows(rows, frozen(index), self.n_objects)._counted(self.sample_weight), code.astype(np.int64) + low
 
+    def hardened(self) -> Self:
+        """Return the votes with each soft vote of a classifier replaced by one for its most probable class, shared on a tie."""
+        if self.soft is None:
+            return self
+        tables: dict[int, Array] = {}
+        hard = dict(self.hard)
+        for soft in self.soft.models:
+            shares = self.soft.shares_of(soft)
+            voted: Array = np.asarray(shares.any(axis=1))
+            if self.models[soft.number].kind == "classifier":
+                top: Array = (shares >= shares.max(axis=1, keepdims=True) - 1e-12) & voted[:, None]
+                if top.sum(axis=1).max(initial=0) <= 1:
+                    codes = np.where(voted, top.argmax(axis=1), soft.n_groups)
+                    hard[soft.number] = frozen(codes.astype(smallest_uint(soft.n_groups + 1)))
+                    continue
+                shares = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
+            shares[~voted] = np.nan
+            tables[soft.number] = shares
+        in_order = Codes({m: hard[m] for m in sorted(hard)})
+        return replace(self, hard=in_order, soft=SoftShares.stacked(tables) if tables else None)
+
     def only_rows(self, rows: Array) -> Self:
         """Return some of the distinct rows with their weights, each as one object."""
         return self._rows(rows, None, len(rows))

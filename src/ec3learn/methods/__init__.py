@@ -1,1 +1,44 @@
-"""The consensus methods, one file each."""
+"""Consensus methods, one file each; `METHODS` finds them by name."""
+
+from functools import partial
+
+from .base import METHODS, Method, method_of
+from .bgcm import BGCM
+from .c3e import C3EKL, C3ESL
+from .dawid_skene import DawidSkene
+from .ec3 import EC3
+from .reliability import ReliabilityWarning
+from .upe import UPE
+from .voting import MajorityVote, SoftVote, WeightedVote
+
+METHODS.update(
+    {
+        "ec3": partial(EC3, balanced=False),
+        "iec3": EC3,
+        "majority": MajorityVote,
+        "soft-vote": SoftVote,
+        "weighted-vote": WeightedVote,
+        "bgcm": BGCM,
+        "upe": UPE,
+        "c3e-kl": C3EKL,
+        "c3e-sl": C3ESL,
+        "dawid-skene": DawidSkene,
+        "dawid-skene-one-coin": partial(DawidSkene, one_coin=True),
+    }
+)
+
+__all__ = [
+    "BGCM",
+    "C3EKL",
+    "C3ESL",
+    "EC3",
+    "METHODS",
+    "UPE",
+    "DawidSkene",
+    "MajorityVote",
+    "Method",
+    "ReliabilityWarning",
+    "SoftVote",
+    "WeightedVote",
+    "method_of",
+]

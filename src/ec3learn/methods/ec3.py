@@ -7,34 +7,37 @@ heard.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 
-from ..coding import known_codes
-from ..consensus import Consensus, agreement, silent_notes
-from ..matrices import JointMembership, SparseMembership, membership, scatter_to_votes
+from ..matrices import JointMembership, SparseMembership, membership
 from ..problem import Problem, Solution, Weights
-from ..rules import KnownLabels, top_classes
+from ..rules import KnownLabels, Targets
 from ..solvers import block_descent, conjugate_gradients, direct
-from ..stores import frozen
-from ..votes import Votes, non_negative
+from ..votes import Votes
+from .base import (
+    Answer,
+    Method,
+    is_number,
+    method_of,
+    require_bool,
+    require_choice,
+    require_number,
+    require_votes,
+    require_whole,
+)
+from .reliability import ModelWeights, first_weights, settled
 
 Array = npt.NDArray[Any]
 Solver = Literal["auto", "cg", "direct", "bcd"]
 
 SOLVERS = ("auto", "bcd", "cg", "direct")
-LEARNED = ("agreement", "equal", "labels")
 MOST_DIRECT_GROUPS = 10_000
 
 
-class EC3(BaseEstimator):  # type: ignore[misc]
+class EC3(Method):
     """Combine classifiers and clusterings by EC3 or iEC3.
 
     Only the ratios of alpha, beta, gamma and delta matter.
@@ -55,6 +58,9 @@ class EC3(BaseEstimator):  # type: ignore[misc]
         How much each classifier counts, times the weight it has in the votes. "agreement" learns it without labels: from how
         often each classifier agrees with the consensus. "labels" learns it from the known labels. A classifier worse than
         chance gets 0 and is named in the result.
+    towards : "votes", or another method or its name
+        What gamma pulls an object to: the mean of its votes, or the class probabilities that another method gives it, such as
+        DawidSkene(). The clusterings then refine that method's answer.
     known_weight : float
         How hard a known label pulls its object, in units of alpha + beta + gamma + delta; infinite holds it fixed.
     reweight_rounds : int
@@ -86,7 +92,8 @@ class EC3(BaseEstimator):  # type: ignore[misc]
         gamma: float = 0.35,
         delta: float = 0.05,
         balanced: bool = True,
-        weights: Literal["equal", "agreement", "labels"] | Sequence[float] | Mapping[str, float] | Array = "equal",
+        weights: ModelWeights = "equal",
+        towards: str | Method = "votes",
         known_weight: float = np.inf,
         reweight_rounds: int = 10,
         solver: Solver = "auto",
@@ -100,6 +107,7 @@ class EC3(BaseEstimator):  # type: ignore[misc]
         self.delta = delta
         self.balanced = balanced
         self.weights = weights
+        self.towards = towards
         self.known_weight = known_weight
         self.reweight_rounds = reweight_rounds
         self.solver = solver
@@ -107,91 +115,71 @@ class EC3(BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def solve(self, votes: Votes, known: Any = None) -> Consensus:
-        """Combine the votes.
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        start = first_weights(self.weights, votes, known)
+        if known is None:
+            require_votes(votes, start)
+        targets = self._targets(votes, known)
+        groups = membership(votes)
 
-        Parameters
-        ----------
-        votes : Votes
-            What the base models said.
-        known : array with missing values, dict of object -> label, or pair (objects, labels)
-            Labels of a few objects.
+        def solve(model_weights: Array) -> tuple[Array, tuple[Problem, Solution]]:
+            problem, solution = self._minimise(votes, groups, model_weights, known, targets)
+            return solution.object_proba, (problem, solution)
 
-        Returns
-        -------
-        Consensus
-        """
-        self._check()
-        if not isinstance(votes, Votes):
-            raise TypeError(f"votes must be a Votes, got {type(votes).__name__}. Make one with Votes.from_labels.")
-        votes, labels = self._split_known(votes, known)
-        start = self._first_weights(votes, labels)
-        if labels is None:
-            _require_votes(votes, start)
-        learned, problem, solution = self._learn(votes, start, labels)
+        learned, _, (problem, solution) = settled(self.weights, votes, groups, start, known, self.reweight_rounds, solve)
         _fill_idle_groups(problem, solution)
-        if not solution.converged:
-            warnings.warn(
-                f"EC3 stopped at max_iter={self.max_iter} before reaching tol={self._tolerance()}. Raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return Consensus(
-            classes=votes.classes,
-            models=votes.models,
-            rule=problem.rule(solution.group_proba, solution.companions, last_use=True),
-            weights=frozen(votes.weights * learned.weights),
-            group_table=(problem.groups.order, solution.group_proba),
-            settings={"method": "iEC3" if self.balanced else "EC3", **_plain_parameters(self.get_params())},
-            votes=votes,
-            row_proba=frozen(solution.object_proba),
-            index=votes.index,
-            object_ids=votes.object_ids,
-            known=labels,
-            silent=frozen(solution.silent),
+        rule = problem.rule(solution.group_proba, solution.companions, last_use=True)
+        return Answer(
+            solution.object_proba,
+            solution.silent,
+            rule=None if targets is not None and targets.rule is None else rule,
+            group_table=(groups.order, solution.group_proba),
+            weights=votes.weights * learned.weights,
             objective=solution.objective,
             n_iter=solution.n_iter,
             converged=solution.converged,
             history=solution.history,
-            notes=(*learned.notes, *silent_notes(solution.silent, votes)),
+            notes=learned.notes,
             worse_than_chance=learned.worse_than_chance,
         )
 
-    def _split_known(self, votes: Votes, known: Any) -> tuple[Votes, KnownLabels | None]:
-        """Return the votes with rows of their own for objects whose labels are known, and these labels."""
-        if known is None:
-            return votes, None
-        codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-        if not (codes >= 0).any():
-            return votes, None
-        votes, row_codes = votes.split_by(codes)
-        pull = 2 * self.known_weight * (self.alpha + self.beta + self.gamma + self.delta)
-        return votes, KnownLabels(row_codes, pull)
+    def _targets(self, votes: Votes, known: KnownLabels | None) -> Targets | None:
+        """Return what objects are pulled to in place of their votes, if anything."""
+        if isinstance(self.towards, str) and self.towards == "votes":
+            return None
+        other = method_of(self.towards, "towards")
+        if known is not None:
+            known = KnownLabels(known.codes, other._known_pull()) if other.admits_known else None
+        answer = other._checked_answer(votes, known)
+        return Targets(np.where(answer.silent[:, None], 0.0, answer.proba), answer.rule)
 
-    def _learn(self, votes: Votes, start: Array, known: KnownLabels | None) -> tuple[Learned, Problem, Solution]:
-        """Minimise with the weights asked for; weights from agreement are learned and used again until they settle."""
-        groups = membership(votes)
-        asked = self.weights if isinstance(self.weights, str) else "given"
-        learned = Learned(start)
-        if asked == "labels":
-            learned = _learned_weights(votes, start, *_agreement_with_known(votes, known))
-        problem, solution = self._minimise(votes, groups, learned.weights, known)
-        for _ in range(self.reweight_rounds if asked == "agreement" else 0):
-            updated = _learned_weights(votes, start, *_agreement_with_consensus(votes, groups, solution))
-            if np.allclose(updated.weights, learned.weights, rtol=1e-3, atol=1e-3):
-                return replace(updated, weights=learned.weights), problem, solution
-            learned = updated
-            problem, solution = self._minimise(votes, groups, learned.weights, known)
-        return learned, problem, solution
+    def _title(self, known: KnownLabels | None) -> str:
+        name = "iEC3" if self.balanced else "EC3"
+        if isinstance(self.towards, str) and self.towards == "votes":
+            return name
+        return f"{name} towards {method_of(self.towards, 'towards')._title(known)}"
+
+    def _known_pull(self) -> float:
+        return 2 * self.known_weight * (self.alpha + self.beta + self.gamma + self.delta)
+
+    def _not_converged(self) -> str:
+        return f"EC3 stopped at max_iter={self.max_iter} before reaching tol={self._tolerance()}. Raise max_iter or tol."
 
     # ---- one minimisation --------------------------------------------------------------------------------------------
 
     def _minimise(
-        self, votes: Votes, groups: JointMembership | SparseMembership, model_weights: Array, known: KnownLabels | None
+        self,
+        votes: Votes,
+        groups: JointMembership | SparseMembership,
+        model_weights: Array,
+        known: KnownLabels | None,
+        targets: Targets | None,
     ) -> tuple[Problem, Solution]:
         weights = Weights(float(self.alpha), float(self.beta), float(self.gamma), float(self.delta), bool(self.balanced))
         by_model = votes.weights * model_weights
-        problem = Problem(groups, votes.counts, by_model, votes.group_model, votes.group_class, votes.n_classes, weights, known)
+        problem = Problem(
+            groups, votes.counts, by_model, votes.group_model, votes.group_class, votes.n_classes, weights, known, targets
+        )
         solver = self._solver(votes, groups, problem)
         if solver == "direct":
             solution = direct(problem)
@@ -225,124 +213,27 @@ class EC3(BaseEstimator):  # type: ignore[misc]
     def _tolerance(self) -> float:
         return (0.025 if self.solver == "bcd" else 1e-12) if self.tol is None else self.tol
 
-    # ---- weights and checks ------------------------------------------------------------------------------------------
-
-    def _first_weights(self, votes: Votes, known: KnownLabels | None) -> Array:
-        """Return one weight a base model before any is learned; clusterings have 1."""
-        weights = np.ones(len(votes.models))
-        if isinstance(self.weights, str):
-            if self.weights not in LEARNED:
-                raise ValueError(
-                    f"Unknown weights {self.weights!r}. Choose from: {', '.join(LEARNED)}, or pass one number a classifier."
-                )
-            if self.weights == "labels" and known is None:
-                raise ValueError("weights='labels' needs known labels, got none. Pass known=, or take weights='agreement'.")
-            return weights
-        classifiers = [m for m, model in enumerate(votes.models) if model.kind == "classifier"]
-        given = self.weights
-        if isinstance(given, Mapping):
-            names = [votes.models[m].name for m in classifiers]
-            for name in given:
-                if name not in names:
-                    raise ValueError(f"weights names the unknown classifier {name!r}. Choose from: {', '.join(names)}.")
-            given = [given.get(name, 1.0) for name in names]
-        weights[classifiers] = non_negative(given, "weights", len(classifiers), "classifiers")
-        return weights
+    # ---- checks ------------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
         for name in ("alpha", "beta", "gamma", "delta"):
-            value = getattr(self, name)
-            if not _is_number(value) or not 0 <= value < np.inf:
-                raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}.")
+            require_number(name, getattr(self, name), least=0)
         if self.gamma == 0 and self.delta == 0:
             raise ValueError("gamma and delta must not both be 0, got 0 and 0: nothing would tie the consensus to the votes.")
         if self.gamma == 0 and self.alpha == 0:
             raise ValueError("gamma and alpha must not both be 0, got 0 and 0: nothing would tie the objects to the votes.")
-        if not _is_number(self.known_weight) or not self.known_weight > 0:
+        if not is_number(self.known_weight) or not self.known_weight > 0:
             raise ValueError(
                 f"known_weight must be above 0, got {self.known_weight!r}. Use numpy.inf to hold known labels fixed."
             )
-        if self.solver not in SOLVERS:
-            raise ValueError(f"Unknown solver {self.solver!r}. Choose from: {', '.join(SOLVERS)}.")
-        if self.tol is not None and (not _is_number(self.tol) or not self.tol > 0):
-            raise ValueError(f"tol must be a number above 0, got {self.tol!r}.")
-        for name, least in (("max_iter", 1), ("reweight_rounds", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-                raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
-
-
-def _require_votes(votes: Votes, model_weights: Array) -> None:
-    counted = votes if votes.sample_weight is None else votes.only_rows(np.flatnonzero(votes.counts > 0))
-    classifier = np.array([model.kind == "classifier" for model in votes.models])
-    if not (counted.n_votes * votes.weights * model_weights)[classifier].any():
-        raise ValueError("votes must hold at least one class vote whose classifier and object have a weight above 0, got none.")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
-# ---- learned weights -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Learned:
-    """Weights of base models, and what there is to say about how they were learned."""
-
-    weights: Array
-    notes: tuple[str, ...] = ()
-    worse_than_chance: tuple[str, ...] = ()
-
-
-def _agreement_with_consensus(
-    votes: Votes, groups: JointMembership | SparseMembership, solution: Solution
-) -> tuple[Array, Array]:
-    """Return for each base model the share of its votes that agree with the consensus, and how many votes there are."""
-    proba = solution.object_proba
-    return _agreement_with(votes, groups, top_classes(proba, votes.counts @ proba), votes.counts)
-
-
-def _agreement_with_known(votes: Votes, known: KnownLabels | None) -> tuple[Array, Array]:
-    """Return the same for the known labels."""
-    assert known is not None
-    rows = np.flatnonzero(known.codes >= 0)
-    labelled = votes.only_rows(rows)
-    return _agreement_with(labelled, membership(labelled), known.codes[rows], labelled.counts)
-
-
-def _agreement_with(votes: Votes, groups: JointMembership | SparseMembership, codes: Array, counts: Array) -> tuple[Array, Array]:
-    one_hot = np.zeros((votes.n_rows, votes.n_classes))
-    one_hot[np.arange(votes.n_rows), codes] = counts
-    contingency = scatter_to_votes(votes, groups, one_hot)
-    n_votes = np.bincount(votes.group_model, weights=contingency.sum(axis=1), minlength=len(votes.models))
-    shares = np.zeros(len(votes.models))
-    for m, share in agreement(votes, codes, contingency, np.arange(votes.n_classes)).items():
-        shares[m] = 0.0 if share is None else share
-    return shares, n_votes
-
-
-def _learned_weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> Learned:
-    """Return log-odds of agreement over chance, with mean 1 over votes so that clusterings count as before.
-
-    One vote's worth of chance is added to each classifier, so that a few votes in agreement don't make it infallible.
-    """
-    n_classes = votes.n_classes
-    classifier = np.array([model.kind == "classifier" for model in votes.models])
-    judged = classifier & (n_votes > 0)
-    if n_classes < 2 or not judged.any():
-        return Learned(start)
-    smoothed = np.divide(shares * n_votes + 1 / n_classes, n_votes + 1)
-    odds = np.log(np.maximum((n_classes - 1) * smoothed, 1e-300) / (1 - smoothed))
-    gained = np.maximum(odds, 0.0)
-    if not gained[judged].any():
-        return Learned(start, ("No classifier is better than chance, so all were weighted equally.",))
-    worse = tuple(votes.models[m].name for m in np.flatnonzero(judged & (odds < -1e-12)))
-    more = f" and {len(worse) - 10} more" if len(worse) > 10 else ""
-    notes = (f"Worse than chance and left out: {', '.join(worse[:10])}{more}.",) if worse else ()
-    weights = start.copy()
-    weights[judged] = gained[judged] * n_votes[judged].sum() / (n_votes[judged] @ gained[judged])
-    return Learned(weights, notes, worse)
+        require_bool("balanced", self.balanced)
+        require_choice("solver", self.solver, SOLVERS)
+        if self.tol is not None:
+            require_number("tol", self.tol, above=0)
+        require_whole("max_iter", self.max_iter, 1)
+        require_whole("reweight_rounds", self.reweight_rounds, 0)
+        if not isinstance(self.towards, str) or self.towards != "votes":
+            method_of(self.towards, "towards")._check()
 
 
 def _fill_idle_groups(problem: Problem, solution: Solution) -> None:
@@ -354,18 +245,3 @@ def _fill_idle_groups(problem: Problem, solution: Solution) -> None:
         sums = problem.groups.scatter(members)[idle]
         empty = sums[:, :1] <= 0
         solution.group_proba[idle] = np.where(empty, problem.mean_target, sums[:, 1:] / np.where(empty, 1.0, sums[:, :1]))
-
-
-def _plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    plain: dict[str, Any] = {}
-    for name, value in parameters.items():
-        if isinstance(value, np.ndarray):
-            value = value.tolist()
-        if isinstance(value, Mapping):
-            value = {str(key): float(number) for key, number in value.items()}
-        if isinstance(value, np.generic):
-            value = value.item()
-        if isinstance(value, float) and np.isinf(value):
-            value = "inf"  # JSON has no infinity
-        plain[name] = value if value is None or isinstance(value, (str, bool, int, float, list, dict)) else str(value)
-    return plain

@@ -1,0 +1,232 @@
+"""What all methods share: `solve(votes) -> Consensus`, checks in one wording, and a name to be found by."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from ..coding import known_codes
+from ..consensus import NOT_REACHED, Consensus, silent_notes
+from ..matrices import Membership
+from ..rules import VOTES, GroupRule, KnownLabels, Term
+from ..stores import frozen
+from ..votes import Votes
+
+Array = npt.NDArray[Any]
+
+
+@dataclass
+class Answer:
+    """What a method found: class probabilities by row, which rows nothing is said about, and how it went."""
+
+    proba: Array
+    silent: Array
+    rule: GroupRule | None = None  # how new objects are answered
+    group_table: tuple[Array, Array] | None = None  # numbers of groups and their distributions; None: means of members
+    weights: Array | None = None  # None: those of the votes
+    objective: float | None = None
+    n_iter: int = 0
+    converged: bool = True
+    history: list[float] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
+    worse_than_chance: tuple[str, ...] = ()
+    lacking: str = NOT_REACHED  # what silent objects lack, and what they got
+
+
+class Method(BaseEstimator):  # type: ignore[misc]
+    """A way to combine votes: it is made with its parameters, and `solve` answers for one table of votes.
+
+    A method of its own writes `_check` and `_answer`, and says what it is called.
+    """
+
+    title: ClassVar[str]
+    admits_known: ClassVar[bool] = True
+
+    def solve(self, votes: Votes, known: Any = None) -> Consensus:
+        """Combine the votes.
+
+        Parameters
+        ----------
+        votes : Votes
+            What the base models said.
+        known : array with missing values, dict of object -> label, or pair (objects, labels)
+            Labels of a few objects.
+
+        Returns
+        -------
+        Consensus
+        """
+        self._check()
+        if not isinstance(votes, Votes):
+            raise TypeError(f"votes must be a Votes, got {type(votes).__name__}. Make one with Votes.from_labels.")
+        votes, labels = self._split_known(votes, known)
+        answer = self._checked_answer(votes, labels)
+        if not answer.converged:
+            warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=2)
+        return Consensus(
+            classes=votes.classes,
+            models=votes.models,
+            rule=answer.rule,
+            weights=frozen(votes.weights.copy() if answer.weights is None else answer.weights),
+            group_table=answer.group_table,
+            settings={"method": self._title(labels), **plain_parameters(self.get_params())},
+            votes=votes,
+            row_proba=frozen(answer.proba),
+            index=votes.index,
+            object_ids=votes.object_ids,
+            known=labels,
+            silent=frozen(answer.silent),
+            objective=answer.objective,
+            n_iter=answer.n_iter,
+            converged=answer.converged,
+            history=answer.history,
+            notes=(*answer.notes, *silent_notes(answer.silent, votes, answer.lacking)),
+            worse_than_chance=answer.worse_than_chance,
+        )
+
+    def _checked_answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        if known is None:
+            require_votes(votes, np.ones(len(votes.models)))
+        elif not self.admits_known:
+            raise ValueError(f"{self.title} has no place for known labels. Leave known out, or take another method.")
+        return self._answer(votes, known)
+
+    def _check(self) -> None:
+        """Refuse parameters that are not allowed."""
+
+    @abstractmethod
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        """Return the answer for each row of the votes."""
+
+    def _title(self, known: KnownLabels | None) -> str:
+        """Return what the method is called where it is shown."""
+        return self.title
+
+    def _known_pull(self) -> float:
+        """Return how hard a known label pulls its object; infinite holds it fixed."""
+        return np.inf
+
+    def _not_converged(self) -> str:
+        """Return the warning for a loop that was cut off."""
+        return f"{self.title} stopped at max_iter={self.max_iter} before reaching tol={self.tol}. Raise max_iter or tol."
+
+    def _split_known(self, votes: Votes, known: Any) -> tuple[Votes, KnownLabels | None]:
+        """Return the votes with rows of their own for objects whose labels are known, and these labels."""
+        if known is None:
+            return votes, None
+        codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+        if not (codes >= 0).any():
+            return votes, None
+        votes, row_codes = votes.split_by(codes)
+        return votes, KnownLabels(row_codes, self._known_pull())
+
+
+# ---- by name ---------------------------------------------------------------------------------------------------------
+
+METHODS: dict[str, Callable[..., Method]] = {}  # the package fills it, in the order users see
+
+
+def method_of(method: str | Method, argument: str) -> Method:
+    """Return the method that a name or an instance stands for."""
+    if isinstance(method, Method):
+        return method
+    if not isinstance(method, str):
+        raise TypeError(f"{argument} must be a method or its name, got {type(method).__name__}.")
+    if method not in METHODS:
+        near = get_close_matches(method, METHODS, n=1)
+        hint = f"Did you mean {near[0]!r}? " if near else ""
+        raise ValueError(f"Unknown {argument} {method!r}. {hint}Choose from: {', '.join(METHODS)}.")
+    return METHODS[method]()
+
+
+# ---- what votes say by themselves -----------------------------------------------------------------------------------
+
+
+def mean_votes(
+    votes: Votes, groups: Membership, weights: Array, known: KnownLabels | None, hard: bool = False
+) -> tuple[Array, Array, GroupRule]:
+    """Return the weighted mean vote on each row, which rows have none, and the rule that says so for new objects.
+
+    A known label is the answer where there is one; a row without votes gets the mean vote of all.
+    """
+    group_weight = np.where(votes.group_class >= 0, weights[votes.group_model], 0.0)
+    speaking = np.flatnonzero(group_weight > 0)
+    said = np.eye(votes.n_classes)[votes.group_class[speaking]]
+    term = Term(VOTES, 1.0, speaking, group_weight[speaking], said)
+    proba, silent = GroupRule((term,), np.zeros(votes.n_classes), hard).all_answers(groups, known)
+    mass = votes.counts @ proba
+    fallback = mass / mass.sum() if mass.any() else np.full(votes.n_classes, 1 / votes.n_classes)
+    proba[silent] = fallback
+    return proba, silent, GroupRule((term,), fallback, hard)
+
+
+# ---- checks ----------------------------------------------------------------------------------------------------------
+
+
+def require_votes(votes: Votes, model_weights: Array) -> None:
+    """Refuse votes among which no class vote counts."""
+    counted = votes if votes.sample_weight is None else votes.only_rows(np.flatnonzero(votes.counts > 0))
+    classifier = is_classifier(votes)
+    if not (counted.n_votes * votes.weights * model_weights)[classifier].any():
+        raise ValueError("votes must hold at least one class vote whose classifier and object have a weight above 0, got none.")
+
+
+def require_number(name: str, value: Any, *, least: float | None = None, above: float | None = None) -> None:
+    """Refuse what is not a finite number of at least `least`, or above `above`."""
+    bound = f"of at least {least}" if least is not None else f"above {above}"
+    small = is_number(value) and (value < least if least is not None else above is not None and value <= above)
+    if not is_number(value) or small or not np.isfinite(value):
+        raise ValueError(f"{name} must be a finite number {bound}, got {value!r}.")
+
+
+def require_whole(name: str, value: Any, least: int) -> None:
+    """Refuse what is not a whole number of at least `least`."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+
+
+def require_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
+    """Refuse what is not among the names allowed."""
+    if value not in allowed:
+        raise ValueError(f"Unknown {name} {value!r}. Choose from: {', '.join(allowed)}.")
+
+
+def require_bool(name: str, value: Any) -> None:
+    """Refuse what is not True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+
+
+def is_number(value: Any) -> bool:
+    """Return whether the value is a number, infinite and NaN included."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def is_classifier(votes: Votes) -> Array:
+    """Return which base models are classifiers."""
+    return np.array([model.kind == "classifier" for model in votes.models])
+
+
+def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as JSON can hold them."""
+    plain: dict[str, Any] = {}
+    for name, value in parameters.items():
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        if isinstance(value, Mapping):
+            value = {str(key): float(number) for key, number in value.items()}
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, float) and np.isinf(value):
+            value = "inf"  # JSON has no infinity
+        plain[name] = value if value is None or isinstance(value, (str, bool, int, float, list, dict)) else str(value)
+    return plain

@@ -1,0 +1,286 @@
+"""BGCM: objects and groups are the two sides of a graph, and probabilities flow along its edges.
+
+Of the classes of objects (U) and of groups (Q) it minimises
+
+    f = sum_ij a_ij |u_i - q_j|^2 + alpha sum_j k_j |q_j - y_j|^2 + beta sum_i h_i |u_i - f_i|^2
+
+where k_j is 1 for the groups of classifiers, whose class y_j is, and h_i is 1 for objects with a known label f_i (BGCM-L). Given
+Q each u_i is a weighted mean; putting that in leaves one positive definite system over groups, which is solved exactly.
+
+The published loop goes back and forth between U and Q from a random start. Its common mode contracts by about
+1 - alpha r c / (n M) a round, so it needs a number of rounds that grows like n, and its stopping rule fires long before: beyond a
+few hundred objects it returns noise. `solver="loop"` is that loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from ..matrices import JointMembership, Membership, membership, reached_groups
+from ..rules import GROUPS, GroupRule, KnownLabels, Term
+from ..solvers import solved_columns
+from ..votes import Votes
+from .base import Answer, Method, is_number, mean_votes, require_bool, require_choice, require_number, require_whole
+
+Array = npt.NDArray[Any]
+
+SOLVERS = ("auto", "cg", "direct", "loop")
+MOST_DIRECT_GROUPS = 10_000
+
+
+class BGCM(Method):
+    """Combine classifiers and clusterings by BGCM (bipartite graph-based consensus maximisation), exactly.
+
+    Parameters
+    ----------
+    alpha : float
+        How hard a classifier's group is pulled to its class.
+    beta : float
+        How hard a known label pulls its object (BGCM-L); infinite holds it fixed.
+    normalize : bool
+        Divide each group's edges by its size first, so that small groups count as much as large ones. A different objective:
+        its probabilities are spread out, where the plain ones approach 1 / number of classes as objects get more.
+    solver : "auto", "direct", "cg" or "loop"
+        "direct" factors the system over groups, "cg" takes conjugate gradients, "auto" the first up to 3,000 groups. "loop" is
+        the published loop from a random start, with its stopping rule: it fails beyond a few hundred objects.
+    tol : float or None
+        When to stop: for "cg" the relative residual (None: 1e-12), for "loop" the Frobenius norm of the change of U (None: 1e-3).
+    max_iter : int
+        How many rounds "cg" and "loop" may take.
+    random_state : int, Generator or None
+        Seeds the start of "loop".
+
+    Examples
+    --------
+    >>> from ec3learn import BGCM, Votes
+    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+    >>> BGCM().solve(votes).labels()
+    array(['a', 'a', 'b'], dtype=object)
+    """
+
+    title = "BGCM"
+
+    def __init__(
+        self,
+        alpha: float = 2.0,
+        beta: float = 8.0,
+        normalize: bool = False,
+        solver: Literal["auto", "cg", "direct", "loop"] = "auto",
+        tol: float | None = None,
+        max_iter: int = 1000,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.normalize = normalize
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _check(self) -> None:
+        require_number("alpha", self.alpha, above=0)
+        if not is_number(self.beta) or not self.beta > 0:
+            raise ValueError(f"beta must be above 0, got {self.beta!r}. Use numpy.inf to hold known labels fixed.")
+        require_bool("normalize", self.normalize)
+        require_choice("solver", self.solver, SOLVERS)
+        if self.tol is not None:
+            require_number("tol", self.tol, above=0)
+        require_whole("max_iter", self.max_iter, 1)
+
+    def _known_pull(self) -> float:
+        return self.beta
+
+    def _title(self, known: KnownLabels | None) -> str:
+        return self.title if known is None else "BGCM-L"
+
+    def _not_converged(self) -> str:
+        return f"BGCM stopped at max_iter={self.max_iter} before reaching tol={self._tolerance()}. Raise max_iter or tol."
+
+    def _tolerance(self) -> float:
+        return (1e-3 if self.solver == "loop" else 1e-12) if self.tol is None else self.tol
+
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        groups = membership(votes)
+        graph = Graph.of(votes, groups, known, float(self.alpha), bool(self.normalize))
+        solver = self._solver(groups, graph)
+        n_iter, converged = 0, True
+        history: list[float] = []
+        if solver == "direct":
+            group_proba = graph.factored()
+        elif solver == "cg":
+            group_proba, n_iter, converged = graph.by_conjugate_gradients(self._tolerance(), self.max_iter)
+        else:
+            start = np.random.default_rng(self.random_state).dirichlet(np.ones(votes.n_classes), votes.n_rows)
+            group_proba, history, converged = graph.looped(start, self._tolerance(), self.max_iter)
+            n_iter = len(history)
+        _, _, votes_alone = mean_votes(votes, groups, votes.weights, known)
+        rule = graph.rule(group_proba, votes_alone.fallback)
+        proba, silent = rule.all_answers(groups, known)
+        live = np.flatnonzero(graph.live)
+        return Answer(
+            proba,
+            silent,
+            rule,
+            group_table=(groups.order[live], group_proba[live]),
+            objective=graph.objective(np.where(silent[:, None], 0.0, proba), group_proba),
+            n_iter=n_iter,
+            converged=converged,
+            history=history,
+        )
+
+    def _solver(self, groups: Membership, graph: Graph) -> str:
+        n_live = int(graph.live.sum())
+        if self.solver == "direct" and n_live > MOST_DIRECT_GROUPS:
+            raise ValueError(
+                f"solver='direct' needs a dense matrix over groups, at most {MOST_DIRECT_GROUPS:,} of them, got {n_live:,}. "
+                "Take solver='cg' or 'auto'."
+            )
+        if self.solver != "auto":
+            return self.solver
+        return "direct" if isinstance(groups, JointMembership) else "cg"
+
+
+@dataclass(eq=False)
+class Graph:
+    """The edges a_ij v_j between rows and groups, and what is known on either side.
+
+    `weight` is v_j, the weight of a group's edges: that of its model, over its size if groups are normalised. `label_pull` is
+    alpha k_j and `label` y_j, likewise weighted. Groups that no vote reaches are not `live` and have no weight.
+    """
+
+    groups: Membership
+    counts: Array
+    weight: Array
+    label_pull: Array
+    label: Array
+    live: Array
+    known: KnownLabels | None
+
+    @classmethod
+    def of(cls, votes: Votes, groups: Membership, known: KnownLabels | None, alpha: float, normalize: bool) -> Graph:
+        """Return the graph of some votes."""
+        weight = votes.weights[votes.group_model[groups.order]]
+        group_class = votes.group_class[groups.order]
+        sizes = groups.scatter(votes.counts)
+        live = (sizes > 0) & (weight > 0)
+        labelled = np.zeros(votes.n_rows, dtype=bool) if known is None else known.labelled
+        if (live & (group_class < 0)).any():
+            live &= reached_groups(groups, votes.counts, live, live & (group_class >= 0), labelled)
+        pull = np.where(live & (group_class >= 0), alpha * weight, 0.0)
+        label = np.zeros((groups.n_groups, votes.n_classes))
+        voting = np.flatnonzero(pull > 0)
+        label[voting, group_class[voting]] = 1
+        edge = np.where(live, weight / np.where(normalize & live, sizes, 1.0), 0.0)
+        return cls(groups, votes.counts, edge, pull, label, live, known)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """Return Dv + alpha K, 1 for groups that take no part."""
+        return np.where(self.live, self.weight * self.groups.scatter(self.counts) + self.label_pull, 1.0)
+
+    @cached_property
+    def share(self) -> Array:
+        """Return 1 / (Dn + beta H): 0 for rows that are fixed, or have no edge and no label."""
+        total = self.groups.gather(self.weight)
+        if self.known is not None:
+            total[self.known.labelled] += self.known.pull
+        return np.divide(1.0, total, out=np.zeros_like(total), where=(total > 0) & np.isfinite(total))
+
+    @cached_property
+    def labels_of_objects(self) -> Array | None:
+        """Return what known labels give to U, whatever Q is."""
+        if self.known is None:
+            return None
+        pull = 1.0 if self.known.fixed else self.known.pull * self.share
+        return np.reshape(pull, (-1, 1)) * self.known.one_hot(self.label.shape[1])
+
+    # ---- one side, given the other -----------------------------------------------------------------------------------
+
+    def best_objects(self, group_proba: Array) -> Array:
+        """Return the best U given Q, rows of zeros where a row has no edge."""
+        means = self.share[:, None] * self.groups.gather(self.weight[:, None] * group_proba)
+        return means if self.labels_of_objects is None else means + self.labels_of_objects
+
+    def best_groups(self, object_proba: Array) -> Array:
+        """Return the best Q given U, rows of zeros for groups that take no part."""
+        sums = self.weight[:, None] * self.groups.scatter(self.counts[:, None] * object_proba)
+        return (sums + self.label_pull[:, None] * self.label) / self.diagonal[:, None]
+
+    # ---- the system over groups --------------------------------------------------------------------------------------
+
+    def right(self) -> Array:
+        """Return the right-hand side: the classes of groups, and known labels as the groups of their objects hear of them."""
+        right = self.label_pull[:, None] * self.label
+        if self.labels_of_objects is not None:
+            right += self.weight[:, None] * self.groups.scatter(self.counts[:, None] * self.labels_of_objects)
+        return right
+
+    def factored(self) -> Array:
+        """Return Q by a dense Cholesky factorisation over the groups that take part."""
+        live = np.flatnonzero(self.live)
+        (gram,) = self.groups.grams(lambda rows: (self.counts[rows] * self.share[rows])[:, None], 1)
+        system = -self.weight[live, None] * gram[np.ix_(live, live)] * self.weight[live]
+        system[np.diag_indices(len(live))] += self.diagonal[live]
+        group_proba = np.zeros_like(self.label)
+        if len(live):
+            group_proba[live] = linalg.solve(system, self.right()[live], assume_a="pos")
+        return np.maximum(group_proba, 0.0)
+
+    def by_conjugate_gradients(self, tol: float, max_iter: int) -> tuple[Array, int, bool]:
+        """Return Q a class at a time, how many rounds that took, and whether it converged."""
+
+        def apply(column: Array) -> Array:
+            through_rows = self.groups.gather(self.weight * column)
+            return self.diagonal * column - self.weight * self.groups.scatter(self.counts * self.share * through_rows)
+
+        group_proba, n_iter, converged = np.zeros_like(self.label), 0, True
+        for z, (column, rounds, done) in enumerate(solved_columns(apply, self.diagonal, self.right().T, tol, max_iter)):
+            group_proba[:, z] = column
+            n_iter, converged = max(n_iter, rounds), converged and done
+        return np.maximum(group_proba, 0.0), n_iter, converged
+
+    def looped(self, object_proba: Array, tol: float, max_iter: int) -> tuple[Array, list[float], bool]:
+        """Return Q where the published loop stops, the objective after each round, and whether it reached the tolerance."""
+        history: list[float] = []
+        group_proba = self.best_groups(object_proba)
+        for _ in range(max_iter):
+            moved = self.best_objects(group_proba)
+            history.append(self.objective(moved, group_proba))
+            change = float(np.sqrt(self.counts @ ((moved - object_proba) ** 2).sum(axis=1)))
+            object_proba = moved
+            if change <= tol:
+                return group_proba, history, True
+            group_proba = self.best_groups(object_proba)
+        return group_proba, history, False
+
+    # ---- the answer --------------------------------------------------------------------------------------------------
+
+    def objective(self, object_proba: Array, group_proba: Array) -> float:
+        """Return f, its squares multiplied out."""
+        of_groups, of_labels = _squared_norms(group_proba), _squared_norms(group_proba - self.label)
+        sizes = self.groups.scatter(self.counts)
+        crossed = self.groups.scatter(self.counts[:, None] * object_proba)
+        total = float((self.counts * self.groups.gather(self.weight)) @ _squared_norms(object_proba))
+        total += float(self.weight @ (sizes * of_groups - 2 * np.einsum("jz,jz->j", crossed, group_proba)))
+        total += float(self.label_pull @ of_labels)
+        if self.known is not None and not self.known.fixed:
+            apart = _squared_norms(object_proba - self.known.one_hot(self.label.shape[1]))
+            total += self.known.pull * float((self.counts * self.known.labelled) @ apart)
+        return max(total, 0.0)
+
+    def rule(self, group_proba: Array, fallback: Array) -> GroupRule:
+        """Return how an object's answer follows from its groups."""
+        live = np.flatnonzero(self.live)
+        term = Term(GROUPS, 1.0, self.groups.order[live], self.weight[live], group_proba[live], by_total=True)
+        return GroupRule((term,), fallback)
+
+
+def _squared_norms(table: Array) -> Array:
+    return np.einsum("iz,iz->i", table, table)

@@ -1,0 +1,333 @@
+"""C3E: the mean vote, smoothed over objects that clusterings put together.
+
+pi_i is the mean vote on object i and s_ij the share of clusterings, of those that cover both objects, which put i and j together.
+With the squared loss (C3E-SL) the answer y minimises
+
+    1/2 sum_i |y_i - pi_i|^2 + alpha/2 sum_(i != j) s_ij |y_i - y_j|^2
+
+which is one positive definite system over objects. With the generalised I-divergence d(p, q) = sum p log(p/q) - p + q (C3E-KL)
+each object has two copies, l and r, and
+
+    sum_j d(pi_j, r_j) + alpha sum_(i != j) s_ij d(l_i, r_j) + lambda sum_i d(l_i, r_i)
+
+falls with every exact step: r is an arithmetic mean given l, and l a geometric mean given r.
+
+S is never formed: it is a product of memberships, divided by how many clusterings cover both objects, which depends on the two
+objects' gaps only. And alpha is divided by the mean degree sum_j s_ij, which grows with the number of objects: so the same alpha
+means the same at any size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.special import xlogy
+
+from ..matrices import entries, membership, reached_groups
+from ..rules import KnownLabels, normalised
+from ..solvers import solved_columns
+from ..votes import Votes
+from .base import Answer, Method, is_classifier, mean_votes, require_number, require_whole
+
+Array = npt.NDArray[Any]
+
+FLOOR = 1e-9  # what a class that got no vote has, so that its logarithm exists
+MOST_GAPS = 4_096  # a table with a row and a column for each way of having gaps must be small
+
+
+class C3ESL(Method):
+    """Combine classifiers and clusterings by C3E with the squared loss, exactly.
+
+    Parameters
+    ----------
+    alpha : float
+        How hard objects that clusterings put together pull on each other, over the mean degree: 1 lets an ordinary object's
+        companions weigh about as much as twice its own votes. Large values give every object the majority class.
+    sweeps : int or None
+        None solves the problem exactly. A number makes that many passes in place, one object after the other, from the uniform
+        distribution, as published: few passes are a second way of smoothing, and make the answer depend on the objects' order.
+    tol : float
+        The relative residual at which conjugate gradients stop.
+    max_iter : int
+        How many rounds they may take.
+
+    Examples
+    --------
+    >>> from ec3learn import C3ESL, Votes
+    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+    >>> C3ESL().solve(votes).labels()
+    array(['a', 'a', 'b'], dtype=object)
+    """
+
+    title = "C3E-SL"
+
+    def __init__(self, alpha: float = 0.25, sweeps: int | None = None, tol: float = 1e-12, max_iter: int = 1000) -> None:
+        self.alpha = alpha
+        self.sweeps = sweeps
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _check(self) -> None:
+        require_number("alpha", self.alpha, least=0)
+        if self.sweeps is not None:
+            require_whole("sweeps", self.sweeps, 1)
+        require_number("tol", self.tol, above=0)
+        require_whole("max_iter", self.max_iter, 1)
+
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        similar = CoAssociation(votes)
+        pi, silent = similar.mean_vote(known)
+        alpha = similar.scaled(float(self.alpha))
+        if self.sweeps is not None:
+            proba = _swept(votes, similar, pi, alpha, self.sweeps, known)
+            n_iter, converged = self.sweeps, True
+        else:
+            proba, n_iter, converged = _smoothed(similar, pi, alpha, known, self.tol, self.max_iter)
+        objective = _squared_loss(similar, pi, proba, alpha, known)
+        proba[silent] = similar.fallback
+        return Answer(proba, silent, objective=objective, n_iter=n_iter, converged=converged)
+
+
+class C3EKL(Method):
+    """Combine classifiers and clusterings by C3E with the I-divergence.
+
+    Parameters
+    ----------
+    alpha : float
+        How hard objects that clusterings put together pull on each other, over the mean degree.
+    agreement : float
+        Lambda: how hard the two copies of an object pull on each other.
+    tol : float
+        Stop when no probability of the right copy moves by more.
+    max_iter : int
+        How many rounds at most.
+
+    Examples
+    --------
+    >>> from ec3learn import C3EKL, Votes
+    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+    >>> C3EKL().solve(votes).labels()
+    array(['a', 'a', 'b'], dtype=object)
+    """
+
+    title = "C3E-KL"
+
+    def __init__(self, alpha: float = 0.25, agreement: float = 0.1, tol: float = 1e-6, max_iter: int = 1000) -> None:
+        self.alpha = alpha
+        self.agreement = agreement
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _check(self) -> None:
+        require_number("alpha", self.alpha, least=0)
+        require_number("agreement", self.agreement, above=0)
+        require_number("tol", self.tol, above=0)
+        require_whole("max_iter", self.max_iter, 1)
+
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        similar = CoAssociation(votes)
+        pi, silent = similar.mean_vote(known)
+        pi = normalised(pi + FLOOR)
+        copies = Copies(similar, pi, similar.scaled(float(self.alpha)), float(self.agreement), known)
+        converged = False
+        history: list[float] = []
+        while not converged and len(history) < self.max_iter:
+            before = copies.right
+            copies.step()
+            history.append(copies.objective())
+            converged = float(np.abs(copies.right - before).max(initial=0.0)) < self.tol
+        proba = (normalised(copies.left) + normalised(copies.right)) / 2
+        if known is not None:
+            proba[known.labelled] = known.one_hot(votes.n_classes)[known.labelled]
+        proba[silent] = similar.fallback
+        return Answer(proba, silent, objective=history[-1], n_iter=len(history), converged=converged, history=history)
+
+
+class CoAssociation:
+    """S, without its diagonal, over distinct rows.
+
+    Rows with the same gaps (the same clusterings missing) are covered by the same clusterings together with any other row. So a
+    product with S sums a table over clusters, once for each way of having gaps, divides by the number of clusterings that cover
+    both sides, and sums over each row's clusters.
+    """
+
+    def __init__(self, votes: Votes) -> None:
+        self.votes = votes
+        clustering = ~is_classifier(votes) & (votes.weights > 0)
+        in_clusters = clustering[votes.group_model]
+        columns = np.flatnonzero(in_clusters)
+        matrix = entries(votes)[:, columns] if len(columns) else sparse.csr_array((votes.n_rows, 0))
+        weight = votes.weights[votes.group_model[columns]]
+        models = np.unique(votes.group_model[columns])
+        of_model = sparse.csr_array(
+            (np.ones(len(columns)), (np.arange(len(columns)), np.searchsorted(models, votes.group_model[columns]))),
+            shape=(len(columns), len(models)),
+        )
+        covered = (matrix @ of_model).toarray() > 0.5
+        gaps, self.gap = np.unique(covered, axis=0, return_inverse=True)
+        if len(gaps) > MOST_GAPS:
+            raise ValueError(
+                f"C3E takes clusterings with at most {MOST_GAPS:,} different ways of having gaps, got {len(gaps):,}. Give "
+                "missing objects a cluster of their own, or leave the clusterings with most gaps out."
+            )
+        both = (gaps * votes.weights[models]) @ gaps.T
+        self.per_cover = np.divide(1.0, both, out=np.zeros_like(both), where=both > 0)
+        self.weight = weight
+        place = self.gap[np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))] * len(columns) + matrix.indices
+        self.clusters = sparse.csr_array((matrix.data, place, matrix.indptr), shape=(votes.n_rows, len(gaps) * len(columns)))
+        own_weight = np.tile(weight, len(gaps))
+        self.own = (self.clusters.power(2) @ own_weight) * self.per_cover[self.gap, self.gap]  # s_ii
+        self.counts = votes.counts
+        self.degree = np.maximum(self.product(np.ones((votes.n_rows, 1)))[:, 0], 0.0)
+
+    def spread(self, sums: Array) -> Array:
+        """Return for each way of having gaps and each cluster what the sums over all clusters mean to it."""
+        if not sums.size:
+            return sums
+        by_gap = sums.reshape(len(self.per_cover), -1)
+        spread = (self.per_cover @ by_gap).reshape(len(self.per_cover), len(self.weight), -1) * self.weight[:, None]
+        return spread.reshape(sums.shape)
+
+    def whole_product(self, values: Array) -> Array:
+        """Return S (counts values) with the diagonal, which is as if every object had another one just like it."""
+        return self.clusters @ self.spread(self.clusters.T @ (self.counts[:, None] * values))
+
+    def product(self, values: Array) -> Array:
+        """Return sum_(j != i) s_ij values_j: an object has no part in itself, but in the others of its row."""
+        return self.whole_product(values) - (np.minimum(self.counts, 1.0) * self.own)[:, None] * values
+
+    def scaled(self, alpha: float) -> float:
+        """Return alpha over the mean degree."""
+        mean = float(self.counts @ self.degree / self.counts.sum())
+        return alpha / mean if mean > 0 else 0.0
+
+    def mean_vote(self, known: KnownLabels | None) -> tuple[Array, Array]:
+        """Return pi, the mean vote on each row (uniform where there is none), and which rows nothing is said about."""
+        votes = self.votes
+        groups = membership(votes)
+        pi, voteless, rule = mean_votes(votes, groups, votes.weights, known)
+        self.fallback = rule.fallback
+        pi[voteless] = 1 / votes.n_classes
+        if not voteless.any():
+            return pi, voteless
+        live = votes.weights[votes.group_model[groups.order]] > 0
+        cluster = votes.group_class[groups.order] < 0
+        voted = groups.scatter(votes.counts * ~voteless) > 0
+        reached = reached_groups(groups, votes.counts, live & cluster, voted & live & cluster, ~voteless) & live & cluster
+        return pi, voteless & (groups.gather(reached.astype(np.float64)) <= 0)
+
+
+# ---- squared loss ----------------------------------------------------------------------------------------------------
+
+
+def _smoothed(
+    similar: CoAssociation, pi: Array, alpha: float, known: KnownLabels | None, tol: float, max_iter: int
+) -> tuple[Array, int, bool]:
+    """Return the solution of (I + 2 alpha L) Y = Pi with known labels held fixed, the rounds and whether it converged.
+
+    Symmetric in the inner product weighted by counts, so it is solved for sqrt(counts) Y.
+    """
+    whole = similar.whole_product(np.ones((len(pi), 1)))[:, 0]
+    fixed = np.zeros(len(pi), dtype=bool) if known is None else known.labelled
+    free = ~fixed & (similar.counts > 0)
+    root = np.sqrt(similar.counts)
+    inverse = np.divide(1.0, root, out=np.zeros_like(root), where=free)
+
+    def apply(column: Array) -> Array:
+        return column * (1 + 2 * alpha * whole) - 2 * alpha * similar.whole_product(column[:, None])[:, 0]
+
+    def masked(vector: Array) -> Array:
+        return np.where(free, root * apply(inverse * vector), vector)
+
+    proba = np.where(fixed[:, None], pi, 0.0)
+    rights = (np.where(free, root * (pi[:, z] - (apply(proba[:, z]) if fixed.any() else 0.0)), 0.0) for z in range(pi.shape[1]))
+    diagonal = np.where(free, 1 + 2 * alpha * (whole - similar.counts * similar.own), 1.0)
+    n_iter, converged = 0, True
+    for z, (column, rounds, done) in enumerate(solved_columns(masked, diagonal, rights, tol, max_iter)):
+        proba[free, z] = (inverse * column)[free]
+        n_iter, converged = max(n_iter, rounds), converged and done
+    weightless = np.flatnonzero(~fixed & ~free)
+    if len(weightless):
+        pulled = pi + 2 * alpha * similar.whole_product(proba)
+        proba[weightless] = pulled[weightless] / (1 + 2 * alpha * whole[weightless, None])
+    return np.maximum(proba, 0.0), n_iter, converged
+
+
+def _squared_loss(similar: CoAssociation, pi: Array, proba: Array, alpha: float, known: KnownLabels | None) -> float:
+    counts = similar.counts
+    own = counts if known is None else counts * ~known.labelled
+    whole = similar.whole_product(np.ones((len(pi), 1)))[:, 0]
+    squares = float((counts * whole) @ (proba**2).sum(axis=1))
+    crossed = float(counts @ (proba * similar.whole_product(proba)).sum(axis=1))
+    return float(own @ ((proba - pi) ** 2).sum(axis=1)) / 2 + alpha * max(squares - crossed, 0.0)
+
+
+def _swept(votes: Votes, similar: CoAssociation, pi: Array, alpha: float, sweeps: int, known: KnownLabels | None) -> Array:
+    """Return each row's mean answer after some passes over single objects, each using what the ones before it have become."""
+    index = np.arange(votes.n_rows) if votes.index is None else np.asarray(votes.index)
+    weight = np.ones(votes.n_objects) if votes.sample_weight is None else votes.sample_weight
+    fixed = np.zeros(votes.n_rows, dtype=bool) if known is None else known.labelled
+    n_classes = pi.shape[1]
+    answer = np.where(fixed[index, None], pi[index], 1 / n_classes)
+    clusters, own = similar.clusters, similar.own
+    whole = similar.whole_product(np.ones((votes.n_rows, 1)))[:, 0]
+    starts = np.zeros((votes.n_rows, n_classes))
+    np.add.at(starts, index, weight[:, None] * answer)
+    per_cover, cluster_weight = similar.per_cover, similar.weight
+    by_gap = similar.spread(clusters.T @ starts).reshape(len(per_cover), len(cluster_weight), n_classes)
+    for _ in range(sweeps):
+        for i, row in enumerate(index):
+            if fixed[row]:
+                continue
+            entry = slice(clusters.indptr[row], clusters.indptr[row + 1])
+            column = clusters.indices[entry] % max(len(cluster_weight), 1)
+            share = clusters.data[entry]
+            gap = similar.gap[row]
+            itself = min(weight[i], 1.0) * own[row]
+            others = share @ by_gap[gap, column] - itself * answer[i]
+            moved = (pi[row] + 2 * alpha * others) / (1 + 2 * alpha * (whole[row] - itself))
+            change = weight[i] * (moved - answer[i])
+            by_gap[:, column] += per_cover[:, gap, None, None] * np.outer(cluster_weight[column] * share, change)
+            answer[i] = moved
+    total = np.bincount(index, minlength=votes.n_rows)
+    means = np.zeros((votes.n_rows, n_classes))
+    np.add.at(means, index, answer)
+    return means / np.maximum(total, 1)[:, None]
+
+
+# ---- I-divergence ----------------------------------------------------------------------------------------------------
+
+
+class Copies:
+    """The two copies of each row, and the exact step for each given the other; known labels are held fixed."""
+
+    def __init__(self, similar: CoAssociation, pi: Array, alpha: float, agreement: float, known: KnownLabels | None) -> None:
+        self.similar, self.pi, self.alpha, self.agreement = similar, pi, alpha, agreement
+        self.fixed = np.zeros(len(pi), dtype=bool) if known is None else known.labelled
+        uniform = np.full_like(pi, 1 / pi.shape[1])
+        self.left = np.where(self.fixed[:, None], pi, uniform)
+        self.right = self.left.copy()
+
+    def step(self) -> None:
+        """Move the right copy, then the left one."""
+        alpha, agreement, degree = self.alpha, self.agreement, self.similar.degree[:, None]
+        pulled = self.pi + alpha * self.similar.product(self.left) + agreement * self.left
+        self.right = np.where(self.fixed[:, None], self.pi, pulled / (1 + alpha * degree + agreement))
+        logs = np.log(np.maximum(self.right, 1e-300))
+        mean = (alpha * self.similar.product(logs) + agreement * logs) / (alpha * degree + agreement)
+        self.left = np.where(self.fixed[:, None], self.pi, np.exp(mean))
+
+    def objective(self) -> float:
+        """Return what falls with every step."""
+        counts, degree = self.similar.counts, self.similar.degree
+        logs = np.log(np.maximum(self.right, 1e-300))
+        own = self.left.sum(axis=1)
+        entropy = xlogy(self.left, self.left).sum(axis=1) - own
+        crossed = (self.left * self.similar.product(logs)).sum(axis=1)
+        apart = degree * entropy - crossed + self.similar.product(self.right).sum(axis=1)
+        copies = entropy - (self.left * logs).sum(axis=1) + self.right.sum(axis=1)
+        to_votes = (xlogy(self.pi, self.pi) - self.pi * logs - self.pi + self.right).sum(axis=1)
+        return float(counts @ (to_votes + self.alpha * apart + self.agreement * copies))

@@ -1,0 +1,209 @@
+"""How much each classifier counts: as given, or learned from how often it agrees with the consensus or with known labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..matrices import Membership, membership, scatter_to_votes
+from ..rules import KnownLabels, top_classes
+from ..votes import Votes, non_negative
+from .base import is_classifier
+from .dawid_skene import DawidSkene
+
+Array = npt.NDArray[Any]
+ModelWeights = Literal["equal", "agreement", "labels"] | Sequence[float] | Mapping[str, float] | Array
+Solved = TypeVar("Solved")
+
+LEARNED = ("agreement", "equal", "labels")
+SAMPLE = 20_000  # rows that are enough to tell whether classifiers are biased
+MUCH_APART = 0.05  # a share of objects, or of votes, that can't be passed over
+
+
+class ReliabilityWarning(UserWarning):
+    """Weights learned from agreement should not be believed."""
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Weights of base models, and what there is to say about how they were learned."""
+
+    weights: Array
+    notes: tuple[str, ...] = ()
+    worse_than_chance: tuple[str, ...] = ()
+
+
+def first_weights(asked: ModelWeights, votes: Votes, known: KnownLabels | None) -> Array:
+    """Return one weight a base model before any is learned; clusterings have 1."""
+    weights = np.ones(len(votes.models))
+    if isinstance(asked, str):
+        if asked not in LEARNED:
+            raise ValueError(f"Unknown weights {asked!r}. Choose from: {', '.join(LEARNED)}, or pass one number a classifier.")
+        if asked == "labels" and known is None:
+            raise ValueError("weights='labels' needs known labels, got none. Pass known=, or take weights='agreement'.")
+        return weights
+    classifiers = np.flatnonzero(is_classifier(votes))
+    given: Any = asked
+    if isinstance(asked, Mapping):
+        names = [votes.models[m].name for m in classifiers]
+        for name in asked:
+            if name not in names:
+                raise ValueError(f"weights names the unknown classifier {name!r}. Choose from: {', '.join(names)}.")
+        given = [asked.get(name, 1.0) for name in names]
+    weights[classifiers] = non_negative(given, "weights", len(classifiers), "classifiers")
+    return weights
+
+
+def settled(
+    asked: ModelWeights,
+    votes: Votes,
+    groups: Membership,
+    start: Array,
+    known: KnownLabels | None,
+    rounds: int,
+    solve: Callable[[Array], tuple[Array, Solved]],
+) -> tuple[Learned, Array, Solved]:
+    """Solve with the weights asked for; weights from agreement are learned and used again until they settle.
+
+    `solve` takes the weights and returns the class probabilities by row, and whatever else it found; both are returned for the
+    last weights.
+    """
+    learned = Learned(start)
+    if isinstance(asked, str) and asked == "labels":
+        learned = _learned_weights(votes, start, *_agreement_with_known(votes, known))
+    proba, solved = solve(learned.weights)
+    if not isinstance(asked, str) or asked != "agreement" or rounds == 0:
+        return learned, proba, solved
+    tried: list[Learned] = []
+    quiet = False
+    while not quiet and len(tried) <= rounds:
+        updated = _learned_weights(votes, start, *_agreement_with_consensus(votes, groups, proba))
+        tried.append(updated)
+        quiet = np.allclose(updated.weights, learned.weights, rtol=1e-3, atol=1e-3)
+        if quiet or len(tried) > rounds:
+            learned = replace(updated, weights=learned.weights)
+            break
+        learned = updated
+        proba, solved = solve(learned.weights)
+    doubts = (*_unsettled(votes, tried, quiet), *_biased(votes, known, proba))
+    for doubt in doubts:
+        warnings.warn(doubt, ReliabilityWarning, stacklevel=5)
+    return replace(learned, notes=(*learned.notes, *doubts)), proba, solved
+
+
+# ---- how often a classifier is right ---------------------------------------------------------------------------------
+
+
+def _agreement_with_consensus(votes: Votes, groups: Membership, proba: Array) -> tuple[Array, Array]:
+    """Return for each base model how often its votes agree with the consensus, and how many votes there are."""
+    return _agreement_with(votes, groups, top_classes(proba, votes.counts @ proba))
+
+
+def _agreement_with_known(votes: Votes, known: KnownLabels | None) -> tuple[Array, Array]:
+    """Return the same for the known labels."""
+    assert known is not None
+    rows = np.flatnonzero(known.labelled)
+    labelled = votes.only_rows(rows)
+    return _agreement_with(labelled, membership(labelled), known.codes[rows])
+
+
+def _agreement_with(votes: Votes, groups: Membership, codes: Array) -> tuple[Array, Array]:
+    """Return the mean over classes of the share of votes on objects of the class that name it; soft votes count by shares.
+
+    Counted by class, an annotator who always says the same is right as often as chance; counted by vote it would be right as
+    often as that class is common, and carry the consensus further its way in each round. One vote's worth of chance is added to
+    each class, so that a few votes in agreement don't make anybody infallible.
+    """
+    one_hot = np.zeros((votes.n_rows, votes.n_classes))
+    one_hot[np.arange(votes.n_rows), codes] = votes.counts
+    contingency = scatter_to_votes(votes, groups, one_hot)
+    by_model = np.zeros((len(votes.models), votes.n_classes))
+    np.add.at(by_model, votes.group_model, contingency)
+    named = np.flatnonzero(votes.group_class >= 0)
+    right = np.zeros_like(by_model)
+    own_class = votes.group_class[named]
+    right[votes.group_model[named], own_class] = contingency[named, own_class]
+    seen = by_model > 0
+    share = (right + 1 / votes.n_classes) / (by_model + 1)
+    mean = np.divide((share * seen).sum(axis=1), seen.sum(axis=1), out=np.zeros(len(seen)), where=seen.any(axis=1))
+    return mean, by_model.sum(axis=1)
+
+
+def _learned_weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> Learned:
+    """Return log-odds of being right over chance, with mean 1 over votes so that clusterings count as before."""
+    n_classes = votes.n_classes
+    judged = is_classifier(votes) & (n_votes > 0)
+    if n_classes < 2 or not judged.any():
+        return Learned(start)
+    odds = np.log(np.maximum((n_classes - 1) * shares, 1e-300) / np.maximum(1 - shares, 1e-300))
+    gained = np.maximum(odds, 0.0)
+    if not gained[judged].any():
+        return Learned(start, ("No classifier is better than chance, so all were weighted equally.",))
+    worse = tuple(votes.models[m].name for m in np.flatnonzero(judged & (odds < -1e-12)))
+    notes = (f"Worse than chance and left out: {_some(worse)}.",) if worse else ()
+    weights = start.copy()
+    weights[judged] = gained[judged] * n_votes[judged].sum() / (n_votes[judged] @ gained[judged])
+    return Learned(weights, notes, worse)
+
+
+# ---- when not to believe it ------------------------------------------------------------------------------------------
+
+
+def _unsettled(votes: Votes, tried: Sequence[Learned], quiet: bool) -> tuple[str, ...]:
+    """Return what is wrong with weights that did not settle, or turned around on the way."""
+    doubts = []
+    if not quiet:
+        moved = float(np.abs(tried[-1].weights - tried[-2].weights).max()) if len(tried) > 1 else np.inf
+        if moved > 0.05:
+            doubts.append(
+                f"Weights from agreement did not settle in {len(tried) - 1} rounds. Raise reweight_rounds, or compare with "
+                "weights='equal' and DawidSkene()."
+            )
+    changed = set(tried[0].worse_than_chance) ^ set(tried[-1].worse_than_chance)
+    counted = np.maximum(tried[0].weights, tried[-1].weights) > 0.5  # who is near chance may well cross it
+    turned = [m for m, model in enumerate(votes.models) if model.name in changed and counted[m]]
+    if votes.n_votes[turned].sum() > MUCH_APART * votes.n_votes[is_classifier(votes)].sum():
+        doubts.append(
+            f"Weights from agreement turned around on the way, better than chance before and worse after or the reverse: "
+            f"{_some([votes.models[m].name for m in turned])}. Compare with weights='equal' and DawidSkene()."
+        )
+    return tuple(doubts)
+
+
+def _biased(votes: Votes, known: KnownLabels | None, proba: Array) -> tuple[str, ...]:
+    """Return a doubt where classifiers are biased and not only unreliable, so that one weight each can't be right.
+
+    That is: Dawid-Skene with a table a classifier explains the votes better than with one number each, by the Bayesian
+    information criterion, and answers otherwise for many objects. A sample of the rows is enough to see it.
+    """
+    n_classifiers = int(is_classifier(votes).sum())
+    if n_classifiers < 3 or votes.n_classes < 2:
+        return ()
+    if votes.n_rows > SAMPLE:
+        rows = np.linspace(0, votes.n_rows - 1, SAMPLE).astype(np.int64)
+        votes, proba = votes.only_rows(rows), proba[rows]
+        known = None if known is None else KnownLabels(known.codes[rows], known.pull)
+    known = None if known is None or not known.labelled.any() else KnownLabels(known.codes, np.inf)
+    tables, coins = (DawidSkene(one_coin=coin, tol=1e-6, max_iter=100)._answer(votes, known) for coin in (False, True))
+    assert tables.objective is not None and coins.objective is not None
+    more_parameters = n_classifiers * (votes.n_classes * (votes.n_classes - 1) - 1)
+    if 2 * (coins.objective - tables.objective) < more_parameters * np.log(votes.counts.sum()):
+        return ()
+    ours, theirs = (top_classes(answer, votes.counts @ answer) for answer in (proba, tables.proba))
+    apart = float(votes.counts @ (ours != theirs) / votes.counts.sum())
+    if apart < MUCH_APART:
+        return ()
+    return (
+        f"The classifiers look biased, not only unreliable, and one weight each can't mend that: Dawid-Skene explains the votes "
+        f"better and answers otherwise for {apart:.0%} of the objects. Check some of them, and compare with DawidSkene() or "
+        "EC3(towards='dawid-skene').",
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")

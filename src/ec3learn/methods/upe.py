@@ -1,0 +1,191 @@
+"""UPE-style: objects, classes and clusters get places in one space, near to each other where they belong together.
+
+This is our reconstruction of unsupervised probabilistic embedding: the paper's full text was not at hand, only its abstract and
+first page. All classifiers share one point a class (phi), every clustering has a point a cluster (psi), and a model puts object
+i into group g with a probability that falls with the squared distance of their points, normalised within the model:
+
+    P(g | i) = exp(-|x_i - theta_g|^2 / 2) / sum_h exp(-|x_i - theta_h|^2 / 2)
+
+The points minimise the negative logarithm of the votes' probability plus gamma/2 sum_i |x_i|^2 + eta n/2 sum_g |theta_g|^2, by
+L-BFGS from several random starts; the answer is P(class | i). Given the groups' points the problem is convex in x_i, so objects
+with equal rows have equal places and distinct rows are enough.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+from ..matrices import chunks, membership
+from ..rules import KnownLabels, normalised
+from ..votes import Votes
+from .base import Answer, Method, is_classifier, mean_votes, require_number, require_whole
+
+Array = npt.NDArray[Any]
+
+
+class UPE(Method):
+    """Combine classifiers and clusterings by an embedding (UPE-style: our reconstruction).
+
+    It has no place for known labels, and none for new objects.
+
+    Parameters
+    ----------
+    n_components : int or None
+        The dimension of the space; None takes the number of classes less 1, the fewest that can express every answer.
+    gamma : float
+        How hard objects are held near the origin.
+    eta : float
+        How hard classes and clusters are held near the origin, for each object.
+    n_init : int
+        How many random starts; the best is kept. The problem is not convex.
+    tol : float
+        L-BFGS stops when no entry of the gradient, over the number of objects, is larger.
+    max_iter : int
+        How many rounds of L-BFGS a start may take.
+    random_state : int, Generator or None
+        Seeds the starts.
+
+    Examples
+    --------
+    >>> from ec3learn import UPE, Votes
+    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+    >>> UPE(random_state=0).solve(votes).labels()
+    array(['a', 'a', 'b'], dtype=object)
+    """
+
+    title = "UPE-style"
+    admits_known = False
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        gamma: float = 0.1,
+        eta: float = 0.1,
+        n_init: int = 5,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.gamma = gamma
+        self.eta = eta
+        self.n_init = n_init
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _check(self) -> None:
+        if self.n_components is not None:
+            require_whole("n_components", self.n_components, 1)
+        require_number("gamma", self.gamma, above=0)
+        require_number("eta", self.eta, above=0)
+        require_whole("n_init", self.n_init, 1)
+        require_number("tol", self.tol, above=0)
+        require_whole("max_iter", self.max_iter, 1)
+
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        n_components = max(1, votes.n_classes - 1) if self.n_components is None else self.n_components
+        places = Embedding(votes, n_components, float(self.gamma), float(self.eta))
+        rng = np.random.default_rng(self.random_state)
+        best: Any = None
+        for _ in range(self.n_init):
+            found = minimize(
+                places.cost,
+                0.1 * rng.normal(size=places.n_unknown),
+                jac=True,
+                method="L-BFGS-B",
+                options={
+                    "maxiter": self.max_iter,
+                    "maxfun": 2 * self.max_iter,
+                    "maxcor": 20,
+                    "ftol": 1e-15,
+                    "gtol": self.tol * float(np.sqrt(places.total)),
+                },
+            )
+            if best is None or found.fun < best.fun:
+                best = found
+        proba = places.class_proba(best.x)
+        _, _, votes_alone = mean_votes(votes, membership(votes), votes.weights, known)
+        silent = places.total_of_rows <= 0
+        proba[silent] = votes_alone.fallback
+        lacking = "no vote and no cluster, and got the mean vote of all"
+        converged = bool(best.success) or best.status == 2  # 2: no step can improve it in floating point
+        return Answer(proba, silent, objective=float(best.fun), n_iter=int(best.nit), converged=converged, lacking=lacking)
+
+
+class Embedding:
+    """The cost of places for the objects and groups of some votes, and its gradient.
+
+    The unknowns are sqrt(counts) x for the rows, then theta for classes and clusters: scaled so, rows that stand for many objects
+    are no steeper than others.
+    """
+
+    def __init__(self, votes: Votes, n_components: int, gamma: float, eta: float) -> None:
+        self.n_components, self.gamma = n_components, gamma
+        self.counts, self.total = votes.counts, float(votes.counts.sum())
+        self.eta = eta * self.total
+        self.root = np.sqrt(votes.counts)
+        groups = membership(votes)
+        clusterings = np.flatnonzero(~is_classifier(votes) & (votes.weights > 0))
+        self.sizes = [votes.n_classes, *(votes.models[m].n_groups for m in clusterings)]
+        column = np.full(votes.n_groups, -1)
+        column[votes.group_class >= 0] = votes.group_class[votes.group_class >= 0]
+        first = votes.n_classes
+        for m in clusterings:
+            column[votes.offsets[m] : votes.offsets[m + 1]] = first + np.arange(votes.models[m].n_groups)
+            first += votes.models[m].n_groups
+        pooled = np.zeros((votes.n_groups, first))
+        spoken = np.flatnonzero(column >= 0)
+        pooled[spoken, column[spoken]] = votes.weights[votes.group_model[spoken]]
+        self.said = groups.gather(pooled[groups.order])  # classifiers pooled into one block of votes by class
+        bounds = np.concatenate([[0], np.cumsum(self.sizes)])
+        self.blocks = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
+        self.n_rows, self.n_points = votes.n_rows, first
+        self.n_unknown = (self.n_rows + self.n_points) * n_components
+        self.total_of_rows = self.said.sum(axis=1)
+
+    def split(self, unknown: Array) -> tuple[Array, Array]:
+        """Return x and theta."""
+        points = unknown.reshape(-1, self.n_components)
+        scale = np.divide(1.0, self.root, out=np.zeros_like(self.root), where=self.root > 0)
+        return scale[:, None] * points[: self.n_rows], points[self.n_rows :]
+
+    def cost(self, unknown: Array) -> tuple[float, Array]:
+        """Return the cost and its gradient."""
+        x, theta = self.split(unknown)
+        total = self.gamma / 2 * float(self.counts @ (x**2).sum(axis=1)) + self.eta / 2 * float((theta**2).sum())
+        gradient = np.empty((self.n_rows + self.n_points, self.n_components))
+        pull, reach = np.zeros_like(theta), np.zeros(self.n_points)
+        for rows in chunks(self.n_rows):
+            said, counts, here = self.said[rows], self.counts[rows], x[rows]
+            logs = self._log_proba(here, theta)
+            total -= float(counts @ (said * logs).sum(axis=1))
+            rest = said.copy()
+            for block in self.blocks:
+                rest[:, block] -= said[:, block].sum(axis=1, keepdims=True) * np.exp(logs[:, block])
+            gradient[rows] = self.root[rows, None] * (self.gamma * here - rest @ theta)
+            weighted = counts[:, None] * rest
+            pull += weighted.T @ here
+            reach += weighted.sum(axis=0)
+        gradient[self.n_rows :] = self.eta * theta + reach[:, None] * theta - pull
+        return total, gradient.ravel()
+
+    def _log_proba(self, x: Array, theta: Array) -> Array:
+        """Return the logarithm of P(g | i); |x_i|^2 is the same for all groups of a model and drops out."""
+        logs = x @ theta.T - (theta**2).sum(axis=1) / 2
+        for block in self.blocks:
+            logs[:, block] -= logsumexp(logs[:, block], axis=1, keepdims=True)
+        return logs
+
+    def class_proba(self, unknown: Array) -> Array:
+        """Return P(class | i)."""
+        x, theta = self.split(unknown)
+        classes = self.blocks[0]
+        distance = x @ theta[classes].T - (theta[classes] ** 2).sum(axis=1) / 2
+        return normalised(np.exp(distance - logsumexp(distance, axis=1, keepdims=True)))

@@ -1,0 +1,109 @@
+"""Voting: what to compare everything with. Clusterings have no say.
+
+A tie is no accident here: tied classes have equal probabilities, and `Consensus.labels` says how ties are broken (the class with
+the larger mass over all objects, then the first of `classes`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from ..matrices import membership
+from ..rules import GroupRule, KnownLabels
+from ..votes import Votes
+from .base import Answer, Method, mean_votes, require_votes, require_whole
+from .reliability import ModelWeights, first_weights, settled
+
+Array = npt.NDArray[Any]
+
+NO_VOTE = "no vote and got the mean vote of all"
+
+
+class MajorityVote(Method):
+    """Take the class most classifiers voted for.
+
+    The probabilities are shares of the votes. A soft vote counts for its most probable class, and is shared evenly where that is
+    tied. Model weights, if the votes have any, count as that many votes.
+
+    Examples
+    --------
+    >>> from ec3learn import MajorityVote, Votes
+    >>> MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 1], "c": [1, 1]})).labels()
+    array([0, 1])
+    """
+
+    title = "Majority vote"
+
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        votes = votes.hardened()
+        return Answer(*mean_votes(votes, membership(votes), votes.weights, known, hard=True), lacking=NO_VOTE)
+
+
+class SoftVote(Method):
+    """Take the class with the highest mean probability over the classifiers that voted; a hard vote has probability 1.
+
+    Examples
+    --------
+    >>> from ec3learn import SoftVote, Votes
+    >>> votes = Votes.from_probabilities({"lr": [[0.9, 0.1]], "svm": [[0.4, 0.6]]})
+    >>> SoftVote().solve(votes).proba
+    array([[0.65, 0.35]])
+    """
+
+    title = "Soft vote"
+
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        return Answer(*mean_votes(votes, membership(votes), votes.weights, known), lacking=NO_VOTE)
+
+
+class WeightedVote(Method):
+    """Take the weighted mean of the votes, each classifier with its own weight.
+
+    Parameters
+    ----------
+    weights : "agreement", "labels", "equal", or one number a classifier (sequence, or dict of name -> number)
+        "agreement" learns them without labels, from how often each classifier agrees with the vote so far; "labels" learns them
+        from the known labels. A classifier worse than chance gets 0. A learned weight is the log-odds of being right, which is
+        the best weight for classifiers that err independently and without bias.
+    reweight_rounds : int
+        How often at most weights are learned anew from the vote ("agreement").
+
+    Examples
+    --------
+    >>> from ec3learn import Votes, WeightedVote
+    >>> votes = Votes.from_labels({"good": [0, 1, 0], "fair": [0, 1, 1], "poor": [1, 0, 1]})
+    >>> WeightedVote({"good": 3}).solve(votes).labels()
+    array([0, 1, 0])
+    """
+
+    title = "Weighted vote"
+
+    def __init__(self, weights: ModelWeights = "agreement", reweight_rounds: int = 10) -> None:
+        self.weights = weights
+        self.reweight_rounds = reweight_rounds
+
+    def _check(self) -> None:
+        require_whole("reweight_rounds", self.reweight_rounds, 0)
+
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        start = first_weights(self.weights, votes, known)
+        if known is None:
+            require_votes(votes, start)
+        groups = membership(votes)
+
+        def solve(weights: Array) -> tuple[Array, tuple[Array, GroupRule]]:
+            proba, silent, rule = mean_votes(votes, groups, votes.weights * weights, known)
+            return proba, (silent, rule)
+
+        learned, proba, (silent, rule) = settled(self.weights, votes, groups, start, known, self.reweight_rounds, solve)
+        return Answer(
+            proba,
+            silent,
+            rule,
+            weights=votes.weights * learned.weights,
+            notes=learned.notes,
+            worse_than_chance=learned.worse_than_chance,
+            lacking=NO_VOTE,
+        )
