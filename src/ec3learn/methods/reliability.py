@@ -77,6 +77,7 @@ def settled(
     if isinstance(asked, str) and asked == "labels":
         learned = _learned_weights(votes, start, *_agreement_with_known(votes, known))
     proba, solved = solve(learned.weights)
+    equal_proba = proba
     if not isinstance(asked, str) or asked != "agreement" or rounds == 0:
         return learned, proba, solved
     tried: list[Learned] = []
@@ -90,7 +91,7 @@ def settled(
             break
         learned = updated
         proba, solved = solve(learned.weights)
-    doubts = (*_unsettled(votes, tried, quiet), *_biased(votes, known, proba))
+    doubts = _doubts(votes, known, tried, quiet, (equal_proba, proba))
     for doubt in doubts:
         warnings.warn(doubt, ReliabilityWarning, stacklevel=5)
     return replace(learned, notes=(*learned.notes, *doubts)), proba, solved
@@ -154,55 +155,67 @@ def _learned_weights(votes: Votes, start: Array, shares: Array, n_votes: Array) 
 # ---- when not to believe it ------------------------------------------------------------------------------------------
 
 
-def _unsettled(votes: Votes, tried: Sequence[Learned], quiet: bool) -> tuple[str, ...]:
-    """Return what is wrong with weights that did not settle, or turned around on the way."""
+def _doubts(
+    votes: Votes, known: KnownLabels | None, tried: Sequence[Learned], quiet: bool, answers: tuple[Array, Array]
+) -> tuple[str, ...]:
+    """Return why the learned weights should not be believed, if there is a reason.
+
+    `tried` are the weights of all rounds; `answers` those with equal weights and with the learned ones. Dawid-Skene is the judge,
+    since it allows for bias: a sample of the rows is enough to hear it.
+    """
     doubts = []
-    if not quiet:
-        moved = float(np.abs(tried[-1].weights - tried[-2].weights).max()) if len(tried) > 1 else np.inf
-        if moved > 0.05:
-            doubts.append(
-                f"Weights from agreement did not settle in {len(tried) - 1} rounds. Raise reweight_rounds, or compare with "
-                "weights='equal' and DawidSkene()."
-            )
-    changed = set(tried[0].worse_than_chance) ^ set(tried[-1].worse_than_chance)
-    counted = np.maximum(tried[0].weights, tried[-1].weights) > 0.5  # who is near chance may well cross it
-    turned = [m for m, model in enumerate(votes.models) if model.name in changed and counted[m]]
-    if votes.n_votes[turned].sum() > MUCH_APART * votes.n_votes[is_classifier(votes)].sum():
+    last_move = float(np.abs(tried[-1].weights - tried[-2].weights).max()) if len(tried) > 1 else 0.0
+    if not quiet and last_move > 0.05:
         doubts.append(
-            f"Weights from agreement turned around on the way, better than chance before and worse after or the reverse: "
-            f"{_some([votes.models[m].name for m in turned])}. Compare with weights='equal' and DawidSkene()."
+            f"Weights from agreement did not settle in {len(tried) - 1} rounds. Raise reweight_rounds, or compare with "
+            "weights='equal' and DawidSkene()."
+        )
+    if is_classifier(votes).sum() < 3 or votes.n_classes < 2:
+        return tuple(doubts)
+    biased, apart = _judged(votes, known, answers)
+    turned = _turned(votes, tried)
+    if turned and apart[1] >= max(apart[0], 0.01):
+        doubts.append(
+            "Weights from agreement turned around on the way, better than chance before and worse after or the reverse, and "
+            f"brought the answer no nearer to that of Dawid-Skene: {_some(turned)}. Compare with weights='equal' and with "
+            "DawidSkene()."
+        )
+    if biased and apart[1] >= MUCH_APART:
+        doubts.append(
+            "The classifiers look biased, not only unreliable, and one weight each can't mend that: Dawid-Skene explains the "
+            f"votes better and answers otherwise for {apart[1]:.0%} of the objects. Check some of them, and compare with "
+            "DawidSkene() or EC3(towards='dawid-skene')."
         )
     return tuple(doubts)
 
 
-def _biased(votes: Votes, known: KnownLabels | None, proba: Array) -> tuple[str, ...]:
-    """Return a doubt where classifiers are biased and not only unreliable, so that one weight each can't be right.
+def _turned(votes: Votes, tried: Sequence[Learned]) -> list[str]:
+    """Return the classifiers that went from counting to being left out or back, if they have many of the votes."""
+    changed = set(tried[0].worse_than_chance) ^ set(tried[-1].worse_than_chance)
+    counted = np.maximum(tried[0].weights, tried[-1].weights) > 0.5  # who is near chance may well cross it
+    turned = [m for m, model in enumerate(votes.models) if model.name in changed and counted[m]]
+    many = votes.n_votes[turned].sum() > MUCH_APART * votes.n_votes[is_classifier(votes)].sum()
+    return [votes.models[m].name for m in turned] if many else []
 
-    That is: Dawid-Skene with a table a classifier explains the votes better than with one number each, by the Bayesian
-    information criterion, and answers otherwise for many objects. A sample of the rows is enough to see it.
+
+def _judged(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]) -> tuple[bool, list[float]]:
+    """Return whether a table a classifier explains the votes better than one number each, and who else answers how differently.
+
+    Better is meant by the Bayesian information criterion; the differences are shares of objects, one for each of the answers.
     """
-    n_classifiers = int(is_classifier(votes).sum())
-    if n_classifiers < 3 or votes.n_classes < 2:
-        return ()
     if votes.n_rows > SAMPLE:
         rows = np.linspace(0, votes.n_rows - 1, SAMPLE).astype(np.int64)
-        votes, proba = votes.only_rows(rows), proba[rows]
+        votes, answers = votes.only_rows(rows), [answer[rows] for answer in answers]
         known = None if known is None else KnownLabels(known.codes[rows], known.pull)
     known = None if known is None or not known.labelled.any() else KnownLabels(known.codes, np.inf)
     tables, coins = (DawidSkene(one_coin=coin, tol=1e-6, max_iter=100)._answer(votes, known) for coin in (False, True))
-    assert tables.objective is not None and coins.objective is not None
-    more_parameters = n_classifiers * (votes.n_classes * (votes.n_classes - 1) - 1)
-    if 2 * (coins.objective - tables.objective) < more_parameters * np.log(votes.counts.sum()):
-        return ()
-    ours, theirs = (top_classes(answer, votes.counts @ answer) for answer in (proba, tables.proba))
-    apart = float(votes.counts @ (ours != theirs) / votes.counts.sum())
-    if apart < MUCH_APART:
-        return ()
-    return (
-        f"The classifiers look biased, not only unreliable, and one weight each can't mend that: Dawid-Skene explains the votes "
-        f"better and answers otherwise for {apart:.0%} of the objects. Check some of them, and compare with DawidSkene() or "
-        "EC3(towards='dawid-skene').",
-    )
+    assert tables.objective is not None
+    assert coins.objective is not None
+    total = float(votes.counts.sum())
+    more_numbers = int(is_classifier(votes).sum()) * (votes.n_classes * (votes.n_classes - 1) - 1)
+    better = 2 * (coins.objective - tables.objective) > more_numbers * np.log(max(total, 2.0))
+    theirs, *ours = (top_classes(answer, votes.counts @ answer) for answer in (tables.proba, *answers))
+    return better, [float(votes.counts @ (own != theirs)) / max(total, 1e-300) for own in ours]
 
 
 def _some(names: Sequence[str]) -> str:
