@@ -37,6 +37,20 @@ def w8(w8_table: RawTable) -> Votes:
 
 
 @pytest.fixture
+def t7() -> Votes:
+    """T7, the toy example of BGCM: 7 objects, 3 classes, 2 classifiers, 2 clusterings."""
+    classifiers = {"c0": [0, 0, 0, 1, 2, 2, 1], "c1": [0, 0, 1, 1, 1, 2, 0]}
+    return Votes.from_labels(classifiers, {"k0": [1, 1, 0, 2, 2, 0, 2], "k1": [0, 1, 2, 0, 1, 0, 0]})
+
+
+@pytest.fixture
+def t6() -> Votes:
+    """T6, the toy example of UPE: 6 objects, 2 classes, 2 classifiers, clusterings with 3 and 2 clusters."""
+    classifiers = {"c0": [0, 1, 0, 0, 1, 1], "c1": [0, 0, 1, 0, 1, 1]}
+    return Votes.from_labels(classifiers, {"k0": [1, 1, 0, 0, 2, 2], "k1": [1, 1, 1, 1, 0, 0]})
+
+
+@pytest.fixture
 def crowd() -> Votes:
     """300 questions, 40 annotators of whom each saw about one question in eight, three answers; kept as a sparse matrix."""
     rng = np.random.default_rng(0)

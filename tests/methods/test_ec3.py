@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ec3learn import EC3, Votes
+from ec3learn import BGCM, C3ESL, EC3, UPE, Consensus, DawidSkene, SoftVote, Votes
 from ec3learn.matrices import co_occurrence_scaling
 
 from ..dense import minimiser
@@ -528,6 +528,64 @@ def test_thousands_of_clusters_are_solved_as_in_a_dense_system():
     assert votes.n_groups > 3_000
     rounds = EC3(beta=0).solve(votes)
     assert_allclose(EC3(beta=0, solver="direct").solve(votes).proba, rounds.proba, **EXACT)
+
+
+# ---- towards another method --------------------------------------------------------------------------------------------
+
+
+@given(any_votes(), any_settings())
+def test_towards_the_soft_vote_is_towards_the_votes(votes, settings):
+    one, other = EC3(**settings).solve(votes), EC3(**settings, towards=SoftVote()).solve(votes)
+    assert_allclose(other.proba, one.proba, **EXACT)
+    assert_allclose(other.group_proba, one.group_proba, **EXACT)
+    assert other.objective == pytest.approx(one.objective, abs=1e-9)
+
+
+@pytest.mark.parametrize("route", ["direct", "cg", "bcd"])
+@pytest.mark.parametrize("known", [None, {2: 1, 5: 0}])
+def test_all_solvers_agree_towards_another_method(w8, route, known):
+    settings = BCD if route == "bcd" else {"solver": route}
+    wanted = EC3(towards="dawid-skene").solve(w8, known=known)
+    other = EC3(towards="dawid-skene", **settings).solve(w8, known=known)
+    assert_allclose(other.proba, wanted.proba, **EXACT)
+
+
+def test_with_gamma_alone_the_answer_is_the_other_methods(w8):
+    for other in (DawidSkene(), BGCM(), C3ESL(), UPE(random_state=0)):
+        consensus = EC3(alpha=0, beta=0, delta=0, towards=other).solve(w8)
+        assert_allclose(consensus.proba, other.solve(w8).proba, **EXACT)
+
+
+@given(any_votes(sample_weight=False))
+def test_objects_keep_their_answers_towards_another_method_when_they_come_again(votes):
+    consensus = EC3(towards=DawidSkene(max_iter=5000)).solve(votes)
+    assert_allclose(consensus.extend(votes).proba, consensus.proba, rtol=0, atol=1e-6)
+
+
+def test_a_consensus_towards_another_method_is_saved_with_it(w8, tmp_path):
+    consensus = EC3(towards="dawid-skene").solve(w8)
+    consensus.save(tmp_path / "c.ec3")
+    assert_allclose(Consensus.load(tmp_path / "c.ec3").extend(w8).proba, consensus.proba, **EXACT)
+    assert consensus.settings["method"] == "iEC3 towards Dawid-Skene"
+    assert set(consensus.explain(0).by_term.columns["term"]) == {"groups", "companions", "towards"}
+
+
+def test_towards_a_method_that_can_not_extend_can_not_extend(w8):
+    consensus = EC3(towards=C3ESL()).solve(w8)
+    with pytest.raises(ValueError, match=r"^iEC3 towards C3E-SL has no answer for new objects\. "):
+        consensus.extend(w8)
+
+
+def test_clusterings_reach_objects_the_other_method_has_no_answer_for():
+    votes = Votes.from_labels({"c": ["a", "b", None], "d": ["a", "b", None]}, {"k": [0, 1, 0]})
+    consensus = EC3(towards=DawidSkene()).solve(votes)
+    assert consensus.labels()[2] == "a"
+    assert not consensus.unanswered.any()
+
+
+def test_an_unknown_method_to_go_towards_is_refused(w8):
+    with pytest.raises(ValueError, match=r"^Unknown towards 'dawid'\. Did you mean 'dawid-skene'\? Choose from: ec3, iec3, "):
+        EC3(towards="dawid").solve(w8)
 
 
 # ---- learned weights ---------------------------------------------------------------------------------------------------

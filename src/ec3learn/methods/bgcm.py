@@ -50,7 +50,7 @@ class BGCM(Method):
         "direct" factors the system over groups, "cg" takes conjugate gradients, "auto" the first up to 3,000 groups. "loop" is
         the published loop from a random start, with its stopping rule: it fails beyond a few hundred objects.
     tol : float or None
-        When to stop: for "cg" the relative residual (None: 1e-12), for "loop" the Frobenius norm of the change of U (None: 1e-3).
+        When to stop: for "cg" the relative residual (None: 1e-12), for "loop" the largest change in U (None: 1e-3).
     max_iter : int
         How many rounds "cg" and "loop" may take.
     random_state : int, Generator or None
@@ -253,7 +253,7 @@ class Graph:
         for _ in range(max_iter):
             moved = self.best_objects(group_proba)
             history.append(self.objective(moved, group_proba))
-            change = float(np.sqrt(self.counts @ ((moved - object_proba) ** 2).sum(axis=1)))
+            change = float(np.abs(moved - object_proba).max(initial=0.0))
             object_proba = moved
             if change <= tol:
                 return group_proba, history, True

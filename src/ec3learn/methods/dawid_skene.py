@@ -20,7 +20,7 @@ from scipy.special import logsumexp, softmax
 from ..matrices import Membership, membership
 from ..rules import VOTES, EvidenceRule, KnownLabels, Term
 from ..votes import Votes
-from .base import Answer, Method, is_classifier, mean_votes, require_choice, require_number, require_whole
+from .base import Answer, Method, is_classifier, mean_votes, require_bool, require_choice, require_number, require_whole
 
 Array = npt.NDArray[Any]
 
@@ -72,6 +72,7 @@ class DawidSkene(Method):
         self.max_iter = max_iter
 
     def _check(self) -> None:
+        require_bool("one_coin", self.one_coin)
         require_choice("clusterings", self.clusterings, ("ignore", "voters"))
         require_number("smoothing", self.smoothing, above=0)
         require_number("tol", self.tol, above=0)

@@ -1,0 +1,310 @@
+"""What holds for every method in METHODS."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from ec3learn import EC3, METHODS, Consensus, Votes
+from ec3learn.methods import Method, method_of
+
+from ..strategies import any_tables, any_votes
+from ..tables import RawTable
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning"),  # random votes deserve it
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+EXTENDS = ["ec3", "iec3", "majority", "soft-vote", "weighted-vote", "bgcm", "dawid-skene", "dawid-skene-one-coin"]
+TAKES_KNOWN = [name for name in METHODS if name != "upe"]
+SMOOTH = {"c3e-kl": {"tol": 1e-10, "max_iter": 5000}, "upe": {"n_init": 3, "tol": 1e-10, "random_state": 0}}
+CLOSE = {"rtol": 0, "atol": 2e-6}
+every_method = pytest.mark.parametrize("name", METHODS)
+
+
+def made(name):
+    """The method with a tolerance that leaves no trace in the answers compared here."""
+    return METHODS[name](**SMOOTH.get(name, {}))
+
+
+def quietly(name, votes, known=None):
+    with warnings.catch_warnings():  # hypothesis runs many examples within one test
+        warnings.simplefilter("ignore")
+        return made(name).solve(votes, known=known)
+
+
+def assert_distributions(table):
+    assert np.isfinite(table).all()
+    assert (table >= 0).all()
+    assert_allclose(table.sum(axis=1), 1, rtol=0, atol=1e-9)
+
+
+def test_the_methods_are_these():
+    wanted = "ec3 iec3 majority soft-vote weighted-vote bgcm upe c3e-kl c3e-sl dawid-skene dawid-skene-one-coin"
+    assert list(METHODS) == wanted.split()
+
+
+@every_method
+def test_a_method_is_made_solved_and_cloned_by_name(name, w8):
+    method = clone(METHODS[name]())
+    assert isinstance(method, Method)
+    consensus = method.solve(w8)
+    assert isinstance(consensus, Consensus)
+    assert consensus.proba.shape == (8, 3)
+
+
+@every_method
+@given(any_votes())
+@hypothesis_settings(max_examples=25)
+def test_rows_are_distributions_and_nothing_is_nan(name, votes):
+    consensus = quietly(name, votes)
+    assert_distributions(consensus.proba)
+    assert_distributions(consensus.group_proba)
+    assert np.isfinite([consensus.confidence, consensus.margin]).all()
+    assert np.isfinite(consensus.weights).all()
+    assert consensus.objective is None or np.isfinite(consensus.objective)
+
+
+@every_method
+@given(any_tables(known=False), st.randoms(use_true_random=False))
+@hypothesis_settings(max_examples=20)
+def test_the_order_of_objects_and_models_does_not_matter(name, table, random):
+    if name == "upe":
+        return  # not convex: see test_upe
+    order = list(range(table.n_objects))
+    random.shuffle(order)
+    shuffled = table.taken(order)
+    for part in ("classifiers", "clusterings"):
+        items = list(getattr(shuffled, part).items())
+        random.shuffle(items)
+        setattr(shuffled, part, dict(items))
+    one, other = quietly(name, table.votes()), quietly(name, shuffled.votes())
+    assert_allclose(other.proba, one.proba[order], **CLOSE)
+
+
+@every_method
+def test_names_do_not_matter(name, w8_table):
+    renamed = RawTable(
+        {name.upper(): [None if z is None else "zyx"[z] for z in column] for name, column in w8_table.classifiers.items()},
+        {name.upper(): [z if z == -1 else 100 - z for z in column] for name, column in w8_table.clusterings.items()},
+        ["z", "y", "x"],
+    )
+    assert_allclose(made(name).solve(renamed.votes()).proba, made(name).solve(w8_table.votes()).proba, **CLOSE)
+
+
+@every_method
+def test_the_order_of_classes_does_not_matter(name, w8_table):
+    turned = RawTable(w8_table.classifiers, w8_table.clusterings, [2, 0, 1])
+    one, other = made(name).solve(w8_table.votes()), made(name).solve(turned.votes())
+    assert_allclose(other.proba, one.proba[:, [2, 0, 1]], **CLOSE)
+
+
+@every_method
+@given(any_tables(known=False, sample_weight=False))
+@hypothesis_settings(max_examples=15)
+def test_equal_rows_get_equal_answers(name, table):
+    twice = table.taken([*range(table.n_objects), *range(table.n_objects)])
+    proba = quietly(name, twice.votes()).proba
+    assert_allclose(proba[: table.n_objects], proba[table.n_objects :], **CLOSE)
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "upe"])
+@given(any_tables(known=False, weights=False, sample_weight=False))
+@hypothesis_settings(max_examples=15)
+def test_an_object_of_weight_two_is_two_objects(name, table):
+    repeats = [1 + i % 2 for i in range(table.n_objects)]
+    stretched = table.taken(np.repeat(np.arange(table.n_objects), repeats))
+    table.sample_weight = [float(n) for n in repeats]
+    weighted, repeated = quietly(name, table.votes()), quietly(name, stretched.votes())
+    assert_allclose(np.repeat(weighted.proba, repeats, axis=0), repeated.proba, **CLOSE)
+
+
+@every_method
+def test_rows_kept_apart_get_the_answers_of_rows_solved_once(name, w8_table, monkeypatch):
+    table = w8_table.taken([0, 1, 2, 3, 4, 5, 6, 7, 2, 2, 7])
+    merged = made(name).solve(table.votes())
+    monkeypatch.setattr("ec3learn.votes.distinct_rows", lambda columns: None)
+    apart = made(name).solve(table.votes())
+    assert apart.votes.index is None
+    assert merged.votes.n_rows == 8
+    assert_allclose(apart.proba, merged.proba, **CLOSE)
+
+
+@every_method
+def test_votes_kept_sparsely_get_the_same_answers(name, w8_table):
+    assert_allclose(made(name).solve(w8_table.long_votes()).proba, made(name).solve(w8_table.votes()).proba, **CLOSE)
+
+
+@every_method
+def test_unanimous_models_are_followed(name):
+    truth = np.array([0, 1, 2, 2, 1, 0, 0, 1, 2, 2])
+    votes = Votes.from_labels({f"c{m}": truth for m in range(3)}, {"k0": truth + 5, "k1": (truth + 1) % 3})
+    assert_array_equal(made(name).solve(votes).labels(), truth)
+
+
+@every_method
+def test_a_unanimous_table_of_one_class_is_sure(name):
+    votes = Votes.from_labels({"c": ["a"] * 4, "d": ["a"] * 4}, {"k": [0, 0, 1, 1]})
+    assert_allclose(made(name).solve(votes).proba, np.ones((4, 1)), rtol=0, atol=1e-12)
+
+
+@every_method
+def test_an_object_without_any_vote_is_noted_and_gets_what_all_got(name):
+    votes = Votes.from_labels({"c": ["a", "b", None, "b"], "d": ["a", "b", None, None]}, {"k": [0, 1, None, 1]})
+    consensus = made(name).solve(votes)
+    assert consensus.unanswered.tolist() == [False, False, True, False]
+    assert any("1 object has no vote" in note for note in consensus.notes)
+    assert_allclose(consensus.proba[2], [1 / 3, 2 / 3], rtol=0, atol=0.02)
+
+
+@every_method
+def test_votes_without_any_class_vote_are_refused(name):
+    votes = Votes.from_labels({"c": [None, None]}, {"k": [0, 1]}, classes=["a", "b"])
+    wanted = "votes must hold at least one class vote whose classifier and object have a weight above 0, got none."
+    with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
+        made(name).solve(votes)
+
+
+@every_method
+def test_what_is_no_votes_is_refused(name):
+    with pytest.raises(TypeError, match=r"^votes must be a Votes, got list\. Make one with Votes\.from_labels\.$"):
+        METHODS[name]().solve([[0, 1]])
+
+
+@every_method
+def test_no_clusterings_and_unequal_numbers_of_clusters_are_fine(name, w8_table):
+    alone = RawTable(w8_table.classifiers, {}, w8_table.classes)
+    assert_distributions(made(name).solve(alone.votes()).proba)
+    many = RawTable(w8_table.classifiers, {"k": list(range(8)), "one": [0] * 8}, w8_table.classes)
+    assert_distributions(made(name).solve(many.votes()).proba)
+
+
+@every_method
+def test_the_same_seed_gives_the_same_answer(name, w8):
+    seeded = {"random_state": 3} if "random_state" in METHODS[name]().get_params() else {}
+    one, other = (METHODS[name](**seeded).solve(w8).proba for _ in range(2))
+    assert_array_equal(one, other)
+
+
+@every_method
+def test_a_model_without_weight_is_as_good_as_absent(name, w8_table):
+    w8_table.weights = {"c1": 0.0, "k0": 0.0}
+    absent = RawTable({n: w8_table.classifiers[n] for n in ("c0", "c2")}, {"k1": w8_table.clusterings["k1"]}, w8_table.classes)
+    assert_allclose(made(name).solve(w8_table.votes()).proba, made(name).solve(absent.votes()).proba, **CLOSE)
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "upe"])  # there each model has a penalty of its own
+def test_a_model_of_weight_two_is_two_models(name, w8_table):
+    w8_table.weights = {"c1": 2.0, "k0": 2.0}
+    doubled = RawTable(
+        {**w8_table.classifiers, "c1 again": w8_table.classifiers["c1"]},
+        {**w8_table.clusterings, "k0 again": w8_table.clusterings["k0"]},
+        w8_table.classes,
+    )
+    method = made(name)
+    if isinstance(method, EC3):
+        method.set_params(delta=0)  # delta holds each group once, whatever its model's weight
+    assert_allclose(method.solve(w8_table.votes()).proba, method.solve(doubled.votes()).proba, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", TAKES_KNOWN)
+def test_a_known_label_moves_its_object_and_its_companions(name, w8):
+    before, after = made(name).solve(w8), made(name).solve(w8, known={7: 0})
+    assert after.labels()[7] == 0
+    assert after.proba[7, 0] > before.proba[7, 0]
+
+
+def test_a_method_without_a_place_for_known_labels_says_so(w8):
+    wanted = "UPE-style has no place for known labels. Leave known out, or take another method."
+    with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
+        METHODS["upe"]().solve(w8, known={0: 1})
+
+
+@pytest.mark.parametrize("name", EXTENDS)
+@given(any_votes(sample_weight=False))
+@hypothesis_settings(max_examples=20)
+def test_objects_of_the_table_keep_their_answers_when_they_come_again(name, votes):
+    consensus = quietly(name, votes)
+    again = consensus.extend(votes)
+    assert_allclose(again.proba, consensus.proba, **CLOSE)
+    assert_array_equal(again.unanswered, consensus.unanswered)
+
+
+@pytest.mark.parametrize("name", EXTENDS)
+def test_a_new_object_gets_the_same_answer_alone_and_in_company(name, w8):
+    consensus = made(name).solve(w8)
+    assert_allclose(consensus.extend(w8[[3, 1, 4]]).proba[1], consensus.extend(w8[[1]]).proba[0], rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in EXTENDS])
+def test_a_method_that_can_not_extend_says_so(name, w8):
+    consensus = made(name).solve(w8)
+    wanted = (
+        f"{consensus.settings['method']} has no answer for new objects. Solve old and new objects together, or take a method "
+        "that extends: EC3, voting, BGCM or Dawid-Skene."
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
+        consensus.extend(w8)
+
+
+@every_method
+def test_a_saved_consensus_answers_as_before(name, w8, tmp_path):
+    consensus = made(name).solve(w8)
+    consensus.save(tmp_path / "saved.ec3", objects=True)
+    loaded = Consensus.load(tmp_path / "saved.ec3")
+    assert_array_equal(loaded.proba, consensus.proba)
+    assert_allclose(loaded.group_proba, consensus.group_proba, rtol=0, atol=1e-15)
+    if name in EXTENDS:
+        assert_allclose(loaded.extend(w8).proba, consensus.proba, **CLOSE)
+
+
+@every_method
+def test_every_consensus_has_the_same_diagnostics(name, w8):
+    consensus = made(name).solve(w8)
+    assert consensus.voters().columns["model"] == ["c0", "c1", "c2", "k0", "k1"]
+    assert len(consensus.contested(3).columns["object"]) == 3
+    assert consensus.explain(1).said == {"c0": 0, "c1": 0, "c2": 1, "k0": 0, "k1": 0}
+    assert "says 1" in consensus.confusion("c0").columns
+    assert consensus.settings["method"] in repr(consensus)
+    assert "<table" in consensus._repr_html_()
+
+
+@pytest.mark.parametrize("name", EXTENDS)
+@given(any_votes())
+@hypothesis_settings(max_examples=10)
+def test_parts_add_up_to_the_answer(name, votes):
+    consensus = quietly(name, votes)
+    explanation = consensus.explain(votes.object_ids[0] if votes.object_ids is not None else 0)
+    total = sum(explanation.parts.values())
+    if explanation.unit == "probability":
+        assert_allclose(total, consensus.proba[0], rtol=0, atol=1e-9)
+    else:
+        logs = np.log(np.maximum(consensus.proba[0], 1e-250))
+        sure = logs > -200  # logarithms of what underflows are not comparable
+        assert_allclose((total - total.max())[sure], (logs - logs.max())[sure], rtol=0, atol=1e-6)
+
+
+# ---- by name ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_method_gives_the_nearest_and_all():
+    wanted = f"Unknown method 'david-skene'. Did you mean 'dawid-skene'? Choose from: {', '.join(METHODS)}."
+    with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
+        method_of("david-skene", "method")
+
+
+def test_what_is_no_method_is_refused():
+    with pytest.raises(TypeError, match=r"^method must be a method or its name, got int\.$"):
+        method_of(3, "method")
+
+
+def test_a_method_stands_for_itself():
+    method = EC3(alpha=1)
+    assert method_of(method, "method") is method

@@ -1,0 +1,83 @@
+"""Voting: counted by hand."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ec3learn import EC3, MajorityVote, SoftVote, Votes, WeightedVote
+
+
+def test_the_probabilities_are_shares_of_the_votes(w8):
+    third = 1 / 3
+    wanted = [[3, 0, 0], [2, 1, 0], [2, 1, 0], [0, 3, 0], [0, 2, 1], [0, 2, 1], [0, 0, 3], [1, 0, 2]]
+    assert_allclose(MajorityVote().solve(w8).proba, np.array(wanted) * third, rtol=0, atol=1e-15)
+
+
+def test_clusterings_have_no_say(tiny_votes):
+    for method in (MajorityVote(), SoftVote(), WeightedVote("equal")):
+        alone = method.solve(tiny_votes.drop("kmeans"))
+        assert_array_equal(method.solve(tiny_votes).proba, alone.proba)
+
+
+def test_a_tie_goes_to_the_class_with_more_votes_overall_then_to_the_first():
+    votes = Votes.from_labels({"c": ["b", "a", "b"], "d": ["a", "b", "b"]})
+    assert MajorityVote().solve(votes).labels().tolist() == ["b", "b", "b"]
+    even = Votes.from_labels({"c": ["b", "a"], "d": ["a", "b"]})
+    assert MajorityVote().solve(even).labels().tolist() == ["a", "a"]
+
+
+def test_majority_counts_a_soft_vote_for_its_most_probable_class():
+    votes = Votes.from_probabilities({"c": [[0.6, 0.4], [0.1, 0.9]], "d": [[0.55, 0.45], [0.2, 0.8]], "e": [0, 0]})
+    assert_allclose(MajorityVote().solve(votes).proba, [[1, 0], [1 / 3, 2 / 3]], rtol=0, atol=1e-15)
+
+
+def test_majority_shares_a_soft_vote_that_is_tied():
+    votes = Votes.from_probabilities({"c": [[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]], "d": [[1, 0, 0], [0, 0, 1]]})
+    assert_allclose(MajorityVote().solve(votes).proba, [[0.75, 0.25, 0], [0, 0, 1]], rtol=0, atol=1e-15)
+
+
+def test_majority_hardens_the_votes_on_new_objects_too():
+    votes = Votes.from_probabilities({"c": [[0.6, 0.4], [0.1, 0.9]], "d": [[0.9, 0.1], [0.2, 0.8]]})
+    new = Votes.from_probabilities({"c": [[0.51, 0.49]], "d": [[0.1, 0.9]]})
+    assert MajorityVote().solve(votes).extend(new).proba.tolist() == [[0.5, 0.5]]
+
+
+def test_a_soft_vote_is_the_mean_probability_of_those_who_voted():
+    nobody = [np.nan, np.nan]
+    votes = Votes.from_probabilities({"c": [[0.9, 0.1], nobody], "d": [[0.4, 0.6], [0.3, 0.7]]})
+    assert_allclose(SoftVote().solve(votes).proba, [[0.65, 0.35], [0.3, 0.7]], rtol=0, atol=1e-15)
+
+
+def test_a_soft_vote_is_ec3_with_gamma_alone(w8):
+    assert_allclose(SoftVote().solve(w8).proba, EC3(alpha=0, beta=0, delta=0).solve(w8).proba, rtol=0, atol=1e-12)
+
+
+def test_given_weights_count_as_that_many_votes():
+    votes = Votes.from_labels({"good": [0, 1, 0], "fair": [0, 1, 1], "poor": [1, 0, 1]})
+    consensus = WeightedVote({"good": 3}).solve(votes)
+    assert_allclose(consensus.proba[2], [3 / 5, 2 / 5], rtol=0, atol=1e-15)
+    assert consensus.weights.tolist() == [3, 1, 1]
+
+
+def test_weights_come_on_top_of_those_of_the_votes():
+    votes = Votes.from_labels({"c": [0], "d": [1]}, weights={"c": 2})
+    assert_allclose(WeightedVote([3, 1]).solve(votes).proba, [[6 / 7, 1 / 7]], rtol=0, atol=1e-15)
+
+
+def test_learned_weights_beat_the_majority_where_skill_differs():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=3000)
+    right = rng.random((3000, 5)) < [0.95, 0.95, 0.6, 0.6, 0.6]
+    votes = Votes.from_labels(np.where(right, truth[:, None], 1 - truth[:, None]))
+    accuracy = {type(m).__name__: (m.solve(votes).labels() == truth).mean() for m in (MajorityVote(), WeightedVote())}
+    assert accuracy["WeightedVote"] > accuracy["MajorityVote"] + 0.05
+
+
+def test_a_known_label_is_the_answer(w8):
+    consensus = SoftVote().solve(w8, known={0: 2})
+    assert consensus.proba[0].tolist() == [0, 0, 1]
+
+
+def test_a_wrong_number_of_rounds_is_refused(w8):
+    with pytest.raises(ValueError, match=r"^reweight_rounds must be a whole number of at least 0, got -1\.$"):
+        WeightedVote(reweight_rounds=-1).solve(w8)
