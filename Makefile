@@ -25,6 +25,8 @@ format: $(DEV)
 bench: $(DEV)
 	$(BIN)/python benchmarks/consensus.py
 	$(BIN)/python benchmarks/agreement.py
+	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/methods.py
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/imports.py
 

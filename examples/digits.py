@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from ec3learn import EC3, Table, Votes
+from ec3learn import EC3, MajorityVote, Table, Votes
 
 CLASSIFIERS = {
     "tree": DecisionTreeClassifier(random_state=0),
@@ -53,7 +53,7 @@ def main() -> None:
     votes = Votes.from_labels(classifiers, clusterings)
     consensus = EC3().solve(votes)
     answers = classifiers | {
-        "majority vote": EC3(alpha=0, beta=0, gamma=1, delta=0).solve(votes).labels(),  # the pull to the votes alone
+        "majority vote": MajorityVote().solve(votes).labels(),
         "iEC3": consensus.labels(),
         "iEC3, agreement weights": EC3(weights="agreement").solve(votes).labels(),
     }

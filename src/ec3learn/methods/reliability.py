@@ -174,11 +174,11 @@ def _doubts(
         return tuple(doubts)
     biased, apart = _judged(votes, known, answers)
     turned = _turned(votes, tried)
-    if turned and apart[1] >= max(apart[0], 0.01):
+    if apart[1] > apart[0] + 0.02 or (turned and apart[1] >= max(apart[0], 0.01)):
+        flipped = f", and turned around for {_some(turned)}" if turned else ""
         doubts.append(
-            "Weights from agreement turned around on the way, better than chance before and worse after or the reverse, and "
-            f"brought the answer no nearer to that of Dawid-Skene: {_some(turned)}. Compare with weights='equal' and with "
-            "DawidSkene()."
+            f"Weights from agreement brought the answer no nearer to that of Dawid-Skene{flipped}: {apart[1]:.0%} of the objects "
+            f"differ, {apart[0]:.0%} with equal weights. Compare with weights='equal' and with DawidSkene()."
         )
     if biased and apart[1] >= MUCH_APART:
         doubts.append(
@@ -208,7 +208,8 @@ def _judged(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]) -
         votes, answers = votes.only_rows(rows), [answer[rows] for answer in answers]
         known = None if known is None else KnownLabels(known.codes[rows], known.pull)
     known = None if known is None or not known.labelled.any() else KnownLabels(known.codes, np.inf)
-    tables, coins = (DawidSkene(one_coin=coin, tol=1e-6, max_iter=100)._answer(votes, known) for coin in (False, True))
+    judge = DawidSkene(clusterings="voters", tol=1e-6, max_iter=100)
+    tables, coins = (judge.set_params(one_coin=coin)._answer(votes, known) for coin in (False, True))
     assert tables.objective is not None
     assert coins.objective is not None
     total = float(votes.counts.sum())

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
-from scipy.special import logsumexp
+from scipy.special import softmax
 
 from ..matrices import chunks, membership
-from ..rules import KnownLabels, normalised
+from ..rules import KnownLabels
 from ..votes import Votes
 from .base import Answer, Method, is_classifier, mean_votes, require_number, require_whole
 
@@ -45,7 +45,8 @@ class UPE(Method):
     n_init : int
         How many random starts; the best is kept. The problem is not convex.
     tol : float
-        L-BFGS stops when no entry of the gradient, over the number of objects, is larger.
+        L-BFGS stops when no entry of the gradient, over the root of the number of objects, is larger, or when the cost falls
+        by less than a thousandth of it, relatively.
     max_iter : int
         How many rounds of L-BFGS a start may take.
     random_state : int, Generator or None
@@ -68,7 +69,7 @@ class UPE(Method):
         gamma: float = 0.1,
         eta: float = 0.1,
         n_init: int = 5,
-        tol: float = 1e-6,
+        tol: float = 1e-5,
         max_iter: int = 1000,
         random_state: Any = None,
     ) -> None:
@@ -104,7 +105,7 @@ class UPE(Method):
                     "maxiter": self.max_iter,
                     "maxfun": 2 * self.max_iter,
                     "maxcor": 20,
-                    "ftol": 1e-15,
+                    "ftol": 1e-3 * self.tol,
                     "gtol": self.tol * float(np.sqrt(places.total)),
                 },
             )
@@ -148,6 +149,7 @@ class Embedding:
         self.blocks = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
         self.n_rows, self.n_points = votes.n_rows, first
         self.n_unknown = (self.n_rows + self.n_points) * n_components
+        self.votes = [self.said[:, block].sum(axis=1) for block in self.blocks]
         self.total_of_rows = self.said.sum(axis=1)
 
     def split(self, unknown: Array) -> tuple[Array, Array]:
@@ -164,11 +166,15 @@ class Embedding:
         pull, reach = np.zeros_like(theta), np.zeros(self.n_points)
         for rows in chunks(self.n_rows):
             said, counts, here = self.said[rows], self.counts[rows], x[rows]
-            logs = self._log_proba(here, theta)
-            total -= float(counts @ (said * logs).sum(axis=1))
+            near = here @ theta.T - (theta**2).sum(axis=1) / 2  # |x_i|^2 is the same for all groups of a model and drops out
             rest = said.copy()
-            for block in self.blocks:
-                rest[:, block] -= said[:, block].sum(axis=1, keepdims=True) * np.exp(logs[:, block])
+            for block, votes in zip(self.blocks, self.votes, strict=True):
+                proba = near[:, block] - near[:, block].max(axis=1, keepdims=True)
+                total -= float(counts @ np.einsum("ig,ig->i", said[:, block], proba))
+                np.exp(proba, out=proba)
+                mass = proba.sum(axis=1)
+                total += float((counts * votes[rows]) @ np.log(mass))
+                rest[:, block] -= (votes[rows] / mass)[:, None] * proba
             gradient[rows] = self.root[rows, None] * (self.gamma * here - rest @ theta)
             weighted = counts[:, None] * rest
             pull += weighted.T @ here
@@ -176,16 +182,8 @@ class Embedding:
         gradient[self.n_rows :] = self.eta * theta + reach[:, None] * theta - pull
         return total, gradient.ravel()
 
-    def _log_proba(self, x: Array, theta: Array) -> Array:
-        """Return the logarithm of P(g | i); |x_i|^2 is the same for all groups of a model and drops out."""
-        logs = x @ theta.T - (theta**2).sum(axis=1) / 2
-        for block in self.blocks:
-            logs[:, block] -= logsumexp(logs[:, block], axis=1, keepdims=True)
-        return logs
-
     def class_proba(self, unknown: Array) -> Array:
         """Return P(class | i)."""
         x, theta = self.split(unknown)
         classes = self.blocks[0]
-        distance = x @ theta[classes].T - (theta[classes] ** 2).sum(axis=1) / 2
-        return normalised(np.exp(distance - logsumexp(distance, axis=1, keepdims=True)))
+        return softmax(x @ theta[classes].T - (theta[classes] ** 2).sum(axis=1) / 2, axis=1)

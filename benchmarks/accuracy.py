@@ -1,0 +1,159 @@
+"""Which method is right most often, and where?
+
+    python benchmarks/accuracy.py [--repeats 10]
+
+Accuracy of every method, mean over the repeats, on votes whose truth is known: annotators made up in six ways, models trained on
+five labels a class of three data sets that come with scikit-learn, and two real crowds where EC3LEARN_DATA names their folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from ec3learn import EC3, METHODS, DawidSkene, Table, Votes
+
+Case = tuple[Votes, np.ndarray]
+
+EXTRA = {
+    "iec3, agreement weights": lambda: EC3(weights="agreement"),
+    "iec3 towards dawid-skene": lambda: EC3(towards=DawidSkene()),
+    "dawid-skene, clusterings too": lambda: DawidSkene(clusterings="voters"),
+}
+
+
+def voted(rng: np.random.Generator, truth: np.ndarray, skill: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return votes that are right with each voter's skill, and any other class otherwise."""
+    wrong = (truth[:, None] + rng.integers(1, n_classes, size=(len(truth), len(skill)))) % n_classes
+    return np.where(rng.random(wrong.shape) < skill, truth[:, None], wrong)
+
+
+def equal_annotators(rng: np.random.Generator) -> Case:
+    truth = rng.integers(3, size=1000)
+    return Votes.from_labels(voted(rng, truth, np.full(7, 0.6), 3)), truth
+
+
+def unequal_annotators(rng: np.random.Generator) -> Case:
+    truth = rng.integers(3, size=1000)
+    return Votes.from_labels(voted(rng, truth, np.array([0.9, 0.85, 0.5, 0.45, 0.4, 0.4, 0.35]), 3)), truth
+
+
+def biased_annotators(rng: np.random.Generator) -> Case:
+    truth = (rng.random(500) < 0.45).astype(int)
+    seen = rng.normal(size=(500, 25)) + np.where(truth, 0.6, -0.6)[:, None]
+    return Votes.from_labels((seen > rng.normal(0.7, 0.6, 25)).astype(int)), truth
+
+
+def sparse_crowd(rng: np.random.Generator) -> Case:
+    truth = rng.integers(4, size=2000)
+    objects, voters = np.divmod(rng.choice(2000 * 150, 8000, replace=False), 150)
+    objects = np.concatenate([np.arange(2000), objects])
+    voters = np.concatenate([rng.integers(150, size=2000), voters])
+    _, first = np.unique(objects * 150 + voters, return_index=True)
+    objects, voters = objects[first], voters[first]
+    right = rng.random(len(objects)) < rng.uniform(0.4, 0.95, 150)[voters]
+    said = np.where(right, truth[objects], rng.integers(4, size=len(objects)))
+    return Votes.from_long(objects, [f"a{j}" for j in voters], said), truth
+
+
+def clusterings_that_help(rng: np.random.Generator) -> Case:
+    truth = rng.integers(4, size=1000)
+    clusters = [np.where(rng.random(1000) < 0.85, truth * 3 + rng.integers(3, size=1000), rng.integers(12, size=1000))] * 1
+    clusters += [np.where(rng.random(1000) < 0.85, truth, rng.integers(4, size=1000)) for _ in range(2)]
+    return Votes.from_labels(voted(rng, truth, np.array([0.6, 0.5, 0.5]), 4), np.stack(clusters, axis=1)), truth
+
+
+def random_classifiers(rng: np.random.Generator) -> Case:
+    truth = rng.integers(3, size=1000)
+    good = voted(rng, truth, np.full(5, 0.75), 3)
+    return Votes.from_labels(np.hstack([good, rng.integers(3, size=(1000, 10))])), truth
+
+
+def few_labels(load: Callable[..., tuple[np.ndarray, np.ndarray]]) -> Callable[[np.random.Generator], Case]:
+    def made(rng: np.random.Generator) -> Case:
+        X, y = load(return_X_y=True)
+        X = StandardScaler().fit_transform(X)
+        labelled = np.concatenate([rng.choice(np.flatnonzero(y == z), 5, replace=False) for z in np.unique(y)])
+        rest = np.setdiff1d(np.arange(len(y)), labelled)
+        models = {
+            "tree": DecisionTreeClassifier(random_state=0),
+            "bayes": GaussianNB(var_smoothing=1e-2),
+            "neighbours": KNeighborsClassifier(3),
+            "logistic": LogisticRegression(max_iter=1000),
+            "extra trees": ExtraTreesClassifier(100, random_state=0),
+        }
+        said = {name: model.fit(X[labelled], y[labelled]).predict(X[rest]) for name, model in models.items()}
+        sizes = [len(np.unique(y)) * k for k in (1, 2, 4)]
+        clusters = {f"{k} means": KMeans(k, n_init=2, random_state=0).fit_predict(X)[rest] for k in sizes}
+        return Votes.from_labels(said, clusters), y[rest]
+
+    return made
+
+
+def real_crowd(folder: Path, name: str) -> Callable[[np.random.Generator], Case]:
+    def made(_: np.random.Generator) -> Case:
+        import pandas as pd
+
+        answers = pd.read_parquet(folder / f"{name}_answers.parquet")
+        truth = pd.read_parquet(folder / f"{name}_truth.parquet").set_index("question")["truth"]
+        votes = Votes.from_long(answers["question"], answers["worker"], answers["answer"])
+        return votes, truth.loc[list(votes.object_ids)].to_numpy()
+
+    return made
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--repeats", type=int, default=10)
+    repeats = parser.parse_args().repeats
+    cases: dict[str, tuple[Callable[[np.random.Generator], Case], int]] = {
+        "equal": (equal_annotators, repeats),
+        "unequal": (unequal_annotators, repeats),
+        "biased": (biased_annotators, repeats),
+        "sparse": (sparse_crowd, repeats),
+        "clusters": (clusterings_that_help, repeats),
+        "random": (random_classifiers, repeats),
+        "digits": (few_labels(load_digits), repeats),
+        "wine": (few_labels(load_wine), repeats),
+        "cancer": (few_labels(load_breast_cancer), repeats),
+    }
+    folder = Path(os.environ.get("EC3LEARN_DATA", "")) / "crowd"
+    if (folder / "dog_truth.parquet").is_file():
+        cases |= {"product": (real_crowd(folder, "product"), 1), "dog": (real_crowd(folder, "dog"), 1)}
+    else:
+        print("Without the two real crowds: EC3LEARN_DATA names no folder that holds crowd/.\n")
+    methods = {**METHODS, **EXTRA}
+    columns: dict[str, list[object]] = {"method": list(methods)}
+    warnings.simplefilter("ignore")
+    for name, (make, n_runs) in cases.items():
+        right = {method: [] for method in methods}
+        for seed in range(n_runs):
+            votes, truth = make(np.random.default_rng(seed))
+            for method, factory in methods.items():
+                if method == "upe" and votes.n_objects > 5000:
+                    continue
+                combine = factory(n_init=1) if method == "upe" else factory()
+                if "random_state" in combine.get_params():
+                    combine.set_params(random_state=0)
+                right[method].append(float(np.mean(combine.solve(votes).labels() == truth)))
+        columns[name] = [round(float(np.mean(scores)), 3) if scores else None for scores in right.values()]
+    print(Table(columns))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
