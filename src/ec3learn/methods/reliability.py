@@ -22,7 +22,7 @@ Solved = TypeVar("Solved")
 
 LEARNED = ("agreement", "equal", "labels")
 SAMPLE = 20_000  # rows that are enough to tell whether classifiers are biased
-MUCH_APART = 0.05  # a share of objects, or of votes, that can't be passed over
+MUCH_APART = 0.1  # a share of objects, or of votes, that can't be passed over
 
 
 class ReliabilityWarning(UserWarning):
