@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN := .venv/.installed
 DEV := .venv/.installed-dev
+BENCH := .venv/.installed-bench
 
 .PHONY: demo test lint format bench clean
 
@@ -22,7 +23,7 @@ format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(DEV)
+bench: $(BENCH)
 	$(BIN)/python benchmarks/consensus.py
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/accuracy.py
@@ -44,3 +45,7 @@ $(RUN): pyproject.toml | $(BIN)/python
 $(DEV): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(RUN)
+
+$(BENCH): pyproject.toml | $(DEV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	@touch $@

@@ -103,6 +103,13 @@ def entries(votes: Votes) -> sparse.csr_array:
 
 def reached_groups(groups: Membership, counts: Array, live: Array, voted: Array, labelled: Array) -> Array:
     """Return which groups are connected, over any number of shared rows that count, with a `voted` group or `labelled` row."""
+    reached = voted & live
+    for _ in range(10):  # a few passes reach everything but long chains
+        rows = (counts > 0) & ((groups.gather(reached.astype(np.float64)) > 0) | labelled)
+        further = live & (voted | (groups.scatter(rows.astype(np.float64)) > 0))
+        if (further == reached).all():
+            return reached
+        reached = further
     matrix = groups.matrix.tocoo()
     kept = (counts[matrix.coords[0]] > 0) & live[matrix.coords[1]]
     coords = tuple(place[kept] for place in matrix.coords)

@@ -188,3 +188,16 @@ REFUSED = {
 def test_settings_that_make_no_sense_are_refused(w8, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         BGCM(**REFUSED[message]).solve(w8)
+
+
+def test_a_vote_reaches_the_end_of_a_long_chain_of_clusters():
+    # one vote; object i shares a cluster with object i + 1, by two clusterings in turn
+    n_objects = 60
+    votes = Votes.from_labels(
+        {"c": ["a", *[None] * (n_objects - 1)]},
+        {"even": [i // 2 for i in range(n_objects)], "odd": [(i + 1) // 2 for i in range(n_objects)]},
+        classes=["a", "b"],
+    )
+    consensus = BGCM().solve(votes)
+    assert not consensus.unanswered.any()
+    assert_allclose(consensus.proba[:, 0], 1, rtol=0, atol=1e-9)

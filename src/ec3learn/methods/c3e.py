@@ -167,7 +167,7 @@ class CoAssociation:
             shape=(len(columns), len(models)),
         )
         covered = (matrix @ of_model).toarray() > 0.5
-        gaps, self.gap = np.unique(covered, axis=0, return_inverse=True)
+        gaps, self.gap = _distinct(covered)
         if len(gaps) > MOST_GAPS:
             raise ValueError(
                 f"C3E takes clusterings with at most {MOST_GAPS:,} different ways of having gaps, got {len(gaps):,}. Give "
@@ -218,6 +218,17 @@ class CoAssociation:
         voted = groups.scatter(votes.counts * ~voteless) > 0
         reached = reached_groups(groups, votes.counts, live & cluster, voted & live & cluster, ~voteless) & live & cluster
         return pi, voteless & (groups.gather(reached.astype(np.float64)) <= 0)
+
+
+def _distinct(covered: Array) -> tuple[Array, Array]:
+    """Return the distinct rows of a table of truth values, and the number of each row among them."""
+    numbers = np.zeros(len(covered), dtype=np.int64)
+    for begin in range(0, covered.shape[1], 40):  # 40 columns at a time, in one whole number with those before them
+        part = covered[:, begin : begin + 40]
+        _, numbers = np.unique(numbers, return_inverse=True)
+        numbers = (numbers << part.shape[1]) + part @ (1 << np.arange(part.shape[1]))
+    _, first, number = np.unique(numbers, return_index=True, return_inverse=True)
+    return covered[first], number
 
 
 # ---- squared loss ----------------------------------------------------------------------------------------------------
@@ -310,24 +321,25 @@ class Copies:
         uniform = np.full_like(pi, 1 / pi.shape[1])
         self.left = np.where(self.fixed[:, None], pi, uniform)
         self.right = self.left.copy()
+        self.of_votes = (xlogy(pi, pi) - pi).sum(axis=1)
 
     def step(self) -> None:
         """Move the right copy, then the left one."""
         alpha, agreement, degree = self.alpha, self.agreement, self.similar.degree[:, None]
         pulled = self.pi + alpha * self.similar.product(self.left) + agreement * self.left
         self.right = np.where(self.fixed[:, None], self.pi, pulled / (1 + alpha * degree + agreement))
-        logs = np.log(np.maximum(self.right, 1e-300))
-        mean = (alpha * self.similar.product(logs) + agreement * logs) / (alpha * degree + agreement)
+        self.logs = np.log(np.maximum(self.right, 1e-300))
+        self.log_sums = self.similar.product(self.logs)
+        mean = (alpha * self.log_sums + agreement * self.logs) / (alpha * degree + agreement)
         self.left = np.where(self.fixed[:, None], self.pi, np.exp(mean))
 
     def objective(self) -> float:
-        """Return what falls with every step."""
+        """Return what falls with every step, after one."""
         counts, degree = self.similar.counts, self.similar.degree
-        logs = np.log(np.maximum(self.right, 1e-300))
-        own = self.left.sum(axis=1)
-        entropy = xlogy(self.left, self.left).sum(axis=1) - own
-        crossed = (self.left * self.similar.product(logs)).sum(axis=1)
-        apart = degree * entropy - crossed + self.similar.product(self.right).sum(axis=1)
-        copies = entropy - (self.left * logs).sum(axis=1) + self.right.sum(axis=1)
-        to_votes = (xlogy(self.pi, self.pi) - self.pi * logs - self.pi + self.right).sum(axis=1)
+        entropy = xlogy(self.left, self.left).sum(axis=1) - self.left.sum(axis=1)
+        right = self.right.sum(axis=1)
+        crossed = np.einsum("iz,iz->i", self.left, self.log_sums)
+        apart = degree * entropy - crossed + self.similar.product(right[:, None])[:, 0]
+        copies = entropy - np.einsum("iz,iz->i", self.left, self.logs) + right
+        to_votes = self.of_votes - np.einsum("iz,iz->i", self.pi, self.logs) + right
         return float(counts @ (to_votes + self.alpha * apart + self.agreement * copies))

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import logsumexp, softmax
 
 from ..matrices import Membership, membership
 from ..rules import VOTES, EvidenceRule, KnownLabels, Term
@@ -122,15 +121,14 @@ class Voters:
         self.size = np.array([model.n_groups for model in votes.models])[self.group_model]
         self.weight_of_rows = groups.gather(self.weight)
         self.total = max(float(votes.counts.sum()), 1e-300)
+        spoken_about = self.weight_of_rows > 0
+        self.counted = votes.counts * (spoken_about if known is None else spoken_about | known.labelled)
 
     def learn(self, proba: Array) -> tuple[Array, Array]:
         """Return the logarithms of the confusions C and of the shares of the classes that fit the truth best (M)."""
         smoothing, n_classes = self.method.smoothing, self.votes.n_classes
-        weighted = self.votes.counts[:, None] * proba
-        heard = np.maximum(self.groups.scatter(weighted), 0.0)
-        mass = weighted[self.weight_of_rows > 0].sum(axis=0)
-        if self.known is not None:
-            mass += weighted[self.known.labelled & (self.weight_of_rows <= 0)].sum(axis=0)
+        heard = np.maximum(self.groups.scatter(self.votes.counts[:, None] * proba), 0.0)
+        mass = self.counted @ proba
         prior = np.log(np.maximum(mass + 1e-12, 1e-12)) - np.log(mass.sum() + 1e-12 * n_classes)
         totals = self._by_model(heard)
         evidence = np.log((heard + smoothing) / (totals + smoothing * self.size[:, None]))
@@ -161,16 +159,18 @@ class Voters:
         proba = np.empty((self.groups.n_rows, self.votes.n_classes))
         likelihood = self._log_prior(evidence)
         for rows, sums in self.groups.gather_parts(self.weight[:, None] * evidence):
-            joint = sums + prior
-            counts = self.votes.counts[rows]
-            if self.known is None:
-                likelihood += float(counts @ logsumexp(joint, axis=1))
-                proba[rows] = softmax(joint, axis=1)
-                continue
-            labelled = self.known.labelled[rows]
-            truth = np.where(labelled[:, None], self.known.one_hot(self.votes.n_classes, rows), softmax(joint, axis=1))
-            likelihood += float(counts @ np.where(labelled, (truth * joint).sum(axis=1), logsumexp(joint, axis=1)))
-            proba[rows] = truth
+            joint = np.ascontiguousarray(sums.T)  # classes x rows: few long rows are quicker than many short ones
+            joint += prior[:, None]
+            if self.known is not None:
+                hidden = self.known.one_hot(self.votes.n_classes, rows).T == 0
+                joint[hidden & self.known.labelled[rows]] = -np.inf
+            top = joint.max(axis=0)
+            joint -= top
+            np.exp(joint, out=joint)
+            total = joint.sum(axis=0)
+            joint /= total
+            likelihood += float(self.votes.counts[rows] @ (np.log(total) + top))
+            proba[rows] = joint.T
         return proba, likelihood
 
     def _log_prior(self, evidence: Array) -> float:
