@@ -57,9 +57,8 @@ class Explanation:
             "model": names,
             "kind": [self.kinds.get(name, "") for name in names],
             "said": [_said_text(self.said.get(name)) for name in names],
-            "weight": self._weight(given),
         }
-        return Table(columns | self._class_columns(given))
+        return Table(columns | {"weight": self._weight(given)} | self._class_columns(given) if self.parts else columns)
 
     @cached_property
     def by_term(self) -> Table:
@@ -83,11 +82,15 @@ class Explanation:
 
     def __repr__(self) -> str:
         shares = ", ".join(f"{plain(label)} {p:.3f}" for label, p in zip(self.classes, self.proba, strict=True))
+        head = f"Object {self.object!r} is {self.label!r} ({shares})"
+        if not self.parts:
+            return f"{head}\n\n{self.by_model}\n\nThis method's answer is no sum of parts."
         unit = "" if self.unit == "probability" else f"\n\nIn units of {self.unit}:"
-        return f"Object {self.object!r} is {self.label!r} ({shares}){unit}\n\n{self.by_model}\n\n{self.by_term}"
+        return f"{head}{unit}\n\n{self.by_model}\n\n{self.by_term}"
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(repr(self).splitlines()[0])}</p>{self.by_model._repr_html_()}{self.by_term._repr_html_()}"
+        by_term = self.by_term._repr_html_() if self.parts else "<p>This method's answer is no sum of parts.</p>"
+        return f"<p>{escape(repr(self).splitlines()[0])}</p>{self.by_model._repr_html_()}{by_term}"
 
 
 def tally_of(said: Sequence[Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:

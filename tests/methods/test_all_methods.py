@@ -276,6 +276,15 @@ def test_every_consensus_has_the_same_diagnostics(name, w8):
     assert "<table" in consensus._repr_html_()
 
 
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in EXTENDS])
+def test_an_answer_that_is_no_sum_of_parts_is_explained_by_who_said_what(name, w8):
+    explanation = made(name).solve(w8).explain(1)
+    assert explanation.parts == {}
+    assert list(explanation.by_model.columns) == ["model", "kind", "said"]
+    assert "no sum of parts" in repr(explanation)
+    assert "no sum of parts" in explanation._repr_html_()
+
+
 @pytest.mark.parametrize("name", EXTENDS)
 @given(any_votes())
 @hypothesis_settings(max_examples=10)
