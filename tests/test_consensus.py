@@ -229,10 +229,10 @@ def test_contested_objects_say_label_runner_up_and_votes():
 
 
 WHY = {
-    "the votes are tied between a and b: its groups decide": ({"c": ["a", "b"] * 3, "d": ["b", "b"] * 3}, {"k": [0, 1] * 3}),
+    "the votes are tied between a and b: decided by its groups": ({"c": ["a", "b"] * 3, "d": ["b", "b"] * 3}, {"k": [0, 1] * 3}),
     "no classifier voted on it: its clusters decide": ({"c": ["a", "b", None]}, {"k": [0, 0, 0]}),
-    "no vote reaches it: it has the mean vote of all": ({"c": ["a", "b", None]}, None),
-    "its only vote says a, its groups doubt it": ({"c": ["a", "b"]}, {"k": [0, 0]}),
+    "it has no vote, not even over others in the same groups, and got the mean vote of all": ({"c": ["a", "b", None]}, None),
+    "its only vote says a, less sure by its groups": ({"c": ["a", "b"]}, {"k": [0, 0]}),
 }
 
 
@@ -245,7 +245,7 @@ def test_contested_objects_say_why(why):
 def test_an_object_whose_groups_overrule_its_votes_says_so():
     votes = Votes.from_labels({"c": ["a", "b", "b", "b", "b"]}, {f"k{m}": [0] * 5 for m in range(6)})
     why = EC3(alpha=1, beta=1, gamma=0.05).solve(votes).contested(9)["why"]
-    assert "its groups overrule the votes: 1 of 1 said a" in why
+    assert "the votes are overruled by its groups: 1 of 1 said a" in why
 
 
 def test_alike_objects_are_shown_once_unless_asked_for(w8):

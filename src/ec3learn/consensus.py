@@ -15,11 +15,22 @@ import numpy.typing as npt
 from scipy import sparse
 
 from . import storage
-from .explanation import Explanation, number_text, tally_of, why_contested
+from .explanation import Explanation, tally_of, tally_text, why_contested
 from .labels import Label, count, kind_of, label_array, listed, plain
 from .matrices import SparseMembership, entries, membership, scatter_to_votes
 from .patterns import spread
-from .rules import NOBODY, GroupRule, KnownLabels, mass_classes, normalised, top_classes
+from .rules import (
+    COMPANIONS,
+    GROUPS,
+    NOBODY,
+    EvidenceRule,
+    GroupRule,
+    KnownLabels,
+    Targets,
+    mass_classes,
+    normalised,
+    top_classes,
+)
 from .stores import frozen
 from .table import Table
 from .votes import BaseModel, Votes
@@ -83,6 +94,8 @@ class Consensus:
     history: Sequence[float] = ()
     notes: tuple[str, ...] = ()
     worse_than_chance: tuple[str, ...] = ()
+    lacking: str = NOT_REACHED  # what unanswered objects lack, and what they got
+    tie_mass: Array | None = None  # the mass of the classes that breaks ties, where it is that of another table
     stored_voters: Table | None = field(default=None)
 
     # ---- the answer --------------------------------------------------------------------------------------------------
@@ -177,7 +190,7 @@ class Consensus:
 
     @cached_property
     def _row_classes(self) -> Array:
-        return top_classes(self._rows(), self._mass)
+        return top_classes(self._rows(), self._mass if self.tie_mass is None else self.tie_mass)
 
     @cached_property
     def _row_margin(self) -> Array:
@@ -204,7 +217,7 @@ class Consensus:
         votes = self._own_votes("voters")
         contingency, agreed = self._contingency, self._agreement
         weight_of = {(model.name, model.kind): float(weight) for model, weight in zip(self.models, self.weights, strict=True)}
-        total = float(self._row_counts.sum())
+        total = max(float(self._row_counts.sum()), 1e-300)
         columns: dict[str, list[Any]] = {n: [] for n in ("model", "kind", "coverage", "agreement", "weight", "purity", "nmi")}
         for m, model in enumerate(votes.models):
             counts = contingency[votes.offsets[m] : votes.offsets[m + 1]]
@@ -242,7 +255,7 @@ class Consensus:
         parts: dict[tuple[str, str], Array] = {}
         if self.rule is not None:
             owner = np.repeat(np.arange(len(self.models)), np.diff(self._offsets))
-            for (m, term), part in self.rule.parts(one, known, owner).items():
+            for (m, term), part in self.rule.parts(one, known, owner, self._hard_targets(votes[position])).items():
                 parts[term if m == NOBODY else self.models[m].name, term] = part
         said = dict(zip([model.name for model in votes.models], votes.said(position), strict=True))
         kinds = {model.name: model.kind for model in votes.models}
@@ -319,11 +332,24 @@ class Consensus:
         }
         tallies = [tally_of(votes.said(i), votes.models) for i, _ in objects]
         silent = [self.silent is not None and bool(self.silent[row]) for _, row in objects]
-        columns["votes"] = [", ".join(f"{label} ({number_text(count)})" for label, count in tally) for tally in tallies]
+        columns["votes"] = [tally_text(tally) for tally in tallies]
         columns["alike"] = [int(alike[row]) for _, row in objects]
-        decides = "its groups decide" if len(set(self.weights.tolist())) == 1 else "weights and groups decide"
-        columns["why"] = [why_contested(*facts, decides) for facts in zip(tallies, columns["label"], silent, strict=True)]
+        lacking = f"it has {self.lacking}"
+        columns["why"] = [
+            lacking if nothing else why_contested(tally, label, self._decided_by())
+            for tally, label, nothing in zip(tallies, columns["label"], silent, strict=True)
+        ]
         return Table(columns)
+
+    def _decided_by(self) -> str:
+        """Return what decides besides the number of votes."""
+        if isinstance(self.rule, EvidenceRule):
+            return "who said it"
+        terms = set() if self.rule is None else {term.name for term in self.rule.terms}
+        equal = len(set(self.weights.tolist())) == 1
+        if self.rule is None or terms & {GROUPS, COMPANIONS}:
+            return "its groups" if equal else "weights and groups"
+        return "the more common class" if equal else "weights"
 
     @cached_property
     def _contingency(self) -> Array:
@@ -388,7 +414,7 @@ class Consensus:
                 "that extends: EC3, voting, BGCM or Dawid-Skene."
             )
         groups = SparseMembership(self._aligned(votes, warn=True))
-        proba, silent = self.rule.all_answers(groups)
+        proba, silent = self.rule.all_answers(groups, targets=self._hard_targets(votes))
         return Consensus(
             classes=self.classes,
             models=self.models,
@@ -403,8 +429,21 @@ class Consensus:
             silent=frozen(silent),
             objective=None,
             n_iter=0,
-            notes=silent_notes(silent, votes),
+            notes=silent_notes(silent, votes, self.lacking),
+            lacking=self.lacking,
+            tie_mass=self._own_tie_mass(),
         )
+
+    def _own_tie_mass(self) -> Array | None:
+        return self.tie_mass if self.tie_mass is not None or self.row_proba is None else self._mass
+
+    def _hard_targets(self, votes: Votes) -> Targets | None:
+        """Return what a method says that we go towards and that takes soft votes for hard ones; others are asked as they are."""
+        other = None if self.rule is None or self.rule.towards is None else self.rule.towards[1]
+        if other is None or not other.hard_votes or votes.soft is None:
+            return None
+        groups = SparseMembership(self._aligned(votes.hardened(), warn=False))
+        return Targets.of(*other.all_answers(groups), other)
 
     def _aligned(self, votes: Votes, warn: bool) -> sparse.csr_array:
         """Return the membership of new rows in our groups."""
@@ -453,6 +492,7 @@ class Consensus:
             "converged": self.converged,
             "notes": list(self.notes),
             "worse_than_chance": list(self.worse_than_chance),
+            "lacking": self.lacking,
             "rule": None,
             "labels": {},
             "voters": None
@@ -461,6 +501,9 @@ class Consensus:
         }
         order, table = self._group_table
         arrays: dict[str, Array] = {"weights": self.weights, "group_order": order, "group_table": table}
+        mass = self._own_tie_mass()
+        if mass is not None:
+            arrays["tie_mass"] = mass
         if self.rule is not None:
             facts["rule"], more = self.rule.stored()
             arrays |= more
@@ -526,6 +569,8 @@ class Consensus:
             converged=facts["converged"],
             notes=tuple(facts["notes"]),
             worse_than_chance=tuple(facts["worse_than_chance"]),
+            lacking=facts["lacking"],
+            tie_mass=arrays.get("tie_mass"),
             stored_voters=None if facts["voters"] is None else Table(facts["voters"]),
         )
 
@@ -552,7 +597,7 @@ class Consensus:
         parts += [f"<p>Note: {escape(note)}</p>" for note in self.notes]
         if self.row_proba is not None:
             codes = np.bincount(self._row_classes, weights=self._row_counts, minlength=len(self.classes))
-            shares = (codes / codes.sum()).tolist()
+            shares = normalised(codes.astype(np.float64)).tolist()
             mass = normalised(self._mass).tolist()
             parts.append(Table({"class": [plain(z) for z in self.classes], "share": shares, "mass": mass})._repr_html_())
         if self.votes is not None or self.stored_voters is not None:

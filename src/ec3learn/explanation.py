@@ -104,22 +104,27 @@ def tally_of(said: Sequence[Any], models: Sequence[BaseModel]) -> list[tuple[Lab
     return sorted(counts.items(), key=lambda item: -item[1])
 
 
-def why_contested(tally: list[tuple[Label, float]], label: Label, silent: bool, decides: str) -> str:
-    """Return in a few words why an object is contested, from the tally of its votes and the label it got."""
-    if silent:
-        return "no vote reaches it: it has the mean vote of all"
+def why_contested(tally: list[tuple[Label, float]], label: Label, decides: str) -> str:
+    """Return in a few words why an object is contested: by the tally of its votes, its label, and what decides besides."""
     if not tally:
         return "no classifier voted on it: its clusters decide"
     first, most = tally[0]
     top = [name for name, votes in tally if votes > most - 1e-9]
     total = sum(votes for _, votes in tally)
     if label not in top:
-        return f"{decides.removesuffix(' decide')} overrule the votes: {number_text(most)} of {number_text(total)} said {first}"
+        return f"the votes are overruled by {decides}: {number_text(most)} of {number_text(total)} said {first}"
     if len(top) > 1:
-        return f"the votes are tied between {' and '.join(map(str, top))}: {decides}"
+        return f"the votes are tied between {' and '.join(map(str, top))}: decided by {decides}"
     if len(tally) == 1:
-        return f"{'its only vote says' if total == 1 else f'all {number_text(total)} votes say'} {label}, its groups doubt it"
+        voices = "its only vote says" if total == 1 else f"all {number_text(total)} votes say"
+        return f"{voices} {label}" + ("" if decides == "the more common class" else f", less sure by {decides}")
     return f"the votes are split: {number_text(most)} of {number_text(total)} said {label}"
+
+
+def tally_text(tally: list[tuple[Label, float]], most: int = 4) -> str:
+    """Return how many voted for each class in a few words, the most frequent ones."""
+    shown = [f"{label} ({number_text(count)})" for label, count in tally[:most]]
+    return ", ".join(shown if len(tally) <= most else [*shown, f"{len(tally) - most} more"])
 
 
 def number_text(number: float) -> str:

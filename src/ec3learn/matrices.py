@@ -239,7 +239,7 @@ class JointMembership:
 
     def scatter(self, values: Array) -> Array:
         """Return A^m' values: for each group the sum over its rows."""
-        columns = values.reshape(self.n_rows, -1)
+        columns = values.reshape(self.n_rows, math.prod(values.shape[1:]))
         width = columns.shape[1]
         sums = self.empty_blocks(width)
         soft_sums = np.zeros((0 if self._soft is None else self._soft.table.shape[1], width))

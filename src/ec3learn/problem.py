@@ -78,6 +78,8 @@ class Problem:
         self.groups, self.counts, self.weights, self.known, self.given = groups, counts, weights, known, given
         self.n_classes = n_classes
         self.model_weights = model_weights
+        spoken = np.flatnonzero((group_class >= 0) & (model_weights > 0)[group_model])
+        self.all_voters = (spoken, model_weights[group_model[spoken]], np.eye(n_classes)[group_class[spoken]])
         self.group_model = group_model[groups.order].astype(smallest_uint(len(model_weights)))
         group_class = group_class[groups.order]
         weighty = (model_weights > 0)[self.group_model]
@@ -281,7 +283,7 @@ class Problem:
         terms = (
             Term(GROUPS, weights.alpha, order[live], self.u[live], group_proba[live]),
             Term(COMPANIONS, 2 * weights.beta, order[live], weights_of, per_member),
-            Term(VOTES, 2 * weights.gamma, order[self.voters], self.vote_weight, self.vote_class),
+            Term(VOTES, 2 * weights.gamma, *self.all_voters),
         )
         towards = None if self.given is None else (2 * weights.gamma, self.given.rule)
         spoken = tuple(term for term in terms if term.pull > 0 and not (towards and term.name == VOTES))

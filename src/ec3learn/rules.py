@@ -77,6 +77,11 @@ class Targets:
     proba: Array
     rule: GroupRule | None  # the other method's own, for new objects
 
+    @classmethod
+    def of(cls, proba: Array, silent: Array, rule: GroupRule | None) -> Targets:
+        """Return the answers without those for rows nothing was said about."""
+        return cls(np.where(silent[:, None], 0.0, proba), rule)
+
 
 @dataclass(frozen=True, eq=False)
 class Pull:
@@ -150,24 +155,30 @@ class GroupRule:
         proba[silent] = self.fallback
         return proba, silent
 
-    def answers(self, groups: Membership, known: KnownLabels | None = None) -> Iterator[tuple[slice, Array, Array]]:
+    def answers(
+        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
+    ) -> Iterator[tuple[slice, Array, Array]]:
         """Return the class probabilities and which rows nothing was said about, some rows at a time."""
-        for rows, pulls in self.pulls(groups, known):
+        for rows, pulls in self.pulls(groups, known, targets):
             yield rows, *self.answer(pulls)
 
-    def all_answers(self, groups: Membership, known: KnownLabels | None = None) -> tuple[Array, Array]:
+    def all_answers(
+        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
+    ) -> tuple[Array, Array]:
         """Return the same for all rows at once."""
         proba, silent = np.empty((groups.n_rows, len(self.fallback))), np.empty(groups.n_rows, dtype=bool)
-        for rows, part, nothing in self.answers(groups, known):
+        for rows, part, nothing in self.answers(groups, known, targets):
             proba[rows], silent[rows] = part, nothing
         return proba, silent
 
-    def parts(self, one: sparse.csr_array, known: KnownLabels | None, owner: Array) -> dict[tuple[int, str], Array]:
+    def parts(
+        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
+    ) -> dict[tuple[int, str], Array]:
         """Return what each (base model, term) gave to one row's classes; they add up to its class probabilities.
 
         `owner` is the number of each group's base model; `NOBODY` stands for what no base model said.
         """
-        _, pulls = next(self.pulls(SparseMembership(one), known))
+        _, pulls = next(self.pulls(SparseMembership(one), known, targets))
         total = sum(float(pull.strength[0]) for pull in pulls)
         if total <= 0:
             return {(NOBODY, "mean vote of all"): self.fallback}
@@ -245,7 +256,9 @@ class EvidenceRule(GroupRule):
                 silent &= ~labelled
         return proba, silent
 
-    def parts(self, one: sparse.csr_array, known: KnownLabels | None, owner: Array) -> dict[tuple[int, str], Array]:
+    def parts(
+        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
+    ) -> dict[tuple[int, str], Array]:
         """Return the evidence for each class, less its mean over classes, of the prior and of each base model.
 
         They add up to the logarithms of the class probabilities, less their mean.

@@ -317,3 +317,102 @@ def test_what_is_no_method_is_refused():
 def test_a_method_stands_for_itself():
     method = EC3(alpha=1)
     assert method_of(method, "method") is method
+
+
+# ---- what a review found ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "upe"])
+def test_towards_any_method_soft_votes_get_the_answers_they_had(name):
+    rng = np.random.default_rng(1)
+    shares = {f"p{m}": rng.dirichlet([1, 1], 30) for m in range(3)}
+    votes = Votes.from_probabilities(shares, {"soft": rng.dirichlet(np.ones(3), 30), "hard": rng.integers(2, size=30)})
+    consensus = EC3(towards=made(name)).solve(votes)
+    if consensus.rule is not None:
+        assert_allclose(consensus.extend(votes).proba, consensus.proba, **CLOSE)
+        assert_allclose(sum(consensus.explain(0).parts.values()), consensus.proba[0], **CLOSE)
+
+
+@every_method
+def test_objects_without_weight_are_answered_by_their_own_votes(name):
+    said = {"a": list("pqpqpq"), "b": list("pqpqqq"), "c": list("pqpppq")}
+    votes = Votes.from_labels(said, {"k": [0, 1, 0, 1, 0, 1], "u": list(range(6))}, sample_weight=[0, 1, 1, 1, 1, 1])
+    assert made(name).solve(votes).labels()[0] == "p"
+
+
+@every_method
+def test_a_clustering_that_says_nothing_is_no_error(name):
+    votes = Votes.from_labels({"a": [0, 1, 1], "b": [0, 1, 0]}, {"nothing": [None] * 3})
+    assert_distributions(made(name).solve(votes).proba)
+
+
+@pytest.mark.parametrize("name", EXTENDS)
+def test_a_voter_may_say_a_class_it_never_said_before(name):
+    said = {"a": list("xxyyxy"), "b": list("xxyzxz"), "c": list("xyyzxz")}
+    table = RawTable(said, {}, ["x", "y", "z"])
+    new = Votes.from_labels({"a": ["z"], "b": ["z"]}, classes=["x", "y", "z"])
+    wide, long = (made(name).solve(votes).extend(new) for votes in (table.votes(), table.long_votes()))
+    assert_allclose(wide.proba, long.proba, **CLOSE)
+    assert not long.unanswered.any()
+
+
+@pytest.mark.parametrize("name", ["c3e-sl", "c3e-kl"])
+def test_equal_rows_of_small_weight_are_solved_once(name):
+    said = {"a": list("pqpqpq"), "b": list("pqpqqq"), "c": list("pqpppq")}
+    clusters = {"k": [0, 1, 0, 1, 0, 1]}
+    merged = Votes.from_labels(said, clusters, sample_weight=[0.25] * 6)
+    apart = Votes.from_labels(said, {**clusters, "u": range(6)}, weights={"u": 0}, sample_weight=[0.25] * 6)
+    assert_allclose(made(name).solve(merged).proba, made(name).solve(apart).proba, **CLOSE)
+
+
+@pytest.mark.parametrize("name", EXTENDS)
+def test_a_tie_is_broken_alike_in_any_company(name):
+    consensus = made(name).solve(Votes.from_labels({"a": list("pqpq"), "b": list("qqpq")}))
+    alone = consensus.extend(Votes.from_labels({"a": ["p"], "b": ["q"]}))
+    assert alone.labels()[0] == consensus.labels()[0]
+
+
+def test_weights_reach_the_method_gone_towards():
+    votes = Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "bad": [1, 1, 0, 1, 0]})
+    without = EC3(towards="dawid-skene").solve(votes.drop("bad"))
+    assert_allclose(EC3(weights={"bad": 0}, towards="dawid-skene").solve(votes).proba, without.proba, **CLOSE)
+
+
+def test_numbers_of_numpy_in_lists_are_saved(w8, tmp_path):
+    METHODS["weighted-vote"]([np.int64(1), np.float32(2), 3]).solve(w8).save(tmp_path / "c.ec3")
+    assert Consensus.load(tmp_path / "c.ec3").settings["weights"] == [1, 2.0, 3]
+
+
+def test_who_is_named_worse_than_chance_has_no_weight():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        truth = rng.integers(2, size=25)
+        said = {f"c{m}": np.where(rng.random(25) < p, truth, 1 - truth) for m, p in enumerate(rng.uniform(0.3, 0.75, 5))}
+        consensus = METHODS["weighted-vote"](reweight_rounds=1).solve(Votes.from_labels(said))
+        weight = dict(zip(said, consensus.weights, strict=True))
+        assert all(weight[name] == 0 for name in consensus.worse_than_chance)
+
+
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
+def test_a_method_gone_towards_that_was_cut_off_says_so(w8):
+    from ec3learn import DawidSkene
+
+    with pytest.warns(UserWarning, match=r"^Dawid-Skene stopped at max_iter=1 before reaching tol=1e-08\. "):
+        EC3(towards=DawidSkene(max_iter=1)).solve(w8)
+
+
+def test_a_class_in_the_place_of_a_method_is_refused_with_the_remedy():
+    with pytest.raises(TypeError, match=r"^towards must be a method or its name, got ABCMeta\. Call it: EC3\(\)\.$|got type"):
+        method_of(EC3, "towards")
+
+
+def test_the_words_for_a_tie_fit_the_method():
+    votes = Votes.from_labels({"a": list("pqpq"), "b": list("qqpq")})
+    why = {name: METHODS[name]().solve(votes).contested(1).columns["why"][0] for name in ("majority", "dawid-skene", "iec3")}
+    assert why["majority"].endswith("decided by the more common class")
+    assert why["dawid-skene"].endswith("by who said it")
+    assert why["iec3"].endswith("decided by its groups")
+
+
+def test_an_extension_to_nothing_can_be_looked_at(w8):
+    assert "Consensus" in METHODS["majority"]().solve(w8).extend(w8[:0])._repr_html_()

@@ -91,6 +91,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
             history=answer.history,
             notes=(*answer.notes, *silent_notes(answer.silent, votes, answer.lacking)),
             worse_than_chance=answer.worse_than_chance,
+            lacking=answer.lacking,
         )
 
     def _checked_answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
@@ -135,16 +136,18 @@ class Method(BaseEstimator):  # type: ignore[misc]
 METHODS: dict[str, Callable[..., Method]] = {}  # the package fills it, in the order users see
 
 
-def method_of(method: str | Method, argument: str) -> Method:
-    """Return the method that a name or an instance stands for."""
+def method_of(method: str | Method, argument: str, also: tuple[str, ...] = ()) -> Method:
+    """Return the method that a name or an instance stands for; an error names what else is allowed too."""
     if isinstance(method, Method):
         return method
     if not isinstance(method, str):
-        raise TypeError(f"{argument} must be a method or its name, got {type(method).__name__}.")
+        hint = f" Call it: {method.__name__}()." if isinstance(method, type) else ""
+        raise TypeError(f"{argument} must be a method or its name, got {type(method).__name__}.{hint}")
     if method not in METHODS:
-        near = get_close_matches(method, METHODS, n=1)
+        names = (*also, *METHODS)
+        near = get_close_matches(method, names, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
-        raise ValueError(f"Unknown {argument} {method!r}. {hint}Choose from: {', '.join(METHODS)}.")
+        raise ValueError(f"Unknown {argument} {method!r}. {hint}Choose from: {', '.join(names)}.")
     return METHODS[method]()
 
 
@@ -224,6 +227,8 @@ def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
             value = value.tolist()
         if isinstance(value, Mapping):
             value = {str(key): float(number) for key, number in value.items()}
+        if isinstance(value, (list, tuple)):
+            value = [item.item() if isinstance(item, np.generic) else item for item in value]
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, float) and np.isinf(value):

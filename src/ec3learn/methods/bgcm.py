@@ -121,7 +121,7 @@ class BGCM(Method):
             group_proba, history, converged = graph.looped(start, self._tolerance(), self.max_iter)
             n_iter = len(history)
         _, _, votes_alone = mean_votes(votes, groups, votes.weights, known)
-        rule = graph.rule(group_proba, votes_alone.fallback)
+        rule = graph.rule(votes, group_proba, votes_alone.fallback)
         proba, silent = rule.all_answers(groups, known)
         live = np.flatnonzero(graph.live)
         return Answer(
@@ -275,11 +275,15 @@ class Graph:
             total += self.known.pull * float((self.counts * self.known.labelled) @ apart)
         return max(total, 0.0)
 
-    def rule(self, group_proba: Array, fallback: Array) -> GroupRule:
+    def rule(self, votes: Votes, group_proba: Array, fallback: Array) -> GroupRule:
         """Return how an object's answer follows from its groups."""
         live = np.flatnonzero(self.live)
-        term = Term(GROUPS, 1.0, self.groups.order[live], self.weight[live], group_proba[live], by_total=True)
-        return GroupRule((term,), fallback)
+        order = self.groups.order[live]
+        empty = np.setdiff1d(np.flatnonzero((votes.group_class >= 0) & (votes.weights > 0)[votes.group_model]), order)
+        groups = np.concatenate([order, empty])  # an empty group of a classifier is its class, for votes to come
+        weight = np.concatenate([self.weight[live], votes.weights[votes.group_model[empty]]])
+        proba = np.vstack([group_proba[live], np.eye(votes.n_classes)[votes.group_class[empty]]])
+        return GroupRule((Term(GROUPS, 1.0, groups, weight, proba, by_total=True),), fallback)
 
 
 def _squared_norms(table: Array) -> Array:

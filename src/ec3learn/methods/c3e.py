@@ -181,6 +181,7 @@ class CoAssociation:
         own_weight = np.tile(weight, len(gaps))
         self.own = (self.clusters.power(2) @ own_weight) * self.per_cover[self.gap, self.gap]  # s_ii
         self.counts = votes.counts
+        self.itself = _self_weight(votes)
         self.degree = np.maximum(self.product(np.ones((votes.n_rows, 1)))[:, 0], 0.0)
 
     def spread(self, sums: Array) -> Array:
@@ -197,7 +198,7 @@ class CoAssociation:
 
     def product(self, values: Array) -> Array:
         """Return sum_(j != i) s_ij values_j: an object has no part in itself, but in the others of its row."""
-        return self.whole_product(values) - (np.minimum(self.counts, 1.0) * self.own)[:, None] * values
+        return self.whole_product(values) - (self.itself * self.own)[:, None] * values
 
     def scaled(self, alpha: float) -> float:
         """Return alpha over the mean degree."""
@@ -218,6 +219,17 @@ class CoAssociation:
         voted = groups.scatter(votes.counts * ~voteless) > 0
         reached = reached_groups(groups, votes.counts, live & cluster, voted & live & cluster, ~voteless) & live & cluster
         return pi, voteless & (groups.gather(reached.astype(np.float64)) <= 0)
+
+
+def _self_weight(votes: Votes) -> Array:
+    """Return how much of a row is the object itself, not others like it: its weight, at most 1, meaned over the row's objects."""
+    if votes.sample_weight is None:
+        return np.ones(votes.n_rows)
+    own = np.minimum(votes.sample_weight, 1.0)
+    if votes.index is None:
+        return own
+    total = np.bincount(votes.index, weights=votes.sample_weight * own, minlength=votes.n_rows)
+    return np.divide(total, votes.counts, out=np.zeros_like(total), where=votes.counts > 0)
 
 
 def _distinct(covered: Array) -> tuple[Array, Array]:

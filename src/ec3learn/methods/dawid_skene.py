@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..matrices import Membership, membership
+from ..matrices import Membership, membership, scatter_to_votes
 from ..rules import VOTES, EvidenceRule, KnownLabels, Term
 from ..votes import Votes
 from .base import Answer, Method, is_classifier, mean_votes, require_bool, require_choice, require_number, require_whole
@@ -115,11 +115,10 @@ class Voters:
         speaks = votes.weights > 0
         if method.clusterings == "ignore":
             speaks &= self.classifier
-        self.group_model = votes.group_model[groups.order]
-        self.group_class = votes.group_class[groups.order]
+        self.group_model, self.group_class = votes.group_model, votes.group_class  # also of groups nobody is in, for new votes
         self.weight = np.where(speaks, votes.weights, 0.0)[self.group_model]
         self.size = np.array([model.n_groups for model in votes.models])[self.group_model]
-        self.weight_of_rows = groups.gather(self.weight)
+        self.weight_of_rows = groups.gather(self.weight[groups.order])
         self.total = max(float(votes.counts.sum()), 1e-300)
         spoken_about = self.weight_of_rows > 0
         self.counted = votes.counts * (spoken_about if known is None else spoken_about | known.labelled)
@@ -127,7 +126,7 @@ class Voters:
     def learn(self, proba: Array) -> tuple[Array, Array]:
         """Return the logarithms of the confusions C and of the shares of the classes that fit the truth best (M)."""
         smoothing, n_classes = self.method.smoothing, self.votes.n_classes
-        heard = np.maximum(self.groups.scatter(self.votes.counts[:, None] * proba), 0.0)
+        heard = np.maximum(scatter_to_votes(self.votes, self.groups, self.votes.counts[:, None] * proba), 0.0)
         mass = self.counted @ proba
         prior = np.log(np.maximum(mass + 1e-12, 1e-12)) - np.log(mass.sum() + 1e-12 * n_classes)
         totals = self._by_model(heard)
@@ -158,7 +157,7 @@ class Voters:
         """Return the distribution of each row's truth (E), and the log-likelihood of all votes with the prior of C."""
         proba = np.empty((self.groups.n_rows, self.votes.n_classes))
         likelihood = self._log_prior(evidence)
-        for rows, sums in self.groups.gather_parts(self.weight[:, None] * evidence):
+        for rows, sums in self.groups.gather_parts((self.weight[:, None] * evidence)[self.groups.order]):
             joint = np.ascontiguousarray(sums.T)  # classes x rows: few long rows are quicker than many short ones
             joint += prior[:, None]
             if self.known is not None:
@@ -191,4 +190,4 @@ class Voters:
     def term(self, evidence: Array) -> Term:
         """Return what each group says for each class."""
         speaking = np.flatnonzero(self.weight > 0)
-        return Term(VOTES, 1.0, self.groups.order[speaking], self.weight[speaking], evidence[speaking])
+        return Term(VOTES, 1.0, speaking, self.weight[speaking], evidence[speaking])

@@ -7,15 +7,19 @@ heard.
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
 
 from ..matrices import JointMembership, SparseMembership, membership
 from ..problem import Problem, Solution, Weights
 from ..rules import KnownLabels, Targets
 from ..solvers import block_descent, conjugate_gradients, direct
+from ..stores import frozen
 from ..votes import Votes
 from .base import (
     Answer,
@@ -119,7 +123,7 @@ class EC3(Method):
         start = first_weights(self.weights, votes, known)
         if known is None:
             require_votes(votes, start)
-        targets = self._targets(votes, known)
+        targets, other_notes = self._targets(replace(votes, weights=frozen(votes.weights * start)), known)
         groups = membership(votes)
 
         def solve(model_weights: Array) -> tuple[Array, tuple[Problem, Solution]]:
@@ -139,19 +143,21 @@ class EC3(Method):
             n_iter=solution.n_iter,
             converged=solution.converged,
             history=solution.history,
-            notes=learned.notes,
+            notes=(*learned.notes, *other_notes),
             worse_than_chance=learned.worse_than_chance,
         )
 
-    def _targets(self, votes: Votes, known: KnownLabels | None) -> Targets | None:
-        """Return what objects are pulled to in place of their votes, if anything."""
+    def _targets(self, votes: Votes, known: KnownLabels | None) -> tuple[Targets | None, tuple[str, ...]]:
+        """Return what objects are pulled to in place of their votes, if anything, and what there is to say about it."""
         if isinstance(self.towards, str) and self.towards == "votes":
-            return None
-        other = method_of(self.towards, "towards")
+            return None, ()
+        other = method_of(self.towards, "towards", ("votes",))
         if known is not None:
             known = KnownLabels(known.codes, other._known_pull()) if other.admits_known else None
         answer = other._checked_answer(votes, known)
-        return Targets(np.where(answer.silent[:, None], 0.0, answer.proba), answer.rule)
+        if not answer.converged:
+            warnings.warn(other._not_converged(), ConvergenceWarning, stacklevel=5)
+        return Targets.of(answer.proba, answer.silent, answer.rule), answer.notes
 
     def _title(self, known: KnownLabels | None) -> str:
         name = "iEC3" if self.balanced else "EC3"
@@ -233,7 +239,7 @@ class EC3(Method):
         require_whole("max_iter", self.max_iter, 1)
         require_whole("reweight_rounds", self.reweight_rounds, 0)
         if not isinstance(self.towards, str) or self.towards != "votes":
-            method_of(self.towards, "towards")._check()
+            method_of(self.towards, "towards", ("votes",))._check()
 
 
 def _fill_idle_groups(problem: Problem, solution: Solution) -> None:

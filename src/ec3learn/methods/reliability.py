@@ -86,8 +86,9 @@ def settled(
         updated = _learned_weights(votes, start, *_agreement_with_consensus(votes, groups, proba))
         tried.append(updated)
         quiet = np.allclose(updated.weights, learned.weights, rtol=1e-3, atol=1e-3)
-        if quiet or len(tried) > rounds:
+        if quiet:
             learned = replace(updated, weights=learned.weights)
+        if quiet or len(tried) > rounds:
             break
         learned = updated
         proba, solved = solve(learned.weights)
@@ -95,6 +96,11 @@ def settled(
     for doubt in doubts:
         warnings.warn(doubt, ReliabilityWarning, stacklevel=5)
     return replace(learned, notes=(*learned.notes, *doubts)), proba, solved
+
+
+def learned_from_labels(votes: Votes, known: KnownLabels) -> Array:
+    """Return the weights that known labels teach."""
+    return _learned_weights(votes, np.ones(len(votes.models)), *_agreement_with_known(votes, known)).weights
 
 
 # ---- how often a classifier is right ---------------------------------------------------------------------------------

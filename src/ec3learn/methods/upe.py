@@ -13,6 +13,7 @@ with equal rows have equal places and distinct rows are enough.
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import pairwise
 from typing import Any
 
@@ -112,6 +113,9 @@ class UPE(Method):
             if best is None or found.fun < best.fun:
                 best = found
         proba = places.class_proba(best.x)
+        weightless = np.flatnonzero(votes.counts <= 0)
+        if len(weightless):
+            proba[weightless] = places.placed_alone(weightless, best.x)
         _, _, votes_alone = mean_votes(votes, membership(votes), votes.weights, known)
         silent = places.total_of_rows <= 0
         proba[silent] = votes_alone.fallback
@@ -133,7 +137,8 @@ class Embedding:
         self.eta = eta * self.total
         self.root = np.sqrt(votes.counts)
         groups = membership(votes)
-        clusterings = np.flatnonzero(~is_classifier(votes) & (votes.weights > 0))
+        some = np.array([model.n_groups > 0 for model in votes.models])
+        clusterings = np.flatnonzero(~is_classifier(votes) & (votes.weights > 0) & some)
         self.sizes = [votes.n_classes, *(votes.models[m].n_groups for m in clusterings)]
         column = np.full(votes.n_groups, -1)
         column[votes.group_class >= 0] = votes.group_class[votes.group_class >= 0]
@@ -181,6 +186,20 @@ class Embedding:
             reach += weighted.sum(axis=0)
         gradient[self.n_rows :] = self.eta * theta + reach[:, None] * theta - pull
         return total, gradient.ravel()
+
+    def placed_alone(self, rows: Array, unknown: Array) -> Array:
+        """Return P(class | i) of rows that do not count: they find their places among groups that stay where they are."""
+        _, theta = self.split(unknown)
+        alone = copy(self)
+        alone.n_rows, alone.said, alone.votes = len(rows), self.said[rows], [votes[rows] for votes in self.votes]
+        alone.counts = alone.root = np.ones(len(rows))
+
+        def cost(x: Array) -> tuple[float, Array]:
+            value, gradient = alone.cost(np.concatenate([x, theta.ravel()]))
+            return value, gradient[: len(x)]
+
+        found = minimize(cost, np.zeros(len(rows) * self.n_components), jac=True, method="L-BFGS-B")
+        return alone.class_proba(np.concatenate([found.x, theta.ravel()]))
 
     def class_proba(self, unknown: Array) -> Array:
         """Return P(class | i)."""
