@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .consensus import Consensus, ExtendWarning
+    from .estimators import EC3Classifier
     from .methods import (
         BGCM,
         C3EKL,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         MajorityVote,
         ReliabilityWarning,
         SoftVote,
+        StackedVote,
         WeightedVote,
     )
     from .table import Table
@@ -35,10 +37,12 @@ __all__ = [
     "UPE",
     "Consensus",
     "DawidSkene",
+    "EC3Classifier",
     "ExtendWarning",
     "MajorityVote",
     "ReliabilityWarning",
     "SoftVote",
+    "StackedVote",
     "Table",
     "Votes",
     "WeightedVote",
@@ -46,7 +50,13 @@ __all__ = [
 ]
 
 # Where names live; they are loaded, and with them scikit-learn, when they are first used. All others are methods.
-_HOMES = {"Consensus": "consensus", "ExtendWarning": "consensus", "Table": "table", "Votes": "votes"}
+_HOMES = {
+    "Consensus": "consensus",
+    "EC3Classifier": "estimators",
+    "ExtendWarning": "consensus",
+    "Table": "table",
+    "Votes": "votes",
+}
 
 
 def __getattr__(name: str) -> Any:

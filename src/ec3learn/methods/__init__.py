@@ -8,6 +8,7 @@ from .c3e import C3EKL, C3ESL
 from .dawid_skene import DawidSkene
 from .ec3 import EC3
 from .reliability import ReliabilityWarning
+from .stacking import StackedVote
 from .upe import UPE
 from .voting import MajorityVote, SoftVote, WeightedVote
 
@@ -39,6 +40,7 @@ __all__ = [
     "Method",
     "ReliabilityWarning",
     "SoftVote",
+    "StackedVote",
     "WeightedVote",
     "method_of",
 ]

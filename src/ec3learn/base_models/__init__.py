@@ -1,0 +1,28 @@
+"""The pools of base classifiers and base clusterings."""
+
+from .classifiers import Boosting, CalibratedLinearSVM, KernelLogisticRegression, NearestNeighbours, Perceptron
+from .clusterings import KDistanceDBSCAN, QuantileMeanShift, SilhouetteKMeans
+from .convolution import ConvolutionalNetwork
+from .features import Features
+from .kernel_bayes import KernelNaiveBayes
+from .landmarks import Landmarks
+from .pools import TableModel, classifier_pool, clusterer_pool, grids
+
+__all__ = [
+    "Boosting",
+    "CalibratedLinearSVM",
+    "ConvolutionalNetwork",
+    "Features",
+    "KDistanceDBSCAN",
+    "KernelLogisticRegression",
+    "KernelNaiveBayes",
+    "Landmarks",
+    "NearestNeighbours",
+    "Perceptron",
+    "QuantileMeanShift",
+    "SilhouetteKMeans",
+    "TableModel",
+    "classifier_pool",
+    "clusterer_pool",
+    "grids",
+]

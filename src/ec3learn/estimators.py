@@ -1,0 +1,795 @@
+"""EC3Classifier: from a feature table to a consensus classifier, as a scikit-learn estimator.
+
+A pool of classifiers learns from the labelled rows and a pool of clusterings from all rows; what they say becomes `Votes`, a
+method makes one answer of them, and its rule answers for new rows. Labelled rows are voted on by classifiers that have not seen
+them.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _num_samples,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+    validate_data,
+)
+
+from .base_models.pools import classifier_pool, clusterer_pool
+from .consensus import Consensus
+from .labels import frame_of, is_missing, kind_of
+from .methods.base import Method, method_of
+from .methods.stacking import greedy_weights
+from .tuning import Choice, choose, mean_auc
+from .votes import Votes
+
+Array = npt.NDArray[Any]
+Named = list[tuple[str, Any]]
+
+MOST_FOR_RETRAINING = 0.4  # the share of each class's rows, the surest first, that the pool is retrained on
+LABEL_REPEATS = 3  # how often labelled rows stand beside rows the consensus has labelled
+
+
+class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Train a pool of classifiers and clusterings and combine what they say.
+
+    Rows whose label is missing are used too: the clusterings see all rows, and the consensus is solved over all of them.
+
+    Parameters
+    ----------
+    classifiers, clusterers : name of a pool, or list of (name, estimator)
+        "default" or "paper", or estimators of your own, pipelines included. A pipeline that selects columns keeps to them. An
+        empty list of clusterers leaves clusterings out.
+    consensus : "auto", a name in METHODS, or a method such as EC3(beta=0)
+        "auto" chooses weights, settings and label rule on out-of-fold votes; plain soft voting is one of the candidates.
+    voting : "soft" or "hard"
+        Whether classifiers vote with probabilities, where they have them, or with their most probable class.
+    cv : int
+        In how many folds the labelled rows get votes from classifiers that have not seen them.
+    unlabelled : label
+        A value of `y` that means "no label", besides None and NaN.
+    prefit : bool
+        The base models are fitted already and are taken as they are. The rows given to `fit` should be new to them.
+    retrain_rounds : int or "auto"
+        How often the pool is retrained on the rows the consensus is surest of, where rows without labels are at hand. "auto" is
+        2 with at least as many rows without labels as with, else 0.
+    select : None or "greedy"
+        "greedy" keeps only the classifiers that forward selection on out-of-fold votes takes; it stops when ten rounds have not
+        raised the score.
+    on_error : "raise" or "drop"
+        What to do about a base model that fails: stop and name it, or go on without it and say so in `report_`.
+    n_jobs : int or None
+        How many base models are fitted at a time.
+    random_state : int, RandomState or None
+        Seeds the pools and the folds.
+    verbose : int
+        1 shows a progress bar for each base model.
+
+    Attributes
+    ----------
+    classes_ : array
+        The classes.
+    transduction_ : array
+        The labels of the rows given to `fit`: those given, and for the others what the consensus says.
+    consensus_ : Consensus
+        The answer for the rows given to `fit`, with `voters()`, `explain(i)` and so on.
+    voters_ : Table
+        The base models: agreement, weight, and what each adds.
+    report_ : list of str
+        What was chosen and why, what was left out, what to know.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from ec3learn import EC3Classifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pool = [("lr", LogisticRegression(max_iter=1000)), ("nb", GaussianNB())]
+    >>> EC3Classifier(pool, clusterers=[], random_state=0).fit(X, y).predict(X[:2])
+    array([0, 0])
+    """
+
+    def __init__(
+        self,
+        classifiers: str | Named = "default",
+        clusterers: str | Named = "default",
+        consensus: str | Method = "auto",
+        voting: Literal["soft", "hard"] = "soft",
+        cv: int = 5,
+        unlabelled: Any = None,
+        prefit: bool = False,
+        retrain_rounds: int | Literal["auto"] = "auto",
+        select: Literal["greedy"] | None = None,
+        on_error: Literal["raise", "drop"] = "raise",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.classifiers = classifiers
+        self.clusterers = clusterers
+        self.consensus = consensus
+        self.voting = voting
+        self.cv = cv
+        self.unlabelled = unlabelled
+        self.prefit = prefit
+        self.retrain_rounds = retrain_rounds
+        self.select = select
+        self.on_error = on_error
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ---- fit ---------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> EC3Classifier:
+        """Fit the base models, collect their votes and solve the consensus.
+
+        Parameters
+        ----------
+        X : table of features
+            Array, sparse matrix or dataframe.
+        y : labels
+            None and NaN are missing, and so is `unlabelled`.
+        **fit_params
+            `sample_weight`, handed to the classifiers that take it; with metadata routing, what they ask for.
+
+        Returns
+        -------
+        EC3Classifier
+        """
+        self._check()
+        X, codes = self._read(X, y, fit_params.get("sample_weight"))
+        self.report_: list[str] = []
+        work = _Workshop(self, X, codes, self._routed(fit_params))
+        self.estimators_, out_of_fold = work.classifiers()
+        if self.select == "greedy":
+            self._keep_selected(out_of_fold, codes[codes >= 0])
+        self.clusterers_, clusters = work.clusterings()
+        shares = work.all_votes(self.estimators_, out_of_fold)
+        votes = self._votes(shares, clusters)
+        self._choose(votes, codes)
+        self._solve(votes, codes)
+        for _ in range(self._rounds(codes)):
+            new = work.retrained(self.consensus_)
+            for name, (models, proba) in new.items():
+                self.estimators_[name] = [*self.estimators_[name], *models]
+                n_models = len(self.estimators_[name])
+                free = codes < 0  # the votes on labelled rows stay out of fold
+                shares[name][free] = (shares[name][free] * (n_models - 2) + 2 * proba[free]) / n_models
+            self._solve(self._votes(shares, clusters), codes)
+        work.progress.close()
+        labels = self._row_labels(self.consensus_)
+        self.transduction_ = self.classes_[np.where(codes >= 0, codes, labels)]
+        return self
+
+    def _keep_selected(self, out_of_fold: dict[str, Array], labels: Array) -> None:
+        """Leave classifiers out that greedy forward selection on out-of-fold votes does not take."""
+        shares = np.stack(list(out_of_fold.values()))
+        voted = ~np.isnan(shares[0, :, 0])
+        taken, history = greedy_weights(shares[:, voted], labels[voted], mean_auc)
+        kept = [name for name, share in zip(out_of_fold, taken, strict=True) if share > 0]
+        left = [name for name in out_of_fold if name not in kept]
+        if left:
+            self._pool_notes.append(f"Greedy selection (AUC {history[-1]:.4f}) left out: {', '.join(left)}.")
+        self.estimators_ = {name: self.estimators_[name] for name in kept}
+
+    def _choose(self, votes: Votes, codes: Array) -> None:
+        if isinstance(self.consensus, str) and self.consensus == "auto":
+            chosen = choose(votes, codes, self.cv, self._seed)
+        else:
+            chosen = Choice(method_of(self.consensus, "consensus"), None, ())
+        self.method_, self.offsets_ = chosen.method, chosen.offsets
+        self._pool_notes += chosen.notes
+
+    def _solve(self, votes: Votes, codes: Array) -> None:
+        labelled = codes >= 0
+        known = ([int(i) for i in np.flatnonzero(labelled)], [self._names[z] for z in codes[labelled]])
+        notes = list(self._pool_notes)
+        with warnings.catch_warnings(record=True) as doubts:
+            warnings.simplefilter("always")
+            if getattr(self.method_, "admits_known", True):
+                self.consensus_: Consensus = self.method_.solve(votes, known=known)
+            else:
+                self.consensus_ = self.method_.solve(votes)
+                notes.append(f"{self.method_.title} has no place for known labels: they were used to train the classifiers only.")
+        notes += [str(doubt.message) for doubt in doubts]
+        self.report_ = list(dict.fromkeys([*notes, *self.consensus_.notes]))
+
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array]:
+        """Return the features as they are handed on, and the number of each row's class, -1 where there is none.
+
+        The label of a row without weight is as good as missing.
+        """
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None: pass labels, with None "
+                "for rows without one."
+            )
+        X = self._features(X, reset=True)
+        y = column_or_1d(y, warn=True)
+        if len(y) != _num_samples(X):
+            raise ValueError(
+                f"X and y must have as many rows, got inconsistent numbers of samples: {_num_samples(X)} and {len(y)}."
+            )
+        missing = _missing(y, self.unlabelled)
+        if sample_weight is not None:
+            missing |= _check_sample_weight(sample_weight, X, dtype=np.float64) == 0
+        if missing.all():
+            raise ValueError(f"y must hold at least one label, got {len(y)} missing ones.")
+        given = y[~missing]
+        if given.dtype == object:
+            kinds = {kind_of(label) for label in given.tolist()}
+            if len(kinds) > 1:
+                raise ValueError(f"y must hold labels of one kind, got {' and '.join(sorted(map(str, kinds)))}.")
+            given = np.array(given.tolist())
+        if given.dtype.kind == "f" and missing.any() and (given == given.astype(np.int64)).all():
+            given = given.astype(np.int64)  # whole numbers that became floats because of NaN
+        check_classification_targets(given)
+        self.classes_, numbers = np.unique(given, return_inverse=True)
+        self._names: list[Any] = (
+            list(range(len(self.classes_))) if self.classes_.dtype.kind not in "iubU" else self.classes_.tolist()
+        )
+        codes = np.full(len(y), -1)
+        codes[~missing] = numbers
+        random = check_random_state(self.random_state)
+        self._seed = int(random.randint(2**31 - 1))
+        self._pool_notes: list[str] = []
+        return X, codes
+
+    def _features(self, X: Any, reset: bool) -> Any:
+        """Check features without changing what the base models get to see: dataframes stay as they are."""
+        if frame_of(X) is not None:
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if _num_samples(X) == 0:
+                raise ValueError(
+                    f"X must have at least one row, got 0 sample(s) (shape={X.shape}) while a minimum of 1 is required."
+                )
+            return X
+        return validate_data(self, X, reset=reset, dtype=None, accept_sparse=["csr", "csc"], ensure_all_finite="allow-nan")
+
+    def _rounds(self, codes: Array) -> int:
+        if self.prefit:
+            return 0
+        if self.retrain_rounds == "auto":
+            return 2 if (codes < 0).sum() >= (codes >= 0).sum() and (codes < 0).sum() >= 20 else 0
+        return int(self.retrain_rounds) if (codes < 0).any() else 0
+
+    def _votes(self, shares: dict[str, Array], clusters: dict[str, Array]) -> Votes:
+        clusterings = clusters or None
+        if self.voting == "soft":
+            return Votes.from_probabilities(shares, clusterings, classes=self._names)
+        hard = {name: np.array(self._names, dtype=object)[table.argmax(axis=1)] for name, table in shares.items()}
+        return Votes.from_labels(hard, clusterings, classes=self._names)
+
+    def _row_labels(self, consensus: Consensus) -> Array:
+        """Return the number of each object's class."""
+        proba = consensus.proba
+        return (proba if self.offsets_ is None else proba + self.offsets_).argmax(axis=1)
+
+    # ---- new rows ----------------------------------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the class probabilities of new rows; no row's depend on the others.
+
+        Parameters
+        ----------
+        X : table of features
+
+        Returns
+        -------
+        array, rows x classes
+        """
+        return self.consensus_for(X).proba
+
+    def predict(self, X: Any) -> Array:
+        """Return the classes of new rows.
+
+        Parameters
+        ----------
+        X : table of features
+
+        Returns
+        -------
+        array
+        """
+        consensus = self.consensus_for(X)
+        return self.classes_[self._row_labels(consensus)]
+
+    def consensus_for(self, X: Any) -> Consensus:
+        """Return the consensus on new rows, with everything it can be asked.
+
+        Parameters
+        ----------
+        X : table of features
+
+        Returns
+        -------
+        Consensus
+        """
+        shares, clusters = self._said(X)
+        return self.consensus_.extend(self._votes(shares, clusters))
+
+    def transform(self, X: Any) -> Array:
+        """Return what each classifier says: class probabilities, classifier after classifier.
+
+        Parameters
+        ----------
+        X : table of features
+
+        Returns
+        -------
+        array, rows x (classifiers x classes)
+        """
+        shares, _ = self._said(X)
+        return np.hstack(list(shares.values()))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the columns of `transform`.
+
+        Parameters
+        ----------
+        input_features : None
+            Not used.
+
+        Returns
+        -------
+        array of str
+        """
+        check_is_fitted(self)
+        return np.array([f"{name}_{label}" for name in self.estimators_ for label in self.classes_], dtype=object)
+
+    def _said(self, X: Any) -> tuple[dict[str, Array], dict[str, Array]]:
+        check_is_fitted(self)
+        X = self._features(X, reset=False)
+        run = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        jobs = [delayed(_mean_shares)(models, X, self._known_classes) for models in self.estimators_.values()]
+        jobs += [delayed(_assigned)(model, X) for model in self.clusterers_.values()]
+        answers = run(jobs)
+        n_classifiers = len(self.estimators_)
+        shares = dict(zip(self.estimators_, answers[:n_classifiers], strict=True))
+        return shares, dict(zip(self.clusterers_, answers[n_classifiers:], strict=True))
+
+    @property
+    def _known_classes(self) -> Array:
+        """Return what the classifiers call the classes: numbers, or if they were fitted before, the classes themselves."""
+        return self.classes_ if self.prefit else np.arange(len(self.classes_))
+
+    # ---- looked at ---------------------------------------------------------------------------------------------------
+
+    @property
+    def voters_(self) -> Any:
+        """Return the table of base models."""
+        check_is_fitted(self)
+        return self.consensus_.voters()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        return tags
+
+    def _sk_visual_block_(self) -> Any:
+        from sklearn.utils._repr_html.estimator import _VisualBlock
+
+        named = [*_pairs(self.classifiers), *_pairs(self.clusterers)]
+        if not named:
+            return _VisualBlock("single", self, names=type(self).__name__, name_details=str(self))
+        names, models = zip(*named, strict=True)
+        return _VisualBlock("parallel", models, names=names)
+
+    # ---- parameters of base models by name ---------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; those of base models are named as in `classifiers__lr__C`.
+
+        Parameters
+        ----------
+        deep : bool
+            Include the parameters of base models and of the method.
+
+        Returns
+        -------
+        dict
+        """
+        params: dict[str, Any] = super().get_params(deep=deep)
+        if deep:
+            for pool in ("classifiers", "clusterers"):
+                for name, model in _pairs(getattr(self, pool)):
+                    params[f"{pool}__{name}"] = model
+                    if hasattr(model, "get_params"):
+                        params |= {f"{pool}__{name}__{key}": value for key, value in model.get_params(deep=True).items()}
+        return params
+
+    def set_params(self, **params: Any) -> EC3Classifier:
+        """Set parameters; those of base models are named as in `classifiers__lr__C`.
+
+        Parameters
+        ----------
+        **params
+            Names and values.
+
+        Returns
+        -------
+        EC3Classifier
+        """
+        in_pools = {key for key in params if key.startswith(("classifiers__", "clusterers__"))}
+        super().set_params(**{key: value for key, value in params.items() if key not in in_pools})
+        for key in in_pools:
+            pool, _, rest = key.partition("__")
+            self._set_in_pool(pool, rest, params[key])
+        return self
+
+    def _set_in_pool(self, pool: str, rest: str, value: Any) -> None:
+        models = getattr(self, pool)
+        if isinstance(models, str):  # a pool by name becomes a list of its models
+            models = self._pool(pool)
+        name, _, parameter = rest.partition("__")
+        if name not in [own for own, _ in models]:
+            raise ValueError(f"Unknown base model {name!r} in {pool}. Choose from: {', '.join(own for own, _ in models)}.")
+        if parameter:
+            for own, model in models:
+                if own == name:
+                    model.set_params(**{parameter: value})
+            setattr(self, pool, models)
+        else:
+            setattr(self, pool, [(own, value if own == name else model) for own, model in models])
+
+    def _pool(self, pool: str) -> Named:
+        named = getattr(self, pool)
+        if not isinstance(named, str):
+            return list(named)
+        if pool == "classifiers":
+            return list(classifier_pool(named, soft=self.voting == "soft", random_state=self._pool_seed()))
+        n_classes = len(self.classes_) if hasattr(self, "classes_") else None
+        return list(clusterer_pool(named, n_classes=n_classes, random_state=self._pool_seed()))
+
+    def _pool_seed(self) -> Any:
+        return getattr(self, "_seed", self.random_state)
+
+    # ---- checks ------------------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        for pool in ("classifiers", "clusterers"):
+            models = getattr(self, pool)
+            if isinstance(models, str):
+                continue
+            names = [name for name, _ in models]
+            if pool == "classifiers" and not names:
+                raise ValueError("classifiers must hold at least one (name, estimator), got an empty list.")
+            for name in names:
+                if names.count(name) > 1:
+                    raise ValueError(f"{pool} must have different names, got {name!r} twice.")
+                if "__" in name:
+                    raise ValueError(f"The names in {pool} must not contain '__', got {name!r}.")
+        for name, allowed in (("voting", ("hard", "soft")), ("on_error", ("drop", "raise"))):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"Unknown {name} {getattr(self, name)!r}. Choose from: {', '.join(allowed)}.")
+        if self.select not in (None, "greedy"):
+            raise ValueError(f"Unknown select {self.select!r}. Choose from: None, 'greedy'.")
+        if not isinstance(self.cv, (int, np.integer)) or self.cv < 2:
+            raise ValueError(f"cv must be a whole number of at least 2, got {self.cv!r}.")
+        if self.retrain_rounds != "auto" and (not isinstance(self.retrain_rounds, (int, np.integer)) or self.retrain_rounds < 0):
+            raise ValueError(f"retrain_rounds must be 'auto' or a whole number of at least 0, got {self.retrain_rounds!r}.")
+        if not (isinstance(self.consensus, str) and self.consensus == "auto"):
+            method_of(self.consensus, "consensus")
+
+    # ---- metadata ----------------------------------------------------------------------------------------------------
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return who asks for which metadata.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        router = MetadataRouter(owner=self)
+        if not isinstance(self.classifiers, str):
+            for name, model in self.classifiers:
+                router.add(**{name: model}, method_mapping=MethodMapping().add(callee="fit", caller="fit"))
+        return router
+
+    def _routed(self, fit_params: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Return what each classifier's `fit` gets besides X and y."""
+        if not fit_params:
+            return {}
+        from sklearn import get_config
+
+        pool = self._pool("classifiers")
+        if get_config()["enable_metadata_routing"] and not isinstance(self.classifiers, str):
+            routed = process_routing(self, "fit", **fit_params)
+            return {name: dict(routed[name].fit) for name, _ in pool}
+        unknown = [name for name in fit_params if name != "sample_weight"]
+        if unknown:
+            raise TypeError(f"fit takes sample_weight besides X and y, got {unknown[0]!r}.")
+        return {name: dict(fit_params) if has_fit_parameter(model, "sample_weight") else {} for name, model in pool}
+
+
+# ---- the work of fit -------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Workshop:
+    """Fits base models, in parallel, and collects what they say about the rows given to `fit`."""
+
+    owner: EC3Classifier
+    X: Any
+    codes: Array
+    params: dict[str, dict[str, Any]]
+    labelled: Array = field(init=False)
+    progress: _Progress = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.labelled = np.flatnonzero(self.codes >= 0)
+        self.n_classes = len(self.owner.classes_)
+        self.progress = _Progress(self.owner.verbose > 0)
+
+    def classifiers(self) -> tuple[dict[str, list[Any]], dict[str, Array]]:
+        """Return the fitted classifiers, each in a list of its own, and their out-of-fold votes on the labelled rows."""
+        pool = self.owner._pool("classifiers")
+        if self.owner.prefit:
+            fitted = {name: [model] for name, model in pool}
+            own = _safe_indexing(self.X, self.labelled)
+            return fitted, {name: _shares(model, own, self.owner.classes_) for name, model in pool}
+        folds = self._folds()
+        fitted, votes = {}, {}
+        everyone = np.arange(len(self.labelled))
+        parts = [*folds, (everyone, everyone[:0])]
+        for name, model in pool:
+            self.progress.start(name, len(parts))
+            jobs = (delayed(self._fit_part)(name, model, train, test) for train, test in parts)
+            results = []
+            failure = None
+            for result in Parallel(n_jobs=self.owner.n_jobs, return_as="generator")(jobs):
+                failure = failure or (result if isinstance(result, str) else None)
+                results.append(result)
+                self.progress.step()
+            self.progress.done()
+            if failure is not None:
+                self._failed("classifier", name, failure)
+                continue
+            table = np.full((len(self.labelled), self.n_classes), np.nan)  # a class's only row has no vote from others
+            for (_, test), (_, proba) in zip(folds, results, strict=False):
+                table[test] = proba
+            fitted[name], votes[name] = [results[-1][0]], table
+        if not fitted:
+            raise ValueError("All classifiers failed, the reasons are in the warnings above. Pass others.")
+        return fitted, votes
+
+    def _fit_part(self, name: str, model: Any, train: Array, test: Array) -> Any:
+        """Fit a copy to some labelled rows, and return it with its votes on others; what went wrong comes back as text."""
+        rows, y = self.labelled[train], self.codes[self.labelled[train]]
+        try:
+            fitted = _fitted(model, _safe_indexing(self.X, rows), y, self._params_of(name, rows))
+            held = _safe_indexing(self.X, self.labelled[test])
+            proba = _shares(fitted, held, np.arange(self.n_classes)) if len(test) else None
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        return (fitted, proba)
+
+    def _params_of(self, name: str, rows: Array) -> dict[str, Any]:
+        return {key: _safe_indexing(value, rows) for key, value in self.params.get(name, {}).items() if value is not None}
+
+    def _failed(self, kind: str, name: str, reason: str) -> None:
+        if self.owner.on_error == "raise":
+            raise ValueError(
+                f"The {kind} {name!r} failed ({reason}). Mend or remove it, or pass on_error='drop' to go on without it."
+            )
+        note = f"The {kind} {name!r} failed and was left out ({reason})."
+        warnings.warn(note, stacklevel=5)
+        self.owner._pool_notes.append(note)
+
+    def _folds(self) -> list[tuple[Array, Array]]:
+        """Return the folds of the labelled rows, fewer where a class has fewer rows than folds.
+
+        The only row of a class is always learned from, and gets no vote.
+        """
+        codes = self.codes[self.labelled]
+        counts = np.bincount(codes)
+        alone = np.flatnonzero(counts[codes] == 1)
+        several = np.flatnonzero(counts[codes] > 1)
+        n_folds = int(min(self.owner.cv, max(2, counts.min())))
+        if counts.min() < self.owner.cv:
+            rows = "1 labelled row" if counts.min() == 1 else f"{counts.min()} labelled rows"
+            rarest = self.owner.classes_[counts.argmin()]
+            note = f"The class {rarest!s} has {rows}, fewer than cv={self.owner.cv} folds: votes come from {n_folds} folds."
+            warnings.warn(note, stacklevel=4)
+            self.owner._pool_notes.append(note)
+        if not len(several):
+            return []
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.owner._seed).split(several, codes[several])
+        return [(np.concatenate([several[train], alone]), several[test]) for train, test in folds]
+
+    def clusterings(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the fitted clusterings, and the cluster of each row."""
+        fitted, clusters = {}, {}
+        for name, model in self.owner._pool("clusterers"):
+            self.progress.start(name, 1)
+            try:
+                own = model if self.owner.prefit else _quietly_fitted(clone(model), self.X)
+                labels = (
+                    own.predict(self.X) if self.owner.prefit else own.labels_ if hasattr(own, "labels_") else own.predict(self.X)
+                )
+            except Exception as error:
+                self._failed("clustering", name, f"{type(error).__name__}: {error}")
+                continue
+            self.progress.step()
+            self.progress.done()
+            if hasattr(own, "predict"):
+                fitted[name], clusters[name] = own, np.asarray(labels)
+            else:
+                self._failed("clustering", name, "it has no predict for new rows; wrap it in Landmarks(...)")
+        return fitted, clusters
+
+    def all_votes(self, fitted: dict[str, list[Any]], out_of_fold: dict[str, Array]) -> dict[str, Array]:
+        """Return each classifier's votes on all rows: out of fold where they are labelled."""
+        rest = np.flatnonzero(self.codes < 0)
+        other = _safe_indexing(self.X, rest) if len(rest) else None
+        shares = {}
+        for name, models in fitted.items():
+            table = np.empty((len(self.codes), self.n_classes))
+            table[self.labelled] = out_of_fold[name]
+            if other is not None:
+                table[rest] = _mean_shares(models, other, self.owner._known_classes)
+            shares[name] = table
+        return shares
+
+    def retrained(self, consensus: Consensus) -> dict[str, tuple[list[Any], Array]]:
+        """Return each classifier retrained on two halves of the rows the consensus is surest of, and its votes on all rows.
+
+        Nobody votes on a row without a label that it was retrained on.
+        """
+        halves = self._sure_halves(consensus)
+        new: dict[str, tuple[list[Any], Array]] = {}
+        pool = dict(self.owner._pool("classifiers"))
+        for name in self.owner.estimators_:
+            self.progress.start(f"{name}, again", 2)
+            models, tables = [], []
+            for rows, y in halves:
+                models.append(_fitted(pool[name], _safe_indexing(self.X, rows), y, {}))
+                tables.append(_shares(models[-1], self.X, np.arange(self.n_classes)))
+                self.progress.step()
+            self.progress.done()
+            mean = (tables[0] + tables[1]) / 2
+            for (rows, _), other in zip(halves, reversed(tables), strict=True):
+                seen = rows[self.codes[rows] < 0]
+                mean[seen] = other[seen]
+            new[name] = models, mean
+        return new
+
+    def _sure_halves(self, consensus: Consensus) -> list[tuple[Array, Array]]:
+        """Return two halves of the surest unlabelled rows of each class, each with the labelled rows repeated."""
+        proba = consensus.proba
+        labels = self.owner._row_labels(consensus)
+        free = self.codes < 0
+        sure: list[Array] = []
+        for z in range(self.n_classes):
+            rows = np.flatnonzero(free & (labels == z))
+            n_kept = int(np.ceil(MOST_FOR_RETRAINING * len(rows)))
+            sure.append(rows[np.argsort(-proba[rows, z], kind="stable")[:n_kept]])
+        rows = np.concatenate(sure)
+        rows = np.random.default_rng(self.owner._seed).permutation(rows)
+        known = np.tile(self.labelled, LABEL_REPEATS)
+        halves = []
+        for half in (rows[::2], rows[1::2]):
+            both = np.concatenate([known, half])
+            halves.append((both, np.where(self.codes[both] >= 0, self.codes[both], labels[both])))
+        return halves
+
+
+# ---- single models ---------------------------------------------------------------------------------------------------
+
+
+def _pairs(pool: Any) -> Named:
+    """Return the (name, estimator) pairs of a list of them; a pool's name, or what is no list, has none."""
+    if not isinstance(pool, (list, tuple)):
+        return []
+    return [(pair[0], pair[1]) for pair in pool if isinstance(pair, (list, tuple)) and len(pair) == 2]
+
+
+def _fitted(model: Any, X: Any, y: Array, params: dict[str, Any]) -> Any:
+    """Return a copy that has learned; of one class alone there is nothing to learn, and many models refuse it."""
+    if len(np.unique(y)) == 1:
+        model = DummyClassifier()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a fold is smaller than what the user's model was made for
+        return clone(model).fit(X, y, **params)
+
+
+def _quietly_fitted(model: Any, X: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X)
+
+
+def _shares(model: Any, X: Any, classes: Array) -> Array:
+    """Return a model's class probabilities in the order of `classes`, 0 for those it never saw; its choice if it has none."""
+    out = np.zeros((_num_samples(X), len(classes)))
+    place = {label: z for z, label in enumerate(classes.tolist())}
+    if hasattr(model, "predict_proba"):
+        columns = [place[label] for label in np.asarray(model.classes_).tolist()]
+        out[:, columns] = model.predict_proba(X)
+        out = np.where(np.isfinite(out), np.maximum(out, 0.0), 0.0)
+        total = out.sum(axis=1, keepdims=True)
+        return np.where(total > 0, out / np.where(total > 0, total, 1.0), 1 / len(classes))
+    said = [place[label] for label in np.asarray(model.predict(X)).tolist()]
+    out[np.arange(len(out)), said] = 1.0
+    return out
+
+
+def _mean_shares(models: Sequence[Any], X: Any, classes: Array) -> Array:
+    total = _shares(models[0], X, classes)
+    for model in models[1:]:
+        total = total + _shares(model, X, classes)
+    return total / len(models)
+
+
+def _assigned(model: Any, X: Any) -> Array:
+    return np.asarray(model.predict(X))
+
+
+def _missing(y: Array, marker: Any) -> Array:
+    """Return which labels are missing."""
+    if y.dtype.kind == "f":
+        absent = np.isnan(y)
+    elif y.dtype == object:
+        absent = np.array([is_missing(label) for label in y], dtype=bool)
+    else:
+        absent = np.zeros(len(y), dtype=bool)
+    return absent if marker is None else absent | np.array([label == marker for label in y.tolist()], dtype=bool)
+
+
+# ---- progress --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Progress:
+    """A bar for each base model, on the terminal."""
+
+    shown: bool
+    name: str = ""
+    n_steps: int = 1
+    n_done: int = 0
+    began: float = 0.0
+
+    def start(self, name: str, n_steps: int) -> None:
+        self.name, self.n_steps, self.n_done, self.began = name, n_steps, 0, time.perf_counter()
+        self._draw("")
+
+    def step(self) -> None:
+        self.n_done += 1
+        self._draw("")
+
+    def done(self) -> None:
+        self._draw("\n")
+
+    def close(self) -> None:
+        sys.stderr.flush()
+
+    def _draw(self, end: str) -> None:
+        if not self.shown or (not end and not sys.stderr.isatty()):
+            return
+        filled = round(20 * self.n_done / self.n_steps)
+        seconds = time.perf_counter() - self.began
+        sys.stderr.write(f"\r{self.name[:28]:28s} [{'=' * filled}{' ' * (20 - filled)}] {seconds:6.1f} s{end}")
+        sys.stderr.flush()

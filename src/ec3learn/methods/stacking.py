@@ -1,0 +1,104 @@
+"""Methods that need known labels: greedy selection of voters, and a logistic regression over their votes.
+
+Both look at the votes on objects with known labels, so those votes must not come from models that were trained on these labels
+(`EC3Classifier` takes care of that with out-of-fold votes).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
+
+from ..matrices import entries, membership
+from ..rules import VOTES, EvidenceRule, KnownLabels, Term
+from ..votes import Votes
+from .base import Answer, Method, is_classifier, require_number
+
+Array = npt.NDArray[Any]
+
+NO_LABELS = "needs known labels, got none. Pass known=, or take a method that learns without labels."
+
+
+class StackedVote(Method):
+    """Learn from known labels how votes, and clusters if asked, speak for classes: a logistic regression (stacking).
+
+    Parameters
+    ----------
+    C : float
+        How freely the regression may fit the labels, the inverse of its penalty.
+
+    Examples
+    --------
+    >>> from ec3learn import StackedVote, Votes
+    >>> votes = Votes.from_labels({"good": [0, 1, 0, 1, 0], "liar": [1, 0, 1, 0, 1]})
+    >>> StackedVote().solve(votes, known={0: 0, 1: 1, 2: 0, 3: 1}).labels()
+    array([0, 1, 0, 1, 0])
+    """
+
+    title = "Stacked vote"
+
+    def __init__(self, C: float = 1.0) -> None:
+        self.C = C
+
+    def _check(self) -> None:
+        require_number("C", self.C, above=0)
+
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        if known is None:
+            raise ValueError(f"{self.title} {NO_LABELS}")
+        speaking = np.flatnonzero(is_classifier(votes)[votes.group_model])
+        shares = entries(votes)[:, speaking]
+        labelled = np.flatnonzero(known.labelled)
+        coefficients, intercept = _regression(
+            shares[labelled], known.codes[labelled], votes.counts[labelled], votes.n_classes, self.C
+        )
+        term = Term(VOTES, 1.0, speaking, np.ones(len(speaking)), coefficients)
+        rule = EvidenceRule((term,), softmax(intercept))
+        proba, silent = rule.all_answers(membership(votes), known)
+        return Answer(proba, silent, rule, lacking="no vote and got the shares of the known labels")
+
+
+def _regression(shares: Any, codes: Array, counts: Array, n_classes: int, C: float) -> tuple[Array, Array]:
+    """Return what each group says for each class, groups x classes, and for a start; classes without a label get no say."""
+    found = np.unique(codes)
+    coefficients, intercept = np.zeros((shares.shape[1], n_classes)), np.full(n_classes, -30.0)
+    if len(found) == 1:
+        intercept[found] = 0.0
+        return coefficients, intercept
+    model = LogisticRegression(C=C, max_iter=1000).fit(shares, codes, sample_weight=counts)
+    if len(found) == 2:
+        coefficients[:, found[1]] = model.coef_[0]
+        intercept[found] = [0.0, model.intercept_[0]]
+    else:
+        coefficients[:, found] = model.coef_.T
+        intercept[found] = model.intercept_
+    return coefficients, intercept
+
+
+def greedy_weights(shares: Array, codes: Array, score: Any, n_rounds: int = 50, patience: int = 10) -> tuple[Array, list[float]]:
+    """Return how often each model is taken by greedy forward selection with replacement, and the score after each round.
+
+    `shares` are models x objects x classes. Each round takes the model that raises the score of the mean most; rounds without a
+    new best score are taken back, and `patience` of them end it. Selection starts from the best model alone.
+    """
+    n_models = len(shares)
+    taken: list[int] = []
+    total = np.zeros(shares.shape[1:])
+    history: list[float] = []
+    best_round = 0
+    for n_taken in range(n_rounds):
+        scores = [score((total + own) / (n_taken + 1), codes) for own in shares]
+        m = int(np.argmax(scores))
+        taken.append(m)
+        total = total + shares[m]
+        history.append(float(scores[m]))
+        if history[-1] > history[best_round] + 1e-9 or n_taken == 0:
+            best_round = n_taken
+        elif n_taken - best_round >= patience:
+            break
+    counts = np.bincount(taken[: best_round + 1], minlength=n_models)
+    return counts / counts.sum() * n_models, history[: best_round + 1]

@@ -1,0 +1,356 @@
+"""Which settings of EC3 suit these votes: the whole grid on held-out labels, at little more than the cost of one solution.
+
+A fold's labels are hidden, the others are held fixed, and the answer for the fold is compared with its labels. With K^m and K^c
+given, the couplings between groups are sums over rows whose weights do not depend on alpha, beta, gamma and delta but for one
+common factor. So they are summed once for a fold, and each setting costs one small system over groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+from scipy.stats import rankdata
+from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
+
+from .matrices import JointMembership, SparseMembership, entries, membership
+from .methods.base import Method, is_classifier
+from .methods.ec3 import EC3
+from .methods.reliability import learned_from_labels
+from .methods.stacking import StackedVote, greedy_weights
+from .methods.voting import SoftVote, WeightedVote
+from .problem import Problem, Weights
+from .rules import KnownLabels, Targets
+from .votes import Votes
+
+Array = npt.NDArray[Any]
+Setting = tuple[float, float, float, float]  # alpha, beta, gamma, delta
+
+SOFT_VOTE: Setting = (0.0, 0.0, 1.0, 0.0)
+
+
+def grid(step: float = 0.05) -> list[Setting]:
+    """Return all settings with alpha + beta + gamma + delta = 1 in these steps that leave something to go by."""
+    n = round(1 / step)
+    parts = ((a, b, c, n - a - b - c) for a, b, c in product(range(n + 1), repeat=3) if a + b + c <= n)
+    return [tuple(x / n for x in part) for part in parts if part[2] > 0 or (part[0] > 0 and part[3] > 0)]  # type: ignore[misc]
+
+
+class HeldOutFold:
+    """The system over groups for votes of which some rows' labels are hidden; every row must have a class vote or a target."""
+
+    def __init__(
+        self,
+        votes: Votes,
+        groups: JointMembership | SparseMembership,
+        model_weights: Array,
+        codes: Array,
+        hidden: Array,
+        given: Targets | None = None,
+        balanced: bool = True,
+    ) -> None:
+        known = KnownLabels(np.where(hidden, -1, codes), np.inf)
+        unit = Weights(1.0, 1.0, 1.0, 1.0, balanced)
+        problem = Problem(
+            groups, votes.counts, model_weights, votes.group_model, votes.group_class, votes.n_classes, unit, known, given
+        )
+        self.live = live = np.flatnonzero(problem.live)
+        free, fixed = np.flatnonzero(~problem.fixed), np.flatnonzero(problem.fixed)
+        factors = [problem.inverse_rho, problem.d]
+        pairs = [(0, 0), (0, 1), (1, 1)]
+
+        def row_weights(rows: slice) -> Array:
+            counts = problem.counts[rows] * ~problem.fixed[rows]
+            return np.stack([counts * factors[a][rows] * factors[b][rows] for a, b in pairs], axis=1)
+
+        grams = groups.grams(row_weights, 3)
+        self.grams = {pair: gram[np.ix_(live, live)] for pair, gram in zip(pairs, grams, strict=True)}
+        target = problem.all_targets
+        hit = [np.zeros_like(target), np.zeros_like(target)]
+        self.votes, self.labels = [], []
+        for factor in factors:
+            hit[0][:], hit[1][:] = 0.0, 0.0
+            hit[0][free] = (problem.counts * factor)[free, None] * target[free]
+            hit[1][fixed] = (problem.counts * factor)[fixed, None] * target[fixed]
+            self.votes.append(groups.scatter(hit[0])[live])
+            self.labels.append(groups.scatter(hit[1])[live])
+        self.u, self.w = problem.u[live], problem.w[live]
+        self.mass = (problem.u * groups.scatter(problem.counts * problem.inverse_rho))[live]  # c_j
+        self.group_votes = problem.group_votes[live]
+        self.tied = problem.voted[live]
+        self.rows = np.flatnonzero(hidden)
+        shares = entries(votes)[self.rows][:, groups.order[live]].toarray()
+        self.to_groups = problem.inverse_rho[self.rows, None] * shares * self.u
+        self.to_companions = problem.d[self.rows, None] * shares * self.w
+        self.target = target[self.rows]
+        self.objects = self.places = np.arange(len(self.rows))  # which objects the rows stand for, and which row is each one's
+
+    def proba(self, setting: Setting) -> Array:
+        """Return the class probabilities of the hidden rows."""
+        alpha, beta, gamma, delta = setting
+        share = 1 / (alpha + 2 * beta + 2 * gamma)
+        answer = 2 * gamma * self.target
+        weight = {0: alpha, 1: 2 * beta}
+        sides = [a for a in (0, 1) if weight[a] > 0]
+        if sides:
+            unknown = self._solved(sides, weight, delta, share, 2 * gamma * share)
+            for a, table in zip(sides, unknown, strict=True):
+                answer = answer + weight[a] * (self.to_groups, self.to_companions)[a] @ table
+        return np.asarray(share * answer)
+
+    def _solved(self, sides: list[int], weight: dict[int, float], delta: float, share: float, pull: float) -> list[Array]:
+        """Return F^g and x, those of them that couple anything."""
+        n = len(self.live)
+        pulled = np.where(self.tied, 2 * delta, 0.0)
+        diagonal = {0: weight[0] * self.mass + pulled, 1: weight[1] * self.w}
+        factor = {0: weight[0] * self.u, 1: weight[1] * self.w}
+        scale = {a: 1 / np.sqrt(np.maximum(diagonal[a], 1e-300)) for a in sides}
+        system = np.empty((len(sides) * n, len(sides) * n))
+        right = np.empty((len(sides) * n, self.target.shape[1]))
+        for i, a in enumerate(sides):
+            rows = slice(i * n, (i + 1) * n)
+            own = scale[a] * factor[a]
+            for j, b in enumerate(sides):
+                gram = self.grams[min(a, b), max(a, b)]
+                system[rows, j * n : (j + 1) * n] = -share * own[:, None] * gram * (scale[b] * factor[b])
+            right[rows] = own[:, None] * (pull * self.votes[a] + self.labels[a])
+            if a == 0:
+                right[rows] += (scale[a] * pulled)[:, None] * self.group_votes
+        system.flat[:: len(system) + 1] += 1
+        solved = linalg.solve(system, right, assume_a="pos", overwrite_a=True, overwrite_b=True, check_finite=False)
+        return [scale[a][:, None] * solved[i * n : (i + 1) * n] for i, a in enumerate(sides)]
+
+
+def mean_auc(proba: Array, codes: Array) -> float:
+    """Return the area under the curve of each class against all others, meaned over the classes that occur; 0.5 is chance."""
+    ranks = rankdata(proba, axis=0)
+    areas = []
+    for z in range(proba.shape[1]):
+        own = codes == z
+        n_own, n_other = int(own.sum()), int((~own).sum())
+        if n_own and n_other:
+            areas.append((ranks[own, z].sum() - n_own * (n_own + 1) / 2) / (n_own * n_other))
+    return float(np.mean(areas)) if areas else 0.5
+
+
+# ---- the choice ------------------------------------------------------------------------------------------------------
+
+FEW_LABELS = 50  # of a class, on average: below this the settings that measured best are taken as they are
+MOST_ROWS = 20_000  # rows with labels, and as many without, that the choice is made on
+BUDGET = 20e9  # operations of the small systems, about: the grid is coarser where they are large
+WITH_FEW_LABELS: Setting = (0.5, 0.0, 0.5, 0.0)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A method for some votes, an offset a class that is added to the probabilities before the highest is taken, and why."""
+
+    method: Method
+    offsets: Array | None
+    notes: tuple[str, ...]
+
+
+@dataclass
+class Candidate:
+    """One way to weigh classifiers and to aim, with what is held out in each fold."""
+
+    name: str
+    weights: Array
+    folds: list[HeldOutFold]
+    stacked: bool = False
+    best: Setting = SOFT_VOTE
+    score: float = -1.0
+
+
+def choose(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
+    """Choose a method on the votes on objects with labels (`codes`: the number of an object's class, -1 for none).
+
+    The votes on labelled objects must be out of fold. Each fold's labels are hidden in turn, and the candidates compared by the
+    mean area under the curve of their answers for it: soft votes with equal, learned and greedy weights, a stacked vote, and
+    EC3 on top of each, over the whole grid. The gain over plain soft voting must be more than chance would give.
+    """
+    labelled = codes >= 0
+    counts = np.bincount(codes[labelled], minlength=votes.n_classes)
+    if votes.n_classes < 2:
+        return Choice(SoftVote(), None, ("There is one class only: plain voting.",))
+    if counts.min() < 2 or counts.mean() < FEW_LABELS:
+        alpha, beta, gamma, delta = WITH_FEW_LABELS
+        why = f"{labelled.sum()} labels are too few to choose on: iEC3 with the settings that measured best with few labels."
+        return Choice(EC3(alpha, beta, gamma, delta, weights="agreement"), None, (why,))
+    with threadpool_limits(1):
+        return _chosen(*_sample(votes, codes, seed), n_folds, seed)
+
+
+def _chosen(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
+    fold_of = _folds(codes, n_folds, seed)
+    candidates = _candidates(votes, codes, fold_of)
+    labels = codes[codes >= 0]
+    plain = candidates[0]
+    soft_score = mean_auc(_held_out(plain, SOFT_VOTE, fold_of, codes), labels)
+
+    def search(candidate: Candidate, settings: list[Setting]) -> None:
+        for setting in settings:
+            score = mean_auc(_held_out(candidate, setting, fold_of, codes), labels)
+            if score > candidate.score + 1e-6:
+                candidate.best, candidate.score = setting, score
+
+    for candidate in candidates:
+        search(candidate, [SOFT_VOTE, *grid(0.25)])
+    best = max(candidates, key=lambda candidate: candidate.score)
+    search(best, _affordable_grid(best.folds))
+    least_gain = 0.0005 + 0.5 / len(labels)
+    if best.score < soft_score + least_gain:
+        method: Method = SoftVote()
+        why = f"Nothing beats plain soft voting (AUC {soft_score:.4f}; the best rival {best.score:.4f}), so it is used."
+        best, setting = plain, SOFT_VOTE
+    else:
+        setting = best.best
+        method = _method(best, setting, votes)
+        why = f"{best.name}{_described(setting)}: AUC {best.score:.4f} on held-out labels, plain soft voting {soft_score:.4f}."
+    offsets, note = _offsets(_held_out(best, setting, fold_of, codes), labels)
+    return Choice(method, offsets, (why, *note))
+
+
+def _method(best: Candidate, setting: Setting, votes: Votes) -> Method:
+    classifier = is_classifier(votes)
+    given = [float(weight) for weight in best.weights[classifier]]
+    if setting == SOFT_VOTE:
+        return StackedVote() if best.stacked else WeightedVote(given)
+    return EC3(*setting, weights=given, towards=StackedVote() if best.stacked else "votes")
+
+
+def _described(setting: Setting) -> str:
+    if setting == SOFT_VOTE:
+        return ""
+    return " refined by iEC3 (alpha {:g}, beta {:g}, gamma {:g}, delta {:g})".format(*(round(x, 3) for x in setting))
+
+
+def _sample(votes: Votes, codes: Array, seed: int) -> tuple[Votes, Array]:
+    rng = np.random.default_rng(seed)
+    parts = [np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)]
+    kept = np.sort(np.concatenate([rng.permutation(part)[:MOST_ROWS] for part in parts]))
+    if len(kept) == len(codes):
+        return votes, codes
+    return votes[kept], codes[kept]
+
+
+def _folds(codes: Array, n_folds: int, seed: int) -> Array:
+    """Return the fold of each labelled object, -1 for the others."""
+    labelled = np.flatnonzero(codes >= 0)
+    n_folds = int(min(n_folds, np.bincount(codes[labelled]).min()))
+    fold_of = np.full(len(codes), -1)
+    for f, (_, test) in enumerate(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(labelled, codes[labelled])):
+        fold_of[labelled[test]] = f
+    return fold_of
+
+
+def _candidates(votes: Votes, codes: Array, fold_of: Array) -> list[Candidate]:
+    """Return the ways to weigh classifiers and to aim; weights and stacked votes of a fold come from the others' labels."""
+    n_folds = int(fold_of.max()) + 1
+    both = np.where(codes >= 0, codes * n_folds + fold_of, -1)
+    rows, row_both = votes.split_by(both)
+    row_codes, row_fold = np.where(row_both >= 0, row_both // n_folds, -1), np.where(row_both >= 0, row_both % n_folds, -1)
+    groups = membership(rows)
+    equal = np.ones(len(votes.models))
+    kinds: dict[str, Callable[[KnownLabels], Array]] = {
+        "Equal weights": lambda known: equal,
+        "Learned weights": lambda known: learned_from_labels(rows, known),
+    }
+    shares = _classifier_shares(rows)
+    if shares is not None:
+        kinds["Greedy selection"] = lambda known: _greedy(rows, shares, known)
+    candidates = []
+    for name, weights_of in kinds.items():
+        folds = []
+        for f in range(n_folds):
+            known = KnownLabels(np.where(row_fold == f, -1, row_codes), np.inf)
+            folds.append(HeldOutFold(rows, groups, rows.weights * weights_of(known), row_codes, row_fold == f))
+        everything = KnownLabels(row_codes, np.inf)
+        candidates.append(Candidate(name, weights_of(everything), _spread(folds, rows, fold_of)))
+    stacked = []
+    for f in range(n_folds):
+        known = KnownLabels(np.where(row_fold == f, -1, row_codes), np.inf)
+        answer = StackedVote()._answer(rows, known)
+        stacked.append(HeldOutFold(rows, groups, rows.weights, row_codes, row_fold == f, Targets(answer.proba, answer.rule)))
+    candidates.append(Candidate("A stacked vote", equal, _spread(stacked, rows, fold_of), stacked=True))
+    return candidates
+
+
+def _spread(folds: list[HeldOutFold], rows: Votes, fold_of: Array) -> list[HeldOutFold]:
+    """Let each fold know which of its rows each of its objects is."""
+    for f, fold in enumerate(folds):
+        objects = np.flatnonzero(fold_of == f)
+        own_rows = objects if rows.index is None else rows.index[objects]
+        fold.objects, fold.places = objects, np.searchsorted(fold.rows, own_rows)
+    return folds
+
+
+def _held_out(candidate: Candidate, setting: Setting, fold_of: Array, codes: Array) -> Array:
+    """Return the class probabilities of all labelled objects, in their order, each from the fold that did not know its label."""
+    out = np.empty((len(codes), candidate.folds[0].target.shape[1]))
+    for fold in candidate.folds:
+        out[fold.objects] = fold.proba(setting)[fold.places]
+    return out[codes >= 0]
+
+
+def _affordable_grid(folds: list[HeldOutFold]) -> list[Setting]:
+    n_live = len(folds[0].live)
+    n_rows = sum(len(fold.rows) for fold in folds)
+    n_classes = folds[0].target.shape[1]
+    each = len(folds) * (2 * n_live) ** 3 / 3 + n_rows * n_classes * (4.0 * n_live + 500)
+    for step in (0.05, 0.1, 0.2):
+        settings = grid(step)
+        if len(settings) * each < BUDGET:
+            return settings
+    return [setting for setting in grid(0.25) if setting[1] == 0]
+
+
+def _classifier_shares(votes: Votes) -> Array | None:
+    """Return models x rows x classes, or None where the table would be large."""
+    classifiers = np.flatnonzero(is_classifier(votes))
+    if len(classifiers) * votes.n_rows * votes.n_classes > 50_000_000:
+        return None
+    matrix = entries(votes)
+    spans = [slice(int(votes.offsets[m]), int(votes.offsets[m + 1])) for m in classifiers]
+    return np.stack([matrix[:, span].toarray() for span in spans])
+
+
+def _greedy(votes: Votes, shares: Array, known: KnownLabels) -> Array:
+    rows = np.flatnonzero(known.labelled)
+    if len(rows) > 5_000:
+        rows = rows[np.linspace(0, len(rows) - 1, 5_000).astype(np.int64)]
+    taken, _ = greedy_weights(shares[:, rows], known.codes[rows], mean_auc, n_rounds=25, patience=5)
+    weights = np.ones(len(votes.models))
+    weights[is_classifier(votes)] = taken
+    return weights
+
+
+def _offsets(proba: Array, codes: Array) -> tuple[Array | None, tuple[str, ...]]:
+    """Return offsets of the classes that raise the macro F of the labels, if they do so clearly."""
+    plain = macro_f(proba.argmax(axis=1), codes, proba.shape[1])
+    offsets, best = np.zeros(proba.shape[1]), plain
+    for size in (0.2, 0.1, 0.05, 0.02):
+        for z in range(proba.shape[1]):
+            for move in (size, -size):
+                tried = offsets.copy()
+                tried[z] += move
+                score = macro_f((proba + tried).argmax(axis=1), codes, proba.shape[1])
+                if score > best + 1e-4:
+                    offsets, best = tried, score
+    if best < plain + 0.01 + 5 / len(codes):
+        return None, ()
+    return offsets, (f"Labels are taken after offsets of the classes, macro F {best:.4f} instead of {plain:.4f} by argmax.",)
+
+
+def macro_f(predicted: Array, codes: Array, n_classes: int) -> float:
+    """Return the F score of each class that occurs, meaned."""
+    right = np.bincount(codes[predicted == codes], minlength=n_classes)
+    total = np.bincount(codes, minlength=n_classes) + np.bincount(predicted, minlength=n_classes)
+    occurs = np.bincount(codes, minlength=n_classes) > 0
+    return float(np.mean(2 * right[occurs] / total[occurs]))
