@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .consensus import Consensus, ExtendWarning
     from .estimators import EC3Classifier
+    from .frames import combine, extend, votes_from
     from .methods import (
         BGCM,
         C3EKL,
@@ -47,10 +48,16 @@ __all__ = [
     "Votes",
     "WeightedVote",
     "__version__",
+    "combine",
+    "extend",
+    "votes_from",
 ]
 
 # Where names live; they are loaded, and with them scikit-learn, when they are first used. All others are methods.
 _HOMES = {
+    "combine": "frames",
+    "extend": "frames",
+    "votes_from": "frames",
     "Consensus": "consensus",
     "EC3Classifier": "estimators",
     "ExtendWarning": "consensus",

@@ -162,6 +162,8 @@ def encode(name: str, values: Any, argument: str) -> Column:
     """Turn one column of labels into codes."""
     if isinstance(values, _Ranged):
         return _encode_integers(name, values.column, values.low, values.high)
+    if isinstance(values, _Coded):
+        return Column(name, values.codes, -1, [None, *values.labels])
     where = f"{argument}[{name!r}]"
     absent = None
     if isinstance(values, np.ma.MaskedArray):
@@ -192,6 +194,18 @@ class _Ranged:
 
     def __len__(self) -> int:
         return len(self.column)
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """A column of strings that its own library has numbered: -1 is missing, else the place among the labels."""
+
+    codes: Array
+    labels: list[str]
+    ndim = 1
+
+    def __len__(self) -> int:
+        return len(self.codes)
 
 
 def _column_ranges(table: Array) -> tuple[Array, Array]:
@@ -323,7 +337,27 @@ def _series_array(values: Any, where: str) -> Any:
         return np.ma.MaskedArray(dense, mask=absent)
     if native.dtype.is_float():
         return native.to_numpy()
+    if isinstance(native.dtype, (nw.String, nw.Categorical, nw.Enum)):
+        coded = _coded_strings(native)
+        if coded is not None:
+            return coded
     return np.array([None, *native.to_list()], dtype=object)[1:]  # the None keeps numpy from looking into the values
+
+
+def _coded_strings(native: Any) -> _Coded | None:
+    """Let the dataframe library number strings, ten times as fast as a dict of ours; None if there are other labels too."""
+    import narwhals.stable.v2 as nw
+
+    if native.implementation.is_pandas_like():
+        native = native.cast(nw.Categorical())  # pandas replaces few categories much faster than many strings
+    labels = native.drop_nulls().unique().to_list()
+    if not labels or not all(isinstance(label, str) for label in labels):
+        return None
+    labels.sort()
+    codes = (
+        native.alias("labels").replace_strict(labels, range(len(labels)), return_dtype=nw.Float64).to_numpy()
+    )  # NaN where missing
+    return _Coded(np.where(np.isnan(codes), -1, codes).astype(np.int32), labels)
 
 
 def frame_of(data: Any) -> Any:

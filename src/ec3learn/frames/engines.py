@@ -1,0 +1,168 @@
+"""What each engine does in its own way: a left join in which nulls match nulls, a hash of some columns, a function of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial, reduce
+from importlib import import_module
+from operator import and_
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+
+Frame = Any  # a DataFrame or LazyFrame of narwhals
+
+OURS = "__ec3learn_"  # what our columns are called until they are dropped again
+COUNT, HASH = f"{OURS}count", f"{OURS}hash"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The library in which its rows come to this process, its left join, and how it adds a hash of some columns.
+
+    Where it works in Python anyway, `map_parts` lets a function of ours add columns (given as empty ones) to each part of a
+    table, and `together` puts all rows that agree in a column into one part.
+    """
+
+    backend: Literal["pandas", "polars", "pyarrow"]
+    join: Callable[[Any, Any, list[str]], Any]
+    add_hash: Callable[[Any, list[str]], Any]
+    map_parts: Callable[[Any, Callable[[Any], Any], list[Any]], Any] | None = None
+    together: Callable[[Any, str], Any] | None = None
+
+
+def collected(frame: Frame) -> Frame:
+    """Bring rows to this process; polars works through its table in parts then, which takes less memory."""
+    return frame.collect(engine="streaming") if frame.implementation.is_polars() else frame.collect()
+
+
+def counted(frame: Frame, keys: list[str]) -> Frame:
+    """Return the distinct rows of the keys, and how often each stands there."""
+    plain = {key: _key(i) for i, key in enumerate(keys)}  # on DuckDB narwhals can't group by a name with a dot in it
+    chosen = frame.select(nw.col(key).alias(name) for key, name in plain.items())
+    grouped = chosen.group_by(list(plain.values())).agg(nw.len().alias(COUNT))
+    return grouped.rename({name: key for key, name in plain.items()})
+
+
+def small_table(frame: Frame, columns: Mapping[str, Any]) -> Frame:
+    """Return a table of ours that can be joined to this one."""
+    return nw.from_dict(dict(columns), backend=ENGINES[frame.implementation].backend)
+
+
+def joined(frame: Frame, answers: Frame, keys: list[str]) -> Frame:
+    """Add the columns of `answers` to the rows with the same keys; nulls match nulls, and nothing else changes."""
+    return nw.from_native(ENGINES[frame.implementation].join(frame.to_native(), answers.to_native(), keys))
+
+
+def hashed(frame: Frame, keys: list[str]) -> Frame:
+    """Add a column with a hash of the keys, the same in every run."""
+    return nw.from_native(ENGINES[frame.implementation].add_hash(frame.to_native(), keys))
+
+
+# ---- polars ----------------------------------------------------------------------------------------------------------
+
+
+def _join_polars(table: Any, answers: Any, keys: list[str]) -> Any:
+    return table.join(answers.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")
+
+
+def _hash_polars(table: Any, keys: list[str]) -> Any:
+    return table.with_columns(import_module("polars").struct(keys).hash(0).alias(HASH))
+
+
+def _map_polars(table: Any, function: Callable[[Any], Any], added: list[Any]) -> Any:
+    schema = table.collect_schema() | {column.name: column.dtype for column in added}
+    pushed = {"predicate_pushdown": False, "projection_pushdown": False}  # the function needs all columns
+    return table.map_batches(function, schema=schema, streamable=True, **pushed)
+
+
+# ---- DuckDB ----------------------------------------------------------------------------------------------------------
+
+
+def _join_duckdb(table: Any, answers: Any, keys: list[str]) -> Any:
+    """Join on the connection that the relation belongs to, which only the relation knows."""
+    names = answers.columns if type(answers) is type(table) else answers.column_names
+    keyed = [f"{_quoted(key)} AS {_quoted(_key(i))}" for i, key in enumerate(keys)]
+    added = [_quoted(name) for name in names if name not in keys]
+    chosen = ", ".join([*keyed, *added])
+    # A relation can be asked for columns; an Arrow table is found by the name of the variable that holds it.
+    right = answers.project(chosen) if type(answers) is type(table) else table.query(OURS, f"SELECT {chosen} FROM answers")
+    table.query(OURS, f"DROP VIEW IF EXISTS {_quoted(OURS)}")  # which older versions leave behind
+    same = [f"{_quoted(key)} IS NOT DISTINCT FROM {_quoted(_key(i))}" for i, key in enumerate(keys)]
+    both = table.set_alias("l").join(right.set_alias("r"), " AND ".join(same), how="left")
+    return both.project(", ".join([*map(_quoted, table.columns), *added]))
+
+
+def _hash_duckdb(table: Any, keys: list[str]) -> Any:
+    return table.project(f"*, hash({', '.join(map(_quoted, keys))}) AS {_quoted(HASH)}")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+# ---- Spark -----------------------------------------------------------------------------------------------------------
+
+
+def _join_spark(table: Any, answers: Any, keys: list[str]) -> Any:
+    """Send answers of ours to every worker; the rows stay where they are."""
+    functions = import_module("pyspark.sql.functions")
+    if not hasattr(answers, "sparkSession"):
+        answers = functions.broadcast(table.sparkSession.createDataFrame(answers))
+    renamed = answers.withColumnsRenamed({key: _key(i) for i, key in enumerate(keys)})
+    same = [table[_backticked(key)].eqNullSafe(renamed[_key(i)]) for i, key in enumerate(keys)]
+    return table.join(renamed, reduce(and_, same), "left").drop(*map(_key, range(len(keys))))
+
+
+def _hash_spark(table: Any, keys: list[str]) -> Any:
+    functions = import_module("pyspark.sql.functions")
+    return table.withColumn(HASH, functions.xxhash64(*(table[_backticked(key)] for key in keys)))
+
+
+def _backticked(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+# ---- Dask ------------------------------------------------------------------------------------------------------------
+
+
+def _join_dask(table: Any, answers: Any, keys: list[str]) -> Any:
+    """Join each partition by itself, which keeps its index and its order; pandas matches nulls with nulls."""
+    added = {name: column.iloc[:0].array for name, column in answers.items() if name not in keys}
+    return table.map_partitions(partial(_join_partition, answers=answers, keys=keys), meta=table._meta.assign(**added))
+
+
+def _join_partition(part: Any, answers: Any, keys: list[str]) -> Any:
+    both = part[keys].merge(answers, on=keys, how="left")
+    return part.assign(**{name: both[name].array for name in answers.columns if name not in keys})
+
+
+def _hash_dask(table: Any, keys: list[str]) -> Any:
+    return table.map_partitions(_hash_partition, keys, meta=_hash_partition(table._meta, keys))
+
+
+def _hash_partition(part: Any, keys: list[str]) -> Any:
+    return part.assign(**{HASH: import_module("pandas.util").hash_pandas_object(part[keys], index=False)})
+
+
+def _map_dask(table: Any, function: Callable[[Any], Any], added: list[Any]) -> Any:
+    return table.map_partitions(function, meta=table._meta.assign(**{column.name: column.array for column in added}))
+
+
+def _together_dask(table: Any, column: str) -> Any:
+    return table.shuffle(column)
+
+
+def _key(number: int) -> str:
+    """Return what a key of the answers is called beside those of the table."""
+    return f"{OURS}key{number}"
+
+
+ENGINES = {
+    nw.Implementation.POLARS: Engine("polars", _join_polars, _hash_polars, _map_polars),
+    nw.Implementation.DUCKDB: Engine("pyarrow", _join_duckdb, _hash_duckdb),
+    nw.Implementation.DASK: Engine("pandas", _join_dask, _hash_dask, _map_dask, _together_dask),
+    nw.Implementation.PYSPARK: Engine("pyarrow", _join_spark, _hash_spark),
+    nw.Implementation.PYSPARK_CONNECT: Engine("pyarrow", _join_spark, _hash_spark),
+}
