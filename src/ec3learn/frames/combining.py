@@ -242,7 +242,7 @@ def extend(
     if distinct is None or not len(distinct):
         return _answered_from_groups(frame, source, model, output).to_native()
     extended = _extended(model, source.new_votes(distinct, _long_rows(frame, source), model))
-    answers = output.tied_by(model).beside(distinct.select(source.keys), extended)
+    answers = output.beside(distinct.select(source.keys), extended)
     return joined(frame, answers, source.keys).to_native()
 
 
@@ -260,7 +260,6 @@ def _combine_in_memory(frame: Frame, source: Source, solver: Method, output: Out
     else:
         output.require_argmax(most)
         consensus, answer = _solve_sample(votes, known, solver, most)
-        output = output.tied_by(consensus)
     return _answered_in_memory(frame, units, source, output, answer), consensus
 
 
@@ -292,7 +291,7 @@ def _extend_in_memory(frame: Frame, source: Source, model: Consensus, output: Ou
         return frame.with_columns(*output.empty(model.classes, frame.implementation))
     units = _units_in_memory(frame, source)
     extended = _extended(model, source.new_votes(units, frame, model))
-    return _answered_in_memory(frame, units, source, output.tied_by(model), extended)
+    return _answered_in_memory(frame, units, source, output, extended)
 
 
 def _extended(model: Consensus, votes: Votes) -> Consensus:

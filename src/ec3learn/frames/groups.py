@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..consensus import Consensus
 from ..labels import Label, kind_of
-from ..rules import EvidenceRule, GroupRule
+from ..rules import EvidenceRule, GroupRule, normalised
 from .columns import Said, Source
 from .engines import OURS, joined, small_table
 from .output import Output, label_type
@@ -42,7 +42,7 @@ def answered_from_groups(frame: Frame, source: Source, model: Consensus, output:
         begin = sum(table.shape[1] for table in tables[:depth])
         answer = _with_evidence if isinstance(rules[depth], EvidenceRule) else _with_mean
         answered = answer(answered, rules[depth], begin, depth)
-    return _with_labels(answered, rules[0].fallback, model.classes, output)
+    return _with_labels(answered, model, output)
 
 
 def require_rule(model: Consensus) -> None:
@@ -208,12 +208,15 @@ def _with_evidence(frame: Frame, rule: GroupRule, begin: int, depth: int) -> Fra
     return frame.with_columns(nw.col(name) / nw.col(MOST) for name in logs).drop(MOST)
 
 
-def _with_labels(frame: Frame, mean_vote: Array, classes: Array, output: Output) -> Frame:
-    """Return the table with labels, confidence and probabilities; of tied classes the one with the larger mean vote wins."""
+def _with_labels(frame: Frame, model: Consensus, output: Output) -> Frame:
+    """Return the table with labels, confidence and probabilities; of tied classes the one with the larger mass wins."""
+    classes, mass = model.classes, model._own_tie_mass()
+    assert model.rule is not None
+    share = normalised(model.rule.fallback if mass is None else mass)
     names = [_proba(0, z) for z in range(len(classes))]
     frame = _with_largest(frame, names, MOST)
     dtype = label_type(classes)
-    preference = sorted(range(len(classes)), key=lambda z: (-round(float(mean_vote[z]) / 1e-9), z))
+    preference = sorted(range(len(classes)), key=lambda z: (-round(float(share[z]) / 1e-9), z))
     label = nw.lit(classes.tolist()[preference[-1]], dtype)
     for z in reversed(preference[:-1]):
         label = nw.when(nw.col(names[z]) >= nw.col(MOST) - 1e-9).then(nw.lit(classes.tolist()[z], dtype)).otherwise(label)

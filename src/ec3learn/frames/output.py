@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import narwhals.stable.v2 as nw
@@ -13,7 +13,6 @@ import numpy.typing as npt
 from ..consensus import Consensus
 from ..labels import Label, plain
 from ..methods.base import require_bool, require_choice
-from ..rules import top_classes
 
 Array = npt.NDArray[Any]
 Frame = Any  # a DataFrame or LazyFrame of narwhals
@@ -28,7 +27,6 @@ class Output:
     prefix: str
     proba: bool
     rule: Rule
-    mass: Array | None = None  # of tied classes the one with the larger mass wins; None: by the answers themselves
 
     @classmethod
     def of(cls, frame: Frame, prefix: str, proba: bool, rule: Rule = "argmax") -> Self:
@@ -40,10 +38,6 @@ class Output:
         output = cls(frame.collect_schema().names(), prefix, proba, rule)
         output.require_free(())
         return output
-
-    def tied_by(self, model: Consensus) -> Self:
-        """Let the model's mean vote break ties, so that no answer depends on the other objects."""
-        return self if model.rule is None else replace(self, mass=model.rule.fallback)
 
     def names(self, classes: Sequence[Label] | Array) -> list[str]:
         """Return the names of the new columns."""
@@ -66,8 +60,7 @@ class Output:
 
     def columns(self, answer: Consensus, backend: Any) -> list[Any]:
         """Return the answers as columns of a library."""
-        labels = answer.labels(self.rule) if self.mass is None else answer.classes[top_classes(answer.proba, self.mass)]
-        values = [labels, answer.confidence, *(answer.proba.T if self.proba else ())]
+        values = [answer.labels(self.rule), answer.confidence, *(answer.proba.T if self.proba else ())]
         types = [label_type(answer.classes), *[nw.Float64()] * (len(values) - 1)]
         return [
             nw.new_series(
