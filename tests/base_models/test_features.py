@@ -122,6 +122,12 @@ def test_float32_stays_float32():
     assert all(Features(scale=scale).fit_transform(X).dtype == np.float32 for scale in ("standard", "normal", None))
 
 
+def test_missing_numbers_are_kept_if_so_asked():
+    X = np.array([[1.0, np.nan, np.nan], [np.nan, 2.0, np.nan], [3.0, 4.0, np.nan]])
+    kept = Features(**TREES).fit_transform(X)
+    assert_allclose(kept, np.column_stack([X[:, :2], np.zeros(3)]))  # no number at all is no number to miss
+
+
 # ---- text ------------------------------------------------------------------------------------------------------------
 
 

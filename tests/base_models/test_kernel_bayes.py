@@ -105,13 +105,13 @@ def test_values_far_from_all_rows_give_finite_probabilities(rows):
     assert_allclose(proba.sum(axis=1), 1)
 
 
-def test_a_far_value_alone_does_not_decide():
+def test_a_value_that_one_class_never_had_does_not_decide_alone():
     random = np.random.default_rng(0)
-    X = random.normal(size=(200, 3))
     y = np.repeat([0, 1], 100)
-    X[y == 1] += [4, 4, 0]
-    model = KernelNaiveBayes().fit(X, y)
-    assert model.predict([[0, 0, 50], [4, 4, 50]]).tolist() == [0, 1]
+    X = random.normal(size=(200, 3)) + 4 * y[:, None] * [1, 1, 0]
+    X[-1, 2] = 50  # one stray row
+    plain, smoothed = (KernelNaiveBayes(smoothing=rows).fit(X, y).predict([[0, 0, 50]]) for rows in (0, 0.1))
+    assert (plain.item(), smoothed.item()) == (1, 0)
 
 
 def test_a_weight_of_two_is_the_row_twice(rows):

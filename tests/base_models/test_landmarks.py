@@ -66,12 +66,6 @@ def test_a_row_gets_the_cluster_of_the_nearest_landmark(rows):
     assert (model.labels_ == model.landmark_labels_[nearest]).all()
 
 
-def test_landmarks_keep_their_own_labels(rows):
-    model = Landmarks(DBSCAN(eps=1.5), n_landmarks=100, random_state=0).fit(rows)
-    place = {tuple(row): label for row, label in zip(rows, model.labels_, strict=True)}
-    assert [place[tuple(row)] for row in model.landmarks_] == model.landmark_labels_.tolist()
-
-
 @pytest.mark.parametrize("inner", [DBSCAN(eps=2), KDistanceDBSCAN(), MeanShift(bandwidth=3, cluster_all=False)])
 def test_noise_stays_noise(inner):
     lonely = np.array([[200.0, 200.0], [-200.0, 200.0]])

@@ -207,6 +207,12 @@ def test_parameters_of_a_clusterer_on_landmarks_are_reached():
     assert model["model"].n_landmarks == 100
 
 
+def test_a_short_name_means_the_parameter_that_is_less_deep():
+    model = clusterer("default", "kmeans_1").set_params(random_state=5)
+    assert model["model"].random_state == 5
+    assert model["model"].clusterer.random_state != 5
+
+
 def test_a_name_that_is_nowhere_is_refused(model):
     with pytest.raises(ValueError, match="Invalid parameter 'D'"):
         model.set_params(D=1)

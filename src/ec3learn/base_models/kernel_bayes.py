@@ -240,19 +240,17 @@ def weighted_variance(values: Array, weight: Array) -> float:
 
 @dataclass(frozen=True)
 class _Table:
-    """Log probabilities of one feature in one class: at `low`, `low + step` and so on; `outside` beyond."""
+    """Log probabilities of one feature in one class: at `low`, `low + step` and so on; beyond the ends as at the ends."""
 
     low: float
     step: float
     logs: Array
-    outside: float
 
     @classmethod
     def of(cls, values: Array, counts: Array, width: float, window: float, even: float, total: float) -> _Table:
         """Make the table of (counts of rows near a point + even) / total."""
-        outside = float(max(np.log(even / total), LEAST)) if even else LEAST
         if not len(values):
-            return cls(0.0, 1.0, np.full(2, outside), outside)
+            return cls(0.0, 1.0, np.full(2, np.log(even / total) if even else LEAST))
         reach = REACH * width + window / 2
         step = max(width / POINTS_PER_BANDWIDTH, (np.ptp(values) + 2 * reach) / MOST_POINTS)
         margin = int(np.ceil(reach / step)) + 1
@@ -268,19 +266,15 @@ class _Table:
         smooth = np.convolve(binned, kernel, mode="same") if len(binned) >= len(kernel) else _short(binned, kernel)
         with np.errstate(divide="ignore"):
             logs = np.maximum(np.log(smooth + even) - np.log(total), LEAST)
-        return cls(low, step, logs, outside)
+        return cls(low, step, logs)
 
     def read(self, values: Array) -> Array:
         """Return the log probabilities of the values, linear between the points."""
-        place = (values - self.low) / self.step
-        inside = (place >= 0) & (place < len(self.logs) - 1)
-        place[~inside] = 0
-        at = place.astype(np.intp)
-        place -= at
+        last = len(self.logs) - 1
+        place = np.clip((values - self.low) / self.step, 0, last)
+        at = np.minimum(place.astype(np.intp), last - 1)
         found = self.logs[at]
-        found += place * (self.logs[at + 1] - found)
-        found[~inside] = self.outside
-        return found
+        return found + (place - at) * (self.logs[at + 1] - found)
 
 
 def _short(binned: Array, kernel: Array) -> Array:

@@ -94,10 +94,7 @@ class Landmarks(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.clusterer_ = self._prepared(random)
         self.landmark_labels_ = np.asarray(self.clusterer_.fit_predict(self.landmarks_))
         self._own_predict = self._predicts_noise()
-        self.labels_ = self.landmark_labels_
-        if not everybody:
-            self.labels_ = self._extended(X)
-            self.labels_[rows] = self.landmark_labels_
+        self.labels_ = self.landmark_labels_ if everybody else self._extended(X)
         return self
 
     def predict(self, X: Any) -> Array:
