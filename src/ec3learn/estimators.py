@@ -32,7 +32,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .base_models.pools import classifier_pool, clusterer_pool
+from .base_models.pools import TableModel, classifier_pool, clusterer_pool
 from .consensus import Consensus
 from .labels import frame_of, is_missing, kind_of
 from .methods.base import Method, method_of
@@ -164,9 +164,9 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
             self._keep_selected(out_of_fold, codes[codes >= 0])
         self.clusterers_, clusters = work.clusterings()
         shares = work.all_votes(self.estimators_, out_of_fold)
-        votes = self._votes(shares, clusters)
-        self._choose(votes, codes)
-        self._solve(votes, codes)
+        self._hard = self.voting == "hard"
+        self._choose(self._votes(shares, clusters), codes)
+        self._solve(self._votes(shares, clusters), codes)
         for _ in range(self._rounds(codes)):
             new = work.retrained(self.consensus_)
             for name, (models, proba) in new.items():
@@ -183,7 +183,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
     def _keep_selected(self, out_of_fold: dict[str, Array], labels: Array) -> None:
         """Leave classifiers out that greedy forward selection on out-of-fold votes does not take."""
         shares = np.stack(list(out_of_fold.values()))
-        voted = ~np.isnan(shares[0, :, 0])
+        voted = ~np.isnan(shares).any(axis=(0, 2))
         taken, history = greedy_weights(shares[:, voted], labels[voted], mean_auc)
         kept = [name for name, share in zip(out_of_fold, taken, strict=True) if share > 0]
         left = [name for name in out_of_fold if name not in kept]
@@ -195,8 +195,9 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         if isinstance(self.consensus, str) and self.consensus == "auto":
             chosen = choose(votes, codes, self.cv, self._seed)
         else:
-            chosen = Choice(method_of(self.consensus, "consensus"), None, ())
+            chosen = Choice(method_of(self.consensus, "consensus"))
         self.method_, self.offsets_ = chosen.method, chosen.offsets
+        self._hard = self._hard or chosen.hard
         self._pool_notes += chosen.notes
 
     def _solve(self, votes: Votes, codes: Array) -> None:
@@ -274,7 +275,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
 
     def _votes(self, shares: dict[str, Array], clusters: dict[str, Array]) -> Votes:
         clusterings = clusters or None
-        if self.voting == "soft":
+        if not self._hard:
             return Votes.from_probabilities(shares, clusterings, classes=self._names)
         hard = {name: np.array(self._names, dtype=object)[table.argmax(axis=1)] for name, table in shares.items()}
         return Votes.from_labels(hard, clusterings, classes=self._names)
@@ -554,24 +555,30 @@ class _Workshop:
         folds = self._folds()
         fitted, votes = {}, {}
         everyone = np.arange(len(self.labelled))
-        parts = [*folds, (everyone, everyone[:0])]
-        for name, model in pool:
-            self.progress.start(name, len(parts))
-            jobs = (delayed(self._fit_part)(name, model, train, test) for train, test in parts)
+        whole = (everyone, everyone[:0])
+        own_folds = {name: [] if self.n_classes > 1 and _leaves_rows_out(model) else folds for name, model in pool}
+        jobs = (
+            delayed(self._fit_part)(name, model, train, test)
+            for name, model in pool
+            for train, test in [*own_folds[name], whole]
+        )
+        finished = Parallel(n_jobs=self.owner.n_jobs, return_as="generator")(jobs)
+        for name, _ in pool:
+            self.progress.start(name, len(own_folds[name]) + 1)
             results = []
-            failure = None
-            for result in Parallel(n_jobs=self.owner.n_jobs, return_as="generator")(jobs):
-                failure = failure or (result if isinstance(result, str) else None)
-                results.append(result)
+            for _ in [*own_folds[name], whole]:
+                results.append(next(finished))
                 self.progress.step()
             self.progress.done()
-            if failure is not None:
-                self._failed("classifier", name, failure)
+            failures = [result for result in results if isinstance(result, str)]
+            if failures:
+                self._failed("classifier", name, failures[0])
                 continue
+            model = results[-1][0]
             table = np.full((len(self.labelled), self.n_classes), np.nan)  # a class's only row has no vote from others
-            for (_, test), (_, proba) in zip(folds, results, strict=False):
-                table[test] = proba
-            fitted[name], votes[name] = [results[-1][0]], table
+            for f, (_, test) in enumerate(folds):
+                table[test] = results[f][1] if own_folds[name] else _final(model).oob_decision_function_[test]
+            fitted[name], votes[name] = [model], table
         if not fitted:
             raise ValueError("All classifiers failed, the reasons are in the warnings above. Pass others.")
         return fitted, votes
@@ -714,6 +721,19 @@ def _fitted(model: Any, X: Any, y: Array, params: dict[str, Any]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fold is smaller than what the user's model was made for
         return clone(model).fit(X, y, **params)
+
+
+def _final(model: Any) -> Any:
+    """Return the model at the end of a pool's pipeline."""
+    return model.steps[-1][1] if isinstance(model, TableModel) else model
+
+
+def _leaves_rows_out(model: Any) -> bool:
+    """Return whether a model votes on the rows it learns from by parts of itself that have not seen them, as forests may.
+
+    A pipeline of the user's is not believed: its first steps may have seen the labels of all rows.
+    """
+    return bool(getattr(_final(model), "oob_score", False))
 
 
 def _quietly_fitted(model: Any, X: Any) -> Any:

@@ -90,11 +90,10 @@ def entries(votes: Votes) -> sparse.csr_array:
     if votes.hard:
         parts.append(entries_of_columns(votes.hard, votes.offsets, sizes))
     if votes.soft is not None:
-        for model in votes.soft.models:
-            shares = votes.soft.shares_of(model)
-            row, column = np.nonzero(shares)
-            place = (row, votes.offsets[model.number] + column)
-            parts.append(sparse.csr_array((shares[row, column], place), shape=shape))
+        soft = votes.soft
+        shares = sparse.csr_array(np.hstack([soft.shares_of(model) for model in soft.models]))
+        columns = np.concatenate([votes.offsets[model.number] + np.arange(model.n_groups) for model in soft.models])
+        parts.append(sparse.csr_array((shares.data, columns[shares.indices], shares.indptr), shape=shape))
     total = parts[0]
     for part in parts[1:]:
         total = total + part

@@ -143,17 +143,23 @@ def mean_auc(proba: Array, codes: Array) -> float:
 
 FEW_LABELS = 50  # of a class, on average: below this the settings that measured best are taken as they are
 MOST_ROWS = 20_000  # rows with labels, and as many without, that the choice is made on
-BUDGET = 20e9  # operations of the small systems, about: the grid is coarser where they are large
+LABELS_FOR_STEP = {0.05: 2_000, 0.1: 500}  # how many labels it takes to choose among settings in these steps
+BUDGET = 100e9  # operations of the small systems, about: the grid is coarser where they are large
 WITH_FEW_LABELS: Setting = (0.5, 0.0, 0.5, 0.0)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A method for some votes, an offset a class that is added to the probabilities before the highest is taken, and why."""
+    """A method for some votes, and why it was chosen.
+
+    `offsets`, one a class, are added to the probabilities before the highest is taken; `hard` says that each classifier's vote
+    is to be its most probable class.
+    """
 
     method: Method
-    offsets: Array | None
-    notes: tuple[str, ...]
+    offsets: Array | None = None
+    notes: tuple[str, ...] = ()
+    hard: bool = False
 
 
 @dataclass
@@ -164,6 +170,7 @@ class Candidate:
     weights: Array
     folds: list[HeldOutFold]
     stacked: bool = False
+    hard: bool = False
     best: Setting = SOFT_VOTE
     score: float = -1.0
 
@@ -172,17 +179,17 @@ def choose(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
     """Choose a method on the votes on objects with labels (`codes`: the number of an object's class, -1 for none).
 
     The votes on labelled objects must be out of fold. Each fold's labels are hidden in turn, and the candidates compared by the
-    mean area under the curve of their answers for it: soft votes with equal, learned and greedy weights, a stacked vote, and
-    EC3 on top of each, over the whole grid. The gain over plain soft voting must be more than chance would give.
+    mean area under the curve of their answers for it: soft and hard votes with equal and learned weights, greedy selection, a
+    stacked vote, and EC3 on top of each, over the whole grid. The gain over plain soft voting must be more than chance would give.
     """
     labelled = codes >= 0
     counts = np.bincount(codes[labelled], minlength=votes.n_classes)
     if votes.n_classes < 2:
-        return Choice(SoftVote(), None, ("There is one class only: plain voting.",))
+        return Choice(SoftVote(), notes=("There is one class only: plain voting.",))
     if counts.min() < 2 or counts.mean() < FEW_LABELS:
         alpha, beta, gamma, delta = WITH_FEW_LABELS
         why = f"{labelled.sum()} labels are too few to choose on: iEC3 with the settings that measured best with few labels."
-        return Choice(EC3(alpha, beta, gamma, delta, weights="agreement"), None, (why,))
+        return Choice(EC3(alpha, beta, gamma, delta, weights="agreement"), notes=(why,))
     with threadpool_limits(1):
         return _chosen(*_sample(votes, codes, seed), n_folds, seed)
 
@@ -203,7 +210,7 @@ def _chosen(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
     for candidate in candidates:
         search(candidate, [SOFT_VOTE, *grid(0.25)])
     best = max(candidates, key=lambda candidate: candidate.score)
-    search(best, _affordable_grid(best.folds))
+    search(best, _grid_for(best.folds))
     least_gain = 0.0005 + 0.5 / len(labels)
     if best.score < soft_score + least_gain:
         method: Method = SoftVote()
@@ -214,7 +221,7 @@ def _chosen(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
         method = _method(best, setting, votes)
         why = f"{best.name}{_described(setting)}: AUC {best.score:.4f} on held-out labels, plain soft voting {soft_score:.4f}."
     offsets, note = _offsets(_held_out(best, setting, fold_of, codes), labels)
-    return Choice(method, offsets, (why, *note))
+    return Choice(method, offsets, (why, *note), best.hard)
 
 
 def _method(best: Candidate, setting: Setting, votes: Votes) -> Method:
@@ -252,34 +259,60 @@ def _folds(codes: Array, n_folds: int, seed: int) -> Array:
 
 def _candidates(votes: Votes, codes: Array, fold_of: Array) -> list[Candidate]:
     """Return the ways to weigh classifiers and to aim; weights and stacked votes of a fold come from the others' labels."""
-    n_folds = int(fold_of.max()) + 1
-    both = np.where(codes >= 0, codes * n_folds + fold_of, -1)
-    rows, row_both = votes.split_by(both)
-    row_codes, row_fold = np.where(row_both >= 0, row_both // n_folds, -1), np.where(row_both >= 0, row_both % n_folds, -1)
-    groups = membership(rows)
-    equal = np.ones(len(votes.models))
-    kinds: dict[str, Callable[[KnownLabels], Array]] = {
-        "Equal weights": lambda known: equal,
-        "Learned weights": lambda known: learned_from_labels(rows, known),
-    }
-    shares = _classifier_shares(rows)
+    soft = _Split.of(votes, codes, fold_of)
+    candidates = [
+        soft.candidate("Equal weights", soft.equal),
+        soft.candidate("Learned weights", soft.learned),
+        soft.candidate("A stacked vote", soft.equal, stacked=True),
+    ]
+    shares = _classifier_shares(soft.rows)
     if shares is not None:
-        kinds["Greedy selection"] = lambda known: _greedy(rows, shares, known)
-    candidates = []
-    for name, weights_of in kinds.items():
-        folds = []
-        for f in range(n_folds):
-            known = KnownLabels(np.where(row_fold == f, -1, row_codes), np.inf)
-            folds.append(HeldOutFold(rows, groups, rows.weights * weights_of(known), row_codes, row_fold == f))
-        everything = KnownLabels(row_codes, np.inf)
-        candidates.append(Candidate(name, weights_of(everything), _spread(folds, rows, fold_of)))
-    stacked = []
-    for f in range(n_folds):
-        known = KnownLabels(np.where(row_fold == f, -1, row_codes), np.inf)
-        answer = StackedVote()._answer(rows, known)
-        stacked.append(HeldOutFold(rows, groups, rows.weights, row_codes, row_fold == f, Targets(answer.proba, answer.rule)))
-    candidates.append(Candidate("A stacked vote", equal, _spread(stacked, rows, fold_of), stacked=True))
+        candidates.append(soft.candidate("Greedy selection", lambda known: _greedy(soft.rows, shares, known)))
+    if votes.soft is not None:
+        hard = _Split.of(votes.hardened(), codes, fold_of)
+        candidates.append(hard.candidate("Equal weights of hard votes", hard.equal, hard=True))
+        candidates.append(hard.candidate("Learned weights of hard votes", hard.learned, hard=True))
     return candidates
+
+
+@dataclass(frozen=True)
+class _Split:
+    """Votes whose rows have one class and one fold each."""
+
+    rows: Votes
+    groups: JointMembership | SparseMembership
+    codes: Array
+    fold: Array
+    fold_of: Array  # of each object
+
+    @classmethod
+    def of(cls, votes: Votes, codes: Array, fold_of: Array) -> _Split:
+        n_folds = int(fold_of.max()) + 1
+        rows, both = votes.split_by(np.where(codes >= 0, codes * n_folds + fold_of, -1))
+        row_codes, row_fold = (np.where(both >= 0, part, -1) for part in (both // n_folds, both % n_folds))
+        return cls(rows, membership(rows), row_codes, row_fold, fold_of)
+
+    def candidate(
+        self, name: str, weights_of: Callable[[KnownLabels], Array], stacked: bool = False, hard: bool = False
+    ) -> Candidate:
+        folds = []
+        for f in range(int(self.fold_of.max()) + 1):
+            hidden = self.fold == f
+            known = KnownLabels(np.where(hidden, -1, self.codes), np.inf)
+            target = None
+            if stacked:
+                answer = StackedVote()._answer(self.rows, known)
+                target = Targets(answer.proba, answer.rule)
+            weights = self.rows.weights * weights_of(known)
+            folds.append(HeldOutFold(self.rows, self.groups, weights, self.codes, hidden, target))
+        everything = KnownLabels(self.codes, np.inf)
+        return Candidate(name, weights_of(everything), _spread(folds, self.rows, self.fold_of), stacked, hard)
+
+    def equal(self, known: KnownLabels) -> Array:
+        return np.ones(len(self.rows.models))
+
+    def learned(self, known: KnownLabels) -> Array:
+        return learned_from_labels(self.rows, known)
 
 
 def _spread(folds: list[HeldOutFold], rows: Votes, fold_of: Array) -> list[HeldOutFold]:
@@ -299,14 +332,16 @@ def _held_out(candidate: Candidate, setting: Setting, fold_of: Array, codes: Arr
     return out[codes >= 0]
 
 
-def _affordable_grid(folds: list[HeldOutFold]) -> list[Setting]:
+def _grid_for(folds: list[HeldOutFold]) -> list[Setting]:
+    """Return the finest grid that the labels can tell apart, and that is affordable."""
     n_live = len(folds[0].live)
     n_rows = sum(len(fold.rows) for fold in folds)
+    n_objects = sum(len(fold.objects) for fold in folds)
     n_classes = folds[0].target.shape[1]
     each = len(folds) * (2 * n_live) ** 3 / 3 + n_rows * n_classes * (4.0 * n_live + 500)
-    for step in (0.05, 0.1, 0.2):
+    for step, n_needed in LABELS_FOR_STEP.items():
         settings = grid(step)
-        if len(settings) * each < BUDGET:
+        if n_objects >= n_needed and len(settings) * each < BUDGET:
             return settings
     return [setting for setting in grid(0.25) if setting[1] == 0]
 

@@ -234,6 +234,7 @@ def _prepared(models: list[tuple[str, Features, Any]], random_state: Any, n_jobs
 # ---- what is in them -------------------------------------------------------------------------------------------------
 
 DEFAULT_CLASSES = 5
+N_TREES = 200  # a row is out of the bag of about 74 of them, which vote on it
 
 # A classifier's name, its features, itself, and the parameters it is tuned over.
 Entry = tuple[str, Callable[[], Features], Callable[[], Any], dict[str, list[Any]]]
@@ -278,8 +279,18 @@ DEFAULT: list[Entry] = [
         Boosting,
         {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [15, 31], "min_samples_leaf": [5, 20]},
     ),
-    ("forest", for_trees, partial(RandomForestClassifier, 100), {"min_samples_leaf": [1, 3, 10], "max_features": ["sqrt", 0.5]}),
-    ("extra", for_trees, partial(ExtraTreesClassifier, 100), {"min_samples_leaf": [1, 3, 10], "max_features": ["sqrt", 0.5]}),
+    (
+        "forest",
+        for_trees,
+        partial(RandomForestClassifier, N_TREES, oob_score=True),
+        {"min_samples_leaf": [1, 3, 10], "max_features": ["sqrt", 0.5]},
+    ),
+    (
+        "extra",
+        for_trees,
+        partial(ExtraTreesClassifier, N_TREES, bootstrap=True, oob_score=True),
+        {"min_samples_leaf": [1, 3, 10], "max_features": ["sqrt", 0.5]},
+    ),
     ("lr", normalised, partial(LogisticRegression, max_iter=1000), {"C": [0.01, 0.1, 1.0, 10.0, 100.0]}),
     ("knn", normalised, NearestNeighbours, {"n_neighbors": [5, 10, 20, 50], "weights": ["uniform", "distance"]}),
     ("mlp", normalised, Perceptron, {"n_hidden": [50, 100, 200], "alpha": [1e-4, 1e-2, 1.0]}),
