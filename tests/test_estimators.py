@@ -13,12 +13,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ec3learn import EC3, EC3Classifier, Votes
 
@@ -191,6 +195,31 @@ class Memory(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
+def test_a_forest_votes_out_of_bag_instead_of_in_folds(monkeypatch):
+    X, y = make_classification(300, 6, n_informative=3, flip_y=0.3, random_state=0)
+    forest = RandomForestClassifier(60, oob_score=True, random_state=0)
+    n_fits = []
+    fit = RandomForestClassifier.fit
+    monkeypatch.setattr(RandomForestClassifier, "fit", lambda self, X, y: n_fits.append(len(X)) or fit(self, X, y))
+    model = made(classifiers=[("forest", forest)], clusterers=[], consensus="soft-vote").fit(X, y)
+    assert n_fits == [300]
+    said = model.consensus_.votes.soft.shares_of(model.consensus_.votes.soft.models[0])
+    assert_allclose(said, model.estimators_["forest"][0].oob_decision_function_)
+    assert np.mean(said.argmax(axis=1) == y) < 0.9 < np.mean(model.estimators_["forest"][0].predict(X) == y)
+
+
+def test_a_forest_behind_the_users_own_steps_votes_in_folds():
+    X, y = make_classification(100, 6, n_informative=3, random_state=0)
+    forest = make_pipeline(SelectKBest(k=2), RandomForestClassifier(5, oob_score=True, random_state=0))
+    model = EC3Classifier([("forest", forest)], [], consensus="soft-vote", random_state=0)
+    with pytest.MonkeyPatch.context() as patch:
+        n_rows = []
+        fit = RandomForestClassifier.fit
+        patch.setattr(RandomForestClassifier, "fit", lambda self, X, y: n_rows.append(len(X)) or fit(self, X, y))
+        model.fit(X, y)
+    assert n_rows == [80] * 5 + [100]
+
+
 def test_a_classifier_that_only_remembers_gets_no_undue_weight():
     X, y = make_classification(400, 10, n_informative=5, random_state=0)
     model = EC3Classifier(
@@ -296,6 +325,28 @@ def test_greedy_selection_leaves_guesses_out():
     assert any("left out: memory" in note for note in model.report_)
 
 
+def test_voters_tell_what_each_model_adds(iris):
+    X, _, y, _ = iris
+    guess = ("guess", DummyClassifier(strategy="stratified", random_state=0))
+    table = made(classifiers=[*pool(), guess], consensus="soft-vote").fit(X, y).voters_
+    adds = dict(zip(table["model"], table["adds"], strict=True))
+    assert adds["km3"] == adds["km9"] == 0  # soft voting does not look at clusterings
+    assert adds["guess"] < 0 < adds["lr"] + adds["nb"] + adds["tree"]
+
+
+def test_what_the_only_classifier_adds_is_left_open(iris):
+    X, _, y, _ = iris
+    table = made(classifiers=pool()[:1]).fit(X, y).voters_
+    assert table["adds"][0] is None
+    assert None not in table["adds"][1:]
+
+
+@pytest.mark.filterwarnings(FEWER_FOLDS)
+def test_what_models_add_is_left_open_where_labels_do_not_tell(iris):
+    X, _, y, _ = iris
+    assert set(made().fit(X, hidden(y, 1)).voters_["adds"]) == {None}
+
+
 def test_the_choice_is_told(iris):
     X, _, y, _ = iris
     assert made().fit(X, y).report_
@@ -363,3 +414,12 @@ def test_labels_of_two_kinds_are_refused(iris):
     mixed[0] = "zero"
     with pytest.raises(ValueError, match=r"^y must hold labels of one kind, got int and str\.$"):
         made().fit(X, mixed)
+
+
+# ---- scikit-learn's own checks ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")  # they feed it all kinds of odd labels and rows, of which it warns
+@parametrize_with_checks([EC3Classifier()])
+def test_scikit_learn_accepts_the_estimator(estimator, check):
+    check(estimator)

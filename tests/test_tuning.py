@@ -89,6 +89,21 @@ def test_good_clusterings_and_unequal_classifiers_are_made_use_of():
     assert ours > soft + 0.05
 
 
+def test_hard_votes_are_taken_where_probabilities_mislead():
+    """How sure a classifier says it is tells nothing of whether it is right."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 2000)
+    shares = {}
+    for m in range(5):
+        right = rng.random(2000) < 0.7
+        sure = rng.choice([0.51, 0.99], 2000)
+        on_class_1 = np.where(right == (y == 1), sure, 1 - sure)
+        shares[f"c{m}"] = np.stack([1 - on_class_1, on_class_1], axis=1)
+    choice = choose(Votes.from_probabilities(shares, classes=[0, 1]), np.where(np.arange(2000) < 1000, y, -1), 5, 0)
+    assert choice.hard
+    assert "hard votes" in choice.notes[0]
+
+
 def test_rare_classes_get_offsets():
     rng = np.random.default_rng(0)
     truth = (rng.random(4000) < 0.05).astype(int)

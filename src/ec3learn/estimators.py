@@ -37,7 +37,8 @@ from .consensus import Consensus
 from .labels import frame_of, is_missing, kind_of
 from .methods.base import Method, method_of
 from .methods.stacking import greedy_weights
-from .tuning import Choice, choose, mean_auc
+from .table import Table
+from .tuning import Choice, added, choose, mean_auc
 from .votes import Votes
 
 Array = npt.NDArray[Any]
@@ -206,7 +207,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         notes = list(self._pool_notes)
         with warnings.catch_warnings(record=True) as doubts:
             warnings.simplefilter("always")
-            if getattr(self.method_, "admits_known", True):
+            if self.method_.admits_known:
                 self.consensus_: Consensus = self.method_.solve(votes, known=known)
             else:
                 self.consensus_ = self.method_.solve(votes)
@@ -250,6 +251,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         )
         codes = np.full(len(y), -1)
         codes[~missing] = numbers
+        self._codes = codes
         random = check_random_state(self.random_state)
         self._seed = int(random.randint(2**31 - 1))
         self._pool_notes: list[str] = []
@@ -377,9 +379,15 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
 
     @property
     def voters_(self) -> Any:
-        """Return the table of base models."""
+        """Return the table of base models.
+
+        `adds` is by how much the area under the curve on held-out labels falls when that base model is left out.
+        """
         check_is_fitted(self)
-        return self.consensus_.voters()
+        votes = self.consensus_.votes
+        assert votes is not None
+        adds = added(self.method_, votes, self._codes, self.cv, self._seed)
+        return Table({**self.consensus_.voters().columns, "adds": adds})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -558,9 +566,7 @@ class _Workshop:
         whole = (everyone, everyone[:0])
         own_folds = {name: [] if self.n_classes > 1 and _leaves_rows_out(model) else folds for name, model in pool}
         jobs = (
-            delayed(self._fit_part)(name, model, train, test)
-            for name, model in pool
-            for train, test in [*own_folds[name], whole]
+            delayed(self._fit_part)(name, model, train, test) for name, model in pool for train, test in [*own_folds[name], whole]
         )
         finished = Parallel(n_jobs=self.owner.n_jobs, return_as="generator")(jobs)
         for name, _ in pool:

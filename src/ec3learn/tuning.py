@@ -7,7 +7,8 @@ common factor. So they are summed once for a fold, and each setting costs one sm
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -16,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 from scipy.stats import rankdata
+from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
+from .labels import plain
 from .matrices import JointMembership, SparseMembership, entries, membership
 from .methods.base import Method, is_classifier
 from .methods.ec3 import EC3
@@ -145,6 +148,7 @@ FEW_LABELS = 50  # of a class, on average: below this the settings that measured
 MOST_ROWS = 20_000  # rows with labels, and as many without, that the choice is made on
 LABELS_FOR_STEP = {0.05: 2_000, 0.1: 500}  # how many labels it takes to choose among settings in these steps
 BUDGET = 100e9  # operations of the small systems, about: the grid is coarser where they are large
+MOST_FOR_ADDED = 2_000  # rows with labels, and as many without, that tell what each base model adds
 WITH_FEW_LABELS: Setting = (0.5, 0.0, 0.5, 0.0)
 
 
@@ -180,7 +184,8 @@ def choose(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
 
     The votes on labelled objects must be out of fold. Each fold's labels are hidden in turn, and the candidates compared by the
     mean area under the curve of their answers for it: soft and hard votes with equal and learned weights, greedy selection, a
-    stacked vote, and EC3 on top of each, over the whole grid. The gain over plain soft voting must be more than chance would give.
+    stacked vote, and EC3 on top of each, over the whole grid. The gain over plain soft voting must be more than chance would
+    give.
     """
     labelled = codes >= 0
     counts = np.bincount(codes[labelled], minlength=votes.n_classes)
@@ -225,8 +230,8 @@ def _chosen(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
 
 
 def _method(best: Candidate, setting: Setting, votes: Votes) -> Method:
-    classifier = is_classifier(votes)
-    given = [float(weight) for weight in best.weights[classifier]]
+    classifiers = np.flatnonzero(is_classifier(votes))
+    given = {votes.models[m].name: float(best.weights[m]) for m in classifiers}
     if setting == SOFT_VOTE:
         return StackedVote() if best.stacked else WeightedVote(given)
     return EC3(*setting, weights=given, towards=StackedVote() if best.stacked else "votes")
@@ -238,10 +243,10 @@ def _described(setting: Setting) -> str:
     return " refined by iEC3 (alpha {:g}, beta {:g}, gamma {:g}, delta {:g})".format(*(round(x, 3) for x in setting))
 
 
-def _sample(votes: Votes, codes: Array, seed: int) -> tuple[Votes, Array]:
+def _sample(votes: Votes, codes: Array, seed: int, most: int = MOST_ROWS) -> tuple[Votes, Array]:
     rng = np.random.default_rng(seed)
     parts = [np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)]
-    kept = np.sort(np.concatenate([rng.permutation(part)[:MOST_ROWS] for part in parts]))
+    kept = np.sort(np.concatenate([rng.permutation(part)[:most] for part in parts]))
     if len(kept) == len(codes):
         return votes, codes
     return votes[kept], codes[kept]
@@ -389,3 +394,51 @@ def macro_f(predicted: Array, codes: Array, n_classes: int) -> float:
     total = np.bincount(codes, minlength=n_classes) + np.bincount(predicted, minlength=n_classes)
     occurs = np.bincount(codes, minlength=n_classes) > 0
     return float(np.mean(2 * right[occurs] / total[occurs]))
+
+
+# ---- what each base model adds ---------------------------------------------------------------------------------------
+
+
+def added(method: Method, votes: Votes, codes: Array, n_folds: int, seed: int) -> list[float | None]:
+    """Return by how much the area under the curve on held-out labels falls when a base model is left out, for each of them.
+
+    None where that can't be told: for the only classifier, or with a class that has a single label.
+    """
+    if np.bincount(codes[codes >= 0], minlength=votes.n_classes).min() < 2:
+        return [None] * len(votes.models)
+    votes, codes = _sample(votes, codes, seed, MOST_FOR_ADDED)
+    fold_of = _folds(codes, n_folds, seed)
+    everyone = _held_out_score(method, votes, codes, fold_of)
+    classifiers = [votes.models[m].name for m in np.flatnonzero(is_classifier(votes))]
+    adds: list[float | None] = []
+    for model in votes.models:
+        if [model.name] == classifiers:
+            adds.append(None)
+        else:
+            others = _without(method, model.name, classifiers)
+            adds.append(everyone - _held_out_score(others, votes.drop(model.name), codes, fold_of))
+    return adds
+
+
+def _held_out_score(method: Method, votes: Votes, codes: Array, fold_of: Array) -> float:
+    proba = np.empty((len(codes), votes.n_classes))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the whole consensus has told of them
+        if not method.admits_known:
+            proba = method.solve(votes).proba
+        else:
+            for f in range(int(fold_of.max()) + 1):
+                shown = np.flatnonzero((codes >= 0) & (fold_of != f))
+                known = {int(i): plain(votes.classes[codes[i]]) for i in shown}
+                proba[fold_of == f] = method.solve(votes, known=known).proba[fold_of == f]
+    return mean_auc(proba[codes >= 0], codes[codes >= 0])
+
+
+def _without(method: Method, name: str, classifiers: list[str]) -> Method:
+    """Return the method for votes that lack a base model; where only that one had a weight, the others have equal ones."""
+    weights = method.get_params().get("weights")
+    if weights is None or isinstance(weights, str):
+        return method
+    given = weights if isinstance(weights, Mapping) else dict(zip(classifiers, weights, strict=True))
+    rest = {own: weight for own, weight in given.items() if own != name}
+    return clone(method).set_params(weights=rest if any(rest.values()) else "equal")

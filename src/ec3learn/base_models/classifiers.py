@@ -25,6 +25,7 @@ from ..methods.base import require_number, require_whole
 
 Array = npt.NDArray[Any]
 FLOATS = [np.float64, np.float32]
+FEW_ROWS = 500
 
 
 class Wrapped(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -165,7 +166,9 @@ class CalibratedLinearSVM(Wrapped):
 
 
 class Boosting(HistGradientBoostingClassifier):  # type: ignore[misc]
-    """Histogram boosting whose leaves may be smaller where rows are few: at most a twentieth of the rows is asked for.
+    """Histogram boosting that makes do with few rows.
+
+    A leaf needs no more than a twentieth of the rows; below 500 rows there are half as many rounds, at twice the rate.
 
     Examples
     --------
@@ -175,6 +178,8 @@ class Boosting(HistGradientBoostingClassifier):  # type: ignore[misc]
     """
 
     min_samples_leaf: int
+    max_iter: int
+    learning_rate: float
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Boosting:
         """Fit the trees.
@@ -193,12 +198,15 @@ class Boosting(HistGradientBoostingClassifier):  # type: ignore[misc]
         Boosting
             Itself.
         """
-        asked = self.min_samples_leaf
-        self.min_samples_leaf = int(max(1, min(asked, _num_samples(X) // 20)))
+        n_rows = _num_samples(X)
+        asked = {name: getattr(self, name) for name in ("min_samples_leaf", "max_iter", "learning_rate")}
+        self.min_samples_leaf = int(max(1, min(self.min_samples_leaf, n_rows // 20)))
+        if n_rows < FEW_ROWS:
+            self.max_iter, self.learning_rate = max(1, self.max_iter // 2), 2 * self.learning_rate
         try:
             super().fit(X, y, sample_weight)
         finally:
-            self.min_samples_leaf = asked
+            self.set_params(**asked)
         return self
 
 
