@@ -347,6 +347,16 @@ def test_what_models_add_is_left_open_where_labels_do_not_tell(iris):
     assert set(made().fit(X, hidden(y, 1)).voters_["adds"]) == {None}
 
 
+def test_a_report_can_be_written(iris, tmp_path):
+    X, _, y, _ = iris
+    path = tmp_path / "report.html"
+    model = made().fit(X, hidden(y, 10))
+    model.report(path, truth=y, title="Irises", details={"data": "from R. A. Fisher"})
+    page = path.read_text()
+    assert "Irises" in page and "EC3Classifier" in page and "R. A. Fisher" in page
+    assert all(note.split(",")[0] in page for note in model.report_)
+
+
 def test_the_choice_is_told(iris):
     X, _, y, _ = iris
     assert made().fit(X, y).report_

@@ -606,6 +606,56 @@ class Consensus:
             parts.append(f"<p>Most contested</p>{self.contested(5)._repr_html_()}")
         return "".join(parts)
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        truth: Any = None,
+        title: str = "Consensus report",
+        n_contested: int = 200,
+        command: str | Sequence[str] | None = None,
+        details: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        """Write a report to look at or to mail: one HTML file that needs no network (it needs jinja2 to be made).
+
+        Parameters
+        ----------
+        path : path
+            The file; it appears whole or not at all.
+        truth : array with missing values, dict of object -> label, or pair (objects, labels)
+            Labels to judge the answer by, which the method has not seen. Labels it was given as `known` are left out of the
+            judgement.
+        title : str
+            The title of the page.
+        n_contested : int
+            How many contested objects to show, at most.
+        command : str or list of str
+            The command that made the answer, to be shown.
+        details : dict of name -> value
+            What else to show about how it was made: the data, the seed of the base models, and so on.
+        overwrite : bool
+            Replace the file if it exists.
+
+        Examples
+        --------
+        >>> from ec3learn import EC3, Votes
+        >>> consensus = EC3().solve(Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]}))
+        >>> consensus.report("report.html", truth={0: "a", 1: "b"})  # doctest: +SKIP
+        """
+        from .report import write_report  # it stands above us, and few need it
+
+        write_report(
+            self,
+            path,
+            truth=truth,
+            title=title,
+            n_contested=n_contested,
+            command=command,
+            details=details,
+            overwrite=overwrite,
+        )
+
 
 # ---- small steps -----------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -388,6 +388,22 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         assert votes is not None
         adds = added(self.method_, votes, self._codes, self.cv, self._seed)
         return Table({**self.consensus_.voters().columns, "adds": adds})
+
+    def report(self, path: Any, *, details: Mapping[str, Any] | None = None, **options: Any) -> None:
+        """Write a report on the consensus over the rows given to `fit`: one HTML file (it needs jinja2 to be made).
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        details : dict of name -> value
+            What to show about how it was made, besides what `report_` says.
+        **options
+            As in `Consensus.report`: `truth`, `title`, `overwrite` and so on.
+        """
+        check_is_fitted(self)
+        own = {"made by": type(self).__name__, "what to know": " ".join(self.report_) or "nothing"}
+        self.consensus_.report(path, details={**own, **(details or {})}, **options)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

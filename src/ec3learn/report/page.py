@@ -1,0 +1,136 @@
+"""The dict of facts into the template, and the page onto disk."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .facts import Facts, facts_of
+from .wording import HINTED, SHOWN, number, percent, shown, signed
+
+if TYPE_CHECKING:
+    from ..consensus import Consensus
+
+MOST_BYTES = 2_000_000
+
+
+def write_report(
+    consensus: Consensus,
+    path: str | os.PathLike[str],
+    *,
+    truth: Any = None,
+    title: str = "Consensus report",
+    n_contested: int = 200,
+    command: str | Sequence[str] | None = None,
+    details: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write the report; see `Consensus.report`."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"path must lie in a folder that exists, got {os.fspath(path)}.")
+    if target.exists() and not overwrite:
+        raise FileExistsError(f"{os.fspath(path)} exists. Pass overwrite=True to replace it.")
+    if not isinstance(n_contested, int) or isinstance(n_contested, bool) or n_contested < 0:
+        raise ValueError(f"n_contested must be a whole number of at least 0, got {n_contested!r}.")
+    require_jinja2()
+    facts = facts_of(consensus, truth=truth, title=title, n_contested=n_contested, command=command, details=details)
+    _write(target, page_of(facts))
+
+
+def page_of(facts: Facts) -> bytes:
+    """Return the page; where long names make it too large, it has fewer contested objects."""
+    page = _rendered(facts)
+    while len(page) > MOST_BYTES and facts["contested"] and len(facts["contested"]["rows"]) > 1:
+        rows = facts["contested"]["rows"]
+        facts = {**facts, "contested": {**facts["contested"], "rows": rows[: len(rows) // 2]}}
+        page = _rendered(facts)
+    return page
+
+
+def _rendered(facts: Facts) -> bytes:
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    from . import drawing
+
+    here = files(__package__)
+    style, script, source = ((here / name).read_text("utf-8") for name in ("style.css", "script.js", "template.html"))
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment.filters |= {"name": _name, "text": shown, "percent": percent, "number": number, "signed": signed}
+    page = environment.from_string(source).render(
+        facts,
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        draw=drawing,
+        csv_link=_csv_link(facts["contested"]["rows"]) if facts["contested"] else None,
+    )
+    return page.encode("utf-8", "replace")
+
+
+def _name(text: Any) -> Any:
+    """Return a name as an element of its own, whose direction of writing does not touch what stands around it."""
+    from markupsafe import Markup
+
+    if text is None:
+        return ""
+    hint = Markup(' title="{}"').format(shown(text, HINTED)) if len(str(text)) > SHOWN else ""
+    return Markup("<bdi{}>{}</bdi>").format(hint, shown(text))
+
+
+def _hash(content: str) -> str:
+    """Return what the page's policy allows to run by: nothing else in it can."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+def _csv_link(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the contested objects as a CSV file in a link.
+
+    A cell that a spreadsheet would take for a formula gets an apostrophe in front.
+    """
+    columns = ("object", "label", "confidence", "runner_up", "margin", "votes", "alike", "why")
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow(columns)
+    writer.writerows([[_safe_cell(row[name]) for name in columns] for row in rows])
+    content = base64.b64encode(file.getvalue().encode("utf-8-sig", "replace")).decode()
+    return f"data:text/csv;charset=utf-8;base64,{content}"
+
+
+def _safe_cell(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return ("'" if value.lstrip()[:1] in tuple("=+-@|%") or value[:1] in "\t\r\n" else "") + value[:1000]
+
+
+def _write(target: Path, page: bytes) -> None:
+    """Write a file that appears whole or not at all."""
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(page)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)  # as an ordinary file would have been made
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def require_jinja2() -> None:
+    """Refuse in one sentence where jinja2 is missing."""
+    try:
+        import jinja2  # noqa: F401
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("A report needs jinja2: pip install 'ec3learn[report]'.") from None
