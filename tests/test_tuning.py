@@ -74,7 +74,7 @@ def test_with_few_labels_nothing_is_tuned():
 
 
 def test_where_nothing_beats_soft_voting_it_is_used():
-    votes, truth = soft_pool(0, [1.5] * 6, clusterings=0, n_objects=600)
+    votes, truth = soft_pool(0, [0.7] * 12, clusterings=0, n_objects=120)  # equally good, and few labels to find out
     chosen = choose(votes, truth, 5, 0)
     assert isinstance(chosen.method, SoftVote)
     assert "Nothing beats plain soft voting" in chosen.notes[0]

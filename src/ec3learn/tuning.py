@@ -144,9 +144,10 @@ def mean_auc(proba: Array, codes: Array) -> float:
 
 # ---- the choice ------------------------------------------------------------------------------------------------------
 
-FEW_LABELS = 50  # of a class, on average: below this the settings that measured best are taken as they are
+FEW_LABELS = 25  # of a class, on average: below this the settings that measured best are taken as they are
 MOST_ROWS = 20_000  # rows with labels, and as many without, that the choice is made on
 LABELS_FOR_STEP = {0.05: 2_000, 0.1: 500}  # how many labels it takes to choose among settings in these steps
+STACKED_C = (1.0, 10.0)
 BUDGET = 100e9  # operations of the small systems, about: the grid is coarser where they are large
 MOST_FOR_ADDED = 2_000  # rows with labels, and as many without, that tell what each base model adds
 WITH_FEW_LABELS: Setting = (0.5, 0.0, 0.5, 0.0)
@@ -173,7 +174,7 @@ class Candidate:
     name: str
     weights: Array
     folds: list[HeldOutFold]
-    stacked: bool = False
+    stacked: StackedVote | None = None
     hard: bool = False
     best: Setting = SOFT_VOTE
     score: float = -1.0
@@ -184,8 +185,8 @@ def choose(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
 
     The votes on labelled objects must be out of fold. Each fold's labels are hidden in turn, and the candidates compared by the
     mean area under the curve of their answers for it: soft and hard votes with equal and learned weights, greedy selection, a
-    stacked vote, and EC3 on top of each, over the whole grid. The gain over plain soft voting must be more than chance would
-    give.
+    stacked vote, and EC3 on top of each, over the whole grid. Stacking is taken if it beats plain soft voting in the area or in
+    the log loss; the best of all others must be clearly ahead, since the best of many is so by chance too.
     """
     labelled = codes >= 0
     counts = np.bincount(codes[labelled], minlength=votes.n_classes)
@@ -204,7 +205,6 @@ def _chosen(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
     candidates = _candidates(votes, codes, fold_of)
     labels = codes[codes >= 0]
     plain = candidates[0]
-    soft_score = mean_auc(_held_out(plain, SOFT_VOTE, fold_of, codes), labels)
 
     def search(candidate: Candidate, settings: list[Setting]) -> None:
         for setting in settings:
@@ -216,25 +216,38 @@ def _chosen(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
         search(candidate, [SOFT_VOTE, *grid(0.25)])
     best = max(candidates, key=lambda candidate: candidate.score)
     search(best, _grid_for(best.folds))
-    least_gain = 0.0005 + 0.5 / len(labels)
-    if best.score < soft_score + least_gain:
+    simple = [plain, *(candidate for candidate in candidates if candidate.stacked)]
+    answers = [_held_out(candidate, SOFT_VOTE, fold_of, codes) for candidate in simple]
+    areas, losses = ([score(answer, labels) for answer in answers] for score in (mean_auc, log_loss))
+    i = min(range(1, len(simple)), key=lambda i: losses[i])
+    if areas[0] >= areas[i] and losses[0] <= losses[i]:  # stacking beats soft voting in nothing
+        i = 0
+    chosen, setting, answer, area = simple[i], SOFT_VOTE, answers[i], areas[i]
+    if best.score > area + _clear(area, labels):
+        chosen, setting, answer, area = best, best.best, _held_out(best, best.best, fold_of, codes), best.score
+    if chosen is plain and setting == SOFT_VOTE:
         method: Method = SoftVote()
-        why = f"Nothing beats plain soft voting (AUC {soft_score:.4f}; the best rival {best.score:.4f}), so it is used."
-        best, setting = plain, SOFT_VOTE
+        why = f"Nothing beats plain soft voting (held-out AUC {area:.4f}; the best rival {best.score:.4f}), so it is used."
     else:
-        setting = best.best
-        method = _method(best, setting, votes)
-        why = f"{best.name}{_described(setting)}: AUC {best.score:.4f} on held-out labels, plain soft voting {soft_score:.4f}."
-    offsets, note = _offsets(_held_out(best, setting, fold_of, codes), labels)
-    return Choice(method, offsets, (why, *note), best.hard)
+        method = _method(chosen, setting, votes)
+        why = f"{chosen.name}{_described(setting)}: AUC {area:.4f} on held-out labels, plain soft voting {areas[0]:.4f}."
+    offsets, note = _offsets(answer, labels)
+    return Choice(method, offsets, (why, *note), chosen.hard)
+
+
+def _clear(area: float, labels: Array) -> float:
+    """Return by how much the best of very many settings must be ahead of what has none, since the best is so by chance too."""
+    counts = np.bincount(labels)
+    error = np.sqrt(area * (1 - area) / counts[counts > 0].min())  # of an area, roughly; two on the same labels differ by less
+    return 0.002 + 0.15 * float(error)
 
 
 def _method(best: Candidate, setting: Setting, votes: Votes) -> Method:
     classifiers = np.flatnonzero(is_classifier(votes))
     given = {votes.models[m].name: float(best.weights[m]) for m in classifiers}
     if setting == SOFT_VOTE:
-        return StackedVote() if best.stacked else WeightedVote(given)
-    return EC3(*setting, weights=given, towards=StackedVote() if best.stacked else "votes")
+        return best.stacked or WeightedVote(given)
+    return EC3(*setting, weights=given, towards=best.stacked or "votes")
 
 
 def _described(setting: Setting) -> str:
@@ -268,7 +281,7 @@ def _candidates(votes: Votes, codes: Array, fold_of: Array) -> list[Candidate]:
     candidates = [
         soft.candidate("Equal weights", soft.equal),
         soft.candidate("Learned weights", soft.learned),
-        soft.candidate("A stacked vote", soft.equal, stacked=True),
+        *(soft.candidate("A stacked vote", soft.equal, stacked=StackedVote(C)) for C in STACKED_C),
     ]
     shares = _classifier_shares(soft.rows)
     if shares is not None:
@@ -298,15 +311,15 @@ class _Split:
         return cls(rows, membership(rows), row_codes, row_fold, fold_of)
 
     def candidate(
-        self, name: str, weights_of: Callable[[KnownLabels], Array], stacked: bool = False, hard: bool = False
+        self, name: str, weights_of: Callable[[KnownLabels], Array], stacked: StackedVote | None = None, hard: bool = False
     ) -> Candidate:
         folds = []
         for f in range(int(self.fold_of.max()) + 1):
             hidden = self.fold == f
             known = KnownLabels(np.where(hidden, -1, self.codes), np.inf)
             target = None
-            if stacked:
-                answer = StackedVote()._answer(self.rows, known)
+            if stacked is not None:
+                answer = stacked._answer(self.rows, known)
                 target = Targets(answer.proba, answer.rule)
             weights = self.rows.weights * weights_of(known)
             folds.append(HeldOutFold(self.rows, self.groups, weights, self.codes, hidden, target))
@@ -386,6 +399,18 @@ def _offsets(proba: Array, codes: Array) -> tuple[Array | None, tuple[str, ...]]
     if best < plain + 0.01 + 5 / len(codes):
         return None, ()
     return offsets, (f"Labels are taken after offsets of the classes, macro F {best:.4f} instead of {plain:.4f} by argmax.",)
+
+
+def log_loss(proba: Array, codes: Array) -> float:
+    """Return the mean of -log of the probability that the right class got, after sharpening all alike by the best of some powers.
+
+    So a mean of many votes, which is less sure than it might be, is judged by what it tells apart.
+    """
+    losses = []
+    for power in (0.5, 1, 2, 4, 8):
+        shares = np.maximum(proba, 1e-9) ** power
+        losses.append(float(-np.log(shares[np.arange(len(codes)), codes] / shares.sum(axis=1)).mean()))
+    return min(losses)
 
 
 def macro_f(predicted: Array, codes: Array, n_classes: int) -> float:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
-from sklearn.linear_model import LogisticRegression
 
 from ..matrices import entries, membership
 from ..rules import VOTES, EvidenceRule, KnownLabels, Term
@@ -69,6 +68,8 @@ def _regression(shares: Any, codes: Array, counts: Array, n_classes: int, C: flo
     if len(found) == 1:
         intercept[found] = 0.0
         return coefficients, intercept
+    from sklearn.linear_model import LogisticRegression  # slow to load, and few need it
+
     model = LogisticRegression(C=C, max_iter=1000).fit(shares, codes, sample_weight=counts)
     if len(found) == 2:
         coefficients[:, found[1]] = model.coef_[0]
