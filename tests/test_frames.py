@@ -727,6 +727,8 @@ def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
         ({"max_patterns": 0}, "max_patterns must be a whole number of at least 1, got 0."),
         ({"max_classes": 0}, "max_classes must be a whole number of at least 1, got 0."),
         ({"proba": "yes"}, "proba must be True or False, got 'yes'."),
+        ({"number": 1}, "number must be True or False, got 1."),
+        ({"number": True, "max_patterns": 5}, "number needs all distinct rows at once, got more than max_patterns=5."),
         ({"clusterings": ["svm"]}, "Base models must have different names, got 'svm' twice."),
         ({"known": "km"}, "known must be no base model's column, got 'km'."),
     ],
@@ -735,6 +737,48 @@ def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
 def test_wrong_arguments_are_refused_in_one_sentence(made, kind, changed, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         combine(made(kind, votes_table()), **{**ALL, **changed})
+
+
+@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+def test_a_row_has_the_number_by_which_its_object_is_explained(made, kind):
+    frame = votes_table()
+    table, consensus = combine(made(kind, frame), **ALL, known="gold", number=True, return_consensus=True)
+    for row in rows_of(table).head(5).rows(named=True):
+        explanation = consensus.explain(row["number"])
+        assert [explanation.said[name] for name in CLASSIFIERS] == [row[name] for name in CLASSIFIERS]
+        assert explanation.label == row["consensus"]
+
+
+def test_the_objects_of_a_long_table_have_no_numbers():
+    with pytest.raises(ValueError, match=re.escape("number must be False for a long table, got True.")):
+        combine(long_table(), classifiers="answer", objects="task", voters="worker", number=True)
+
+
+@pytest.mark.parametrize("kind", ["polars", "duckdb"])
+def test_names_and_soft_models_may_stand_in_one_list(made, kind):
+    frame = pl.DataFrame({"id": [0, 1], "clf_a": ["x", "y"], "clf_p_x": [0.9, 0.2], "clf_p_y": [0.1, 0.8]})
+    chosen = ["clf_*", {"lr": "clf_p_*"}]  # the pattern leaves out what the soft model takes
+    _, consensus = combine(made(kind, frame), classifiers=chosen, return_consensus=True)
+    assert [model.name for model in consensus.models] == ["clf_a", "lr"]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "duckdb"])
+def test_soft_votes_may_be_written_as_text(made, kind):
+    frame = pl.DataFrame({"id": [0, 1, 2], "p_x": ["0.90", "2e-1", None], "p_y": ["0.10", "0.8", None]})
+    table = combine(made(kind, frame), classifiers={"lr": "p_*"}, method="soft-vote")
+    assert rows_of(table)["consensus"].to_list()[:2] == ["x", "y"]
+    broken = made(kind, frame.with_columns(p_x=pl.lit("high")))
+    with pytest.raises(ValueError, match=re.escape("A soft model must have numbers in column 'p_x', got 'high'.")):
+        combine(broken, classifiers={"lr": "p_*"})
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars-lazy", "duckdb"])
+def test_measurements_written_as_text_are_no_classes_unless_told(made, kind):
+    texts = [f"{i / 30:.2f}" for i in range(1, 31)]
+    table = made(kind, pl.DataFrame({"id": range(30), "m": texts}))
+    with pytest.raises(ValueError, match=re.escape("got 30 different numbers such as '0.03'. Leave out columns of measurements")):
+        combine(table, classifiers="m")
+    assert len(rows_of(combine(table, classifiers="m", classes=texts, method="majority"))) == 30
 
 
 @pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])

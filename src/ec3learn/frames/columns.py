@@ -12,18 +12,20 @@ from typing import Any
 import narwhals
 import narwhals.stable.v2 as nw
 import numpy as np
+import numpy.typing as npt
 
 from ..coding import classes_of
 from ..consensus import Consensus, ExtendWarning
 from ..labels import Label, count, encode, listed, named_columns, plain
 from ..methods.base import require_whole
 from ..votes import Votes
-from .engines import COUNT, ENGINES, collected
+from .engines import COUNT, ENGINES, OURS, collected
 
 Frame = Any  # a DataFrame or LazyFrame of narwhals
 Said = str | dict[Label, str]  # a column of labels, or of a soft model a column of shares for each class or cluster
 
 LABELS = "labels (ints, bools, strings or categoricals)"
+FEW_NUMBERS = 20  # as many classes may be numbers with fractions, written as text
 
 
 def frame_of(table: Any) -> Frame:
@@ -36,6 +38,11 @@ def frame_of(table: Any) -> Frame:
             f"got {type(table).__name__}."
         )
     return frame
+
+
+def columns_of(frame: Frame) -> list[str]:
+    """Return the names of the columns, without any that are ours."""
+    return [name for name in frame.collect_schema().names() if not str(name).startswith(OURS)]
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,7 @@ class Source:
         if self.classes is None:
             named = {votes.models[m].name: len(np.unique(codes)) for m, codes in votes.hard.items()}
             self._require_few_classes(votes.n_classes, {name: named[name] for name in self.classifiers if name in named})
+            _require_no_measurements(votes.classes)
         return votes
 
     def new_votes(self, units: Frame, rows: Frame | None, model: Consensus) -> Votes:
@@ -148,11 +156,39 @@ class Source:
             )
 
 
+def _require_no_measurements(classes: npt.NDArray[Any]) -> None:
+    """Refuse text that consists of many numbers with fractions."""
+    if len(classes) <= FEW_NUMBERS or classes.dtype != object:
+        return
+    try:
+        broken = [label for label in classes if not float(label).is_integer()]
+    except (ValueError, OverflowError):
+        return
+    if broken:
+        raise ValueError(
+            f"classifiers must hold {LABELS}, got {len(classes):,} different numbers such as {broken[0]!r}. Leave out columns of "
+            "measurements or probabilities, or name the classes by classes=[...]."
+        )
+
+
 def _values(units: Frame, column: Said) -> Any:
     """Return a column of labels as it is, and the shares of a soft model as a table."""
     if isinstance(column, dict):
-        return np.column_stack([units.get_column(name).cast(nw.Float64).to_numpy() for name in column.values()])
+        return np.column_stack([_shares(units.get_column(name), name) for name in column.values()])
     return units.get_column(column).to_native()
+
+
+def _shares(column: Any, name: str) -> npt.NDArray[np.float64]:
+    """Return a column of shares, which a CSV file has as text."""
+    if column.dtype != nw.String:
+        return column.cast(nw.Float64).to_numpy()
+    shares = np.full(len(column), np.nan)
+    for row, share in enumerate(column.to_list()):
+        try:
+            shares[row] = np.nan if share is None else float(share)
+        except ValueError:
+            raise ValueError(f"A soft model must have numbers in column {name!r}, got {share!r}.") from None
+    return shares
 
 
 # ---- what the user named ---------------------------------------------------------------------------------------------
@@ -171,7 +207,7 @@ def source_of(
     max_classes: int | None = None,
 ) -> Source:
     """Find the columns that were named, and check what names and types tell."""
-    columns = frame.collect_schema().names()
+    columns = columns_of(frame)
     for argument, name in {"known": known, "objects": objects, "voters": voters}.items():
         if name is not None:
             _require_column(name, columns, argument)
@@ -197,9 +233,17 @@ def source_of(
     return source
 
 
+def label_columns(table: Any, classifiers: Any, clusterings: Any, **roles: str | None) -> list[list[str]]:
+    """Return the columns of labels in groups that must be of one kind: all those of classes, and each clustering by itself."""
+    source = source_of(frame_of(table), classifiers, clusterings, **roles)  # type: ignore[arg-type]
+    classes = [column for column in source.classifiers.values() if not isinstance(column, dict)]
+    clusters = [[column] for column in source.clusterings.values() if not isinstance(column, dict)]
+    return [classes if source.known is None else [*classes, source.known], *clusters]
+
+
 def columns_of_model(frame: Frame, model: Consensus, classifiers: Any, clusterings: Any, objects: str | None) -> tuple[Any, Any]:
     """Return the columns that were named, or else those that are called like the model's base models."""
-    columns = frame.collect_schema().names()
+    columns = columns_of(frame)
     wanted = {kind: [base.name for base in model.models if base.kind == kind] for kind in ("classifier", "clustering")}
     there = {kind: [name for name in wanted[kind] if name in columns] for kind in wanted}
     if classifiers is None and objects is not None:
@@ -230,7 +274,12 @@ def columns_in(said: Mapping[str, Said]) -> list[str]:
 
 def _named(frame: Frame, choice: Any, argument: str, taken: set[Any], classes: list[Label] | None) -> dict[str, Said]:
     """Return the base models that were chosen, by name."""
-    columns = frame.collect_schema().names()
+    columns = columns_of(frame)
+    if isinstance(choice, (list, tuple)) and any(isinstance(part, Mapping) for part in choice):
+        named = {name: column for part in choice if isinstance(part, Mapping) for name, column in part.items()}
+        found = _named(frame, named, argument, taken, classes)
+        rest = [part for part in choice if not isinstance(part, Mapping)]
+        return _named(frame, rest, argument, taken | set(columns_in(found)), classes) | found
     if not isinstance(choice, Mapping):
         return {str(name): name for name in _chosen(frame, choice, argument, taken)}
     said: dict[str, Said] = {}
@@ -282,7 +331,7 @@ def _by_class(labels: list[Label] | None, parts: list[str], classes: list[Label]
 
 def _chosen(frame: Frame, choice: Any, argument: str, taken: set[Any]) -> list[str]:
     """Return the columns that names, patterns or a selector stand for; those taken otherwise must be named outright."""
-    columns = frame.collect_schema().names()
+    columns = columns_of(frame)
     if not isinstance(choice, (str, list, tuple, set, frozenset)):
         return [name for name in _selected(frame, choice, argument) if name not in taken]
     found: list[str] = []

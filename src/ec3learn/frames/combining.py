@@ -28,6 +28,7 @@ Frame = Any  # a DataFrame or LazyFrame of narwhals
 
 MOST_PATTERNS = 5_000_000
 MOST_CLASSES = 1_000
+DISTINCT_ROWS = "The objects here are"
 CHUNK = 1 << 18  # rows answered at a time from the table of groups
 
 
@@ -47,6 +48,7 @@ def combine(
     prefix: str = "",
     max_patterns: int = MOST_PATTERNS,
     max_classes: int = MOST_CLASSES,
+    number: bool = False,
     return_consensus: bool = False,
 ) -> Any:
     """Combine the columns of a table into one classification, and put it into the table.
@@ -83,9 +85,10 @@ def combine(
         the groups, as `Consensus.extend` does it. The consensus says so in its notes.
     max_classes : int
         The largest number of classes to believe in, unless `classes` names them.
+    number : bool
+        Add a column `number`: what the `Consensus` calls the row's object, as in `explain(number)`.
     return_consensus : bool
-        Return the `Consensus` too, which tells who drove the answer; that of a lazy table has the distinct rows for its objects,
-        by their number.
+        Return the `Consensus` too, which tells who drove the answer; that of a lazy table has the distinct rows for its objects.
 
     Returns
     -------
@@ -119,7 +122,9 @@ def combine(
     )
     solver = method_of(method, "method")
     require_whole("max_patterns", max_patterns, 1)
-    output = Output.of(frame, prefix, proba, rule)
+    output = Output.of(frame, prefix, proba, rule, number)
+    if number and objects is not None:
+        raise ValueError("number must be False for a long table, got True. Its objects are called by their names.")
     solve = _combine_in_memory if isinstance(frame, nw.DataFrame) else _combine_in_engine
     answered, consensus = solve(frame, source, solver, output, int(max_patterns))
     return (answered.to_native(), consensus) if return_consensus else answered.to_native()
@@ -258,7 +263,7 @@ def _combine_in_memory(frame: Frame, source: Source, solver: Method, output: Out
     if votes.n_rows <= most:
         consensus = answer = solver.solve(votes, known)
     else:
-        output.require_argmax(most)
+        output.require_sample(most)
         consensus, answer = _solve_sample(votes, known, solver, most)
     return _answered_in_memory(frame, units, source, output, answer), consensus
 
@@ -323,7 +328,8 @@ def _answered_in_memory(frame: Frame, units: Frame, source: Source, output: Outp
     if source.objects is not None:
         index = np.argsort(_numbered(units, source.objects))[_numbered(frame, source.objects)]
     columns = output.columns(replace(answer, index=None), frame.implementation)
-    return frame.with_columns(*(column if index is None else column[index] for column in columns))
+    answers = (column if index is None else column[index] for column in columns)
+    return frame.with_columns(*answers, *output.numbers(len(frame), frame.implementation))
 
 
 def _numbered(frame: Frame, objects: str) -> Array:
@@ -346,13 +352,13 @@ def _combine_in_engine(frame: Frame, source: Source, solver: Method, output: Out
     answered = joined(frame, output.beside(units.select(source.keys), consensus), source.keys)
     if source.objects is None:
         rows = count(len(units), "distinct row")
-        consensus = _noted(consensus, f"The objects here are the {rows} of the table, each counted as often as it stands there.")
+        consensus = _noted(consensus, f"{DISTINCT_ROWS} the {rows} of the table, each counted as often as it stands there.")
     return answered, consensus
 
 
 def _combine_sample(frame: Frame, source: Source, solver: Method, output: Output, most: int) -> tuple[Frame, Consensus]:
     """Solve the most frequent rows; the engine answers for all rows from their groups."""
-    output.require_argmax(most)
+    output.require_sample(most)
     sample = _most_frequent(frame, source, most)
     source = replace(source, classes=source.all_classes(frame))
     votes = source.votes(sample, _long_rows(frame, source, sample))

@@ -83,22 +83,23 @@ def _map_polars(table: Any, function: Callable[[Any], Any], added: list[Any]) ->
 def _join_duckdb(table: Any, answers: Any, keys: list[str]) -> Any:
     """Join on the connection that the relation belongs to, which only the relation knows."""
     names = answers.columns if type(answers) is type(table) else answers.column_names
-    keyed = [f"{_quoted(key)} AS {_quoted(_key(i))}" for i, key in enumerate(keys)]
-    added = [_quoted(name) for name in names if name not in keys]
+    keyed = [f"{quoted(key)} AS {quoted(_key(i))}" for i, key in enumerate(keys)]
+    added = [quoted(name) for name in names if name not in keys]
     chosen = ", ".join([*keyed, *added])
     # A relation can be asked for columns; an Arrow table is found by the name of the variable that holds it.
     right = answers.project(chosen) if type(answers) is type(table) else table.query(OURS, f"SELECT {chosen} FROM answers")
-    table.query(OURS, f"DROP VIEW IF EXISTS {_quoted(OURS)}")  # which older versions leave behind
-    same = [f"{_quoted(key)} IS NOT DISTINCT FROM {_quoted(_key(i))}" for i, key in enumerate(keys)]
+    table.query(OURS, f"DROP VIEW IF EXISTS {quoted(OURS)}")  # which older versions leave behind
+    same = [f"{quoted(key)} IS NOT DISTINCT FROM {quoted(_key(i))}" for i, key in enumerate(keys)]
     both = table.set_alias("l").join(right.set_alias("r"), " AND ".join(same), how="left")
-    return both.project(", ".join([*map(_quoted, table.columns), *added]))
+    return both.project(", ".join([*map(quoted, table.columns), *added]))
 
 
 def _hash_duckdb(table: Any, keys: list[str]) -> Any:
-    return table.project(f"*, hash({', '.join(map(_quoted, keys))}) AS {_quoted(HASH)}")
+    return table.project(f"*, hash({', '.join(map(quoted, keys))}) AS {quoted(HASH)}")
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """Return a column's name in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 

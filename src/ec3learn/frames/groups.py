@@ -222,7 +222,8 @@ def _with_labels(frame: Frame, model: Consensus, output: Output) -> Frame:
         label = nw.when(nw.col(names[z]) >= nw.col(MOST) - 1e-9).then(nw.lit(classes.tolist()[z], dtype)).otherwise(label)
     values = [label, nw.col(MOST), *map(nw.col, names if output.proba else ())]
     answered = frame.with_columns(value.alias(name) for value, name in zip(values, output.names(classes), strict=True))
-    return answered.drop(name for name in answered.collect_schema().names() if name.startswith(OURS))
+    ours = (name for name in answered.collect_schema().names() if name.startswith(OURS) and name not in output.table_columns)
+    return answered.drop(ours)
 
 
 def _with_largest(frame: Frame, columns: list[str], into: str) -> Frame:

@@ -27,22 +27,24 @@ class Output:
     prefix: str
     proba: bool
     rule: Rule
+    number: bool = False  # add the number of each row's object, too
 
     @classmethod
-    def of(cls, frame: Frame, prefix: str, proba: bool, rule: Rule = "argmax") -> Self:
+    def of(cls, frame: Frame, prefix: str, proba: bool, rule: Rule = "argmax", number: bool = False) -> Self:
         """Check what was asked for."""
         if not isinstance(prefix, str):
             raise TypeError(f"prefix must be a str, got {type(prefix).__name__}.")
         require_bool("proba", proba)
         require_choice("rule", rule, ("argmax", "mass"))
-        output = cls(frame.collect_schema().names(), prefix, proba, rule)
+        require_bool("number", number)
+        output = cls(frame.collect_schema().names(), prefix, proba, rule, number)
         output.require_free(())
         return output
 
     def names(self, classes: Sequence[Label] | Array) -> list[str]:
         """Return the names of the new columns."""
         names = ["consensus", "confidence", *(f"proba_{plain(label)}" for label in classes if self.proba)]
-        return [self.prefix + name for name in names]
+        return [self.prefix + name for name in (*names, *(["number"] if self.number else ()))]
 
     def require_free(self, classes: Sequence[Label] | Array) -> None:
         """Refuse to overwrite a column."""
@@ -50,12 +52,12 @@ class Output:
             if name in self.table_columns:
                 raise ValueError(f"table must have no column {name!r}, because one is added. Rename it, or pass prefix='ec3_'.")
 
-    def require_argmax(self, most: int) -> None:
-        """Refuse the rule that needs all rows at once."""
-        if self.rule != "argmax":
+    def require_sample(self, most: int) -> None:
+        """Refuse what needs all rows at once."""
+        if self.rule != "argmax" or self.number:
+            what, instead = ("number", "leave it out") if self.number else (f"rule={self.rule!r}", "take rule='argmax'")
             raise ValueError(
-                f"rule={self.rule!r} needs all distinct rows at once, got more than max_patterns={most:,}. Raise max_patterns, "
-                "or take rule='argmax'."
+                f"{what} needs all distinct rows at once, got more than max_patterns={most:,}. Raise max_patterns, or {instead}."
             )
 
     def columns(self, answer: Consensus, backend: Any) -> list[Any]:
@@ -66,8 +68,12 @@ class Output:
             nw.new_series(
                 name, column.tolist() if column.dtype == object else np.ascontiguousarray(column), dtype, backend=backend
             )
-            for name, column, dtype in zip(self.names(answer.classes), values, types, strict=True)
+            for name, column, dtype in zip(self.names(answer.classes), values, types, strict=False)  # the number comes later
         ]
+
+    def numbers(self, n: int, backend: Any) -> list[Any]:
+        """Return the column of numbers, if it was asked for."""
+        return [nw.new_series(f"{self.prefix}number", np.arange(n), nw.Int64(), backend=backend)] if self.number else []
 
     def empty(self, classes: Array, backend: Any) -> list[Any]:
         """Return the columns without any answers."""
@@ -76,7 +82,8 @@ class Output:
 
     def beside(self, keys: Frame, answer: Consensus) -> Frame:
         """Return the answers beside the keys they belong to."""
-        return keys.with_columns(*self.columns(answer, keys.implementation))
+        columns = self.columns(answer, keys.implementation)
+        return keys.with_columns(*columns, *self.numbers(len(keys), keys.implementation))
 
 
 def label_type(classes: Array) -> Any:

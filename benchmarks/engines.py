@@ -1,0 +1,175 @@
+"""`ec3learn.combine` on each kind of table, beside the engine's own group by and join on the same table.
+
+    python benchmarks/engines.py [ENGINE ...] [--rows 5_000_000] [--folder /tmp]
+
+The table has the columns of `out_of_core.py` and 100,000 distinct rows. Tables in memory are loaded before the clock starts; lazy
+ones are read from Parquet and written to Parquet. The rival groups by the twelve columns, counts, and joins the count back; so it
+does less: it solves nothing. Each runs in a process of its own, in turn; "peak" is that process (of Spark without its Java).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from out_of_core import NAMES, make
+
+N_DISTINCT = 100_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("engines", nargs="*", help=", ".join(ENGINES))
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--folder", default=None)
+    parser.add_argument("--only", nargs=4, metavar=("ENGINE", "WHO", "IN", "OUT"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.only:
+        engine, who, source, target = options.only
+        print(measured(*ENGINES[engine], who, source, target))
+        return
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        path = Path(folder, "votes.parquet")
+        make(path, options.rows, N_DISTINCT)
+        print(f"{options.rows:,} rows x {len(NAMES)} columns, {N_DISTINCT:,} distinct rows")
+        print("| engine | its own group by and join, s | combine, s | ratio | peak, MB |\n|---|---|---|---|---|")
+        for engine in options.engines or ENGINES:
+            runs = [fresh(engine, who, path, Path(folder, f"{engine}-{who}")) for who in ("own", "ours")]
+            (own, _), (ours, peak) = runs
+            print(f"| {engine} | {own:.1f} | {ours:.1f} | {ours / own:.2f} | {peak:.0f} |", flush=True)
+
+
+def fresh(engine: str, who: str, path: Path, out: Path) -> tuple[float, float]:
+    """Return the seconds and the peak in megabytes of a process of its own."""
+    command = [sys.executable, __file__, "--only", engine, who, str(path), str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout is not None
+    printed = process.stdout.read()
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(f"{engine} ({who}) failed.")
+    return float(printed.split()[-1]), used.ru_maxrss / 1024
+
+
+def measured(
+    load: Callable[[str], Any], own: Callable[[Any], Any], finish: Callable[[Any, str], Any], who: str, source: str, target: str
+) -> float:
+    """Return how long it takes, from a table to its answers in the same kind of table."""
+    from ec3learn import EC3, Votes, combine
+
+    EC3().solve(Votes.from_labels({"warm": [0, 1]}))
+    table = load(source)
+    began = time.perf_counter()
+    finish(own(table) if who == "own" else combine(table, classifiers="clf_*", clusterings="km_*"), target)
+    return time.perf_counter() - began
+
+
+# ---- how each engine loads, groups and joins, and ends -------------------------------------------------------------------
+
+
+def load_pandas(source: str) -> Any:
+    import pandas as pd
+
+    return pd.read_parquet(source)
+
+
+def own_pandas(table: Any) -> Any:
+    counts = table.groupby(NAMES, dropna=False, sort=False).size().reset_index(name="n")
+    return table.merge(counts, on=NAMES, how="left")
+
+
+def load_polars(source: str) -> Any:
+    import polars as pl
+
+    return pl.read_parquet(source)
+
+
+def load_lazy_polars(source: str) -> Any:
+    import polars as pl
+
+    return pl.scan_parquet(source)
+
+
+def own_polars(table: Any) -> Any:
+    return table.join(table.group_by(NAMES).len(), on=NAMES, how="left", nulls_equal=True)
+
+
+def load_arrow(source: str) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.read_table(source)
+
+
+def own_arrow(table: Any) -> Any:
+    return table.join(table.group_by(NAMES).aggregate([([], "count_all")]), keys=NAMES)  # null matches nothing
+
+
+def load_duckdb(source: str) -> Any:
+    import duckdb
+
+    KEPT.append(duckdb.connect())
+    return KEPT[-1].read_parquet(source)
+
+
+def own_duckdb(table: Any) -> Any:
+    keys = ", ".join(NAMES)
+    same = " AND ".join(f"l.{name} IS NOT DISTINCT FROM r.{name}" for name in NAMES)
+    counts = table.query("votes", f"SELECT {keys}, count(*) AS n FROM votes GROUP BY ALL")
+    return table.set_alias("l").join(counts.set_alias("r"), same, how="left").project("l.*, r.n")
+
+
+def load_dask(source: str) -> Any:
+    import dask.dataframe as dd
+
+    return dd.read_parquet(source, split_row_groups=4)
+
+
+def own_dask(table: Any) -> Any:
+    counts = table.groupby(NAMES, dropna=False, sort=False).size().compute().reset_index(name="n")
+    return table.merge(counts, on=NAMES, how="left")
+
+
+def load_spark(source: str) -> Any:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "4g")
+    for name in ("bindAddress", "host"):
+        builder = builder.config(f"spark.driver.{name}", "127.0.0.1")
+    return builder.getOrCreate().read.parquet(source)
+
+
+def own_spark(table: Any) -> Any:
+    from functools import reduce
+    from operator import and_
+
+    from pyspark.sql.functions import broadcast
+
+    counts = table.groupBy(*NAMES).count().withColumnsRenamed({name: f"_{name}" for name in NAMES})
+    same = reduce(and_, (table[name].eqNullSafe(counts[f"_{name}"]) for name in NAMES))
+    return table.join(broadcast(counts), same, "left").drop(*(f"_{name}" for name in NAMES))
+
+
+def keep(table: Any, target: str) -> None:
+    KEPT.append(table)
+
+
+KEPT: list[Any] = []
+ENGINES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
+    "pandas": (load_pandas, own_pandas, keep),
+    "polars": (load_polars, own_polars, keep),
+    "pyarrow": (load_arrow, own_arrow, keep),
+    "polars-lazy": (load_lazy_polars, own_polars, lambda table, target: table.sink_parquet(target)),
+    "duckdb": (load_duckdb, own_duckdb, lambda table, target: table.write_parquet(target)),
+    "dask": (load_dask, own_dask, lambda table, target: table.to_parquet(target)),
+    "spark": (load_spark, own_spark, lambda table, target: table.write.parquet(target)),
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""From the words of a command to a solved table; shared by the commands that need one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from . import words
+from .progress import steps
+
+if TYPE_CHECKING:
+    from ..consensus import Consensus
+    from ..files import FileTable, Format, Workspace
+    from ..methods import Method
+
+
+OUR_PREFIX = "__ec3learn_"  # of columns that are not written
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A table on disk, and where to say which step we are at."""
+
+    work: Workspace
+    table: FileTable
+    format: Format
+    step: Callable[[str], None]
+
+
+@contextmanager
+def opened(
+    path: str, *, format: str | None, delimiter: str | None, encoding: str, memory: str, out: str | None = None
+) -> Iterator[Opened]:
+    """Open a file, with a workspace beside the output."""
+    from ..files import Format, read, workspace
+
+    kind = Format.of(path, format, delimiter)
+    with workspace(out, memory) as work, steps(work) as step:
+        step(f"Reading {path}")
+        yield Opened(work, read(work, path, kind, encoding), kind, step)
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A table with its answers, and who drove them."""
+
+    table: FileTable
+    answered: Any
+    consensus: Consensus
+    method: Method
+
+    def number(self, row: int) -> int:
+        """Return what the consensus calls the object in a row."""
+        from ..files import ROW
+
+        return int(self.answered.filter(f"{ROW} = {row}").project(f"{OUR_PREFIX}number").fetchall()[0][0])
+
+
+def solved(
+    file: Opened,
+    *,
+    classifiers: list[str] | None,
+    clusterings: list[str] | None,
+    soft: list[str] | None,
+    known: str | None,
+    objects: str | None,
+    voters: str | None,
+    classes: str | None,
+    missing: str | None,
+    method: str,
+    settings: list[str] | None,
+    **options: Any,
+) -> Solved:
+    """Combine the votes of an open file."""
+    from ..frames import combine
+    from ..frames.columns import label_columns
+
+    solver = words.method_from(method, settings)
+    who: dict[str, Any] = {"classifiers": words.choice(classifiers, soft), "clusterings": words.names(clusterings)}
+    roles: dict[str, Any] = {"known": known, "objects": objects, "voters": voters}
+    groups = label_columns(file.table.relation, who["classifiers"], who["clusterings"], **roles)
+    table = file.table.with_labels(groups, missing)
+    first = next(iter(groups[0]), "")
+    given = None if classes is None else [table.value(first, label) for label in words.names([classes])]
+    gap = None if missing is None or table.is_text else table.value(first, missing)  # text has lost it already
+    file.step("Combining")
+    answered, consensus = combine(
+        table.relation, **who, **roles, classes=given, missing=gap, method=solver, return_consensus=True, **options
+    )
+    return Solved(table, answered, consensus, solver)

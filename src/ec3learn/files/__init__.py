@@ -1,0 +1,9 @@
+"""Tables in files, larger than memory: any format is read as Parquet by DuckDB, and an output appears whole or not at all."""
+
+from .applying import like_model
+from .formats import STANDARD, Format
+from .reading import ROW, FileTable, read
+from .workspace import Workspace, workspace
+from .writing import require_free, write
+
+__all__ = ["ROW", "STANDARD", "FileTable", "Format", "Workspace", "like_model", "read", "require_free", "workspace", "write"]

@@ -1,0 +1,122 @@
+"""Answers beside the columns of a file, in the order of its rows, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Iterable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+
+from ..frames.engines import quoted
+from ..labels import Label
+from .formats import STANDARD, Format
+from .reading import ROW, FileTable, text
+from .workspace import Workspace, is_plain
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
+
+
+def require_free(path: str, overwrite: bool) -> None:
+    """Refuse to replace a file unless told to, and to write where no file can be."""
+    if path == STANDARD:
+        return
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"The output must be a file, got the folder {path}.")
+    if os.path.isfile(path) and not overwrite:
+        raise FileExistsError(f"{path} exists already. Pass --overwrite to replace it.")
+
+
+def write(
+    work: Workspace,
+    table: FileTable,
+    answered: DuckDBPyRelation,
+    classes: Iterable[Label],
+    path: str,
+    format: Format,
+    overwrite: bool = False,
+) -> None:
+    """Write the columns of a file and the answers behind them.
+
+    Parameters
+    ----------
+    work : Workspace
+        Where the file lies until it is whole.
+    table : FileTable
+        The columns, as they are in the file.
+    answered : relation
+        The table with new columns behind its own.
+    classes : labels
+        What may stand in new columns of text.
+    path : path, or "-" for standard output
+        The file; a pipe or a device gets the finished bytes.
+    format : Format
+        How to write it.
+    overwrite : bool
+        Replace a file that is there.
+    """
+    both = _beside(work, table, answered, [text(label) for label in classes])
+    finished = work.path("output")
+    try:
+        _write_arrow(both, finished) if format.name == "arrow" else _copy(both, finished, format)
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        raise OSError(f"{path} can't be written: {str(error).splitlines()[0].rstrip('.')}.") from None
+    _publish(finished, path, overwrite)
+
+
+def _beside(work: Workspace, table: FileTable, answered: DuckDBPyRelation, classes: list[str]) -> DuckDBPyRelation:
+    """Return the columns of the file and the answers in the order of the file, which a join does not keep.
+
+    To sort the answers alone and lay them beside the file costs far less than to sort all columns; labels are sorted as numbers.
+    """
+    new = {quoted(name): kind for name, kind in zip(answered.columns, answered.types, strict=True) if name not in table.columns}
+    new.pop(quoted(ROW))
+    texts = {name for name, kind in new.items() if kind == "VARCHAR"}
+    labels = f"[{', '.join(classes)}]"
+    if texts:
+        work.connection.execute(f"CREATE OR REPLACE TYPE label AS ENUM ({labels[1:-1]})")
+    codes = ", ".join(f"enum_code(CAST({name} AS label)) AS {name}" if name in texts else name for name in new)
+    answered.project(f"{quoted(ROW)}, {codes}").create_view("answers")
+    decoded = ", ".join(f"list_extract({labels}, {name} + 1) AS {name}" if name in texts else name for name in new)
+    return work.connection.sql(
+        f"SELECT * FROM ({table.sql}) POSITIONAL JOIN "
+        f"(SELECT {decoded} FROM (SELECT * EXCLUDE {quoted(ROW)} FROM (FROM answers ORDER BY {quoted(ROW)})))"
+    )
+
+
+def _copy(rows: Any, target: Path, format: Format) -> None:
+    compression = "" if format.compression is None else f", COMPRESSION {format.compression}"
+    options = {
+        "parquet": "FORMAT parquet",
+        "jsonl": f"FORMAT json{compression}",
+    }.get(format.name, f"FORMAT csv, HEADER, DELIMITER {text(format.delimiter)}, NULLSTR ''{compression}")
+    rows.query("written", f"COPY (FROM written) TO {text(target)} ({options})")
+
+
+def _write_arrow(rows: Any, target: Path) -> None:
+    with rows.to_arrow_reader() as batches, pa.OSFile(str(target), "wb") as file, pa.ipc.new_file(file, batches.schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def _publish(finished: Path, path: str, overwrite: bool) -> None:
+    """Give a finished file its name; what stood there before stays whole until then."""
+    if not is_plain(path):
+        with open(finished, "rb") as file, nullcontext(sys.stdout.buffer) if path == STANDARD else open(path, "wb") as output:
+            shutil.copyfileobj(file, output, 1 << 20)
+            output.flush()
+        return
+    target = os.path.realpath(path)
+    with open(finished, "rb") as file:
+        os.fsync(file.fileno())
+    require_free(path, overwrite)
+    if os.path.exists(target):
+        os.chmod(finished, stat.S_IMODE(os.stat(target).st_mode))
+    os.replace(finished, target)
