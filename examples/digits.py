@@ -1,4 +1,6 @@
-"""Five labels a class: what do a pool of classifiers and clusterings of the digits say together?
+"""
+Five labels a class: what does a pool of base models say together?
+==================================================================
 
 Fifty of the 1797 handwritten digits that come with scikit-learn have labels. Each classifier learns from these fifty, each
 clustering sees all pictures without labels, and `EC3Classifier` combines what they say about the others.

@@ -42,7 +42,18 @@ NOT_REACHED = "no vote, not even over others in the same groups, and got the mea
 
 
 class ExtendWarning(UserWarning):
-    """New votes name base models, classes or clusters that the consensus has never seen."""
+    """New votes name base models, classes or clusters that the consensus has never seen.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ec3learn import EC3, ExtendWarning, Votes
+    >>> consensus = EC3().solve(Votes.from_labels({"svm": ["a", "b"]}, {"kmeans": [0, 1]}))
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ExtendWarning)
+    ...     consensus.extend(Votes.from_labels({"svm": ["a"]}, {"kmeans": [7]})).labels()
+    array(['a'], dtype=object)
+    """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +84,14 @@ class Consensus:
         The classifiers that learned weights left out because they agree with the consensus less than guessing would.
     settings : dict
         The method and its parameters.
+
+    Examples
+    --------
+    >>> from ec3learn import EC3, Votes
+    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+    >>> consensus = EC3().solve(votes)
+    >>> consensus.labels(), consensus.confidence.round(2)
+    (array(['a', 'a', 'b'], dtype=object), array([0.87, 0.54, 0.91]))
     """
 
     classes: Array
@@ -119,6 +138,14 @@ class Consensus:
         Returns
         -------
         array
+
+        Examples
+        --------
+        >>> from ec3learn import MajorityVote, Votes
+        >>> votes = Votes.from_labels({"a": [0, 0, 0, 0], "b": [0, 0, 0, 0], "c": [1, 1, 0, 0], "d": [1, 0, 1, 0]})
+        >>> consensus = MajorityVote().solve(votes)
+        >>> consensus.labels(), consensus.labels(rule="mass")
+        (array([0, 0, 0, 0]), array([1, 0, 0, 0]))
         """
         if rule == "argmax":
             return self._spread(self.classes[self._row_classes])
@@ -211,6 +238,15 @@ class Consensus:
             kind; coverage, the share of objects it said something about; agreement, the share of those where its (most
             probable) class is that of the consensus; weight; and of clusterings purity, the share of objects in the
             majority class of their cluster, and nmi, the normalised mutual information with the consensus.
+
+        Examples
+        --------
+        >>> from ec3learn import EC3, Votes
+        >>> EC3().solve(Votes.from_labels({"svm": [0, 1, 1], "knn": [0, None, 0]}, {"kmeans": [5, 6, 6]})).voters()
+        model   kind        coverage  agreement  weight  purity    nmi
+        svm     classifier     1.000      1.000   1.000
+        knn     classifier     0.667      0.500   1.000
+        kmeans  clustering     1.000              1.000   1.000  1.000
         """
         if self.stored_voters is not None:
             return self.stored_voters
@@ -246,6 +282,19 @@ class Consensus:
         Explanation
             Its parts add up to the object's class probabilities (of Dawid-Skene: to their logarithms, less the mean). C3E and
             UPE have no such parts: there it says who said what.
+
+        Examples
+        --------
+        >>> from ec3learn import SoftVote, Votes
+        >>> SoftVote().solve(Votes.from_labels({"svm": ["a", "b"], "knn": ["a", "a"]})).explain(1)
+        Object 1 is 'a' (a 0.500, b 0.500)
+        <BLANKLINE>
+        model  kind        said  weight   to a   to b
+        svm    classifier  b      0.500  0.000  0.500
+        knn    classifier  a      0.500  0.500  0.000
+        <BLANKLINE>
+        term   weight   to a   to b
+        votes   1.000  0.500  0.500
         """
         votes = self._own_votes("explain")
         position = self._position(i)
@@ -276,6 +325,15 @@ class Consensus:
         Table
             A row a class: its share of the objects the model spoke about, and how often the model says each of its labels
             there, objects counted by their class probabilities. A biased annotator has large shares off the diagonal.
+
+        Examples
+        --------
+        >>> from ec3learn import DawidSkene, Votes
+        >>> votes = Votes.from_labels({"a": [0, 0, 1, 1] * 9, "b": [0, 0, 1, 1] * 9, "biased": [0, 0, 0, 1] * 9})
+        >>> DawidSkene().solve(votes).confusion("biased")
+        class  share  says 0  says 1
+            0  0.500   1.000   0.000
+            1  0.500   0.500   0.500
         """
         votes = self._own_votes("confusion")
         names = [own.name for own in votes.models]
@@ -305,6 +363,13 @@ class Consensus:
         -------
         Table
             object, label, confidence, runner_up, margin, votes, alike and why. Objects with known labels are left out.
+
+        Examples
+        --------
+        >>> from ec3learn import MajorityVote, Votes
+        >>> votes = Votes.from_labels({"svm": ["a", "b"], "knn": ["a", "a"], "tree": ["a", "a"]})
+        >>> next(MajorityVote().solve(votes).contested(1).rows())["why"]
+        'the votes are split: 2 of 3 said a'
         """
         votes = self._own_votes("contested")
         margin = self._row_margin.copy()
@@ -405,6 +470,13 @@ class Consensus:
         Returns
         -------
         Consensus
+
+        Examples
+        --------
+        >>> from ec3learn import EC3, Votes
+        >>> consensus = EC3().solve(Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]}))
+        >>> consensus.extend(Votes.from_labels({"svm": ["b"], "knn": [None]}, {"kmeans": [1]})).labels()
+        array(['b'], dtype=object)
         """
         if not isinstance(votes, Votes):
             raise TypeError(f"votes must be a Votes, got {type(votes).__name__}. Make one with Votes.from_labels.")
@@ -482,6 +554,15 @@ class Consensus:
         objects : bool
             Keep the objects' class probabilities and names too. Without it the file holds no object; but a group with a
             single member says what that object's probabilities are, so look at the sizes of clusters before sharing it.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from ec3learn import EC3, Consensus, Votes
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     EC3().solve(Votes.from_labels({"svm": ["a", "b"]})).save(f"{folder}/mails.ec3", objects=True)
+        ...     Consensus.load(f"{folder}/mails.ec3").labels()
+        array(['a', 'b'], dtype=object)
         """
         facts: dict[str, Any] = {
             "classes": _labels_out(self.classes),
@@ -535,6 +616,15 @@ class Consensus:
         Returns
         -------
         Consensus
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from ec3learn import EC3, Consensus, Votes
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     EC3().solve(Votes.from_labels({"svm": ["a", "b"]})).save(f"{folder}/mails.ec3")
+        ...     Consensus.load(f"{folder}/mails.ec3")
+        Consensus(iEC3 of 1 classifier and 0 clusterings, 2 classes; extends to new objects, holds none)
         """
         facts, arrays = storage.read(path)
         try:

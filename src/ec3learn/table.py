@@ -48,6 +48,11 @@ class Table:
         Returns
         -------
         dataframe of that library
+
+        Examples
+        --------
+        >>> Table({"model": ["svm", "knn"], "weight": [1.25, 0.75]}).to_frame("pandas")["weight"].sum().item()
+        2.0
         """
         import narwhals.stable.v2 as nw
 

@@ -119,7 +119,7 @@ class SilhouetteKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     n_clusters_ : int
     silhouettes_ : dict
         The mean silhouette of each number tried.
-    cluster_centers_ : array of shape (n_clusters_, n_features)
+    cluster_centers_ : array of shape (clusters, features)
     labels_ : array of shape (n_samples,)
 
     Examples

@@ -64,6 +64,13 @@ class Method(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         Consensus
+
+        Examples
+        --------
+        >>> from ec3learn import EC3, Votes
+        >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]})
+        >>> EC3().solve(votes, known={1: "b"}).labels()
+        array(['a', 'b', 'b'], dtype=object)
         """
         self._check()
         if not isinstance(votes, Votes):

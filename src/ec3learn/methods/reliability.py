@@ -26,7 +26,18 @@ MUCH_APART = 0.1  # a share of objects, or of votes, that can't be passed over
 
 
 class ReliabilityWarning(UserWarning):
-    """Weights learned from agreement should not be believed."""
+    """Weights learned from agreement should not be believed.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ec3learn import EC3, ReliabilityWarning, Votes
+    >>> votes = Votes.from_labels({"svm": [0, 1, 1], "knn": [0, 1, 0], "tree": [0, 1, 1]})
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ReliabilityWarning)  # stop instead of going on with weights in doubt
+    ...     EC3(weights="agreement").solve(votes).labels()
+    array([0, 1, 1])
+    """
 
 
 @dataclass(frozen=True)
