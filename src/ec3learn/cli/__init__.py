@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import dis
-import signal
 import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
-DONE, OUR_BUG, WRONG_INPUT, INTERRUPTED, NO_READER, TERMINATED = 0, 1, 2, 130, 141, 143
+from ..termination import remove_when_terminated
+
+DONE, OUR_BUG, WRONG_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
 PACKAGE = str(Path(__file__).parents[1])
 
 
@@ -33,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]  # so that it may stand anywhere
     if arguments is None:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))  # so that the workspace is removed
+        remove_when_terminated()
     try:
         from .app import app
     except ModuleNotFoundError as lacking:

@@ -6,4 +6,15 @@ from .reading import ROW, FileTable, read
 from .workspace import Workspace, workspace
 from .writing import require_free, write
 
-__all__ = ["ROW", "STANDARD", "FileTable", "Format", "Workspace", "like_model", "read", "require_free", "workspace", "write"]
+__all__ = [
+    "ROW",
+    "STANDARD",
+    "FileTable",
+    "Format",
+    "Workspace",
+    "like_model",
+    "read",
+    "require_free",
+    "workspace",
+    "write",
+]

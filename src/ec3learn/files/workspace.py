@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..termination import TEMPORARY
 from .formats import STANDARD
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def workspace(output: str | None = None, memory: str = MEMORY) -> Iterator[Works
     if near is not None and not os.path.isdir(near):
         raise FileNotFoundError(f"The folder of {output} must exist, got {near}.")
     folder = Path(tempfile.mkdtemp(prefix=".ec3learn-", dir=near))
+    TEMPORARY.add(folder)
     try:
         try:
             settings = {"memory_limit": memory, "temp_directory": str(folder / "spilled")}
@@ -63,6 +65,7 @@ def workspace(output: str | None = None, memory: str = MEMORY) -> Iterator[Works
             connection.close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        TEMPORARY.discard(folder)
 
 
 def is_plain(path: str) -> bool:
