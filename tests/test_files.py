@@ -11,17 +11,25 @@ import sys
 import time
 import warnings
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import narwhals.stable.v2 as nw
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 from ec3learn.files import Format, read, require_free, workspace, write
+from ec3learn.files.lookup import Lookup
 from ec3learn.frames import combine
+from ec3learn.frames.columns import frame_of, source_of
+from ec3learn.frames.combining import combined as combined_table
+from ec3learn.frames.output import Output
 
 HOSTILE = [
     "a,b",
@@ -75,13 +83,19 @@ def put(folder, name, columns):
     return path
 
 
+def answered_of(table, method="majority", classifiers="vote", max_patterns=1_000_000, proba=False, **options):
+    """Solve a table of a file, by default by its column `vote`."""
+    frame = frame_of(table.relation)
+    source = source_of(frame, classifiers, (), **options)
+    return combined_table(frame, source, method, Output.of(frame, "", proba), max_patterns)
+
+
 def combined(path, out, **options):
     """Combine the column `vote` of a file, and return what was written."""
     with workspace(str(out), "200MB") as work:
         source = Format.of(str(path))
         table = read(work, str(path), source).with_labels([["vote"]])
-        answered, consensus = combine(table.relation, classifiers="vote", method="majority", return_consensus=True, **options)
-        write(work, table, answered, consensus.classes, str(out), source.for_output(str(out), None), overwrite=True)
+        write(work, table, answered_of(table, **options), str(out), source.for_output(str(out), None), overwrite=True)
     return rows_of(out)
 
 
@@ -325,7 +339,7 @@ def test_a_device_that_is_full_is_told(tmp_path):
     with workspace(str(tmp_path / "out.csv")) as work:
         table = read(work, str(path), Format.of("x.csv"))
         with pytest.raises(OSError, match="No space left on device"):
-            write(work, table, combine(table.relation, classifiers="vote"), ["a"], "/dev/full", Format("csv"))
+            write(work, table, answered_of(table), "/dev/full", Format("csv"))
     assert not Path("/dev/full").is_file()
 
 
@@ -346,18 +360,72 @@ def test_a_full_disk_leaves_the_old_output_whole(tmp_path, ending):
     assert sorted(os.listdir(tmp_path)) == [out.name, "x.parquet"]
 
 
+def many_rows(path, labels, n_rows=50_000):
+    """Write a table of several row groups, whose votes are drawn from labels and null."""
+    rng = np.random.default_rng(0)
+    votes = {f"v{j}": [[*labels, None][z] for z in rng.integers(len(labels) + 1, size=n_rows)] for j in range(3)}
+    table = pl.DataFrame({"id": range(n_rows), **votes, "said, 'so'": ['\n"', "é"] * (n_rows // 2)})
+    table.write_parquet(path, row_group_size=3_000)
+    return table
+
+
+@pytest.mark.parametrize("labels", [["a", "b'", "\n,"], [-1, 7, 2**40], [True, False]])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_answers_are_the_same_and_in_order_found_by_hash_or_by_joining(tmp_path, monkeypatch, labels, ending):
+    table = many_rows(tmp_path / "x.parquet", labels)
+    written = []
+    for found_by_hash in (True, False):
+        with workspace(None, "200MB") as work:
+            rows = read(work, str(tmp_path / "x.parquet"), Format("parquet"))
+            if not found_by_hash:
+                monkeypatch.setattr(Lookup, "of", lambda *_: None)
+            answered = answered_of(rows, "iec3", ["v0", "v1", "v2"], proba=True)
+            out = tmp_path / f"{found_by_hash}.{ending}"
+            write(work, rows, answered, str(out), Format(ending))
+            written.append(pl.read_parquet(out) if ending == "parquet" else pl.read_csv(out))
+    assert_frame_equal(*written)
+    assert written[0]["id"].to_list() == table["id"].to_list()
+    in_memory = combine(table, classifiers=["v0", "v1", "v2"], proba=True)
+    assert written[0].columns == in_memory.columns
+    if ending == "parquet":
+        assert_frame_equal(written[0], in_memory)
+
+
+def test_rows_with_hashes_in_common_are_joined(tmp_path, monkeypatch):
+    many_rows(tmp_path / "x.parquet", ["a", "b"], 100)
+    with workspace(None, "200MB") as work:
+        rows = read(work, str(tmp_path / "x.parquet"), Format("parquet"))
+        answered = answered_of(rows, "iec3", ["v0", "v1"])
+        assert Lookup.of(work.connection, rows, answered) is not None
+        twice = replace(answered, answers=nw.concat([answered.answers, answered.answers]))
+        assert Lookup.of(work.connection, rows, twice) is None
+
+
+def test_a_row_without_an_answer_is_told(tmp_path):
+    many_rows(tmp_path / "x.parquet", ["a", "b"], 100)
+    with workspace(None, "200MB") as work:
+        rows = read(work, str(tmp_path / "x.parquet"), Format("parquet"))
+        answered = answered_of(rows, "iec3", ["v0", "v1"])
+        fewer = replace(answered, answers=answered.answers.head(5))
+        with pytest.raises(OSError, match=r"can't be written: .*the file was changed while it was read"):
+            write(work, rows, fewer, str(tmp_path / "out.csv"), Format("csv"))
+    assert not (tmp_path / "out.csv").exists()
+
+
 PROGRAM = """
 import sys, time
 from ec3learn.files import Format, read, workspace, write
-from ec3learn.frames import combine
+from ec3learn.frames.columns import frame_of, source_of
+from ec3learn.frames.combining import combined
+from ec3learn.frames.output import Output
 source, out = sys.argv[1:]
 with workspace(out) as work:
     table = read(work, source, Format.of(source))
-    answered = combine(table.relation, classifiers="vote")
+    frame = frame_of(table.relation)
+    answered = combined(frame, source_of(frame, "vote", ()), "iec3", Output.of(frame, "", False), 10)
     print("writing", flush=True)
     while True:
-        write(work, table, answered, ["a", "b"], out, Format("csv"), overwrite=True)
-        work.connection.execute("DROP VIEW answers")
+        write(work, table, answered, out, Format("csv"), overwrite=True)
 """
 
 

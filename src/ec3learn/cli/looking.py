@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
-from .opening import OUR_PREFIX, opened, solved
+from .opening import opened, solved
 
 if TYPE_CHECKING:
     from ..explanation import Explanation
@@ -70,7 +70,6 @@ def explain(
             max_patterns=max_patterns,
             max_classes=max_classes,
             number=objects is None,
-            prefix=OUR_PREFIX,
         )
         if objects is not None:
             explanation = answer.consensus.explain(answer.table.value(objects, object))

@@ -13,6 +13,7 @@ from .progress import steps
 if TYPE_CHECKING:
     from ..consensus import Consensus
     from ..files import FileTable, Format, Workspace
+    from ..frames.combining import Answered
     from ..methods import Method
 
 
@@ -47,15 +48,19 @@ class Solved:
     """A table with its answers, and who drove them."""
 
     table: FileTable
-    answered: Any
-    consensus: Consensus
+    answered: Answered
     method: Method
+
+    @property
+    def consensus(self) -> Consensus:
+        """Return what was solved."""
+        return self.answered.consensus
 
     def number(self, row: int) -> int:
         """Return what the consensus calls the object in a row."""
         from ..files import ROW
 
-        return int(self.answered.filter(f"{ROW} = {row}").project(f"{OUR_PREFIX}number").fetchall()[0][0])
+        return int(self.answered.table.filter(f"{ROW} = {row}").project(f"{OUR_PREFIX}number").fetchall()[0][0])
 
 
 def solved(
@@ -71,11 +76,17 @@ def solved(
     missing: str | None,
     method: str,
     settings: list[str] | None,
-    **options: Any,
+    max_patterns: int,
+    max_classes: int,
+    prefix: str = OUR_PREFIX,
+    proba: bool = False,
+    rule: Any = "argmax",
+    number: bool = False,
 ) -> Solved:
     """Combine the votes of an open file."""
-    from ..frames import combine
-    from ..frames.columns import label_columns
+    from ..frames.columns import frame_of, label_columns, source_of
+    from ..frames.combining import combined
+    from ..frames.output import Output
 
     solver = words.method_from(method, settings)
     who: dict[str, Any] = {"classifiers": words.choice(classifiers, soft), "clusterings": words.names(clusterings)}
@@ -86,7 +97,7 @@ def solved(
     given = None if classes is None else [table.value(first, label) for label in words.names([classes])]
     gap = None if missing is None or table.is_text else table.value(first, missing)  # text has lost it already
     file.step("Combining")
-    answered, consensus = combine(
-        table.relation, **who, **roles, classes=given, missing=gap, method=solver, return_consensus=True, **options
-    )
-    return Solved(table, answered, consensus, solver)
+    frame = frame_of(table.relation)
+    source = source_of(frame, **who, **roles, classes=given, missing=gap, max_classes=max_classes)
+    output = Output.of(frame, prefix, proba, rule, number)
+    return Solved(table, combined(frame, source, solver, output, max_patterns), solver)

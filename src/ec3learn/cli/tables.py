@@ -88,7 +88,7 @@ def combine(
         summary = summary_of(answer.consensus, answer.method)
         if out is not None and target is not None:
             file.step(f"Writing {out}")
-            write(file.work, answer.table, answer.answered, answer.consensus.classes, out, target, overwrite)
+            write(file.work, answer.table, answer.answered, out, target, overwrite)
     if save is not None:
         answer.consensus.save(save)
     if report is not None:
@@ -131,7 +131,9 @@ def apply(
     """
     from ..consensus import Consensus
     from ..files import like_model, require_free, write
-    from ..frames import extend
+    from ..frames.columns import columns_of_model, frame_of, source_of
+    from ..frames.combining import extended
+    from ..frames.output import Output
 
     out = "-" if out is None else out
     require_free(out, overwrite)
@@ -145,8 +147,9 @@ def apply(
         roles: dict[str, Any] = {"objects": objects, "voters": voters}
         table, learned, gap = like_model(file.table, learned, missing, **who, **roles)
         file.step("Applying")
-        answered = extend(
-            table.relation, learned, **who, **roles, missing=gap, proba=proba, prefix=prefix, max_patterns=max_patterns
-        )
+        frame = frame_of(table.relation)
+        who["classifiers"], who["clusterings"] = columns_of_model(frame, learned, **who, objects=objects)
+        source = source_of(frame, **who, **roles, classes=learned.classes, missing=gap)
+        answered = extended(frame, source, learned, Output.of(frame, prefix, proba), max_patterns)
         file.step(f"Writing {out}")
-        write(file.work, table, answered, learned.classes, out, target, overwrite)
+        write(file.work, table, answered, out, target, overwrite)

@@ -52,6 +52,11 @@ class FileTable:
         """Return the columns with their labels, and behind them the number of each row, counted from 0."""
         return self.connection.sql(self._query(self.columns | self.labels | {ROW: "file_row_number"}))
 
+    def sql_with(self, call: str, keys: Iterable[str], name: str) -> str:
+        """Return the query for the columns as they are, and a column for what a function says of the labels of some of them."""
+        read = self.columns | self.labels
+        return self._query(self.columns | {name: f"{call}({', '.join(read[key] for key in keys)})"})
+
     def _query(self, columns: Mapping[str, str]) -> str:
         chosen = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in columns.items())
         return f"SELECT {chosen} FROM read_parquet({text(self.parquet)})"

@@ -6,7 +6,6 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
+from ..frames.combining import Answered
 from ..frames.engines import quoted
-from ..labels import Label
 from .formats import STANDARD, Format
+from .lookup import looked_up
 from .reading import ROW, FileTable, text
 from .workspace import Workspace, is_plain
 
@@ -37,8 +37,7 @@ def require_free(path: str, overwrite: bool) -> None:
 def write(
     work: Workspace,
     table: FileTable,
-    answered: DuckDBPyRelation,
-    classes: Iterable[Label],
+    answered: Answered,
     path: str,
     format: Format,
     overwrite: bool = False,
@@ -51,10 +50,8 @@ def write(
         Where the file lies until it is whole.
     table : FileTable
         The columns, as they are in the file.
-    answered : relation
-        The table with new columns behind its own.
-    classes : labels
-        What may stand in new columns of text.
+    answered : Answered
+        What to write behind them.
     path : path, or "-" for standard output
         The file; a pipe or a device gets the finished bytes.
     format : Format
@@ -62,29 +59,31 @@ def write(
     overwrite : bool
         Replace a file that is there.
     """
-    both = _beside(work, table, answered, [text(label) for label in classes])
     finished = work.path("output")
     try:
-        _write_arrow(both, finished) if format.name == "arrow" else _copy(both, finished, format)
+        with looked_up(work.connection, table, answered) as found:
+            rows = _sorted(work, table, answered) if found is None else found
+            _write_arrow(rows, finished) if format.name == "arrow" else _copy(rows, finished, format)
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         raise OSError(f"{path} can't be written: {str(error).splitlines()[0].rstrip('.')}.") from None
     _publish(finished, path, overwrite)
 
 
-def _beside(work: Workspace, table: FileTable, answered: DuckDBPyRelation, classes: list[str]) -> DuckDBPyRelation:
+def _sorted(work: Workspace, table: FileTable, answered: Answered) -> DuckDBPyRelation:
     """Return the columns of the file and the answers in the order of the file, which a join does not keep.
 
     To sort the answers alone and lay them beside the file costs far less than to sort all columns; labels are sorted as numbers.
     """
-    new = {quoted(name): kind for name, kind in zip(answered.columns, answered.types, strict=True) if name not in table.columns}
+    both = answered.table
+    new = {quoted(name): kind for name, kind in zip(both.columns, both.types, strict=True) if name not in table.columns}
     new.pop(quoted(ROW))
     texts = {name for name, kind in new.items() if kind == "VARCHAR"}
-    labels = f"[{', '.join(classes)}]"
+    classes = ", ".join(text(label) for label in answered.consensus.classes)
     if texts:
-        work.connection.execute(f"CREATE OR REPLACE TYPE label AS ENUM ({labels[1:-1]})")
+        work.connection.execute(f"CREATE OR REPLACE TYPE label AS ENUM ({classes})")
     codes = ", ".join(f"enum_code(CAST({name} AS label)) AS {name}" if name in texts else name for name in new)
-    answered.project(f"{quoted(ROW)}, {codes}").create_view("answers")
-    decoded = ", ".join(f"list_extract({labels}, {name} + 1) AS {name}" if name in texts else name for name in new)
+    both.project(f"{quoted(ROW)}, {codes}").create_view("answers")
+    decoded = ", ".join(f"list_extract([{classes}], {name} + 1) AS {name}" if name in texts else name for name in new)
     return work.connection.sql(
         f"SELECT * FROM ({table.sql}) POSITIONAL JOIN "
         f"(SELECT {decoded} FROM (SELECT * EXCLUDE {quoted(ROW)} FROM (FROM answers ORDER BY {quoted(ROW)})))"

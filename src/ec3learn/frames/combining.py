@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -120,14 +120,8 @@ def combine(
         missing=missing,
         max_classes=max_classes,
     )
-    solver = method_of(method, "method")
-    require_whole("max_patterns", max_patterns, 1)
-    output = Output.of(frame, prefix, proba, rule, number)
-    if number and objects is not None:
-        raise ValueError("number must be False for a long table, got True. Its objects are called by their names.")
-    solve = _combine_in_memory if isinstance(frame, nw.DataFrame) else _combine_in_engine
-    answered, consensus = solve(frame, source, solver, output, int(max_patterns))
-    return (answered.to_native(), consensus) if return_consensus else answered.to_native()
+    answered = combined(frame, source, method, Output.of(frame, prefix, proba, rule, number), max_patterns)
+    return (answered.table, answered.consensus) if return_consensus else answered.table
 
 
 def votes_from(
@@ -236,25 +230,57 @@ def extend(
     if not isinstance(model, Consensus):
         raise TypeError(f"model must be a Consensus, got {type(model).__name__}. Consensus.load(path) reads one from a file.")
     frame = frame_of(table)
-    require_whole("max_patterns", max_patterns, 0)
     classifiers, clusterings = columns_of_model(frame, model, classifiers, clusterings, objects)
     source = source_of(frame, classifiers, clusterings, objects=objects, voters=voters, classes=model.classes, missing=missing)
-    output = Output.of(frame, prefix, proba)
+    answered: Table = extended(frame, source, model, Output.of(frame, prefix, proba), max_patterns).table
+    return answered
+
+
+# ---- the columns found, and what becomes of them ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A table, and an answer for each of its distinct rows; without `answers` the table has them in columns already."""
+
+    frame: Frame
+    consensus: Consensus
+    keys: list[str] = field(default_factory=list)  # the columns by which rows find their answers
+    answers: Frame | None = None
+
+    @property
+    def table(self) -> Any:
+        """Return the table with its answers, of the kind it was."""
+        return (self.frame if self.answers is None else joined(self.frame, self.answers, self.keys)).to_native()
+
+
+def combined(frame: Frame, source: Source, method: str | Method, output: Output, max_patterns: int) -> Answered:
+    """Solve what the columns of a table say; `combine` for columns that have been found."""
+    solver = method_of(method, "method")
+    require_whole("max_patterns", max_patterns, 1)
+    if output.number and source.objects is not None:
+        raise ValueError("number must be False for a long table, got True. Its objects are called by their names.")
+    solve = _combine_in_memory if isinstance(frame, nw.DataFrame) else _combine_in_engine
+    return solve(frame, source, solver, output, int(max_patterns))
+
+
+def extended(frame: Frame, source: Source, model: Consensus, output: Output, max_patterns: int) -> Answered:
+    """Answer from a model; `extend` for columns that have been found."""
+    require_whole("max_patterns", max_patterns, 0)
     output.require_free(model.classes)
     if isinstance(frame, nw.DataFrame):
-        return _extend_in_memory(frame, source, model, output).to_native()
+        return Answered(_extend_in_memory(frame, source, model, output), model)
     distinct = _distinct(frame, source, int(max_patterns)) if max_patterns else None
     if distinct is None or not len(distinct):
-        return _answered_from_groups(frame, source, model, output).to_native()
-    extended = _extended(model, source.new_votes(distinct, _long_rows(frame, source), model))
-    answers = output.beside(distinct.select(source.keys), extended)
-    return joined(frame, answers, source.keys).to_native()
+        return Answered(_answered_from_groups(frame, source, model, output), model)
+    answer = _extended(model, source.new_votes(distinct, _long_rows(frame, source), model))
+    return Answered(frame, model, source.keys, output.beside(distinct.select(source.keys), answer))
 
 
 # ---- in memory -------------------------------------------------------------------------------------------------------
 
 
-def _combine_in_memory(frame: Frame, source: Source, solver: Method, output: Output, most: int) -> tuple[Frame, Consensus]:
+def _combine_in_memory(frame: Frame, source: Source, solver: Method, output: Output, most: int) -> Answered:
     """Solve the distinct rows, which `Votes` finds by itself, and give every row its answer by number."""
     units = _units_in_memory(frame, source)
     votes = source.votes(units, frame)
@@ -265,7 +291,7 @@ def _combine_in_memory(frame: Frame, source: Source, solver: Method, output: Out
     else:
         output.require_sample(most)
         consensus, answer = _solve_sample(votes, known, solver, most)
-    return _answered_in_memory(frame, units, source, output, answer), consensus
+    return Answered(_answered_in_memory(frame, units, source, output, answer), consensus)
 
 
 def _solve_sample(votes: Votes, known: Any, solver: Method, most: int) -> tuple[Consensus, Consensus]:
@@ -341,22 +367,22 @@ def _numbered(frame: Frame, objects: str) -> Array:
 # ---- in an engine ----------------------------------------------------------------------------------------------------
 
 
-def _combine_in_engine(frame: Frame, source: Source, solver: Method, output: Output, most: int) -> tuple[Frame, Consensus]:
-    """Solve the distinct rows that the engine counts, and let it join the answers back."""
+def _combine_in_engine(frame: Frame, source: Source, solver: Method, output: Output, most: int) -> Answered:
+    """Solve the distinct rows that the engine counts."""
     units = _distinct(frame, source, most)
     if units is None:
         return _combine_sample(frame, source, solver, output, most)
     votes = source.votes(units, _long_rows(frame, source))
     output.require_free(votes.classes)
     consensus = solver.solve(votes, source.known_labels(units))
-    answered = joined(frame, output.beside(units.select(source.keys), consensus), source.keys)
+    answers = output.beside(units.select(source.keys), consensus)
     if source.objects is None:
         rows = count(len(units), "distinct row")
         consensus = _noted(consensus, f"{DISTINCT_ROWS} the {rows} of the table, each counted as often as it stands there.")
-    return answered, consensus
+    return Answered(frame, consensus, source.keys, answers)
 
 
-def _combine_sample(frame: Frame, source: Source, solver: Method, output: Output, most: int) -> tuple[Frame, Consensus]:
+def _combine_sample(frame: Frame, source: Source, solver: Method, output: Output, most: int) -> Answered:
     """Solve the most frequent rows; the engine answers for all rows from their groups."""
     output.require_sample(most)
     sample = _most_frequent(frame, source, most)
@@ -369,7 +395,7 @@ def _combine_sample(frame: Frame, source: Source, solver: Method, output: Output
         labelled = output.beside(sample.select(source.keys), solved).filter(~nw.col(source.known).is_null())
         answered = overridden(answered, labelled, source.keys)
     n_rows = collected(frame.select(nw.len().alias(COUNT)))[COUNT].item()
-    return answered, _noted(solved, _sample_note(len(sample), sample[COUNT].sum() / n_rows))
+    return Answered(answered, _noted(solved, _sample_note(len(sample), sample[COUNT].sum() / n_rows)))
 
 
 def _answered_from_groups(frame: Frame, source: Source, model: Consensus, output: Output) -> Frame:
