@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -330,14 +331,15 @@ def test_nobody_reading_on_is_quiet(folder):
     assert done.returncode in (0, 141)
 
 
-def test_a_terminated_run_leaves_nothing_behind(folder):
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_is_told_to_end_leaves_nothing_behind(folder, told):
     os.mkfifo("pipe.csv")
     command = [sys.executable, "-m", "ec3learn", "combine", "pipe.csv", "-c", "svm", "--out", "out.csv"]
     with subprocess.Popen(command) as process, open("pipe.csv", "wb"):  # the command waits for what we never write
         while not any(name.startswith(".ec3learn-") for name in os.listdir()):
             time.sleep(0.02)
-        process.terminate()
-        assert process.wait(20) == 143
+        process.send_signal(told)
+        assert process.wait(20) == 128 + told
     assert not any(name.startswith(".ec3learn-") for name in os.listdir())
 
 

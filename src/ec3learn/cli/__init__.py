@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import dis
+import signal
 import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
-from ..termination import remove_when_terminated
+from ..termination import end_at_once
 
 DONE, OUR_BUG, WRONG_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
 PACKAGE = str(Path(__file__).parents[1])
@@ -34,7 +35,8 @@ def main(arguments: list[str] | None = None) -> int:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]  # so that it may stand anywhere
     if arguments is None:
-        remove_when_terminated()
+        # Experiments have processes of their own, which Python stops; elsewhere Ctrl-C would wait for a query to end.
+        end_at_once(signal.SIGTERM, *([] if "paper" in words[:1] else [signal.SIGINT]))
     try:
         from .app import app
     except ModuleNotFoundError as lacking:
