@@ -91,10 +91,12 @@ def settled(
     equal_proba = proba
     if not isinstance(asked, str) or asked != "agreement" or rounds == 0:
         return learned, proba, solved
+    said = votes.hardened()
+    said_by = groups if said is votes else membership(said)
     tried: list[Learned] = []
     quiet = False
     while not quiet and len(tried) <= rounds:
-        updated = _learned_weights(votes, start, *_agreement_with_consensus(votes, groups, proba))
+        updated = _learned_weights(votes, start, *_agreement_with_consensus(said, said_by, proba))
         tried.append(updated)
         quiet = np.allclose(updated.weights, learned.weights, rtol=1e-3, atol=1e-3)
         if quiet:
@@ -126,13 +128,14 @@ def _agreement_with_known(votes: Votes, known: KnownLabels | None) -> tuple[Arra
     """Return the same for the known labels."""
     assert known is not None
     rows = np.flatnonzero(known.labelled)
-    labelled = votes.only_rows(rows)
+    labelled = votes.only_rows(rows).hardened()
     return _agreement_with(labelled, membership(labelled), known.codes[rows])
 
 
 def _agreement_with(votes: Votes, groups: Membership, codes: Array) -> tuple[Array, Array]:
-    """Return the mean over classes of the share of votes on objects of the class that name it; soft votes count by shares.
+    """Return the mean over classes of the share of votes on objects of the class that name it.
 
+    Soft votes are to be hardened before: counted by shares, who is unsure of all would be right no more often than who guesses.
     Counted by class, an annotator who always says the same is right as often as chance; counted by vote it would be right as
     often as that class is common, and carry the consensus further its way in each round. One vote's worth of chance is added to
     each class, so that a few votes in agreement don't make anybody infallible.
