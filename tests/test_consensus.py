@@ -203,9 +203,9 @@ def test_an_object_may_be_counted_from_the_end(consensus):
     assert_array_equal(consensus.explain(-1).proba, consensus.proba[7])
 
 
-@pytest.mark.parametrize("i", [8, -9, "q1", 1.0])
+@pytest.mark.parametrize("i", [8, -9, "q1", 1.0, True, None, [0, 1]])
 def test_an_object_that_is_not_there_can_not_be_explained(consensus, i):
-    with pytest.raises(ValueError, match=re.escape(f"The object must be a number from 0 to 7, got {i!r}.")):
+    with pytest.raises(ValueError, match=re.escape(f"i must be the number of an object, from 0 to 7, got {i!r}.")):
         consensus.explain(i)
 
 
@@ -213,6 +213,28 @@ def test_an_unknown_name_can_not_be_explained():
     consensus = EC3().solve(Votes.from_long(["q1", "q2"], ["a", "b"], ["x", "y"]))
     with pytest.raises(ValueError, match=re.escape("Unknown object 'q3'. The first objects are ['q1', 'q2'].")):
         consensus.explain("q3")
+
+
+@pytest.mark.parametrize("i", [0, ["q1", "q2"], None])
+def test_what_is_no_name_can_not_be_explained(i):
+    consensus = EC3().solve(Votes.from_long(["q1", "q2"], ["a", "b"], ["x", "y"]))
+    with pytest.raises(ValueError, match=re.escape(f"Unknown object {i!r}. The first objects are ['q1', 'q2'].")):
+        consensus.explain(i)
+
+
+@pytest.mark.parametrize("n", [2.5, -1, "3", True, None])
+def test_a_number_of_contested_objects_is_a_whole_one(consensus, n):
+    with pytest.raises(ValueError, match=f"^{re.escape(f'n must be a whole number of at least 0, got {n!r}.')}$"):
+        consensus.contested(n)
+
+
+def test_distinct_is_true_or_false(consensus):
+    with pytest.raises(ValueError, match=r"^distinct must be True or False, got 'no'\.$"):
+        consensus.contested(3, distinct="no")
+
+
+def test_no_contested_objects_are_a_table_without_rows(consensus):
+    assert len(consensus.contested(0)) == 0
 
 
 def test_contested_objects_have_the_smallest_margins(consensus):

@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 
 from ec3learn import datasets
-from ec3learn.datasets import DATASETS, DatasetError, load
+from ec3learn.datasets import DatasetError, load
+from ec3learn.datasets.published import DATASETS
 
 MAIL = "\n".join(",".join([*(f"{(i * j) % 7 / 10}" for j in range(57)), str(i % 2)]) for i in range(40)) + "\n"
 
@@ -118,6 +119,29 @@ def test_a_folder_that_is_none_is_refused(tmp_path):
 def test_an_unknown_name_gets_the_nearest():
     with pytest.raises(ValueError, match=r"Unknown data set 'Spambse'. Did you mean 'spambase'\? Choose from: titanic, "):
         load("Spambse")
+
+
+@pytest.mark.parametrize("act", [lambda: load("magic", 5), lambda: datasets.at_hand(5)])
+def test_what_is_no_folder_s_name_is_refused(act):
+    with pytest.raises(TypeError, match=r"^folder must be the name of a folder with Parquet files, got 5\.$"):
+        act()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((-1,), "n_rows must be a whole number of at least 0, got -1."),
+        ((2.5,), "n_rows must be a whole number of at least 0, got 2.5."),
+        ((9, "x"), "seed must be a whole number of at least 0, a numpy Generator or None, got 'x'."),
+    ],
+)
+def test_waveforms_that_can_not_be_made_are_refused(given, words):
+    with pytest.raises(ValueError, match=f"^{re.escape(words)}$"):
+        datasets.waveforms(*given)
+
+
+def test_users_see_what_they_need():
+    assert datasets.__all__ == ["Dataset", "DatasetError", "at_hand", "cache_folder", "load", "names", "waveforms"]
 
 
 def test_a_file_cut_off_is_refused(tmp_path):

@@ -402,6 +402,22 @@ REFUSED = {
     "Unknown on_error 'ignore'. Choose from: drop, raise.": {"on_error": "ignore"},
     "cv must be a whole number of at least 2, got 1.": {"cv": 1},
     "retrain_rounds must be 'auto' or a whole number of at least 0, got -1.": {"retrain_rounds": -1},
+    "classifiers and clusterers must have different names, got 'lr' in both.": {"clusterers": [("lr", KMeans())]},
+    "prefit must be True or False, got 'no'.": {"prefit": "no"},
+    "n_jobs must be a whole number other than 0, or None, got 0.": {"n_jobs": 0},
+    "verbose must be a whole number of at least 0, got 'yes'.": {"verbose": "yes"},
+    "random_state must be a whole number of at least 0, a numpy RandomState or None, got 'x'.": {"random_state": "x"},
+}
+NO_POOL = "classifiers must be the name of a pool or a list of (name, estimator), got "
+OF_ANOTHER_KIND = {
+    f"{NO_POOL}KMeans. Pass [('name', estimator)].": {"classifiers": KMeans()},
+    f"{NO_POOL}dict. Pass list(pool.items()).": {"classifiers": dict(pool())},
+    f"{NO_POOL}KMeans() in it. Pass ('name', estimator).": {"classifiers": [KMeans()]},
+    f"{NO_POOL}(1, KMeans()) in it. Pass ('name', estimator).": {"classifiers": [(1, KMeans())]},
+    f"{NO_POOL}'tree' under the name 't', which is no estimator.": {"classifiers": [("t", "tree")]},
+    f"{NO_POOL}{Broken!r} under the name 't', which is no estimator. Call it: Broken().": {"classifiers": [("t", Broken)]},
+    "clusterers must be the name of a pool or a list of (name, estimator), got NoneType. Pass [].": {"clusterers": None},
+    "unlabelled must be one label, got [-1].": {"unlabelled": [-1]},
 }
 
 
@@ -410,6 +426,27 @@ def test_settings_that_make_no_sense_are_refused(iris, message):
     X, _, y, _ = iris
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         made(**REFUSED[message]).fit(X, y)
+
+
+@pytest.mark.parametrize("message", OF_ANOTHER_KIND)
+def test_settings_of_another_kind_are_refused(iris, message):
+    X, _, y, _ = iris
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        made(**OF_ANOTHER_KIND[message]).fit(X, y)
+
+
+def test_an_unknown_consensus_is_met_with_all_that_are_known(iris):
+    X, _, y, _ = iris
+    with pytest.raises(ValueError, match=r"^Unknown consensus 'best'\. Choose from: auto, ec3, iec3, "):
+        made(consensus="best").fit(X, y)
+
+
+def test_a_classifier_that_was_not_fitted_before_is_named(iris):
+    X, _, y, _ = iris
+    with pytest.raises(
+        ValueError, match=r"^The classifier 'lr' must be fitted where prefit=True \(.*Fit it, or pass prefit=False"
+    ):
+        made(classifiers=pool()[:1], clusterers=[], prefit=True).fit(X, y)
 
 
 def test_no_label_at_all_is_refused(iris):

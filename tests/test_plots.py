@@ -1,7 +1,9 @@
 """Pictures: what they show is what the consensus says, and they can be read."""
 
+import re
 import subprocess
 import sys
+import warnings
 from itertools import pairwise
 
 import matplotlib
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from ec3learn import EC3, Consensus, Votes, WeightedVote, plots
+from ec3learn import EC3, Consensus, ReliabilityWarning, Votes, WeightedVote, plots
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -134,11 +136,65 @@ def test_labels_of_a_hundred_models_do_not_overlap(draw):
             assert not one.overlaps(other), side
 
 
+def of_classes(n_classes: int, name: str = "class") -> Consensus:
+    rng = np.random.default_rng(n_classes)
+    names = np.array([f"{name} {z}" for z in range(n_classes)], dtype=object)
+    truth = rng.integers(n_classes, size=400)
+    said = {f"m{m}": names[np.where(rng.random(400) < 0.5, truth, rng.integers(n_classes, size=400))] for m in range(4)}
+    said["turned"] = names[(truth + 1) % n_classes]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReliabilityWarning)  # of the one that is turned
+        return WeightedVote("agreement").solve(Votes.from_labels(said, {"k": truth + rng.integers(30, size=400)}))
+
+
+FULL = {
+    **{f"contested {n}": lambda c, n=n: plots.contested_objects(c, n) for n in (1, 3, 10, 30, 60)},
+    "weights": plots.reliability_bars,
+    "agreement": lambda c: plots.reliability_bars(c, by="agreement"),
+    "clusters": lambda c: plots.cluster_classes(c, "k"),
+    "lines": lambda c: plots.scaling_lines({name: ([1, 10], [1, 10 + i]) for i, name in enumerate([*c.classes, *"abcde"])}),
+}
+
+
+@pytest.mark.parametrize("draw", FULL.values(), ids=FULL)
+@pytest.mark.parametrize(("n_classes", "name"), [(2, "c"), (5, "a class with a long name, the"), (26, "c")])
+def test_a_legend_covers_neither_bars_nor_title(draw, n_classes, name):
+    ax = draw(of_classes(n_classes, name))
+    ax.figure.canvas.draw()
+    legend = ax.get_legend().get_window_extent()
+    inside = ax.get_window_extent()
+    assert legend.y0 >= inside.y1 - 1 or legend.x0 >= inside.x1 - 1
+    assert not legend.overlaps(ax.title.get_window_extent())
+    assert legend.x1 <= ax.figure.bbox.x1 + 1
+    assert legend.y1 <= ax.figure.bbox.y1 + 1
+
+
+@pytest.mark.parametrize("name", ["c", "a class with a long name, the"])
+def test_names_at_the_ends_of_bars_stay_within_the_axes(name):
+    ax = plots.contested_objects(of_classes(5, name), 10)
+    ax.figure.canvas.draw()
+    assert len(ax.texts) == 20
+    assert max(text.get_window_extent().x1 for text in ax.texts) <= ax.get_window_extent().x1
+
+
+def test_a_colour_bar_is_as_high_as_the_map():
+    ax = plots.agreement_map(of_classes(3), kind="clustering")
+    ax.figure.canvas.draw()
+    bar = ax.child_axes[0]
+    assert_allclose(bar.get_window_extent().height, ax.get_window_extent().height, rtol=0.01)
+
+
+def test_names_are_cut_in_the_middle_because_they_may_differ_at_the_end():
+    consensus = EC3().solve(Votes.from_labels({f"an annotator with a long name {m}": ["a", "b"] for m in range(3)}))
+    labels = [label.get_text() for label in plots.reliability_bars(consensus).get_yticklabels()]
+    assert labels == [f"an annotator …ong name {m}" for m in range(3)]
+
+
 def test_names_are_drawn_as_they_are():
     consensus = EC3().solve(Votes.from_labels({"$\\frac{1}$": ["a", "b"], "x" * 10_000: ["a", "b"]}))
     ax = plots.reliability_bars(consensus)
     ax.figure.canvas.draw()
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["\\$\\frac{1}\\$", "x" * 23 + "…"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["\\$\\frac{1}\\$", "x" * 13 + "…" + "x" * 10]
 
 
 @pytest.mark.parametrize(
@@ -151,11 +207,47 @@ def test_names_are_drawn_as_they_are():
         (lambda c: plots.weight_simplex([[-1, 2, 0, 0]], [1]), "settings must hold weights of at least 0"),
         (lambda c: plots.scaling_lines({}), "seconds must hold at least one method, got none."),
         (lambda c: plots.scaling_lines({"a": ([1, 0], [1, 1])}), r"seconds\['a'\] must pair numbers of objects with seconds"),
+        (lambda c: plots.scaling_lines({"a": [1, 2, 3]}), r"seconds\['a'\] must pair .* all above 0, got \[1, 2, 3\]\."),
+        (lambda c: plots.scaling_lines({"a": 5}), r"seconds\['a'\] must pair .* all above 0, got 5\."),
+        (lambda c: plots.weight_simplex([[1, 1, 1, 1]], [np.nan]), r"scores must be finite numbers, got nan\."),
+        (lambda c: plots.confidence_histogram(c, bins=0), r"bins must be a whole number of at least 1, got 0\."),
+        (lambda c: plots.confidence_histogram(c, bins="x"), r"bins must be a whole number of at least 1, got 'x'\."),
+        (lambda c: plots.contested_objects(c, 2.5), r"n must be a whole number of at least 0, got 2\.5\."),
+        (lambda c: plots.cluster_classes(c, "kmeans", most=0), r"most must be a whole number of at least 1, got 0\."),
     ],
 )
 def test_what_is_refused(call, words, consensus):
     with pytest.raises(ValueError, match=words):
         call(consensus)
+
+
+@pytest.mark.parametrize("name", ["agreement_map", "confidence_histogram", "reliability_bars", "contested_objects"])
+def test_votes_that_were_not_solved_are_refused(name, consensus):
+    words = "consensus must be a Consensus, got Votes. Solve votes first: EC3().solve(votes)."
+    with pytest.raises(TypeError, match=re.escape(words)):
+        getattr(plots, name)(consensus.votes)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda c: plots.weight_simplex("x", [1]), "settings and scores must hold numbers, n x 4 and n of them, got others."),
+        (lambda c: plots.scaling_lines([1]), "seconds must be a dict of method -> (numbers of objects, seconds), got list."),
+        (
+            lambda c: plots.confidence_histogram(c, ax=matplotlib.figure.Figure()),
+            "ax must be matplotlib axes, got Figure. Pass figure.subplots().",
+        ),
+    ],
+)
+def test_what_is_of_another_kind_is_refused(call, words, consensus):
+    with pytest.raises(TypeError, match=re.escape(words)):
+        call(consensus)
+
+
+def test_a_picture_of_no_contested_object_is_empty(consensus):
+    ax = plots.contested_objects(consensus, 0)
+    ax.figure.canvas.draw()
+    assert ax.get_legend() is None
 
 
 def test_without_matplotlib_one_sentence_says_what_to_do(monkeypatch, consensus):

@@ -271,6 +271,14 @@ def test_nothing_is_left_of_a_report_that_failed(pool, tmp_path, monkeypatch):
     [
         ({"truth": ["dog"] * 400}, ValueError, "truth must hold classes, .* got 'dog' for object 0"),
         ({"truth": ["ant"]}, ValueError, "truth must have one entry for each of the 400 objects, got 1"),
+        ({"truth": 5}, TypeError, "^truth must be an array with one label an object, .* got int"),
+        ({"truth": {999: "ant"}}, ValueError, "^truth must name objects by number, from 0 to 399, got 999"),
+        ({"truth": ([0, 0], ["ant", "bee"])}, ValueError, "^truth must give an object one label, got two for 0"),
+        ({"truth": ["ant", 1] * 200}, TypeError, "^truth mixes str and int labels, the first int at row 1: 1"),
+        ({"title": None}, TypeError, "title must be a string, got None"),
+        ({"command": 5}, TypeError, "command must be a string or a list of strings, got 5"),
+        ({"details": "x"}, TypeError, "details must be a dict of name -> value, got 'x'"),
+        ({"path": 5}, TypeError, "path must be the name of a file, got 5"),
         ({"n_contested": -1}, ValueError, "n_contested must be a whole number of at least 0, got -1"),
         ({"path": "no/such/folder/report.html"}, FileNotFoundError, "path must lie in a folder that exists"),
     ],
@@ -278,6 +286,12 @@ def test_nothing_is_left_of_a_report_that_failed(pool, tmp_path, monkeypatch):
 def test_what_is_refused(options, error, words, pool, tmp_path):
     with pytest.raises(error, match=words):
         pool[0].report(**{"path": tmp_path / "report.html", **options})
+
+
+def test_labels_to_judge_a_long_table_by_name_its_objects(tmp_path):
+    consensus = EC3().solve(Votes.from_long(["q1", "q2"], ["a", "b"], ["x", "y"]))
+    with pytest.raises(ValueError, match=r"^truth names the unknown object 'q9'\. The first objects are \['q1', 'q2'\]\.$"):
+        consensus.report(tmp_path / "report.html", truth={"q9": "x"})
 
 
 def test_without_jinja2_one_sentence_says_what_to_do(pool, tmp_path, monkeypatch):

@@ -202,6 +202,30 @@ def test_a_folder_that_is_not_there_is_named(tmp_path, w8):
         EC3().solve(w8).save(path)
 
 
+@pytest.mark.parametrize("act", [lambda path: EC3().solve(Votes.from_labels([[0], [1]])).save(path), Consensus.load])
+@pytest.mark.parametrize(
+    ("path", "error", "words"),
+    [
+        (5, TypeError, "path must be the name of a file, got 5."),
+        (None, TypeError, "path must be the name of a file, got None."),
+        ("", IsADirectoryError, "path must be a file, got the folder ."),
+    ],
+)
+def test_what_is_no_file_s_name_is_refused(act, path, error, words):
+    with pytest.raises(error, match=re.escape(words)):
+        act(path)
+
+
+def test_a_file_is_on_the_disk_before_it_gets_its_name(saved, w8, monkeypatch):
+    steps = []
+    for name in ("fsync", "replace"):
+        step = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *given, name=name, step=step: (steps.append(name), step(*given)))
+    EC3().solve(w8).save(saved)
+    EC3().solve(w8).report(saved.with_suffix(".html"))
+    assert steps == ["fsync", "replace", "fsync", "replace"]
+
+
 def test_a_file_that_was_signed_without_a_part_is_damaged(tmp_path, w8):
     path = tmp_path / "model.ec3"
     EC3().solve(w8).save(path)

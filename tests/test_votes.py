@@ -454,6 +454,26 @@ def refused(kind, message):
 
 LABEL_ERRORS = [
     (
+        TypeError,
+        "classifiers['a'] must be an array, a list or a column of a dataframe held in memory, got int.",
+        lambda: Votes.from_labels({"a": 5}),
+    ),
+    (
+        TypeError,
+        "classifiers['a'] must hold labels (ints, bools or strings), got {'x': 1} of type dict at row 1.",
+        lambda: Votes.from_labels({"a": ["x", {"x": 1}]}),
+    ),
+    (
+        TypeError,
+        "missing must be one label (an int, a bool or a string), got [0].",
+        lambda: Votes.from_labels({"a": [0, 1]}, missing=[0]),
+    ),
+    (
+        ValueError,
+        "weights must have one number for each of the 1 base models, got 2.",
+        lambda: Votes.from_labels({"a": [0, 1]}, weights=2),
+    ),
+    (
         ValueError,
         "classifiers must be 2-dimensional (objects x models), a dict of name -> column or a dataframe, got shape (3,). "
         "Pass {'name': column} for a single model.",
@@ -467,7 +487,7 @@ LABEL_ERRORS = [
     ),
     (
         ValueError,
-        "classifiers must hold at least one object and one model, got none. Leave it out if there is nothing to pass.",
+        "classifiers must hold at least one object and one model, got none.",
         lambda: Votes.from_labels(np.empty((0, 3))),
     ),
     (
@@ -547,7 +567,7 @@ LABEL_ERRORS = [
     (
         ValueError,
         "clusterings['k'] must hold labels (ints, bools or strings), got inf at row 0. "
-        "For probabilities use Votes.from_probabilities.",
+        "Pass shares as a table, objects x clusters.",
         lambda: Votes.from_labels([[0], [1]], {"k": np.array([np.inf, 1])}),
     ),
     (
@@ -633,6 +653,12 @@ def test_labels_that_make_no_sense_are_refused(kind, message, make):
 
 
 SHARE_ERRORS = [
+    (
+        TypeError,
+        "probabilities['lr'] must hold labels (ints, bools or strings), got 0.5 of type float at row 0. "
+        "Pass probabilities as a table, objects x classes.",
+        lambda: Votes.from_probabilities({"lr": [0.5, 0.5]}),
+    ),
     (
         TypeError,
         "probabilities must be a dict of name -> table (objects x classes), got list. Pass {'name': table} for a single model.",
@@ -722,13 +748,38 @@ def test_rows_may_miss_one_by_a_millionth():
 
 LONG_ERRORS = [
     (
+        TypeError,
+        "objects must be an array, a list or a column of a dataframe held in memory, got str.",
+        lambda: Votes.from_long("q", "a", "x"),
+    ),
+    (
+        TypeError,
+        "voters must hold labels (ints, bools or strings), got 0.5 of type float at row 0.",
+        lambda: Votes.from_long(["q"], [0.5], ["x"]),
+    ),
+    (
+        TypeError,
+        "object_ids must be an array, a list or a column of a dataframe held in memory, got int.",
+        lambda: Votes.from_long(["q"], ["a"], ["x"], object_ids=5),
+    ),
+    (
+        ValueError,
+        "labels must have one dimension, one value a row, got shape (1, 1).",
+        lambda: Votes.from_long(["q"], ["a"], [["x"]]),
+    ),
+    (
+        TypeError,
+        "missing must be one label (an int, a bool or a string), got 0.5.",
+        lambda: Votes.from_long(["q"], ["a"], ["x"], missing=0.5),
+    ),
+    (
         ValueError,
         "objects, voters and labels must have one length, got 2, 2 and 1.",
         lambda: Votes.from_long([0, 1], ["a", "b"], [0]),
     ),
     (
         ValueError,
-        "table must hold one vote a voter and object, got 1 more, the first by 'ann' on 'q1'. Keep one of them.",
+        "voters must have one vote an object, got 1 more, the first by 'ann' on 'q1'. Keep one of them.",
         lambda: Votes.from_long(["q1", "q1"], ["ann", "ann"], [0, 1]),
     ),
     (
@@ -763,7 +814,7 @@ LONG_ERRORS = [
     ),
     (
         ValueError,
-        "table holds 1 value that is no class, the first at row 1, column 'labels': 7. "
+        "labels holds 1 value that is no class, the first at row 1: 7. "
         "The classes are [0, 1]; pass missing=7 if it means no vote.",
         lambda: Votes.from_long([0, 1], ["a", "b"], [0, 7], classes=[0, 1]),
     ),
@@ -882,3 +933,14 @@ def test_shares_passed_as_labels_are_shown_the_way():
     message = "classifiers['a'] must hold labels (ints, bools or strings), got 0.5 of type float at row 0. For probabilities use"
     with pytest.raises(TypeError, match=re.escape(message)):
         Votes.from_labels({"a": [0.5, 1]})
+
+
+@pytest.mark.parametrize("i", [8, -9, "x", True, 1.0])
+def test_nothing_was_said_about_what_is_no_object(w8, i):
+    with pytest.raises(IndexError, match=f"^{re.escape(f'i must be the number of an object, from 0 to 7, got {i!r}.')}$"):
+        w8.said(i)
+
+
+def test_models_are_dropped_by_names_one_by_one(w8):
+    with pytest.raises(TypeError, match=re.escape("names must be strings, one by one, got ['c0'].")):
+        w8.drop(["c0"])

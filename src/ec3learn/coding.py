@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .labels import (
     Column,
     Label,
-    encode,
+    count,
     frame_of,
     is_missing,
     is_pandas,
@@ -20,10 +20,19 @@ from .labels import (
     listed,
     named_columns,
     plain,
+    single_column,
     smallest_uint,
 )
 
 Array = npt.NDArray[Any]
+
+KNOWN = "an array with one label an object, None where there is none, a dict of object -> label, or a pair (objects, labels)"
+
+
+def require_missing(missing: Any) -> None:
+    """Refuse a value for "no vote" that is no label."""
+    if not is_missing(missing) and kind_of(missing) not in ("int", "bool", "str"):
+        raise TypeError(f"missing must be one label (an int, a bool or a string), got {missing!r}.")
 
 
 def means_missing(value: object, missing: Label | None) -> bool:
@@ -48,7 +57,7 @@ def classes_of(
         if table.shape[1] != len(array):
             raise ValueError(
                 f"{argument}[{name!r}] must have one column a class, got {table.shape[1]} columns for "
-                f"the {len(array)} classes {listed(array)}. Pass classes=[...] in the order of the columns."
+                f"the {count(len(array), 'class', 'classes')} {listed(array)}. Pass classes=[...] in the order of the columns."
             )
     return array
 
@@ -113,7 +122,7 @@ def class_codes(
             raise ValueError(f"{argument} must hold classes, {listed(classes)}, got {label!r} for object {at[row]!r}.")
         raise ValueError(
             f"{argument} holds {'1 value that is' if wrong.sum() == 1 else f'{wrong.sum()} values that are'} "
-            f"no class, the first at row {row}, column {column.name!r}: {label!r}. "
+            f"no class, the first at row {row}{f', column {column.name!r}' if column.name != argument else ''}: {label!r}. "
             f"The classes are {listed(classes)}; pass missing={label!r} if it means no vote."
         )
     return _relabelled(column.codes(), lookup, len(classes) + 1)
@@ -162,38 +171,36 @@ def _relabelled(codes: Array, lookup: Array, n_codes: int) -> Array:
     return np.take(lookup.astype(dtype), codes)
 
 
-def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | None) -> Array:
+def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | None, argument: str = "known") -> Array:
     """Return the class number of each object whose label is known, -1 for the others.
 
-    `known` is an array with missing values, a dict of object -> label, or a pair (objects, labels).
+    `known` is an array with missing values, a dict of object -> label, or a pair (objects, labels); errors call it `argument`.
     """
     pairs = _known_pairs(known)
+    if pairs is not None and not pairs[0] and not pairs[1]:
+        return np.full(n_objects, -1)
+    column = single_column(known if pairs is None else pairs[1], argument, KNOWN)
     if pairs is None:
-        column = encode("known", named_columns({"known": known}, "known", "")["known"], "known")
         if len(column.raw) != n_objects:
             raise ValueError(
-                f"known must have one entry for each of the {n_objects} objects, got {len(column.raw)}. "
+                f"{argument} must have one entry for each of the {n_objects} objects, got {len(column.raw)}. "
                 "Pass a dict of object -> label to name only a few."
             )
         places: Array = np.arange(n_objects)
     else:
-        objects, labels = pairs
-        if len(objects) == 0:
-            return np.full(n_objects, -1)
-        column = encode("known", named_columns({"known": labels}, "known", "")["known"], "known")
-        if len(objects) != len(column.raw):
+        if len(pairs[0]) != len(column.raw):
             raise ValueError(
-                f"known must pair each object with a label, got {len(objects)} objects and {len(column.raw)} labels."
+                f"{argument} must pair each object with a label, got {len(pairs[0])} objects and {len(column.raw)} labels."
             )
-        places = _object_places(objects, n_objects, object_ids)
+        places = _object_places(pairs[0], n_objects, object_ids, argument)
     names = pairs[0] if pairs else places if object_ids is None else object_ids
-    codes = class_codes(column, classes, None, "known", column, [plain(name) for name in names]).astype(np.int64)
+    codes = class_codes(column, classes, None, argument, column, [plain(name) for name in names]).astype(np.int64)
     result = np.full(n_objects, -1)
     result[places] = np.where(codes == len(classes), -1, codes)
     twice = np.flatnonzero((codes < len(classes)) & (result[places] != codes))
     if len(twice):
         item = pairs[0][twice[0]] if pairs else int(twice[0])
-        raise ValueError(f"known must give an object one label, got two for {item!r}.")
+        raise ValueError(f"{argument} must give an object one label, got two for {item!r}.")
     return result
 
 
@@ -211,16 +218,16 @@ def _known_pairs(known: Any) -> tuple[list[Any], list[Any]] | None:
     return None
 
 
-def _object_places(objects: Sequence[Any], n_objects: int, object_ids: Array | None) -> Array:
+def _object_places(objects: Sequence[Any], n_objects: int, object_ids: Array | None, argument: str) -> Array:
     if object_ids is None:
         for item in objects:
             if kind_of(item) != "int" or not -n_objects <= item < n_objects:
-                raise ValueError(f"known must name objects by number, from 0 to {n_objects - 1}, got {item!r}.")
+                raise ValueError(f"{argument} must name objects by number, from 0 to {n_objects - 1}, got {item!r}.")
         return np.array(objects, dtype=np.int64) % n_objects
     place = {label: i for i, label in enumerate(object_ids.tolist())}
     for item in objects:
         if item not in place:
-            raise ValueError(f"known names the unknown object {item!r}. The first objects are {listed(object_ids, 5)}.")
+            raise ValueError(f"{argument} names the unknown object {item!r}. The first objects are {listed(object_ids, 5)}.")
     return np.array([place[item] for item in objects], dtype=np.int64)
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from . import storage
+from .checks import require_bool, require_choice, require_whole
 from .explanation import Explanation, tally_of, tally_text, why_contested
 from .labels import Label, count, kind_of, label_array, listed, plain
 from .matrices import SparseMembership, entries, membership, scatter_to_votes
@@ -121,7 +122,17 @@ class Consensus:
 
     @cached_property
     def proba(self) -> Array:
-        """Return the class probabilities, objects x classes."""
+        """Return the class probabilities, objects x classes.
+
+        Examples
+        --------
+        >>> from ec3learn import EC3, Votes
+        >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+        >>> EC3().solve(votes).proba.round(2)
+        array([[0.87, 0.13],
+               [0.54, 0.46],
+               [0.09, 0.91]])
+        """
         return frozen(self._spread(self._rows()))
 
     def labels(self, rule: Literal["argmax", "mass"] = "argmax") -> Array:
@@ -147,31 +158,62 @@ class Consensus:
         >>> consensus.labels(), consensus.labels(rule="mass")
         (array([0, 0, 0, 0]), array([1, 0, 0, 0]))
         """
+        require_choice("rule", rule, ("argmax", "mass"))
         if rule == "argmax":
             return self._spread(self.classes[self._row_classes])
-        if rule == "mass":
-            return self._spread(self.classes[mass_classes(self._rows(), self._row_counts, self._mass)])
-        raise ValueError(f"Unknown rule {rule!r}. Choose from: argmax, mass.")
+        return self._spread(self.classes[mass_classes(self._rows(), self._row_counts, self._mass)])
 
     @property
     def confidence(self) -> Array:
-        """Return the highest class probability of each object."""
+        """Return the highest class probability of each object.
+
+        Examples
+        --------
+        >>> from ec3learn import EC3, Votes
+        >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+        >>> EC3().solve(votes).confidence.round(2)
+        array([0.87, 0.54, 0.91])
+        """
         return self._spread(self._rows().max(axis=1))
 
     @property
     def margin(self) -> Array:
-        """Return by how much the most probable class of each object leads the next."""
+        """Return by how much the most probable class of each object leads the next.
+
+        Examples
+        --------
+        >>> from ec3learn import EC3, Votes
+        >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+        >>> EC3().solve(votes).margin.round(2)
+        array([0.73, 0.08, 0.82])
+        """
         return self._spread(self._row_margin)
 
     @property
     def unanswered(self) -> Array:
-        """Return which objects no vote reaches, even over others: they have the mean vote of all."""
+        """Return which objects no vote reaches, even over others: they have the mean vote of all.
+
+        Examples
+        --------
+        >>> from ec3learn import EC3, Votes
+        >>> EC3().solve(Votes.from_labels({"svm": ["a", "b", None]})).unanswered
+        array([False, False,  True])
+        """
         silent = np.zeros(len(self._rows()), dtype=bool) if self.silent is None else self.silent
         return self._spread(silent)
 
     @cached_property
     def group_proba(self) -> Array:
-        """Return the class distribution of each group, groups x classes; groups without members have the mean vote of all."""
+        """Return the class distribution of each group, groups x classes; groups without members have the mean vote of all.
+
+        Examples
+        --------
+        >>> from ec3learn import EC3, Votes
+        >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+        >>> consensus = EC3().solve(votes)
+        >>> dict(zip(consensus.groups, consensus.group_proba.round(2).tolist()))["kmeans", 0]
+        [0.71, 0.29]
+        """
         order, table = self._group_table
         nobody = normalised(table.sum(axis=0)) if self.rule is None else self.rule.fallback
         out = np.tile(nobody, (int(self._offsets[-1]), 1))
@@ -190,7 +232,15 @@ class Consensus:
 
     @property
     def groups(self) -> list[tuple[str, Label]]:
-        """Return the groups, (base model, class or cluster), in the order of `group_proba`."""
+        """Return the groups, (base model, class or cluster), in the order of `group_proba`.
+
+        Examples
+        --------
+        >>> from ec3learn import EC3, Votes
+        >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+        >>> EC3().solve(votes).groups[-2:]
+        [('kmeans', 0), ('kmeans', 1)]
+        """
         return [(model.name, plain(label)) for model in self.models for label in model.labels]
 
     def _rows(self) -> Array:
@@ -371,11 +421,13 @@ class Consensus:
         >>> next(MajorityVote().solve(votes).contested(1).rows())["why"]
         'the votes are split: 2 of 3 said a'
         """
+        require_whole("n", n, 0)
+        require_bool("distinct", distinct)
         votes = self._own_votes("contested")
         margin = self._row_margin.copy()
         open_rows = np.ones(len(margin), dtype=bool) if self.known is None else self.known.codes < 0
         order = np.lexsort((np.arange(len(margin)), np.round(margin, 12)))
-        order = order[open_rows[order]][: max(n, 0)]
+        order = order[open_rows[order]][:n]
         objects: list[tuple[int, int]] = []  # object, row
         alike = np.ones(len(margin), dtype=int) if self.index is None else np.bincount(self.index, minlength=len(margin))
         for row in order:
@@ -441,12 +493,13 @@ class Consensus:
     def _position(self, i: Any) -> int:
         n_objects = self._own_votes("explain").n_objects
         if self.object_ids is not None:
-            found = np.flatnonzero(self.object_ids == i)
+            known = kind_of(i) == kind_of(self.object_ids[0])
+            found = np.flatnonzero(self.object_ids == i) if known else np.empty(0, dtype=int)
             if not len(found):
                 raise ValueError(f"Unknown object {i!r}. The first objects are {listed(self.object_ids, 5)}.")
             return int(found[0])
-        if not isinstance(i, (int, np.integer)) or not -n_objects <= i < n_objects:
-            raise ValueError(f"The object must be a number from 0 to {n_objects - 1}, got {i!r}.")
+        if kind_of(i) != "int" or not -n_objects <= i < n_objects:
+            raise ValueError(f"i must be the number of an object, from 0 to {n_objects - 1}, got {i!r}.")
         return int(i) % n_objects
 
     def _name(self, i: int) -> Label:
@@ -729,9 +782,14 @@ class Consensus:
 
         Examples
         --------
+        >>> import tempfile
+        >>> from pathlib import Path
         >>> from ec3learn import EC3, Votes
         >>> consensus = EC3().solve(Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]}))
-        >>> consensus.report("report.html", truth={0: "a", 1: "b"})  # doctest: +SKIP
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     consensus.report(f"{folder}/report.html", truth={0: "a", 1: "b"}, title="Three mails")
+        ...     "Three mails" in Path(folder, "report.html").read_text(encoding="utf-8")
+        True
         """
         from .report import write_report  # it stands above us, and few need it
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -33,6 +34,7 @@ from sklearn.utils.validation import (
 )
 
 from .base_models.pools import TableModel, classifier_pool, clusterer_pool
+from .checks import is_whole, require_bool, require_whole
 from .consensus import Consensus
 from .labels import frame_of, is_missing, kind_of
 from .methods.base import Method, method_of
@@ -155,6 +157,14 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         Returns
         -------
         EC3Classifier
+
+        Examples
+        --------
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from ec3learn import EC3Classifier
+        >>> model = EC3Classifier([("tree", DecisionTreeClassifier())], [], cv=2, random_state=0)
+        >>> model.fit([[0], [1], [2], [7], [8], [9]], ["low", "low", None, "high", None, "high"]).transduction_
+        array(['low', 'low', 'low', 'high', 'high', 'high'], dtype='<U4')
         """
         self._check()
         X, codes = self._read(X, y, fit_params.get("sample_weight"))
@@ -252,7 +262,12 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         codes = np.full(len(y), -1)
         codes[~missing] = numbers
         self._codes = codes
-        random = check_random_state(self.random_state)
+        try:
+            random = check_random_state(self.random_state)
+        except ValueError:
+            raise ValueError(
+                f"random_state must be a whole number of at least 0, a numpy RandomState or None, got {self.random_state!r}."
+            ) from None
         self._seed = int(random.randint(2**31 - 1))
         self._pool_notes: list[str] = []
         return X, codes
@@ -299,6 +314,16 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         Returns
         -------
         array, rows x classes
+
+        Examples
+        --------
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from ec3learn import EC3Classifier
+        >>> X, y = [[0], [1], [2], [7], [8], [9]], ["low", "low", "low", "high", "high", "high"]
+        >>> model = EC3Classifier([("tree", DecisionTreeClassifier())], [], cv=3, random_state=0).fit(X, y)
+        >>> model.predict_proba([[3], [6]]).round(1)
+        array([[0., 1.],
+               [1., 0.]])
         """
         return self.consensus_for(X).proba
 
@@ -312,6 +337,15 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         Returns
         -------
         array
+
+        Examples
+        --------
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from ec3learn import EC3Classifier
+        >>> X, y = [[0], [1], [2], [7], [8], [9]], ["low", "low", "low", "high", "high", "high"]
+        >>> model = EC3Classifier([("tree", DecisionTreeClassifier())], [], cv=3, random_state=0).fit(X, y)
+        >>> model.predict([[3], [6]])
+        array(['low', 'high'], dtype='<U4')
         """
         consensus = self.consensus_for(X)
         return self.classes_[self._row_labels(consensus)]
@@ -326,6 +360,15 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         Returns
         -------
         Consensus
+
+        Examples
+        --------
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from ec3learn import EC3Classifier
+        >>> X, y = [[0], [1], [2], [7], [8], [9]], ["low", "low", "low", "high", "high", "high"]
+        >>> model = EC3Classifier([("tree", DecisionTreeClassifier())], [], cv=3, random_state=0).fit(X, y)
+        >>> model.consensus_for([[3]]).explain(0).label
+        'low'
         """
         shares, clusters = self._said(X)
         return self.consensus_.extend(self._votes(shares, clusters))
@@ -340,6 +383,16 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         Returns
         -------
         array, rows x (classifiers x classes)
+
+        Examples
+        --------
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from ec3learn import EC3Classifier
+        >>> X, y = [[0], [1], [2], [7], [8], [9]], ["low", "low", "low", "high", "high", "high"]
+        >>> model = EC3Classifier([("tree", DecisionTreeClassifier())], [], cv=3, random_state=0).fit(X, y)
+        >>> model.transform([[3], [6]])
+        array([[0., 1.],
+               [1., 0.]])
         """
         shares, _ = self._said(X)
         return np.hstack(list(shares.values()))
@@ -355,6 +408,15 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         Returns
         -------
         array of str
+
+        Examples
+        --------
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from ec3learn import EC3Classifier
+        >>> X, y = [[0], [1], [2], [7], [8], [9]], ["low", "low", "low", "high", "high", "high"]
+        >>> model = EC3Classifier([("tree", DecisionTreeClassifier())], [], cv=3, random_state=0).fit(X, y)
+        >>> model.get_feature_names_out().tolist()
+        ['tree_high', 'tree_low']
         """
         check_is_fitted(self)
         return np.array([f"{name}_{label}" for name in self.estimators_ for label in self.classes_], dtype=object)
@@ -382,6 +444,15 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         """Return the table of base models.
 
         `adds` is by how much the area under the curve on held-out labels falls when that base model is left out.
+
+        Examples
+        --------
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from ec3learn import EC3Classifier
+        >>> X, y = [[0], [1], [2], [7], [8], [9]], ["low", "low", "low", "high", "high", "high"]
+        >>> model = EC3Classifier([("tree", DecisionTreeClassifier())], [], cv=3, random_state=0).fit(X, y)
+        >>> model.voters_["model"], model.voters_["agreement"]
+        (['tree'], [1.0])
         """
         check_is_fitted(self)
         votes = self.consensus_.votes
@@ -400,10 +471,24 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
             What to show about how it was made, besides what `report_` says.
         **options
             As in `Consensus.report`: `truth`, `title`, `overwrite` and so on.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from ec3learn import EC3Classifier
+        >>> X, y = [[0], [1], [2], [7], [8], [9]], ["low", "low", "low", "high", "high", "high"]
+        >>> model = EC3Classifier([("tree", DecisionTreeClassifier())], [], cv=3, random_state=0).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.report(f"{folder}/report.html", title="Low or high")
+        ...     "Low or high" in Path(folder, "report.html").read_text(encoding="utf-8")
+        True
         """
         check_is_fitted(self)
         own = {"made by": type(self).__name__, "what to know": " ".join(self.report_) or "nothing"}
-        self.consensus_.report(path, details={**own, **(details or {})}, **options)
+        more = {} if details is None else details
+        self.consensus_.report(path, details={**own, **more} if isinstance(more, Mapping) else more, **options)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -436,6 +521,13 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         Returns
         -------
         dict
+
+        Examples
+        --------
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from ec3learn import EC3Classifier
+        >>> EC3Classifier([("tree", DecisionTreeClassifier(max_depth=3))]).get_params()["classifiers__tree__max_depth"]
+        3
         """
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
@@ -457,6 +549,13 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         Returns
         -------
         EC3Classifier
+
+        Examples
+        --------
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from ec3learn import EC3Classifier
+        >>> EC3Classifier([("tree", DecisionTreeClassifier())]).set_params(classifiers__tree__max_depth=3, cv=2).classifiers
+        [('tree', DecisionTreeClassifier(max_depth=3))]
         """
         in_pools = {key for key in params if key.startswith(("classifiers__", "clusterers__"))}
         super().set_params(**{key: value for key, value in params.items() if key not in in_pools})
@@ -499,6 +598,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
             models = getattr(self, pool)
             if isinstance(models, str):
                 continue
+            self._check_pairs(pool, models)
             names = [name for name, _ in models]
             if pool == "classifiers" and not names:
                 raise ValueError("classifiers must hold at least one (name, estimator), got an empty list.")
@@ -507,17 +607,40 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
                     raise ValueError(f"{pool} must have different names, got {name!r} twice.")
                 if "__" in name:
                     raise ValueError(f"The names in {pool} must not contain '__', got {name!r}.")
+        both = {name for name, _ in _pairs(self.classifiers)} & {name for name, _ in _pairs(self.clusterers)}
+        if both:
+            raise ValueError(f"classifiers and clusterers must have different names, got {min(both)!r} in both.")
         for name, allowed in (("voting", ("hard", "soft")), ("on_error", ("drop", "raise"))):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"Unknown {name} {getattr(self, name)!r}. Choose from: {', '.join(allowed)}.")
         if self.select not in (None, "greedy"):
             raise ValueError(f"Unknown select {self.select!r}. Choose from: None, 'greedy'.")
-        if not isinstance(self.cv, (int, np.integer)) or self.cv < 2:
-            raise ValueError(f"cv must be a whole number of at least 2, got {self.cv!r}.")
-        if self.retrain_rounds != "auto" and (not isinstance(self.retrain_rounds, (int, np.integer)) or self.retrain_rounds < 0):
+        require_whole("cv", self.cv, 2)
+        if self.retrain_rounds != "auto" and (not is_whole(self.retrain_rounds) or self.retrain_rounds < 0):
             raise ValueError(f"retrain_rounds must be 'auto' or a whole number of at least 0, got {self.retrain_rounds!r}.")
         if not (isinstance(self.consensus, str) and self.consensus == "auto"):
-            method_of(self.consensus, "consensus")
+            method_of(self.consensus, "consensus", ("auto",))
+        require_bool("prefit", self.prefit)
+        if self.n_jobs is not None and (not is_whole(self.n_jobs) or self.n_jobs == 0):
+            raise ValueError(f"n_jobs must be a whole number other than 0, or None, got {self.n_jobs!r}.")
+        if isinstance(self.unlabelled, (list, tuple, set, dict, np.ndarray)):
+            raise TypeError(f"unlabelled must be one label, got {self.unlabelled!r}.")
+        if not isinstance(self.verbose, bool):
+            require_whole("verbose", self.verbose, 0)
+
+    def _check_pairs(self, pool: str, models: Any) -> None:
+        """Refuse what is no list of (name, estimator)."""
+        what = f"{pool} must be the name of a pool or a list of (name, estimator)"
+        if not isinstance(models, (list, tuple)):
+            one = "[]" if models is None and pool == "clusterers" else "[('name', estimator)]"
+            hint = "list(pool.items())" if isinstance(models, Mapping) else one
+            raise TypeError(f"{what}, got {type(models).__name__}. Pass {hint}.")
+        for pair in models:
+            if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not isinstance(pair[0], str):
+                raise TypeError(f"{what}, got {pair!r} in it. Pass ('name', estimator).")
+            if isinstance(pair[1], type) or not hasattr(pair[1], "predict" if self.prefit else "fit"):
+                hint = f" Call it: {pair[1].__name__}()." if isinstance(pair[1], type) else ""
+                raise TypeError(f"{what}, got {pair[1]!r} under the name {pair[0]!r}, which is no estimator.{hint}")
 
     # ---- metadata ----------------------------------------------------------------------------------------------------
 
@@ -527,6 +650,16 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         Returns
         -------
         MetadataRouter
+
+        Examples
+        --------
+        >>> import sklearn
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from ec3learn import EC3Classifier
+        >>> with sklearn.config_context(enable_metadata_routing=True):
+        ...     tree = DecisionTreeClassifier().set_fit_request(sample_weight=True)
+        ...     EC3Classifier([("tree", tree)]).get_metadata_routing().consumes("fit", ["sample_weight", "groups"])
+        {'sample_weight'}
         """
         router = MetadataRouter(owner=self)
         if not isinstance(self.classifiers, str):
@@ -575,7 +708,7 @@ class _Workshop:
         if self.owner.prefit:
             fitted = {name: [model] for name, model in pool}
             own = _safe_indexing(self.X, self.labelled)
-            return fitted, {name: _shares(model, own, self.owner.classes_) for name, model in pool}
+            return fitted, {name: self._said_before(name, model, own) for name, model in pool}
         folds = self._folds()
         fitted, votes = {}, {}
         everyone = np.arange(len(self.labelled))
@@ -615,6 +748,15 @@ class _Workshop:
         except Exception as error:
             return f"{type(error).__name__}: {error}"
         return (fitted, proba)
+
+    def _said_before(self, name: str, model: Any, X: Any) -> Array:
+        """Return the votes of a classifier that the user has fitted."""
+        try:
+            return _shares(model, X, self.owner.classes_)
+        except (NotFittedError, AttributeError) as error:
+            raise ValueError(
+                f"The classifier {name!r} must be fitted where prefit=True ({error}). Fit it, or pass prefit=False."
+            ) from None
 
     def _params_of(self, name: str, rows: Array) -> dict[str, Any]:
         return {key: _safe_indexing(value, rows) for key, value in self.params.get(name, {}).items() if value is not None}

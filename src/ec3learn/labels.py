@@ -17,6 +17,8 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 Label = Any  # an int, a bool or a str, as the user gave it
 
+TABLE = "an array, a list, a dict of name -> column or a dataframe held in memory"
+COLUMN = "an array, a list or a column of a dataframe held in memory"
 WIDE = 64  # columns from which a row-major table is turned before it is read column by column
 DENSE_RANGE = 1 << 16  # integers within this range (or within 4 N) are used as codes without sorting them
 
@@ -111,13 +113,13 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
     """
     frame = None if isinstance(data, Mapping) else frame_of(data)
     if isinstance(data, Mapping):
-        columns = {str(name): _as_array(values, f"{argument}[{name!r}]") for name, values in data.items()}
+        columns = {str(name): _as_array(values, f"{argument}[{name!r}]", COLUMN) for name, values in data.items()}
         if len(columns) < len(data):
             raise ValueError(f"{argument} must have names that differ as text, got {list(data)!r}.")
     elif frame is not None:
-        columns = {name: _as_array(frame[name].to_native(), f"{argument}[{name!r}]") for name in frame.columns}
+        columns = {name: _as_array(frame[name].to_native(), f"{argument}[{name!r}]", COLUMN) for name in frame.columns}
     else:
-        table = _as_array(data, argument)
+        table = _as_array(data, argument, TABLE)
         if table.ndim != 2:
             raise ValueError(
                 f"{argument} must be 2-dimensional (objects x models), a dict of name -> column or a dataframe, "
@@ -136,9 +138,8 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
         if not 1 <= column.ndim <= 2:
             raise ValueError(f"{argument}[{name!r}] must have 1 or 2 dimensions, got shape {column.shape}.")
     if not columns or any(len(column) == 0 for column in columns.values()):
-        raise ValueError(
-            f"{argument} must hold at least one object and one model, got none. Leave it out if there is nothing to pass."
-        )
+        hint = " Leave it out if there is nothing to pass." if argument == "clusterings" else ""
+        raise ValueError(f"{argument} must hold at least one object and one model, got none.{hint}")
     lengths = {name: len(column) for name, column in columns.items()}
     one = next(iter(lengths))
     for name, length in lengths.items():
@@ -150,6 +151,16 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
     return columns
 
 
+def single_column(values: Any, argument: str, allowed: str = COLUMN) -> Column:
+    """Turn a column that is an argument by itself into codes."""
+    column = _as_array(values, argument, allowed)
+    if column.ndim != 1:
+        raise ValueError(f"{argument} must have one dimension, one value a row, got shape {column.shape}.")
+    if not len(column):
+        raise ValueError(f"{argument} must hold at least one value, got none.")
+    return encode(argument, column, argument)
+
+
 def _turned(table: Array) -> Array:
     """Return a row-major table column-major, because its columns are far apart in memory; some rows at a time."""
     out = np.empty(table.shape, dtype=table.dtype, order="F")
@@ -159,12 +170,12 @@ def _turned(table: Array) -> Array:
 
 
 def encode(name: str, values: Any, argument: str) -> Column:
-    """Turn one column of labels into codes."""
+    """Turn one column of labels into codes; a column may be an argument by itself."""
     if isinstance(values, _Ranged):
         return _encode_integers(name, values.column, values.low, values.high)
     if isinstance(values, _Coded):
         return Column(name, values.codes, -1, [None, *values.labels])
-    where = f"{argument}[{name!r}]"
+    where = argument if name == argument else f"{argument}[{name!r}]"
     absent = None
     if isinstance(values, np.ma.MaskedArray):
         absent, values = np.ma.getmaskarray(values), values.data
@@ -241,10 +252,7 @@ def _encode_integers_of_floats(name: str, values: Array, absent: Array, where: s
     broken = ~absent & ~(np.floor(values) == values)
     if broken.any() or (present.size and not np.isfinite(present).all()):
         row = int(np.argmax(broken | np.isinf(values)))
-        raise ValueError(
-            f"{where} must hold labels (ints, bools or strings), got {values[row]} at row {row}. "
-            "For probabilities use Votes.from_probabilities."
-        )
+        raise ValueError(f"{where} must hold labels (ints, bools or strings), got {values[row]} at row {row}.{_soft_hint(where)}")
     whole = np.where(absent, present[0] if present.size else 0, values).astype(np.int64)
     return _encode_integers(name, whole, int(whole.min()), int(whole.max()))
 
@@ -253,7 +261,13 @@ def _encode_objects(name: str, values: list[Any], where: str, absent: Array | No
     if absent is not None:
         values = [None if gone else value for value, gone in zip(values, absent.tolist(), strict=True)]
     known: dict[Any, int] = {}  # keyed by (kind, label) so that True and 1 stay apart
-    codes = np.fromiter((known.setdefault(_key(value), len(known)) for value in values), dtype=np.int64, count=len(values))
+    try:
+        codes = np.fromiter((known.setdefault(_key(value), len(known)) for value in values), dtype=np.int64, count=len(values))
+    except TypeError:  # lists and dicts can't be keys
+        row = next(i for i, value in enumerate(values) if type(value).__hash__ is None)
+        raise TypeError(
+            f"{where} must hold labels (ints, bools or strings), got {values[row]!r} of type {kind_of(values[row])} at row {row}."
+        ) from None
     labels = [None if key is None else key[1] for key in known]
     _require_one_kind(labels, lambda label: int(np.argmax(codes == known[_key(label)])), where)
     return Column(name, codes, 0, labels)
@@ -278,7 +292,7 @@ def _require_one_kind(labels: list[Any], row_of: Any, where: str) -> None:
         if kind not in {"int", "bool", "str"}:
             raise TypeError(
                 f"{where} must hold labels (ints, bools or strings), got {label!r} of type {kind} at row {row_of(label)}."
-                + (" For probabilities use Votes.from_probabilities." if kind == "float" else "")
+                + (_soft_hint(where) if kind == "float" else "")
             )
     if len(kinds) > 1:
         (one, _), (other, label) = list(kinds.items())[:2]
@@ -288,6 +302,16 @@ def _require_one_kind(labels: list[Any], row_of: Any, where: str) -> None:
         )
 
 
+def _soft_hint(where: str) -> str:
+    """Return what to do about numbers that look like probabilities."""
+    hints = {
+        "classifiers": " For probabilities use Votes.from_probabilities.",
+        "probabilities": " Pass probabilities as a table, objects x classes.",
+        "clusterings": " Pass shares as a table, objects x clusters.",
+    }
+    return hints.get(where.partition("[")[0], "")
+
+
 def _with_missing(column: Column, absent: Array) -> Column:
     """Add a code for a missing vote behind the labels."""
     codes = column.raw.astype(np.int64) - column.low
@@ -295,7 +319,7 @@ def _with_missing(column: Column, absent: Array) -> Column:
     return Column(column.name, codes.astype(smallest_uint(column.n_codes + 1)), 0, [*list(column.values), None])
 
 
-def _as_array(values: Any, where: str) -> Any:
+def _as_array(values: Any, where: str, allowed: str) -> Any:
     """Return array-likes as an array in which nothing was cast; a column with nulls becomes a masked or object array."""
     if isinstance(values, np.ndarray):
         return values
@@ -304,7 +328,7 @@ def _as_array(values: Any, where: str) -> Any:
             lengths = sorted({len(row) if hasattr(row, "__len__") else 1 for row in values})
             raise ValueError(f"{where} must have rows of equal length, got rows of {lengths} values.")
         return np.array(values, dtype=object)
-    return _series_array(values, where)
+    return _series_array(values, where, allowed)
 
 
 def _ragged(values: Any) -> bool:
@@ -312,7 +336,7 @@ def _ragged(values: Any) -> bool:
     return any(nested) and (not all(nested) or len({len(row) for row in values}) > 1)
 
 
-def _series_array(values: Any, where: str) -> Any:
+def _series_array(values: Any, where: str, allowed: str) -> Any:
     import narwhals.stable.v2 as nw  # costs a tenth of our import time; most calls pass arrays
 
     native = nw.from_native(values, allow_series=True, eager_only=True, pass_through=True)
@@ -321,10 +345,7 @@ def _series_array(values: Any, where: str) -> Any:
     if not isinstance(native, nw.Series):
         if hasattr(values, "__array__"):
             return np.asarray(values)
-        raise TypeError(
-            f"{where} must be an array, a list, a dict of name -> column or a dataframe held in memory, "
-            f"got {type(values).__name__}."
-        )
+        raise TypeError(f"{where} must be {allowed}, got {type(values).__name__}.")
     if native.dtype.is_integer() or native.dtype == nw.Boolean:
         absent = native.is_null().to_numpy()
         if not absent.any():

@@ -1,18 +1,20 @@
 """Pictures of a consensus, and of studies of methods: each draws on `ax`, or on a new figure, and returns the axes.
 
 They read in grey and for the colour-blind: colours are cividis, and hatches or markers tell apart what colours do. Names are cut
-and thinned out where there is no room for them.
+in the middle, and thinned out where there is no room for them. Legends stand beside or above axes that bars or lines may fill: a
+figure with layout="constrained" makes room for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from .checks import require_choice, require_whole
 from .consensus import Consensus
 from .labels import plain
 from .report.facts import Subject
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 
 COLOURS = "cividis"
-HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
+HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--", "**", "||")
 MARKERS = "osD^vPX*"
 LABEL_INCHES = 0.14  # room that a label takes along its axis
+LETTER_INCHES = 0.065  # of the names at the ends of bars
+MOST_WITHIN = 4  # lines among which a legend finds room
 
 
 def agreement_map(consensus: Consensus, *, kind: Kind = "classifier", ax: Axes | None = None) -> Axes:
@@ -55,19 +59,20 @@ def agreement_map(consensus: Consensus, *, kind: Kind = "classifier", ax: Axes |
     >>> plots.agreement_map(consensus).get_title()
     'Who agrees with whom'
     """
-    if kind not in ("classifier", "clustering"):
-        raise ValueError(f"Unknown kind {kind!r}. Choose from: classifier, clustering.")
+    _require_consensus(consensus)
+    require_choice("kind", kind, ("classifier", "clustering"))
     votes = consensus._own_votes("agreement_map")
     pairs = pairs_of(votes, kind, Subject(consensus).answers)
     if not pairs.models:
         raise ValueError(f"consensus must have a {kind} that said something, got none.")
-    ax = _axes(ax, 6.4, 5.4)
-    image = ax.imshow(pairs.similarity, vmin=0, vmax=1, cmap=COLOURS, interpolation="nearest")
     names = [votes.models[m].name for m in pairs.models]
+    long = LETTER_INCHES * max(max(len(_text(name)) for name in names) - 8, 0)
+    ax = _axes(ax, 6.4 + long, 5.4 + long)
+    image = ax.imshow(pairs.similarity, vmin=0, vmax=1, cmap=COLOURS, interpolation="nearest")
     _name_ticks(ax, names, "x")
     _name_ticks(ax, names, "y")
     what = "share of objects named alike" if kind == "classifier" else "normalised mutual information"
-    _figure(ax).colorbar(image, ax=ax, label=what)
+    _colour_bar(ax, image, what)
     if len(names) <= 12:
         for (i, j), value in np.ndenumerate(pairs.similarity):
             if not np.isnan(value):
@@ -99,6 +104,8 @@ def confidence_histogram(consensus: Consensus, *, bins: int = 20, ax: Axes | Non
     >>> [float(column.get_height()) for column in ax.patches]
     [0.0, 1.0]
     """
+    _require_consensus(consensus)
+    require_whole("bins", bins, 1)
     counts = consensus._row_counts if consensus.row_proba is not None else None
     confidence = consensus._rows().max(axis=1)
     heights, edges = np.histogram(np.clip(confidence, 0, 1), bins=bins, range=(0, 1), weights=counts)
@@ -123,7 +130,7 @@ def reliability_bars(consensus: Consensus, *, by: Literal["weight", "agreement"]
     Returns
     -------
     matplotlib axes
-        Bars of classifiers worse than chance, which a method left out, are hatched.
+        Bars of classifiers worse than chance, which a method left out, are hatched and end in a cross.
 
     Examples
     --------
@@ -132,23 +139,24 @@ def reliability_bars(consensus: Consensus, *, by: Literal["weight", "agreement"]
     >>> ax.get_xlabel()
     'weight'
     """
-    if by not in ("weight", "agreement"):
-        raise ValueError(f"Unknown by {by!r}. Choose from: weight, agreement.")
+    _require_consensus(consensus)
+    require_choice("by", by, ("weight", "agreement"))
     rows = [row for row in consensus.voters().rows() if row["kind"] == "classifier" and row[by] is not None]
     rows.sort(key=lambda row: -row[by])
-    worse = [row["model"] in consensus.worse_than_chance for row in rows]
+    worse = [i for i, row in enumerate(rows) if row["model"] in consensus.worse_than_chance]
     ax = _axes(ax, 6.4, min(9.0, 1.4 + 0.25 * len(rows)))
     bars = ax.barh(range(len(rows)), [row[by] for row in rows], color=_shade(0.25))
-    for bar, is_worse in zip(bars, worse, strict=True):
-        if is_worse:
-            bar.set(hatch="//", facecolor="white", edgecolor="black")
-    if any(worse):
-        ax.legend([bars[worse.index(True)]], ["worse than chance"], loc="lower right")
-    ax.set_ylim(len(rows) - 0.5, -0.5)
+    title = "How far each classifier is trusted" if by == "weight" else "Who agrees with the answer"
+    _labelled(ax, title, by, "classifier")
+    if worse:
+        for i in worse:
+            bars[i].set(hatch="//", facecolor="white", edgecolor="black")
+        ends = [rows[i][by] for i in worse]
+        ax.plot(ends, worse, "kx", markersize=6, markeredgewidth=1.6, clip_on=False, label="worse than chance")
+        _legend_above(ax)
+    ax.set_ylim(max(len(rows), 1) - 0.5, -0.5)
     _name_ticks(ax, [row["model"] for row in rows], "y")
-    return _labelled(
-        ax, "How far each classifier is trusted" if by == "weight" else "Who agrees with the answer", by, "classifier"
-    )
+    return ax
 
 
 def contested_objects(consensus: Consensus, n: int = 15, *, ax: Axes | None = None) -> Axes:
@@ -174,24 +182,26 @@ def contested_objects(consensus: Consensus, n: int = 15, *, ax: Axes | None = No
     >>> ax.get_xlabel()
     'probability'
     """
+    _require_consensus(consensus)
     rows = list(consensus.contested(n).rows())
-    ax = _axes(ax, 6.4, min(9.0, 1.6 + 0.32 * len(rows)))
+    ax = _axes(ax, 6.4, min(9.0, 1.8 + 0.32 * len(rows)))
     places = np.arange(len(rows))
     label = np.array([row["confidence"] for row in rows])
-    ax.barh(places - 0.2, label, 0.4, color=_shade(0.2), label="label")
     runner_up = label - [row["margin"] for row in rows]
+    ax.barh(places - 0.2, label, 0.4, color=_shade(0.2), label="label")
     ax.barh(places + 0.2, runner_up, 0.4, color=_shade(0.85), hatch="//", edgecolor="black", linewidth=0.5, label="runner-up")
-    if len(rows) <= 30:
-        for place, row in enumerate(rows):
-            for shift, name, end in ((-0.2, row["label"], label[place]), (0.2, row["runner_up"], runner_up[place])):
-                if name is not None:
-                    ax.text(end + 0.01, place + shift, _text(name), va="center", fontsize=7)
     ax.set_ylim(max(len(rows), 1) - 0.5, -0.5)
-    ax.set_xlim(0, min(1.0, label.max(initial=0.4)) + 0.15)
+    _labelled(ax, "The most contested objects", "probability", "object")
     _name_ticks(ax, [row["object"] for row in rows], "y")
+    ends = [(place - 0.2, end, row["label"]) for place, end, row in zip(places, label, rows, strict=True)]
+    ends += [(place + 0.2, end, row["runner_up"]) for place, end, row in zip(places, runner_up, rows, strict=True)]
+    ends = [(place, end, _text(name)) for place, end, name in ends if name is not None]
+    if len(rows) * 1.6 * LABEL_INCHES > _room(ax, "y"):
+        ends = []  # no room for names
+    _name_ends(ax, ends, float(label.max()) if rows else 1.0)
     if rows:
-        ax.legend(loc="lower right")
-    return _labelled(ax, "The most contested objects", "probability", "object")
+        _legend_above(ax)
+    return ax
 
 
 def cluster_classes(consensus: Consensus, clustering: str, *, most: int = 20, ax: Axes | None = None) -> Axes:
@@ -211,7 +221,7 @@ def cluster_classes(consensus: Consensus, clustering: str, *, most: int = 20, ax
     Returns
     -------
     matplotlib axes
-        One bar a cluster, as high as its share of the objects, cut by classes; classes beyond the seven largest are one.
+        One bar a cluster, as high as its share of the objects, cut by classes; of more than ten the nine largest are told apart.
 
     Examples
     --------
@@ -220,6 +230,8 @@ def cluster_classes(consensus: Consensus, clustering: str, *, most: int = 20, ax
     >>> [label.get_text() for label in plots.cluster_classes(consensus, "kmeans").get_xticklabels()]
     ['a', 'b']
     """
+    _require_consensus(consensus)
+    require_whole("most", most, 1)
     votes = consensus._own_votes("cluster_classes")
     names = [model.name for model in votes.models if model.kind == "clustering"]
     if clustering not in names:
@@ -229,19 +241,23 @@ def cluster_classes(consensus: Consensus, clustering: str, *, most: int = 20, ax
     counts = counts / max(counts.sum(), 1e-300)
     shown_clusters = [j for j in np.argsort(-counts.sum(axis=1), kind="stable")[:most] if counts[j].any()]
     by_size = np.argsort(-counts.sum(axis=0), kind="stable")
-    top, rest = (by_size, by_size[:0]) if len(by_size) <= len(HATCHES) else (by_size[:7], by_size[7:])
+    top, rest = (by_size, by_size[:0]) if len(by_size) <= len(HATCHES) else np.split(by_size, [len(HATCHES) - 1])
     parts = [(_text(plain(consensus.classes[z])), counts[shown_clusters, z]) for z in top]
     if len(rest):
         parts.append((f"{len(rest)} others", counts[np.ix_(shown_clusters, rest)].sum(axis=1)))
-    ax = _axes(ax)
+    beside = _legend_inches(name for name, _ in parts)
+    ax = _axes(ax, 6.4 + beside)
     base = np.zeros(len(shown_clusters))
     for i, (name, heights) in enumerate(parts):
-        place = (i + 0.5) / len(parts)
-        colour, edge = _shade(place), "white" if place < 0.6 else "0.2"
-        ax.bar(range(len(base)), heights, bottom=base, color=colour, hatch=HATCHES[i], edgecolor=edge, linewidth=0.4, label=name)
+        place = (i + 0.5) / len(top)
+        colour, edge, hatch = _shade(place), "white" if place < 0.6 else "0.2", HATCHES[i]
+        if i == len(top):  # all others
+            colour, edge, hatch = "0.93", "0.6", ""
+        ax.bar(range(len(base)), heights, bottom=base, color=colour, hatch=hatch, edgecolor=edge, linewidth=0.4, label=name)
         base = base + heights
-    _name_ticks(ax, [plain(votes.models[m].labels[j]) for j in shown_clusters], "x")
-    ax.legend(title="class", fontsize=8)
+    ax.set_ylim(0, 1.05 * base.max(initial=0.01))
+    _name_ticks(ax, [plain(votes.models[m].labels[j]) for j in shown_clusters], "x", beside)
+    _legend_beside(ax, "class")
     return _labelled(ax, f"What the clusters of {_text(clustering)} hold", "cluster", "share of objects")
 
 
@@ -271,11 +287,16 @@ def weight_simplex(settings: Any, scores: Any, *, score: str = "score", ax: Axes
     >>> plots.weight_simplex([[1, 0, 0, 1], [1, 2, 2, 1]], [0.7, 0.8], score="AUC").get_title()
     'Scores over the weights'
     """
-    weights, values = np.asarray(settings, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    try:
+        weights, values = np.asarray(settings, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError("settings and scores must hold numbers, n x 4 and n of them, got others.") from None
     if weights.ndim != 2 or weights.shape[1:] != (4,) or values.shape != weights.shape[:1] or not len(values):
         raise ValueError(f"settings must be n x 4 and scores n numbers, got shapes {weights.shape} and {values.shape}.")
     if not (weights >= 0).all() or not (weights.sum(axis=1) > 0).all():
         raise ValueError("settings must hold weights of at least 0, in each row one above 0.")
+    if not np.isfinite(values).all():
+        raise ValueError(f"scores must be finite numbers, got {values[~np.isfinite(values)][0]}. Leave such settings out.")
     weights = weights / weights.sum(axis=1, keepdims=True)
     corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
     (x, y), order = (weights @ corners).T, np.argsort(values, kind="stable")
@@ -290,7 +311,7 @@ def weight_simplex(settings: Any, scores: Any, *, score: str = "score", ax: Axes
             name, (x, y), xytext=(0, 9 if y else -9), textcoords="offset points", ha="center", va="bottom" if y else "top"
         )
     ax.set(xlim=(-0.12, 1.12), ylim=(-0.16, 1.16), xticks=[], yticks=[], aspect="equal")
-    _figure(ax).colorbar(points, ax=ax, label=score)
+    _colour_bar(ax, points, score)
     x_label = f"towards beta and gamma\nbest: {values[best]:.3f} at ({named})"
     return _labelled(ax, "Scores over the weights", x_label, "towards gamma and delta")
 
@@ -317,30 +338,48 @@ def scaling_lines(seconds: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     >>> ax.get_legend().get_texts()[0].get_text()
     'EC3: slope 1.00'
     """
+    if not isinstance(seconds, Mapping):
+        raise TypeError(f"seconds must be a dict of method -> (numbers of objects, seconds), got {type(seconds).__name__}.")
     if not seconds:
         raise ValueError("seconds must hold at least one method, got none.")
-    ax = _axes(ax)
+    measured = {name: _measured(name, pair) for name, pair in seconds.items()}
+    beside = _legend_inches(f"{_text(name)}: slope 1.00" for name in seconds) if len(seconds) > MOST_WITHIN else 0.0
+    ax = _axes(ax, 6.4 + beside)
     styles = zip(cycle(MARKERS), cycle(("-", "--", "-.", ":")), strict=False)
-    for i, ((name, (sizes, times)), (marker, line)) in enumerate(zip(seconds.items(), styles, strict=False)):
-        n, t = np.asarray(sizes, dtype=np.float64), np.asarray(times, dtype=np.float64)
-        if n.shape != t.shape or n.ndim != 1 or not len(n) or not (n > 0).all() or not (t > 0).all():
-            raise ValueError(
-                f"seconds[{name!r}] must pair numbers of objects with seconds, all above 0, got {sizes!r}, {times!r}."
-            )
+    for i, ((name, (n, t)), (marker, line)) in enumerate(zip(measured.items(), styles, strict=False)):
         slope = f": slope {np.polyfit(np.log(n), np.log(t), 1)[0]:.2f}" if len(np.unique(n)) > 1 else ""
         colour = _shade(0.85 * i / max(len(seconds) - 1, 1))  # the lightest end is hard to see on white
         ax.plot(n, t, marker=marker, linestyle=line, color=colour, label=_text(name) + slope)
     ax.set(xscale="log", yscale="log")
     ax.grid(alpha=0.3)
-    ax.legend()
+    _legend_beside(ax) if beside else ax.legend()
     return _labelled(ax, "How time grows", "objects", "seconds")
 
 
 # ---- small steps -----------------------------------------------------------------------------------------------------
 
 
+def _require_consensus(consensus: Any) -> None:
+    if not isinstance(consensus, Consensus):
+        raise TypeError(f"consensus must be a Consensus, got {type(consensus).__name__}. Solve votes first: EC3().solve(votes).")
+
+
+def _measured(name: str, pair: Any) -> tuple[Array, Array]:
+    """Return numbers of objects, and seconds."""
+    try:
+        n, t = (np.asarray(part, dtype=np.float64) for part in pair)
+        right = n.shape == t.shape and n.ndim == 1 and len(n) > 0 and (n > 0).all() and (t > 0).all()
+    except (TypeError, ValueError):
+        right = False
+    if not right:
+        raise ValueError(f"seconds[{name!r}] must pair numbers of objects with seconds, all above 0, got {pair!r}.")
+    return n, t
+
+
 def _axes(ax: Axes | None, width: float = 6.4, height: float = 4.4) -> Axes:
     if ax is not None:
+        if not hasattr(ax, "barh"):
+            raise TypeError(f"ax must be matplotlib axes, got {type(ax).__name__}. Pass figure.subplots().")
         return ax
     try:
         import matplotlib.pyplot as plt
@@ -358,6 +397,35 @@ def _labelled(ax: Axes, title: str, x: str, y: str) -> Axes:
     return ax
 
 
+def _colour_bar(ax: Axes, drawn: Any, label: str) -> None:
+    """Draw a colour bar as high as the axes, whose shape may follow what they show."""
+    _figure(ax).colorbar(drawn, cax=ax.inset_axes((1.04, 0, 0.05, 1)), label=label)
+
+
+def _legend_above(ax: Axes) -> None:
+    """Put the legend on a line of its own between the title and the axes."""
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=8, borderaxespad=0.1)
+    ax.set_title(ax.get_title(), pad=22)
+
+
+def _legend_beside(ax: Axes, title: str | None = None) -> None:
+    ax.legend(title=title, loc="upper left", bbox_to_anchor=(1, 1), fontsize=8)
+
+
+def _legend_inches(names: Iterable[str]) -> float:
+    """Return how wide a legend beside the axes is, at most."""
+    return 0.8 + LETTER_INCHES * max(map(len, names))
+
+
+def _name_ends(ax: Axes, ends: Sequence[tuple[float, float, str]], longest: float) -> None:
+    """Write names, (place, end of the bar, name), behind bars, and make room for them."""
+    width, limit = _room(ax, "x"), 1.02 * longest
+    for place, end, name in ends:
+        ax.annotate(name, (end, place), xytext=(3, -0.5), textcoords="offset points", va="center", fontsize=7)
+        limit = max(limit, end / max(1 - LETTER_INCHES * (len(name) + 2) / width, 0.4))
+    ax.set_xlim(0, limit)
+
+
 def _shade(place: float) -> Any:
     from matplotlib import colormaps
 
@@ -365,15 +433,17 @@ def _shade(place: float) -> Any:
 
 
 def _text(name: Any) -> str:
-    """Return a name as it can be drawn: short, and no mathematics in it."""
-    return shown(name, 24).replace("$", r"\$")
+    """Return a name as it can be drawn: short, with both of its ends, and no mathematics in it."""
+    text = str(name)
+    return shown(text if len(text) <= 24 else f"{text[:13]}…{text[-10:]}", 24).replace("$", r"\$")
 
 
-def _name_ticks(ax: Axes, names: Sequence[Any], side: Literal["x", "y"]) -> None:
-    """Name the places 0, 1, ... of an axis; where there is no room for all names, every second, third and so on."""
-    box = ax.get_position()
-    width, height = _figure(ax).get_figure(root=True).get_size_inches()
-    room = box.width * width if side == "x" else box.height * height
+def _name_ticks(ax: Axes, names: Sequence[Any], side: Literal["x", "y"], lost: float = 0.0) -> None:
+    """Name the places 0, 1, ... of an axis; where there is no room for all names, every second, third and so on.
+
+    `lost` are the inches that a legend will take.
+    """
+    room = max(_room(ax, side) - lost, 1.0)
     step = max(1, int(np.ceil(len(names) * LABEL_INCHES / room)))
     places = range(0, len(names), step)
     texts, size = [_text(names[i]) for i in places], 9 if step == 1 and len(names) <= 20 else 7
@@ -382,3 +452,10 @@ def _name_ticks(ax: Axes, names: Sequence[Any], side: Literal["x", "y"]) -> None
         ax.set_xticks(places, texts, fontsize=size, rotation=90 if turned else 0)
     else:
         ax.set_yticks(places, texts, fontsize=size)
+
+
+def _room(ax: Axes, side: Literal["x", "y"]) -> float:
+    """Return how long an axis is, in inches."""
+    box = ax.get_position()
+    width, height = _figure(ax).get_figure(root=True).get_size_inches()
+    return float(box.width * width if side == "x" else box.height * height)

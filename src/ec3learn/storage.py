@@ -1,4 +1,7 @@
-"""A consensus on disk: a zip archive of JSON and plain numpy arrays, with checksums; nothing in it is executed."""
+"""A consensus on disk: a zip archive of JSON and plain numpy arrays, with checksums; nothing in it is executed.
+
+`whole_file` writes this and every other single file of ours: it appears whole or not at all.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +27,7 @@ VERSION = 1
 
 def write(path: str | os.PathLike[str], facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Write facts and arrays; the file appears whole or not at all."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"path must lie in a folder that exists, got {os.fspath(path)}.")
+    target = place_for(path)
     contents = {"facts.json": json.dumps(facts, ensure_ascii=False, indent=1).encode()}
     for name, array in arrays.items():
         buffer = io.BytesIO()
@@ -33,26 +35,16 @@ def write(path: str | os.PathLike[str], facts: Mapping[str, Any], arrays: Mappin
         contents[f"{name}.npy"] = buffer.getvalue()
     checksums = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     manifest = {"format": FORMAT, "version": VERSION, "sha256": checksums}
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            archive.writestr("manifest.json", json.dumps(manifest, indent=1))
-            for name, content in contents.items():
-                archive.writestr(name, content)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # as an ordinary file would have been made
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with whole_file(target) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("manifest.json", json.dumps(manifest, indent=1))
+        for name, content in contents.items():
+            archive.writestr(name, content)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read facts and arrays back, checked."""
-    name = os.fspath(path)
-    with open(path, "rb") as file:  # a file that is not there, or not ours to read, is told apart from a damaged one
-        content = file.read()
+    name = _path_of(path)
+    content = name.read_bytes()  # a file that is not there, or not ours to read, is told apart from a damaged one
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             if "manifest.json" not in archive.namelist():
@@ -90,3 +82,41 @@ class _Foreign(Exception):
 
 class _Newer(Exception):
     """The file has a version that is not known yet."""
+
+
+# ---- whole files -----------------------------------------------------------------------------------------------------
+
+
+def place_for(path: Any) -> Path:
+    """Return where a file is to be written; refuse what is no path, and places where no file can be."""
+    place = _path_of(path)
+    if not place.parent.is_dir():
+        raise FileNotFoundError(f"path must lie in a folder that exists, got {place}.")
+    return place
+
+
+def _path_of(path: Any) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"path must be the name of a file, got {path!r}.")
+    place = Path(path)
+    if place.is_dir():
+        raise IsADirectoryError(f"path must be a file, got the folder {place}.")
+    return place
+
+
+@contextmanager
+def whole_file(target: Path) -> Iterator[BinaryIO]:
+    """Open a file that appears, under its name, when all of it is on the disk; until then an older one stays as it is."""
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)  # as an ordinary file would have been made
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise

@@ -34,7 +34,14 @@ class Table:
         return len(next(iter(self.columns.values()), ()))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Return the rows as dicts."""
+        """Return the rows as dicts.
+
+        Examples
+        --------
+        >>> from ec3learn import Table
+        >>> list(Table({"model": ["svm", "knn"], "weight": [1.25, 0.75]}).rows())
+        [{'model': 'svm', 'weight': 1.25}, {'model': 'knn', 'weight': 0.75}]
+        """
         return (dict(zip(self.columns, values, strict=True)) for values in zip(*self.columns.values(), strict=True))
 
     def to_frame(self, backend: Any = "pandas") -> Any:

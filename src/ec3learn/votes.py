@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .coding import checked_shares, class_codes, classes_of, cluster_codes, columns_by_class, name_codes
-from .labels import Column, Label, count, encode, listed, named_columns, plain, smallest_uint
+from .coding import checked_shares, class_codes, classes_of, cluster_codes, columns_by_class, name_codes, require_missing
+from .labels import Column, Label, count, encode, kind_of, listed, named_columns, plain, single_column, smallest_uint
 from .patterns import distinct_rows
 from .stores import (
     Codes,
@@ -223,13 +223,14 @@ class Votes:
         lengths = [len(column) if hasattr(column, "__len__") else 0 for column in given.values()]
         if len(set(lengths)) > 1:
             raise ValueError("objects, voters and labels must have one length, got {}, {} and {}.".format(*lengths))
-        columns = {name: encode(name, raw, "table") for name, raw in named_columns(given, "table", "").items()}
+        require_missing(missing)
+        columns = {name: single_column(column, name) for name, column in given.items()}
         object_codes, ids = _ordered_objects(columns["objects"], object_ids)
         voter_codes, voter_labels = name_codes(columns["voters"], "voters")
         voter_names = [str(name) for name in voter_labels]
         column = columns["labels"]
-        class_names = frozen(classes_of([column], {}, classes, missing, "table"))
-        codes = class_codes(column, class_names, missing, "table", column)
+        class_names = frozen(classes_of([column], {}, classes, missing, "labels"))
+        codes = class_codes(column, class_names, missing, "labels", column)
         if classes is None and not (codes < len(class_names)).any():
             raise ValueError(f"labels must hold at least one vote, got only missing ones. {_VOTELESS}")
         crowd = cls(
@@ -255,6 +256,7 @@ class Votes:
         missing: Label | None,
     ) -> Self:
         """Check and encode all columns; 2-D ones are soft votes."""
+        require_missing(missing)
         _require_same_objects(columns, clusterings, argument)
         soft_votes = {name: checked_shares(raw, f"{argument}[{name!r}]") for name, raw in columns.items() if raw.ndim > 1}
         soft_clusters = {name: checked_shares(raw, f"clusterings[{name!r}]") for name, raw in clusterings.items() if raw.ndim > 1}
@@ -364,7 +366,17 @@ class Votes:
         return totals
 
     def said(self, i: int) -> list[Label | dict[Label, float] | None]:
-        """Return what each base model said about object i: a label, a dict of label -> share, or None."""
+        """Return what each base model said about object i: a label, a dict of label -> share, or None.
+
+        Examples
+        --------
+        >>> from ec3learn import Votes
+        >>> votes = Votes.from_labels({"svm": ["a", "b"], "knn": [None, "b"], "lr": [[0.9, 0.1], [0.2, 0.8]]}, {"kmeans": [4, 4]})
+        >>> votes.said(0)
+        ['a', None, {'a': 0.9, 'b': 0.1}, 4]
+        """
+        if kind_of(i) != "int" or not -self.n_objects <= i < self.n_objects:
+            raise IndexError(f"i must be the number of an object, from 0 to {self.n_objects - 1}, got {i!r}.")
         row = np.array([i if self.index is None else self.index[i]])
         answers: list[Label | dict[Label, float] | None] = [None] * len(self.models)
         for m, codes in self.hard.items():
@@ -434,6 +446,8 @@ class Votes:
         """
         known = [model.name for model in self.models]
         for name in names:
+            if not isinstance(name, str):
+                raise TypeError(f"names must be strings, one by one, got {name!r}.")
             if name not in known:
                 raise ValueError(f"Unknown base model {name!r}. Choose from: {', '.join(known)}.")
         kept = [m for m, name in enumerate(known) if name not in names]
@@ -505,7 +519,17 @@ class Votes:
         return (joined if sample_weight is self.sample_weight else joined._counted(sample_weight))._merged()
 
     def split_by(self, codes: Array) -> tuple[Self, Array]:
-        """Keep objects apart that differ in `codes` (whole numbers from -1), and return each row's code."""
+        """Keep objects apart that differ in `codes` (whole numbers from -1), and return each row's code.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ec3learn import Votes
+        >>> votes = Votes.from_labels({"svm": [0, 1] * 50})
+        >>> split, codes = votes.split_by(np.array([1] + 99 * [-1]))
+        >>> votes.n_rows, split.n_rows, codes
+        (2, 3, array([-1,  1, -1]))
+        """
         if self.index is None:
             return self, codes
         low = int(codes.min())
@@ -520,7 +544,14 @@ class Votes:
         return self._rows(rows, frozen(index), self.n_objects)._counted(self.sample_weight), code.astype(np.int64) + low
 
     def hardened(self) -> Self:
-        """Return the votes with each soft vote of a classifier replaced by one for its most probable class, shared on a tie."""
+        """Return the votes with each soft vote of a classifier replaced by one for its most probable class, shared on a tie.
+
+        Examples
+        --------
+        >>> from ec3learn import Votes
+        >>> Votes.from_probabilities({"lr": [[0.9, 0.1], [0.2, 0.8]]}).hardened().said(1)
+        [1]
+        """
         if self.soft is None:
             return self
         tables: dict[int, Array] = {}
@@ -541,7 +572,15 @@ class Votes:
         return replace(self, hard=in_order, soft=SoftShares.stacked(tables) if tables else None)
 
     def only_rows(self, rows: Array) -> Self:
-        """Return some of the distinct rows with their weights, each as one object."""
+        """Return some of the distinct rows with their weights, each as one object.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ec3learn import Votes
+        >>> Votes.from_labels({"svm": [0, 1] * 50}).only_rows(np.array([1])).counts
+        array([50.])
+        """
         return self._rows(rows, None, len(rows))
 
     # ---- inside ------------------------------------------------------------------------------------------------------
@@ -652,7 +691,7 @@ def _ordered_objects(column: Column, object_ids: Any) -> tuple[Array, Array]:
     codes, ids = name_codes(column, "objects")
     if object_ids is None:
         return codes, frozen(ids)
-    given = encode("object_ids", named_columns({"object_ids": object_ids}, "table", "")["object_ids"], "table")
+    given = single_column(object_ids, "object_ids")
     order, sorted_ids = name_codes(given, "object_ids")
     if len(sorted_ids) < len(order):
         raise ValueError(f"object_ids must not repeat, got {len(order)} names for {len(sorted_ids)} objects.")
@@ -675,7 +714,7 @@ def _long_entries(
     if len(twice):
         row, voter = divmod(int(pair[order][twice[0]]), len(names))
         raise ValueError(
-            f"table must hold one vote a voter and object, got {len(twice)} more, the first by {names[voter]!r} on "
+            f"voters must have one vote an object, got {len(twice)} more, the first by {names[voter]!r} on "
             f"{plain(ids[row])!r}. Keep one of them."
         )
     return entries_of_votes(objects[order], (voters * n_classes + codes)[order], (len(ids), len(names) * n_classes))
@@ -714,7 +753,8 @@ def non_negative(values: Any, argument: str, n_wanted: int, what: str) -> Array:
     except (TypeError, ValueError):
         raise TypeError(f"{argument} must hold numbers, got {values!r}.") from None
     if weights.shape != (n_wanted,):
-        raise ValueError(f"{argument} must have one number for each of the {n_wanted} {what}, got shape {weights.shape}.")
+        came = f"shape {weights.shape}" if weights.ndim else repr(values)
+        raise ValueError(f"{argument} must have one number for each of the {n_wanted} {what}, got {came}.")
     wrong = ~(weights >= 0) | np.isinf(weights)
     if wrong.any():
         at = int(np.argmax(wrong))

@@ -38,7 +38,7 @@ def test_the_other_classifiers_do_without_the_extra(without_torch):
 
 
 @needs_torch
-@parametrize_with_checks([ConvolutionalNetwork(max_epochs=3, random_state=0)])
+@parametrize_with_checks([ConvolutionalNetwork(max_epochs=10, lr=0.01, batch_size=32, random_state=0)])
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
 

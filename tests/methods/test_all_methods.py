@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from ec3learn import EC3, METHODS, Consensus, Votes
+from ec3learn import BGCM, EC3, METHODS, UPE, Consensus, Votes
 from ec3learn.methods import Method, method_of
 
 from ..strategies import any_tables, any_votes
@@ -312,6 +312,13 @@ def test_an_unknown_method_gives_the_nearest_and_all():
 def test_what_is_no_method_is_refused():
     with pytest.raises(TypeError, match=r"^method must be a method or its name, got int\.$"):
         method_of(3, "method")
+
+
+@pytest.mark.parametrize("method", [EC3, BGCM, UPE])
+def test_a_seed_that_is_none_is_refused_whether_it_is_used_or_not(method, w8):
+    message = "random_state must be a whole number of at least 0, a numpy Generator or None, got -1."
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        method(random_state=-1).solve(w8)
 
 
 def test_a_method_stands_for_itself():

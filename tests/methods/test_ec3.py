@@ -749,6 +749,8 @@ BAD_KNOWN = {
     "known must name objects by number, from 0 to 7, got 8.": {8: 1},
     "known must name objects by number, from 0 to 7, got 'first'.": {"first": 1},
     "known must hold classes, [0, 1, 2], got 5 for object 3.": {0: 1, 3: 5},
+    "known must hold at least one value, got none.": [],
+    "known must have one dimension, one value a row, got shape (8, 1).": [[0]] * 8,
 }
 
 
@@ -756,6 +758,22 @@ BAD_KNOWN = {
 def test_known_labels_that_make_no_sense_are_refused(w8, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         EC3().solve(w8, known=BAD_KNOWN[message])
+
+
+@pytest.mark.parametrize("known", [5, "a", True, {0, 1}, len])
+def test_known_labels_of_another_kind_are_refused(w8, known):
+    message = (
+        "known must be an array with one label an object, None where there is none, a dict of object -> label, or a pair "
+        f"(objects, labels), got {type(known).__name__}."
+    )
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        EC3().solve(w8, known=known)
+
+
+def test_a_known_label_that_is_none_is_refused(w8):
+    message = "known must hold labels (ints, bools or strings), got {'x': 1} of type dict at row 0."
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        EC3().solve(w8, known={3: {"x": 1}})
 
 
 def test_a_label_that_is_no_class_is_not_met_with_an_argument_that_solve_lacks(w8):

@@ -85,6 +85,7 @@ REFUSED = {
     "gamma must be a finite number above 0, got 0.": {"gamma": 0},
     "eta must be a finite number above 0, got nan.": {"eta": np.nan},
     "n_init must be a whole number of at least 1, got 0.": {"n_init": 0},
+    "random_state must be a whole number of at least 0, a numpy Generator or None, got 'x'.": {"random_state": "x"},
 }
 
 

@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from ..methods.base import require_number, require_whole
+from ..checks import require_number, require_whole
 
 Array = npt.NDArray[Any]
 FLOATS = [np.float64, np.float32]
@@ -45,6 +45,12 @@ class Wrapped(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         Wrapped
             Itself.
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import NearestNeighbours
+        >>> NearestNeighbours().fit([[0.0], [1.0], [4.0]], ["a", "a", "b"]).classes_
+        array(['a', 'b'], dtype='<U1')
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS)
         check_classification_targets(y)
@@ -66,6 +72,13 @@ class Wrapped(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n_samples, n_classes)
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import NearestNeighbours
+        >>> model = NearestNeighbours(3, weights="uniform").fit([[0.0], [1.0], [4.0], [5.0]], ["a", "a", "b", "b"])
+        >>> model.predict_proba([[3.0]]).round(2)
+        array([[0.33, 0.67]])
         """
         check_is_fitted(self)
         return self.model_.predict_proba(validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False))
@@ -81,6 +94,12 @@ class Wrapped(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import NearestNeighbours
+        >>> NearestNeighbours(3).fit([[0.0], [1.0], [4.0], [5.0]], ["a", "a", "b", "b"]).predict([[3.0]])
+        array(['b'], dtype='<U1')
         """
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
@@ -197,6 +216,13 @@ class Boosting(HistGradientBoostingClassifier):  # type: ignore[misc]
         -------
         Boosting
             Itself.
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import Boosting
+        >>> model = Boosting(random_state=0).fit([[-1.0], [-2.0], [1.0], [2.0]], [0, 0, 1, 1])
+        >>> model.n_iter_, model.max_iter
+        (50, 100)
         """
         n_rows = _num_samples(X)
         asked = {name: getattr(self, name) for name in ("min_samples_leaf", "max_iter", "learning_rate")}

@@ -13,7 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..methods.base import require_whole
+from ..checks import require_whole
 from .landmarks import NOISE, n_distinct
 
 Array = npt.NDArray[Any]
@@ -66,6 +66,12 @@ class KDistanceDBSCAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         -------
         KDistanceDBSCAN
             Itself.
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import KDistanceDBSCAN
+        >>> KDistanceDBSCAN(min_samples=2).fit([[0], [1], [2], [10], [11], [12], [99]]).eps_
+        1.0
         """
         require_whole("min_samples", self.min_samples, 1)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -88,6 +94,12 @@ class KDistanceDBSCAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import KDistanceDBSCAN
+        >>> KDistanceDBSCAN(min_samples=2).fit([[0], [1], [2], [10], [11], [12], [99]]).predict([[3], [5], [9]])
+        array([ 0, -1,  1])
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
@@ -148,6 +160,13 @@ class SilhouetteKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         -------
         SilhouetteKMeans
             Itself.
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import SilhouetteKMeans
+        >>> model = SilhouetteKMeans(random_state=0).fit([[0.0], [0.1], [5.0], [5.1]])
+        >>> {k: round(mean, 2) for k, mean in model.silhouettes_.items()}
+        {2: 0.98, 3: 0.49}
         """
         require_whole("max_clusters", self.max_clusters, 2)
         require_whole("sample_size", self.sample_size, 2)
@@ -181,6 +200,13 @@ class SilhouetteKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import SilhouetteKMeans
+        >>> model = SilhouetteKMeans(random_state=0).fit([[0.0], [0.1], [5.0], [5.1]])
+        >>> model.predict([[0.4], [4.4]]) == model.labels_[[0, 2]]
+        array([ True,  True])
         """
         check_is_fitted(self)
         return self._model.predict(validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False))
@@ -233,6 +259,13 @@ class QuantileMeanShift(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         -------
         QuantileMeanShift
             Itself.
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import QuantileMeanShift
+        >>> QuantileMeanShift(0.5).fit([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]).cluster_centers_.round(2)
+        array([[5.1],
+               [0.1]])
         """
         if not 0 < self.quantile <= 1:
             raise ValueError(f"quantile must be above 0 and at most 1, got {self.quantile!r}.")
@@ -254,6 +287,12 @@ class QuantileMeanShift(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import QuantileMeanShift
+        >>> QuantileMeanShift(0.5).fit([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]).predict([[1.0], [4.0]])
+        array([1, 0])
         """
         check_is_fitted(self)
         return self._model.predict(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))

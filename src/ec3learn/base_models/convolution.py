@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..methods.base import require_number, require_whole
+from ..checks import require_number, require_whole
 
 Array = npt.NDArray[Any]
 
@@ -53,7 +53,7 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     --------
     >>> from ec3learn.base_models import ConvolutionalNetwork
     >>> model = ConvolutionalNetwork(max_epochs=50, random_state=0)
-    >>> model.fit([[0, 1], [0, 2], [5, 1], [5, 2]], ["a", "a", "b", "b"]).predict([[5, 3]])  # doctest: +SKIP
+    >>> model.fit([[0, 1], [0, 2], [5, 1], [5, 2]], ["a", "a", "b", "b"]).predict([[5, 3]])
     array(['b'], dtype='<U1')
     """
 
@@ -89,6 +89,14 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         -------
         ConvolutionalNetwork
             Itself.
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import ConvolutionalNetwork
+        >>> model = ConvolutionalNetwork(max_epochs=50, random_state=0)
+        >>> model = model.fit([[0, 1], [0, 2], [5, 1], [5, 2]], ["a", "a", "b", "b"])
+        >>> model.classes_
+        array(['a', 'b'], dtype='<U1')
         """
         require_cnn()
         for name in ("n_filters", "kernel_size", "n_hidden", "max_epochs", "batch_size"):
@@ -125,10 +133,19 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Returns
         -------
         array of shape (n_samples, n_classes)
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import ConvolutionalNetwork
+        >>> model = ConvolutionalNetwork(max_epochs=50, random_state=0)
+        >>> model = model.fit([[0, 1], [0, 2], [5, 1], [5, 2]], ["a", "a", "b", "b"])
+        >>> model.predict_proba([[5, 3]]).round()
+        array([[0., 1.]])
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float32, reset=False)
-        with one_thread(import_module("torch")):
+        torch = import_module("torch")
+        with torch.random.fork_rng(devices=[]), one_thread(torch):  # loading rows draws a number too
             proba = np.asarray(self.net_.predict_proba(X), dtype=np.float64)
         return proba / proba.sum(axis=1, keepdims=True)
 
@@ -143,6 +160,14 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Returns
         -------
         array of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import ConvolutionalNetwork
+        >>> model = ConvolutionalNetwork(max_epochs=50, random_state=0)
+        >>> model = model.fit([[0, 1], [0, 2], [5, 1], [5, 2]], ["a", "a", "b", "b"])
+        >>> model.predict([[5, 3]])
+        array(['b'], dtype='<U1')
         """
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]

@@ -22,8 +22,8 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
+from ..checks import require_whole
 from ..labels import frame_of, is_missing
-from ..methods.base import require_whole
 
 Array = npt.NDArray[Any]
 
@@ -119,6 +119,14 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         Features
             Itself.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from ec3learn.base_models import Features
+        >>> table = pd.DataFrame({"age": [20, 40, None], "job": ["cook", None, "cook"]})
+        >>> Features().fit(table).text_columns_
+        ['job']
         """
         self._learn(X, y)
         return self
@@ -136,6 +144,16 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array or sparse matrix of shape (n_samples, n_columns)
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from ec3learn.base_models import Features
+        >>> table = pd.DataFrame({"age": [20, 40, None], "job": ["cook", None, "cook"]})
+        >>> Features().fit_transform(table)
+        array([[-1.,  0.,  1.,  0.],
+               [ 1.,  0.,  0.,  1.],
+               [ 0.,  1.,  1.,  0.]])
         """
         table = self._learn(X, y)
         if not isinstance(table, _Columns):
@@ -156,6 +174,15 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array or sparse matrix of shape (n_samples, n_columns)
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from ec3learn.base_models import Features
+        >>> table = pd.DataFrame({"age": [20, 40, None], "job": ["cook", None, "cook"]})
+        >>> Features(scale=None, missing="keep").fit(table).transform(table.tail(2))
+        array([[40.,  0.,  1.],
+               [nan,  1.,  0.]])
         """
         check_is_fitted(self)
         table = self._read(X, reset=False)
@@ -172,6 +199,14 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of str
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from ec3learn.base_models import Features
+        >>> table = pd.DataFrame({"age": [20, 40, None], "job": ["cook", None, "cook"]})
+        >>> Features().fit(table).get_feature_names_out().tolist()
+        ['age', 'age missing', 'job=cook', 'job missing']
         """
         check_is_fitted(self)
         names = list(_check_feature_names_in(self, input_features))

@@ -92,6 +92,12 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         KernelNaiveBayes
             Itself.
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import KernelNaiveBayes
+        >>> KernelNaiveBayes().fit([[0.0], [0.2], [4.0], [5.0]], [0, 0, 1, 1], sample_weight=[1, 1, 1, 5]).class_prior_
+        array([0.25, 0.75])
         """
         self._check()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
@@ -124,6 +130,14 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n_samples, n_classes)
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import KernelNaiveBayes
+        >>> model = KernelNaiveBayes().fit([[0.0], [0.2], [4.0], [5.0], [5.2]], ["low", "low", "high", "high", "high"])
+        >>> model.predict_log_proba([[0.1], [4.8]]).round(1)
+        array([[-4.4, -0. ],
+               [-0. , -4.5]])
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
@@ -146,6 +160,14 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n_samples, n_classes)
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import KernelNaiveBayes
+        >>> model = KernelNaiveBayes().fit([[0.0], [0.2], [4.0], [5.0], [5.2]], ["low", "low", "high", "high", "high"])
+        >>> model.predict_proba([[0.1], [float("nan")]]).round(3)
+        array([[0.012, 0.988],
+               [0.6  , 0.4  ]])
         """
         return np.exp(self.predict_log_proba(X))
 
@@ -160,6 +182,13 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import KernelNaiveBayes
+        >>> model = KernelNaiveBayes().fit([[0.0], [0.2], [4.0], [5.0], [5.2]], ["low", "low", "high", "high", "high"])
+        >>> model.predict([[0.1], [4.8]])
+        array(['low', 'high'], dtype='<U4')
         """
         check_is_fitted(self)
         return self.classes_[self.predict_log_proba(X).argmax(axis=1)]

@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..methods.base import require_whole
+from ..checks import require_whole
 
 Array = npt.NDArray[Any]
 
@@ -83,6 +83,14 @@ class Landmarks(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         -------
         Landmarks
             Itself.
+
+        Examples
+        --------
+        >>> from sklearn.cluster import AgglomerativeClustering
+        >>> from ec3learn.base_models import Landmarks
+        >>> model = Landmarks(AgglomerativeClustering(2), n_landmarks=4, random_state=0).fit([[0], [1], [2], [7], [8], [9]])
+        >>> model.landmarks_.ravel()
+        array([1., 2., 7., 9.])
         """
         self._check()
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -109,6 +117,14 @@ class Landmarks(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         -------
         array of shape (n_samples,)
             -1 is noise.
+
+        Examples
+        --------
+        >>> from sklearn.cluster import AgglomerativeClustering
+        >>> from ec3learn.base_models import Landmarks
+        >>> model = Landmarks(AgglomerativeClustering(2)).fit([[0], [1], [2], [7], [8], [9]])
+        >>> model.predict([[3], [6]]) == model.labels_[[0, 5]]
+        array([ True,  True])
         """
         check_is_fitted(self)
         return self._extended(validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False))

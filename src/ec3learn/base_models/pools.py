@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
-from ..methods.base import require_bool, require_whole
+from ..checks import require_bool, require_whole
 from .classifiers import Boosting, CalibratedLinearSVM, NearestNeighbours, Perceptron, linear_svm
 from .clusterings import KDistanceDBSCAN, QuantileMeanShift, SilhouetteKMeans
 from .convolution import ConvolutionalNetwork, require_cnn
@@ -52,6 +52,14 @@ class TableModel(Pipeline):  # type: ignore[misc]
         Returns
         -------
         dict
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from ec3learn.base_models import Features, TableModel
+        >>> model = TableModel([("features", Features()), ("model", LogisticRegression(C=0.5))])
+        >>> model.get_params()["C"], model.get_params()["model__C"]
+        (0.5, 0.5)
         """
         parameters = super().get_params(deep=deep)
         if deep:
@@ -70,6 +78,14 @@ class TableModel(Pipeline):  # type: ignore[misc]
         -------
         TableModel
             Itself.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from ec3learn.base_models import Features, TableModel
+        >>> model = TableModel([("features", Features()), ("model", LogisticRegression(C=0.5))])
+        >>> model.set_params(C=2.0, features__scale="normal")["model"]
+        LogisticRegression(C=2.0)
         """
         names = self._short_names()
         full = {name: value for name, value in parameters.items() if name not in names}

@@ -5,20 +5,8 @@ fetched once from UCI or OpenML, checked, and kept in the cache in the same form
 and Waveform can be made from its published definition.
 """
 
-from .fetching import DatasetError, Source
-from .loading import Dataset, at_hand, cache_folder, load, names, require_name, require_pandas
-from .published import DATASETS, waveforms
+from .fetching import DatasetError
+from .loading import Dataset, at_hand, cache_folder, load, names
+from .published import waveforms
 
-__all__ = [
-    "DATASETS",
-    "Dataset",
-    "DatasetError",
-    "Source",
-    "at_hand",
-    "cache_folder",
-    "load",
-    "names",
-    "require_name",
-    "require_pandas",
-    "waveforms",
-]
+__all__ = ["Dataset", "DatasetError", "at_hand", "cache_folder", "load", "names", "waveforms"]

@@ -187,6 +187,8 @@ def require_name(name: Any, known: Iterable[str], what: str) -> str:
 def _folders(folder: str | Path | None) -> Iterator[tuple[Path, str]]:
     given = folder if folder is not None else os.environ.get("EC3LEARN_DATA")
     if given is not None:
+        if not isinstance(given, (str, os.PathLike)):
+            raise TypeError(f"folder must be the name of a folder with Parquet files, got {given!r}.")
         if not Path(given).is_dir():
             what = "folder" if folder is not None else "EC3LEARN_DATA"
             raise DatasetError(f"{what} must be a folder with Parquet files, got {str(given)!r}, which is none.")

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import require_seed, require_whole
 from .fetching import TARGET, DatasetError, Source
 
 
@@ -136,6 +137,8 @@ def waveforms(n_rows: int = 5000, seed: int = 0) -> Any:
     >>> waveforms(10).shape
     (10, 22)
     """
+    require_whole("n_rows", n_rows, 0)
+    require_seed("seed", seed)
     import pandas as pd
 
     rng = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..datasets import require_name
+from ..datasets.loading import require_name
 from . import paper
 from .exhibits import Frame, means, ordered
 from .ranks import critical_difference, mean_ranks

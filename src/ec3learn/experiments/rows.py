@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..datasets import DatasetError, require_pandas
+from ..datasets import DatasetError
+from ..datasets.loading import require_pandas
 
 COLUMNS = ("experiment", "dataset", "seed", "method", "setting", "metric", "value")
 

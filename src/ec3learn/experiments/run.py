@@ -13,7 +13,7 @@ from typing import Any
 from joblib import Parallel, delayed
 
 from .. import datasets
-from ..datasets import require_name
+from ..datasets.loading import require_name
 from .protocol import VERSION, Case, Protocol
 from .rows import Unit, write
 from .studies import EXPERIMENTS
@@ -56,7 +56,7 @@ def run(
         How many units were run.
     """
     chosen = [require_name(name, EXPERIMENTS, "experiment") for name in experiments] or list(EXPERIMENTS)
-    wanted = [require_name(name, datasets.DATASETS, "data set") for name in names] or datasets.at_hand(folder)
+    wanted = [require_name(name, datasets.names(), "data set") for name in names] or datasets.at_hand(folder)
     out = Path(out)
     _require_same_protocol(out, protocol)
     left = [unit for unit in units(chosen, wanted, repeats, bool(experiments and names)) if not unit.path(out).exists()]

@@ -14,10 +14,10 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import require_whole
 from ..coding import classes_of
 from ..consensus import Consensus, ExtendWarning
 from ..labels import Label, count, encode, listed, named_columns, plain
-from ..methods.base import require_whole
 from ..votes import Votes
 from .engines import COUNT, ENGINES, OURS, collected
 

@@ -12,10 +12,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import require_whole
 from ..coding import known_codes, name_codes
 from ..consensus import Consensus, ExtendWarning
 from ..labels import Label, count, encode, named_columns, plain
-from ..methods.base import Method, method_of, require_whole
+from ..methods.base import Method, method_of
 from ..votes import Votes
 from .columns import Source, columns_of_model, frame_of, source_of
 from .engines import COUNT, ENGINES, HASH, OURS, collected, counted, hashed, joined

@@ -10,9 +10,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import require_bool, require_choice
 from ..consensus import Consensus
 from ..labels import Label, plain
-from ..methods.base import require_bool, require_choice
 
 Array = npt.NDArray[Any]
 Frame = Any  # a DataFrame or LazyFrame of narwhals

@@ -190,37 +190,6 @@ def require_votes(votes: Votes, model_weights: Array) -> None:
         raise ValueError("votes must hold at least one class vote whose classifier and object have a weight above 0, got none.")
 
 
-def require_number(name: str, value: Any, *, least: float | None = None, above: float | None = None) -> None:
-    """Refuse what is not a finite number of at least `least`, or above `above`."""
-    bound = f"of at least {least}" if least is not None else f"above {above}"
-    small = is_number(value) and (value < least if least is not None else above is not None and value <= above)
-    if not is_number(value) or small or not np.isfinite(value):
-        raise ValueError(f"{name} must be a finite number {bound}, got {value!r}.")
-
-
-def require_whole(name: str, value: Any, least: int) -> None:
-    """Refuse what is not a whole number of at least `least`."""
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
-
-
-def require_choice(name: str, value: Any, allowed: tuple[str, ...]) -> None:
-    """Refuse what is not among the names allowed."""
-    if value not in allowed:
-        raise ValueError(f"Unknown {name} {value!r}. Choose from: {', '.join(allowed)}.")
-
-
-def require_bool(name: str, value: Any) -> None:
-    """Refuse what is not True or False."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name} must be True or False, got {value!r}.")
-
-
-def is_number(value: Any) -> bool:
-    """Return whether the value is a number, infinite and NaN included."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
 def is_classifier(votes: Votes) -> Array:
     """Return which base models are classifiers."""
     return np.array([model.kind == "classifier" for model in votes.models])

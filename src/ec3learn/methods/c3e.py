@@ -26,11 +26,12 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.special import xlogy
 
+from ..checks import require_number, require_whole
 from ..matrices import entries, membership, reached_groups
 from ..rules import KnownLabels, normalised
 from ..solvers import solved_columns
 from ..votes import Votes
-from .base import Answer, Method, is_classifier, mean_votes, require_number, require_whole
+from .base import Answer, Method, is_classifier, mean_votes
 
 Array = npt.NDArray[Any]
 

@@ -16,10 +16,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import require_bool, require_choice, require_number, require_whole
 from ..matrices import Membership, membership, scatter_to_votes
 from ..rules import VOTES, EvidenceRule, KnownLabels, Term
 from ..votes import Votes
-from .base import Answer, Method, is_classifier, mean_votes, require_bool, require_choice, require_number, require_whole
+from .base import Answer, Method, is_classifier, mean_votes
 
 Array = npt.NDArray[Any]
 

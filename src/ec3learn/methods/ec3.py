@@ -15,23 +15,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
+from ..checks import is_number, require_bool, require_choice, require_number, require_seed, require_whole
 from ..matrices import JointMembership, SparseMembership, membership
 from ..problem import Problem, Solution, Weights
 from ..rules import KnownLabels, Targets
 from ..solvers import block_descent, conjugate_gradients, direct
 from ..stores import frozen
 from ..votes import Votes
-from .base import (
-    Answer,
-    Method,
-    is_number,
-    method_of,
-    require_bool,
-    require_choice,
-    require_number,
-    require_votes,
-    require_whole,
-)
+from .base import Answer, Method, method_of, require_votes
 from .reliability import ModelWeights, first_weights, settled
 
 Array = npt.NDArray[Any]
@@ -238,6 +229,7 @@ class EC3(Method):
             require_number("tol", self.tol, above=0)
         require_whole("max_iter", self.max_iter, 1)
         require_whole("reweight_rounds", self.reweight_rounds, 0)
+        require_seed("random_state", self.random_state)
         if not isinstance(self.towards, str) or self.towards != "votes":
             method_of(self.towards, "towards", ("votes",))._check()
 

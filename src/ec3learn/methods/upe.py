@@ -22,10 +22,11 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import softmax
 
+from ..checks import require_number, require_seed, require_whole
 from ..matrices import chunks, membership
 from ..rules import KnownLabels
 from ..votes import Votes
-from .base import Answer, Method, is_classifier, mean_votes, require_number, require_whole
+from .base import Answer, Method, is_classifier, mean_votes
 
 Array = npt.NDArray[Any]
 
@@ -90,6 +91,7 @@ class UPE(Method):
         require_whole("n_init", self.n_init, 1)
         require_number("tol", self.tol, above=0)
         require_whole("max_iter", self.max_iter, 1)
+        require_seed("random_state", self.random_state)
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         n_components = max(1, votes.n_classes - 1) if self.n_components is None else self.n_components

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy.typing as npt
 
+from ..checks import require_whole
 from ..matrices import membership
 from ..rules import GroupRule, KnownLabels
 from ..votes import Votes
-from .base import Answer, Method, mean_votes, require_votes, require_whole
+from .base import Answer, Method, mean_votes, require_votes
 from .reliability import ModelWeights, first_weights, settled
 
 Array = npt.NDArray[Any]

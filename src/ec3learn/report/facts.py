@@ -115,10 +115,7 @@ class Subject:
         if self.truth is None:
             return np.full(self.n_objects, -1)
         consensus = self.consensus
-        try:
-            return known_codes(self.truth, consensus.classes, self.n_objects, consensus.object_ids)
-        except (TypeError, ValueError) as error:  # its messages speak of the argument known
-            raise type(error)(str(error).replace("known", "truth", 1)) from None
+        return known_codes(self.truth, consensus.classes, self.n_objects, consensus.object_ids, "truth")
 
 
 def facts_of(

@@ -7,12 +7,12 @@ import csv
 import hashlib
 import io
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..checks import require_whole
+from ..storage import place_for, whole_file
 from .facts import Facts, facts_of
 from .wording import HINTED, SHOWN, number, percent, shown, signed
 
@@ -34,16 +34,21 @@ def write_report(
     overwrite: bool = False,
 ) -> None:
     """Write the report; see `Consensus.report`."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"path must lie in a folder that exists, got {os.fspath(path)}.")
+    target = place_for(path)
     if target.exists() and not overwrite:
         raise FileExistsError(f"{os.fspath(path)} exists. Pass overwrite=True to replace it.")
-    if not isinstance(n_contested, int) or isinstance(n_contested, bool) or n_contested < 0:
-        raise ValueError(f"n_contested must be a whole number of at least 0, got {n_contested!r}.")
+    if not isinstance(title, str):
+        raise TypeError(f"title must be a string, got {title!r}.")
+    require_whole("n_contested", n_contested, 0)
+    if command is not None and not isinstance(command, (str, Sequence)):
+        raise TypeError(f"command must be a string or a list of strings, got {command!r}.")
+    if details is not None and not isinstance(details, Mapping):
+        raise TypeError(f"details must be a dict of name -> value, got {details!r}.")
     require_jinja2()
     facts = facts_of(consensus, truth=truth, title=title, n_contested=n_contested, command=command, details=details)
-    _write(target, page_of(facts))
+    page = page_of(facts)
+    with whole_file(target) as file:
+        file.write(page)
 
 
 def page_of(facts: Facts) -> bytes:
@@ -111,21 +116,6 @@ def _safe_cell(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return ("'" if value.lstrip()[:1] in tuple("=+-@|%") or value[:1] in "\t\r\n" else "") + value[:1000]
-
-
-def _write(target: Path, page: bytes) -> None:
-    """Write a file that appears whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(page)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)  # as an ordinary file would have been made
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
 
 
 def require_jinja2() -> None:

@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...datasets import DATASETS, at_hand, load, require_name
+from ...datasets import at_hand, load
+from ...datasets.loading import require_name
+from ...datasets.published import DATASETS
 from ...table import Table
 from ..exhibits import Block, Exhibit, Finding, Frame, comparable, means, printed
 from ..studies import facts
