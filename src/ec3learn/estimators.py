@@ -11,6 +11,7 @@ import sys
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -32,6 +33,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
     validate_data,
 )
+from threadpoolctl import threadpool_limits
 
 from .base_models.pools import TableModel, classifier_pool, clusterer_pool
 from .checks import is_whole, require_bool, require_whole
@@ -48,6 +50,7 @@ Named = list[tuple[str, Any]]
 
 MOST_FOR_RETRAINING = 0.4  # the share of each class's rows, the surest first, that the pool is retrained on
 LABEL_REPEATS = 3  # how often labelled rows stand beside rows the consensus has labelled
+ROWS_FOR_THREADS = 10_000  # below, a library with threads of its own is slower than without
 
 
 class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -168,6 +171,10 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         """
         self._check()
         X, codes = self._read(X, y, fit_params.get("sample_weight"))
+        with _few_threads(X):
+            return self._fitted_to(X, codes, fit_params)
+
+    def _fitted_to(self, X: Any, codes: Array, fit_params: dict[str, Any]) -> EC3Classifier:
         self.report_: list[str] = []
         work = _Workshop(self, X, codes, self._routed(fit_params))
         self.estimators_, out_of_fold = work.classifiers()
@@ -427,7 +434,8 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         run = Parallel(n_jobs=self.n_jobs, prefer="threads")
         jobs = [delayed(_mean_shares)(models, X, self._known_classes) for models in self.estimators_.values()]
         jobs += [delayed(_assigned)(model, X) for model in self.clusterers_.values()]
-        answers = run(jobs)
+        with _few_threads(X):
+            answers = run(jobs)
         n_classifiers = len(self.estimators_)
         shares = dict(zip(self.estimators_, answers[:n_classifiers], strict=True))
         return shares, dict(zip(self.clusterers_, answers[n_classifiers:], strict=True))
@@ -898,6 +906,11 @@ def _leaves_rows_out(model: Any) -> bool:
     A pipeline of the user's is not believed: its first steps may have seen the labels of all rows.
     """
     return bool(getattr(_final(model), "oob_score", False))
+
+
+def _few_threads(X: Any) -> Any:
+    """Return a context in which libraries take one thread each where starting more would take longer than the work."""
+    return threadpool_limits(1) if _num_samples(X) < ROWS_FOR_THREADS else nullcontext()
 
 
 def _quietly_fitted(model: Any, X: Any) -> Any:

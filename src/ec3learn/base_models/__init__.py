@@ -1,6 +1,14 @@
 """The pools of base classifiers and base clusterings."""
 
-from .classifiers import Boosting, CalibratedLinearSVM, KernelLogisticRegression, NearestNeighbours, Perceptron
+from .classifiers import (
+    Boosting,
+    CalibratedLinearSVM,
+    ExtraTrees,
+    KernelLogisticRegression,
+    NearestNeighbours,
+    Perceptron,
+    RandomForest,
+)
 from .clusterings import KDistanceDBSCAN, QuantileMeanShift, SilhouetteKMeans
 from .convolution import ConvolutionalNetwork
 from .features import Features
@@ -12,6 +20,7 @@ __all__ = [
     "Boosting",
     "CalibratedLinearSVM",
     "ConvolutionalNetwork",
+    "ExtraTrees",
     "Features",
     "KDistanceDBSCAN",
     "KernelLogisticRegression",
@@ -20,6 +29,7 @@ __all__ = [
     "NearestNeighbours",
     "Perceptron",
     "QuantileMeanShift",
+    "RandomForest",
     "SilhouetteKMeans",
     "TableModel",
     "classifier_pool",

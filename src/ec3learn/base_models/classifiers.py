@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
@@ -26,6 +26,7 @@ from ..checks import require_number, require_whole
 Array = npt.NDArray[Any]
 FLOATS = [np.float64, np.float32]
 FEW_ROWS = 500
+VERY_FEW_ROWS = 200
 
 
 class Wrapped(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -234,6 +235,66 @@ class Boosting(HistGradientBoostingClassifier):  # type: ignore[misc]
         finally:
             self.set_params(**asked)
         return self
+
+
+class _FewerTrees:
+    """A forest that grows half of its trees where they have very few rows to differ by."""
+
+    n_estimators: int
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the trees.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Numbers, NaN where they are missing.
+        y : array of shape (n_samples,)
+            Classes.
+        sample_weight : array of shape (n_samples,) or None
+            How much each row counts.
+
+        Returns
+        -------
+        forest
+            Itself.
+
+        Examples
+        --------
+        >>> from ec3learn.base_models import RandomForest
+        >>> model = RandomForest(100, random_state=0).fit([[-1.0], [-2.0], [1.0], [2.0]], [0, 0, 1, 1])
+        >>> len(model.estimators_), model.n_estimators
+        (50, 100)
+        """
+        asked = self.n_estimators
+        if _num_samples(X) < VERY_FEW_ROWS and isinstance(asked, int):
+            self.n_estimators = max(asked // 2, min(asked, 1))
+        try:
+            return super().fit(X, y, sample_weight)  # type: ignore[misc]
+        finally:
+            self.n_estimators = asked
+
+
+class RandomForest(_FewerTrees, RandomForestClassifier):  # type: ignore[misc]
+    """A random forest; below 200 rows it has half as many trees.
+
+    Examples
+    --------
+    >>> from ec3learn.base_models import RandomForest
+    >>> RandomForest(random_state=0).fit([[-1.0], [-2.0], [1.0], [2.0]], [0, 0, 1, 1]).predict([[-3.0], [3.0]])
+    array([0, 1])
+    """
+
+
+class ExtraTrees(_FewerTrees, ExtraTreesClassifier):  # type: ignore[misc]
+    """Extremely randomised trees; below 200 rows there are half as many.
+
+    Examples
+    --------
+    >>> from ec3learn.base_models import ExtraTrees
+    >>> ExtraTrees(random_state=0).fit([[-1.0], [-2.0], [1.0], [2.0]], [0, 0, 1, 1]).predict([[-3.0], [3.0]])
+    array([0, 1])
+    """
 
 
 class Perceptron(Wrapped):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import AffinityPropagation, AgglomerativeClustering, KMeans
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import Pipeline
@@ -16,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
 from ..checks import require_bool, require_whole
-from .classifiers import Boosting, CalibratedLinearSVM, NearestNeighbours, Perceptron, linear_svm
+from .classifiers import Boosting, CalibratedLinearSVM, ExtraTrees, NearestNeighbours, Perceptron, RandomForest, linear_svm
 from .clusterings import KDistanceDBSCAN, QuantileMeanShift, SilhouetteKMeans
 from .convolution import ConvolutionalNetwork, require_cnn
 from .features import Features
@@ -298,13 +297,13 @@ DEFAULT: list[Entry] = [
     (
         "forest",
         for_trees,
-        partial(RandomForestClassifier, N_TREES, oob_score=True),
+        partial(RandomForest, N_TREES, oob_score=True),
         {"min_samples_leaf": [1, 3, 10], "max_features": ["sqrt", 0.5]},
     ),
     (
         "extra",
         for_trees,
-        partial(ExtraTreesClassifier, N_TREES, bootstrap=True, oob_score=True),
+        partial(ExtraTrees, N_TREES, bootstrap=True, oob_score=True),
         {"min_samples_leaf": [1, 3, 10], "max_features": ["sqrt", 0.5]},
     ),
     ("lr", normalised, partial(LogisticRegression, max_iter=1000), {"C": [0.01, 0.1, 1.0, 10.0, 100.0]}),
