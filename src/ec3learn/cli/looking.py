@@ -24,26 +24,15 @@ ID = typer.Option("--id", metavar="COLUMN", help="The column that names the obje
 FILE = typer.Argument(metavar="VOTES", help="Table of votes, or a model saved by `ec3learn combine`.", show_default=False)
 
 
+@o.spread
 def explain(
     votes: o.Input,
     object: Annotated[str, OBJECT],
+    who: o.Who,
+    how: o.How,
+    file: o.Read,
     id: Annotated[str | None, ID] = None,
-    classifiers: o.Classifiers = None,
-    clusterings: o.Clusterings = None,
-    soft: o.Soft = None,
-    known: o.Known = None,
-    objects: o.Objects = None,
-    voters: o.Voters = None,
-    classes: o.Classes = None,
-    missing: o.Missing = None,
-    method: o.Method = "iec3",
-    settings: o.Setting = None,
-    max_patterns: o.MaxPatterns = 5_000_000,
-    max_classes: o.MaxClasses = 1_000,
-    format: o.InFormat = None,
-    delimiter: o.Delimiter = None,
-    encoding: o.Encoding = "utf-8",
-    memory: o.Memory = o.MEMORY,
+    max_patterns: o.MaxPatterns = o.MOST_PATTERNS,
     json: o.Json = False,
 ) -> None:
     """Explain one object: who said what, and how much it gave to each class.
@@ -54,25 +43,10 @@ def explain(
 
       ec3learn explain votes.csv --object mail-17 --id id --classifiers svm,tree
     """
-    with opened(votes, format=format, delimiter=delimiter, encoding=encoding, memory=memory) as file:
-        answer = solved(
-            file,
-            classifiers=classifiers,
-            clusterings=clusterings,
-            soft=soft,
-            known=known,
-            objects=objects,
-            voters=voters,
-            classes=classes,
-            missing=missing,
-            method=method,
-            settings=settings,
-            max_patterns=max_patterns,
-            max_classes=max_classes,
-            number=objects is None,
-        )
-        if objects is not None:
-            explanation = answer.consensus.explain(answer.table.value(objects, object))
+    with opened(votes, file) as open_file:
+        answer = solved(open_file, who, how, max_patterns, number=who.objects is None)
+        if who.objects is not None:
+            explanation = answer.consensus.explain(answer.table.value(who.objects, object))
         else:
             explanation = answer.consensus.explain(answer.number(answer.table.row(object, id)))
     explanation = replace(explanation, object=object)
@@ -90,24 +64,13 @@ def _as_dict(explanation: Explanation) -> dict[str, Any]:
     }
 
 
+@o.spread
 def voters(
     votes: Annotated[str, FILE],
-    classifiers: o.Classifiers = None,
-    clusterings: o.Clusterings = None,
-    soft: o.Soft = None,
-    known: o.Known = None,
-    objects: o.Objects = None,
-    voters: o.Voters = None,
-    classes: o.Classes = None,
-    missing: o.Missing = None,
-    method: o.Method = "iec3",
-    settings: o.Setting = None,
-    max_patterns: o.MaxPatterns = 5_000_000,
-    max_classes: o.MaxClasses = 1_000,
-    format: o.InFormat = None,
-    delimiter: o.Delimiter = None,
-    encoding: o.Encoding = "utf-8",
-    memory: o.Memory = o.MEMORY,
+    who: o.Who,
+    how: o.How,
+    file: o.Read,
+    max_patterns: o.MaxPatterns = o.MOST_PATTERNS,
     json: o.Json = False,
 ) -> None:
     """Show the base models: coverage, agreement with the consensus, weight; of clusterings purity and mutual information.
@@ -123,21 +86,7 @@ def voters(
 
         consensus = Consensus.load(votes)
     else:
-        with opened(votes, format=format, delimiter=delimiter, encoding=encoding, memory=memory) as file:
-            consensus = solved(
-                file,
-                classifiers=classifiers,
-                clusterings=clusterings,
-                soft=soft,
-                known=known,
-                objects=objects,
-                voters=voters,
-                classes=classes,
-                missing=missing,
-                method=method,
-                settings=settings,
-                max_patterns=max_patterns,
-                max_classes=max_classes,
-            ).consensus
+        with opened(votes, file) as open_file:
+            consensus = solved(open_file, who, how, max_patterns).consensus
     table = consensus.voters()
     print(json_format.dumps(list(table.rows()), ensure_ascii=False) if json else table)

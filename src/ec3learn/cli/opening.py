@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import words
+from .options import How, Read, Who
 from .progress import steps
 
 if TYPE_CHECKING:
@@ -31,16 +32,14 @@ class Opened:
 
 
 @contextmanager
-def opened(
-    path: str, *, format: str | None, delimiter: str | None, encoding: str, memory: str, out: str | None = None
-) -> Iterator[Opened]:
+def opened(path: str, asked: Read, out: str | None = None) -> Iterator[Opened]:
     """Open a file, with a workspace beside the output."""
     from ..files import Format, read, workspace
 
-    kind = Format.of(path, format, delimiter)
-    with workspace(out, memory) as work, steps(work) as step:
+    kind = Format.of(path, asked.format, asked.delimiter)
+    with workspace(out, asked.memory) as work, steps(work) as step:
         step(f"Reading {path}")
-        yield Opened(work, read(work, path, kind, encoding), kind, step)
+        yield Opened(work, read(work, path, kind, asked.encoding), kind, step)
 
 
 @dataclass(frozen=True)
@@ -65,19 +64,10 @@ class Solved:
 
 def solved(
     file: Opened,
-    *,
-    classifiers: list[str] | None,
-    clusterings: list[str] | None,
-    soft: list[str] | None,
-    known: str | None,
-    objects: str | None,
-    voters: str | None,
-    classes: str | None,
-    missing: str | None,
-    method: str,
-    settings: list[str] | None,
+    who: Who,
+    how: How,
     max_patterns: int,
-    max_classes: int,
+    *,
     prefix: str = OUR_PREFIX,
     proba: bool = False,
     rule: Any = "argmax",
@@ -88,16 +78,19 @@ def solved(
     from ..frames.combining import combined
     from ..frames.output import Output
 
-    solver = words.method_from(method, settings)
-    who: dict[str, Any] = {"classifiers": words.choice(classifiers, soft), "clusterings": words.names(clusterings)}
-    roles: dict[str, Any] = {"known": known, "objects": objects, "voters": voters}
-    groups = label_columns(file.table.relation, who["classifiers"], who["clusterings"], **roles)
-    table = file.table.with_labels(groups, missing)
+    solver = words.method_from(how.method, how.settings)
+    columns: dict[str, Any] = {
+        "classifiers": words.choice(who.classifiers, who.soft),
+        "clusterings": words.names(who.clusterings),
+    }
+    roles: dict[str, Any] = {"known": how.known, "objects": who.objects, "voters": who.voters}
+    groups = label_columns(file.table.relation, **columns, **roles)
+    table = file.table.with_labels(groups, who.missing)
     first = next(iter(groups[0]), "")
-    given = None if classes is None else [table.value(first, label) for label in words.names([classes])]
-    gap = None if missing is None or table.is_text else table.value(first, missing)  # text has lost it already
+    classes = None if how.classes is None else [table.value(first, label) for label in words.names([how.classes])]
+    gap = None if who.missing is None or table.is_text else table.value(first, who.missing)  # text has lost it already
     file.step("Combining")
     frame = frame_of(table.relation)
-    source = source_of(frame, **who, **roles, classes=given, missing=gap, max_classes=max_classes)
+    source = source_of(frame, **columns, **roles, classes=classes, missing=gap, max_classes=how.max_classes)
     output = Output.of(frame, prefix, proba, rule, number)
     return Solved(table, combined(frame, source, solver, output, max_patterns), solver)

@@ -1,13 +1,18 @@
-"""The words that several commands share, and what they stand for."""
+"""The words that several commands share, and what they stand for; those that go together in groups."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 FILE, VOTES, MODEL = "File", "Who votes", "How to combine"
 MEMORY = "800MB"
+MOST_PATTERNS = 5_000_000
 
 Input = Annotated[
     str, typer.Argument(metavar="VOTES", help="Table of votes: a file, or - for standard input.", show_default=False)
@@ -116,3 +121,64 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that
 Proba = Annotated[bool, typer.Option("--proba", help="Add the probability of each class.", rich_help_panel=MODEL)]
 Prefix = Annotated[str, typer.Option(metavar="TEXT", help="Put before the names of the new columns.", rich_help_panel=MODEL)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+
+
+# ---- groups ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Who:
+    """Who votes."""
+
+    classifiers: Classifiers = None
+    clusterings: Clusterings = None
+    soft: Soft = None
+    objects: Objects = None
+    voters: Voters = None
+    missing: Missing = None
+
+
+@dataclass(frozen=True)
+class How:
+    """How votes are combined."""
+
+    known: Known = None
+    classes: Classes = None
+    method: Method = "iec3"
+    settings: Setting = None
+    max_classes: MaxClasses = 1_000
+
+
+@dataclass(frozen=True)
+class Read:
+    """How a file is read."""
+
+    format: InFormat = None
+    delimiter: Delimiter = None
+    encoding: Encoding = "utf-8"
+    memory: Memory = MEMORY
+
+
+def spread(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose words are the parameters of a function; of those that are groups, their fields."""
+    kinds = get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
+    words: list[Parameter] = []
+    for name, parameter in signature(function).parameters.items():
+        if name in groups:
+            own = get_type_hints(groups[name], include_extras=True)
+            words += [
+                Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=own[field.name])
+                for field in fields(groups[name])
+            ]
+        else:
+            words.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kinds[name]))
+
+    @wraps(function)
+    def command(**said: Any) -> None:
+        given = {name: kind(**{field.name: said.pop(field.name) for field in fields(kind)}) for name, kind in groups.items()}
+        function(**said, **given)
+
+    command.__signature__ = Signature(words)  # type: ignore[attr-defined]
+    command.__annotations__ = {word.name: word.annotation for word in words}
+    return command

@@ -20,32 +20,21 @@ SAVE = typer.Option(metavar="FILE", help="Save what `ec3learn apply` needs.", ri
 REPORT = typer.Option(metavar="FILE", help="Write a report to look at: one HTML file.", rich_help_panel=o.FILE)
 
 
+@o.spread
 def combine(
     votes: o.Input,
-    classifiers: o.Classifiers = None,
-    clusterings: o.Clusterings = None,
-    soft: o.Soft = None,
-    known: o.Known = None,
-    objects: o.Objects = None,
-    voters: o.Voters = None,
-    classes: o.Classes = None,
-    missing: o.Missing = None,
-    method: o.Method = "iec3",
-    settings: o.Setting = None,
+    who: o.Who,
+    how: o.How,
+    file: o.Read,
     proba: o.Proba = False,
     rule: Annotated[str, LABEL_RULE] = "argmax",
     prefix: o.Prefix = "",
-    max_patterns: o.MaxPatterns = 5_000_000,
-    max_classes: o.MaxClasses = 1_000,
+    max_patterns: o.MaxPatterns = o.MOST_PATTERNS,
     out: o.Out = None,
+    out_format: o.OutFormat = None,
     save: Annotated[str | None, SAVE] = None,
     report: Annotated[str | None, REPORT] = None,
     overwrite: o.Overwrite = False,
-    format: o.InFormat = None,
-    out_format: o.OutFormat = None,
-    delimiter: o.Delimiter = None,
-    encoding: o.Encoding = "utf-8",
-    memory: o.Memory = o.MEMORY,
     json: o.Json = False,
 ) -> None:
     """Combine votes and clusters into one classification.
@@ -65,30 +54,13 @@ def combine(
 
     for path in filter(None, (out, save, report)):
         require_free(path, overwrite)
-    with opened(votes, format=format, delimiter=delimiter, encoding=encoding, memory=memory, out=out) as file:
-        target = None if out is None else file.format.for_output(out, out_format)
-        answer = solved(
-            file,
-            classifiers=classifiers,
-            clusterings=clusterings,
-            soft=soft,
-            known=known,
-            objects=objects,
-            voters=voters,
-            classes=classes,
-            missing=missing,
-            method=method,
-            settings=settings,
-            proba=proba,
-            rule=rule,
-            prefix=prefix,
-            max_patterns=max_patterns,
-            max_classes=max_classes,
-        )
+    with opened(votes, file, out) as open_file:
+        target = None if out is None else open_file.format.for_output(out, out_format)
+        answer = solved(open_file, who, how, max_patterns, prefix=prefix, proba=proba, rule=rule)
         summary = summary_of(answer.consensus, answer.method)
         if out is not None and target is not None:
-            file.step(f"Writing {out}")
-            write(file.work, answer.table, answer.answered, out, target, overwrite)
+            open_file.step(f"Writing {out}")
+            write(open_file.work, answer.table, answer.answered, out, target, overwrite)
     if save is not None:
         answer.consensus.save(save)
     if report is not None:
@@ -99,25 +71,18 @@ def combine(
     print(said, file=sys.stderr if out == "-" else sys.stdout)
 
 
+@o.spread
 def apply(
     model: Annotated[str, MODEL_FILE],
     votes: o.Input,
-    out: o.Out = None,
-    classifiers: o.Classifiers = None,
-    clusterings: o.Clusterings = None,
-    soft: o.Soft = None,
-    objects: o.Objects = None,
-    voters: o.Voters = None,
-    missing: o.Missing = None,
+    who: o.Who,
+    file: o.Read,
     proba: o.Proba = False,
     prefix: o.Prefix = "",
-    max_patterns: o.MaxPatterns = 5_000_000,
-    overwrite: o.Overwrite = False,
-    format: o.InFormat = None,
+    max_patterns: o.MaxPatterns = o.MOST_PATTERNS,
+    out: o.Out = None,
     out_format: o.OutFormat = None,
-    delimiter: o.Delimiter = None,
-    encoding: o.Encoding = "utf-8",
-    memory: o.Memory = o.MEMORY,
+    overwrite: o.Overwrite = False,
 ) -> None:
     """Answer for new objects by a saved model, without solving again.
 
@@ -138,18 +103,18 @@ def apply(
     out = "-" if out is None else out
     require_free(out, overwrite)
     learned = Consensus.load(model)
-    with opened(votes, format=format, delimiter=delimiter, encoding=encoding, memory=memory, out=out) as file:
-        target = file.format.for_output(out, out_format)
-        who: dict[str, Any] = {
-            "classifiers": words.choice(classifiers, soft) or None,
-            "clusterings": words.names(clusterings) or None,
+    with opened(votes, file, out) as open_file:
+        target = open_file.format.for_output(out, out_format)
+        columns: dict[str, Any] = {
+            "classifiers": words.choice(who.classifiers, who.soft) or None,
+            "clusterings": words.names(who.clusterings) or None,
         }
-        roles: dict[str, Any] = {"objects": objects, "voters": voters}
-        table, learned, gap = like_model(file.table, learned, missing, **who, **roles)
-        file.step("Applying")
+        roles: dict[str, Any] = {"objects": who.objects, "voters": who.voters}
+        table, learned, gap = like_model(open_file.table, learned, who.missing, **columns, **roles)
+        open_file.step("Applying")
         frame = frame_of(table.relation)
-        who["classifiers"], who["clusterings"] = columns_of_model(frame, learned, **who, objects=objects)
-        source = source_of(frame, **who, **roles, classes=learned.classes, missing=gap)
+        columns["classifiers"], columns["clusterings"] = columns_of_model(frame, learned, **columns, objects=who.objects)
+        source = source_of(frame, **columns, **roles, classes=learned.classes, missing=gap)
         answered = extended(frame, source, learned, Output.of(frame, prefix, proba), max_patterns)
-        file.step(f"Writing {out}")
-        write(file.work, table, answered, out, target, overwrite)
+        open_file.step(f"Writing {out}")
+        write(open_file.work, table, answered, out, target, overwrite)
