@@ -7,22 +7,16 @@ them.
 
 from __future__ import annotations
 
-import sys
-import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
-from sklearn.dummy import DummyClassifier
-from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -35,21 +29,19 @@ from sklearn.utils.validation import (
 )
 from threadpoolctl import threadpool_limits
 
-from .base_models.pools import TableModel, classifier_pool, clusterer_pool
+from .base_models.pools import classifier_pool, clusterer_pool
 from .checks import is_whole, require_bool, require_whole
 from .consensus import Consensus
 from .labels import frame_of, is_missing, kind_of
 from .methods.base import Method, method_of
 from .methods.stacking import greedy_weights
 from .table import Table
+from .training import Named, Training, assigned, mean_shares
 from .tuning import Choice, added, choose, mean_auc
 from .votes import Votes
 
 Array = npt.NDArray[Any]
-Named = list[tuple[str, Any]]
 
-MOST_FOR_RETRAINING = 0.4  # the share of each class's rows, the surest first, that the pool is retrained on
-LABEL_REPEATS = 3  # how often labelled rows stand beside rows the consensus has labelled
 ROWS_FOR_THREADS = 10_000  # below, a library with threads of its own is slower than without
 
 
@@ -176,7 +168,21 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
 
     def _fitted_to(self, X: Any, codes: Array, fit_params: dict[str, Any]) -> EC3Classifier:
         self.report_: list[str] = []
-        work = _Workshop(self, X, codes, self._routed(fit_params))
+        work = Training(
+            pool=self._pool("classifiers"),
+            clusterers=self._pool("clusterers"),
+            X=X,
+            codes=codes,
+            classes=self.classes_,
+            params=self._routed(fit_params),
+            prefit=self.prefit,
+            cv=self.cv,
+            on_error=self.on_error,
+            n_jobs=self.n_jobs,
+            seed=self._seed,
+            verbose=self.verbose > 0,
+            notes=self._pool_notes,
+        )
         self.estimators_, out_of_fold = work.classifiers()
         if self.select == "greedy":
             self._keep_selected(out_of_fold, codes[codes >= 0])
@@ -186,7 +192,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         self._choose(self._votes(shares, clusters), codes)
         self._solve(self._votes(shares, clusters), codes)
         for _ in range(self._rounds(codes)):
-            new = work.retrained(self.consensus_)
+            new = work.retrained(self.estimators_, self.consensus_.proba, self._row_labels(self.consensus_))
             for name, (models, proba) in new.items():
                 self.estimators_[name] = [*self.estimators_[name], *models]
                 n_models = len(self.estimators_[name])
@@ -432,8 +438,8 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         check_is_fitted(self)
         X = self._features(X, reset=False)
         run = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        jobs = [delayed(_mean_shares)(models, X, self._known_classes) for models in self.estimators_.values()]
-        jobs += [delayed(_assigned)(model, X) for model in self.clusterers_.values()]
+        jobs = [delayed(mean_shares)(models, X, self._known_classes) for models in self.estimators_.values()]
+        jobs += [delayed(assigned)(model, X) for model in self.clusterers_.values()]
         with _few_threads(X):
             answers = run(jobs)
         n_classifiers = len(self.estimators_)
@@ -691,192 +697,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         return {name: dict(fit_params) if has_fit_parameter(model, "sample_weight") else {} for name, model in pool}
 
 
-# ---- the work of fit -------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Workshop:
-    """Fits base models, in parallel, and collects what they say about the rows given to `fit`."""
-
-    owner: EC3Classifier
-    X: Any
-    codes: Array
-    params: dict[str, dict[str, Any]]
-    labelled: Array = field(init=False)
-    progress: _Progress = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.labelled = np.flatnonzero(self.codes >= 0)
-        self.n_classes = len(self.owner.classes_)
-        self.progress = _Progress(self.owner.verbose > 0)
-
-    def classifiers(self) -> tuple[dict[str, list[Any]], dict[str, Array]]:
-        """Return the fitted classifiers, each in a list of its own, and their out-of-fold votes on the labelled rows."""
-        pool = self.owner._pool("classifiers")
-        if self.owner.prefit:
-            fitted = {name: [model] for name, model in pool}
-            own = _safe_indexing(self.X, self.labelled)
-            return fitted, {name: self._said_before(name, model, own) for name, model in pool}
-        folds = self._folds()
-        fitted, votes = {}, {}
-        everyone = np.arange(len(self.labelled))
-        whole = (everyone, everyone[:0])
-        own_folds = {name: [] if self.n_classes > 1 and _leaves_rows_out(model) else folds for name, model in pool}
-        jobs = (
-            delayed(self._fit_part)(name, model, train, test) for name, model in pool for train, test in [*own_folds[name], whole]
-        )
-        finished = Parallel(n_jobs=self.owner.n_jobs, return_as="generator")(jobs)
-        for name, _ in pool:
-            self.progress.start(name, len(own_folds[name]) + 1)
-            results = []
-            for _ in [*own_folds[name], whole]:
-                results.append(next(finished))
-                self.progress.step()
-            self.progress.done()
-            failures = [result for result in results if isinstance(result, str)]
-            if failures:
-                self._failed("classifier", name, failures[0])
-                continue
-            model = results[-1][0]
-            table = np.full((len(self.labelled), self.n_classes), np.nan)  # a class's only row has no vote from others
-            for f, (_, test) in enumerate(folds):
-                table[test] = results[f][1] if own_folds[name] else _final(model).oob_decision_function_[test]
-            fitted[name], votes[name] = [model], table
-        if not fitted:
-            raise ValueError("All classifiers failed, the reasons are in the warnings above. Pass others.")
-        return fitted, votes
-
-    def _fit_part(self, name: str, model: Any, train: Array, test: Array) -> Any:
-        """Fit a copy to some labelled rows, and return it with its votes on others; what went wrong comes back as text."""
-        rows, y = self.labelled[train], self.codes[self.labelled[train]]
-        try:
-            fitted = _fitted(model, _safe_indexing(self.X, rows), y, self._params_of(name, rows))
-            held = _safe_indexing(self.X, self.labelled[test])
-            proba = _shares(fitted, held, np.arange(self.n_classes)) if len(test) else None
-        except Exception as error:
-            return f"{type(error).__name__}: {error}"
-        return (fitted, proba)
-
-    def _said_before(self, name: str, model: Any, X: Any) -> Array:
-        """Return the votes of a classifier that the user has fitted."""
-        try:
-            return _shares(model, X, self.owner.classes_)
-        except (NotFittedError, AttributeError) as error:
-            raise ValueError(
-                f"The classifier {name!r} must be fitted where prefit=True ({error}). Fit it, or pass prefit=False."
-            ) from None
-
-    def _params_of(self, name: str, rows: Array) -> dict[str, Any]:
-        return {key: _safe_indexing(value, rows) for key, value in self.params.get(name, {}).items() if value is not None}
-
-    def _failed(self, kind: str, name: str, reason: str) -> None:
-        if self.owner.on_error == "raise":
-            raise ValueError(
-                f"The {kind} {name!r} failed ({reason}). Mend or remove it, or pass on_error='drop' to go on without it."
-            )
-        note = f"The {kind} {name!r} failed and was left out ({reason})."
-        warnings.warn(note, stacklevel=5)
-        self.owner._pool_notes.append(note)
-
-    def _folds(self) -> list[tuple[Array, Array]]:
-        """Return the folds of the labelled rows, fewer where a class has fewer rows than folds.
-
-        The only row of a class is always learned from, and gets no vote.
-        """
-        codes = self.codes[self.labelled]
-        counts = np.bincount(codes)
-        alone = np.flatnonzero(counts[codes] == 1)
-        several = np.flatnonzero(counts[codes] > 1)
-        n_folds = int(min(self.owner.cv, max(2, counts.min())))
-        if counts.min() < self.owner.cv:
-            rows = "1 labelled row" if counts.min() == 1 else f"{counts.min()} labelled rows"
-            rarest = self.owner.classes_[counts.argmin()]
-            note = f"The class {rarest!s} has {rows}, fewer than cv={self.owner.cv} folds: votes come from {n_folds} folds."
-            warnings.warn(note, stacklevel=4)
-            self.owner._pool_notes.append(note)
-        if not len(several):
-            return []
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.owner._seed).split(several, codes[several])
-        return [(np.concatenate([several[train], alone]), several[test]) for train, test in folds]
-
-    def clusterings(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the fitted clusterings, and the cluster of each row."""
-        fitted, clusters = {}, {}
-        for name, model in self.owner._pool("clusterers"):
-            self.progress.start(name, 1)
-            try:
-                own = model if self.owner.prefit else _quietly_fitted(clone(model), self.X)
-                labels = (
-                    own.predict(self.X) if self.owner.prefit else own.labels_ if hasattr(own, "labels_") else own.predict(self.X)
-                )
-            except Exception as error:
-                self._failed("clustering", name, f"{type(error).__name__}: {error}")
-                continue
-            self.progress.step()
-            self.progress.done()
-            if hasattr(own, "predict"):
-                fitted[name], clusters[name] = own, np.asarray(labels)
-            else:
-                self._failed("clustering", name, "it has no predict for new rows; wrap it in Landmarks(...)")
-        return fitted, clusters
-
-    def all_votes(self, fitted: dict[str, list[Any]], out_of_fold: dict[str, Array]) -> dict[str, Array]:
-        """Return each classifier's votes on all rows: out of fold where they are labelled."""
-        rest = np.flatnonzero(self.codes < 0)
-        other = _safe_indexing(self.X, rest) if len(rest) else None
-        shares = {}
-        for name, models in fitted.items():
-            table = np.empty((len(self.codes), self.n_classes))
-            table[self.labelled] = out_of_fold[name]
-            if other is not None:
-                table[rest] = _mean_shares(models, other, self.owner._known_classes)
-            shares[name] = table
-        return shares
-
-    def retrained(self, consensus: Consensus) -> dict[str, tuple[list[Any], Array]]:
-        """Return each classifier retrained on two halves of the rows the consensus is surest of, and its votes on all rows.
-
-        Nobody votes on a row without a label that it was retrained on.
-        """
-        halves = self._sure_halves(consensus)
-        new: dict[str, tuple[list[Any], Array]] = {}
-        pool = dict(self.owner._pool("classifiers"))
-        for name in self.owner.estimators_:
-            self.progress.start(f"{name}, again", 2)
-            models, tables = [], []
-            for rows, y in halves:
-                models.append(_fitted(pool[name], _safe_indexing(self.X, rows), y, {}))
-                tables.append(_shares(models[-1], self.X, np.arange(self.n_classes)))
-                self.progress.step()
-            self.progress.done()
-            mean = (tables[0] + tables[1]) / 2
-            for (rows, _), other in zip(halves, reversed(tables), strict=True):
-                seen = rows[self.codes[rows] < 0]
-                mean[seen] = other[seen]
-            new[name] = models, mean
-        return new
-
-    def _sure_halves(self, consensus: Consensus) -> list[tuple[Array, Array]]:
-        """Return two halves of the surest unlabelled rows of each class, each with the labelled rows repeated."""
-        proba = consensus.proba
-        labels = self.owner._row_labels(consensus)
-        free = self.codes < 0
-        sure: list[Array] = []
-        for z in range(self.n_classes):
-            rows = np.flatnonzero(free & (labels == z))
-            n_kept = int(np.ceil(MOST_FOR_RETRAINING * len(rows)))
-            sure.append(rows[np.argsort(-proba[rows, z], kind="stable")[:n_kept]])
-        rows = np.concatenate(sure)
-        rows = np.random.default_rng(self.owner._seed).permutation(rows)
-        known = np.tile(self.labelled, LABEL_REPEATS)
-        halves = []
-        for half in (rows[::2], rows[1::2]):
-            both = np.concatenate([known, half])
-            halves.append((both, np.where(self.codes[both] >= 0, self.codes[both], labels[both])))
-        return halves
-
-
-# ---- single models ---------------------------------------------------------------------------------------------------
+# ---- what was given ------------------------------------------------------------------------------------------------------
 
 
 def _pairs(pool: Any) -> Named:
@@ -884,65 +705,6 @@ def _pairs(pool: Any) -> Named:
     if not isinstance(pool, (list, tuple)):
         return []
     return [(pair[0], pair[1]) for pair in pool if isinstance(pair, (list, tuple)) and len(pair) == 2]
-
-
-def _fitted(model: Any, X: Any, y: Array, params: dict[str, Any]) -> Any:
-    """Return a copy that has learned; of one class alone there is nothing to learn, and many models refuse it."""
-    if len(np.unique(y)) == 1:
-        model = DummyClassifier()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a fold is smaller than what the user's model was made for
-        return clone(model).fit(X, y, **params)
-
-
-def _final(model: Any) -> Any:
-    """Return the model at the end of a pool's pipeline."""
-    return model.steps[-1][1] if isinstance(model, TableModel) else model
-
-
-def _leaves_rows_out(model: Any) -> bool:
-    """Return whether a model votes on the rows it learns from by parts of itself that have not seen them, as forests may.
-
-    A pipeline of the user's is not believed: its first steps may have seen the labels of all rows.
-    """
-    return bool(getattr(_final(model), "oob_score", False))
-
-
-def _few_threads(X: Any) -> Any:
-    """Return a context in which libraries take one thread each where starting more would take longer than the work."""
-    return threadpool_limits(1) if _num_samples(X) < ROWS_FOR_THREADS else nullcontext()
-
-
-def _quietly_fitted(model: Any, X: Any) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return model.fit(X)
-
-
-def _shares(model: Any, X: Any, classes: Array) -> Array:
-    """Return a model's class probabilities in the order of `classes`, 0 for those it never saw; its choice if it has none."""
-    out = np.zeros((_num_samples(X), len(classes)))
-    place = {label: z for z, label in enumerate(classes.tolist())}
-    if hasattr(model, "predict_proba"):
-        columns = [place[label] for label in np.asarray(model.classes_).tolist()]
-        out[:, columns] = model.predict_proba(X)
-        out = np.where(np.isfinite(out), np.maximum(out, 0.0), 0.0)
-        total = out.sum(axis=1, keepdims=True)
-        return np.where(total > 0, out / np.where(total > 0, total, 1.0), 1 / len(classes))
-    said = [place[label] for label in np.asarray(model.predict(X)).tolist()]
-    out[np.arange(len(out)), said] = 1.0
-    return out
-
-
-def _mean_shares(models: Sequence[Any], X: Any, classes: Array) -> Array:
-    total = _shares(models[0], X, classes)
-    for model in models[1:]:
-        total = total + _shares(model, X, classes)
-    return total / len(models)
-
-
-def _assigned(model: Any, X: Any) -> Array:
-    return np.asarray(model.predict(X))
 
 
 def _missing(y: Array, marker: Any) -> Array:
@@ -956,37 +718,6 @@ def _missing(y: Array, marker: Any) -> Array:
     return absent if marker is None else absent | np.array([label == marker for label in y.tolist()], dtype=bool)
 
 
-# ---- progress --------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Progress:
-    """A bar for each base model, on the terminal."""
-
-    shown: bool
-    name: str = ""
-    n_steps: int = 1
-    n_done: int = 0
-    began: float = 0.0
-
-    def start(self, name: str, n_steps: int) -> None:
-        self.name, self.n_steps, self.n_done, self.began = name, n_steps, 0, time.perf_counter()
-        self._draw("")
-
-    def step(self) -> None:
-        self.n_done += 1
-        self._draw("")
-
-    def done(self) -> None:
-        self._draw("\n")
-
-    def close(self) -> None:
-        sys.stderr.flush()
-
-    def _draw(self, end: str) -> None:
-        if not self.shown or (not end and not sys.stderr.isatty()):
-            return
-        filled = round(20 * self.n_done / self.n_steps)
-        seconds = time.perf_counter() - self.began
-        sys.stderr.write(f"\r{self.name[:28]:28s} [{'=' * filled}{' ' * (20 - filled)}] {seconds:6.1f} s{end}")
-        sys.stderr.flush()
+def _few_threads(X: Any) -> Any:
+    """Return a context in which libraries take one thread each where starting more would take longer than the work."""
+    return threadpool_limits(1) if _num_samples(X) < ROWS_FOR_THREADS else nullcontext()

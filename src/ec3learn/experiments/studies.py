@@ -468,8 +468,8 @@ EXPERIMENTS: dict[str, Experiment] = {
     "imbalance": Experiment(imbalance, "A class made rare", LARGEST),
     "random_classifiers": Experiment(random_classifiers, "Classifiers that guess"),
     "random_clusterings": Experiment(random_clusterings, "Clusterings at random"),
-    "runtime": Experiment(runtime, "Runtime of combining", repeats=2, timed=True),
-    "growth_objects": Experiment(growth_objects, "Runtime and objects", SEVERAL, repeats=2),
-    "growth_models": Experiment(growth_models, "Runtime and base models", SEVERAL, repeats=2),
-    "growth_classes": Experiment(growth_classes, "Runtime and classes", SEVERAL, repeats=2),
+    "runtime": Experiment(runtime, "Runtime of combining", timed=True),
+    "growth_objects": Experiment(growth_objects, "Runtime and objects", SEVERAL),
+    "growth_models": Experiment(growth_models, "Runtime and base models", SEVERAL),
+    "growth_classes": Experiment(growth_classes, "Runtime and classes", SEVERAL),
 }
