@@ -139,6 +139,37 @@ def test_labels_that_mean_no_vote_classes_and_parameters_are_said_in_words(folde
     assert column("out.csv", "k") == ["0", "-1", "NA"]
 
 
+@pytest.mark.parametrize("words", [["--missing", "NA,n/a"], ["--missing", "NA", "--missing", "n/a"]])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_several_labels_may_mean_no_vote(folder, run, words, ending):
+    frame = pl.DataFrame({"a": ["u", "NA", "v"], "b": ["n/a", "v", "v"]})
+    frame.write_csv("x.csv")
+    frame.write_parquet("x.parquet")
+    facts = json.loads(run("combine", f"x.{ending}", "-c", "a,b", *words, "--json", "--save", "model.ec3")[1])
+    assert [found["class"] for found in facts["classes"]] == ["u", "v"]
+    code, out, err = run("apply", "model.ec3", f"x.{ending}", *words, "--out-format", "csv")
+    assert (code, err) == (DONE, "")
+    assert [line.split(",")[:3] for line in out.splitlines()[1:]] == [["u", "n/a", "u"], ["NA", "v", "v"], ["v", "v", "v"]]
+
+
+def test_a_column_with_gaps_as_pandas_writes_it_holds_whole_numbers(folder, run):
+    pl.DataFrame({"a": [0, 1, 1, 10], "b": [0, 1, 0, 10], "k": [-1, 0, 1, 1]}).write_csv("x.csv")
+    Path("gaps.csv").write_text("a,b,k\n0,0.0,-1.0\n1,,0.0\n1,0.0,\n10,10.0,1.0\n")
+    facts = json.loads(run("combine", "gaps.csv", "-c", "a,b", "-k", "k", "--json", "--out", "out.csv")[1])
+    assert [found["class"] for found in facts["classes"]] == [0, 1, 10]
+    assert {voter["model"]: voter["coverage"] for voter in facts["voters"]}["k"] == 0.5  # noise and a gap
+    assert [row[:3] for row in records("out.csv")] == records("gaps.csv")
+    run("combine", "x.csv", "-c", "a,b", "-k", "k", "--save", "model.ec3")
+    answers = []
+    for path in ("x.csv", "floats.csv"):
+        Path("floats.csv").write_text("a,b,k\n0.0,0,-1.0\n1.0,1.0,0.0\n1,0.0,1\n10.0,10.0,1.0\n")
+        code, out, err = run("apply", "model.ec3", path)
+        assert (code, err) == (DONE, "")
+        answers.append([line.split(",")[3:] for line in out.splitlines()])
+    assert answers[0] == answers[1]
+    assert out.splitlines()[1].startswith("0.0,0,-1.0,0,")
+
+
 def test_noise_of_a_clustering_is_no_cluster(folder, run):
     facts = json.loads(run("combine", "votes.csv", *VOTERS, "--json")[1])
     coverage = {voter["model"]: voter["coverage"] for voter in facts["voters"]}
@@ -215,6 +246,20 @@ def test_methods_are_listed(run):
     assert re.search("^dawid-skene +Combine voters by Dawid-Skene", run("methods")[1], flags=re.M)
     listed = {row["method"]: row for row in json.loads(run("methods", "--json")[1])}
     assert listed["majority"] == {"method": "majority", "what": "Take the class most classifiers voted for", "set": {}}
+    assert len({row["what"] for row in listed.values()}) == len(listed)
+
+
+def test_parameters_are_listed_as_they_are_set(folder, run):
+    out = run("methods")[1]
+    said = dict(re.findall(r"^(\S+) .*((?:\n +\S+=.*)*)", out, flags=re.M))
+    assert {name: len(words.split()) for name, words in said.items()} == {
+        row["method"]: len(row["set"]) for row in json.loads(run("methods", "--json")[1])
+    }
+    for name, words in said.items():
+        given = [word for pair in words.split() for word in ("--set", pair)]
+        code, out, err = run("combine", "votes.csv", "-c", "svm,tree", "-k", "kmeans", "-m", name, *given)
+        assert code == DONE, err
+        assert out == run("combine", "votes.csv", "-c", "svm,tree", "-k", "kmeans", "-m", name)[1]
 
 
 def test_the_demo_beats_the_majority_vote(run):
@@ -268,7 +313,10 @@ def test_shells_can_complete_the_command():
             "combine numbers.csv -c p",
             f"classifiers must hold {LABELS}, got 50 different numbers such as '0.020'.",
         ),
-        ("combine many.csv -c id", "classifiers must hold at most max_classes=1,000 classes, got 1,200, most in 'id'. Leave out"),
+        (
+            "combine many.csv -c id",
+            "classifiers must hold at most --max-classes 1,000 classes, got 1,200, most in 'id'. Leave out",
+        ),
         ("apply votes.csv votes.csv", "votes.csv is not a consensus saved by ec3learn."),
         (
             "explain votes.csv --object 600 -c svm",
@@ -276,7 +324,7 @@ def test_shells_can_complete_the_command():
         ),
         ("explain votes.csv --object x --id id -c svm", "object must name one row, got 'x', which no row has in column 'id'."),
         ("explain votes.csv --object x --id ids -c svm", "id must name a column of the table, got 'ids'."),
-        ("demo --votes votes.csv", "votes.csv: File exists."),
+        ("demo --votes votes.csv", "votes.csv exists already. Pass --overwrite to replace it."),
         ("combine votes.csv --outt x", "No such option: --outt"),
         ("combien", "No such command 'combien'. Did you mean 'combine'?"),
         ("combine", "Missing argument 'VOTES'."),
@@ -290,6 +338,46 @@ def test_wrong_input_is_one_line_and_exit_code_2(folder, run, words, sentence):
     assert err.startswith(f"ec3learn: {sentence}")
     assert err.count("\n") == 1
     assert not out
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        ("combine votes.csv -c svm --set weights=labels", "Pass --known, or take --set weights=agreement."),
+        ("apply model.ec3 other.csv", "Rename them if they are called otherwise."),
+        ("combine other.csv -c a --voters b", "given together, got no --objects and --voters b."),
+        ("combine votes.csv -c svm --report report.html", "report.html exists. Pass --overwrite to replace it."),
+        ("combine other.csv -c a --classes 1", "The classes are [1]; pass --missing 2 if it means no vote."),
+        (
+            "combine other.csv -c 'missing=2' --classes x",
+            "The classes are ['x']; pass --missing 'known= or' if it means no vote.",
+        ),
+        ("combine many.csv -c id", "or raise --max-classes."),
+    ],
+)
+def test_a_remedy_is_told_in_the_words_of_the_command(folder, run, monkeypatch, words, remedy):
+    pl.DataFrame({"a": [1, 2], "b": ["x", "y"], "missing=2": ["x", "known= or"]}).write_csv("other.csv")
+    pl.DataFrame({"id": [f"x{i}" for i in range(1200)]}).write_csv("many.csv")
+    run("combine", "votes.csv", *VOTERS, "--save", "model.ec3")
+    monkeypatch.setattr("ec3learn.files.require_free", lambda *_: None)  # as if the report came into being meanwhile
+    Path("report.html").touch()
+    code, _, err = run(*shlex.split(words))
+    assert code == WRONG_INPUT
+    assert err.endswith(f"{remedy}\n")
+    assert "column '--" not in err  # a name stays as it is
+
+
+def test_a_warning_is_told_in_the_words_of_the_command(folder, run):
+    _, _, err = run("combine", "votes.csv", "-c", "svm,tree,bayes,knn,rules", "--set", "weights=agreement", "--set", "alpha=0.4")
+    assert "ompare with --set weights=equal and with --method dawid-skene.\n" in err
+
+
+def test_the_votes_of_the_demo_can_be_written_again(folder, run):
+    Path("votes.csv").write_text("precious")
+    assert run("demo", "--votes", "votes.csv")[0] == WRONG_INPUT
+    assert Path("votes.csv").read_text() == "precious"
+    assert run("demo", "--votes", "votes.csv", "--overwrite")[0] == DONE
+    assert len(records("votes.csv")) == 601
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")

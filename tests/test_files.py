@@ -167,10 +167,54 @@ def test_whole_numbers_of_csv_are_numbers_if_all_labels_are(tmp_path):
         assert mixed.project("vote").fetchall() == [("0",), ("1",), ("10",)]
 
 
-def test_a_label_that_means_no_vote_hides_no_whole_numbers(tmp_path):
-    (tmp_path / "x.csv").write_text("vote\n0\nNA\n1\n")
+@pytest.mark.parametrize(
+    ("fields", "labels"),
+    [
+        ("1.0 2.0", [1, 2]),
+        ("1 2.0", [1, 2]),
+        ("-1.0 0.0", [-1, 0]),
+        ("9007199254740993.0 1", [9007199254740993, 1]),
+        *((f"1.0 {text}", ["1.0", text]) for text in ("007.0", "1.00", "1e3", "+1", "-0.0", ".0", "x.0", "1.0.0", "1.5", " 1.0")),
+        ("1.0 9999999999999999999.0", ["1.0", "9999999999999999999.0"]),
+    ],
+)
+def test_whole_numbers_of_csv_may_be_written_as_floats(tmp_path, fields, labels):
+    one, other = fields.split(" ", 1)
+    (tmp_path / "x.csv").write_text(f"a,b\n{one},\n,{other}\n")
+    with opened(tmp_path / "x.csv") as (work, table):
+        read_so = table.with_labels([["a", "b"]])
+        assert read_so.relation.project("a, b").fetchall() == [(labels[0], None), (None, labels[1])]
+        assert work.connection.sql(read_so.sql).fetchall() == [(one, None), (None, other)]
+
+
+def test_labels_that_mean_no_vote_hide_no_whole_numbers(tmp_path):
+    (tmp_path / "x.csv").write_text("vote\n0\nNA\n1\nn/a\n")
     with opened(tmp_path / "x.csv") as (_, table):
-        assert table.with_labels([["vote"]], "NA").relation.project("vote").fetchall() == [(0,), (None,), (1,)]
+        votes = table.with_labels([["vote"]], ["NA", "n/a"]).relation.project("vote").fetchall()
+        assert votes == [(0,), (None,), (1,), (None,)]
+
+
+def test_a_label_that_means_no_vote_is_no_number_that_is_written_otherwise(tmp_path):
+    (tmp_path / "x.csv").write_text("vote\n7\n007\n")
+    with opened(tmp_path / "x.csv") as (_, table):
+        assert table.with_labels([["vote"]], ["007"]).relation.project("vote").fetchall() == [(7,), (None,)]
+        assert table.with_text(["vote"], ["007"], numbers=True).relation.project("vote").fetchall() == [("7",), (None,)]
+
+
+@pytest.mark.parametrize("said", ["2", "2.0"])
+def test_a_whole_number_that_means_no_vote_may_be_written_as_a_float(tmp_path, said):
+    (tmp_path / "x.csv").write_text("a,b\n0,2.0\n2,1.0\n")
+    with opened(tmp_path / "x.csv") as (_, table):
+        assert table.with_labels([["a", "b"]], [said]).relation.project("a, b").fetchall() == [(0, None), (None, 1)]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet", "arrow"])
+def test_labels_that_mean_no_vote_are_taken_by_the_type_of_their_column(tmp_path, ending):
+    columns = {"i": [0, 2], "f": [2.0, 1.0], "t": ["2", "NA"], "b": [True, False]}
+    with opened(put(tmp_path, f"x.{ending}", columns)) as (work, table):
+        votes = table.with_labels([[name] for name in columns], ["2", "NA", "True"])
+        assert votes.relation.project("i, f, t, b").fetchall() == [(0, None, None, None), (None, 1.0, None, False)]
+        assert work.connection.sql(votes.sql).fetchall() == list(zip(*columns.values(), strict=True))
 
 
 def test_numbers_beyond_64_bits_and_nested_values_of_json_are_kept(tmp_path):

@@ -794,7 +794,8 @@ def test_columns_that_are_there_already_are_not_overwritten(made, kind):
 
 @pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
 def test_thousands_of_classes_are_refused_unless_told(made, kind):
-    table = made(kind, pl.DataFrame({"id": range(1200), "a": range(1200), "b": [3] * 1200}))
+    labels = [*range(1200)] * 2
+    table = made(kind, pl.DataFrame({"id": range(2400), "a": labels, "b": [3] * 2400}))
     with pytest.raises(ValueError, match=re.escape("at most max_classes=1,000 classes, got 1,200, most in 'a'.")):
         combine(table, classifiers=["a", "b"])
     with pytest.raises(ValueError, match="at most max_classes=1,000 classes, got"):
@@ -846,3 +847,21 @@ def test_names_that_spark_takes_apart_are_refused(made):
     table = made("spark", pl.DataFrame({"a.b": ["x", "y"]}))
     with pytest.raises(ValueError, match=re.escape("without dots and backticks on Spark, got 'a.b'. Rename it.")):
         combine(table, classifiers=["a.b"])
+
+
+# ---- columns that are no votes ---------------------------------------------------------------------------------------
+
+
+def test_names_of_objects_are_no_votes():
+    frame = pl.DataFrame({"id": [f"mail-{i}" for i in range(300)], "svm": ["spam", "ham", "ham"] * 100})
+    words = "got 300 different labels in 300 rows of column 'id', as names of objects have. Leave it out,"
+    for table in (frame, frame.lazy()):
+        with pytest.raises(ValueError, match=re.escape(words)):
+            combine(table, classifiers=["id", "svm"])
+    assert combine(frame, classifiers=["id", "svm"], classes=["spam", "ham", *frame["id"]]).height == 300
+
+
+def test_measurements_beside_labels_are_no_votes():
+    frame = pl.DataFrame({"score": [f"{i / 7:.3f}" for i in range(90)], "svm": ["spam", "ham", "ham"] * 30})
+    with pytest.raises(ValueError, match=re.escape("got 90 different numbers such as '0.143'")):
+        combine(frame, classifiers=["score", "svm"])

@@ -9,13 +9,29 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from ec3learn import BGCM, C3EKL, C3ESL, EC3, UPE, Consensus, DawidSkene, MajorityVote, SoftVote, Votes, WeightedVote
+from ec3learn import (
+    BGCM,
+    C3EKL,
+    C3ESL,
+    EC3,
+    UPE,
+    Consensus,
+    DawidSkene,
+    EC3Classifier,
+    MajorityVote,
+    SoftVote,
+    Votes,
+    WeightedVote,
+    combine,
+)
+from ec3learn.demo import demo_votes
 from ec3learn.report import page
 from ec3learn.report.facts import code_of, facts_of
 from ec3learn.report.page import page_of
 from ec3learn.report.pairs import pairs_of
-from ec3learn.report.quality import calibration, chance_of_difference, confusion, macro_f
+from ec3learn.report.quality import agreement_of, calibration, chance_of_difference, confusion, macro_f, mean_auc, quality_of
 
 HOSTILE = [
     "<script>window.hacked = 1</script>",
@@ -157,7 +173,57 @@ def test_a_classifier_that_turns_classes_around_is_worse_than_chance(pool):
     assert facts_of(EC3().solve(consensus.votes.add(turned)))["models"]["worse"] == ["turned"]
     learned = facts_of(WeightedVote().solve(consensus.votes.add(turned)))["models"]
     assert learned["worse"] == ["turned"]
-    assert learned["worse_rule"].endswith("the method itself left it out for this reason.")
+    assert learned["rule"].endswith("the method itself left out for this reason.")
+
+
+def test_agreement_beyond_1_in_k_is_worse_than_chance_where_guesses_would_do_better():
+    rng = np.random.default_rng(0)
+    truth = np.where(rng.random(900) < 0.7, "ham", np.where(rng.random(900) < 0.5, "news", "spam"))
+    good = {f"m{m}": np.where(rng.random(900) < 0.9, truth, "ham") for m in range(5)}
+    wrong = np.where(truth == "ham", np.where(rng.random(900) < 0.45, "ham", "spam"), "ham")
+    consensus = MajorityVote().solve(Votes.from_labels(good | {"judge": wrong}))
+    facts = facts_of(consensus)
+    judge = facts["models"]["rows"][-1]
+    assert 1 / 3 > judge["agreement"] > 0.27
+    assert judge["remark"] == "worse than chance"
+    assert facts["warnings"][-1].startswith("Worse than chance: \u2068judge\u2069.")
+    assert '<span class="mark">worse than chance</span>' in page_of(facts).decode()
+
+
+def test_classifiers_that_guess_or_always_say_the_same_say_nothing(pool):
+    consensus, _ = pool
+    rng = np.random.default_rng(1)
+    others = {"guess": rng.choice(["ant", "bee", "cat"], 400), "same": ["bee"] * 400}
+    facts = facts_of(MajorityVote().solve(consensus.votes.add(others).add({f"c{i}": consensus.labels() for i in range(9)})))
+    remarks = {row["model"]: row["remark"] for row in facts["models"]["rows"]}
+    assert remarks["guess"] == "says nothing about the answer"
+    assert remarks["same"] == "always says \u2068bee\u2069"
+    assert {remarks[f"m{m}"] for m in range(5)} == {None}
+    assert facts["models"]["worse"] == []
+    assert "\u2068guess\u2069, \u2068same\u2069 (always says \u2068bee\u2069)" in facts["warnings"][-1]
+
+
+def test_nothing_is_said_of_few_votes_or_of_the_only_class_there():
+    few = {"a": ["x", "y"] * 20, "b": ["x", "y"] * 20, "turned": ["y", "x"] * 10 + [None] * 20}
+    one = {"a": ["x"] * 40 + ["y"] * 40, "b": ["x"] * 40 + ["y"] * 40, "half": ["x"] * 40 + [None] * 40}
+    for said in (few, one):
+        facts = facts_of(MajorityVote().solve(Votes.from_labels(said)))
+        assert {row["remark"] for row in facts["models"]["rows"]} == {None}
+
+
+def test_soft_votes_are_judged_by_their_most_probable_class():
+    truth = np.arange(300) % 3
+    good, turned = (0.32 + 0.04 * (np.arange(3) == (truth[:, None] + shift) % 3) for shift in (0, 1))
+    votes = Votes.from_probabilities({"a": good, "b": good, "c": good, "turned": turned})
+    assert facts_of(SoftVote().solve(votes))["models"]["worse"] == ["turned"]
+
+
+def test_a_guesser_is_called_worse_than_chance_once_in_a_hundred_times():
+    rng = np.random.default_rng(0)
+    truth = rng.choice(3, 200, p=[0.6, 0.3, 0.1])
+    tables = (confusion(truth, rng.choice(3, 200, p=[0.5, 0.2, 0.3]), 3, np.ones(200)) for _ in range(4000))
+    found = [agreement_of(table, np.arange(3)) for table in tables]
+    assert 0.005 < np.mean([one.kappa < -one.noise for one in found]) < 0.016
 
 
 def test_what_clusters_hold_adds_up(pool):
@@ -183,11 +249,120 @@ def test_the_code_in_the_report_repeats_the_answer():
 
 
 def test_the_measures_of_quality_by_hand():
-    table = confusion(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]), 3)
+    table = confusion(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]), 3, np.ones(4))
     assert table.tolist() == [[1, 0, 0], [1, 2, 0], [0, 0, 0]]
     assert macro_f(table) == pytest.approx((2 / 3 + 4 / 5) / 2)
-    assert calibration(np.array([0.9, 1.0, 0.5]), np.array([True, False, True])) == [(0.5, 1.0, 1), (0.95, 0.5, 2)]
+    assert calibration(np.array([0.9, 1.0, 0.5]), np.array([True, False, True]), np.ones(3)) == [(0.5, 1.0, 1), (0.95, 0.5, 2)]
     assert chance_of_difference(0, 5) == pytest.approx(2 / 32)
+    assert mean_auc(np.array([[0.2, 0.8], [0.5, 0.5], [0.5, 0.5]]), np.array([1, 1, 0]), np.ones(3)) == 0.75
+
+
+def test_quality_by_weights_is_that_of_repeated_objects():
+    rng = np.random.default_rng(0)
+    proba, truth, weight = rng.dirichlet(np.ones(3), 50).round(1), rng.integers(3, size=50), rng.integers(4, size=50)
+    labels = proba.argmax(axis=1)
+    one, other = (
+        quality_of(proba[chosen], labels[chosen], truth[chosen], counts)
+        for chosen, counts in ((slice(None), weight), (np.repeat(np.arange(50), weight), np.ones(weight.sum())))
+    )
+    assert (one.accuracy, one.f_score, one.auc) == pytest.approx((other.accuracy, other.f_score, other.auc))
+    assert one.calibration_error == pytest.approx(other.calibration_error)
+
+
+# ---- how objects are counted -----------------------------------------------------------------------------------------
+
+
+def counts_of(facts):
+    """Return the numbers of a report that count objects."""
+    columns = ("coverage", "agreement", "accuracy")
+    table = [[row["model"], *(round(row[column], 9) for column in columns)] for row in facts["models"]["rows"]]
+    return [
+        (facts["n_objects"], facts["n_open"], facts["changes"]["n"], facts["changes"]["tied"], facts["contested"]["n_close"]),
+        facts["contested"]["n_given"],
+        sorted(facts["changes"]["moves"]),
+        facts["cards"][3:],
+        table,
+        [(pair["kind"], sorted(pair["names"]), sorted(np.ravel(pair["cells"]).round(9))) for pair in facts["pairs"]],
+        [[(row["name"], round(row["size"], 9)) for row in block["rows"]] for block in facts["clusterings"]["blocks"]],
+        [round(block["median_size"], 9) for block in facts["clusterings"]["blocks"]],
+        sorted(row["alike"] for row in facts["contested"]["rows"]),
+    ]
+
+
+def test_a_lazy_table_is_counted_like_the_same_table_in_memory():
+    pl = pytest.importorskip("polars")
+    mails = pl.DataFrame({name: list(column) for name, column in demo_votes().columns.items() if name != "truth"})
+    columns = {"classifiers": ["svm", "tree", "bayes", "knn", "rules"], "clusterings": ["kmeans", "dbscan"], "known": "gold"}
+    lazy, eager = (combine(table, **columns, return_consensus=True)[1] for table in (mails.lazy(), mails))
+    facts = facts_of(lazy, n_contested=1000)
+    assert counts_of(facts) == counts_of(facts_of(eager, n_contested=1000))
+    assert facts["quality"]["given"]["n"] == 60
+    assert facts["quality"]["given"]["majority"] == pytest.approx(0.8)
+    text = page_of(facts).decode()
+    assert "600 rows, 489 of them distinct" in text
+    assert text.count("The objects are the rows of the table") == 1
+    assert "The objects here are" not in text
+    assert not re.search(r"\b489 objects", text)
+
+
+def test_whole_weights_count_like_repeated_objects():
+    said, clusters, truth = a_pool(150)
+    times = np.random.default_rng(0).integers(1, 4, size=150)
+    repeat = {name: np.repeat(column, times) for name, column in said.items()}
+    weighted = EC3().solve(Votes.from_labels(said, clusters, sample_weight=times))
+    repeated = EC3().solve(Votes.from_labels(repeat, {name: np.repeat(column, times) for name, column in clusters.items()}))
+    one = facts_of(weighted, truth=truth)
+    other = facts_of(repeated, truth=np.repeat(truth, times))
+    assert (one["n_objects"], one["changes"]["n"]) == (times.sum(), other["changes"]["n"])
+    assert one["quality"]["fair"]["confusion"] == other["quality"]["fair"]["confusion"]
+    assert one["quality"]["fair"]["difference"] == other["quality"]["fair"]["difference"]
+    assert one["quality"]["fair"]["answers"][0]["auc"] == pytest.approx(other["quality"]["fair"]["answers"][0]["auc"])
+    assert [row["accuracy"] for row in one["models"]["rows"]] == pytest.approx(
+        [row["accuracy"] for row in other["models"]["rows"]]
+    )
+
+
+def test_weights_that_are_not_whole_add_up_to_the_objects():
+    said, clusters, _ = a_pool(150)
+    weight = np.random.default_rng(0).random(150) / 1000
+    facts = facts_of(EC3().solve(Votes.from_labels(said, clusters, sample_weight=weight)))
+    assert facts["n_objects"] == 150
+    assert sum(row["size"] for row in facts["clusterings"]["blocks"][1]["rows"]) == pytest.approx(150)
+    assert facts["changes"]["n"] == round(150 * facts["changes"]["share"])
+    assert "for as many objects as there are" in page_of(facts).decode()
+
+
+# ---- given labels ----------------------------------------------------------------------------------------------------
+
+
+def test_labels_held_fixed_are_neither_changed_nor_sure():
+    said, clusters, truth = a_pool()
+    votes = Votes.from_labels(said, clusters)
+    consensus = EC3().solve(votes, known={i: truth[i] for i in range(100)})
+    facts = facts_of(consensus)
+    changed = (consensus.labels() != MajorityVote().solve(votes).labels())[100:]
+    assert (facts["n_open"], facts["changes"]["n"]) == (300, changed.sum())
+    assert facts["changes"]["share"] == pytest.approx(changed.mean())
+    assert facts["confidence"]["shares"] == pytest.approx(np.histogram(consensus.confidence[100:], 20, (0, 1))[0] / 300)
+    assert facts["summary"].endswith(f"mean confidence {consensus.confidence[100:].mean():.3f}")
+    text = page_of(facts).decode()
+    assert f"{changed.sum()} of 300 objects without a given label" in text
+    assert "Base models that were trained on these very labels look better" in text
+
+
+def test_where_all_labels_were_given_it_is_said(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=60)
+    X = y[:, None] + rng.normal(size=(60, 2))
+    model = EC3Classifier([("lr", LogisticRegression())], [], cv=3, random_state=0).fit(X, y)
+    model.report(tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert "All labels were given and held fixed, so there is no confidence to tell" in text
+    assert "so no object is contested" in text
+    assert "mean confidence 1.000" not in text
+    assert "labels changed" not in text
+    assert "Nothing was gained" not in text
+    assert "trained on these very labels" not in text
 
 
 # ---- every kind of consensus -----------------------------------------------------------------------------------------
@@ -437,6 +612,14 @@ def test_the_skip_link_comes_first_and_is_seen(opened):
 def test_nothing_is_wider_than_a_phone(name, opened):
     page = opened(name, viewport={"width": 360, "height": 740})
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@in_browser
+def test_rows_are_not_mostly_blank_on_a_phone(opened):
+    page = opened("pool", viewport={"width": 400, "height": 740})
+    heights = "selector => [...document.querySelectorAll(selector)].map(row => row.getBoundingClientRect().height)"
+    assert max(page.evaluate(heights, "#contested-table tbody tr")) < 110
+    assert max(page.evaluate(heights, ".words")) < 65
 
 
 CONTRAST = """() => {

@@ -13,6 +13,7 @@ from .labels import (
     Label,
     count,
     frame_of,
+    has_index,
     is_missing,
     is_pandas,
     kind_of,
@@ -176,7 +177,7 @@ def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | 
 
     `known` is an array with missing values, a dict of object -> label, or a pair (objects, labels); errors call it `argument`.
     """
-    pairs = _known_pairs(known)
+    pairs = _known_pairs(known, object_ids is not None)
     if pairs is not None and not pairs[0] and not pairs[1]:
         return np.full(n_objects, -1)
     column = single_column(known if pairs is None else pairs[1], argument, KNOWN)
@@ -204,9 +205,12 @@ def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | 
     return result
 
 
-def _known_pairs(known: Any) -> tuple[list[Any], list[Any]] | None:
+def _known_pairs(known: Any, named: bool) -> tuple[list[Any], list[Any]] | None:
+    """Return objects and labels; a pandas Series has both if the objects have names."""
     if isinstance(known, Mapping):
         return list(known.keys()), list(known.values())
+    if named and has_index(known):
+        return [plain(item) for item in known.index], [plain(label) for label in known.tolist()]
     if (
         isinstance(known, tuple)
         and len(known) == 2

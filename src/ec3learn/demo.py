@@ -46,10 +46,12 @@ def demo_votes() -> Table:
     return Table(columns)
 
 
-def write_demo(path: str | os.PathLike[str]) -> None:
-    """Write the votes as a CSV file; it must not exist."""
+def write_demo(path: str | os.PathLike[str], overwrite: bool = False) -> None:
+    """Write the votes as a CSV file."""
     table = demo_votes()
-    with open(path, "x", newline="", encoding="utf-8") as file:
+    if os.path.lexists(path) and not overwrite:
+        raise FileExistsError(f"{os.fspath(path)} exists already. Pass overwrite=True to replace it.")
+    with open(path, "w" if overwrite else "x", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(table.columns)
         writer.writerows(row.values() for row in table.rows())

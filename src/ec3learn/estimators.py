@@ -572,7 +572,12 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
         [('tree', DecisionTreeClassifier(max_depth=3))]
         """
         in_pools = {key for key in params if key.startswith(("classifiers__", "clusterers__"))}
-        super().set_params(**{key: value for key, value in params.items() if key not in in_pools})
+        own = {key: value for key, value in params.items() if key not in in_pools}
+        of_method = next((key for key in own if key.startswith("consensus__")), None)
+        if of_method is not None and isinstance(own.get("consensus", self.consensus), str):
+            named = own.get("consensus", self.consensus)
+            raise ValueError(f"{of_method} must be a parameter of a method, got consensus={named!r}. Pass consensus=EC3() first.")
+        super().set_params(**own)
         for key in in_pools:
             pool, _, rest = key.partition("__")
             self._set_in_pool(pool, rest, params[key])

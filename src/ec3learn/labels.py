@@ -396,3 +396,10 @@ def is_pandas(data: Any) -> bool:
     import narwhals.stable.v2 as nw
 
     return bool(nw.dependencies.is_pandas_dataframe(data))
+
+
+def has_index(column: Any) -> bool:
+    """Tell whether a column is one of pandas whose rows have names."""
+    import narwhals.stable.v2 as nw
+
+    return nw.dependencies.is_pandas_series(column) and type(column.index).__name__ != "RangeIndex"

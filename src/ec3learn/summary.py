@@ -11,14 +11,18 @@ import numpy.typing as npt
 from .consensus import Consensus
 from .frames.combining import DISTINCT_ROWS
 from .labels import count, listed, plain
+from .matrices import membership, scatter_to_votes
 from .methods import MajorityVote, Method
+from .methods.reliability import bias_of
 from .rules import normalised
 from .table import Table
+from .votes import Votes
 
 Array = npt.NDArray[Any]
 
 CONTESTED = 0.1  # the margin below which an object is contested
 FOLDS, LEAST_KNOWN = 5, 20
+MANY_VOTES = 20  # that are all the same
 SHOWN = 20  # rows of a table on the terminal
 
 
@@ -97,6 +101,10 @@ def summary_of(consensus: Consensus, method: Method | None = None) -> Summary:
     """
     votes = consensus._own_votes("summary")
     counts = votes.counts
+    notes = [note for note in consensus.notes if not note.startswith(DISTINCT_ROWS)]  # they are counted above
+    notes += _constant(votes)
+    bias = bias_of(votes, consensus.known, consensus._rows())
+    notes += [] if bias is None else [bias]
     shares = normalised(np.bincount(consensus._row_classes, weights=counts, minlength=len(consensus.classes)))
     return Summary(
         str(consensus.settings["method"]),
@@ -106,8 +114,21 @@ def summary_of(consensus: Consensus, method: Method | None = None) -> Summary:
         consensus.voters(),
         float(counts @ (consensus._row_margin < CONTESTED) / counts.sum()),
         None if method is None or consensus.known is None else _held_out(consensus, method),
-        tuple(note for note in consensus.notes if not note.startswith(DISTINCT_ROWS)),  # they are counted above
+        tuple(dict.fromkeys(notes)),
     )
+
+
+def _constant(votes: Votes) -> list[str]:
+    """Say which classifiers always say the same."""
+    said = votes.hardened()
+    seen = scatter_to_votes(said, membership(said), votes.counts[:, None])[:, 0]
+    notes = []
+    for m, model in enumerate(votes.models):
+        own = seen[votes.offsets[m] : votes.offsets[m + 1]]
+        if model.kind == "classifier" and votes.n_classes > 1 and own.sum() >= MANY_VOTES and (own > 0).sum() == 1:
+            label = plain(model.labels[int(own.argmax())])
+            notes.append(f"{model.name} always says {label!r}, which tells nothing about an object. Leave it out.")
+    return notes
 
 
 def _first(table: Table, what: str) -> str:
@@ -130,8 +151,10 @@ def _held_out(consensus: Consensus, method: Method) -> dict[str, float] | None:
     right = np.zeros(2)
     majority = MajorityVote().solve(votes).labels()
     for hidden in folds:
-        given = np.setdiff1d(objects, hidden)
-        labels = method.solve(votes, (given, consensus.classes[codes[given]])).labels()
+        given: Array = np.full(len(codes), None)
+        given[objects] = consensus.classes[codes[objects]]
+        given[hidden] = None
+        labels = method.solve(votes, given).labels()
         truth = consensus.classes[codes[hidden]]
         right += [float(weight[hidden] @ (answer[hidden] == truth)) for answer in (labels, majority)]
     total = float(weight[objects].sum())

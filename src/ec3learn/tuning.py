@@ -228,7 +228,9 @@ def _chosen(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
         chosen, setting, answer, area = best, best.best, _held_out(best, best.best, fold_of, codes), best.score
     if chosen is plain and setting == SOFT_VOTE:
         method: Method = SoftVote()
-        why = f"Nothing beats plain soft voting (held-out AUC {area:.4f}; the best rival {best.score:.4f}), so it is used."
+        why = (
+            f"Nothing clearly beats plain soft voting (held-out AUC {area:.4f}, the best rival {best.score:.4f}), so it is used."
+        )
     else:
         method = _method(chosen, setting, votes)
         why = f"{chosen.name}{_described(setting)}: AUC {area:.4f} on held-out labels, plain soft voting {areas[0]:.4f}."

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..termination import end_at_once
+from .words import in_words
 
 DONE, OUR_BUG, WRONG_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
 PACKAGE = str(Path(__file__).parents[1])
@@ -70,7 +71,7 @@ def _told(error: Exception) -> int:
     if isinstance(error, MemoryError):
         return _said("There is not enough memory for this table. Lower --memory or --max-patterns.", WRONG_INPUT)
     if _raised_by_us(error):
-        return _said(str(error), WRONG_INPUT)
+        return _said(in_words(str(error)), WRONG_INPUT)
     reason = f"{type(error).__name__}: {error}".splitlines()[0]
     return _said(f"This is a bug of ec3learn ({reason}). Please report what this shows: ec3learn --debug ...", OUR_BUG)
 
@@ -91,4 +92,4 @@ def _said(sentence: str, code: int) -> int:
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    print("ec3learn: warning: " + " ".join(str(message).split()), file=sys.stderr)
+    print("ec3learn: warning: " + in_words(" ".join(str(message).split())), file=sys.stderr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from . import words
@@ -59,7 +59,16 @@ class Solved:
         """Return what the consensus calls the object in a row."""
         from ..files import ROW
 
-        return int(self.answered.table.filter(f"{ROW} = {row}").project(f"{OUR_PREFIX}number").fetchall()[0][0])
+        number = self.answered.table.filter(f"{ROW} = {row}").project(f"{OUR_PREFIX}number").fetchall()[0][0]
+        ids = self.consensus.object_ids
+        return int(number if ids is None else ids[number])
+
+    def named(self, column: str) -> Consensus:
+        """Return the consensus with its distinct rows called by what a column says in the first of each."""
+        from ..files import named_rows
+
+        ids = self.consensus.object_ids
+        return self.consensus if ids is None else replace(self.consensus, object_ids=named_rows(self.table, ids, column))
 
 
 def solved(
@@ -74,6 +83,7 @@ def solved(
     number: bool = False,
 ) -> Solved:
     """Combine the votes of an open file."""
+    from ..files import ROW
     from ..frames.columns import frame_of, label_columns, source_of
     from ..frames.combining import combined
     from ..frames.output import Output
@@ -85,12 +95,12 @@ def solved(
     }
     roles: dict[str, Any] = {"known": how.known, "objects": who.objects, "voters": who.voters}
     groups = label_columns(file.table.relation, **columns, **roles)
-    table = file.table.with_labels(groups, who.missing)
+    table = file.table.with_labels(groups, words.names(who.missing))
     first = next(iter(groups[0]), "")
     classes = None if how.classes is None else [table.value(first, label) for label in words.names([how.classes])]
-    gap = None if who.missing is None or table.is_text else table.value(first, who.missing)  # text has lost it already
     file.step("Combining")
     frame = frame_of(table.relation)
-    source = source_of(frame, **columns, **roles, classes=classes, missing=gap, max_classes=how.max_classes)
+    source = source_of(frame, **columns, **roles, classes=classes, max_classes=how.max_classes)
+    source = replace(source, row=ROW if who.objects is None else None)
     output = Output.of(frame, prefix, proba, rule, number)
     return Solved(table, combined(frame, source, solver, output, max_patterns), solver)

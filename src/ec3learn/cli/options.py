@@ -64,7 +64,12 @@ Classes = Annotated[
     ),
 ]
 Missing = Annotated[
-    str | None, typer.Option(metavar="LABEL", help="A label that means no vote, as an empty field does.", rich_help_panel=VOTES)
+    list[str] | None,
+    typer.Option(
+        metavar="LABELS",
+        help="Labels that mean no vote, as an empty field does: NA,n/a, or repeated.",
+        rich_help_panel=VOTES,
+    ),
 ]
 Method = Annotated[
     str, typer.Option("--method", "-m", metavar="NAME", help="One of those that `ec3learn methods` lists.", rich_help_panel=MODEL)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json as json_format
+import os
 import sys
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +19,12 @@ LABEL_RULE = typer.Option(
     "--rule", metavar="NAME", help="argmax, or mass: labels in the shares that the probabilities have.", rich_help_panel=o.MODEL
 )
 SAVE = typer.Option(metavar="FILE", help="Save what `ec3learn apply` needs.", rich_help_panel=o.FILE)
+ID = typer.Option(
+    "--id",
+    metavar="COLUMN",
+    help="The column that names the objects in the report; by default row numbers do.",
+    rich_help_panel=o.VOTES,
+)
 REPORT = typer.Option(metavar="FILE", help="Write a report to look at: one HTML file.", rich_help_panel=o.FILE)
 
 
@@ -28,6 +36,7 @@ def combine(
     file: o.Read,
     proba: o.Proba = False,
     rule: Annotated[str, LABEL_RULE] = "argmax",
+    id: Annotated[str | None, ID] = None,
     prefix: o.Prefix = "",
     max_patterns: o.MaxPatterns = o.MOST_PATTERNS,
     out: o.Out = None,
@@ -52,22 +61,30 @@ def combine(
     from ..files import require_free, write
     from ..summary import summary_of
 
-    for path in filter(None, (out, save, report)):
+    outputs = [path for path in (out, save, report) if path is not None]
+    for path in outputs:
         require_free(path, overwrite)
+    if len(set(map(os.path.realpath, outputs))) < len(outputs):
+        raise ValueError("--out, --save and --report must name different files.")
     with opened(votes, file, out) as open_file:
         target = None if out is None else open_file.format.for_output(out, out_format)
         answer = solved(open_file, who, how, max_patterns, prefix=prefix, proba=proba, rule=rule)
         summary = summary_of(answer.consensus, answer.method)
+        shown = answer.consensus if id is None else answer.named(id)
         if out is not None and target is not None:
             open_file.step(f"Writing {out}")
             write(open_file.work, answer.table, answer.answered, out, target, overwrite)
     if save is not None:
         answer.consensus.save(save)
     if report is not None:
-        answer.consensus.report(report, command=["ec3learn", *sys.argv[1:]], overwrite=overwrite)
+        shown.report(report, command=["ec3learn", *sys.argv[1:]], overwrite=overwrite)
     if summary.warning is not None:
-        print(f"ec3learn: warning: {summary.warning}", file=sys.stderr)
-    said = json_format.dumps(summary.as_dict(), ensure_ascii=False) if json else str(summary)
+        print(f"ec3learn: warning: {words.in_words(summary.warning)}", file=sys.stderr)
+    said = (
+        json_format.dumps(summary.as_dict(), ensure_ascii=False)
+        if json
+        else str(replace(summary, notes=tuple(map(words.in_words, summary.notes))))
+    )
     print(said, file=sys.stderr if out == "-" else sys.stdout)
 
 
@@ -110,11 +127,11 @@ def apply(
             "clusterings": words.names(who.clusterings) or None,
         }
         roles: dict[str, Any] = {"objects": who.objects, "voters": who.voters}
-        table, learned, gap = like_model(open_file.table, learned, who.missing, **columns, **roles)
+        table, learned = like_model(open_file.table, learned, words.names(who.missing), **columns, **roles)
         open_file.step("Applying")
         frame = frame_of(table.relation)
         columns["classifiers"], columns["clusterings"] = columns_of_model(frame, learned, **columns, objects=who.objects)
-        source = source_of(frame, **columns, **roles, classes=learned.classes, missing=gap)
+        source = source_of(frame, **columns, **roles, classes=learned.classes)
         answered = extended(frame, source, learned, Output.of(frame, prefix, proba), max_patterns)
         open_file.step(f"Writing {out}")
         write(open_file.work, table, answered, out, target, overwrite)

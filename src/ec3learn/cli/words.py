@@ -1,13 +1,31 @@
-"""What stands on the command line, as values."""
+"""What stands on the command line, as values; and what the library says, in the words of the command line."""
 
 from __future__ import annotations
 
+import ast
 import json
+import re
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..methods import Method
+
+OPTIONS = ["classes", "known", "max_classes", "max_patterns", "missing", "objects", "prefix", "rule", "voters"]
+PHRASES = {  # what only Python can do, or says in another way
+    "Pass classifiers={'name': 'column'} if": "Rename them if",
+    "overwrite=True": "--overwrite",
+    "DawidSkene()": "--method dawid-skene",
+    "Votes.from_probabilities": "--soft",
+    "numpy.inf": "inf",
+}
+QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+ARGUMENT = re.compile(
+    rf"(?<!\w)(?:{QUOTED})"  # a label or a column, which stays as it is
+    rf"|(?<![^\s(])(?P<name>{'|'.join(OPTIONS)}|weights)=(?P<value>{QUOTED}|\[\.\.\.\]|[\w,-]*\w|)(?=[,.;]?(?:\s|$))"
+    r"|(?<![^\s(])(?P<bare>max_classes|max_patterns)\b"
+)
 
 
 def names(words: Sequence[str] | None) -> list[str]:
@@ -55,7 +73,7 @@ def method_from(name: str, settings: Sequence[str] | None) -> Method:
         if key not in allowed:
             raise ValueError(f"Unknown parameter {key!r} of {name}. Choose from: {', '.join(allowed) or 'none'}.")
         try:
-            method.set_params(**{key: json.loads(value)})
+            method.set_params(**{key: json.loads("Infinity" if value == "inf" else value)})
         except ValueError:
             method.set_params(**{key: value})
     return method
@@ -66,3 +84,29 @@ def _pair(word: str, option: str) -> tuple[str, str]:
     if not sign or not name or not value:
         raise ValueError(f"{option} must be NAME=VALUE, got {word!r}.")
     return name.strip(), value.strip()
+
+
+# ---- the other way ---------------------------------------------------------------------------------------------------
+
+
+def in_words(sentence: str) -> str:
+    """Return a sentence of the library with options where it has arguments of Python.
+
+    Examples
+    --------
+    >>> in_words("weights='labels' needs known labels, got none. Pass known=, or take weights='agreement'.")
+    '--set weights=labels needs known labels, got none. Pass --known, or take --set weights=agreement.'
+    """
+    for python, command in PHRASES.items():
+        sentence = sentence.replace(python, command)
+    return ARGUMENT.sub(_option, sentence)
+
+
+def _option(found: re.Match[str]) -> str:
+    name, value = found["name"] or found["bare"], found["value"]
+    if name is None:
+        return found[0]
+    if value == "None":
+        return f"no --{name}"
+    said = "" if value in (None, "[...]") else shlex.quote(ast.literal_eval(value)) if value[:1] in ("'", '"') else value
+    return f"--set {name}={said}" if name == "weights" else f"--{name.replace('_', '-')} {said}".strip()

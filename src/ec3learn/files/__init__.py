@@ -2,6 +2,7 @@
 
 from .applying import like_model
 from .formats import STANDARD, Format
+from .lookup import named_rows
 from .reading import ROW, FileTable, read
 from .workspace import Workspace, workspace
 from .writing import require_free, write
@@ -13,6 +14,7 @@ __all__ = [
     "Format",
     "Workspace",
     "like_model",
+    "named_rows",
     "read",
     "require_free",
     "workspace",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,16 +16,16 @@ NOISE = "-1"
 
 
 def like_model(
-    table: FileTable, model: Consensus, missing: str | None, *, classifiers: Any, clusterings: Any, **roles: str | None
-) -> tuple[FileTable, Consensus, Any]:
-    """Return the table, the model and the label that means "no vote", all labels of CSV as text.
+    table: FileTable, model: Consensus, missing: Sequence[str], *, classifiers: Any, clusterings: Any, **roles: str | None
+) -> tuple[FileTable, Consensus]:
+    """Return the table and the model, all labels of CSV as text.
 
     Parameters
     ----------
     table, model
         What is to be answered, and by what.
-    missing : str
-        A label that means "no vote", in words.
+    missing : sequence of str
+        What means "no vote", in words.
     classifiers, clusterings, roles
         As in `extend`.
     """
@@ -33,13 +34,18 @@ def like_model(
         chosen = columns_of_model(frame_of(table.relation), model, classifiers, clusterings, roles["objects"])
     votes, *clusters = label_columns(table.relation, *chosen, **roles)
     if not table.is_text:
-        return table, model, None if missing is None else table.value(votes[0] if votes else "", missing)
-    model = _in_words(model)
-    noisy = any(NOISE in base.labels for base in model.models if base.kind == "clustering")
-    table = table.with_text(votes, missing).with_text(
-        [name for names in clusters for name in names], missing, None if noisy else NOISE
-    )
-    return table, model, None
+        return table.with_labels([votes, *clusters], missing), model
+    table = table.with_text(votes, missing, numbers=_numbers(model.classes))
+    found = {base.name: base.labels for base in model.models if base.kind == "clustering"}
+    for (name,) in clusters:
+        labels = found.get(name, model.classes[:0])
+        none = missing if NOISE in labels.tolist() else [*missing, NOISE]
+        table = table.with_text([name], none, numbers=_numbers(labels))
+    return table, _in_words(model)
+
+
+def _numbers(labels: Any) -> bool:
+    return labels.dtype.kind in "iu"
 
 
 def _in_words(model: Consensus) -> Consensus:

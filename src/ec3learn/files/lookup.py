@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ..frames.combining import Answered
 from ..frames.engines import OURS, quoted
+from ..labels import label_array, listed
 from .reading import FileTable, text
 
 if TYPE_CHECKING:
@@ -53,6 +54,30 @@ def looked_up(connection: DuckDBPyConnection, table: FileTable, answered: Answer
         yield connection.sql(f"SELECT {columns} FROM ({found})")
     finally:
         connection.remove_function(ANSWER)
+
+
+def named_rows(table: FileTable, rows: Array, column: str) -> Array:
+    """Return what a column says in some rows.
+
+    Parameters
+    ----------
+    table : FileTable
+        The file.
+    rows : array of int
+        Their numbers, counted from 0.
+    column : str
+        Of the table.
+
+    Returns
+    -------
+    array of str
+    """
+    if column not in table.columns:
+        raise ValueError(f"id must name a column of the table, got {column!r}. They are {listed(list(table.columns), 30)}.")
+    wanted = table.connection.from_arrow(pa.table({"place": np.arange(len(rows)), "row": rows}))
+    names = f"SELECT {table.columns[column]} AS name, file_row_number AS row FROM read_parquet({text(table.parquet)})"
+    found = wanted.join(table.connection.sql(names), "row").order("place").project("name").fetchall()
+    return label_array([f"row {row}" if name is None else str(name) for row, (name,) in zip(rows, found, strict=True)])
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Files become tables of DuckDB that are not held in memory.
 
 Parquet is read where it lies. Other formats are parsed once, into Parquet in the workspace. Nothing is guessed that could
-change a label: a field of a CSV file is text, unless all labels of its kind are whole numbers as Python prints them.
+change a label: a field of a CSV file is text, unless all labels of its kind are whole numbers as Python prints them, as ints
+or as floats.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import sys
 import warnings
@@ -29,6 +31,7 @@ from .workspace import Workspace
 
 ROW = f"{OURS}row"
 BLOCK = 1 << 24  # bytes of text parsed at a time; a record must fit
+WHOLE = "0|-?[1-9][0-9]*"  # a whole number as Python prints it
 
 
 @dataclass(frozen=True)
@@ -61,44 +64,64 @@ class FileTable:
         chosen = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in columns.items())
         return f"SELECT {chosen} FROM read_parquet({text(self.parquet)})"
 
-    def with_labels(self, groups: Iterable[Sequence[str]], missing: str | None = None) -> FileTable:
-        """Return the table with labels in some columns of text: whole numbers if all in a group of columns are, else text.
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Return the type of each column, as DuckDB calls it."""
+        relation = self.relation
+        return dict(zip(relation.columns, map(str, relation.types), strict=True))
+
+    def with_labels(self, groups: Iterable[Sequence[str]], missing: Sequence[str] = ()) -> FileTable:
+        """Return the table with labels in some columns; text is whole numbers if all in a group of columns are.
 
         Parameters
         ----------
         groups : sequences of column names
             Columns whose labels must be of one kind.
-        missing : str
-            A text that means "no vote".
+        missing : sequence of str
+            What means "no vote", in words.
         """
         chosen = [list(names) for names in groups if names]
         for name in {name for names in chosen for name in names} & self.mixed.keys():
             raise ValueError(
                 f"Column {name!r} must hold labels of one kind, got {listed(self.mixed[name])}. Mend it in the file."
             )
-        if not self.is_text or not chosen:
+        if not chosen or not (self.is_text or missing):
             return self
-        said = {name: _without(quoted(name), missing) for names in chosen for name in names}
-        # A number that is not written as Python prints it is a label of its own: 007 is not 7.
+        kinds = self.kinds
+        gaps = {name: [_value(label, kinds[name]) for label in missing] for names in chosen for name in names}
+        said = {  # what is no value of the column's type does not stand there
+            name: _without(self.columns[name], [label for label in gaps[name] if _fits(label, kinds[name])]) for name in gaps
+        }
+        if not self.is_text:
+            return replace(self, labels=said)
+        # A number that is not written as Python prints it is a label of its own: 007 is not 7. pandas writes 1.0 beside gaps.
+        whole = {name: _whole(sql) for name, sql in said.items()}
         exact = [
-            f"bool_and(coalesce(CAST(TRY_CAST({sql} AS BIGINT) AS VARCHAR) = {sql}, {sql} IS NULL))" for sql in said.values()
+            f"bool_and(coalesce(CAST(TRY_CAST({whole[name]} AS BIGINT) AS VARCHAR) = {whole[name]}, {sql} IS NULL))"
+            for name, sql in said.items()
         ]
         found = self.connection.sql(f"SELECT {', '.join(exact)} FROM read_parquet({text(self.parquet)})").fetchall()[0]
-        whole = {name for name, is_whole in zip(said, found, strict=True) if is_whole}
-        numbers = {name: f"CAST({said[name]} AS BIGINT)" for names in chosen if whole >= set(names) for name in names}
+        numbered = {name for name, is_whole in zip(said, found, strict=True) if is_whole}
+        none = [number for label in missing if isinstance(number := _value(label, "BIGINT"), int)]
+        numbers = {
+            name: _without(f"CAST({whole[name]} AS BIGINT)", none) for names in chosen if numbered >= set(names) for name in names
+        }
         return replace(self, labels=said | numbers)
 
-    def with_text(self, columns: Iterable[str], *missing: str | None) -> FileTable:
-        """Return the table with labels in some columns that are text, except those that mean "no vote"."""
-        return replace(self, labels=self.labels | {name: _without(quoted(name), *missing) for name in columns})
+    def with_text(self, columns: Iterable[str], missing: Sequence[str] = (), *, numbers: bool = False) -> FileTable:
+        """Return the table with labels in some columns that are text, except those that mean "no vote".
+
+        With `numbers` whole numbers are the same text, however they are written.
+        """
+        said = {name: _without(quoted(name), missing) for name in columns}
+        if numbers:
+            none = [str(_value(label, "BIGINT")) for label in missing]
+            said = {name: _without(_whole(sql), none) for name, sql in said.items()}
+        return replace(self, labels=self.labels | said)
 
     def value(self, column: str, said: str) -> Any:
         """Return what was said in words as a value of a column's type; text that is none stays text."""
-        relation = self.relation
-        kind = str(dict(zip(relation.columns, relation.types, strict=True)).get(column, "VARCHAR"))
-        if kind == "BOOLEAN" and said.lower() in ("true", "false"):
-            return said.lower() == "true"
-        return int(said) if "INT" in kind and said.removeprefix("-").isdecimal() else said
+        return _value(said, self.kinds.get(column, "VARCHAR"))
 
     def row(self, named: str, column: str | None = None) -> int:
         """Return the number of the row that is called so in a column, or by its number."""
@@ -116,10 +139,28 @@ class FileTable:
         return int(found[0][0])
 
 
-def _without(sql: str, *missing: str | None) -> str:
-    for label in missing:
-        sql = sql if label is None else f"nullif({sql}, {text(label)})"
-    return sql
+def _value(said: str, kind: str) -> Any:
+    if kind == "BOOLEAN" and said.lower() in ("true", "false"):
+        return said.lower() == "true"
+    number = said.removesuffix(".0")
+    numeric = "INT" in kind or kind in ("DOUBLE", "FLOAT")
+    return int(number) if numeric and re.fullmatch(WHOLE, number) else said
+
+
+def _fits(value: Any, kind: str) -> bool:
+    return isinstance(value, str) == (kind == "VARCHAR")
+
+
+def _without(sql: str, missing: Sequence[Any]) -> str:
+    if not missing:
+        return sql
+    labels = ", ".join(text(label) if isinstance(label, str) else str(label) for label in missing)
+    return f"CASE WHEN {sql} IN ({labels}) THEN NULL ELSE {sql} END"
+
+
+def _whole(sql: str) -> str:
+    """Return the SQL for a text in which 1.0 is 1."""
+    return rf"if(ends_with({sql}, '.0'), regexp_replace({sql}, '^({WHOLE})\.0$', '\1'), {sql})"
 
 
 def read(work: Workspace, path: str, format: Format, encoding: str = "utf-8") -> FileTable:

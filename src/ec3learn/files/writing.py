@@ -30,6 +30,9 @@ def require_free(path: str, overwrite: bool) -> None:
         return
     if os.path.isdir(path):
         raise IsADirectoryError(f"The output must be a file, got the folder {path}.")
+    near = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(near):
+        raise FileNotFoundError(f"The folder of {path} must exist, got {near}.")
     if os.path.isfile(path) and not overwrite:
         raise FileExistsError(f"{path} exists already. Pass --overwrite to replace it.")
 

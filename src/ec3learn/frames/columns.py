@@ -18,14 +18,16 @@ from ..checks import require_whole
 from ..coding import classes_of
 from ..consensus import Consensus, ExtendWarning
 from ..labels import Label, count, encode, listed, named_columns, plain
+from ..stores import frozen
 from ..votes import Votes
-from .engines import COUNT, ENGINES, OURS, collected
+from .engines import COUNT, ENGINES, FIRST, OURS, collected
 
 Frame = Any  # a DataFrame or LazyFrame of narwhals
 Said = str | dict[Label, str]  # a column of labels, or of a soft model a column of shares for each class or cluster
 
 LABELS = "labels (ints, bools, strings or categoricals)"
 FEW_NUMBERS = 20  # as many classes may be numbers with fractions, written as text
+MANY_LABELS, MOSTLY = 100, 0.5  # as many labels in a column, and that share of them different, are names of objects
 
 
 def frame_of(table: Any) -> Frame:
@@ -57,6 +59,7 @@ class Source:
     classes: list[Label] | None
     missing: Label | None
     max_classes: int | None
+    row: str | None = None  # the column of the rows' numbers, by which distinct rows are called
 
     @property
     def labels(self) -> str:
@@ -87,10 +90,13 @@ class Source:
             classifiers = {name: _values(units, column) for name, column in self.classifiers.items()}
             weight = units[COUNT].to_numpy() if COUNT in units.columns else None
             votes = Votes.from_labels(classifiers, clusterings, classes=self.classes, missing=self.missing, sample_weight=weight)
+            if FIRST in units.columns:
+                votes = replace(votes, object_ids=frozen(units[FIRST].to_numpy().astype(np.int64)))
         if self.classes is None:
             named = {votes.models[m].name: len(np.unique(codes)) for m, codes in votes.hard.items()}
             self._require_few_classes(votes.n_classes, {name: named[name] for name in self.classifiers if name in named})
             _require_no_measurements(votes.classes)
+            _require_no_ids(votes, set(self.classifiers))
         return votes
 
     def new_votes(self, units: Frame, rows: Frame | None, model: Consensus) -> Votes:
@@ -157,18 +163,35 @@ class Source:
 
 
 def _require_no_measurements(classes: npt.NDArray[Any]) -> None:
-    """Refuse text that consists of many numbers with fractions."""
+    """Refuse text in which there are many numbers with fractions."""
     if len(classes) <= FEW_NUMBERS or classes.dtype != object:
         return
-    try:
-        broken = [label for label in classes if not float(label).is_integer()]
-    except (ValueError, OverflowError):
-        return
-    if broken:
+    numbers = [label for label in classes if _is_number(label)]
+    broken = [label for label in numbers if not float(label).is_integer()]
+    if len(broken) > (FEW_NUMBERS if len(numbers) < len(classes) else 0):
         raise ValueError(
-            f"classifiers must hold {LABELS}, got {len(classes):,} different numbers such as {broken[0]!r}. Leave out columns of "
+            f"classifiers must hold {LABELS}, got {len(numbers):,} different numbers such as {broken[0]!r}. Leave out columns of "
             "measurements or probabilities, or name the classes by classes=[...]."
         )
+
+
+def _is_number(label: str) -> bool:
+    try:
+        return bool(np.isfinite(float(label)))
+    except ValueError:
+        return False
+
+
+def _require_no_ids(votes: Votes, classifiers: set[str]) -> None:
+    """Refuse a column in which hardly any label comes twice."""
+    for m, codes in votes.hard.items():
+        voted = codes < votes.models[m].n_groups
+        n_votes, n_labels = float(votes.counts[voted].sum()), len(np.unique(codes[voted]))
+        if votes.models[m].name in classifiers and n_labels >= MANY_LABELS and n_labels > MOSTLY * n_votes:
+            raise ValueError(
+                f"classifiers must hold votes, got {n_labels:,} different labels in {n_votes:,.0f} rows of column "
+                f"{votes.models[m].name!r}, as names of objects have. Leave it out, or name the classes by classes=[...]."
+            )
 
 
 def _values(units: Frame, column: Said) -> Any:

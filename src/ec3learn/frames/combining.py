@@ -420,7 +420,7 @@ def _answered_part(part: Any, source: Source, model: Consensus, output: Output) 
 
 def _distinct(frame: Frame, source: Source, most: int) -> Frame | None:
     """Return the units and in how many rows each stands, or None if there are too many."""
-    found = collected(counted(frame, source.keys).head(most + 1))
+    found = collected(counted(frame, source.keys, source.row).head(most + 1))
     return None if len(found) > most else source.one_unit_an_object(found)
 
 
@@ -429,8 +429,8 @@ def _most_frequent(frame: Frame, source: Source, most: int) -> Frame:
     unknown = nw.lit(0) if source.known is None else nw.when(nw.col(source.known).is_null()).then(1).otherwise(0)
     order = {f"{OURS}unknown": unknown, f"{OURS}rare": 0 - nw.col(COUNT).cast(nw.Int64)}
     sample = collected(
-        hashed(counted(frame, source.keys), source.keys).with_columns(**order).sort(*order, HASH).head(most)
-    ).select(*source.keys, COUNT)
+        hashed(counted(frame, source.keys, source.row), source.keys).with_columns(**order).sort(*order, HASH).head(most)
+    ).drop(HASH, *order)
     _require_room(source.known is not None and not sample.get_column(source.known).is_null().any(), most)
     return source.one_unit_an_object(sample)
 

@@ -14,7 +14,7 @@ import narwhals.stable.v2 as nw
 Frame = Any  # a DataFrame or LazyFrame of narwhals
 
 OURS = "__ec3learn_"  # what our columns are called until they are dropped again
-COUNT, HASH = f"{OURS}count", f"{OURS}hash"
+COUNT, HASH, FIRST = f"{OURS}count", f"{OURS}hash", f"{OURS}first"
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,12 @@ def collected(frame: Frame) -> Frame:
     return frame.collect(engine="streaming") if frame.implementation.is_polars() else frame.collect()
 
 
-def counted(frame: Frame, keys: list[str]) -> Frame:
-    """Return the distinct rows of the keys, and how often each stands there."""
+def counted(frame: Frame, keys: list[str], row: str | None = None) -> Frame:
+    """Return the distinct rows of the keys, how often each stands there, and if a column numbers the rows, the first of each."""
     plain = {key: _key(i) for i, key in enumerate(keys)}  # on DuckDB narwhals can't group by a name with a dot in it
-    chosen = frame.select(nw.col(key).alias(name) for key, name in plain.items())
-    grouped = chosen.group_by(list(plain.values())).agg(nw.len().alias(COUNT))
+    numbers = [] if row is None else [nw.col(row).alias(FIRST)]
+    chosen = frame.select(*(nw.col(key).alias(name) for key, name in plain.items()), *numbers)
+    grouped = chosen.group_by(list(plain.values())).agg(nw.len().alias(COUNT), *(nw.col(FIRST).min() for _ in numbers))
     return grouped.rename({name: key for key, name in plain.items()})
 
 

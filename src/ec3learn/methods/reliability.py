@@ -22,6 +22,7 @@ Solved = TypeVar("Solved")
 
 LEARNED = ("agreement", "equal", "labels")
 SAMPLE = 20_000  # rows that are enough to tell whether classifiers are biased
+MOST_CLASSES = 30  # of which a table a classifier is quickly learned
 MUCH_APART = 0.1  # a share of objects, or of votes, that can't be passed over
 
 
@@ -201,12 +202,24 @@ def _doubts(
             f"differ, {apart[0]:.0%} with equal weights. Compare with weights='equal' and with DawidSkene()."
         )
     if biased and apart[1] >= MUCH_APART:
-        doubts.append(
-            "The classifiers look biased, not only unreliable, and one weight each can't mend that: Dawid-Skene explains the "
-            f"votes better and answers otherwise for {apart[1]:.0%} of the objects. Check some of them, and compare with "
-            "DawidSkene() or EC3(towards='dawid-skene')."
-        )
+        doubts.append(_bias_doubt(apart[1]))
     return tuple(doubts)
+
+
+def bias_of(votes: Votes, known: KnownLabels | None, proba: Array) -> str | None:
+    """Say so if the classifiers look biased and the answer suffers from it, whatever method made it."""
+    if is_classifier(votes).sum() < 3 or not 2 <= votes.n_classes <= MOST_CLASSES:
+        return None
+    biased, (apart,) = _judged(votes, known, [proba])
+    return _bias_doubt(apart) if biased and apart >= MUCH_APART else None
+
+
+def _bias_doubt(apart: float) -> str:
+    return (
+        "The classifiers look biased, not only unreliable, and one weight each can't mend that: Dawid-Skene explains the votes "
+        f"better and answers otherwise for {apart:.0%} of the objects. Check some of them, and compare with DawidSkene() or "
+        "EC3(towards='dawid-skene')."
+    )
 
 
 def _turned(votes: Votes, tried: Sequence[Learned]) -> list[str]:

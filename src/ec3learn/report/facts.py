@@ -19,14 +19,14 @@ from .. import __version__, methods
 from ..coding import known_codes
 from ..consensus import Consensus, agreement
 from ..explanation import Explanation, number_text, tally_of
+from ..frames.combining import DISTINCT_ROWS
 from ..labels import count, kind_of, plain
 from ..matrices import membership, scatter_to_votes
 from ..methods import METHODS, MajorityVote, Method
-from ..stores import frozen
 from ..votes import Kind, Votes
 from .pairs import ALIKE, FEW, Pairs, pairs_of
-from .quality import chance_of_difference, confusion, quality_of
-from .wording import percent
+from .quality import CLEARLY, agreement_of, chance_of_difference, confusion, quality_of
+from .wording import isolated, percent
 
 Array = npt.NDArray[Any]
 Facts = dict[str, Any]
@@ -36,8 +36,11 @@ MOST_MODELS = 200  # in the table
 MOST_IN_HEAT_MAP = 60
 MOST_CLUSTERINGS, MOST_CLUSTERS = 20, 12
 MOST_PAIRS = 50
+MOST_NAMED = 10  # base models in a warning
 LOOKUPS = 4e5  # of groups, for explanations: with very many groups only the first objects are taken apart
 CLOSE = 0.1  # margin below which two classes are called close
+SOME = 0.2  # kappa that would be worth something: below it, and within noise of 0, a classifier says nothing
+WORSE, SILENT = "worse than chance", "says nothing about the answer"
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,66 @@ class Subject:
         """Return how many objects there are."""
         index, rows = self.consensus.index, self.consensus.row_proba
         return len(index) if index is not None else 0 if rows is None else len(rows)
+
+    @cached_property
+    def given_weight(self) -> Array:
+        """Return the weight of each object as it was given, 1 where none was."""
+        consensus = self.consensus
+        if self.votes is not None:
+            return np.ones(self.n_objects) if self.votes.sample_weight is None else self.votes.sample_weight
+        rows, n_rows = np.arange(self.n_objects), len(consensus._rows())
+        members = np.ones(n_rows) if consensus.index is None else np.bincount(consensus.index, minlength=n_rows)
+        return self.of_objects(consensus._row_counts / np.maximum(members, 1), rows)
+
+    @cached_property
+    def whole(self) -> bool:
+        """Return whether all weights are whole numbers: they say how often an object stands in the table."""
+        return bool((self.given_weight == np.round(self.given_weight)).all())
+
+    @cached_property
+    def weight(self) -> Array:
+        """Return how many objects each object counts for: weights that are not whole are scaled to add up to the objects."""
+        weight = self.given_weight
+        return weight if self.whole else weight * (self.n_objects / max(float(weight.sum()), 1e-300))
+
+    @cached_property
+    def row_weight(self) -> Array:
+        """Return how many objects each row counts for."""
+        index, n_rows = self.consensus.index, len(self.consensus._rows())
+        return self.weight if index is None else np.bincount(index, weights=self.weight, minlength=n_rows)
+
+    @cached_property
+    def total(self) -> float:
+        """Return how many objects there are, by their weights."""
+        return float(self.weight.sum()) if self.has_objects else 0.0
+
+    @cached_property
+    def scale(self) -> float:
+        """Return by how much our weights differ from those of the votes."""
+        return self.total / max(float(self.consensus._row_counts.sum()), 1e-300)
+
+    @property
+    def distinct(self) -> bool:
+        """Return whether the objects are the distinct rows of a table."""
+        return any(note.startswith(DISTINCT_ROWS) for note in self.consensus.notes)
+
+    @cached_property
+    def open_rows(self) -> Array:
+        """Return which rows the method had to answer: all but those whose given label was held fixed."""
+        known = self.consensus.known
+        if known is None or not known.fixed:
+            return np.ones(len(self.consensus._rows()), dtype=bool)
+        return ~known.labelled
+
+    @cached_property
+    def n_open(self) -> float:
+        """Return how many objects the method had to answer."""
+        return float(self.row_weight @ self.open_rows) if self.has_objects else 0.0
+
+    @property
+    def all_given(self) -> bool:
+        """Return whether all labels were given and held fixed."""
+        return self.n_objects > 0 and not self.open_rows.any()
 
     @property
     def names(self) -> list[str]:
@@ -145,15 +208,17 @@ def facts_of(
     models, pairs = _models(subject), _pairs(subject)
     return {
         "title": title,
-        "n_objects": subject.n_objects,
-        "summary": consensus._summary(),
+        "n_objects": round(subject.total),
+        "n_open": round(subject.n_open),
+        "all_given": subject.has_objects and subject.all_given,
+        "summary": _summary(subject),
         "lacks": _lacks(subject),
-        "warnings": _warnings(subject, changes, quality),
-        "notes": list(consensus.notes),
+        "warnings": _warnings(subject, changes, quality, models),
+        "notes": [note for note in consensus.notes if not note.startswith(DISTINCT_ROWS)],  # they are counted in the summary
+        "counted": _counted(subject) if subject.has_objects else None,
         "cards": _cards(subject, changes, quality),
         "classes": _classes(subject) if subject.has_objects else None,
         "confidence": _confidence(subject) if subject.has_objects else None,
-        "weighted": subject.votes is not None and subject.votes.sample_weight is not None,
         "changes": changes,
         "quality": quality,
         "models": models,
@@ -184,12 +249,43 @@ def _lacks(subject: Subject) -> list[str]:
     ]
 
 
+def _summary(subject: Subject) -> str:
+    consensus = subject.consensus
+    if not subject.has_objects:
+        return consensus._summary()
+    n_classifiers = sum(model.kind == "classifier" for model in consensus.models)
+    made_of = f"{count(n_classifiers, 'classifier')} and {count(len(consensus.models) - n_classifiers, 'clustering')}"
+    size = count(round(subject.total), "object")
+    if subject.distinct:
+        size = f"{count(round(subject.total), 'row')}, {subject.n_objects:,} of them distinct"
+    sure = "all labels were given" if subject.all_given else f"mean confidence {_mean_confidence(subject):.3f}"
+    n_classes = count(len(consensus.classes), "class", "classes")
+    return f"{consensus.settings['method']} of {made_of}: {size}, {n_classes}, {sure}"
+
+
+def _counted(subject: Subject) -> str:
+    """Return how objects are counted, where it is not each once."""
+    if subject.distinct:
+        return "The objects are the rows of the table. Equal rows are solved as one and counted as often as they stand there."
+    if (subject.weight == 1).all():
+        return ""
+    if subject.whole:
+        return "Objects have weights: each is counted as often as its weight says."
+    return "Objects have weights: each is counted by its weight, all weights together for as many objects as there are."
+
+
+def _mean_confidence(subject: Subject) -> float:
+    """Return the mean confidence of the objects the method had to answer."""
+    counts = subject.row_weight * subject.open_rows
+    return float(counts @ subject.consensus._rows().max(axis=1, initial=0.0)) / max(float(counts.sum()), 1e-300)
+
+
 def _cards(subject: Subject, changes: Facts | None, quality: Facts | None) -> list[tuple[str, str, str]]:
     consensus = subject.consensus
     cards = []
     n_classifiers = sum(model.kind == "classifier" for model in consensus.models)
     if subject.has_objects:
-        cards.append(("objects", f"{subject.n_objects:,}", _repeats(subject)))
+        cards.append(("objects", f"{round(subject.total):,}", _repeats(subject)))
     cards.append(("classes", f"{len(consensus.classes):,}", ""))
     cards.append(
         (
@@ -198,14 +294,17 @@ def _cards(subject: Subject, changes: Facts | None, quality: Facts | None) -> li
             f"{count(n_classifiers, 'classifier')}, {count(len(consensus.models) - n_classifiers, 'clustering')}",
         )
     )
-    if subject.has_objects:
-        counts = consensus._row_counts
-        total = max(float(counts.sum()), 1e-300)
-        sure = float(counts @ consensus._rows().max(axis=1, initial=0.0)) / total
-        close = float(counts @ (consensus._row_margin < CLOSE)) / total
-        cards.append(("mean confidence", f"{sure:.3f}", f"{percent(close)} of the objects are close calls"))
-    if changes is not None:
-        cards.append(("labels changed", percent(changes["share"]), "against the majority vote"))
+    without = "" if not subject.has_objects or subject.open_rows.all() else f"the {round(subject.n_open):,} without a given label"
+    if subject.has_objects and subject.all_given:
+        cards.append(("mean confidence", "–", "all labels were given"))
+    elif subject.has_objects:
+        close = float(subject.row_weight @ (subject.open_rows & (consensus._row_margin < CLOSE)))
+        where = f"on {without}; " if without else ""
+        hint = f"{where}{percent(close / max(subject.total, 1e-300))} of all objects are close calls"
+        cards.append(("mean confidence", f"{_mean_confidence(subject):.3f}", hint))
+    if changes is not None and not subject.all_given:
+        where = f", of {without}" if without else ""
+        cards.append(("labels changed", percent(changes["share"]), f"against the majority vote{where}"))
     if quality is not None and quality["fair"] is not None:
         ours, theirs = quality["fair"]["answers"][0], quality["fair"]["answers"][-1]
         beside = "" if ours is theirs else f"{percent(theirs['accuracy'])} by majority vote"
@@ -215,7 +314,7 @@ def _cards(subject: Subject, changes: Facts | None, quality: Facts | None) -> li
 
 def _repeats(subject: Subject) -> str:
     n_rows = len(subject.consensus._rows())
-    return f"{n_rows:,} distinct rows" if n_rows < subject.n_objects else ""
+    return f"{count(n_rows, 'distinct row')}" if n_rows < round(subject.total) else ""
 
 
 def _classes(subject: Subject) -> Facts:
@@ -236,49 +335,54 @@ def _classes(subject: Subject) -> Facts:
 
 def _confidence(subject: Subject) -> Facts:
     consensus = subject.consensus
-    confidence, counts = consensus._rows().max(axis=1, initial=0.0), consensus._row_counts
+    confidence, counts = consensus._rows().max(axis=1, initial=0.0), subject.row_weight * subject.open_rows
     heights, edges = np.histogram(np.clip(confidence, 0, 1), bins=20, range=(0, 1), weights=counts)
     return {"edges": edges.tolist(), "shares": (heights / max(float(counts.sum()), 1e-300)).tolist()}
 
 
 def _changes(subject: Subject) -> Facts | None:
-    """Return where the consensus departs from the majority vote."""
+    """Return where the consensus departs from the majority vote, of the objects whose label was not given."""
     if subject.majority is None or subject.votes is None:
         return None
     consensus, (proba, theirs) = subject.consensus, subject.majority
-    ours, counts, names = consensus._row_classes, consensus._row_counts, subject.names
-    total = max(float(counts.sum()), 1e-300)
-    changed = ours != theirs
+    ours, counts, names = consensus._row_classes, subject.row_weight, subject.names
+    changed = subject.open_rows & (ours != theirs)
     tied = changed & ((proba >= proba.max(axis=1, keepdims=True) - 1e-9).sum(axis=1) > 1)
     n_classes = len(names)
-    per_row = subject.votes.objects_per_row
     named = np.flatnonzero(changed & (theirs >= 0))
     pairs, place = np.unique(theirs[named] * n_classes + ours[named], return_inverse=True)
-    moves = np.bincount(place, weights=per_row[named], minlength=len(pairs))
+    moves = np.bincount(place, weights=counts[named], minlength=len(pairs))
     return {
-        "n": round(float(per_row @ changed)),
-        "share": float(counts @ changed) / total,
-        "tied": round(float(per_row @ tied)),
+        "any": bool(changed.any()),
+        "n": round(float(counts @ changed)),
+        "share": float(counts @ changed) / max(subject.n_open, 1e-300),
+        "tied": round(float(counts @ tied)),
         "moves": [(names[pairs[i] // n_classes], names[pairs[i] % n_classes], round(moves[i])) for i in _largest(moves, 8)],
         "is_majority": consensus.settings.get("method") == MajorityVote.title,
     }
 
 
-def _warnings(subject: Subject, changes: Facts | None, quality: Facts | None) -> list[str]:
+def _warnings(subject: Subject, changes: Facts | None, quality: Facts | None, models: Facts | None) -> list[str]:
     consensus, warnings = subject.consensus, []
     if not consensus.converged:
         warnings.append("The solver stopped before it reached its tolerance: raise max_iter or tol and solve again.")
     if len(consensus.classes) == 1:
         warnings.append("There is only one class, so every object has it.")
-    elif changes is not None and changes["n"] == 0 and not changes["is_majority"]:
+    elif changes is not None and not changes["any"] and not changes["is_majority"] and not subject.all_given:
         warnings.append(
-            "Nothing was gained over the majority vote in labels: every object has the label that most votes name. "
-            "What may differ is how sure the answer is."
+            f"Nothing was gained over the majority vote in labels: every object {_without_given(subject)}has the label that most "
+            "votes name. What may differ is how sure the answer is."
         )
+    if models is not None and models["worse"]:
+        worse = _some([isolated(name) for name in models["worse"]])
+        warnings.append(f"Worse than chance: {worse}. Such votes agree with the answer less often than guesses would.")
+    if models is not None and models["empty"]:
+        empty = _some([isolated(name) + ("" if remark == SILENT else f" ({remark})") for name, remark in models["empty"]])
+        warnings.append(f"Says nothing about the answer: {empty}. Such votes agree with it no more often than guesses would.")
     fair = None if quality is None else quality["fair"]
     if fair is not None and fair["difference"] is not None and not (changes or {}).get("is_majority"):
         ours, theirs = fair["difference"]["ours"], fair["difference"]["theirs"]
-        if ours <= theirs and changes is not None and changes["n"]:
+        if ours <= theirs and changes is not None and changes["any"]:
             warnings.append(
                 f"Nothing was gained over the majority vote on the held-out labels: where the two differ, the consensus alone is "
                 f"right {_times(ours)} and the majority vote alone {_times(theirs)}."
@@ -295,10 +399,10 @@ def _models(subject: Subject) -> Facts | None:
         return None
     table = list(consensus.voters().rows())
     accuracy, source = _accuracies(subject)
-    worse, rule = _worse_than_chance(subject)
+    doubts, rule = _doubts(subject)
     for m, row in enumerate(table):
         row["accuracy"] = accuracy.get(m)
-        row["worse"] = row["model"] in worse and row["kind"] == "classifier"
+        row["remark"] = doubts.get(m)
     classifiers = [row for row in table if row["kind"] == "classifier"]
     shown = sorted(classifiers, key=lambda row: -row["coverage"])[:MOST_MODELS]
     kept = {row["model"] for row in shown}
@@ -306,8 +410,9 @@ def _models(subject: Subject) -> Facts | None:
         "rows": [row for row in classifiers if row["model"] in kept],
         "n_left_out": len(classifiers) - len(shown),
         "accuracy_by": source,
-        "worse": worse,
-        "worse_rule": rule,
+        "worse": [row["model"] for row in classifiers if row["remark"] == WORSE],
+        "empty": [(row["model"], row["remark"]) for row in classifiers if row["remark"] not in (None, WORSE)],
+        "rule": rule,
         "clusterings": [row for row in table if row["kind"] == "clustering"],
     }
 
@@ -325,42 +430,61 @@ def _accuracies(subject: Subject) -> tuple[dict[int, float | None], str | None]:
 
 
 def _agreement_with(subject: Subject, codes: Array) -> dict[int, float | None]:
-    """Return for each classifier the share of its votes that name the object's class, each object counted once."""
+    """Return for each classifier the share of its votes that name the object's class."""
     votes = subject.votes
     if votes is None:
         return {}
     split, row_codes = votes.split_by(codes)
     rows = np.flatnonzero(row_codes >= 0)
-    labelled = replace(split.only_rows(rows), counts=frozen(split.objects_per_row[rows]))
+    labelled = split.only_rows(rows)
     one_hot = np.zeros((len(rows), len(subject.consensus.classes)))
     one_hot[np.arange(len(rows)), row_codes[rows]] = labelled.counts
     contingency = scatter_to_votes(labelled, membership(labelled), one_hot)
     return agreement(labelled, row_codes[rows], contingency, subject.number)
 
 
-def _worse_than_chance(subject: Subject) -> tuple[list[str], str]:
-    """Return the classifiers that agree with the consensus less than guessing would, and the rule by which."""
+def _doubts(subject: Subject) -> tuple[dict[int, str], str]:
+    """Return what speaks against classifiers, by their number, and the rule: they agree less than chance would, or no more."""
     consensus, votes = subject.consensus, subject.votes
-    if consensus.worse_than_chance or votes is None:
-        return list(consensus.worse_than_chance), "Worse than chance: the method itself left it out for this reason."
-    n_classes = len(consensus.classes)
+    left_out = set(consensus.worse_than_chance)
+    models = consensus.models if votes is None else votes.models
+    classifiers = [m for m, model in enumerate(models) if model.kind == "classifier"]
+    found = {m: WORSE for m in classifiers if models[m].name in left_out}
     rule = (
-        "Worse than chance: the share of a class's objects that it names as the consensus does is, in the mean over classes, "
-        f"below 1 in {n_classes}, on {FEW} votes or more."
+        f"Each is compared, on {FEW} votes or more, with guessers who name each class as often as it does, but at random. "
+        f"Worse than chance: {100 * CLEARLY:.0f} % of them agree with the consensus more often. "
+        "Says nothing: they agree about as often."
     )
-    if n_classes < 2 or not subject.has_objects:
-        return [], rule
-    worse = []
-    for m, model in enumerate(votes.models):
-        if model.kind == "classifier" and votes.n_votes[m] >= FEW:
-            counts = consensus._contingency[votes.offsets[m] : votes.offsets[m + 1]]
-            total = counts.sum(axis=0)
-            right = np.zeros(n_classes)
-            same = np.flatnonzero(subject.number >= 0)
-            right[subject.number[same]] = counts[same, subject.number[same]]
-            if (right[total > 0] / total[total > 0]).mean() < 1 / n_classes:
-                worse.append(model.name)
-    return worse, rule
+    if left_out:
+        rule = f"{rule} Worse than chance is also what the method itself left out for this reason."
+    if votes is None or not subject.has_objects or len(consensus.classes) < 2:
+        return found, rule
+    hardened = votes.hardened()
+    one_hot = np.zeros((votes.n_rows, len(consensus.classes)))
+    one_hot[np.arange(votes.n_rows), consensus._row_classes] = subject.row_weight
+    said = scatter_to_votes(hardened, membership(hardened), one_hot)
+    for m in classifiers:
+        own = said[votes.offsets[m] : votes.offsets[m + 1]]
+        if own.sum() < FEW or m in found:
+            continue
+        remark = _doubt(own, subject)
+        if remark is not None:
+            found[m] = remark
+    return found, rule
+
+
+def _doubt(said: Array, subject: Subject) -> str | None:
+    """Return what speaks against a classifier by what it said (rows) about objects of each class (columns)."""
+    assert subject.votes is not None
+    beside = agreement_of(said, subject.number)
+    if beside is None:
+        return None
+    spoken = np.flatnonzero(said.sum(axis=1))
+    if len(spoken) == 1:
+        return f"always says {isolated(plain(subject.votes.classes[spoken[0]]))}"
+    if beside.kappa < -beside.noise:
+        return WORSE
+    return SILENT if beside.kappa < beside.noise and beside.kappa + beside.noise < SOME else None
 
 
 def _pairs(subject: Subject) -> list[Facts]:
@@ -368,15 +492,14 @@ def _pairs(subject: Subject) -> list[Facts]:
     votes = subject.votes
     if votes is None or not subject.has_objects:
         return []
-    answers = subject.answers
     kinds: tuple[Kind, ...] = ("classifier", "clustering")
-    return [_pair_facts(votes, kind, pairs) for kind in kinds if len((pairs := pairs_of(votes, kind, answers)).models) > 1]
+    compared = [(kind, pairs_of(votes, kind, subject.answers, subject.row_weight)) for kind in kinds]
+    return [_pair_facts(votes, kind, pairs) for kind, pairs in compared if len(pairs.models) > 1]
 
 
 def _pair_facts(votes: Votes, kind: str, pairs: Pairs) -> Facts:
     names = [votes.models[m].name for m in pairs.models]
-    by_votes = np.argsort(-np.array([votes.n_votes[m] for m in pairs.models]), kind="stable")
-    shown = np.sort(by_votes[:MOST_IN_HEAT_MAP])
+    shown = np.sort(_largest(np.diag(pairs.common), MOST_IN_HEAT_MAP))  # those with the most votes
     similarity = pairs.similarity[np.ix_(shown, shown)]
     worst_first = sorted(pairs.redundant, key=lambda pair: -pairs.similarity[pair])
     rules = {
@@ -409,7 +532,7 @@ def _clusterings(subject: Subject) -> Facts | None:
     colours = {int(z): i for i, z in enumerate(_largest(share, 8))}
     blocks = []
     for m in clusterings[:MOST_CLUSTERINGS]:
-        counts = consensus._contingency[votes.offsets[m] : votes.offsets[m + 1]]
+        counts = subject.scale * consensus._contingency[votes.offsets[m] : votes.offsets[m + 1]]
         sizes = counts.sum(axis=1)
         rows: list[Facts] = [
             {
@@ -460,6 +583,8 @@ def _contested(subject: Subject, n: int) -> Facts | None:
     effort = votes.n_groups * (1 + len(consensus.classes) / 50)
     n_taken_apart = len(table) if consensus.rule is None else min(len(table), max(3, int(LOOKUPS / effort)))
     for place, row in enumerate(table):
+        if subject.whole:
+            row["alike"] = round(float(subject.of_objects(subject.row_weight, objects[place])))
         row["object"] = consensus._name(row["object"])
         said = few.said(place)
         row["given_by"], row["tally"] = (
@@ -471,10 +596,10 @@ def _contested(subject: Subject, n: int) -> Facts | None:
     close = open_rows & (consensus._row_margin < CLOSE)
     return {
         "rows": table,
-        "n_close": round(float(votes.objects_per_row @ close)),
+        "n_close": round(float(subject.row_weight @ close)),
         "close": CLOSE,
         "n_rows": int(open_rows.sum()),
-        "n_given": int(subject.given.sum()),
+        "n_given": round(float(subject.weight @ subject.given)),
         "n_taken_apart": n_taken_apart,
         "has_parts": consensus.rule is not None,
         "unit": None if consensus.rule is None else consensus.rule.unit,
@@ -532,7 +657,7 @@ def _quality(subject: Subject) -> Facts | None:
         return None
     return {
         "fair": _fair(subject, np.flatnonzero(asked & ~subject.given)),
-        "n_both": int((asked & subject.given).sum()),
+        "n_both": round(float(subject.weight @ (asked & subject.given))),
         "given": _given(subject) if known is not None and known.labelled.any() else None,
     }
 
@@ -541,27 +666,31 @@ def _fair(subject: Subject, judged: Array) -> Facts | None:
     """Judge the answer on labels it was not given, beside the majority vote."""
     if not len(judged):
         return None
-    consensus, truth = subject.consensus, subject.true_codes[judged]
+    consensus, truth, weight = subject.consensus, subject.true_codes[judged], subject.weight[judged]
+    if not weight.any():
+        return None
     ours = subject.of_objects(consensus._row_classes, judged)
     method = str(consensus.settings.get("method", "Consensus"))
     proba = subject.of_objects(consensus._rows(), judged)
-    answers = [vars(quality_of(proba, ours, truth)) | {"name": method}]
+    answers = [vars(quality_of(proba, ours, truth, weight)) | {"name": method}]
     difference = None
     if subject.majority is not None and method != MajorityVote.title:
         theirs = subject.of_objects(subject.majority[1], judged)
         # A vote for a class that is not ours is wrong: it counts as a class behind ours.
         padded = np.pad(subject.of_objects(subject.majority[0], judged), ((0, 0), (0, 1)))
         codes = np.where(theirs < 0, padded.shape[1] - 1, theirs)
-        answers.append(vars(quality_of(padded, codes, truth)) | {"name": MajorityVote.title})
+        answers.append(vars(quality_of(padded, codes, truth, weight)) | {"name": MajorityVote.title})
         only_ours, only_theirs = (
-            int(np.sum(one & ~other)) for one, other in ((ours == truth, theirs == truth), (theirs == truth, ours == truth))
+            round(float(weight @ (one & ~other)))
+            for one, other in ((ours == truth, theirs == truth), (theirs == truth, ours == truth))
         )
         difference = {"ours": only_ours, "theirs": only_theirs, "chance": chance_of_difference(only_ours, only_theirs)}
     return {
-        "n": len(judged),
+        "n": round(float(weight.sum())),
+        "n_judged": len(judged),
         "answers": answers,
         "difference": difference,
-        "confusion": _confusion(subject.names, confusion(ours, truth, len(subject.names))),
+        "confusion": _confusion(subject.names, confusion(ours, truth, len(subject.names), weight)),
     }
 
 
@@ -575,10 +704,9 @@ def _confusion(names: list[str], table: Array) -> Facts:
         to = np.zeros((len(names), len(shown) + 1))
         to[shown, np.arange(len(shown))] = 1
         to[rest, len(shown)] = 1
-        inside = int(np.diag(table)[rest].sum())
-        table, n_others = (to.T @ table @ to).astype(np.int64), len(rest)
-        return {"names": heads, "table": table.tolist(), "n_others": n_others, "inside": inside}
-    return {"names": heads, "table": table[np.ix_(shown, shown)].tolist(), "n_others": 0, "inside": 0}
+        inside = round(float(np.diag(table)[rest].sum()))
+        return {"names": heads, "table": _whole(to.T @ table @ to), "n_others": len(rest), "inside": inside}
+    return {"names": heads, "table": _whole(table[np.ix_(shown, shown)]), "n_others": 0, "inside": 0}
 
 
 def _given(subject: Subject) -> Facts:
@@ -586,11 +714,11 @@ def _given(subject: Subject) -> Facts:
     known = subject.consensus.known
     assert known is not None
     objects = np.flatnonzero(subject.given)
-    truth = subject.of_objects(known.codes, objects)
-    majority = None
-    if subject.majority is not None:
-        majority = float(np.mean(subject.of_objects(subject.majority[1], objects) == truth))
-    return {"n": len(objects), "majority": majority, "fixed": known.fixed}
+    truth, weight = subject.of_objects(known.codes, objects), subject.weight[objects]
+    majority, n = None, float(weight.sum())
+    if subject.majority is not None and n > 0:
+        majority = float(weight @ (subject.of_objects(subject.majority[1], objects) == truth)) / n
+    return {"n": round(n), "majority": majority, "fixed": known.fixed}
 
 
 # ---- how it was made ----------------------------------------------------------------------------------------------------
@@ -614,6 +742,8 @@ def _how(subject: Subject, command: str | Sequence[str] | None, details: Mapping
         "outcome": outcome,
         "time": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "command": command if command is None or isinstance(command, str) else shlex.join(map(str, command)),
+        # EC3Classifier asks its base models about rows they were not trained on.
+        "trained_elsewhere": str(details.get("made by", "")) != "EC3Classifier",
         "details": {str(name): str(value) for name, value in details.items()},
     }
 
@@ -652,6 +782,19 @@ def _python(value: Any, names: set[str]) -> str:
 def _largest(values: Array, n: int) -> Array:
     """Return the places of the largest values, largest first, equal ones in their order."""
     return np.argsort(-values, kind="stable")[:n]
+
+
+def _without_given(subject: Subject) -> str:
+    return "" if subject.open_rows.all() else "without a given label "
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
+
+
+def _whole(table: Array) -> list[list[int]]:
+    return [[round(value) for value in row] for row in table.tolist()]
 
 
 def _times(n: int) -> str:

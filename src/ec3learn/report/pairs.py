@@ -39,7 +39,7 @@ class Pairs:
     n_left_out: int
 
 
-def pairs_of(votes: Votes, kind: Kind, answers: Array) -> Pairs:
+def pairs_of(votes: Votes, kind: Kind, answers: Array, counts: Array | None = None) -> Pairs:
     """Compare the base models of one kind.
 
     Parameters
@@ -50,6 +50,8 @@ def pairs_of(votes: Votes, kind: Kind, answers: Array) -> Pairs:
         Which of them.
     answers : array
         The class of the consensus of each distinct row, as a number among the classes of the votes.
+    counts : array
+        How many objects each distinct row counts for; by default its weight.
 
     Returns
     -------
@@ -60,7 +62,7 @@ def pairs_of(votes: Votes, kind: Kind, answers: Array) -> Pairs:
     n_rows = min(votes.n_rows, max(1000, int(BUDGET / max(len(chosen), 1) ** 2)))
     rows = np.arange(votes.n_rows) if n_rows == votes.n_rows else np.linspace(0, votes.n_rows - 1, n_rows).astype(np.int64)
     said = said_by(votes, chosen, rows)
-    counts = votes.objects_per_row[rows]
+    counts = (votes.counts if counts is None else counts)[rows]
     if kind == "classifier":
         similarity, common, same_errors = _agreements(said, answers[rows], counts)
     else:

@@ -1,4 +1,4 @@
-"""How good an answer is, by labels it was not given."""
+"""How good an answer is by labels it was not given, and whether a classifier agrees with it more than chance would."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binomtest
-
-from ..tuning import mean_auc
+from scipy.stats import binomtest, norm
 
 Array = npt.NDArray[Any]
 
 MOST_RANKED = 200_000  # objects that the AUC is measured on, evenly spaced: ranking a million takes longer than all the rest
+CLEARLY = 0.99  # of guessers do better than what is called worse than chance
 BINS = 10  # of confidence, in the calibration curve
 
 
 @dataclass(frozen=True)
 class Quality:
-    """What one answer is worth: shares of objects, each counted once.
+    """What one answer is worth: shares of objects, by their weights.
 
     `calibration` has, for each bin of confidence that occurs, its mean confidence, the share that is right, and the objects.
     """
@@ -27,11 +26,11 @@ class Quality:
     accuracy: float
     f_score: float
     auc: float | None
-    calibration: list[tuple[float, float, int]]
+    calibration: list[tuple[float, float, float]]
     calibration_error: float
 
 
-def quality_of(proba: Array, labels: Array, truth: Array) -> Quality:
+def quality_of(proba: Array, labels: Array, truth: Array, weight: Array) -> Quality:
     """Judge class probabilities and labels (numbers of classes) by the true classes.
 
     Parameters
@@ -40,6 +39,8 @@ def quality_of(proba: Array, labels: Array, truth: Array) -> Quality:
         Objects x classes.
     labels, truth : arrays
         The class each object got, and the one it has.
+    weight : array
+        How many objects each counts for.
 
     Returns
     -------
@@ -48,20 +49,40 @@ def quality_of(proba: Array, labels: Array, truth: Array) -> Quality:
     Examples
     --------
     >>> import numpy as np
-    >>> quality_of(np.array([[0.9, 0.1], [0.4, 0.6]]), np.array([0, 1]), np.array([0, 0])).accuracy
-    0.5
+    >>> quality_of(np.array([[0.9, 0.1], [0.4, 0.6]]), np.array([0, 1]), np.array([0, 0]), np.array([3, 1])).accuracy
+    0.75
     """
-    right = labels == truth
-    bins = calibration(proba.max(axis=1), right)
-    error = sum(n * abs(sure - share) for sure, share, n in bins) / len(truth)
+    right, n = labels == truth, float(weight.sum())
+    bins = calibration(proba.max(axis=1), right, weight)
+    error = sum(n * abs(sure - share) for sure, share, n in bins) / n
     some = slice(None, None, -(-len(truth) // MOST_RANKED))
-    auc = mean_auc(proba[some], truth[some]) if len(np.unique(truth[some])) > 1 else None
-    return Quality(float(right.mean()), macro_f(confusion(labels, truth, proba.shape[1])), auc, bins, float(error))
+    f_score = macro_f(confusion(labels, truth, proba.shape[1], weight))
+    return Quality(float(weight @ right) / n, f_score, mean_auc(proba[some], truth[some], weight[some]), bins, float(error))
 
 
-def confusion(labels: Array, truth: Array, n_classes: int) -> Array:
+def mean_auc(proba: Array, truth: Array, weight: Array) -> float | None:
+    """Return the area under the curve of each class against all others, meaned over the classes that occur; None: only one does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mean_auc(np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]]), np.array([0, 0, 1]), np.array([1, 1, 5]))
+    1.0
+    """
+    areas = []
+    for z in range(proba.shape[1]):
+        values, place = np.unique(proba[:, z], return_inverse=True)
+        own, other = (np.bincount(place, weights=weight * which, minlength=len(values)) for which in (truth == z, truth != z))
+        if own.any() and other.any():
+            below = np.cumsum(other) - other / 2  # a tie is half a win
+            areas.append(own @ below / (own.sum() * other.sum()))
+    return float(np.mean(areas)) if areas else None
+
+
+def confusion(labels: Array, truth: Array, n_classes: int, weight: Array) -> Array:
     """Return how many objects of each class (rows) got each label (columns)."""
-    return np.bincount(truth * n_classes + labels, minlength=n_classes * n_classes).reshape(n_classes, n_classes)
+    pairs = truth * n_classes + labels
+    return np.bincount(pairs, weights=weight, minlength=n_classes * n_classes).reshape(n_classes, n_classes)
 
 
 def macro_f(table: Array) -> float:
@@ -71,12 +92,57 @@ def macro_f(table: Array) -> float:
     return float((2 * np.diag(table)[seen] / total[seen]).mean())
 
 
-def calibration(confidence: Array, right: Array) -> list[tuple[float, float, int]]:
+def calibration(confidence: Array, right: Array, weight: Array) -> list[tuple[float, float, float]]:
     """Return for each bin of confidence that occurs its mean confidence, the share that is right, and the number of objects."""
     bins = np.minimum((confidence * BINS + 1e-9).astype(np.int64), BINS - 1)
-    n = np.bincount(bins, minlength=BINS)
-    sure, correct = (np.bincount(bins, weights=values, minlength=BINS) for values in (confidence, right))
-    return [(float(sure[b] / n[b]), float(correct[b] / n[b]), int(n[b])) for b in np.flatnonzero(n)]
+    n, sure, correct = (np.bincount(bins, weights=weight * values, minlength=BINS) for values in (1, confidence, right))
+    return [(float(sure[b] / n[b]), float(correct[b] / n[b]), float(n[b])) for b in np.flatnonzero(n)]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Cohen's kappa: 0 for one who guesses with the same shares of classes, 1 for one who always agrees.
+
+    A guesser's kappa lies below -`noise`, or above `noise`, once in a hundred times each.
+    """
+
+    kappa: float
+    noise: float
+
+
+def agreement_of(said: Array, number: Array) -> Agreement | None:
+    """Compare what a classifier said with the answer.
+
+    Parameters
+    ----------
+    said : array
+        How many objects of each class of the answer (columns) it put into each of its classes (rows).
+    number : array
+        Which class of the answer each of its classes is, -1 for none.
+
+    Returns
+    -------
+    Agreement or None
+        None where chance alone would agree always: the answer has but one class there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> agreement_of(np.array([[30, 10], [10, 30]]), np.array([0, 1])).kappa
+    0.5
+    """
+    n, n_classes = float(said.sum()), said.shape[1]
+    shares = said / n
+    ours, theirs = shares.sum(axis=0), np.zeros(n_classes)
+    same = np.flatnonzero(number >= 0)
+    theirs[number[same]] = shares[same].sum(axis=1)
+    by_chance = float(ours @ theirs)
+    if ours.max() > 1 - 1e-12:
+        return None
+    agreed = float(shares[same, number[same]].sum())
+    # The variance of kappa for one who guesses: Fleiss, Cohen and Everitt (1969).
+    variance = max(by_chance + by_chance**2 - float((ours * theirs) @ (ours + theirs)), 0.0) / n
+    return Agreement((agreed - by_chance) / (1 - by_chance), float(norm.ppf(CLEARLY) * np.sqrt(variance)) / (1 - by_chance))
 
 
 def chance_of_difference(only_one_right: int, only_other_right: int) -> float:

@@ -25,6 +25,11 @@ def shown(text: Any, most: int = SHOWN) -> str:
     return plain if len(plain) <= most else plain[: most - 1] + "…"
 
 
+def isolated(text: Any) -> str:
+    """Return text from outside for the middle of a sentence, whose direction of writing it does not turn."""
+    return f"\u2068{shown(text)}\u2069"
+
+
 def percent(share: float | None) -> str:
     """Return a share as a percentage that does not round a little to nothing, or nearly all to all.
 
