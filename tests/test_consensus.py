@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -549,3 +550,10 @@ def test_everything_can_be_shown(table):
     shown = [repr(consensus), consensus._repr_html_(), repr(consensus.contested()), repr(consensus.explain(0))]
     assert all(shown)
     assert not any("nan" in text for text in shown)
+
+
+def test_a_pandas_series_of_known_labels_goes_by_its_index_where_objects_have_names():
+    votes = Votes.from_long(["q2", "q1", "q2", "q1", "q3"], ["a", "a", "b", "b", "a"], ["y", "n", "n", "y", "n"])
+    known = pd.Series(["y", "n", None], index=["q2", "q1", "q3"])
+    answer = EC3().solve(votes, known)
+    assert dict(zip(votes.object_ids.tolist(), answer.labels().tolist(), strict=True)) == {"q1": "n", "q2": "y", "q3": "n"}

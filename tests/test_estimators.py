@@ -470,3 +470,19 @@ def test_labels_of_two_kinds_are_refused(iris):
 @parametrize_with_checks([EC3Classifier()])
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
+
+
+def test_texts_that_are_no_categories_are_told():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"n": rng.normal(size=60), "job": ["cook", "clerk"] * 30, "words": [f"text {i}" for i in range(60)]})
+    y = (frame["n"] > 0).astype(int)
+    words = "The column 'words' holds 60 different texts in 60 rows, and the pool 'default' takes text for categories."
+    with pytest.warns(UserWarning, match=words):
+        model = EC3Classifier("default", [], consensus="soft-vote", cv=2, random_state=0).fit(frame, y)
+    assert model.report_[0].startswith(words)
+
+
+def test_parameters_of_a_method_need_a_method():
+    with pytest.raises(ValueError, match=r"consensus__alpha must be a parameter of a method, got consensus='auto'. Pass"):
+        EC3Classifier().set_params(consensus__alpha=0.3)
+    assert EC3Classifier().set_params(consensus=EC3(), consensus__alpha=0.3).consensus.alpha == 0.3

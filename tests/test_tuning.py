@@ -77,7 +77,7 @@ def test_where_nothing_beats_soft_voting_it_is_used():
     votes, truth = soft_pool(0, [0.7] * 12, clusterings=0, n_objects=120)  # equally good, and few labels to find out
     chosen = choose(votes, truth, 5, 0)
     assert isinstance(chosen.method, SoftVote)
-    assert "Nothing beats plain soft voting" in chosen.notes[0]
+    assert "Nothing clearly beats plain soft voting" in chosen.notes[0]
 
 
 def test_good_clusterings_and_unequal_classifiers_are_made_use_of():

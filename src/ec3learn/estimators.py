@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any, Literal
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
@@ -42,6 +43,7 @@ from .votes import Votes
 
 Array = npt.NDArray[Any]
 
+ROWS_FOR_TEXTS = 50  # of which more than half are different
 ROWS_FOR_THREADS = 10_000  # below, a library with threads of its own is slower than without
 
 
@@ -283,7 +285,24 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
             ) from None
         self._seed = int(random.randint(2**31 - 1))
         self._pool_notes: list[str] = []
+        if isinstance(self.classifiers, str):
+            self._warn_of_texts(X)
         return X, codes
+
+    def _warn_of_texts(self, X: Any) -> None:
+        """Say so if a column holds texts rather than categories, of which our own pools can make nothing."""
+        frame = frame_of(X)
+        if frame is None or len(frame) < ROWS_FOR_TEXTS:
+            return
+        for name, kind in frame.schema.items():
+            n_texts = frame.get_column(name).n_unique() if kind == nw.String else 0
+            if n_texts > len(frame) / 2:
+                note = (
+                    f"The column {name!r} holds {n_texts:,} different texts in {len(frame):,} rows, and the "
+                    f"pool {self.classifiers!r} takes text for categories. Leave it out, or pass classifiers that read texts."
+                )
+                warnings.warn(note, stacklevel=4)
+                self._pool_notes.append(note)
 
     def _features(self, X: Any, reset: bool) -> Any:
         """Check features without changing what the base models get to see: dataframes stay as they are."""
