@@ -12,10 +12,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
-from ec3learn import Consensus
+from ec3learn import EC3, Consensus, votes_from
 from ec3learn.cli import DONE, INTERRUPTED, OUR_BUG, WRONG_INPUT, main, progress
 from ec3learn.cli.app import app
 from ec3learn.demo import demo_votes, write_demo
@@ -23,6 +24,7 @@ from ec3learn.frames.columns import LABELS
 
 ROOT = Path(__file__).parents[1]
 VOTERS = ["-c", "svm,tree,bayes,knn,rules", "-k", "kmeans,dbscan"]
+ALL_VOTERS = {"classifiers": VOTERS[1].split(","), "clusterings": VOTERS[3].split(",")}
 COMMANDS = ["combine", "apply", "explain", "voters", "methods", "demo"]
 
 
@@ -511,3 +513,52 @@ def test_the_page_about_the_command_runs(tmp_path):
     page = (ROOT / "docs" / "command-line.md").read_text()
     done = shell("\n".join(re.findall(r"```console\n(.*?)```", page, flags=re.S)), tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+# ---- what objects are called, and where outputs go -------------------------------------------------------------------
+
+
+def test_the_report_calls_objects_by_their_row_or_by_a_column(folder, run):
+    pl.read_csv("votes.csv").with_columns(pl.format("mail <{}>", pl.int_range(pl.len())).alias("name")).write_csv("named.csv")
+    for words, first in (((), "{}"), (("--id", "name"), "mail &lt;{}&gt;")):
+        assert run("combine", "named.csv", *VOTERS, "--report", "report.html", "--overwrite", *words)[0] == DONE
+        page = Path("report.html").read_text(encoding="utf-8")
+        votes = votes_from(pl.read_csv("votes.csv"), **ALL_VOTERS)
+        contested = [row["object"] for row in EC3().solve(votes).contested(5).rows()]
+        assert any(f">{first.format(row)}<" in page for row in contested)
+    assert run("combine", "named.csv", *VOTERS, "--id", "nam", "--report", "x.html")[2].startswith(
+        "ec3learn: id must name a column of the table, got 'nam'."
+    )
+
+
+def test_outputs_are_checked_before_anything_is_written(folder, run):
+    code, _, complaint = run("combine", "votes.csv", *VOTERS, "--out", "new.csv", "--report", "nowhere/report.html")
+    assert code == WRONG_INPUT
+    assert complaint.startswith("ec3learn: The folder of nowhere/report.html must exist")
+    code, _, complaint = run("combine", "votes.csv", *VOTERS, "--save", "x.html", "--report", "x.html")
+    assert code == WRONG_INPUT
+    assert complaint == "ec3learn: --out, --save and --report must name different files.\n"
+    assert sorted(os.listdir()) == ["votes.csv", "votes.parquet"]
+
+
+def test_known_labels_of_a_long_table_are_hidden_by_object(folder, run):
+    rng = np.random.default_rng(0)
+    truth = rng.choice(["yes", "no"], 120)
+    rows = [
+        {
+            "task": f"t{i}",
+            "worker": f"w{j}",
+            "answer": truth[i] if rng.random() < 0.8 else "no",
+            "gold": truth[i] if i < 60 else None,
+        }
+        for i in rng.permutation(120)
+        for j in range(5)
+    ]
+    pl.DataFrame(rows).write_csv("long.csv")
+    code, printed, _ = run(
+        "combine", "long.csv", "--objects", "task", "--voters", "worker", "-c", "answer", "--known", "gold", "--json"
+    )
+    assert code == DONE
+    held_out = json.loads(printed)["held_out"]
+    assert held_out["labels"] == 60
+    assert held_out["consensus"] > 0.8
