@@ -148,6 +148,7 @@ FEW_LABELS = 25  # of a class, on average: below this the settings that measured
 MOST_ROWS = 20_000  # rows with labels, and as many without, that the choice is made on
 LABELS_FOR_STEP = {0.05: 2_000, 0.1: 500}  # how many labels it takes to choose among settings in these steps
 STACKED_C = (1.0, 10.0)
+LABELS_FOR_STACKING = 100  # of a class: with fewer, a stacked vote is judged in twice as many folds
 BUDGET = 100e9  # operations of the small systems, about: the grid is coarser where they are large
 MOST_FOR_ADDED = 2_000  # rows with labels, and as many without, that tell what each base model adds
 CLEAR_GAIN = 0.008  # of macro F, for offsets of the classes to be worth it
@@ -218,7 +219,10 @@ def _chosen(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
     best = max(candidates, key=lambda candidate: candidate.score)
     search(best, _grid_for(best.folds))
     simple = [plain, *(candidate for candidate in candidates if candidate.stacked)]
-    answers = [_held_out(candidate, SOFT_VOTE, fold_of, codes) for candidate in simple]
+    # Learned from four fifths of a handful of labels a class, a stacked vote looks worse than it will be.
+    many = labels.size >= LABELS_FOR_STACKING * votes.n_classes
+    split = _Split.of(votes, codes, fold_of if many else _folds(codes, 2 * n_folds, seed))
+    answers = [_held_out(plain, SOFT_VOTE, fold_of, codes), *(split.stacked(own.stacked) for own in simple[1:])]
     areas, losses = ([score(answer, labels) for answer in answers] for score in (mean_auc, log_loss))
     i = min(range(1, len(simple)), key=lambda i: losses[i])
     if areas[0] >= areas[i] and losses[0] <= losses[i]:  # stacking beats soft voting in nothing
@@ -328,6 +332,16 @@ class _Split:
             folds.append(HeldOutFold(self.rows, self.groups, weights, self.codes, hidden, target))
         everything = KnownLabels(self.codes, np.inf)
         return Candidate(name, weights_of(everything), _spread(folds, self.rows, self.fold_of), stacked, hard)
+
+    def stacked(self, vote: StackedVote | None) -> Array:
+        """Return what a stacked vote says about labelled objects, each learned from the other folds."""
+        assert vote is not None
+        out = np.empty((len(self.fold_of), self.rows.n_classes))
+        for f in range(int(self.fold_of.max()) + 1):
+            answer = vote._answer(self.rows, KnownLabels(np.where(self.fold == f, -1, self.codes), np.inf)).proba
+            objects = np.flatnonzero(self.fold_of == f)
+            out[objects] = answer[objects if self.rows.index is None else self.rows.index[objects]]
+        return out[self.fold_of >= 0]
 
     def equal(self, known: KnownLabels) -> Array:
         return np.ones(len(self.rows.models))
