@@ -435,7 +435,7 @@ def test_answers_are_the_same_and_in_order_found_by_hash_or_by_joining(tmp_path,
         assert_frame_equal(written[0], in_memory)
 
 
-def test_rows_with_hashes_in_common_are_joined(tmp_path, monkeypatch):
+def test_rows_with_hashes_in_common_are_joined(tmp_path):
     many_rows(tmp_path / "x.parquet", ["a", "b"], 100)
     with workspace(None, "200MB") as work:
         rows = read(work, str(tmp_path / "x.parquet"), Format("parquet"))
