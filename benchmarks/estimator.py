@@ -30,7 +30,7 @@ from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from ec3learn import EC3Classifier, Table
-from ec3learn.base_models import Features, TableModel, classifier_pool
+from ec3learn.estimator import Features, TableModel, classifier_pool
 
 FIELDS = ["dataset", "labels", "seed", "method", "auc", "f", "seconds"]
 

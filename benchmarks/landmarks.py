@@ -19,7 +19,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from ec3learn import Table
-from ec3learn.base_models import clusterer_pool
+from ec3learn.estimator import clusterer_pool
 
 
 def main() -> int:

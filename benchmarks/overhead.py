@@ -20,7 +20,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from sklearn.datasets import make_classification
 
-from ec3learn import EC3, EC3Classifier, Votes, tuning
+from ec3learn import EC3, EC3Classifier, Votes
+from ec3learn.estimator import selection as tuning
 
 
 def seconds(work: Any) -> tuple[float, Any]:

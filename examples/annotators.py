@@ -20,7 +20,8 @@ The data is made up, so that in the end we can look whether it worked.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ec3learn import DawidSkene, MajorityVote, Table, Votes, plots
+from ec3learn import DawidSkene, MajorityVote, Table, Votes
+from ec3learn.report import plots
 
 rng = np.random.default_rng(0)
 animals = np.array(["cat", "dog", "fox"])

@@ -19,7 +19,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ec3learn import EC3, DawidSkene, Table, Votes, plots
+from ec3learn import EC3, DawidSkene, Table, Votes
+from ec3learn.report import plots
 
 LABELS = (2, 5, 10, 20, 50)  # a class
 REPEATS = 5

@@ -13,7 +13,8 @@ The judges are made up, with habits of the kinds that are reported of real ones.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ec3learn import DawidSkene, MajorityVote, Votes, plots
+from ec3learn import DawidSkene, MajorityVote, Votes
+from ec3learn.report import plots
 
 # %%
 # The judges

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 import ec3learn
-from ec3learn import plots
+from ec3learn.report import plots
 
 ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
 PART = 1_000_000  # rows made at a time

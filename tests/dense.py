@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .tables import RawTable
+from .raw_tables import RawTable
 
 
 @dataclass

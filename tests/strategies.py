@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from .tables import RawTable
+from .raw_tables import RawTable
 
 WEIGHTS = [0.0, 0.5, 1.0, 1.0, 3.0]
 SAMPLE_WEIGHTS = [0.0, 0.5, 1.0, 2.0]

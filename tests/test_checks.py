@@ -5,29 +5,29 @@ import re
 import numpy as np
 import pytest
 
-from ec3learn.checks import require_bool, require_choice, require_number, require_seed, require_whole
+from ec3learn._checks import require_bool, require_choice, require_integer, require_number, require_seed
 
 PASS = [
     lambda: require_number("x", 0, least=0),
     lambda: require_number("x", np.float32(0.5), above=0),
-    lambda: require_whole("x", np.int8(3), 3),
+    lambda: require_integer("x", np.int8(3), 3),
     lambda: require_choice("x", "b", ("a", "b")),
     lambda: require_bool("x", np.True_),
     *[lambda seed=seed: require_seed("x", seed) for seed in (None, 0, np.int64(5), np.random.default_rng(0))],
 ]
 REFUSE = {
-    "x must be a finite number of at least 0, got -1.": lambda: require_number("x", -1, least=0),
-    "x must be a finite number above 0, got 0.": lambda: require_number("x", 0, above=0),
-    "x must be a finite number above 0, got inf.": lambda: require_number("x", np.inf, above=0),
-    "x must be a finite number above 0, got True.": lambda: require_number("x", True, above=0),
-    "x must be a whole number of at least 1, got 2.5.": lambda: require_whole("x", 2.5, 1),
-    "x must be a whole number of at least 1, got True.": lambda: require_whole("x", True, 1),
-    "x must be a whole number of at least 1, got '2'.": lambda: require_whole("x", "2", 1),
+    "x must be a finite number >= 0, got -1.": lambda: require_number("x", -1, least=0),
+    "x must be a finite number > 0, got 0.": lambda: require_number("x", 0, above=0),
+    "x must be a finite number > 0, got inf.": lambda: require_number("x", np.inf, above=0),
+    "x must be a finite number > 0, got True.": lambda: require_number("x", True, above=0),
+    "x must be an integer >= 1, got 2.5.": lambda: require_integer("x", 2.5, 1),
+    "x must be an integer >= 1, got True.": lambda: require_integer("x", True, 1),
+    "x must be an integer >= 1, got '2'.": lambda: require_integer("x", "2", 1),
     "Unknown x 'c'. Choose from: a, b.": lambda: require_choice("x", "c", ("a", "b")),
     "Unknown x array(['a', 'b'], dtype='<U1'). Choose from: a, b.": lambda: require_choice("x", np.array(["a", "b"]), ("a", "b")),
     "x must be True or False, got 1.": lambda: require_bool("x", 1),
-    "x must be a whole number of at least 0, a numpy Generator or None, got 'x'.": lambda: require_seed("x", "x"),
-    "x must be a whole number of at least 0, a numpy Generator or None, got -1.": lambda: require_seed("x", -1),
+    "x must be an integer >= 0, a numpy Generator or None, got 'x'.": lambda: require_seed("x", "x"),
+    "x must be an integer >= 0, a numpy Generator or None, got -1.": lambda: require_seed("x", -1),
 }
 
 

@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .consensus import Consensus, ExtendWarning
-    from .estimators import EC3Classifier
-    from .frames import combine, extend, votes_from
+    from ._text import Table
+    from .consensus.consensus import Consensus, ExtendWarning
+    from .estimator.classifier import EC3Classifier
     from .methods import (
         BGCM,
         C3EKL,
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
         StackedVote,
         WeightedVote,
     )
-    from .table import Table
-    from .votes import Votes
+    from .tables import combine, extend, votes_from
+    from .votes.votes import Votes
 
 __version__ = "0.1.0.dev0"
 
@@ -55,18 +55,20 @@ __all__ = [
 
 # Where names live; they are loaded, and with them scikit-learn, when they are first used. All others are methods.
 _HOMES = {
-    "combine": "frames",
-    "extend": "frames",
-    "votes_from": "frames",
+    "combine": "tables",
+    "extend": "tables",
+    "votes_from": "tables",
     "Consensus": "consensus",
-    "EC3Classifier": "estimators",
+    "EC3Classifier": "estimator",
     "ExtendWarning": "consensus",
-    "Table": "table",
+    "Table": "_text",
     "Votes": "votes",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "plots":
+        return import_module(".report.plots", __name__)
     if name not in __all__:
         raise AttributeError(f"module 'ec3learn' has no attribute {name!r}")
     value = getattr(import_module(f".{_HOMES.get(name, 'methods')}", __name__), name)

@@ -14,8 +14,8 @@ from sklearn.base import clone
 from ec3learn import BGCM, EC3, METHODS, UPE, Consensus, Votes
 from ec3learn.methods import Method, method_of
 
+from ..raw_tables import RawTable
 from ..strategies import any_tables, any_votes
-from ..tables import RawTable
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning"),  # random votes deserve it
@@ -130,7 +130,7 @@ def test_an_object_of_weight_two_is_two_objects(name, table):
 def test_rows_kept_apart_get_the_answers_of_rows_solved_once(name, w8_table, monkeypatch):
     table = w8_table.taken([0, 1, 2, 3, 4, 5, 6, 7, 2, 2, 7])
     merged = made(name).solve(table.votes())
-    monkeypatch.setattr("ec3learn.votes.distinct_rows", lambda columns: None)
+    monkeypatch.setattr("ec3learn.votes.votes.distinct_rows", lambda columns: None)
     apart = made(name).solve(table.votes())
     assert apart.votes.index is None
     assert merged.votes.n_rows == 8
@@ -316,7 +316,7 @@ def test_what_is_no_method_is_refused():
 
 @pytest.mark.parametrize("method", [EC3, BGCM, UPE])
 def test_a_seed_that_is_none_is_refused_whether_it_is_used_or_not(method, w8):
-    message = "random_state must be a whole number of at least 0, a numpy Generator or None, got -1."
+    message = "random_state must be an integer >= 0, a numpy Generator or None, got -1."
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         method(random_state=-1).solve(w8)
 

@@ -10,11 +10,11 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from ec3learn import BGCM, MajorityVote, Votes
-from ec3learn.matrices import membership
+from ec3learn.algebra.membership import membership
 from ec3learn.methods.bgcm import Graph
 
+from ..raw_tables import random_table
 from ..strategies import any_tables
-from ..tables import random_table
 
 GOLDEN = {"rtol": 0, "atol": 6e-7}
 W8_PLAIN = """
@@ -175,12 +175,12 @@ def test_a_loop_that_is_cut_off_says_so(w8):
 # ---- errors ----------------------------------------------------------------------------------------------------------
 
 REFUSED = {
-    "alpha must be a finite number above 0, got 0.": {"alpha": 0},
+    "alpha must be a finite number > 0, got 0.": {"alpha": 0},
     "beta must be above 0, got -1. Use numpy.inf to hold known labels fixed.": {"beta": -1},
     "normalize must be True or False, got 'yes'.": {"normalize": "yes"},
     "Unknown solver 'bcd'. Choose from: auto, cg, direct, loop.": {"solver": "bcd"},
-    "tol must be a finite number above 0, got inf.": {"tol": np.inf},
-    "max_iter must be a whole number of at least 1, got 0.": {"max_iter": 0},
+    "tol must be a finite number > 0, got inf.": {"tol": np.inf},
+    "max_iter must be an integer >= 1, got 0.": {"max_iter": 0},
 }
 
 

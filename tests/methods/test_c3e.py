@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ec3learn import C3EKL, C3ESL, SoftVote, Votes
 from ec3learn.methods.c3e import CoAssociation
 
+from ..raw_tables import random_table
 from ..strategies import any_tables
-from ..tables import random_table
 
 GOLDEN = {"rtol": 0, "atol": 6e-7}
 W8_DEGREE = 1.5  # the mean of sum_j s_ij on W8: alpha is given over it
@@ -147,10 +147,10 @@ def test_too_many_ways_of_having_gaps_are_refused():
 
 
 REFUSED = {
-    "alpha must be a finite number of at least 0, got -1.": (C3ESL, {"alpha": -1}),
-    "sweeps must be a whole number of at least 1, got 0.": (C3ESL, {"sweeps": 0}),
-    "agreement must be a finite number above 0, got 0.": (C3EKL, {"agreement": 0}),
-    "max_iter must be a whole number of at least 1, got True.": (C3EKL, {"max_iter": True}),
+    "alpha must be a finite number >= 0, got -1.": (C3ESL, {"alpha": -1}),
+    "sweeps must be an integer >= 1, got 0.": (C3ESL, {"sweeps": 0}),
+    "agreement must be a finite number > 0, got 0.": (C3EKL, {"agreement": 0}),
+    "max_iter must be an integer >= 1, got True.": (C3EKL, {"max_iter": True}),
 }
 
 

@@ -157,10 +157,10 @@ def test_a_known_label_is_explained_by_itself(w8):
 
 REFUSED = {
     "one_coin must be True or False, got 'no'.": {"one_coin": "no"},
-    "Unknown clusterings 'votes'. Choose from: ignore, voters.": {"clusterings": "votes"},
-    "smoothing must be a finite number above 0, got 0.": {"smoothing": 0},
-    "tol must be a finite number above 0, got None.": {"tol": None},
-    "max_iter must be a whole number of at least 1, got 1.5.": {"max_iter": 1.5},
+    "Unknown clusterings 'votes'. Did you mean 'voters'? Choose from: ignore, voters.": {"clusterings": "votes"},
+    "smoothing must be a finite number > 0, got 0.": {"smoothing": 0},
+    "tol must be a finite number > 0, got None.": {"tol": None},
+    "max_iter must be an integer >= 1, got 1.5.": {"max_iter": 1.5},
 }
 
 

@@ -13,11 +13,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ec3learn import BGCM, C3ESL, EC3, UPE, Consensus, DawidSkene, SoftVote, Votes
-from ec3learn.matrices import co_occurrence_scaling
+from ec3learn.algebra.scaling import co_occurrence_scaling
 
 from ..dense import minimiser
+from ..raw_tables import RawTable, random_table
 from ..strategies import any_settings, any_tables, any_votes
-from ..tables import RawTable, random_table
 
 EXACT = {"atol": 1e-9, "rtol": 0}
 BCD = {"solver": "bcd", "tol": 1e-12, "max_iter": 20_000, "random_state": 0}
@@ -517,7 +517,7 @@ def test_many_fine_clusterings_are_solved_like_the_dense_minimiser():
 
 @pytest.mark.parametrize("seed", range(10))
 def test_more_groups_than_a_dense_system_holds_are_solved_like_the_dense_minimiser(monkeypatch, seed):
-    monkeypatch.setattr("ec3learn.matrices.MOST_JOINT_GROUPS", 0)
+    monkeypatch.setattr("ec3learn.algebra.membership.MOST_JOINT_GROUPS", 0)
     table = random_table(np.random.default_rng([seed, 11]), soft=True, weighted=True, sample_weighted=True, known=True)
     assert_minimises(table, table.votes(), {}, np.inf)
 
@@ -679,7 +679,7 @@ def test_random_classifiers_cost_learned_weights_little():
 @pytest.mark.parametrize("name", ["alpha", "beta", "gamma", "delta"])
 @pytest.mark.parametrize("value", [-0.2, np.nan, np.inf, "0.3", None, [0.1], 1j])
 def test_a_term_s_weight_that_is_none_is_refused(w8, name, value):
-    with pytest.raises(ValueError, match=re.escape(f"{name} must be a finite number of at least 0, got {value!r}.")):
+    with pytest.raises(ValueError, match=re.escape(f"{name} must be a finite number >= 0, got {value!r}.")):
         EC3(**{name: value}).solve(w8)
 
 
@@ -689,11 +689,11 @@ REFUSED = {
     "known_weight must be above 0, got 0. Use numpy.inf to hold known labels fixed.": {"known_weight": 0},
     "known_weight must be above 0, got nan. Use numpy.inf to hold known labels fixed.": {"known_weight": np.nan},
     "Unknown solver 'lu'. Choose from: auto, bcd, cg, direct.": {"solver": "lu"},
-    "tol must be a finite number above 0, got 0.": {"tol": 0},
-    "max_iter must be a whole number of at least 1, got 0.": {"max_iter": 0},
-    "max_iter must be a whole number of at least 1, got 10.0.": {"max_iter": 10.0},
-    "reweight_rounds must be a whole number of at least 0, got -1.": {"reweight_rounds": -1},
-    "reweight_rounds must be a whole number of at least 0, got True.": {"reweight_rounds": True},
+    "tol must be a finite number > 0, got 0.": {"tol": 0},
+    "max_iter must be an integer >= 1, got 0.": {"max_iter": 0},
+    "max_iter must be an integer >= 1, got 10.0.": {"max_iter": 10.0},
+    "reweight_rounds must be an integer >= 0, got -1.": {"reweight_rounds": -1},
+    "reweight_rounds must be an integer >= 0, got True.": {"reweight_rounds": True},
     "Unknown weights 'equl'. Choose from: agreement, equal, labels, or pass one number a classifier.": {"weights": "equl"},
     "weights='labels' needs known labels, got none. Pass known=, or take weights='agreement'.": {"weights": "labels"},
     "weights names the unknown classifier 'k0'. Choose from: c0, c1, c2.": {"weights": {"k0": 1}},
@@ -805,7 +805,7 @@ def test_stopping_early_is_warned_about_and_reported(w8, solver, tol):
 
 
 def test_a_scaling_that_stops_early_is_warned_about(w8, monkeypatch):
-    monkeypatch.setattr("ec3learn.problem.co_occurrence_scaling", partial(co_occurrence_scaling, max_iter=2))
+    monkeypatch.setattr("ec3learn.methods.ec3.objective.co_occurrence_scaling", partial(co_occurrence_scaling, max_iter=2))
     with pytest.warns(UserWarning, match=r"The scaling of K\^c stopped after 2 rounds with change .*; weights or sample weights"):
         EC3().solve(w8)
 

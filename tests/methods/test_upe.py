@@ -10,7 +10,7 @@ from scipy.optimize import check_grad
 from ec3learn import UPE
 from ec3learn.methods.upe import Embedding
 
-from ..tables import random_table
+from ..raw_tables import random_table
 
 W8 = """
 0.928400 0.069396 0.002203  0.677719 0.314855 0.007426  0.753737 0.184014 0.062250  0.016785 0.941912 0.041303
@@ -81,11 +81,11 @@ def test_sample_weights_are_repetitions(w8_table):
 
 
 REFUSED = {
-    "n_components must be a whole number of at least 1, got 0.": {"n_components": 0},
-    "gamma must be a finite number above 0, got 0.": {"gamma": 0},
-    "eta must be a finite number above 0, got nan.": {"eta": np.nan},
-    "n_init must be a whole number of at least 1, got 0.": {"n_init": 0},
-    "random_state must be a whole number of at least 0, a numpy Generator or None, got 'x'.": {"random_state": "x"},
+    "n_components must be an integer >= 1, got 0.": {"n_components": 0},
+    "gamma must be a finite number > 0, got 0.": {"gamma": 0},
+    "eta must be a finite number > 0, got nan.": {"eta": np.nan},
+    "n_init must be an integer >= 1, got 0.": {"n_init": 0},
+    "random_state must be an integer >= 0, a numpy Generator or None, got 'x'.": {"random_state": "x"},
 }
 
 

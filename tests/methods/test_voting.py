@@ -79,5 +79,5 @@ def test_a_known_label_is_the_answer(w8):
 
 
 def test_a_wrong_number_of_rounds_is_refused(w8):
-    with pytest.raises(ValueError, match=r"^reweight_rounds must be a whole number of at least 0, got -1\.$"):
+    with pytest.raises(ValueError, match=r"^reweight_rounds must be an integer >= 0, got -1\.$"):
         WeightedVote(reweight_rounds=-1).solve(w8)

@@ -12,8 +12,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from ..termination import end_at_once
-from .words import in_words
+from .._files import end_at_once
+from .parsing import in_words
 
 DONE, OUR_BUG, WRONG_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
 PACKAGE = str(Path(__file__).parents[1])

@@ -12,7 +12,7 @@ from . import options as o
 from .opening import opened, solved
 
 if TYPE_CHECKING:
-    from ..explanation import Explanation
+    from ..diagnosis.explanation import Explanation
 
 OBJECT = typer.Option(
     "--object",
@@ -82,7 +82,7 @@ def voters(
       ec3learn voters model.ec3
     """
     if votes.endswith(".ec3"):
-        from ..consensus import Consensus
+        from ..consensus.consensus import Consensus
 
         consensus = Consensus.load(votes)
     else:

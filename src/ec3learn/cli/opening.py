@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from . import words
+from .._progress import Bar, progress
+from . import parsing as words
 from .options import How, Read, Who
-from .progress import steps
 
 if TYPE_CHECKING:
-    from ..consensus import Consensus
-    from ..files import FileTable, Format, Workspace
-    from ..frames.combining import Answered
+    from ..consensus.consensus import Consensus
     from ..methods import Method
+    from ..tables.combining import Answered
+    from ..tables.files import FileTable, Format, Workspace
 
 
 OUR_PREFIX = "__ec3learn_"  # of columns that are not written
@@ -34,7 +35,7 @@ class Opened:
 @contextmanager
 def opened(path: str, asked: Read, out: str | None = None) -> Iterator[Opened]:
     """Open a file, with a workspace beside the output."""
-    from ..files import Format, read, workspace
+    from ..tables.files import Format, read, workspace
 
     kind = Format.of(path, asked.format, asked.delimiter)
     with workspace(out, asked.memory) as work, steps(work) as step:
@@ -57,7 +58,7 @@ class Solved:
 
     def number(self, row: int) -> int:
         """Return what the consensus calls the object in a row."""
-        from ..files import ROW
+        from ..tables.files import ROW
 
         number = self.answered.table.filter(f"{ROW} = {row}").project(f"{OUR_PREFIX}number").fetchall()[0][0]
         ids = self.consensus.object_ids
@@ -65,7 +66,7 @@ class Solved:
 
     def named(self, column: str) -> Consensus:
         """Return the consensus with its distinct rows called by what a column says in the first of each."""
-        from ..files import named_rows
+        from ..tables.files import named_rows
 
         ids = self.consensus.object_ids
         return self.consensus if ids is None else replace(self.consensus, object_ids=named_rows(self.table, ids, column))
@@ -83,10 +84,10 @@ def solved(
     number: bool = False,
 ) -> Solved:
     """Combine the votes of an open file."""
-    from ..files import ROW
-    from ..frames.columns import frame_of, label_columns, source_of
-    from ..frames.combining import combined
-    from ..frames.output import Output
+    from ..tables.columns import frame_of, label_columns, source_of
+    from ..tables.combining import combined
+    from ..tables.files import ROW
+    from ..tables.output import Output
 
     solver = words.method_from(how.method, how.settings)
     columns: dict[str, Any] = {
@@ -104,3 +105,24 @@ def solved(
     source = replace(source, row=ROW if who.objects is None else None)
     output = Output.of(frame, prefix, proba, rule, number)
     return Solved(table, combined(frame, source, solver, output, max_patterns), solver)
+
+
+@contextmanager
+def steps(work: Workspace) -> Iterator[Callable[[str], None]]:
+    """Return a function that names the step we are at; a bar follows what DuckDB says about its query."""
+    ended = Event()
+    with progress("Starting") as bar:
+        watching = Thread(target=_follow_query, args=(work, bar, ended), daemon=True)
+        watching.start()
+        try:
+            yield bar.update
+        finally:
+            ended.set()
+            watching.join()
+
+
+def _follow_query(work: Workspace, bar: Bar, ended: Event) -> None:
+    while not ended.wait(0.2):
+        share = work.connection.query_progress()
+        if share > 0:
+            bar.update(done=share, total=100)

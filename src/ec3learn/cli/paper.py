@@ -44,8 +44,8 @@ def run(
 
       ec3learn paper run accuracy labels_5 --datasets iris,magic --out mine
     """
-    from ..experiments.protocol import Protocol
-    from ..experiments.run import run as run_all
+    from ..paper.protocol import Protocol
+    from ..paper.run import run as run_all
 
     n_units = run_all(
         names or (),
@@ -67,8 +67,8 @@ def experiments() -> None:
     --------
       ec3learn paper experiments
     """
-    from ..experiments.studies import EXPERIMENTS
-    from ..table import Table
+    from .._text import Table
+    from ..paper.studies import EXPERIMENTS
 
     about = EXPERIMENTS.values()
     columns = {
@@ -94,7 +94,7 @@ def tables(
 
       ec3learn paper tables --out tables
     """
-    from ..experiments.tables import exhibits
+    from ..paper.tables import exhibits
 
     for exhibit in exhibits(_read(rows), names or ()):
         if out is None:
@@ -116,7 +116,7 @@ def figures(
     --------
       ec3learn paper figures robustness --out .
     """
-    from ..experiments.figures import draw
+    from ..paper.figures import draw
 
     for path in draw(_read(rows), out, names or ()):
         print(f"Written: {path}")
@@ -135,7 +135,7 @@ def report(
     --------
       ec3learn paper report --out paper.md
     """
-    from ..experiments.report import report as write_report
+    from ..paper.report import report as write_report
 
     print(f"Written: {write_report(_read(rows), out)}")
 
@@ -147,7 +147,7 @@ def datasets(data: Folder = None) -> None:
     --------
       ec3learn datasets --data folder
     """
-    from ..experiments.tables import datasets_at_hand, differing_entropies
+    from ..paper.tables import datasets_at_hand, differing_entropies
 
     table = datasets_at_hand(data)
     print(table)
@@ -158,7 +158,7 @@ def datasets(data: Folder = None) -> None:
 
 
 def _read(folder: Path) -> object:
-    from ..experiments.rows import read
+    from ..paper.rows import read
 
     return read(folder)
 

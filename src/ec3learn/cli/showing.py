@@ -64,7 +64,7 @@ def demo(
 
       ec3learn demo --votes votes.csv
     """
-    from ..demo import solve_demo, write_demo
+    from .made_up import solve_demo, write_demo
 
     if votes is not None:
         write_demo(votes, overwrite)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options as o
-from . import words
+from . import parsing as words
 from .opening import opened, solved
 
 MODEL_FILE = typer.Argument(metavar="MODEL", help="A file made by `ec3learn combine --save`.", show_default=False)
@@ -58,8 +58,8 @@ def combine(
 
       cat votes.csv | ec3learn combine - --format csv -c svm,tree --out - > labels.csv
     """
-    from ..files import require_free, write
-    from ..summary import summary_of
+    from ..diagnosis.summary import summary_of
+    from ..tables.files import require_free, write
 
     outputs = [path for path in (out, save, report) if path is not None]
     for path in outputs:
@@ -111,11 +111,11 @@ def apply(
 
       ec3learn apply model.ec3 new.parquet --out - --out-format csv
     """
-    from ..consensus import Consensus
-    from ..files import like_model, require_free, write
-    from ..frames.columns import columns_of_model, frame_of, source_of
-    from ..frames.combining import extended
-    from ..frames.output import Output
+    from ..consensus.consensus import Consensus
+    from ..tables.columns import columns_of_model, frame_of, source_of
+    from ..tables.combining import extended
+    from ..tables.files import like_model, require_free, write
+    from ..tables.output import Output
 
     out = "-" if out is None else out
     require_free(out, overwrite)

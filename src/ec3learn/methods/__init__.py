@@ -6,11 +6,11 @@ from .base import METHODS, Method, method_of
 from .bgcm import BGCM
 from .c3e import C3EKL, C3ESL
 from .dawid_skene import DawidSkene
-from .ec3 import EC3
-from .reliability import ReliabilityWarning
+from .ec3.ec3 import EC3
 from .stacking import StackedVote
 from .upe import UPE
 from .voting import MajorityVote, SoftVote, WeightedVote
+from .weights import ReliabilityWarning
 
 METHODS.update(
     {

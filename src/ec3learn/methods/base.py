@@ -14,12 +14,12 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from ..coding import known_codes
-from ..consensus import NOT_REACHED, Consensus, silent_notes
-from ..matrices import Membership
-from ..rules import VOTES, GroupRule, KnownLabels, Term
-from ..stores import frozen
-from ..votes import Votes
+from ..algebra.membership import Membership
+from ..answer.rule import VOTES, GroupRule, KnownLabels, Term
+from ..consensus.consensus import NOT_REACHED, Consensus, silent_notes
+from ..votes.encoding import known_codes
+from ..votes.layout import frozen
+from ..votes.votes import Votes
 
 Array = npt.NDArray[Any]
 

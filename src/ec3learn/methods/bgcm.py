@@ -22,11 +22,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from ..checks import is_number, require_bool, require_choice, require_number, require_seed, require_whole
-from ..matrices import JointMembership, Membership, membership, reached_groups
-from ..rules import GROUPS, GroupRule, KnownLabels, Term
-from ..solvers import solved_columns
-from ..votes import Votes
+from .._checks import is_number, require_bool, require_choice, require_integer, require_number, require_seed
+from ..algebra.linear import solved_columns
+from ..algebra.membership import JointMembership, Membership, membership, reached_groups
+from ..answer.rule import GROUPS, GroupRule, KnownLabels, Term
+from ..votes.votes import Votes
 from .base import Answer, Method, mean_votes
 
 Array = npt.NDArray[Any]
@@ -93,7 +93,7 @@ class BGCM(Method):
         require_choice("solver", self.solver, SOLVERS)
         if self.tol is not None:
             require_number("tol", self.tol, above=0)
-        require_whole("max_iter", self.max_iter, 1)
+        require_integer("max_iter", self.max_iter, 1)
         require_seed("random_state", self.random_state)
 
     def _known_pull(self) -> float:

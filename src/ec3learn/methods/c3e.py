@@ -26,11 +26,11 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.special import xlogy
 
-from ..checks import require_number, require_whole
-from ..matrices import entries, membership, reached_groups
-from ..rules import KnownLabels, normalised
-from ..solvers import solved_columns
-from ..votes import Votes
+from .._checks import require_integer, require_number
+from ..algebra.linear import normalised, solved_columns
+from ..algebra.membership import entries, membership, reached_groups
+from ..answer.rule import KnownLabels
+from ..votes.votes import Votes
 from .base import Answer, Method, is_classifier, mean_votes
 
 Array = npt.NDArray[Any]
@@ -74,9 +74,9 @@ class C3ESL(Method):
     def _check(self) -> None:
         require_number("alpha", self.alpha, least=0)
         if self.sweeps is not None:
-            require_whole("sweeps", self.sweeps, 1)
+            require_integer("sweeps", self.sweeps, 1)
         require_number("tol", self.tol, above=0)
-        require_whole("max_iter", self.max_iter, 1)
+        require_integer("max_iter", self.max_iter, 1)
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         similar = CoAssociation(votes)
@@ -126,7 +126,7 @@ class C3EKL(Method):
         require_number("alpha", self.alpha, least=0)
         require_number("agreement", self.agreement, above=0)
         require_number("tol", self.tol, above=0)
-        require_whole("max_iter", self.max_iter, 1)
+        require_integer("max_iter", self.max_iter, 1)
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         similar = CoAssociation(votes)

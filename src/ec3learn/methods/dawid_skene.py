@@ -16,10 +16,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import require_bool, require_choice, require_number, require_whole
-from ..matrices import Membership, membership, scatter_to_votes
-from ..rules import VOTES, EvidenceRule, KnownLabels, Term
-from ..votes import Votes
+from .._checks import require_bool, require_choice, require_integer, require_number
+from ..algebra.membership import Membership, membership, scatter_to_votes
+from ..answer.rule import VOTES, EvidenceRule, KnownLabels, Term
+from ..votes.votes import Votes
 from .base import Answer, Method, is_classifier, mean_votes
 
 Array = npt.NDArray[Any]
@@ -76,7 +76,7 @@ class DawidSkene(Method):
         require_choice("clusterings", self.clusterings, ("ignore", "voters"))
         require_number("smoothing", self.smoothing, above=0)
         require_number("tol", self.tol, above=0)
-        require_whole("max_iter", self.max_iter, 1)
+        require_integer("max_iter", self.max_iter, 1)
 
     def _title(self, known: KnownLabels | None) -> str:
         return "Dawid-Skene, one coin" if self.one_coin else self.title

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
-from ..checks import require_number
-from ..matrices import entries, membership
-from ..rules import VOTES, EvidenceRule, KnownLabels, Term
-from ..votes import Votes
+from .._checks import require_number
+from ..algebra.membership import entries, membership
+from ..answer.rule import VOTES, EvidenceRule, KnownLabels, Term
+from ..votes.votes import Votes
 from .base import Answer, Method, is_classifier
 
 Array = npt.NDArray[Any]

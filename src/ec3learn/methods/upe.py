@@ -22,10 +22,10 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from ..checks import require_number, require_seed, require_whole
-from ..matrices import chunks, membership
-from ..rules import KnownLabels
-from ..votes import Votes
+from .._checks import require_integer, require_number, require_seed
+from ..algebra.membership import chunks, membership
+from ..answer.rule import KnownLabels
+from ..votes.votes import Votes
 from .base import Answer, Method, is_classifier, mean_votes
 
 Array = npt.NDArray[Any]
@@ -85,12 +85,12 @@ class UPE(Method):
 
     def _check(self) -> None:
         if self.n_components is not None:
-            require_whole("n_components", self.n_components, 1)
+            require_integer("n_components", self.n_components, 1)
         require_number("gamma", self.gamma, above=0)
         require_number("eta", self.eta, above=0)
-        require_whole("n_init", self.n_init, 1)
+        require_integer("n_init", self.n_init, 1)
         require_number("tol", self.tol, above=0)
-        require_whole("max_iter", self.max_iter, 1)
+        require_integer("max_iter", self.max_iter, 1)
         require_seed("random_state", self.random_state)
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy.typing as npt
 
-from ..checks import require_whole
-from ..matrices import membership
-from ..rules import GroupRule, KnownLabels
-from ..votes import Votes
+from .._checks import require_integer
+from ..algebra.membership import membership
+from ..answer.rule import GroupRule, KnownLabels
+from ..votes.votes import Votes
 from .base import Answer, Method, mean_votes, require_votes
-from .reliability import ModelWeights, first_weights, settled
+from .weights import ModelWeights, first_weights, settled
 
 Array = npt.NDArray[Any]
 
@@ -86,7 +86,7 @@ class WeightedVote(Method):
         self.reweight_rounds = reweight_rounds
 
     def _check(self) -> None:
-        require_whole("reweight_rounds", self.reweight_rounds, 0)
+        require_integer("reweight_rounds", self.reweight_rounds, 0)
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         start = first_weights(self.weights, votes, known)

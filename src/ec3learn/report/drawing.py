@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from .wording import percent, shown
+from .._text import percent, shown
 
 WIDTH, HEIGHT = 640, 240  # of a chart, in its own units
 LEFT, BOTTOM, TOP, RIGHT = 62, 44, 12, 12  # its margins

@@ -16,17 +16,17 @@ import numpy.typing as npt
 import scipy
 
 from .. import __version__, methods
-from ..coding import known_codes
-from ..consensus import Consensus, agreement
-from ..explanation import Explanation, number_text, tally_of
-from ..frames.combining import DISTINCT_ROWS
-from ..labels import count, kind_of, plain
-from ..matrices import membership, scatter_to_votes
+from .._text import count, isolated, number_text, percent
+from ..algebra.membership import membership, scatter_to_votes
+from ..consensus.consensus import Consensus, agreement
+from ..diagnosis.explanation import Explanation, tally_of
+from ..diagnosis.metrics import CLEARLY, agreement_of, chance_of_difference, confusion, quality_of
+from ..diagnosis.pairs import ALIKE, FEW, Pairs, pairs_of
 from ..methods import METHODS, MajorityVote, Method
-from ..votes import Kind, Votes
-from .pairs import ALIKE, FEW, Pairs, pairs_of
-from .quality import CLEARLY, agreement_of, chance_of_difference, confusion, quality_of
-from .wording import isolated, percent
+from ..tables.combining import DISTINCT_ROWS
+from ..votes.encoding import known_codes
+from ..votes.labels import kind_of, plain
+from ..votes.votes import Kind, Votes
 
 Array = npt.NDArray[Any]
 Facts = dict[str, Any]

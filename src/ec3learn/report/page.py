@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from ..checks import require_whole
-from ..storage import place_for, whole_file
+from .._checks import require_integer
+from .._files import place_for, whole_file
+from .._text import HINTED, SHOWN, number, percent, shown, signed
 from .facts import Facts, facts_of
-from .wording import HINTED, SHOWN, number, percent, shown, signed
 
 if TYPE_CHECKING:
-    from ..consensus import Consensus
+    from ..consensus.consensus import Consensus
 
 MOST_BYTES = 2_000_000
 
@@ -39,7 +39,7 @@ def write_report(
         raise FileExistsError(f"{os.fspath(path)} exists. Pass overwrite=True to replace it.")
     if not isinstance(title, str):
         raise TypeError(f"title must be a string, got {title!r}.")
-    require_whole("n_contested", n_contested, 0)
+    require_integer("n_contested", n_contested, 0)
     if command is not None and not isinstance(command, (str, Sequence)):
         raise TypeError(f"command must be a string or a list of strings, got {command!r}.")
     if details is not None and not isinstance(details, Mapping):

@@ -1,0 +1,153 @@
+"""Errors that are the user's, and checks of single arguments, in one wording.
+
+Every such error is an `InputError`: one sentence that names the argument, what is allowed and what came, and one with the remedy.
+It carries these parts, so that the command can print the same error with the names of its options.
+
+This module and its three neighbours are loaded before anything else, so they leave numpy alone at first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from functools import partial
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any
+
+from ._text import Spelling, arg, spell
+
+_NOTHING = object()
+
+
+class InputError(ValueError):
+    """What was passed is not allowed.
+
+    Parameters
+    ----------
+    argument : str
+        The argument that is wrong.
+    must : str
+        What it must be: the sentence goes on from the argument's name.
+    got : object
+        What came; it is shown as Python writes it.
+    came : str
+        What came, in words, where its value alone says too little.
+    remedy : str
+        What to do about it, in whole sentences. Arguments are mentioned with `arg`, so that each reader gets them spelled as they
+        know them.
+    phrase : str
+        The first sentence as a whole, where "... must be ..., got ..." does not fit.
+
+    Examples
+    --------
+    >>> InputError("alpha", "must be >= 0", got=-0.2, remedy="Leave it out to take the default.")
+    InputError('alpha must be >= 0, got -0.2. Leave it out to take the default.')
+    """
+
+    def __init__(
+        self, argument: str, must: str = "", *, got: Any = _NOTHING, came: str = "", remedy: str = "", phrase: str = ""
+    ) -> None:
+        self.argument, self.must, self.remedy, self.phrase = argument, must, remedy, phrase
+        self.came = came if got is _NOTHING else repr(got)
+        super().__init__(self.sentence())
+
+    def sentence(self, spelling: Spelling | None = None) -> str:
+        """Return the error in words, its arguments spelled as in Python or as `spelling` writes them."""
+        came = f", got {self.came}" if self.came else ""
+        first = self.phrase or f"{arg(self.argument)} {self.must}{came}"
+        return spell(f"{first}. {self.remedy}".rstrip(), spelling)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = {name: getattr(self, name) for name in ("must", "came", "remedy", "phrase")}
+        return partial(type(self), self.argument, **parts), ()
+
+
+class InputTypeError(InputError, TypeError):
+    """What was passed is of a kind that is not allowed."""
+
+
+class InputIndexError(InputError, IndexError):
+    """What was asked for is not there."""
+
+
+class InputFileNotFoundError(InputError, FileNotFoundError):
+    """A file or folder that was named does not exist."""
+
+
+class InputIsADirectoryError(InputError, IsADirectoryError):
+    """A folder was named where a file is needed."""
+
+
+class InputFileExistsError(InputError, FileExistsError):
+    """A file that would be written exists already."""
+
+
+class MissingExtraError(InputError, ModuleNotFoundError):
+    """A library that is not installed is needed for this."""
+
+    @classmethod
+    def of(cls, what: str, library: str, extra: str | None = None) -> MissingExtraError:
+        """Say what needs which library, and how to install it."""
+        wanted = library if extra is None else f"'ec3learn[{extra}]'"
+        return cls(library, phrase=f"{what} needs {library}: pip install {wanted}")
+
+
+def unknown_name(argument: str, name: Any, allowed: Iterable[str], hint: str = "") -> InputError:
+    """Return the error for a name that is not among those allowed, with the nearest of them."""
+    names = list(allowed)
+    near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
+    meant = f"Did you mean {near[0]!r}? " if near else ""
+    choose = f"Choose from: {', '.join(names) or 'none'}{f', {hint}' if hint else ''}."
+    return InputError(argument, phrase=f"Unknown {argument} {name!r}", got=name, remedy=f"{meant}{choose}")
+
+
+# ---- checks of single arguments --------------------------------------------------------------------------------------
+
+
+def require_number(name: str, value: Any, *, least: float | None = None, above: float | None = None) -> None:
+    """Refuse what is not a finite number >= `least`, or > `above`."""
+    bound = f">= {least}" if least is not None else f"> {above}"
+    small = is_number(value) and (value < least if least is not None else above is not None and value <= above)
+    if not is_number(value) or small or not isfinite(value):
+        raise InputError(name, f"must be a finite number {bound}", got=value)
+
+
+def require_integer(name: str, value: Any, least: int) -> None:
+    """Refuse what is not an integer >= `least`."""
+    if not is_integer(value) or value < least:
+        raise InputError(name, f"must be an integer >= {least}", got=value)
+
+
+def require_choice(name: str, value: Any, allowed: Iterable[str]) -> None:
+    """Refuse what is not among the names allowed."""
+    if not isinstance(value, str) or value not in tuple(allowed):
+        raise unknown_name(name, value, allowed)
+
+
+def require_bool(name: str, value: Any) -> None:
+    """Refuse what is not True or False."""
+    if type(value).__name__ not in ("bool", "bool_"):  # Python's, and both of numpy's
+        raise InputError(name, "must be True or False", got=value)
+
+
+def require_seed(name: str, value: Any) -> None:
+    """Refuse what cannot seed numpy's random numbers."""
+    if value is None:
+        return
+    from numpy.random import default_rng
+
+    try:
+        default_rng(value)
+    except (TypeError, ValueError):
+        raise InputError(name, "must be an integer >= 0, a numpy Generator or None", got=value) from None
+
+
+def is_number(value: Any) -> bool:
+    """Return whether the value is a number, infinity and NaN included."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_integer(value: Any) -> bool:
+    """Return whether the value is an integer."""
+    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -1,0 +1,201 @@
+"""How things are written: counts and lists, arguments in messages, names from outside, numbers, and small tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+
+def count(n: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun, in the singular or the plural."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def listed(labels: Any, most: int = 10) -> str:
+    """Return labels as a short list for a message."""
+    shown = [repr(label.item() if hasattr(label, "item") else label) for label in labels[:most]]
+    return "[" + ", ".join([*shown, "..."] if len(labels) > most else shown) + "]"
+
+
+def some(names: Sequence[str], most: int = 10) -> str:
+    """Return the first of some names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
+
+
+# ---- arguments in messages -------------------------------------------------------------------------------------------
+
+Spelling = Callable[[str, str | None], str]  # an argument and a value for it, as the reader would write them
+_BEGIN, _BETWEEN, _END = "\ue000", "\ue001", "\ue002"  # around an argument: of Unicode's private use, so in no one's text
+
+
+def arg(name: str, value: str | None = None) -> str:
+    """Mention an argument (and a value for it) in a message; `spell` writes it as the reader knows it."""
+    return f"{_BEGIN}{name}{'' if value is None else _BETWEEN + value}{_END}"
+
+
+def spell(text: str, spelling: Spelling | None = None) -> str:
+    """Return a message with the arguments that `arg` has marked, spelled as in Python or as `spelling` writes them.
+
+    Examples
+    --------
+    >>> spell(f"Pass {arg('known')}, or take {arg('weights', 'equal')}.")
+    "Pass known, or take weights='equal'."
+    """
+    spelling = spelling or _in_python
+    first, *rest = text.split(_BEGIN)
+    parts = [first]
+    for part in rest:
+        mentioned, _, after = part.partition(_END)
+        name, given, value = mentioned.partition(_BETWEEN)
+        parts += [spelling(name, value if given else None), after]
+    return "".join(parts)
+
+
+def _in_python(name: str, value: str | None) -> str:
+    return name if value is None else f"{name}={value!r}"
+
+
+# ---- names from outside, and numbers ---------------------------------------------------------------------------------
+
+SHOWN, HINTED = 48, 300  # characters of a name that are shown, and that its hint has
+# What would break a line, hide, or turn the text after it around.
+UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+
+
+def shown(text: Any, most: int = SHOWN) -> str:
+    r"""Return text from outside as it can be shown: on one line, no longer than `most`, and nothing in it that can't be seen.
+
+    Examples
+    --------
+    >>> shown("two\nlines"), shown("x" * 10_000, 5), shown("")
+    ('two⏎lines', 'xxxx…', '(empty)')
+    """
+    plain = UNSHOWN.sub(lambda found: "⏎" if found.group() in "\n\r" else "�", str(text)[: most + 1])
+    plain = plain.encode("utf-8", "replace").decode()  # half of a pair of surrogates can't be written
+    if not plain.strip():
+        return "(blank)" if plain else "(empty)"
+    return plain if len(plain) <= most else plain[: most - 1] + "…"
+
+
+def isolated(text: Any) -> str:
+    """Return text from outside for the middle of a sentence, whose direction of writing it does not turn."""
+    return f"\u2068{shown(text)}\u2069"
+
+
+def percent(share: float | None) -> str:
+    """Return a share as a percentage that does not round a little to nothing, or nearly all to all.
+
+    Examples
+    --------
+    >>> percent(0.1234), percent(0.00001), percent(0.99999), percent(None)
+    ('12.3 %', '< 0.1 %', '> 99.9 %', '–')
+    """
+    if share is None:
+        return "–"
+    if 0 < share < 0.0005:
+        return "< 0.1 %"
+    return "> 99.9 %" if 0.9995 <= share < 1 - 1e-12 else f"{100 * share:.1f} %"
+
+
+def number(value: float | None) -> str:
+    """Return a number with three decimals; a dash for none."""
+    return "–" if value is None else f"{value:.3f}"
+
+
+def signed(value: float) -> str:
+    """Return a number with its sign."""
+    return f"{value:+.3f}".replace("-", "−")
+
+
+def number_text(number: float) -> str:
+    """Return a whole number as one, any other with two decimals."""
+    return str(round(number)) if abs(number - round(number)) < 1e-6 else f"{number:.2f}"
+
+
+# ---- small tables ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """Columns of equal length by name.
+
+    Examples
+    --------
+    >>> table = Table({"model": ["svm", "knn"], "weight": [1.25, None]})
+    >>> table
+    model  weight
+    svm     1.250
+    knn
+    >>> table["weight"][0], len(table)
+    (1.25, 2)
+    """
+
+    columns: Mapping[str, Sequence[Any]]
+
+    def __getitem__(self, name: str) -> Sequence[Any]:
+        if name not in self.columns:
+            raise KeyError(f"Unknown column {name!r}. Choose from: {', '.join(self.columns)}.")
+        return self.columns[name]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Return the rows as dicts.
+
+        Examples
+        --------
+        >>> from ec3learn import Table
+        >>> list(Table({"model": ["svm", "knn"], "weight": [1.25, 0.75]}).rows())
+        [{'model': 'svm', 'weight': 1.25}, {'model': 'knn', 'weight': 0.75}]
+        """
+        return (dict(zip(self.columns, values, strict=True)) for values in zip(*self.columns.values(), strict=True))
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """Return the table as a dataframe.
+
+        Parameters
+        ----------
+        backend : str
+            Any dataframe library narwhals can make a table with: "pandas", "polars", "pyarrow", ...
+
+        Returns
+        -------
+        dataframe of that library
+
+        Examples
+        --------
+        >>> Table({"model": ["svm", "knn"], "weight": [1.25, 0.75]}).to_frame("pandas")["weight"].sum().item()
+        2.0
+        """
+        import narwhals.stable.v2 as nw
+
+        try:
+            return nw.from_dict({name: list(values) for name, values in self.columns.items()}, backend=backend).to_native()
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(f"A {backend} table needs {backend}: pip install {backend}.") from None
+
+    def __repr__(self) -> str:
+        texts = {name: [_text(value) for value in values] for name, values in self.columns.items()}
+        widths = {name: max(map(len, [name, *column])) for name, column in texts.items()}
+        right = {name: any(isinstance(value, (int, float)) for value in values) for name, values in self.columns.items()}
+
+        def line(cells: Mapping[str, str]) -> str:
+            return "  ".join(c.rjust(widths[n]) if right[n] else c.ljust(widths[n]) for n, c in cells.items()).rstrip()
+
+        heads = {name: name for name in self.columns}
+        return "\n".join([line(heads), *(line({n: texts[n][i] for n in texts}) for i in range(len(self)))])
+
+    def _repr_html_(self) -> str:
+        heads = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
+        rows = ("".join(f"<td>{escape(_text(value))}</td>" for value in row.values()) for row in self.rows())
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,1 @@
+"""Sums over groups, K^c as a product, conjugate gradients."""

@@ -1,0 +1,1 @@
+"""An answer, and how it follows from the groups of an object."""

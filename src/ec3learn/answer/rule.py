@@ -1,0 +1,309 @@
+"""How an object's class probabilities follow from its groups.
+
+Nearly every answer here is a weighted mean of a few terms, and every term a weighted mean of the distributions of the object's
+groups. For EC3 the terms are alpha (the groups' own distributions), beta (the other members of its groups) and gamma (its votes):
+
+    F^o_i = sum_t pull_t mean_t(i) / sum_t pull_t,    mean_t(i) = sum_j a_ij v^t_j T^t_j / sum_j a_ij v^t_j
+
+A vote has one term, BGCM too. Dawid-Skene adds up logarithms instead, the evidence of each vote for each class. Either way one
+table with a row a group answers for the objects that were solved, for new ones, and says who moved what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.special import softmax
+
+from ..algebra.membership import Membership, SparseMembership
+
+Array = npt.NDArray[Any]
+
+GROUPS, COMPANIONS, VOTES = "groups", "companions", "votes"  # the terms of alpha, beta and gamma
+KNOWN, TOWARDS, PRIOR = "known label", "towards", "prior"  # what else may pull
+NOBODY = -1  # in the place of a base model's number
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """One term: what it is called, how hard it pulls, and the groups that speak in it with their weights and distributions.
+
+    With `by_total` it pulls the harder the more the row's groups weigh together.
+    """
+
+    name: str
+    pull: float
+    groups: Array
+    group_weight: Array
+    group_proba: Array
+    by_total: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class KnownLabels:
+    """Labels known beforehand: a class number a row (-1: none). They take the place of the row's votes and pull this hard."""
+
+    codes: Array
+    pull: float  # infinite: held fixed
+
+    @property
+    def labelled(self) -> Array:
+        """Return which rows have a known label."""
+        return self.codes >= 0
+
+    @property
+    def fixed(self) -> bool:
+        """Return whether the labels are held fixed."""
+        return bool(np.isinf(self.pull))
+
+    def one_hot(self, n_classes: int, rows: slice = slice(None)) -> Array:
+        """Return the labels as distributions, rows of zeros where there is none."""
+        codes = self.codes[rows]
+        out = np.zeros((len(codes), n_classes))
+        labelled = np.flatnonzero(codes >= 0)
+        out[labelled, codes[labelled]] = 1
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """The answers of another method, to which objects are pulled in place of their votes; rows of zeros pull nowhere."""
+
+    proba: Array
+    rule: GroupRule | None  # the other method's own, for new objects
+
+    @classmethod
+    def of(cls, proba: Array, silent: Array, rule: GroupRule | None) -> Targets:
+        """Return the answers without those for rows nothing was said about."""
+        return cls(np.where(silent[:, None], 0.0, proba), rule)
+
+
+@dataclass(frozen=True, eq=False)
+class Pull:
+    """What one term does to some rows: how hard it pulls each (0 where the term says nothing), and where to."""
+
+    name: str
+    strength: Array
+    total: Array  # the sum of the weights of the row's groups
+    weighted: Array  # the weighted sum of their distributions
+
+    @property
+    def mean(self) -> Array:
+        """Return where the term pulls each row to."""
+        return self.weighted / np.where(self.total > 0, self.total, 1.0)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRule:
+    """The terms, and the answer for an object that no term says anything about.
+
+    `hard_votes`: a soft vote counts for its most probable class only. `towards`: the rule of another method whose answers pull
+    this hard in place of the votes.
+    """
+
+    terms: tuple[Term, ...]
+    fallback: Array
+    hard_votes: bool = False
+    towards: tuple[float, GroupRule | None] | None = None
+
+    unit = "probability"
+
+    def pulls(
+        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
+    ) -> Iterator[tuple[slice, list[Pull]]]:
+        """Return each term's pull, some rows at a time; a term without any group of the row's has none.
+
+        `targets` are the answers of `towards` where they are at hand already.
+        """
+        n_classes = len(self.fallback)
+        starts = range(0, len(self.terms) * (n_classes + 1), n_classes + 1)
+        table = np.zeros(
+            (max(int(groups.order.max(initial=-1)), -1, *(int(t.groups.max(initial=-1)) for t in self.terms)) + 1, starts.stop)
+        )
+        for term, begin in zip(self.terms, starts, strict=True):
+            table[term.groups, begin] = term.group_weight
+            table[term.groups, begin + 1 : begin + 1 + n_classes] = term.group_weight[:, None] * term.group_proba
+        strength_towards, other = (0.0, None) if self.towards is None else self.towards
+        others = None if other is None or targets is not None else other.answers(groups)
+        for rows, sums in groups.gather_parts(table[groups.order]):
+            found = []
+            for term, begin in zip(self.terms, starts, strict=True):
+                total = np.ascontiguousarray(sums[:, begin])
+                strength = term.pull * (total if term.by_total else (total > 0))
+                found.append(Pull(term.name, strength, total, sums[:, begin + 1 : begin + 1 + n_classes]))
+            if targets is not None:
+                found.append(_whole_pull(TOWARDS, strength_towards, targets.proba[rows]))
+            elif others is not None:
+                _, answer, silent = next(others)
+                found.append(_whole_pull(TOWARDS, strength_towards, np.where(silent[:, None], 0.0, answer)))
+            yield rows, found if known is None else _with_known(found, known, rows, n_classes)
+
+    def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
+        """Return the mean of the terms, and which rows no term said anything about."""
+        strength = sum((pull.strength for pull in pulls), np.zeros(len(pulls[0].strength)))
+        silent = strength <= 0
+        strength[silent] = 1.0
+        proba = np.zeros((len(strength), len(self.fallback)))
+        for pull in pulls:
+            share = pull.strength / (strength * np.where(pull.total > 0, pull.total, 1.0))
+            proba += share[:, None] * pull.weighted
+        proba[silent] = self.fallback
+        return proba, silent
+
+    def answers(
+        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
+    ) -> Iterator[tuple[slice, Array, Array]]:
+        """Return the class probabilities and which rows nothing was said about, some rows at a time."""
+        for rows, pulls in self.pulls(groups, known, targets):
+            yield rows, *self.answer(pulls)
+
+    def all_answers(
+        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
+    ) -> tuple[Array, Array]:
+        """Return the same for all rows at once."""
+        proba, silent = np.empty((groups.n_rows, len(self.fallback))), np.empty(groups.n_rows, dtype=bool)
+        for rows, part, nothing in self.answers(groups, known, targets):
+            proba[rows], silent[rows] = part, nothing
+        return proba, silent
+
+    def parts(
+        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
+    ) -> dict[tuple[int, str], Array]:
+        """Return what each (base model, term) gave to one row's classes; they add up to its class probabilities.
+
+        `owner` is the number of each group's base model; `NOBODY` stands for what no base model said.
+        """
+        _, pulls = next(self.pulls(SparseMembership(one), known, targets))
+        total = sum(float(pull.strength[0]) for pull in pulls)
+        if total <= 0:
+            return {(NOBODY, "mean vote of all"): self.fallback}
+        terms = {term.name: term for term in self.terms}
+        parts: dict[tuple[int, str], Array] = {}
+        for pull in pulls:
+            share = float(pull.strength[0]) / total
+            if share > 0 and pull.name in terms:
+                given = _spoken(terms[pull.name], one)
+                parts |= _by_owner({group: share * own / pull.total[0] for group, own in given.items()}, owner, pull.name)
+            elif share > 0:
+                parts[NOBODY, pull.name] = share * pull.mean[0]
+        return parts
+
+    # ---- on disk -----------------------------------------------------------------------------------------------------
+
+    def stored(self, prefix: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the rule as plain facts and arrays."""
+        facts: dict[str, Any] = {
+            "combine": self.unit,
+            "hard_votes": self.hard_votes,
+            "terms": [{"name": term.name, "pull": float(term.pull), "by_total": term.by_total} for term in self.terms],
+        }
+        arrays: dict[str, Array] = {f"{prefix}fallback": self.fallback}
+        for t, term in enumerate(self.terms):
+            own = {"groups": term.groups, "weight": term.group_weight, "proba": term.group_proba}
+            arrays |= {f"{prefix}term{t}_{name}": array for name, array in own.items()}
+        if self.towards is not None and self.towards[1] is not None:
+            inner, more = self.towards[1].stored(f"{prefix}towards_")
+            facts["towards"] = {"pull": float(self.towards[0]), "rule": inner}
+            arrays |= more
+        return facts, arrays
+
+    @staticmethod
+    def from_stored(facts: Mapping[str, Any], arrays: Mapping[str, Array], prefix: str = "") -> GroupRule:
+        """Return the rule that was `stored`."""
+        terms = tuple(
+            Term(
+                term["name"],
+                term["pull"],
+                arrays[f"{prefix}term{t}_groups"],
+                arrays[f"{prefix}term{t}_weight"],
+                arrays[f"{prefix}term{t}_proba"],
+                term["by_total"],
+            )
+            for t, term in enumerate(facts["terms"])
+        )
+        towards = None
+        if "towards" in facts:
+            inner = GroupRule.from_stored(facts["towards"]["rule"], arrays, f"{prefix}towards_")
+            towards = (facts["towards"]["pull"], inner)
+        kind = EvidenceRule if facts["combine"] == EvidenceRule.unit else GroupRule
+        return kind(terms, arrays[f"{prefix}fallback"], facts["hard_votes"], towards)
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceRule(GroupRule):
+    """Evidence adds up: the logarithm of an answer is that of the prior (`fallback`) plus what each vote says for each class."""
+
+    unit = "log evidence"
+
+    def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
+        """Return the posterior, and which rows no vote says anything about: they have the prior."""
+        evidence = np.tile(_log(self.fallback), (len(pulls[0].total), 1))
+        silent = np.ones(len(evidence), dtype=bool)
+        for pull in pulls:
+            if pull.name != KNOWN:
+                evidence += pull.weighted
+                silent &= pull.total <= 0
+        proba = softmax(evidence, axis=1)
+        for pull in pulls:
+            if pull.name == KNOWN:
+                labelled = pull.strength > 0
+                proba[labelled] = pull.weighted[labelled]
+                silent &= ~labelled
+        return proba, silent
+
+    def parts(
+        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
+    ) -> dict[tuple[int, str], Array]:
+        """Return the evidence for each class, less its mean over classes, of the prior and of each base model.
+
+        They add up to the logarithms of the class probabilities, less their mean.
+        """
+        if known is not None and known.codes[0] >= 0:
+            return {(NOBODY, KNOWN): known.one_hot(len(self.fallback))[0]}
+        parts: dict[tuple[int, str], Array] = {(NOBODY, PRIOR): _log(self.fallback)}
+        for term in self.terms:
+            parts |= _by_owner(_spoken(term, one), owner, term.name)
+        return {key: part - part.mean() for key, part in parts.items()}
+
+
+def _whole_pull(name: str, pull: float, proba: Array) -> Pull:
+    """Return the pull of distributions that are at hand; rows of zeros pull nowhere."""
+    total = proba.sum(axis=1)
+    return Pull(name, pull * (total > 0), total, proba)
+
+
+def _log(proba: Array) -> Array:
+    return np.log(np.maximum(proba, 1e-300))
+
+
+def _spoken(term: Term, one: sparse.csr_array) -> dict[int, Array]:
+    """Return what each group of one row says in a term, times its weight."""
+    place = np.flatnonzero(np.isin(term.groups, one.indices))
+    share = dict(zip(one.indices.tolist(), one.data.tolist(), strict=True))
+    return {
+        int(group): share[int(group)] * term.group_weight[at] * term.group_proba[at]
+        for at, group in zip(place, term.groups[place], strict=True)
+    }
+
+
+def _by_owner(given: Mapping[int, Array], owner: Array, name: str) -> dict[tuple[int, str], Array]:
+    parts: dict[tuple[int, str], Array] = {}
+    for group, part in given.items():
+        key = (int(owner[group]), name)
+        parts[key] = parts[key] + part if key in parts else part
+    return parts
+
+
+def _with_known(found: list[Pull], known: KnownLabels, rows: slice, n_classes: int) -> list[Pull]:
+    labelled = known.labelled[rows]
+    kept = [
+        replace(pull, strength=np.where(labelled, 0.0, pull.strength)) if known.fixed or pull.name in (VOTES, TOWARDS) else pull
+        for pull in found
+    ]
+    strength = labelled * (1.0 if known.fixed else known.pull)
+    return [*kept, Pull(KNOWN, strength, np.ones(len(labelled)), known.one_hot(n_classes, rows))]

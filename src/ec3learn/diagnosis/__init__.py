@@ -1,0 +1,1 @@
+"""Judging an answer and its voters."""

@@ -1,0 +1,133 @@
+"""Why: what one object's answer is made of, and sentences about votes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._text import Table, number_text
+from ..votes.labels import Label, plain
+from ..votes.votes import BaseModel
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """Why one object got its answer: parts that add up to its class probabilities.
+
+    Attributes
+    ----------
+    label, proba
+        The answer and the class probabilities.
+    by_model : Table
+        What each base model said, and how much it gave to each class.
+    by_term : Table
+        How much each term gave to each class: the distributions of its groups, the objects it shares groups with, its own
+        votes, its known label.
+    parts : dict of (base model, term) -> array
+        The parts themselves, one number a class; they add up to `proba`. Where `unit` is "log evidence" (Dawid-Skene) they
+        add up to the logarithms of `proba`, less their mean: +1 for one class over another means 2.7 times as likely.
+    unit : "probability" or "log evidence"
+        What the parts are measured in.
+    """
+
+    object: Label
+    label: Label
+    classes: Array
+    proba: Array
+    said: Mapping[str, Any]
+    kinds: Mapping[str, str]
+    parts: Mapping[tuple[str, str], Array]
+    unit: str = "probability"
+
+    @cached_property
+    def by_model(self) -> Table:
+        """Return what each base model said and gave to each class."""
+        rest = [name for name in dict.fromkeys(name for name, _ in self.parts) if name not in self.said]
+        names = [*self.said, *rest]
+        given = self._sums(names, position=0)
+        columns: dict[str, Sequence[Any]] = {
+            "model": names,
+            "kind": [self.kinds.get(name, "") for name in names],
+            "said": [_said_text(self.said.get(name)) for name in names],
+        }
+        return Table(columns | {"weight": self._weight(given)} | self._class_columns(given) if self.parts else columns)
+
+    @cached_property
+    def by_term(self) -> Table:
+        """Return what each term gave to each class."""
+        names = list(dict.fromkeys(term for _, term in self.parts))
+        given = self._sums(names, position=1)
+        columns: dict[str, Sequence[Any]] = {"term": names, "weight": self._weight(given)}
+        return Table(columns | self._class_columns(given))
+
+    def _sums(self, names: Sequence[str], position: int) -> Array:
+        zero = np.zeros(len(self.classes))
+        sums = [sum((part for key, part in self.parts.items() if key[position] == name), zero) for name in names]
+        return np.array(sums).reshape(len(names), len(zero))
+
+    def _weight(self, given: Array) -> list[float]:
+        """Return how much each row moved: shares of the answer, or how far apart evidence sets the classes."""
+        return (given.sum(axis=1) if self.unit == "probability" else np.ptp(given, axis=1)).tolist()
+
+    def _class_columns(self, given: Array) -> dict[str, Sequence[Any]]:
+        return {f"to {plain(label)}": column.tolist() for label, column in zip(self.classes, given.T, strict=True)}
+
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{plain(label)} {p:.3f}" for label, p in zip(self.classes, self.proba, strict=True))
+        head = f"Object {self.object!r} is {self.label!r} ({shares})"
+        if not self.parts:
+            return f"{head}\n\n{self.by_model}\n\nThis method's answer is no sum of parts."
+        unit = "" if self.unit == "probability" else f"\n\nIn units of {self.unit}:"
+        return f"{head}{unit}\n\n{self.by_model}\n\n{self.by_term}"
+
+    def _repr_html_(self) -> str:
+        by_term = self.by_term._repr_html_() if self.parts else "<p>This method's answer is no sum of parts.</p>"
+        return f"<p>{escape(repr(self).splitlines()[0])}</p>{self.by_model._repr_html_()}{by_term}"
+
+
+def tally_of(said: Sequence[Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:
+    """Return how many classifiers voted for each class, most first; soft votes count by their shares."""
+    counts: dict[Label, float] = {}
+    for answer, model in zip(said, models, strict=True):
+        if model.kind == "classifier" and answer is not None:
+            for label, share in answer.items() if isinstance(answer, dict) else [(answer, 1.0)]:
+                if share > 0:
+                    counts[label] = counts.get(label, 0.0) + share
+    return sorted(counts.items(), key=lambda item: -item[1])
+
+
+def why_contested(tally: list[tuple[Label, float]], label: Label, decides: str) -> str:
+    """Return in a few words why an object is contested: by the tally of its votes, its label, and what decides besides."""
+    if not tally:
+        return "no classifier voted on it: its clusters decide"
+    first, most = tally[0]
+    top = [name for name, votes in tally if votes > most - 1e-9]
+    total = sum(votes for _, votes in tally)
+    if label not in top:
+        return f"the votes are overruled by {decides}: {number_text(most)} of {number_text(total)} said {first}"
+    if len(top) > 1:
+        return f"the votes are tied between {' and '.join(map(str, top))}: decided by {decides}"
+    if len(tally) == 1:
+        voices = "its only vote says" if total == 1 else f"all {number_text(total)} votes say"
+        return f"{voices} {label}" + ("" if decides == "the more common class" else f", less sure by {decides}")
+    return f"the votes are split: {number_text(most)} of {number_text(total)} said {label}"
+
+
+def tally_text(tally: list[tuple[Label, float]], most: int = 4) -> str:
+    """Return how many voted for each class in a few words, the most frequent ones."""
+    shown = [f"{label} ({number_text(count)})" for label, count in tally[:most]]
+    return ", ".join(shown if len(tally) <= most else [*shown, f"{len(tally) - most} more"])
+
+
+def _said_text(answer: Any) -> str:
+    if isinstance(answer, dict):
+        return ", ".join(f"{label} {share:.2f}" for label, share in answer.items())
+    return "" if answer is None else str(answer)

@@ -1,0 +1,166 @@
+"""Who says the same as whom: base models compared two by two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
+
+from ..algebra.membership import chunks
+from ..votes.votes import Kind, Votes
+
+Array = npt.NDArray[Any]
+
+MOST_MODELS = 100  # compared two by two: those with the most votes
+BUDGET = 5e8  # comparisons of two votes: beyond them only some of the rows are looked at, evenly spaced
+ALIKE = 0.98  # similarity from which two base models may be redundant
+FEW = 30  # objects in common below which nothing is said about a pair
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """How similar base models of one kind are.
+
+    `similarity` is, of two classifiers, the share of objects both spoke about where they name the same class; of two clusterings
+    their normalised mutual information; NaN where they have too few objects in common. The models are ordered so that similar
+    ones stand together. `redundant` has the pairs of places among them that say nearly the same.
+    """
+
+    models: list[int]
+    similarity: Array
+    common: Array
+    redundant: list[tuple[int, int]]
+    share_of_rows: float  # how much of the table was looked at
+    n_left_out: int
+
+
+def pairs_of(votes: Votes, kind: Kind, answers: Array, counts: Array | None = None) -> Pairs:
+    """Compare the base models of one kind.
+
+    Parameters
+    ----------
+    votes : Votes
+        What they said.
+    kind : "classifier" or "clustering"
+        Which of them.
+    answers : array
+        The class of the consensus of each distinct row, as a number among the classes of the votes.
+    counts : array
+        How many objects each distinct row counts for; by default its weight.
+
+    Returns
+    -------
+    Pairs
+    """
+    own = [m for m, model in enumerate(votes.models) if model.kind == kind and votes.n_votes[m] > 0]
+    chosen = sorted(sorted(own, key=lambda m: -votes.n_votes[m])[:MOST_MODELS])
+    n_rows = min(votes.n_rows, max(1000, int(BUDGET / max(len(chosen), 1) ** 2)))
+    rows = np.arange(votes.n_rows) if n_rows == votes.n_rows else np.linspace(0, votes.n_rows - 1, n_rows).astype(np.int64)
+    said = said_by(votes, chosen, rows)
+    counts = (votes.counts if counts is None else counts)[rows]
+    if kind == "classifier":
+        similarity, common, same_errors = _agreements(said, answers[rows], counts)
+    else:
+        similarity, common = _shared_information(said, counts)
+        same_errors = np.ones_like(similarity)
+    np.fill_diagonal(similarity, 1.0)
+    similarity[common < FEW] = np.nan
+    order = order_by_similarity(similarity)
+    similarity, common, same_errors = (table[np.ix_(order, order)] for table in (similarity, common, same_errors))
+    alike = np.argwhere(np.triu((np.nan_to_num(similarity) >= ALIKE) & (same_errors >= 0.5), k=1))
+    return Pairs(
+        [chosen[i] for i in order],
+        similarity,
+        common,
+        [(int(a), int(b)) for a, b in alike],
+        len(rows) / max(votes.n_rows, 1),
+        len(own) - len(chosen),
+    )
+
+
+def said_by(votes: Votes, models: Sequence[int], rows: Array) -> Array:
+    """Return what some base models said about some rows, models x rows: the number of the class or cluster, -1 for no vote.
+
+    A soft vote counts for its most probable class or cluster.
+    """
+    place = {m: i for i, m in enumerate(models)}
+    said = np.full((len(models), len(rows)), -1, dtype=np.int32)
+    for m, codes in votes.hard.items():
+        if m in place:
+            own = codes[rows].astype(np.int32)
+            said[place[m]] = np.where(own == votes.models[m].n_groups, -1, own)
+    for soft in votes.soft.models if votes.soft is not None else ():
+        if soft.number in place:
+            shares = votes.soft.shares_of(soft, rows)  # type: ignore[union-attr]
+            said[place[soft.number]] = np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
+    if votes.sparse is not None:
+        entries = votes.sparse[rows].tocoo()
+        row, group = entries.coords
+        to_place = np.array([place.get(m, -1) for m in range(len(votes.models))])
+        model = votes.group_model[group]
+        kept = to_place[model] >= 0
+        said[to_place[model[kept]], row[kept]] = (group - votes.offsets[model])[kept]
+    return said
+
+
+def order_by_similarity(similarity: Array) -> Array:
+    """Return an order of the models in which similar ones stand together; NaN counts as the mean."""
+    if len(similarity) < 3 or np.isnan(similarity).all():
+        return np.arange(len(similarity))
+    known = np.where(np.isnan(similarity), np.nanmean(similarity), similarity)
+    apart = np.clip(1 - (known + known.T) / 2, 0, None)
+    np.fill_diagonal(apart, 0)
+    return leaves_list(linkage(squareform(apart, checks=False), "average", optimal_ordering=True))
+
+
+def _agreements(said: Array, answers: Array, counts: Array) -> tuple[Array, Array, Array]:
+    """Return of each two classifiers how often they agree, on how many objects, and how many of their departures are the same.
+
+    The last is, of the objects where either departs from the consensus, the share where both say the same: two good models agree
+    nearly always too, but not where they are wrong. It is 1 where neither ever departs.
+    """
+    n = len(said)
+    common, same, either, both = (np.zeros((n, n)) for _ in range(4))
+    for part in chunks(said.shape[1]):
+        spoke, departs, weight = said[:, part] >= 0, said[:, part] != answers[part], counts[part]
+        for a in range(n):
+            two = spoke[a] & spoke[a:]
+            equal = two & (said[a, part] == said[a:, part])
+            common[a, a:] += two @ weight
+            same[a, a:] += equal @ weight
+            either[a, a:] += (two & (departs[a] | departs[a:])) @ weight
+            both[a, a:] += (equal & departs[a]) @ weight
+    common, same, either, both = (table + np.triu(table, 1).T for table in (common, same, either, both))
+    share = np.divide(same, common, out=np.zeros_like(same), where=common > 0)
+    return share, common, np.divide(both, either, out=np.ones_like(both), where=either > 0)
+
+
+def _shared_information(said: Array, counts: Array) -> tuple[Array, Array]:
+    """Return of each two clusterings the normalised mutual information, and on how many objects."""
+    n = len(said)
+    information, common = np.zeros((n, n)), np.zeros((n, n))
+    for a in range(n):
+        for b in range(a + 1, n):
+            two = np.flatnonzero((said[a] >= 0) & (said[b] >= 0))
+            weight = counts[two]
+            joint = said[a, two].astype(np.int64) * (int(said[b].max(initial=0)) + 1) + said[b, two]
+            one, other, together = (_entropy(labels, weight) for labels in (said[a, two], said[b, two], joint))
+            mean = (one + other) / 2
+            information[a, b] = information[b, a] = 1.0 if mean == 0 else np.clip((one + other - together) / mean, 0, 1)
+            common[a, b] = common[b, a] = weight.sum()
+        common[a, a] = counts @ (said[a] >= 0)
+    return information, common
+
+
+def _entropy(labels: Array, weight: Array) -> float:
+    if len(labels) == 0:
+        return 0.0
+    numbers = labels if labels.max() < 4 * len(labels) + 1000 else np.unique(labels, return_inverse=True)[1]
+    sums = np.bincount(numbers, weights=weight)
+    p = sums[sums > 0] / sums.sum()
+    return float(-(p * np.log(p)).sum())

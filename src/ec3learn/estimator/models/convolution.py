@@ -1,0 +1,208 @@
+"""A convolutional network over the features of a table (the paper's CNN); it needs torch and skorch, the extra `cnn`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..._checks import require_integer, require_number
+
+Array = npt.NDArray[Any]
+
+NEEDS = ("torch", "skorch")
+
+
+class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Two 1-D convolutions over the features in their order, and a dense layer.
+
+    The features should be standardised. The network is trained by Adam on the cross-entropy, through skorch.
+
+    Parameters
+    ----------
+    n_filters : int
+        Filters of the first convolution; the second has twice as many.
+    kernel_size : int
+        How many neighbouring features a filter sees.
+    n_hidden : int
+        Units of the dense layer.
+    max_epochs : int
+        How often the rows are gone through.
+    lr : float
+        Learning rate.
+    batch_size : int
+        Rows a step.
+    random_state : int, RandomState instance, or None
+        Seed of the first weights and of the order of the rows.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    net_ : skorch.NeuralNetClassifier
+
+    Examples
+    --------
+    >>> from ec3learn.estimator import ConvolutionalNetwork
+    >>> model = ConvolutionalNetwork(max_epochs=50, random_state=0)
+    >>> model.fit([[0, 1], [0, 2], [5, 1], [5, 2]], ["a", "a", "b", "b"]).predict([[5, 3]])
+    array(['b'], dtype='<U1')
+    """
+
+    def __init__(
+        self,
+        n_filters: int = 16,
+        kernel_size: int = 3,
+        n_hidden: int = 64,
+        max_epochs: int = 20,
+        lr: float = 0.001,
+        batch_size: int = 128,
+        random_state: Any = None,
+    ) -> None:
+        self.n_filters = n_filters
+        self.kernel_size = kernel_size
+        self.n_hidden = n_hidden
+        self.max_epochs = max_epochs
+        self.lr = lr
+        self.batch_size = batch_size
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> ConvolutionalNetwork:
+        """Train the network.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Standardised numbers.
+        y : array of shape (n_samples,)
+            Classes.
+
+        Returns
+        -------
+        ConvolutionalNetwork
+            Itself.
+
+        Examples
+        --------
+        >>> from ec3learn.estimator import ConvolutionalNetwork
+        >>> model = ConvolutionalNetwork(max_epochs=50, random_state=0)
+        >>> model = model.fit([[0, 1], [0, 2], [5, 1], [5, 2]], ["a", "a", "b", "b"])
+        >>> model.classes_
+        array(['a', 'b'], dtype='<U1')
+        """
+        require_cnn()
+        for name in ("n_filters", "kernel_size", "n_hidden", "max_epochs", "batch_size"):
+            require_integer(name, getattr(self, name), 1)
+        require_number("lr", self.lr, above=0)
+        X, y = validate_data(self, X, y, dtype=np.float32)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        torch, skorch = (import_module(name) for name in NEEDS)
+        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        with torch.random.fork_rng(devices=[]), one_thread(torch):  # leaves the user's own seed as it is
+            torch.manual_seed(seed)
+            self.net_ = skorch.NeuralNetClassifier(
+                self._layers(torch.nn, X.shape[1], len(self.classes_)),
+                criterion=torch.nn.CrossEntropyLoss,
+                optimizer=torch.optim.Adam,
+                lr=self.lr,
+                max_epochs=self.max_epochs,
+                batch_size=self.batch_size,
+                iterator_train__shuffle=True,
+                train_split=None,
+                verbose=0,
+            ).fit(X, codes.astype(np.int64))
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the class probabilities.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Standardised numbers.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+
+        Examples
+        --------
+        >>> from ec3learn.estimator import ConvolutionalNetwork
+        >>> model = ConvolutionalNetwork(max_epochs=50, random_state=0)
+        >>> model = model.fit([[0, 1], [0, 2], [5, 1], [5, 2]], ["a", "a", "b", "b"])
+        >>> model.predict_proba([[5, 3]]).round()
+        array([[0., 1.]])
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float32, reset=False)
+        torch = import_module("torch")
+        with torch.random.fork_rng(devices=[]), one_thread(torch):  # loading rows draws a number too
+            proba = np.asarray(self.net_.predict_proba(X), dtype=np.float64)
+        return proba / proba.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Standardised numbers.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from ec3learn.estimator import ConvolutionalNetwork
+        >>> model = ConvolutionalNetwork(max_epochs=50, random_state=0)
+        >>> model = model.fit([[0, 1], [0, 2], [5, 1], [5, 2]], ["a", "a", "b", "b"])
+        >>> model.predict([[5, 3]])
+        array(['b'], dtype='<U1')
+        """
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def _layers(self, nn: Any, n_features: int, n_classes: int) -> Any:
+        layers = [
+            nn.Unflatten(1, (1, n_features)),
+            nn.Conv1d(1, self.n_filters, self.kernel_size, padding="same"),
+            nn.ReLU(),
+            nn.Conv1d(self.n_filters, 2 * self.n_filters, self.kernel_size, padding="same"),
+            nn.ReLU(),
+            nn.MaxPool1d(2, ceil_mode=True),
+            nn.Flatten(),
+            nn.Linear(2 * self.n_filters * ((n_features + 1) // 2), self.n_hidden),
+            nn.ReLU(),
+            nn.Linear(self.n_hidden, n_classes),
+        ]
+        return nn.Sequential(*layers)
+
+
+@contextmanager
+def one_thread(torch: Any) -> Iterator[None]:
+    """Keep torch to one thread: its threads wait for each other longer than steps as small as these take."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def require_cnn() -> None:
+    """Refuse to go on without torch and skorch."""
+    if any(find_spec(name) is None for name in NEEDS):
+        raise ModuleNotFoundError(
+            "The convolutional network needs torch and skorch: pip install ec3learn[cnn], "
+            "or leave it out with classifier_pool('paper', without=['cnn'])."
+        )

@@ -1,0 +1,346 @@
+"""The pools: base classifiers and base clusterings by name, each ready for a raw table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import AffinityPropagation, AgglomerativeClustering, KMeans
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import Pipeline
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import check_random_state
+
+from .._checks import require_bool, require_integer
+from .features import Features
+from .models.classifiers import Boosting, CalibratedLinearSVM, ExtraTrees, NearestNeighbours, Perceptron, RandomForest, linear_svm
+from .models.clusterings import KDistanceDBSCAN, QuantileMeanShift, SilhouetteKMeans
+from .models.convolution import ConvolutionalNetwork, require_cnn
+from .models.kernel_bayes import KernelNaiveBayes
+from .models.landmarks import Landmarks
+
+Pool = list[tuple[str, Any]]
+Grids = dict[str, dict[str, list[Any]]]
+
+
+class TableModel(Pipeline):  # type: ignore[misc]
+    """`Features` and a model as one pipeline, whose model's parameters go by their own names too.
+
+    `C` stands for `model__C`, and `n_clusters` for `model__clusterer__n_clusters` where the model has no `n_clusters` of its own.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from ec3learn.estimator import Features, TableModel
+    >>> model = TableModel([("features", Features()), ("model", LogisticRegression())])
+    >>> model.set_params(C=0.5)["model"]
+    LogisticRegression(C=0.5)
+    """
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, those of the model under short names as well.
+
+        Parameters
+        ----------
+        deep : bool
+            Whether to return the parameters of the steps.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from ec3learn.estimator import Features, TableModel
+        >>> model = TableModel([("features", Features()), ("model", LogisticRegression(C=0.5))])
+        >>> model.get_params()["C"], model.get_params()["model__C"]
+        (0.5, 0.5)
+        """
+        parameters = super().get_params(deep=deep)
+        if deep:
+            parameters |= {short: parameters[name] for short, name in self._short_names().items()}
+        return parameters
+
+    def set_params(self, **parameters: Any) -> TableModel:
+        """Set parameters by their full or short names.
+
+        Parameters
+        ----------
+        **parameters : dict
+            Names and values.
+
+        Returns
+        -------
+        TableModel
+            Itself.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from ec3learn.estimator import Features, TableModel
+        >>> model = TableModel([("features", Features()), ("model", LogisticRegression(C=0.5))])
+        >>> model.set_params(C=2.0, features__scale="normal")["model"]
+        LogisticRegression(C=2.0)
+        """
+        names = self._short_names()
+        full = {name: value for name, value in parameters.items() if name not in names}
+        super().set_params(**full)
+        super().set_params(**{names[name]: value for name, value in parameters.items() if name in names})
+        return self
+
+    @property
+    def labels_(self) -> Any:
+        """The clusters of the rows of `fit`, if the model is a clustering."""
+        return self.steps[-1][1].labels_
+
+    def _short_names(self) -> dict[str, str]:
+        """Return the full name behind each short one; of two that could be meant, the one less deep."""
+        own = super().get_params(deep=True)
+        step, model = self.steps[-1]
+        deepest_first = sorted(model.get_params(deep=True), key=lambda name: -name.count("__"))
+        return {name.rsplit("__")[-1]: f"{step}__{name}" for name in deepest_first if name.rsplit("__")[-1] not in own}
+
+
+# ---- by name ---------------------------------------------------------------------------------------------------------
+
+
+def classifier_pool(
+    name: str = "default",
+    *,
+    soft: bool = True,
+    without: Sequence[str] = (),
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Pool:
+    """Return the base classifiers of a pool, unfitted.
+
+    Parameters
+    ----------
+    name : "default" or "paper"
+        "default" is a modern pool; "paper" are the seven classifiers of the paper.
+    soft : bool
+        Whether class probabilities will be asked for; the linear support vector machine is then calibrated.
+    without : sequence of str
+        Names of classifiers to leave out.
+    random_state : int, RandomState instance, or None
+        Seed of all classifiers.
+    n_jobs : int or None
+        Cores each classifier may use.
+
+    Returns
+    -------
+    list of (name, classifier)
+        Each takes raw tables: `Features` are its first step.
+
+    Examples
+    --------
+    >>> from ec3learn.estimator import classifier_pool
+    >>> [name for name, model in classifier_pool("paper", without=["cnn"])]
+    ['dt', 'nb', 'knn', 'lr', 'svm', 'sgd']
+    """
+    models = _without(_chosen(CLASSIFIER_POOLS, name, "pool of classifiers"), without)
+    require_bool("soft", soft)
+    if any(key == "cnn" for key, *_ in models):
+        require_cnn()
+    made = [(key, features(), (model if soft else HARD.get(model, model))()) for key, features, model, _ in models]
+    return _prepared(made, random_state, n_jobs)
+
+
+def clusterer_pool(
+    name: str = "default",
+    *,
+    n_classes: int | None = None,
+    without: Sequence[str] = (),
+    n_landmarks: int = 2000,
+    random_state: Any = None,
+) -> Pool:
+    """Return the base clusterings of a pool, unfitted.
+
+    Parameters
+    ----------
+    name : "default" or "paper"
+        "default" are clusterings at several grains; "paper" are the five clusterings of the paper.
+    n_classes : int or None
+        How many classes there are, which the numbers of clusters follow; None stands for 5.
+    without : sequence of str
+        Names of clusterings to leave out.
+    n_landmarks : int
+        How many rows at most are clustered in methods whose memory grows with the square of the rows.
+    random_state : int, RandomState instance, or None
+        Seed of all clusterings.
+
+    Returns
+    -------
+    list of (name, clustering)
+        Each takes raw tables (`Features` are its first step) and can `predict` the clusters of new rows.
+
+    Examples
+    --------
+    >>> from ec3learn.estimator import clusterer_pool
+    >>> [name for name, model in clusterer_pool("paper")]
+    ['dbscan', 'hierarchical', 'affinity', 'kmeans', 'meanshift']
+    """
+    make = _chosen(CLUSTERER_POOLS, name, "pool of clusterings")
+    if n_classes is not None:
+        require_integer("n_classes", n_classes, 1)
+    require_integer("n_landmarks", n_landmarks, 1)
+    models = _without(make(n_classes or DEFAULT_CLASSES, n_landmarks), without)
+    return _prepared(models, random_state, None)
+
+
+def grids(name: str = "default") -> Grids:
+    """Return the parameters each classifier of a pool can be tuned over, as `GridSearchCV` takes them.
+
+    Parameters
+    ----------
+    name : "default" or "paper"
+        The pool.
+
+    Returns
+    -------
+    dict
+        Of the name of a classifier -> dict of the name of a parameter -> list of values.
+
+    Examples
+    --------
+    >>> from ec3learn.estimator import grids
+    >>> grids("paper")["lr"]
+    {'C': [0.01, 0.1, 1.0, 10.0, 100.0]}
+    """
+    return {key: dict(grid) for key, _, _, grid in _chosen(CLASSIFIER_POOLS, name, "pool of classifiers")}
+
+
+def _chosen(pools: dict[str, Any], name: Any, what: str) -> Any:
+    if name not in pools:
+        raise ValueError(f"Unknown {what} {name!r}. Choose from: {', '.join(pools)}.")
+    return pools[name]
+
+
+def _without(models: list[Any], names: Sequence[str]) -> list[Any]:
+    """Return the models but for those named."""
+    if isinstance(names, str):
+        raise TypeError(f"without must be a list of names, got {names!r}. Pass [{names!r}].")
+    keys = [key for key, *_ in models]
+    for name in names:
+        if name not in keys:
+            raise ValueError(f"Unknown name {name!r} in without. Choose from: {', '.join(keys)}.")
+    return [model for model in models if model[0] not in names]
+
+
+def _prepared(models: list[tuple[str, Features, Any]], random_state: Any, n_jobs: int | None) -> Pool:
+    """Return pipelines, seeded and told how many cores they may use."""
+    random = None if random_state is None else check_random_state(random_state)
+    pool = []
+    for key, features, model in models:
+        pipeline = TableModel([("features", features), ("model", model)])
+        names = Pipeline.get_params(pipeline)
+        changes: dict[str, Any] = {name: n_jobs for name in names if name.endswith("__n_jobs")}
+        if random is not None:
+            seed = int(random.randint(np.iinfo(np.int32).max))
+            changes |= {name: seed for name in names if name.endswith("__random_state")}
+        pool.append((key, pipeline.set_params(**changes)))
+    return pool
+
+
+# ---- what is in them -------------------------------------------------------------------------------------------------
+
+DEFAULT_CLASSES = 5
+N_TREES = 200  # a row is out of the bag of about 74 of them, which vote on it
+
+# A classifier's name, its features, itself, and the parameters it is tuned over.
+Entry = tuple[str, Callable[[], Features], Callable[[], Any], dict[str, list[Any]]]
+
+standardised = partial(Features, "standard")
+standardised_dense = partial(Features, "standard", dense=True)
+normalised = partial(Features, "normal")
+normalised_dense = partial(Features, "normal", dense=True)
+for_trees = partial(Features, None, text="shares", missing="keep")
+for_boosting = partial(Features, None, text="shares", missing="keep", dense=True)
+for_densities = partial(Features, None, missing="keep", dense=True)
+
+PAPER: list[Entry] = [
+    (
+        "dt",
+        for_trees,
+        partial(DecisionTreeClassifier, criterion="gini"),
+        {"max_depth": [None, 4, 8, 16], "min_samples_leaf": [1, 5, 20]},
+    ),
+    ("nb", for_densities, KernelNaiveBayes, {"bandwidth": ["scott", 0.05, 0.1, 0.2, 0.5]}),
+    ("knn", standardised, NearestNeighbours, {"n_neighbors": [1, 3, 5, 10, 20, 50], "weights": ["uniform", "distance"]}),
+    ("lr", standardised, partial(LogisticRegression, max_iter=1000), {"C": [0.01, 0.1, 1.0, 10.0, 100.0]}),
+    ("svm", standardised, CalibratedLinearSVM, {"C": [0.01, 0.1, 1.0, 10.0]}),
+    (
+        "sgd",
+        standardised,
+        partial(SGDClassifier, loss="log_loss"),
+        {"alpha": [1e-5, 1e-4, 1e-3, 1e-2], "loss": ["log_loss", "modified_huber"]},
+    ),
+    (
+        "cnn",
+        standardised_dense,
+        ConvolutionalNetwork,
+        {"n_filters": [16, 32], "kernel_size": [3, 5], "lr": [0.001, 0.003]},
+    ),
+]
+
+DEFAULT: list[Entry] = [
+    (
+        "boosting",
+        for_boosting,
+        Boosting,
+        {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [15, 31], "min_samples_leaf": [5, 20]},
+    ),
+    (
+        "forest",
+        for_trees,
+        partial(RandomForest, N_TREES, oob_score=True),
+        {"min_samples_leaf": [1, 3, 10], "max_features": ["sqrt", 0.5]},
+    ),
+    (
+        "extra",
+        for_trees,
+        partial(ExtraTrees, N_TREES, bootstrap=True, oob_score=True),
+        {"min_samples_leaf": [1, 3, 10], "max_features": ["sqrt", 0.5]},
+    ),
+    ("lr", normalised, partial(LogisticRegression, max_iter=1000), {"C": [0.01, 0.1, 1.0, 10.0, 100.0]}),
+    ("knn", normalised, NearestNeighbours, {"n_neighbors": [5, 10, 20, 50], "weights": ["uniform", "distance"]}),
+    ("mlp", normalised, Perceptron, {"n_hidden": [50, 100, 200], "alpha": [1e-4, 1e-2, 1.0]}),
+    ("nb", for_densities, KernelNaiveBayes, {"bandwidth": ["scott", 0.05, 0.1, 0.2, 0.5]}),
+]
+
+CLASSIFIER_POOLS: dict[str, list[Entry]] = {"default": DEFAULT, "paper": PAPER}
+HARD: dict[Any, Callable[[], Any]] = {CalibratedLinearSVM: linear_svm}  # what stands in where no probabilities are asked for
+
+
+def paper_clusterings(n_classes: int, n_landmarks: int) -> list[tuple[str, Features, Any]]:
+    """Return the clusterings of the paper, those of quadratic memory on landmarks."""
+    return [
+        ("dbscan", standardised_dense(), Landmarks(KDistanceDBSCAN(), n_landmarks)),
+        ("hierarchical", standardised_dense(), Landmarks(AgglomerativeClustering(n_classes, linkage="complete"), n_landmarks)),
+        ("affinity", standardised_dense(), Landmarks(AffinityPropagation(damping=0.9, max_iter=500), n_landmarks)),
+        ("kmeans", standardised_dense(), SilhouetteKMeans()),
+        ("meanshift", standardised_dense(), Landmarks(QuantileMeanShift(), n_landmarks)),
+    ]
+
+
+def default_clusterings(n_classes: int, n_landmarks: int) -> list[tuple[str, Features, Any]]:
+    """Return k-means at four grains, and two clusterings of other shapes."""
+    models = [
+        (f"kmeans_{grain}", normalised_dense(), Landmarks(KMeans(grain * n_classes), 10 * n_landmarks)) for grain in (1, 2, 4, 10)
+    ]
+    mixture = GaussianMixture(2 * n_classes, covariance_type="diag", reg_covar=1e-3)
+    return [
+        *models,
+        ("mixture", normalised_dense(), Landmarks(mixture, 10 * n_landmarks)),
+        ("ward", normalised_dense(), Landmarks(AgglomerativeClustering(4 * n_classes), n_landmarks)),
+    ]
+
+
+CLUSTERER_POOLS: dict[str, Callable[[int, int], list[tuple[str, Features, Any]]]] = {
+    "default": default_clusterings,
+    "paper": paper_clusterings,
+}

@@ -1,0 +1,245 @@
+"""EC3 and iEC3: an object agrees with its groups, with the objects it shares them with, and with its votes.
+
+The class probabilities of objects (F^o) and of groups (F^g) minimise the convex function P of `objective`, exactly. EC3
+lets every group count by its size; iEC3 (`balanced=True`) divides by the size first, so that small groups and rare classes are
+heard.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from ..._checks import is_number, require_bool, require_choice, require_integer, require_number, require_seed
+from ...algebra.membership import JointMembership, SparseMembership, membership
+from ...answer.rule import KnownLabels, Targets
+from ...votes.layout import frozen
+from ...votes.votes import Votes
+from ..base import Answer, Method, method_of, require_votes
+from ..weights import ModelWeights, first_weights, settled
+from .objective import Problem, Solution, Weights
+from .solvers import block_descent, conjugate_gradients, direct
+
+Array = npt.NDArray[Any]
+Solver = Literal["auto", "cg", "direct", "bcd"]
+
+SOLVERS = ("auto", "bcd", "cg", "direct")
+MOST_DIRECT_GROUPS = 10_000
+
+
+class EC3(Method):
+    """Combine classifiers and clusterings by EC3 or iEC3.
+
+    Only the ratios of alpha, beta, gamma and delta matter.
+
+    Parameters
+    ----------
+    alpha : float
+        Pulls an object and its groups together.
+    beta : float
+        Pulls objects together that share groups.
+    gamma : float
+        Pulls an object to the mean of its votes.
+    delta : float
+        Pulls a group to the mean vote on its members.
+    balanced : bool
+        True is iEC3: small groups count as much as large ones. False is EC3.
+    weights : "equal", "agreement", "labels", or one number a classifier (sequence, or dict of name -> number)
+        How much each classifier counts, times the weight it has in the votes. "agreement" learns it without labels: from how
+        often each classifier agrees with the consensus. "labels" learns it from the known labels. A classifier worse than
+        chance gets 0 and is named in the result.
+    towards : "votes", or another method or its name
+        What gamma pulls an object to: the mean of its votes, or the class probabilities that another method gives it, such as
+        DawidSkene(). The clusterings then refine that method's answer.
+    known_weight : float
+        How hard a known label pulls its object, in units of alpha + beta + gamma + delta; infinite holds it fixed.
+    reweight_rounds : int
+        How often at most weights are learned anew from the consensus ("agreement").
+    solver : "auto", "cg", "direct" or "bcd"
+        "direct" solves a small dense system over groups; "cg" takes conjugate gradients over objects; "auto" takes the
+        cheaper one. "bcd" is the paper's loop from a random start.
+    tol : float or None
+        When a solver stops: for "cg" the relative residual (None: 1e-12), for "bcd" the paper's epsilon, the Frobenius norm of
+        the change of F^o (None: 0.025).
+    max_iter : int
+        How many rounds "cg" and "bcd" may take.
+    random_state : int, Generator or None
+        Seeds the start of "bcd"; the other solvers have no randomness.
+
+    Examples
+    --------
+    >>> from ec3learn import EC3, Votes
+    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+    >>> consensus = EC3().solve(votes)
+    >>> consensus.labels()
+    array(['a', 'a', 'b'], dtype=object)
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.25,
+        beta: float = 0.35,
+        gamma: float = 0.35,
+        delta: float = 0.05,
+        balanced: bool = True,
+        weights: ModelWeights = "equal",
+        towards: str | Method = "votes",
+        known_weight: float = np.inf,
+        reweight_rounds: int = 10,
+        solver: Solver = "auto",
+        tol: float | None = None,
+        max_iter: int = 1000,
+        random_state: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.gamma = gamma
+        self.delta = delta
+        self.balanced = balanced
+        self.weights = weights
+        self.towards = towards
+        self.known_weight = known_weight
+        self.reweight_rounds = reweight_rounds
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        start = first_weights(self.weights, votes, known)
+        if known is None:
+            require_votes(votes, start)
+        targets, other_notes = self._targets(replace(votes, weights=frozen(votes.weights * start)), known)
+        groups = membership(votes)
+
+        def solve(model_weights: Array) -> tuple[Array, tuple[Problem, Solution]]:
+            problem, solution = self._minimise(votes, groups, model_weights, known, targets)
+            return solution.object_proba, (problem, solution)
+
+        learned, _, (problem, solution) = settled(self.weights, votes, groups, start, known, self.reweight_rounds, solve)
+        _fill_idle_groups(problem, solution)
+        rule = problem.rule(solution.group_proba, solution.companions, last_use=True)
+        return Answer(
+            solution.object_proba,
+            solution.silent,
+            rule=None if targets is not None and targets.rule is None else rule,
+            group_table=(groups.order, solution.group_proba),
+            weights=votes.weights * learned.weights,
+            objective=solution.objective,
+            n_iter=solution.n_iter,
+            converged=solution.converged,
+            history=solution.history,
+            notes=(*learned.notes, *other_notes),
+            worse_than_chance=learned.worse_than_chance,
+        )
+
+    def _targets(self, votes: Votes, known: KnownLabels | None) -> tuple[Targets | None, tuple[str, ...]]:
+        """Return what objects are pulled to in place of their votes, if anything, and what there is to say about it."""
+        if isinstance(self.towards, str) and self.towards == "votes":
+            return None, ()
+        other = method_of(self.towards, "towards", ("votes",))
+        if known is not None:
+            known = KnownLabels(known.codes, other._known_pull()) if other.admits_known else None
+        answer = other._checked_answer(votes, known)
+        if not answer.converged:
+            warnings.warn(other._not_converged(), ConvergenceWarning, stacklevel=5)
+        return Targets.of(answer.proba, answer.silent, answer.rule), answer.notes
+
+    def _title(self, known: KnownLabels | None) -> str:
+        name = "iEC3" if self.balanced else "EC3"
+        if isinstance(self.towards, str) and self.towards == "votes":
+            return name
+        return f"{name} towards {method_of(self.towards, 'towards')._title(known)}"
+
+    def _known_pull(self) -> float:
+        return 2 * self.known_weight * (self.alpha + self.beta + self.gamma + self.delta)
+
+    def _not_converged(self) -> str:
+        return f"EC3 stopped at max_iter={self.max_iter} before reaching tol={self._tolerance()}. Raise max_iter or tol."
+
+    # ---- one minimisation --------------------------------------------------------------------------------------------
+
+    def _minimise(
+        self,
+        votes: Votes,
+        groups: JointMembership | SparseMembership,
+        model_weights: Array,
+        known: KnownLabels | None,
+        targets: Targets | None,
+    ) -> tuple[Problem, Solution]:
+        weights = Weights(float(self.alpha), float(self.beta), float(self.gamma), float(self.delta), bool(self.balanced))
+        by_model = votes.weights * model_weights
+        problem = Problem(
+            groups, votes.counts, by_model, votes.group_model, votes.group_class, votes.n_classes, weights, known, targets
+        )
+        solver = self._solver(votes, groups, problem)
+        if solver == "direct":
+            solution = direct(problem)
+        elif solver == "cg":
+            solution = conjugate_gradients(problem, self._tolerance(), self.max_iter)
+        else:
+            start = np.random.default_rng(self.random_state).dirichlet(np.ones(votes.n_classes), votes.n_rows)
+            solution = block_descent(problem, self._tolerance(), self.max_iter, start)
+        np.maximum(solution.object_proba, 0.0, out=solution.object_proba)  # rounding may leave -1e-17
+        problem.forget("all_targets", "group_votes")
+        return problem, solution
+
+    def _solver(self, votes: Votes, groups: JointMembership | SparseMembership, problem: Problem) -> str:
+        """Return the solver asked for, or the one that needs fewer operations."""
+        n_live = int(problem.live.sum())
+        if self.solver == "direct" and n_live > MOST_DIRECT_GROUPS:
+            raise ValueError(
+                f"solver='direct' needs a dense matrix over groups, at most {MOST_DIRECT_GROUPS:,} of them, got {n_live:,}. "
+                "Take solver='cg' or 'auto'."
+            )
+        if self.solver != "auto":
+            return self.solver
+        if isinstance(groups, SparseMembership):
+            return "cg"
+        # In nanoseconds, as measured: counting pairs of groups and factoring, against about eight rounds a class.
+        counting = 15.0 * votes.n_rows * groups.n_columns**2
+        factoring = (2.0 * n_live) ** 3 / 60
+        rounds = 40.0 * votes.n_rows * groups.n_columns * (votes.n_classes - 1)
+        return "direct" if counting + factoring < rounds + 1e7 else "cg"
+
+    def _tolerance(self) -> float:
+        return (0.025 if self.solver == "bcd" else 1e-12) if self.tol is None else self.tol
+
+    # ---- checks ------------------------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        for name in ("alpha", "beta", "gamma", "delta"):
+            require_number(name, getattr(self, name), least=0)
+        if self.gamma == 0 and self.delta == 0:
+            raise ValueError("gamma and delta must not both be 0, got 0 and 0: nothing would tie the consensus to the votes.")
+        if self.gamma == 0 and self.alpha == 0:
+            raise ValueError("gamma and alpha must not both be 0, got 0 and 0: nothing would tie the objects to the votes.")
+        if not is_number(self.known_weight) or not self.known_weight > 0:
+            raise ValueError(
+                f"known_weight must be above 0, got {self.known_weight!r}. Use numpy.inf to hold known labels fixed."
+            )
+        require_bool("balanced", self.balanced)
+        require_choice("solver", self.solver, SOLVERS)
+        if self.tol is not None:
+            require_number("tol", self.tol, above=0)
+        require_integer("max_iter", self.max_iter, 1)
+        require_integer("reweight_rounds", self.reweight_rounds, 0)
+        require_seed("random_state", self.random_state)
+        if not isinstance(self.towards, str) or self.towards != "votes":
+            method_of(self.towards, "towards", ("votes",))._check()
+
+
+def _fill_idle_groups(problem: Problem, solution: Solution) -> None:
+    """Give groups that nothing pulls (no weight, or no vote and alpha 0) the mean of their members for F^g."""
+    np.maximum(solution.group_proba, 0.0, out=solution.group_proba)
+    idle = np.flatnonzero(~problem.live | (solution.group_proba.sum(axis=1) < 0.5))
+    if len(idle):
+        members = np.hstack([problem.counts[:, None], problem.counts[:, None] * solution.object_proba])
+        sums = problem.groups.scatter(members)[idle]
+        empty = sums[:, :1] <= 0
+        solution.group_proba[idle] = np.where(empty, problem.mean_target, sums[:, 1:] / np.where(empty, 1.0, sums[:, :1]))

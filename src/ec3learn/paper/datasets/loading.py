@@ -1,0 +1,217 @@
+"""A data set by name: from a folder, the user's cache, or the network."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .fetching import TARGET, DatasetError, fetch
+from .registry import DATASETS
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A data set: features, classes, and where they came from.
+
+    Attributes
+    ----------
+    name : str
+    X : pandas.DataFrame
+        The features; nominal ones are categories.
+    y : pandas.Series
+        The class of each row.
+    description : str
+    source : str
+        Where it came from this time.
+
+    Examples
+    --------
+    >>> from ec3learn.paper import datasets
+    >>> iris = datasets.load("iris", folder=None)
+    >>> iris.X.shape, iris.n_classes
+    ((150, 4), 3)
+    """
+
+    name: str
+    X: Any
+    y: Any
+    description: str
+    source: str
+
+    @cached_property
+    def classes(self) -> Array:
+        """The classes, sorted."""
+        return np.unique(np.asarray(self.y, dtype=str))
+
+    @cached_property
+    def codes(self) -> Array:
+        """The number of each row's class."""
+        return np.searchsorted(self.classes, np.asarray(self.y, dtype=str))
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.classes)
+
+    @cached_property
+    def content(self) -> str:
+        """A checksum of features and classes."""
+        import pandas as pd
+
+        digest = hashlib.sha256(repr([str(name) for name in self.X.columns]).encode())
+        digest.update(pd.util.hash_pandas_object(self.X, index=False).to_numpy().tobytes())
+        digest.update("\n".join(map(str, self.y)).encode())
+        return digest.hexdigest()
+
+
+def load(name: str, folder: str | Path | None = None, *, download: bool = True) -> Dataset:
+    """Load a data set.
+
+    Parameters
+    ----------
+    name : str
+        Such as "magic"; `datasets.names()` has them all.
+    folder : path
+        A folder with Parquet files; without it the one that the environment variable EC3LEARN_DATA names. What is not there is
+        looked for in the user's cache, and then fetched.
+    download : bool
+        Whether it may be fetched.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> from ec3learn.paper import datasets
+    >>> datasets.load("iris").y.value_counts().tolist()
+    [50, 50, 50]
+    """
+    known = DATASETS[require_name(name, DATASETS, "data set")]
+    require_pandas()
+    for place, what in _folders(folder):
+        path = place / f"{name}.parquet"
+        if path.is_file():
+            return _dataset(name, _read_parquet(path), f"{what} ({path})")
+    if known.make is not None:
+        frame, source = known.make()
+        return _dataset(name, frame, source)
+    if known.source is None:
+        raise DatasetError(f"{name} can't be fetched: put {name}.parquet into a folder and name it by EC3LEARN_DATA.")
+    if not download:
+        raise DatasetError(f"{name} is neither in a folder nor in the cache, and download=False. Allow it, or set EC3LEARN_DATA.")
+    frame = fetch(name, known.source, known.shape, cache_folder() / "datasets")
+    return _dataset(name, frame, f"fetched from {known.source.url}")
+
+
+def names() -> list[str]:
+    """Return the names of all data sets, in the paper's order.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from ec3learn.paper import datasets
+    >>> datasets.names()[:3]
+    ['titanic', 'spambase', 'magic']
+    """
+    return list(DATASETS)
+
+
+def at_hand(folder: str | Path | None = None) -> list[str]:
+    """Return the names of the data sets that need no network.
+
+    Parameters
+    ----------
+    folder : path
+        As in `load`.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from ec3learn.paper import datasets
+    >>> "iris" in datasets.at_hand()
+    True
+    """
+    places = [place for place, _ in _folders(folder)]
+    return [n for n, k in DATASETS.items() if k.make or any((place / f"{n}.parquet").is_file() for place in places)]
+
+
+def cache_folder() -> Path:
+    """Return where downloads and base outputs are kept: EC3LEARN_CACHE, or ec3learn in the user's cache.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> from ec3learn.paper import datasets
+    >>> datasets.cache_folder().name
+    'ec3learn'
+    """
+    if given := os.environ.get("EC3LEARN_CACHE"):
+        return Path(given)
+    windows = os.environ.get("LOCALAPPDATA") if sys.platform == "win32" else None
+    return Path(windows or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ec3learn"
+
+
+def require_name(name: Any, known: Iterable[str], what: str) -> str:
+    """Return the name if it is known; the error says which are, and which one may be meant."""
+    names = list(known)
+    if isinstance(name, str) and name in names:
+        return name
+    near = get_close_matches(str(name).lower(), names, n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    raise ValueError(f"Unknown {what} {name!r}. {hint}Choose from: {', '.join(names)}.")
+
+
+def _folders(folder: str | Path | None) -> Iterator[tuple[Path, str]]:
+    given = folder if folder is not None else os.environ.get("EC3LEARN_DATA")
+    if given is not None:
+        if not isinstance(given, (str, os.PathLike)):
+            raise TypeError(f"folder must be the name of a folder with Parquet files, got {given!r}.")
+        if not Path(given).is_dir():
+            what = "folder" if folder is not None else "EC3LEARN_DATA"
+            raise DatasetError(f"{what} must be a folder with Parquet files, got {str(given)!r}, which is none.")
+        yield Path(given), "folder"
+    yield cache_folder() / "datasets", "cache"
+
+
+def _dataset(name: str, frame: Any, source: str) -> Dataset:
+    if frame.columns[-1] != TARGET:
+        raise DatasetError(f"{name}: the last column must be {TARGET!r}, the class, got {frame.columns[-1]!r} ({source}).")
+    return Dataset(name, frame.iloc[:, :-1], frame[TARGET], DATASETS[name].description, source)
+
+
+def _read_parquet(path: Path) -> Any:
+    import pandas as pd
+
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise DatasetError(f"{path} can't be read as Parquet ({error}). Delete it, or put a whole file there.") from None
+
+
+def require_pandas() -> None:
+    """Refuse to go on without pandas and pyarrow."""
+    if find_spec("pandas") is None or find_spec("pyarrow") is None:
+        raise ModuleNotFoundError("Loading data sets needs pandas and pyarrow: pip install 'ec3learn[paper]'.")

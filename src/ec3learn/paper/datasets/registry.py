@@ -1,0 +1,266 @@
+"""The data sets: what is known of each, and how files as they are published become tables."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..._checks import require_integer, require_seed
+from .fetching import TARGET, DatasetError, Source
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a data set before it is at hand."""
+
+    description: str
+    shape: tuple[int, int, int] | None  # rows, features, classes of the original
+    source: Source | None = None
+    make: Callable[[], tuple[Any, str]] | None = None  # a table that needs no file, and what it is
+
+
+# ---- from files to tables ----------------------------------------------------------------------------------------------
+
+
+def _table(
+    path: Path,
+    members: tuple[str, ...],
+    columns: list[str] | None = None,
+    target: int | str = -1,
+    drop: tuple[str, ...] = (),
+    nominal: tuple[str, ...] = (),
+    rename: dict[str, str] | None = None,
+    **options: Any,
+) -> Any:
+    """Return the tables in an archive, one below the other, with the class as the last column."""
+    import pandas as pd
+
+    options = {"header": None, "skipinitialspace": True} | options
+    with zipfile.ZipFile(path) as archive:
+        frames = [pd.read_csv(_member(archive, member), **options) for member in members]
+    frame = pd.concat(frames, ignore_index=True)
+    if columns is not None:
+        frame.columns = columns
+    label = frame.columns[target] if isinstance(target, int) else target
+    features = frame.drop(columns=[label, *drop])
+    if columns is None and options["header"] is None:
+        features.columns = [f"x{i}" for i in range(1, features.shape[1] + 1)]
+    for name in features.columns:
+        if name in nominal or not pd.api.types.is_numeric_dtype(features[name]):
+            features[name] = features[name].astype(str).astype("category")
+    classes = frame[label].astype(str).str.strip().str.rstrip(".").replace(rename or {})
+    return features.assign(**{TARGET: classes.astype("category")})
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> Any:
+    """Open a file of an archive, found by the end of its path; .gz ones are unpacked."""
+    found = [path for path in archive.namelist() if path.endswith(name)]
+    if not found:
+        raise DatasetError(f"the archive has no file {name!r}, only {', '.join(archive.namelist()[:10])}")
+    file = archive.open(found[0])
+    if name.endswith(".gz"):
+        return gzip.open(file)
+    return file
+
+
+def _credit_cards(path: Path) -> Any:
+    import pandas as pd
+
+    if find_spec("xlrd") is None:
+        raise ModuleNotFoundError("Reading creditcard as it is published needs xlrd: pip install 'ec3learn[paper]'.")
+    with zipfile.ZipFile(path) as archive:
+        frame = pd.read_excel(io.BytesIO(_member(archive, ".xls").read()), header=1)
+    features = frame.iloc[:, 1:-1]
+    nominal = {name: features[name].astype(str).astype("category") for name in ("SEX", "EDUCATION", "MARRIAGE")}
+    return features.assign(**nominal, **{TARGET: frame.iloc[:, -1].astype(str).astype("category")})
+
+
+def _adults(path: Path) -> Any:
+    import pandas as pd
+
+    parts = [_table(path, (member,), ADULT_COLUMNS, skiprows=skip) for member, skip in (("adult.data", 0), ("adult.test", 1))]
+    both = pd.concat(parts, ignore_index=True)
+    whole = both[(both != "?").all(axis=1)].reset_index(drop=True)
+    words = whole.select_dtypes(exclude="number").columns
+    return whole.assign(**{name: whole[name].astype(str).astype("category") for name in words})
+
+
+def _arff(path: Path) -> Any:
+    import pandas as pd
+    from scipy.io import arff
+
+    with path.open() as file:
+        frame = pd.DataFrame(arff.loadarff(file)[0])
+    words = {name: frame[name].str.decode("utf-8").astype("category") for name in frame.select_dtypes(exclude="number")}
+    frame = frame.assign(**words)
+    return frame.rename(columns={frame.columns[-1]: TARGET}).assign(**{TARGET: frame.iloc[:, -1].astype(str).astype("category")})
+
+
+# ---- without a file ----------------------------------------------------------------------------------------------------
+
+
+def _iris() -> tuple[Any, str]:
+    from sklearn.datasets import load_iris
+
+    bunch = load_iris(as_frame=True)
+    words = bunch.target_names[bunch.target]
+    return bunch.data.assign(**{TARGET: words}).astype({TARGET: "category"}), "scikit-learn's copy (two rows differ from UCI's)"
+
+
+def waveforms(n_rows: int = 5000, seed: int = 0) -> Any:
+    """Make waveform data: mixtures of two of three triangular waves at 21 points, with noise (Breiman et al., 1984).
+
+    Parameters
+    ----------
+    n_rows : int
+        How many rows.
+    seed : int
+        Of the mixtures and of the noise.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Features x1 to x21, and `target`.
+
+    Examples
+    --------
+    >>> from ec3learn.paper.datasets import waveforms
+    >>> waveforms(10).shape
+    (10, 22)
+    """
+    require_integer("n_rows", n_rows, 0)
+    require_seed("seed", seed)
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    waves = np.maximum(6 - np.abs(np.arange(1, 22) - np.array([[7], [15], [11]])), 0)
+    codes = rng.integers(3, size=n_rows)
+    first, second = np.array([[0, 1], [0, 2], [1, 2]])[codes].T
+    share = rng.random((n_rows, 1))
+    points = share * waves[first] + (1 - share) * waves[second] + rng.normal(size=(n_rows, 21))
+    frame = pd.DataFrame(points, columns=[f"x{i}" for i in range(1, 22)])
+    return frame.assign(**{TARGET: pd.Categorical(codes.astype(str))})
+
+
+# ---- what there is -----------------------------------------------------------------------------------------------------
+
+UCI = "https://archive.ics.uci.edu/static/public"
+OPENML = "https://api.openml.org/api/v1/json/data"
+
+ADULT_COLUMNS = [
+    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship", "race", "sex"),
+    *("capital-gain", "capital-loss", "hours-per-week", "native-country", "class"),
+]
+MAGIC_COLUMNS = ["fLength", "fWidth", "fSize", "fConc", "fConc1", "fAsym", "fM3Long", "fM3Trans", "fAlpha", "fDist", "class"]
+
+DATASETS: dict[str, Known] = {
+    "titanic": Known(
+        "Who survived the sinking of the Titanic: class, age and sex of 2,201 people.",
+        (2201, 3, 2),
+        Source(f"{OPENML}/40704", _arff),
+    ),
+    "spambase": Known(
+        "Mail, spam or not: frequencies of 54 words and signs, and three lengths. KEEL's copy has 4 rows fewer than UCI's 4,601.",
+        (4601, 57, 2),
+        Source(
+            f"{UCI}/94/spambase.zip",
+            partial(_table, members=("spambase.data",), rename={"0": "nonspam", "1": "spam"}),
+            sha256="813ac1df8effac70463c09c9c4b11e8803eefcab54771af66150852bcdcd1636",
+        ),
+    ),
+    "magic": Known(
+        "Showers in a gamma telescope, of gamma rays or of hadrons (simulated): ten measures of their images.",
+        (19020, 10, 2),
+        Source(f"{UCI}/159/magic+gamma+telescope.zip", partial(_table, members=("magic04.data",), columns=MAGIC_COLUMNS)),
+    ),
+    "creditcard": Known(
+        "Holders of credit cards in Taiwan who do or do not pay next month: limit, person, six months of bills and payments.",
+        (30000, 23, 2),
+        Source(
+            f"{UCI}/350/default+of+credit+card+clients.zip",
+            _credit_cards,
+            sha256="56c885f84457f6680f8438f02bfcdac9579323d8a94465ee5f26e32baa727602",
+            size=5539494,
+        ),
+    ),
+    "adults": Known(
+        "Who earns more than 50,000 dollars, from a census; rows with a missing value are left out.",
+        (45222, 14, 2),
+        Source(f"{UCI}/2/adult.zip", _adults),
+    ),
+    "diabetes": Known(
+        "Stays of diabetic patients in hospitals: who comes back. The two identifiers are left out.",
+        (101766, 47, 2),
+        Source(
+            f"{UCI}/296/diabetes+130-us+hospitals+for+years+1999-2008.zip",
+            partial(
+                _table,
+                members=("diabetic_data.csv",),
+                header=0,
+                keep_default_na=False,
+                target="readmitted",
+                drop=("encounter_id", "patient_nbr"),
+                nominal=("admission_type_id", "discharge_disposition_id", "admission_source_id"),
+                rename={"<30": "YES", ">30": "YES"},
+            ),
+        ),
+    ),
+    "susy": Known(
+        "Collisions that do or do not make supersymmetric particles (simulated): 18 measures of 5,000,000.",
+        (5000000, 18, 2),
+        Source(f"{UCI}/279/susy.zip", partial(_table, members=("SUSY.csv.gz",), target=0)),
+    ),
+    "iris": Known("Fisher's irises: two lengths and two widths of 150 flowers of three species.", (150, 4, 3), make=_iris),
+    "image": Known(
+        "Segments of outdoor images, 3 x 3 pixels each: 19 measures, seven kinds of surface.",
+        (2310, 19, 7),
+        Source(
+            f"{UCI}/50/image+segmentation.zip",
+            partial(_table, members=("segmentation.data", "segmentation.test"), target=0, skiprows=5),
+        ),
+    ),
+    "waveform": Known(
+        "Three classes of mixtures of waves at 21 points, with noise.",
+        (5000, 21, 3),
+        make=lambda: (waveforms(), "made from the published definition (seed 0), not UCI's own 5,000 rows"),
+    ),
+    "statlog": Known(
+        "Landsat pixels: four spectral bands of 3 x 3 neighbourhoods, six kinds of ground.",
+        (6435, 36, 6),
+        Source(
+            f"{UCI}/146/statlog+landsat+satellite.zip",
+            partial(_table, members=("sat.trn", "sat.tst"), sep=" "),
+            sha256="7c54e0e11c872a1b0b647da370d596dcb06746159cce4121d92ccd70b7d7ce3c",
+        ),
+    ),
+    "letter": Known(
+        "Printed capital letters in many fonts: 16 measures of their images.",
+        (20000, 16, 26),
+        Source(
+            f"{UCI}/59/letter+recognition.zip",
+            partial(_table, members=("letter-recognition.data",), target=0),
+            sha256="3b5f07a334697b6cace4fbae22940393a18fee596e73f68d97ce5973d52dc60f",
+        ),
+    ),
+    "sensor": Known(
+        "Currents of a drive in eleven states, whole or damaged: 48 features of 58,509 measurements.",
+        (58509, 48, 11),
+        Source(
+            f"{UCI}/325/dataset+for+sensorless+drive+diagnosis.zip",
+            partial(_table, members=("Sensorless_drive_diagnosis.txt",), sep=" "),
+        ),
+    ),
+    "sensor_sample": Known(
+        "200 rows of each class of sensor, all 48 features. Not the whole: no score of sensor's.", (2200, 48, 11)
+    ),
+    "sensor_3feat": Known("All rows of sensor, 3 of its 48 features. Not the whole: no score of sensor's.", (58509, 3, 11)),
+}

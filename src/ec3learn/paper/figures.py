@@ -1,0 +1,283 @@
+"""Rows to the paper's figures, and three beyond them; drawn without a display."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import published as paper
+from .datasets.loading import require_name
+from .exhibits import Frame, means, ordered
+from .ranks import critical_difference, mean_ranks
+from .tables.accuracy import LABELS, OURS, gain, scored
+from .tables.base_models import good_settings
+from .tables.robustness import growth_curve
+
+# Okabe and Ito's colours, which can be told apart by nearly everybody.
+COLOURS = {
+    "iEC3": "#0072B2",
+    "EC3": "#56B4E9",
+    "UPE": "#D55E00",
+    "iEC3, learned weights, hard votes": "#CC79A7",
+    "iEC3, learned weights": "#009E73",
+    "majority vote": "#999999",
+    "iEC3, the paper's loop": "#E69F00",
+}
+QUIET = "#BBBBBB"
+LEARNED = ("iEC3, learned weights, hard votes", "iEC3, learned weights")
+Drawing = Any  # matplotlib.figure.Figure
+
+
+def _figure(n_rows: int, n_columns: int, width: float, height: float, **options: Any) -> tuple[Drawing, Any]:
+    """Return an empty figure that belongs to no window, and its axes."""
+    if find_spec("matplotlib") is None:
+        raise ModuleNotFoundError("Drawing figures needs matplotlib: pip install 'ec3learn[paper]'.")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(n_rows, n_columns, squeeze=False, **options)
+    for axis in axes.flat:
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.tick_params(labelsize=8)
+    return figure, axes
+
+
+def _curves(rows: Frame, experiment: str, metric: str, method: str) -> Frame:
+    """Return means over repeats, data sets x settings as numbers, in their order."""
+    frame = means(rows, experiment, metric, columns="setting", method=method)
+    frame.columns = frame.columns.astype(float)
+    return frame.sort_index(axis=1)
+
+
+def parameters(rows: Frame) -> Drawing:
+    """Draw in which ranges the weights of good settings lie, beside all settings."""
+    good = good_settings(rows)
+    settings = rows[(rows["experiment"] == "parameters") & (rows["method"] == "iEC3")]["setting"].drop_duplicates()
+    every = np.array([[float(x) for x in setting.split()] for setting in settings])
+    figure, axes = _figure(1, 4, 9, 2.6, sharey=True)
+    edges = np.linspace(0, 1, 11) - 1e-9
+    for k, (name, axis) in enumerate(zip(paper.SUGGESTED, axes[0], strict=True)):
+        for values, colour, shift, label in ((good[name], COLOURS["iEC3"], 0.0, "top tenth"), (every[:, k], QUIET, 0.045, "all")):
+            share = np.histogram(np.minimum(values, 0.95), edges)[0] / len(values)
+            axis.bar(edges[:-1] + 0.0275 + shift, share, width=0.045, color=colour, label=label)
+        axis.axvspan(*paper.SUGGESTED[name], color="#F0E442", alpha=0.25, zorder=0, label="suggested")
+        axis.set_xlabel(name)
+    axes[0, 0].set_ylabel("share of settings")
+    axes[0, -1].legend(fontsize=7, frameon=False)
+    return figure
+
+
+def epsilon(rows: Frame) -> Drawing:
+    """Draw AUC and rounds of the paper's loop against epsilon, as shares of those at the smallest (grey: data sets)."""
+    figure, axes = _figure(1, 2, 8, 3)
+    for axis, metric, printed, title in (
+        (axes[0, 0], "auc", paper.EPSILON_AUC, "AUC"),
+        (axes[0, 1], "rounds", paper.EPSILON_SECONDS, "rounds (the paper: time)"),
+    ):
+        curves = _curves(rows, "epsilon", metric, "iEC3")
+        shares = curves.div(curves.iloc[:, 0], axis=0)
+        axis.plot(shares.columns, shares.to_numpy().T, color=QUIET, linewidth=0.8)
+        axis.plot(shares.columns, shares.mean(), color=COLOURS["iEC3"], marker="o", label="mean, ours")
+        axis.plot(list(printed), list(printed.values()), "x", color=COLOURS["UPE"], label="the paper")
+        axis.set(xlabel="epsilon", title=f"{title}, share of that at 0.005")
+        axis.invert_xaxis()
+        axis.legend(fontsize=8, frameon=False)
+    return figure
+
+
+def imbalance(rows: Frame) -> Drawing:
+    """Draw AUC, and the F of the class made rare, against the share of it removed."""
+    own = rows[rows["experiment"] == "imbalance"]
+    names = list(ordered(own.groupby("dataset").first()).index)
+    figure, axes = _figure(2, len(names), 4 * len(names), 5, sharex=True)
+    for line, (metric, word) in zip(axes, (("auc", "AUC"), ("f_touched", "F of the class")), strict=True):
+        for axis, name in zip(line, names, strict=True):
+            for method in ("UPE", "EC3", "iEC3"):
+                part = own[(own["dataset"] == name) & (own["metric"] == metric) & (own["method"] == method)]
+                by_share = part.groupby(part["setting"].astype(float))["value"]
+                mean, sd = by_share.mean(), by_share.std().fillna(0)
+                axis.errorbar(
+                    100 * mean.index, mean, sd, color=COLOURS[method], marker="o", markersize=3, capsize=2, label=method
+                )
+            axis.set(title=f"{name}: {word}", xlabel="percent of one class removed" if metric != "auc" else "")
+    axes[0, 0].legend(fontsize=8, frameon=False)
+    return figure
+
+
+def robustness(rows: Frame) -> Drawing:
+    """Draw the share of AUC that is kept as random base models are added: each data set, and the means."""
+    figure, axes = _figure(1, 2, 9, 3.4, sharey=True)
+    for axis, experiment in zip(axes[0], ("random_classifiers", "random_clusterings"), strict=True):
+        every = _shares(rows, experiment, "iEC3")
+        axis.plot(every.columns, every.to_numpy().T, color=COLOURS["iEC3"], linewidth=0.5, alpha=0.35)
+        for method in ("iEC3", "UPE", "majority vote", *LEARNED):
+            shares = _shares(rows, experiment, method)
+            axis.plot(shares.columns, shares.mean(), color=COLOURS[method], marker="o", markersize=3, label=method)
+        axis.axhline(paper.RANDOM_AUC["iEC3"], color="black", linestyle=":", linewidth=0.8)
+        axis.annotate("the paper's least", (paper.MOST_RANDOM, paper.RANDOM_AUC["iEC3"]), fontsize=7, ha="right", va="bottom")
+        axis.set(xlabel=f"random {experiment.removeprefix('random_')} added", title="share of AUC kept (thin: iEC3 by data set)")
+    axes[0, 1].legend(fontsize=8, frameon=False, loc="center right")
+    return figure
+
+
+def robustness_by_dataset(rows: Frame) -> Drawing:
+    """Draw iEC3, UPE and iEC3 with learned weights on each data set as random classifiers are added."""
+    names = list(_shares(rows, "random_classifiers", "iEC3").index)
+    n_columns = 4
+    figure, axes = _figure(-(-len(names) // n_columns), n_columns, 9, 1.9 * -(-len(names) // n_columns), sharex=True, sharey=True)
+    for axis in axes.flat[len(names) :]:
+        axis.set_visible(False)
+    for name, axis in zip(names, axes.flat, strict=False):
+        for method in ("iEC3", "UPE", *LEARNED):
+            own = _shares(rows, "random_classifiers", method)
+            if name in own.index:
+                axis.plot(own.columns, own.loc[name], color=COLOURS[method], marker=".", markersize=4, label=method)
+        axis.set_title(name, fontsize=9)
+    axes[0, 0].legend(fontsize=6, frameon=False)
+    figure.supxlabel("random classifiers added", fontsize=9)
+    return figure
+
+
+def _shares(rows: Frame, experiment: str, method: str) -> Frame:
+    curves = _curves(rows, experiment, "auc", method)
+    return curves.div(curves.iloc[:, 0], axis=0).dropna(axis=1, how="all")
+
+
+def growth(rows: Frame) -> Drawing:
+    """Draw the time of iEC3 against objects, base models and classes."""
+    figure, axes = _figure(1, 3, 10, 3)
+    for axis, what in zip(axes[0], ("objects", "models", "classes"), strict=True):
+        names = sorted(set(rows[rows["experiment"] == f"growth_{what}"]["dataset"]))
+        for name, style in zip(names, ("-", "--", ":", "-."), strict=False):
+            for method in ("iEC3", "iEC3, the paper's loop"):
+                size, seconds = growth_curve(rows, f"growth_{what}", name, method)
+                axis.plot(size, 1e3 * seconds, style, color=COLOURS[method], marker=".", label=f"{method}, {name}")
+        axis.set(
+            xlabel={"models": "base models"}.get(what, what), ylabel="milliseconds" if what == "objects" else "", ylim=(0, None)
+        )
+    axes[0, 0].legend(fontsize=7, frameon=False)
+    return figure
+
+
+def ranks(rows: Frame) -> Drawing:
+    """Draw the mean ranks by AUC; a bar joins methods that can't be told apart (Nemenyi)."""
+    scores = scored(rows, "accuracy", "auc", (*paper.METHODS, *OURS)).dropna()
+    order = mean_ranks(scores)
+    n_methods = len(order)
+    cd = critical_difference(n_methods, len(scores))
+    figure, axes = _figure(1, 1, 9, 0.16 * n_methods + 1.6)
+    axis = axes[0, 0]
+    half = -(-n_methods // 2)
+    low, high = 1, n_methods
+    for place, (name, rank) in enumerate(order.items()):
+        left = place < half
+        depth = 1.0 + (place if left else n_methods - 1 - place)
+        end = low - 0.5 if left else high + 0.5
+        axis.plot([rank, rank, end], [0, depth, depth], color=QUIET, linewidth=0.8)
+        words, side = (f"{name} {rank:.1f} ", "right") if left else (f" {rank:.1f} {name}", "left")
+        axis.text(end, depth, words, ha=side, va="center", fontsize=8, fontweight="bold" if name in ("iEC3", "EC3") else "normal")
+    joined = groups_within(order.to_numpy(), cd)
+    for level, (first, last) in enumerate(joined):
+        axis.plot([first, last], [-0.5 - 0.35 * level] * 2, color="black", linewidth=2.5, solid_capstyle="butt")
+    axis.plot([low, high], [0, 0], color="black", linewidth=1)
+    axis.set(ylim=(half + 1, -1 - 0.35 * len(joined)), xlim=(low - 0.5, high + 0.5), yticks=[])
+    axis.xaxis.set_ticks(range(low, high + 1, 2))
+    axis.xaxis.tick_top()
+    axis.spines[["left", "bottom"]].set_visible(False)
+    axis.set_title(f"Mean rank by AUC over {len(scores)} data sets; critical difference {cd:.1f}", fontsize=9)
+    return figure
+
+
+def groups_within(ranks: Sequence[float], reach: float) -> list[tuple[float, float]]:
+    """Return the largest stretches of ranks no longer than `reach`, as first and last rank.
+
+    Parameters
+    ----------
+    ranks : sequence of float
+        In rising order.
+    reach : float
+        The critical difference.
+
+    Returns
+    -------
+    list of (float, float)
+
+    Examples
+    --------
+    >>> from ec3learn.paper.figures import groups_within
+    >>> groups_within([1.0, 2.0, 2.5, 5.0], 1.5)
+    [(1.0, 2.5)]
+    """
+    found: list[tuple[float, float]] = []
+    for first in ranks:
+        last = max(rank for rank in ranks if rank - first <= reach)
+        if last > first and (not found or last > found[-1][1]):
+            found.append((float(first), float(last)))
+    return found
+
+
+def clusterings(rows: Frame) -> Drawing:
+    """Draw what clusterings add to iEC3 with learned weights, by data set and number of labels."""
+    figure, axes = _figure(1, 3, 9, 3.4, sharex=True, sharey=True)
+    for axis, (experiment, title) in zip(axes[0], LABELS.items(), strict=True):
+        if not (rows["experiment"] == experiment).any():
+            continue
+        added = gain(rows, experiment, "iEC3, learned weights")
+        places = np.arange(len(added))
+        for shift, (kind, colour, label) in zip(
+            (-0.2, 0.2), (("paper", COLOURS["EC3"], "the paper's five"), ("both", COLOURS["iEC3"], "and six more")), strict=True
+        ):
+            axis.barh(places + shift, added[kind], 0.38, color=colour, label=label)
+        axis.axvline(0, color="black", linewidth=0.8)
+        axis.set(title=title, xlabel="AUC gained by clusterings", yticks=places, yticklabels=added.index)
+    axes[0, 0].invert_yaxis()
+    axes[0, 0].legend(fontsize=7, frameon=False)
+    return figure
+
+
+# The experiments a figure needs, and the function that draws it.
+FIGURES: dict[str, tuple[tuple[str, ...], Callable[[Frame], Drawing]]] = {
+    "clusterings": (tuple(LABELS), clusterings),
+    "ranks": (("accuracy",), ranks),
+    "parameters": (("parameters",), parameters),
+    "epsilon": (("epsilon",), epsilon),
+    "imbalance": (("imbalance",), imbalance),
+    "robustness": (("random_classifiers", "random_clusterings"), robustness),
+    "robustness_by_dataset": (("random_classifiers",), robustness_by_dataset),
+    "growth": (("growth_objects", "growth_models", "growth_classes"), growth),
+}
+
+
+def draw(rows: Frame, folder: str | Path, names: Sequence[str] = ()) -> list[Path]:
+    """Draw figures into a folder.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As `rows.read` returns them.
+    folder : path
+        Where the PNG files go.
+    names : sequence of str
+        Which; all whose experiments have rows if none.
+
+    Returns
+    -------
+    list of Path
+        The files.
+    """
+    for name in names:
+        require_name(name, FIGURES, "figure")
+    present = set(rows["experiment"])
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = []
+    for name, (needed, make) in FIGURES.items():
+        if (not names or name in names) and present.issuperset(needed):
+            path = folder / f"{name}.png"
+            make(rows).savefig(path, dpi=110, metadata={"Software": None})  # the same rows give the same file
+            drawn.append(path)
+    return drawn

@@ -1,0 +1,456 @@
+"""One repeat of the paper's protocol: rows are drawn and split, base models trained, and what they said is kept.
+
+What the paper leaves open, and what is done here (all of it in this file):
+
+- At most `max_rows` rows of a data set are drawn at random, then split 60/20/20 into training, validation and test part. Draw and
+  split follow from the seed and the number of rows alone.
+- Classifiers learn from the training part. Each setting of a small grid is scored by AUC on the validation part, and the best one
+  votes; it is not trained again. Clusterings see the features of all rows drawn. Affinity propagation, mean shift, DBSCAN and
+  complete linkage cluster `n_landmarks` of them and extend the clusters to the others.
+- Linear stacking learns from the votes on the validation part. Bagging, AdaBoost, XGBoost and the random forest learn from the
+  training part with settings that are not tuned.
+- The network goes through its rows often enough for 200 steps at least.
+- With few labels (5 or 20 a class, drawn from the training part) there is nothing to tune on: base models have their default
+  settings, and all rows without a label are the test part. Rows with one get votes from folds that have not seen it.
+- No base model is handed the label of a test row: labels that are not to be seen are -1 before training begins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import ParameterGrid, StratifiedKFold
+from sklearn.tree import DecisionTreeClassifier
+
+from ..estimator import Features, TableModel, classifier_pool, clusterer_pool, grids
+from ..estimator.selection import mean_auc
+from ..votes.votes import Votes
+from .datasets import Dataset, cache_folder
+
+Array = npt.NDArray[Any]
+
+VERSION = 1  # of what is below: outputs kept by another version are not read
+
+CLASSIFIERS = {"dt": "DT", "nb": "NB", "knn": "K-NN", "lr": "LR", "svm": "SVM", "sgd": "SGD", "cnn": "CNN"}
+CLUSTERINGS = {
+    "dbscan": "DBSCAN",
+    "hierarchical": "Hierarchical",
+    "affinity": "Affinity",
+    "kmeans": "K-Means",
+    "meanshift": "Mean-Shift",
+}
+RIVALS = ("STA", "BAG", "BOO", "XGB", "RF")
+
+# Where the pool's own grid would take most of the time.
+GRIDS = grids("paper") | {
+    "dt": {"max_depth": [None, 8], "min_samples_leaf": [1, 5, 20]},
+    "sgd": {"alpha": [1e-4, 1e-3, 1e-2], "loss": ["log_loss"]},
+    "cnn": {"lr": [0.001, 0.003]},
+}
+
+LEAST_STEPS = 200  # of the network
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How one repeat is made.
+
+    Parameters
+    ----------
+    max_rows : int
+        How many rows of a data set are used at most.
+    n_landmarks : int
+        How many rows clusterings of quadratic memory cluster.
+    without : tuple of str
+        Base models and rivals to leave out, such as "cnn" or "XGB".
+    """
+
+    max_rows: int = 2500
+    n_landmarks: int = 1000
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Which outputs are meant: of which seed, with which labels, from which rows."""
+
+    seed: int
+    labels: int | None = None  # a class; None: the whole training part
+    tuned: bool = True
+    removed: float | None = None  # share of the rows of one class, drawn at random, that is taken out
+    everywhere: bool = False  # vote on all rows of the data set but those of the training and validation part
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """What base models said about objects, and what the objects are.
+
+    Attributes
+    ----------
+    truth : array of shape (n_objects,)
+        The number of each object's class. Only scores may look at it, and at `known` objects the methods that learn from labels.
+    known : array of shape (n_objects,)
+        Which objects' labels the combination may see; the others are the test part.
+    proba : dict
+        Of a classifier's name -> objects x classes. No object's row comes from a model that was trained on it.
+    clusters, more_clusters : dict
+        Of a clustering's name -> the cluster of each object; the paper's five, and those of the default pool.
+    rivals : dict
+        Of a name -> objects x classes, for the test part.
+    rare : int
+        The rarest class, whose F is the F score of two classes.
+    touched : int
+        The class rows were taken from, or -1.
+    n_rows : int
+        How many rows were drawn.
+    """
+
+    truth: Array
+    known: Array
+    n_classes: int
+    rare: int
+    n_rows: int
+    touched: int = -1
+    proba: dict[str, Array] = field(default_factory=dict)
+    clusters: dict[str, Array] = field(default_factory=dict)
+    more_clusters: dict[str, Array] = field(default_factory=dict)
+    rivals: dict[str, Array] = field(default_factory=dict)
+
+    @cached_property
+    def test(self) -> Outputs:
+        """The test part alone."""
+        return self.part(~self.known)
+
+    def part(self, rows: Array) -> Outputs:
+        """Return what was said about some objects."""
+        tables: dict[str, Any] = {
+            name: {key: table[rows] for key, table in getattr(self, name).items()}
+            for name in ("proba", "clusters", "more_clusters")
+        }
+        return replace(self, truth=self.truth[rows], known=self.known[rows], **tables)
+
+    def votes(self, *, soft: bool = False, clusterings: str = "paper", classifiers: Sequence[str] | None = None) -> Votes:
+        """Return the votes, hard ones unless soft ones are asked for, with "paper", "both" or "none" of the clusterings."""
+        chosen = {name: self.proba[name] for name in (self.proba if classifiers is None else classifiers)}
+        if not soft:
+            chosen = {name: table.argmax(axis=1) for name, table in chosen.items()}
+        clusters = {"none": {}, "paper": self.clusters, "both": self.clusters | self.more_clusters}[clusterings]
+        make = Votes.from_probabilities if soft else Votes.from_labels
+        return make(chosen, clusters or None, classes=list(range(self.n_classes)))
+
+    @property
+    def known_labels(self) -> tuple[list[int], list[int]]:
+        """The objects whose labels may be seen, and their labels, as methods take them."""
+        rows = np.flatnonzero(self.known)
+        return rows.tolist(), self.truth[rows].tolist()
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A data set and a seed: what an experiment is handed."""
+
+    data: Dataset
+    seed: int
+    protocol: Protocol = Protocol()
+    cache: Path | None = None
+
+    def outputs(self, **setup: Any) -> Outputs:
+        """Return base outputs, from the cache if they are there.
+
+        Parameters
+        ----------
+        **setup
+            Fields of `Setup`.
+
+        Returns
+        -------
+        Outputs
+        """
+        asked = Setup(self.seed, **setup)
+        path = self._folder() / f"{self.data.name}-{self.seed}-{self._key(asked)}.npz"
+        if path.exists():
+            return _read(path)
+        made = base_outputs(self.data, asked, self.protocol)
+        _write(path, made)
+        return made
+
+    def _folder(self) -> Path:
+        return cache_folder() / "outputs" if self.cache is None else self.cache
+
+    def _key(self, setup: Setup) -> str:
+        """Return a name for what the outputs follow from: the rows, the setup and the protocol."""
+        said = repr((VERSION, sorted(asdict(setup).items()), sorted(asdict(self.protocol).items()), self.data.content))
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+# ---- one repeat ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The numbers of the rows in each part."""
+
+    train: Array
+    valid: Array
+    test: Array
+
+
+def split(n_rows: int, seed: int, max_rows: int) -> Split:
+    """Draw rows and split them 60/20/20; no label has a say.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the data set.
+    seed : int
+        The repeat.
+    max_rows : int
+        How many rows to draw at most.
+
+    Returns
+    -------
+    Split
+
+    Examples
+    --------
+    >>> from ec3learn.paper.protocol import split
+    >>> [len(part) for part in vars(split(1000, seed=0, max_rows=100)).values()]
+    [60, 20, 20]
+    """
+    drawn = np.random.default_rng(seed).permutation(n_rows)[:max_rows]
+    a, b = round(0.6 * len(drawn)), round(0.8 * len(drawn))
+    return Split(np.sort(drawn[:a]), np.sort(drawn[a:b]), np.sort(drawn[b:]))
+
+
+def base_outputs(data: Dataset, setup: Setup, protocol: Protocol) -> Outputs:
+    """Train the base models of one repeat and return what they say.
+
+    Parameters
+    ----------
+    data : Dataset
+        The data set.
+    setup : Setup
+        Seed, labels, rows.
+    protocol : Protocol
+        How much of it.
+
+    Returns
+    -------
+    Outputs
+    """
+    codes = data.codes
+    parts = split(len(codes), setup.seed, protocol.max_rows)
+    touched = -1
+    if setup.removed is not None:
+        parts, touched = _thinned(parts, codes, setup)
+    drawn = np.concatenate([parts.train, parts.valid, parts.test])
+    few = setup.labels is not None
+    learned = _few(parts.train, codes, setup) if few else parts.train
+    known = learned if few else parts.valid
+    objects = drawn if few else np.concatenate([parts.valid, parts.test])
+    if setup.everywhere:
+        others = np.setdiff1d(np.arange(len(codes)), np.concatenate([parts.train, parts.valid]), assume_unique=True)
+        objects = np.concatenate([parts.valid, others])
+    visible = np.full(len(codes), -1)
+    for rows in (learned, known):
+        visible[rows] = codes[rows]
+    work = _Work(data, visible, learned, known, objects, setup, protocol)
+    counts = np.bincount(codes, minlength=data.n_classes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # rounds are limited on purpose
+        proba = work.classifiers()
+        return Outputs(
+            truth=codes[objects],
+            known=np.isin(objects, known),
+            n_classes=data.n_classes,
+            rare=int(len(counts) - 1 - counts[::-1].argmin()),
+            n_rows=len(drawn),
+            touched=touched,
+            proba=proba,
+            clusters=work.clusters("paper", drawn),
+            more_clusters=work.clusters("default", drawn) if setup.tuned else {},
+            rivals=work.rivals(proba) if setup.tuned else {},
+        )
+
+
+def _thinned(parts: Split, codes: Array, setup: Setup) -> tuple[Split, int]:
+    """Take a share of one class's rows out of all parts; of a larger share the smaller is the beginning."""
+    rng = np.random.default_rng([setup.seed, 1])
+    drawn = np.concatenate(list(vars(parts).values()))
+    touched = int(rng.choice(np.unique(codes[drawn])))
+    own = rng.permutation(drawn[codes[drawn] == touched])
+    gone = own[: round((setup.removed or 0) * len(own))]
+    return Split(*(np.setdiff1d(rows, gone) for rows in vars(parts).values())), touched
+
+
+def _few(rows: Array, codes: Array, setup: Setup) -> Array:
+    """Draw so many rows of each class."""
+    rng = np.random.default_rng([setup.seed, 2])
+    own = [rng.permutation(rows[codes[rows] == z])[: setup.labels] for z in np.unique(codes[rows])]
+    return np.sort(np.concatenate(own))
+
+
+_FITTED: dict[Any, list[tuple[str, Any]]] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """The base models of one repeat; `codes` are -1 where a label is not to be seen."""
+
+    data: Dataset
+    codes: Array
+    learned: Array
+    known: Array
+    objects: Array
+    setup: Setup
+    protocol: Protocol
+
+    def classifiers(self) -> dict[str, Array]:
+        left_out = [name for name in self.protocol.without if name in CLASSIFIERS]
+        pool = classifier_pool("paper", without=left_out, random_state=self.setup.seed)
+        steps_an_epoch = -(-len(self.learned) // 128)  # the network takes 128 rows a step
+        for key, model in pool:
+            if key == "cnn":
+                model.set_params(max_epochs=max(20, -(-LEAST_STEPS // steps_an_epoch)))
+        return {CLASSIFIERS[key]: self._votes(key, model) for key, model in pool}
+
+    def _votes(self, key: str, model: Any) -> Array:
+        if self.setup.labels is not None:
+            proba = self._proba(self._fitted(model, self.learned), self.objects)
+            proba[np.isin(self.objects, self.learned)] = self._out_of_fold(model)
+            return proba
+        if not self.setup.tuned:
+            return self._proba(self._fitted(model, self.learned), self.objects)
+        fitted = [self._fitted(clone(model).set_params(**setting), self.learned) for setting in ParameterGrid(GRIDS[key])]
+        scores = [mean_auc(self._proba(candidate, self.known), self.codes[self.known]) for candidate in fitted]
+        return self._proba(fitted[int(np.argmax(scores))], self.objects)
+
+    def _out_of_fold(self, model: Any) -> Array:
+        """Return the votes on the few rows with labels, in the order of the objects, from models that have not seen them."""
+        rows = self.objects[np.isin(self.objects, self.learned)]
+        codes = self.codes[rows]
+        proba = np.empty((len(rows), self.data.n_classes))
+        n_folds = int(max(2, min(5, np.bincount(codes)[np.unique(codes)].min())))
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.setup.seed)
+        for others, fold in folds.split(rows, codes):
+            proba[fold] = self._proba(self._fitted(clone(model), rows[others]), rows[fold])
+        return proba
+
+    def _fitted(self, model: Any, rows: Array) -> Any:
+        return model.fit(self.data.X.iloc[rows], self.codes[rows])
+
+    def _proba(self, model: Any, rows: Array) -> Array:
+        """Return class probabilities with a column for each class, seen in training or not."""
+        proba = np.zeros((len(rows), self.data.n_classes))
+        proba[:, model.classes_.astype(np.int64)] = model.predict_proba(self.data.X.iloc[rows])
+        return proba / proba.sum(axis=1, keepdims=True)
+
+    def clusters(self, pool: str, drawn: Array) -> dict[str, Array]:
+        """Return the clusters of the objects, found on the features of all rows drawn."""
+        beyond = np.setdiff1d(self.objects, drawn)
+        found = {}
+        for key, model in self._clusterings(pool, drawn):
+            labels = np.empty(len(self.data.X), dtype=np.int32)
+            labels[drawn] = model.labels_
+            if len(beyond):
+                labels[beyond] = model.predict(self.data.X.iloc[beyond])
+            found[CLUSTERINGS.get(key, key)] = labels[self.objects]
+        return found
+
+    def _clusterings(self, pool: str, drawn: Array) -> list[tuple[str, Any]]:
+        """Return the clusterings of a pool, fitted; they do not depend on labels, so the last few are kept."""
+        key = (self.data.content, pool, drawn.tobytes(), self.setup.seed, self.protocol)
+        if key not in _FITTED:
+            left_out = [name for name in self.protocol.without if name in CLUSTERINGS and pool == "paper"]
+            made = clusterer_pool(
+                pool,
+                n_classes=self.data.n_classes,
+                n_landmarks=self.protocol.n_landmarks,
+                without=left_out,
+                random_state=self.setup.seed,
+            )
+            if len(_FITTED) > 3:
+                _FITTED.pop(next(iter(_FITTED)), None)
+            _FITTED[key] = [(name, model.fit(self.data.X.iloc[drawn])) for name, model in made]
+        return _FITTED[key]
+
+    def rivals(self, proba: dict[str, Array]) -> dict[str, Array]:
+        """Return the class probabilities that ensembles of classifiers give the test part."""
+        test = ~np.isin(self.objects, self.known)
+        answers = {"STA": self._stacked(np.hstack(list(proba.values())), test)}
+        seen, numbers = np.unique(self.codes[self.learned], return_inverse=True)  # XGBoost wants 0, 1, 2, ...
+        for name, make in ensembles(self.protocol.without).items():
+            features = Features(None, text="shares", missing="keep", dense=True, random_state=self.setup.seed)
+            model = TableModel([("features", features), ("model", make(random_state=self.setup.seed))])
+            model.fit(self.data.X.iloc[self.learned], numbers)
+            answers[name] = np.zeros((test.sum(), self.data.n_classes))
+            answers[name][:, seen] = model.predict_proba(self.data.X.iloc[self.objects[test]])
+        return answers
+
+    def _stacked(self, votes: Array, test: Array) -> Array:
+        """Multi-response linear regression: the shares of each class in the known labels, from all votes."""
+        codes = self.codes[self.objects[~test]]
+        responses = Ridge(1.0).fit(votes[~test], np.eye(self.data.n_classes)[codes]).predict(votes[test])
+        shares = np.maximum(responses, 1e-9)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def ensembles(without: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
+    """Return the paper's ensembles of classifiers by name."""
+    made: dict[str, Callable[..., Any]] = {
+        "BAG": partial(BaggingClassifier, n_estimators=50),
+        "BOO": partial(AdaBoostClassifier, DecisionTreeClassifier(max_depth=3), n_estimators=50),
+        "XGB": _boosted_trees,
+        "RF": partial(RandomForestClassifier, n_estimators=100),
+    }
+    return {name: make for name, make in made.items() if name not in without}
+
+
+def _boosted_trees(**options: Any) -> Any:
+    if find_spec("xgboost") is None:
+        raise ModuleNotFoundError("The paper's XGBoost needs xgboost: pip install 'ec3learn[paper]'.")
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(n_estimators=100, n_jobs=1, **options)
+
+
+# ---- kept ------------------------------------------------------------------------------------------------------------
+
+_TABLES = ("proba", "clusters", "more_clusters", "rivals")
+_NUMBERS = ("n_classes", "rare", "n_rows", "touched")
+
+
+def _write(path: Path, outputs: Outputs) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    arrays = {"truth": outputs.truth, "known": outputs.known} | {name: getattr(outputs, name) for name in _NUMBERS}
+    for table in _TABLES:
+        arrays |= {f"{table}/{name}": values for name, values in getattr(outputs, table).items()}
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+    with unfinished.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+    unfinished.replace(path)
+
+
+def _read(path: Path) -> Outputs:
+    with np.load(path) as arrays:
+        tables: dict[str, Any] = {table: {} for table in _TABLES}
+        for key in arrays.files:
+            table, _, name = key.partition("/")
+            if name:
+                tables[table][name] = arrays[key]
+        others: dict[str, Any] = tables | {name: int(arrays[name]) for name in _NUMBERS}
+        return Outputs(truth=arrays["truth"], known=arrays["known"], **others)

@@ -1,0 +1,147 @@
+"""Rows to the paper's tables: ours, the paper's, the difference, and whether the paper's claims held.
+
+An exhibit is made from rows alone. What it says about claims is computed, and never typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..._text import Table
+from ..datasets import at_hand, load
+from ..datasets.loading import require_name
+from ..datasets.registry import DATASETS
+from ..exhibits import Block, Exhibit, Finding, Frame, comparable, means, printed
+from ..studies import facts
+from .accuracy import accuracy, accuracy_f, hard_and_soft, labels, ranks, where
+from .base_models import (
+    add_classifier,
+    add_clustering,
+    clustering_nmi,
+    drop_classifier,
+    drop_clustering,
+    drop_term,
+    epsilon,
+    parameters,
+)
+from .robustness import growth, imbalance, robustness, runtime
+
+HEADS = {"rows": "n_objects", "classes": "n_classes", "features": "n_features", "majority": "majority", "entropy": "entropy"}
+WHOLE = ("rows", "classes", "features")
+
+
+def datasets(rows: Frame) -> Exhibit:
+    """Return the data sets beside the paper's Table 2."""
+    ours = means(rows, "datasets", "value", columns="setting")
+    theirs = printed("datasets")
+    theirs = theirs.rename(columns={column: head for head, column in HEADS.items()})[list(HEADS)]
+    frame = ours[list(HEADS)].join(theirs.add_suffix(", paper")).rename_axis("dataset")
+    frame = frame.astype({name: "Int64" for name in frame.columns if name.removesuffix(", paper") in WHOLE})
+    used = means(rows, "accuracy", "n_rows")
+    if len(used):
+        frame["rows used"] = used.iloc[:, 0].astype("Int64")
+    differing = differing_entropies(dict(ours["entropy"]), dict(theirs["entropy"]))
+    finding = Finding("Are the printed figures those of the data sets?", not differing, differing or "they are.", ours=True)
+    return Exhibit("datasets", "Data sets (Table 2)", [Block("At hand, and as printed.", frame)], [finding])
+
+
+def differing_entropies(ours: dict[str, float], theirs: dict[str, float]) -> str:
+    """Return on which data sets the printed entropies are not ours, in words; nothing if there is none.
+
+    Parameters
+    ----------
+    ours, theirs : dict of name -> entropy
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from ec3learn.paper.tables import differing_entropies
+    >>> differing_entropies({"waveform": 1.58, "statlog": 2.48, "iris": 1.58}, {"waveform": 2.48, "statlog": 1.48, "iris": 1.58})
+    'majority share and entropy of waveform and statlog differ from the printed ones, as if their rows were swapped.'
+    """
+    off = [name for name in comparable(ours) if abs(ours[name] - theirs[name]) > 0.1]
+    swapped = len(off) == 2 and all(abs(ours[a] - theirs[b]) < 0.15 for a, b in (off, off[::-1]))
+    how = ", as if their rows were swapped" if swapped else ""
+    return f"majority share and entropy of {' and '.join(off)} differ from the printed ones{how}." if off else ""
+
+
+# The experiments an exhibit needs, and the function that makes it.
+EXHIBITS: dict[str, tuple[tuple[str, ...], Callable[[Frame], Exhibit]]] = {
+    "datasets": (("datasets",), datasets),
+    "labels": (("labels_5", "labels_20", "accuracy"), labels),
+    "where": (("labels_5", "labels_20", "accuracy", "clustering_nmi"), where),
+    "accuracy_auc": (("accuracy",), accuracy),
+    "accuracy_f": (("accuracy",), accuracy_f),
+    "ranks": (("accuracy",), ranks),
+    "hard_and_soft": (("accuracy",), hard_and_soft),
+    "parameters": (("parameters",), parameters),
+    "epsilon": (("epsilon",), epsilon),
+    "drop_classifier": (("drop_classifier", "accuracy"), drop_classifier),
+    "add_classifier": (("add_classifier",), add_classifier),
+    "clustering_nmi": (("clustering_nmi",), clustering_nmi),
+    "drop_clustering": (("drop_clustering",), drop_clustering),
+    "add_clustering": (("add_clustering",), add_clustering),
+    "drop_term": (("drop_term",), drop_term),
+    "imbalance": (("imbalance",), imbalance),
+    "robustness": (("random_classifiers", "random_clusterings"), robustness),
+    "runtime": (("runtime",), runtime),
+    "growth": (("growth_objects", "growth_models", "growth_classes"), growth),
+}
+
+
+def exhibits(rows: Frame, names: Sequence[str] = ()) -> list[Exhibit]:
+    """Return tables.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        As `rows.read` returns them.
+    names : sequence of str
+        Which; all whose experiments have rows if none.
+
+    Returns
+    -------
+    list of Exhibit
+    """
+    present = set(rows["experiment"])
+    for name in names:
+        lacking = set(EXHIBITS[require_name(name, EXHIBITS, "table")][0]) - present
+        if lacking:
+            raise ValueError(f"Table {name!r} needs rows of {', '.join(sorted(lacking))}, got none. Run: ec3learn paper run.")
+    return [make(rows) for name, (needed, make) in EXHIBITS.items() if (name in names if names else present.issuperset(needed))]
+
+
+def datasets_at_hand(folder: str | Path | None = None) -> Table:
+    """Return all data sets, with their figures if they need no network, beside the paper's.
+
+    Parameters
+    ----------
+    folder : path
+        As in `ec3learn.paper.datasets.load`.
+
+    Returns
+    -------
+    Table
+    """
+    theirs = printed("datasets").rename(columns={column: head for head, column in HEADS.items()})
+    present = at_hand(folder)
+    columns: dict[str, list[Any]] = {head: [] for head in ("dataset", *HEADS, *(f"paper: {head}" for head in HEADS), "source")}
+    for name in DATASETS:
+        row: dict[str, Any] = {
+            "dataset": name,
+            "source": "not at hand; load() fetches it" if DATASETS[name].source else "not at hand",
+        }
+        if name in present:
+            data = load(name, folder, download=False)
+            row |= {setting: value for _, setting, _, value in facts(data)} | {"source": data.source}
+        if name in theirs.index:
+            row |= {f"paper: {head}": float(theirs[head][name]) for head in HEADS}
+        for head, cells in columns.items():
+            value = row.get(head)
+            cells.append(int(value) if head.removeprefix("paper: ") in WHOLE and value is not None else value)
+    return Table(columns)

@@ -1,0 +1,461 @@
+"""Pictures of a consensus, and of studies of methods: each draws on `ax`, or on a new figure, and returns the axes.
+
+They read in grey and for the colour-blind: colours are cividis, and hatches or markers tell apart what colours do. Names are cut
+in the middle, and thinned out where there is no room for them. Legends stand beside or above axes that bars or lines may fill: a
+figure with layout="constrained" makes room for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .._checks import require_choice, require_integer
+from .._text import shown
+from ..consensus.consensus import Consensus
+from ..diagnosis.pairs import pairs_of
+from ..votes.labels import plain
+from ..votes.votes import Kind
+from .facts import Subject
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = npt.NDArray[Any]
+
+COLOURS = "cividis"
+HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--", "**", "||")
+MARKERS = "osD^vPX*"
+LABEL_INCHES = 0.14  # room that a label takes along its axis
+LETTER_INCHES = 0.065  # of the names at the ends of bars
+MOST_WITHIN = 4  # lines among which a legend finds room
+
+
+def agreement_map(consensus: Consensus, *, kind: Kind = "classifier", ax: Axes | None = None) -> Axes:
+    """Draw who agrees with whom; similar base models stand side by side.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        An answer that has its votes.
+    kind : "classifier" or "clustering"
+        Whom to compare: classifiers by the share of objects they name the same class for, clusterings by their normalised mutual
+        information. Of more than 100 those with the most votes are shown.
+    ax : matplotlib axes
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from ec3learn import EC3, Votes, plots
+    >>> consensus = EC3().solve(Votes.from_labels({"svm": [0, 1, 1] * 20, "knn": [0, 0, 1] * 20, "tree": [0, 1, 0] * 20}))
+    >>> plots.agreement_map(consensus).get_title()
+    'Who agrees with whom'
+    """
+    _require_consensus(consensus)
+    require_choice("kind", kind, ("classifier", "clustering"))
+    votes = consensus._own_votes("agreement_map")
+    pairs = pairs_of(votes, kind, Subject(consensus).answers)
+    if not pairs.models:
+        raise ValueError(f"consensus must have a {kind} that said something, got none.")
+    names = [votes.models[m].name for m in pairs.models]
+    long = LETTER_INCHES * max(max(len(_text(name)) for name in names) - 8, 0)
+    ax = _axes(ax, 6.4 + long, 5.4 + long)
+    image = ax.imshow(pairs.similarity, vmin=0, vmax=1, cmap=COLOURS, interpolation="nearest")
+    _name_ticks(ax, names, "x")
+    _name_ticks(ax, names, "y")
+    what = "share of objects named alike" if kind == "classifier" else "normalised mutual information"
+    _colour_bar(ax, image, what)
+    if len(names) <= 12:
+        for (i, j), value in np.ndenumerate(pairs.similarity):
+            if not np.isnan(value):
+                ax.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color="black" if value > 0.55 else "white")
+    title = "Who agrees with whom" if kind == "classifier" else "How alike the clusterings are"
+    return _labelled(ax, title, kind, kind)
+
+
+def confidence_histogram(consensus: Consensus, *, bins: int = 20, ax: Axes | None = None) -> Axes:
+    """Draw how sure the answer is: the share of objects by the probability of their class.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        An answer that has its objects.
+    bins : int
+        Into how many columns the range from 0 to 1 is cut.
+    ax : matplotlib axes
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from ec3learn import MajorityVote, Votes, plots
+    >>> ax = plots.confidence_histogram(MajorityVote().solve(Votes.from_labels({"svm": [0, 1], "knn": [0, 0]})), bins=2)
+    >>> [float(column.get_height()) for column in ax.patches]
+    [0.0, 1.0]
+    """
+    _require_consensus(consensus)
+    require_integer("bins", bins, 1)
+    counts = consensus._row_counts if consensus.row_proba is not None else None
+    confidence = consensus._rows().max(axis=1)
+    heights, edges = np.histogram(np.clip(confidence, 0, 1), bins=bins, range=(0, 1), weights=counts)
+    ax = _axes(ax)
+    ax.bar(edges[:-1], heights / heights.sum(), np.diff(edges), align="edge", color=_shade(0.25), edgecolor="white")
+    ax.set_xlim(0, 1)
+    return _labelled(ax, "How sure the answer is", "confidence", "share of objects")
+
+
+def reliability_bars(consensus: Consensus, *, by: Literal["weight", "agreement"] = "weight", ax: Axes | None = None) -> Axes:
+    """Draw how much each classifier counted, or how often it agrees with the answer; most first.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        An answer.
+    by : "weight" or "agreement"
+        What the bars show.
+    ax : matplotlib axes
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib axes
+        Bars of classifiers worse than chance, which a method left out, are hatched and end in a cross.
+
+    Examples
+    --------
+    >>> from ec3learn import EC3, Votes, plots
+    >>> ax = plots.reliability_bars(EC3().solve(Votes.from_labels({"svm": [0, 1, 1], "knn": [0, 0, 1]})))
+    >>> ax.get_xlabel()
+    'weight'
+    """
+    _require_consensus(consensus)
+    require_choice("by", by, ("weight", "agreement"))
+    rows = [row for row in consensus.voters().rows() if row["kind"] == "classifier" and row[by] is not None]
+    rows.sort(key=lambda row: -row[by])
+    worse = [i for i, row in enumerate(rows) if row["model"] in consensus.worse_than_chance]
+    ax = _axes(ax, 6.4, min(9.0, 1.4 + 0.25 * len(rows)))
+    bars = ax.barh(range(len(rows)), [row[by] for row in rows], color=_shade(0.25))
+    title = "How far each classifier is trusted" if by == "weight" else "Who agrees with the answer"
+    _labelled(ax, title, by, "classifier")
+    if worse:
+        for i in worse:
+            bars[i].set(hatch="//", facecolor="white", edgecolor="black")
+        ends = [rows[i][by] for i in worse]
+        ax.plot(ends, worse, "kx", markersize=6, markeredgewidth=1.6, clip_on=False, label="worse than chance")
+        _legend_above(ax)
+    ax.set_ylim(max(len(rows), 1) - 0.5, -0.5)
+    _name_ticks(ax, [row["model"] for row in rows], "y")
+    return ax
+
+
+def contested_objects(consensus: Consensus, n: int = 15, *, ax: Axes | None = None) -> Axes:
+    """Draw the objects a person should look at first: the probabilities of their label and of the runner-up.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        An answer that has its votes.
+    n : int
+        How many.
+    ax : matplotlib axes
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from ec3learn import EC3, Votes, plots
+    >>> ax = plots.contested_objects(EC3().solve(Votes.from_labels({"svm": [0, 1, 1], "knn": [0, 0, 1]})), 2)
+    >>> ax.get_xlabel()
+    'probability'
+    """
+    _require_consensus(consensus)
+    rows = list(consensus.contested(n).rows())
+    ax = _axes(ax, 6.4, min(9.0, 1.8 + 0.32 * len(rows)))
+    places = np.arange(len(rows))
+    label = np.array([row["confidence"] for row in rows])
+    runner_up = label - [row["margin"] for row in rows]
+    ax.barh(places - 0.2, label, 0.4, color=_shade(0.2), label="label")
+    ax.barh(places + 0.2, runner_up, 0.4, color=_shade(0.85), hatch="//", edgecolor="black", linewidth=0.5, label="runner-up")
+    ax.set_ylim(max(len(rows), 1) - 0.5, -0.5)
+    _labelled(ax, "The most contested objects", "probability", "object")
+    _name_ticks(ax, [row["object"] for row in rows], "y")
+    ends = [(place - 0.2, end, row["label"]) for place, end, row in zip(places, label, rows, strict=True)]
+    ends += [(place + 0.2, end, row["runner_up"]) for place, end, row in zip(places, runner_up, rows, strict=True)]
+    ends = [(place, end, _text(name)) for place, end, name in ends if name is not None]
+    if len(rows) * 1.6 * LABEL_INCHES > _room(ax, "y"):
+        ends = []  # no room for names
+    _name_ends(ax, ends, float(label.max()) if rows else 1.0)
+    if rows:
+        _legend_above(ax)
+    return ax
+
+
+def cluster_classes(consensus: Consensus, clustering: str, *, most: int = 20, ax: Axes | None = None) -> Axes:
+    """Draw which classes, by the answer, the clusters of one clustering hold; the largest clusters first.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        An answer that has its votes.
+    clustering : str
+        The clustering's name.
+    most : int
+        How many clusters to show at most.
+    ax : matplotlib axes
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib axes
+        One bar a cluster, as high as its share of the objects, cut by classes; of more than ten the nine largest are told apart.
+
+    Examples
+    --------
+    >>> from ec3learn import EC3, Votes, plots
+    >>> consensus = EC3().solve(Votes.from_labels({"svm": [0, 1, 1], "knn": [0, 0, 1]}, {"kmeans": ["a", "a", "b"]}))
+    >>> [label.get_text() for label in plots.cluster_classes(consensus, "kmeans").get_xticklabels()]
+    ['a', 'b']
+    """
+    _require_consensus(consensus)
+    require_integer("most", most, 1)
+    votes = consensus._own_votes("cluster_classes")
+    names = [model.name for model in votes.models if model.kind == "clustering"]
+    if clustering not in names:
+        raise ValueError(f"Unknown clustering {clustering!r}. Choose from: {', '.join(names) or 'none, there is none'}.")
+    m = [model.name for model in votes.models].index(clustering)
+    counts = consensus._contingency[votes.offsets[m] : votes.offsets[m + 1]]
+    counts = counts / max(counts.sum(), 1e-300)
+    shown_clusters = [j for j in np.argsort(-counts.sum(axis=1), kind="stable")[:most] if counts[j].any()]
+    by_size = np.argsort(-counts.sum(axis=0), kind="stable")
+    top, rest = (by_size, by_size[:0]) if len(by_size) <= len(HATCHES) else np.split(by_size, [len(HATCHES) - 1])
+    parts = [(_text(plain(consensus.classes[z])), counts[shown_clusters, z]) for z in top]
+    if len(rest):
+        parts.append((f"{len(rest)} others", counts[np.ix_(shown_clusters, rest)].sum(axis=1)))
+    beside = _legend_inches(name for name, _ in parts)
+    ax = _axes(ax, 6.4 + beside)
+    base = np.zeros(len(shown_clusters))
+    for i, (name, heights) in enumerate(parts):
+        place = (i + 0.5) / len(top)
+        colour, edge, hatch = _shade(place), "white" if place < 0.6 else "0.2", HATCHES[i]
+        if i == len(top):  # all others
+            colour, edge, hatch = "0.93", "0.6", ""
+        ax.bar(range(len(base)), heights, bottom=base, color=colour, hatch=hatch, edgecolor=edge, linewidth=0.4, label=name)
+        base = base + heights
+    ax.set_ylim(0, 1.05 * base.max(initial=0.01))
+    _name_ticks(ax, [plain(votes.models[m].labels[j]) for j in shown_clusters], "x", beside)
+    _legend_beside(ax, "class")
+    return _labelled(ax, f"What the clusters of {_text(clustering)} hold", "cluster", "share of objects")
+
+
+def weight_simplex(settings: Any, scores: Any, *, score: str = "score", ax: Axes | None = None) -> Axes:
+    """Draw scores over the weights alpha, beta, gamma and delta of EC3.
+
+    Parameters
+    ----------
+    settings : settings x 4 array-like
+        alpha, beta, gamma and delta of each setting; only their ratios matter.
+    scores : one number a setting
+        How good each is.
+    score : str
+        What the scores are, for the colour bar.
+    ax : matplotlib axes
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib axes
+        Each setting lies between four corners, the nearer to one the larger that weight. Where several settings share a place
+        the best is on top; the best of all is ringed and named.
+
+    Examples
+    --------
+    >>> from ec3learn import plots
+    >>> plots.weight_simplex([[1, 0, 0, 1], [1, 2, 2, 1]], [0.7, 0.8], score="AUC").get_title()
+    'Scores over the weights'
+    """
+    try:
+        weights, values = np.asarray(settings, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError("settings and scores must hold numbers, n x 4 and n of them, got others.") from None
+    if weights.ndim != 2 or weights.shape[1:] != (4,) or values.shape != weights.shape[:1] or not len(values):
+        raise ValueError(f"settings must be n x 4 and scores n numbers, got shapes {weights.shape} and {values.shape}.")
+    if not (weights >= 0).all() or not (weights.sum(axis=1) > 0).all():
+        raise ValueError("settings must hold weights of at least 0, in each row one above 0.")
+    if not np.isfinite(values).all():
+        raise ValueError(f"scores must be finite numbers, got {values[~np.isfinite(values)][0]}. Leave such settings out.")
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
+    (x, y), order = (weights @ corners).T, np.argsort(values, kind="stable")
+    ax = _axes(ax, 6.4, 5.4)
+    points = ax.scatter(x[order], y[order], c=values[order], cmap=COLOURS, s=30 + 90 / np.sqrt(len(values)), zorder=2)
+    best = int(order[-1])
+    ax.scatter(x[best], y[best], s=160, facecolors="none", edgecolors="black", linewidths=1.8, zorder=3)
+    named = ", ".join(f"{weight:.2f}" for weight in weights[best])
+    ax.plot(*corners[[0, 1, 2, 3, 0]].T, color="0.7", zorder=1)
+    for name, (x, y) in zip(("alpha", "beta", "gamma", "delta"), corners, strict=True):
+        ax.annotate(
+            name, (x, y), xytext=(0, 9 if y else -9), textcoords="offset points", ha="center", va="bottom" if y else "top"
+        )
+    ax.set(xlim=(-0.12, 1.12), ylim=(-0.16, 1.16), xticks=[], yticks=[], aspect="equal")
+    _colour_bar(ax, points, score)
+    x_label = f"towards beta and gamma\nbest: {values[best]:.3f} at ({named})"
+    return _labelled(ax, "Scores over the weights", x_label, "towards gamma and delta")
+
+
+def scaling_lines(seconds: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, ax: Axes | None = None) -> Axes:
+    """Draw how time grows with the number of objects, on logarithmic axes.
+
+    Parameters
+    ----------
+    seconds : dict of method -> (numbers of objects, seconds)
+        What was measured.
+    ax : matplotlib axes
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib axes
+        The legend has each line's slope: with slope 1, ten times the objects take ten times as long.
+
+    Examples
+    --------
+    >>> from ec3learn import plots
+    >>> ax = plots.scaling_lines({"EC3": ([1e3, 1e4, 1e5], [0.01, 0.1, 1.0])})
+    >>> ax.get_legend().get_texts()[0].get_text()
+    'EC3: slope 1.00'
+    """
+    if not isinstance(seconds, Mapping):
+        raise TypeError(f"seconds must be a dict of method -> (numbers of objects, seconds), got {type(seconds).__name__}.")
+    if not seconds:
+        raise ValueError("seconds must hold at least one method, got none.")
+    measured = {name: _measured(name, pair) for name, pair in seconds.items()}
+    beside = _legend_inches(f"{_text(name)}: slope 1.00" for name in seconds) if len(seconds) > MOST_WITHIN else 0.0
+    ax = _axes(ax, 6.4 + beside)
+    styles = zip(cycle(MARKERS), cycle(("-", "--", "-.", ":")), strict=False)
+    for i, ((name, (n, t)), (marker, line)) in enumerate(zip(measured.items(), styles, strict=False)):
+        slope = f": slope {np.polyfit(np.log(n), np.log(t), 1)[0]:.2f}" if len(np.unique(n)) > 1 else ""
+        colour = _shade(0.85 * i / max(len(seconds) - 1, 1))  # the lightest end is hard to see on white
+        ax.plot(n, t, marker=marker, linestyle=line, color=colour, label=_text(name) + slope)
+    ax.set(xscale="log", yscale="log")
+    ax.grid(alpha=0.3)
+    _legend_beside(ax) if beside else ax.legend()
+    return _labelled(ax, "How time grows", "objects", "seconds")
+
+
+# ---- small steps -----------------------------------------------------------------------------------------------------
+
+
+def _require_consensus(consensus: Any) -> None:
+    if not isinstance(consensus, Consensus):
+        raise TypeError(f"consensus must be a Consensus, got {type(consensus).__name__}. Solve votes first: EC3().solve(votes).")
+
+
+def _measured(name: str, pair: Any) -> tuple[Array, Array]:
+    """Return numbers of objects, and seconds."""
+    try:
+        n, t = (np.asarray(part, dtype=np.float64) for part in pair)
+        right = n.shape == t.shape and n.ndim == 1 and len(n) > 0 and (n > 0).all() and (t > 0).all()
+    except (TypeError, ValueError):
+        right = False
+    if not right:
+        raise ValueError(f"seconds[{name!r}] must pair numbers of objects with seconds, all above 0, got {pair!r}.")
+    return n, t
+
+
+def _axes(ax: Axes | None, width: float = 6.4, height: float = 4.4) -> Axes:
+    if ax is not None:
+        if not hasattr(ax, "barh"):
+            raise TypeError(f"ax must be matplotlib axes, got {type(ax).__name__}. Pass figure.subplots().")
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("Pictures need matplotlib: pip install 'ec3learn[plots]'.") from None
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def _figure(ax: Axes) -> Any:
+    return ax.get_figure(root=False)  # a colour bar goes where the axes are, also in a figure of figures
+
+
+def _labelled(ax: Axes, title: str, x: str, y: str) -> Axes:
+    ax.set(title=title, xlabel=x, ylabel=y)
+    return ax
+
+
+def _colour_bar(ax: Axes, drawn: Any, label: str) -> None:
+    """Draw a colour bar as high as the axes, whose shape may follow what they show."""
+    _figure(ax).colorbar(drawn, cax=ax.inset_axes((1.04, 0, 0.05, 1)), label=label)
+
+
+def _legend_above(ax: Axes) -> None:
+    """Put the legend on a line of its own between the title and the axes."""
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=8, borderaxespad=0.1)
+    ax.set_title(ax.get_title(), pad=22)
+
+
+def _legend_beside(ax: Axes, title: str | None = None) -> None:
+    ax.legend(title=title, loc="upper left", bbox_to_anchor=(1, 1), fontsize=8)
+
+
+def _legend_inches(names: Iterable[str]) -> float:
+    """Return how wide a legend beside the axes is, at most."""
+    return 0.8 + LETTER_INCHES * max(map(len, names))
+
+
+def _name_ends(ax: Axes, ends: Sequence[tuple[float, float, str]], longest: float) -> None:
+    """Write names, (place, end of the bar, name), behind bars, and make room for them."""
+    width, limit = _room(ax, "x"), 1.02 * longest
+    for place, end, name in ends:
+        ax.annotate(name, (end, place), xytext=(3, -0.5), textcoords="offset points", va="center", fontsize=7)
+        limit = max(limit, end / max(1 - LETTER_INCHES * (len(name) + 2) / width, 0.4))
+    ax.set_xlim(0, limit)
+
+
+def _shade(place: float) -> Any:
+    from matplotlib import colormaps
+
+    return colormaps[COLOURS](place)
+
+
+def _text(name: Any) -> str:
+    """Return a name as it can be drawn: short, with both of its ends, and no mathematics in it."""
+    text = str(name)
+    return shown(text if len(text) <= 24 else f"{text[:13]}…{text[-10:]}", 24).replace("$", r"\$")
+
+
+def _name_ticks(ax: Axes, names: Sequence[Any], side: Literal["x", "y"], lost: float = 0.0) -> None:
+    """Name the places 0, 1, ... of an axis; where there is no room for all names, every second, third and so on.
+
+    `lost` are the inches that a legend will take.
+    """
+    room = max(_room(ax, side) - lost, 1.0)
+    step = max(1, int(np.ceil(len(names) * LABEL_INCHES / room)))
+    places = range(0, len(names), step)
+    texts, size = [_text(names[i]) for i in places], 9 if step == 1 and len(names) <= 20 else 7
+    if side == "x":
+        turned = sum(map(len, texts)) * 0.09 > room
+        ax.set_xticks(places, texts, fontsize=size, rotation=90 if turned else 0)
+    else:
+        ax.set_yticks(places, texts, fontsize=size)
+
+
+def _room(ax: Axes, side: Literal["x", "y"]) -> float:
+    """Return how long an axis is, in inches."""
+    box = ax.get_position()
+    width, height = _figure(ax).get_figure(root=True).get_size_inches()
+    return float(box.width * width if side == "x" else box.height * height)

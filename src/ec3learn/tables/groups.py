@@ -1,0 +1,249 @@
+"""The answers of a `GroupRule`, worked out by an engine: one small join a base model, then sums.
+
+No row comes to this process, and nothing of ours runs in the engine. `rules.py` has the same formulas for arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from operator import add, and_
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+
+from ..algebra.linear import normalised
+from ..answer.rule import EvidenceRule, GroupRule
+from ..consensus.consensus import Consensus
+from ..votes.labels import Label, kind_of
+from .columns import Said, Source
+from .engines import OURS, joined, small_table
+from .output import Output, label_type
+
+Array = npt.NDArray[Any]
+Frame = Any  # a DataFrame or LazyFrame of narwhals
+Block = tuple[list[Label], Array]  # the labels of a base model's groups, and their rows in the table of groups
+
+KEY, OBJECT, VOTER, MOST, STRENGTH = f"{OURS}key", f"{OURS}object", f"{OURS}voter", f"{OURS}most", f"{OURS}strength"
+
+
+def answered_from_groups(frame: Frame, source: Source, model: Consensus, output: Output) -> Frame:
+    """Let the engine answer for every row."""
+    rules: list[GroupRule] = []
+    rule = model.rule
+    while rule is not None:
+        rules.append(rule)
+        rule = None if rule.towards is None else rule.towards[1]
+    n_groups = sum(base.n_groups for base in model.models)
+    tables = [_group_columns(rule, n_groups) for rule in rules]
+    answered = _with_sums(frame, source, model, np.hstack(tables))
+    for depth in reversed(range(len(rules))):  # the one that others pull towards comes first
+        begin = sum(table.shape[1] for table in tables[:depth])
+        answer = _with_evidence if isinstance(rules[depth], EvidenceRule) else _with_mean
+        answered = answer(answered, rules[depth], begin, depth)
+    return _with_labels(answered, model, output)
+
+
+def require_rule(model: Consensus) -> None:
+    """Refuse methods that can't answer for rows they have not solved."""
+    if model.rule is None:
+        raise ValueError(
+            f"{model.settings['method']} has no answer for rows it has not solved. Raise max_patterns, or take a method that "
+            "extends: EC3, voting, BGCM or Dawid-Skene."
+        )
+
+
+def overridden(frame: Frame, answers: Frame, keys: list[str]) -> Frame:
+    """Put answers in the place of those that rows with the same keys have."""
+    schema = frame.collect_schema()
+    ours = {name: f"{OURS}{name}" for name in answers.columns if name not in keys}
+    both = joined(frame, answers.rename(ours), keys)
+    found = {name: nw.when(nw.col(other).is_null()).then(nw.col(name)).otherwise(nw.col(other)) for name, other in ours.items()}
+    return both.with_columns(**{name: value.cast(schema[name]) for name, value in found.items()}).drop(*ours.values())
+
+
+# ---- adding up the groups of a row -----------------------------------------------------------------------------------
+
+
+def _group_columns(rule: GroupRule, n_groups: int) -> Array:
+    """Return for each group and term its weight, and its weight times its distribution."""
+    width = len(rule.fallback) + 1
+    table = np.zeros((n_groups, len(rule.terms) * width))
+    for t, term in enumerate(rule.terms):
+        table[term.groups, t * width] = term.group_weight
+        table[term.groups, t * width + 1 : (t + 1) * width] = term.group_weight[:, None] * term.group_proba
+    return table
+
+
+def _with_sums(frame: Frame, source: Source, model: Consensus, table: Array) -> Frame:
+    """Add up the rows of the table that stand for a row's groups, in columns called sum0, sum1, and so on."""
+    schema = frame.collect_schema()
+    blocks: dict[tuple[str, str], Block] = {}
+    begin = 0
+    for base in model.models:
+        blocks[base.kind, base.name] = (base.labels.tolist(), table[begin : begin + base.n_groups])
+        begin += base.n_groups
+    said: dict[tuple[str, str], Said] = {("clustering", name): column for name, column in source.clusterings.items()}
+    if source.objects is None:
+        said |= {("classifier", name): column for name, column in source.classifiers.items()}
+        frame = frame.with_columns(nw.lit(0.0).alias(_sum(j)) for j in range(table.shape[1]))
+    else:
+        frame = _with_long_sums(frame, source, blocks, table.shape[1])
+    harden = model.rule is not None and model.rule.hard_votes
+    for (kind, name), column in said.items():
+        labels, block = blocks.get((kind, name), ([], table[:0]))
+        if isinstance(column, dict):
+            frame = _with_soft_sums(frame, column, labels, block, harden and kind == "classifier")
+        else:
+            frame = _with_hard_sums(frame, column, schema[column], labels, block)
+    return frame
+
+
+def _with_hard_sums(frame: Frame, column: str, dtype: Any, labels: list[Label], block: Array) -> Frame:
+    """Add the group of each label."""
+    key, kept, values = _matching(column, dtype, labels)
+    used: list[int] = np.flatnonzero(block[kept].any(axis=0)).tolist()
+    if not used:
+        return frame
+    parts = {f"{OURS}part{j}": block[kept, j] for j in used}
+    frame = joined(frame.with_columns(key.alias(KEY)), small_table(frame, {KEY: values} | parts), [KEY])
+    added = (nw.col(_sum(j)) + nw.col(part).fill_null(0.0) for j, part in zip(used, parts, strict=True))
+    return frame.with_columns(added).drop(KEY, *parts)
+
+
+def _with_soft_sums(frame: Frame, columns: Mapping[Label, str], labels: list[Label], block: Array, harden: bool) -> Frame:
+    """Add all the groups of a soft model by their shares; null and NaN are no vote."""
+    shares = {label: f"{OURS}share{z}" for z, label in enumerate(columns)}
+    given = {name: nw.col(columns[label]).cast(nw.Float64) for label, name in shares.items()}
+    # No comparison with NaN is true in pandas; elsewhere NaN counts as large.
+    frame = frame.with_columns(
+        **{name: nw.when((share >= 0) & (share <= 2)).then(share).otherwise(0.0) for name, share in given.items()}
+    )
+    if harden:
+        frame = _hardened(frame, list(shares.values()))
+    place = {label: z for z, label in enumerate(labels)}
+    rows = [(nw.col(name), block[place[label]]) for label, name in shares.items() if label in place]
+    added = {_sum(j): _added([nw.col(_sum(j)), *(share * float(row[j]) for share, row in rows)]) for j in range(block.shape[1])}
+    return frame.with_columns(**added).drop(*shares.values())
+
+
+def _hardened(frame: Frame, shares: list[str]) -> Frame:
+    """Turn shares into a vote for the largest, split on a tie."""
+    frame = _with_largest(frame, shares, MOST)
+    largest = {name: (nw.col(name) >= nw.col(MOST) - 1e-12) & (nw.col(MOST) > 0) for name in shares}
+    frame = frame.with_columns(**{name: nw.when(top).then(1.0).otherwise(0.0) for name, top in largest.items()})
+    frame = frame.with_columns(_added([nw.lit(1e-300), *map(nw.col, shares)]).alias(MOST))
+    return frame.with_columns(nw.col(name) / nw.col(MOST) for name in shares).drop(MOST)
+
+
+def _with_long_sums(frame: Frame, source: Source, blocks: Mapping[tuple[str, str], Block], n_sums: int) -> Frame:
+    """Add up the groups of an object's votes, which stand in several rows of a long table."""
+    assert source.objects is not None and source.voters is not None
+    votes = [(name, block) for (kind, name), block in blocks.items() if kind == "classifier"]
+    names = [name for name, (labels, _) in votes for _ in labels]
+    all_labels = [label for _, (labels, _) in votes for label in labels]
+    table = np.vstack([block for _, (_, block) in votes])
+    key, kept, values = _matching(source.labels, frame.collect_schema()[source.labels], all_labels)
+    sums = {_sum(j): table[kept, j] for j in range(n_sums)}
+    groups = small_table(frame, {VOTER: [names[i] for i in kept], KEY: values} | sums)
+    said = frame.select(nw.col(source.objects).alias(OBJECT), nw.col(source.voters).cast(nw.String).alias(VOTER), key.alias(KEY))
+    said = joined(said, groups, [VOTER, KEY]).with_columns(nw.col(*sums).fill_null(0.0))
+    said = said.group_by(OBJECT).agg(nw.col(*sums).sum())
+    return joined(frame, said.rename({OBJECT: source.objects}), [source.objects])
+
+
+def _matching(column: str, dtype: Any, labels: list[Label]) -> tuple[nw.Expr, list[int], list[Any]]:
+    """Return a column in one of four types, and which labels are of its kind, with their values in that type."""
+    wanted: Any
+    if isinstance(dtype, (nw.String, nw.Categorical, nw.Enum)):
+        kind, wanted = "str", nw.String
+    elif dtype == nw.Boolean:
+        kind, wanted = "bool", nw.Boolean
+    else:
+        kind, wanted = "int", nw.Float64 if dtype.is_float() else nw.Int64
+    kept = [i for i, label in enumerate(labels) if kind_of(label) == kind]
+    return nw.col(column).cast(wanted), kept, [float(labels[i]) if dtype.is_float() else labels[i] for i in kept]
+
+
+# ---- what follows from the sums --------------------------------------------------------------------------------------
+
+
+def _with_mean(frame: Frame, rule: GroupRule, begin: int, depth: int) -> Frame:
+    """Add the mean of what the terms say, and whether they say nothing; as `GroupRule.answer` does."""
+    width = len(rule.fallback) + 1
+    pulls, rates, sums = [], [], []  # how hard each term pulls, that over its total, and its weighted distributions
+    for first in range(begin, begin + len(rule.terms) * width, width):
+        term = rule.terms[(first - begin) // width]
+        total = nw.col(_sum(first))
+        constant = nw.lit(float(term.pull))
+        pulls.append(nw.when(total > 0).then(constant * total if term.by_total else constant).otherwise(0.0))
+        rates.append(nw.when(total > 0).then(constant if term.by_total else constant / total).otherwise(0.0))
+        sums.append([nw.col(_sum(first + z)) for z in range(1, width)])
+    if rule.towards is not None and rule.towards[1] is not None:
+        pulls.append(nw.when(nw.col(_silent(depth + 1))).then(0.0).otherwise(float(rule.towards[0])))
+        rates.append(pulls[-1])
+        sums.append([nw.col(_proba(depth + 1, z)) for z in range(width - 1)])
+    ours = [f"{OURS}rate{t}" for t in range(len(rates))]
+    frame = frame.with_columns(_added(pulls).alias(STRENGTH), *(rate.alias(name) for rate, name in zip(rates, ours, strict=True)))
+    silent = nw.col(STRENGTH) <= 0
+    answers = {}
+    for z, nothing in enumerate(rule.fallback.tolist()):
+        mean = _added(nw.col(name) * said[z] for name, said in zip(ours, sums, strict=True)) / nw.col(STRENGTH)
+        answers[_proba(depth, z)] = nw.when(silent).then(nothing).otherwise(mean)
+    return frame.with_columns(silent.alias(_silent(depth)), **answers)
+
+
+def _with_evidence(frame: Frame, rule: GroupRule, begin: int, depth: int) -> Frame:
+    """Add the posterior, and whether no vote says anything; as `EvidenceRule.answer` does."""
+    width = len(rule.fallback) + 1
+    firsts = range(begin, begin + len(rule.terms) * width, width)
+    silent = reduce(and_, (nw.col(_sum(first)) <= 0 for first in firsts))
+    logs = {}
+    for z, prior in enumerate(np.log(np.maximum(rule.fallback, 1e-300)).tolist()):
+        logs[_proba(depth, z)] = _added([nw.lit(prior), *(nw.col(_sum(first + 1 + z)) for first in firsts)])
+    frame = _with_largest(frame.with_columns(silent.alias(_silent(depth)), **logs), list(logs), MOST)
+    frame = frame.with_columns((nw.col(name) - nw.col(MOST)).exp() for name in logs)
+    frame = frame.with_columns(_added(map(nw.col, logs)).alias(MOST))
+    return frame.with_columns(nw.col(name) / nw.col(MOST) for name in logs).drop(MOST)
+
+
+def _with_labels(frame: Frame, model: Consensus, output: Output) -> Frame:
+    """Return the table with labels, confidence and probabilities; of tied classes the one with the larger mass wins."""
+    classes, mass = model.classes, model._own_tie_mass()
+    assert model.rule is not None
+    share = normalised(model.rule.fallback if mass is None else mass)
+    names = [_proba(0, z) for z in range(len(classes))]
+    frame = _with_largest(frame, names, MOST)
+    dtype = label_type(classes)
+    preference = sorted(range(len(classes)), key=lambda z: (-round(float(share[z]) / 1e-9), z))
+    label = nw.lit(classes.tolist()[preference[-1]], dtype)
+    for z in reversed(preference[:-1]):
+        label = nw.when(nw.col(names[z]) >= nw.col(MOST) - 1e-9).then(nw.lit(classes.tolist()[z], dtype)).otherwise(label)
+    values = [label, nw.col(MOST), *map(nw.col, names if output.proba else ())]
+    answered = frame.with_columns(value.alias(name) for value, name in zip(values, output.names(classes), strict=True))
+    ours = (name for name in answered.collect_schema().names() if name.startswith(OURS) and name not in output.table_columns)
+    return answered.drop(ours)
+
+
+def _with_largest(frame: Frame, columns: list[str], into: str) -> Frame:
+    """Add the largest of some columns."""
+    largest = nw.max_horizontal(*columns) if len(columns) > 1 else nw.col(*columns)  # Spark compares two or more
+    return frame.with_columns(largest.alias(into))
+
+
+def _added(terms: Iterable[nw.Expr]) -> nw.Expr:
+    return reduce(add, terms)
+
+
+def _sum(j: int) -> str:
+    return f"{OURS}sum{j}"
+
+
+def _silent(depth: int) -> str:
+    return f"{OURS}silent{depth}"
+
+
+def _proba(depth: int, z: int) -> str:
+    return f"{OURS}proba{depth}_{z}"

@@ -1,0 +1,111 @@
+"""Distinct rows: a table of votes is solved once for each row that differs.
+
+Two objects with the same votes and clusters get the same answer, so a table of millions of objects is as large as its number of
+distinct rows ("patterns"). Each row is packed into one whole number, a digit a model, and these numbers are counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .reading import Column, smallest_uint
+
+Array = npt.NDArray[Any]
+
+CHUNK = 1 << 16  # rows packed at a time: small enough to stay in the cache
+SAMPLE = 20_000  # rows looked at to tell whether rows repeat at all
+WIDEST_KEY = 1 << 62
+
+
+def distinct_rows(columns: Sequence[Column]) -> tuple[list[Array], Array, Array] | None:
+    """Return the codes of the distinct rows, the number of each object's row, and how many objects each row has.
+
+    None says that hardly any row repeats, so that finding the distinct ones would cost more than it saves.
+    """
+    n_objects = len(columns[0].raw)
+    sizes = [column.n_codes for column in columns]
+    if math.prod(sizes) <= max(1 << 16, n_objects // 4):
+        return _count_all_cells(columns, sizes)
+    if n_objects > SAMPLE and not _rows_repeat(columns, n_objects):
+        return None
+    _, index, counts = np.unique(_row_numbers(columns, slice(None)), return_inverse=True, return_counts=True)
+    if len(counts) == n_objects:
+        return None
+    representative = np.empty(len(counts), dtype=np.int64)
+    representative[index] = np.arange(n_objects)
+    return [column.codes(representative) for column in columns], index.astype(smallest_uint(len(counts))), counts
+
+
+def _count_all_cells(columns: Sequence[Column], sizes: Sequence[int]) -> tuple[list[Array], Array, Array]:
+    """Few possible rows: a key addresses its count directly, nothing is sorted."""
+    n_cells = math.prod(sizes)
+    keys = _pack(columns, slice(None), np.dtype(f"i{max(2, smallest_uint(n_cells).itemsize)}"))
+    counts = np.bincount(keys, minlength=n_cells)
+    rows = np.flatnonzero(counts)
+    digits = np.unravel_index(rows, sizes)
+    codes = [digit.astype(smallest_uint(size)) for digit, size in zip(digits, sizes, strict=True)]
+    if len(rows) < n_cells:
+        number = np.zeros(n_cells, dtype=smallest_uint(len(rows)))
+        number[rows] = np.arange(len(rows))
+        keys = spread(number, keys)
+    return codes, keys, counts[rows]
+
+
+def spread(per_row: Array, index: Array) -> Array:
+    """Return `per_row[index]`, some objects at a time: numpy makes wide copies of small indices."""
+    out = np.empty((len(index), *per_row.shape[1:]), dtype=per_row.dtype)
+    for begin in range(0, len(index), CHUNK):
+        part = slice(begin, begin + CHUNK)
+        np.take(per_row, index[part], axis=0, out=out[part], mode="clip")
+    return out
+
+
+def _rows_repeat(columns: Sequence[Column], n_objects: int) -> bool:
+    """Guess from a sample whether there are at most half as many distinct rows as objects (birthday problem)."""
+    sample = np.linspace(0, n_objects - 1, SAMPLE).astype(np.int64)
+    repeats = SAMPLE - len(np.unique(_row_numbers(columns, sample)))
+    return repeats > 0 and SAMPLE**2 / (2 * repeats) < n_objects / 2
+
+
+def _row_numbers(columns: Sequence[Column], rows: slice | Array) -> Array:
+    """Return one whole number a row, equal where the rows are equal; wide tables are folded a word at a time."""
+    numbers: Array | None = None
+    word: list[Column] = []
+    for column in [*columns, None]:
+        if column is not None and math.prod(c.n_codes for c in [*word, column]) <= WIDEST_KEY:
+            word.append(column)
+            continue
+        keys = _pack(word, rows, np.dtype(np.int64))
+        if numbers is not None:
+            left = np.unique(numbers, return_inverse=True)[1]
+            values, right = np.unique(keys, return_inverse=True)
+            keys = left * len(values) + right
+        numbers = keys
+        word = [column] if column is not None else []
+    assert numbers is not None
+    return numbers
+
+
+def _pack(columns: Sequence[Column], rows: slice | Array, dtype: np.dtype[Any]) -> Array:
+    """Return each row as one number in mixed radix; wrap-around in signed integers is harmless, the result fits unsigned."""
+    offset = 0
+    for column in columns:
+        offset = offset * column.n_codes + column.low
+    chosen = [column.raw[rows] for column in columns]
+    keys = np.empty(len(chosen[0]), dtype=dtype)
+    modulus = 1 << 8 * dtype.itemsize
+    start = np.array((-offset) % modulus, dtype=np.uint64).astype(dtype.str.replace("i", "u")).view(dtype)
+    for begin in range(0, len(keys), CHUNK):
+        part = keys[begin : begin + CHUNK]
+        part[:] = 0
+        for column, raw in zip(columns, chosen, strict=True):
+            part *= np.array(column.n_codes % modulus, dtype=np.uint64).astype(dtype)
+            piece = raw[begin : begin + CHUNK]
+            part += piece if np.can_cast(piece.dtype, dtype) else piece.astype(dtype)
+        part += start
+    return keys.view(dtype.str.replace("i", "u"))

@@ -1,0 +1,271 @@
+"""Classes and clusters as numbers: which labels are classes, and the number of the class or cluster of each vote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._text import count, listed
+from .labels import Label, is_missing, kind_of, label_array, plain
+from .reading import Column, frame_of, has_index, is_pandas, named_columns, single_column, smallest_uint
+
+Array = npt.NDArray[Any]
+
+KNOWN = "an array with one label an object, None where there is none, a dict of object -> label, or a pair (objects, labels)"
+
+
+def require_missing(missing: Any) -> None:
+    """Refuse a value for "no vote" that is no label."""
+    if not is_missing(missing) and kind_of(missing) not in ("int", "bool", "str"):
+        raise TypeError(f"missing must be one label (an int, a bool or a string), got {missing!r}.")
+
+
+def means_missing(value: object, missing: Label | None) -> bool:
+    """Tell whether a value stands for no vote, by itself or because the user said so."""
+    return is_missing(value) or (missing is not None and value == missing and kind_of(value) == kind_of(missing))
+
+
+# ---- classes ---------------------------------------------------------------------------------------------------------
+
+
+def classes_of(
+    columns: Sequence[Column], tables: Mapping[str, Array], classes: Any, missing: Label | None, argument: str
+) -> Array:
+    """Return the classes: those given, or those voted for, sorted; soft votes (`tables`) must have a column for each."""
+    names = _voted_classes(columns, missing, argument) if classes is None else _given_classes(classes)
+    if classes is None and tables:
+        n_columns = next(iter(tables.values())).shape[1]
+        if not names or (kind_of(names[0]) == "int" and names[0] >= 0 and names[-1] < n_columns):
+            names = list(range(n_columns))
+    array = label_array(names)
+    for name, table in tables.items():
+        if table.shape[1] != len(array):
+            raise ValueError(
+                f"{argument}[{name!r}] must have one column a class, got {table.shape[1]} columns for "
+                f"the {count(len(array), 'class', 'classes')} {listed(array)}. Pass classes=[...] in the order of the columns."
+            )
+    return array
+
+
+def _voted_classes(columns: Sequence[Column], missing: Label | None, argument: str) -> list[Label]:
+    seen: dict[str, set[Label]] = {}
+    for column in columns:
+        for code in column.seen:
+            label = plain(column.values[code])
+            if not means_missing(label, missing):
+                seen.setdefault(kind_of(label), set()).add(label)
+    if len(seen) > 1:
+        (one, first), (other, second) = list(seen.items())[:2]
+        raise TypeError(
+            f"{argument} must have labels of one kind, got {one} ({min(first)!r}) and {other} ({min(second)!r}). "
+            "Turn them into one kind first."
+        )
+    return sorted(next(iter(seen.values()), set()))
+
+
+def _given_classes(classes: Any) -> list[Label]:
+    if isinstance(classes, str) or not hasattr(classes, "__iter__"):
+        raise TypeError(f"classes must be a list of labels, got {classes!r}.")
+    names = [plain(label) for label in classes]
+    kinds = {kind_of(label) for label in names}
+    if not names:
+        raise ValueError("classes must name at least one class, got none.")
+    if len(kinds) > 1 or not kinds <= {"int", "bool", "str"}:
+        raise TypeError(f"classes must be all ints, all bools or all strings, got {listed(names)}.")
+    if len(set(names)) < len(names):
+        raise ValueError(f"classes must not repeat, got {listed(names)}.")
+    return names
+
+
+def class_codes(
+    column: Column,
+    classes: Array,
+    missing: Label | None,
+    argument: str,
+    original: Column,
+    at: Sequence[Any] | None = None,
+) -> Array:
+    """Return the number of the class of each vote, `n_classes` where it is missing.
+
+    `column` may hold the distinct rows only; `original` has every object, so that an error can name the row, or
+    what `at` calls it.
+    """
+    number = {label: z for z, label in enumerate(classes.tolist())}
+    kind = kind_of(classes[0]) if len(classes) else ""
+    lookup = np.full(column.n_codes, len(classes), dtype=np.int64)
+    foreign = []
+    for code in column.seen:
+        value = plain(column.values[code])
+        if not means_missing(value, missing):
+            lookup[code] = number.get(value, -1) if kind_of(value) == kind else -1
+            foreign += [code] if lookup[code] < 0 else []
+    if foreign:
+        wrong = np.isin(original.codes(), foreign)
+        row = int(np.argmax(wrong))
+        label = plain(original.values[int(original.codes()[row])])
+        if at is not None:
+            raise ValueError(f"{argument} must hold classes, {listed(classes)}, got {label!r} for object {at[row]!r}.")
+        raise ValueError(
+            f"{argument} holds {'1 value that is' if wrong.sum() == 1 else f'{wrong.sum()} values that are'} "
+            f"no class, the first at row {row}{f', column {column.name!r}' if column.name != argument else ''}: {label!r}. "
+            f"The classes are {listed(classes)}; pass missing={label!r} if it means no vote."
+        )
+    return _relabelled(column.codes(), lookup, len(classes) + 1)
+
+
+# ---- clusters and names ----------------------------------------------------------------------------------------------
+
+
+def cluster_codes(column: Column, missing: Label | None) -> tuple[Array, Array]:
+    """Return the number of each object's cluster, empty clusters left out, and the clusters' labels; -1 is noise."""
+    values = column.values
+    used = np.setdiff1d(column.seen, _noise_codes(column, missing), assume_unique=True)
+    if not isinstance(values, np.ndarray):  # in the order they came
+        used = np.array(sorted(used, key=lambda code: values[code]), dtype=np.int64)
+    lookup = np.full(column.n_codes, len(used), dtype=np.int64)
+    lookup[used] = np.arange(len(used))
+    labels = values[used] if isinstance(values, np.ndarray) else label_array([values[code] for code in used])
+    return _relabelled(column.codes(), lookup, len(used) + 1), labels
+
+
+def _noise_codes(column: Column, missing: Label | None) -> list[int]:
+    values = column.values
+    if isinstance(values, np.ndarray):  # whole numbers only
+        noise = [-1] if missing is None or kind_of(missing) != "int" else [-1, missing]
+        return np.flatnonzero(np.isin(values, noise)).tolist()
+    return [c for c, value in enumerate(values) if means_missing(value, missing) or (kind_of(value) == "int" and value == -1)]
+
+
+def name_codes(column: Column, argument: str) -> tuple[Array, Array]:
+    """Return names (of objects, of voters) as numbers in sorted order, and the names; none may be missing."""
+    codes, seen = column.codes(), column.seen
+    names = [plain(column.values[code]) for code in seen]
+    if any(is_missing(name) for name in names):
+        row = int(np.argmax(codes == seen[[is_missing(name) for name in names]][0]))
+        raise ValueError(f"{argument} must not be missing, got a missing value at row {row}. Leave that row out.")
+    order = sorted(range(len(names)), key=names.__getitem__)
+    lookup = np.zeros(column.n_codes, dtype=np.int64)
+    lookup[seen[order]] = np.arange(len(seen))
+    return lookup[codes], label_array([names[i] for i in order])
+
+
+def _relabelled(codes: Array, lookup: Array, n_codes: int) -> Array:
+    dtype = smallest_uint(n_codes)
+    if codes.dtype == dtype and np.array_equal(lookup, np.arange(len(lookup))):
+        return codes
+    return np.take(lookup.astype(dtype), codes)
+
+
+def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | None, argument: str = "known") -> Array:
+    """Return the class number of each object whose label is known, -1 for the others.
+
+    `known` is an array with missing values, a dict of object -> label, or a pair (objects, labels); errors call it `argument`.
+    """
+    pairs = _known_pairs(known, object_ids is not None)
+    if pairs is not None and not pairs[0] and not pairs[1]:
+        return np.full(n_objects, -1)
+    column = single_column(known if pairs is None else pairs[1], argument, KNOWN)
+    if pairs is None:
+        if len(column.raw) != n_objects:
+            raise ValueError(
+                f"{argument} must have one entry for each of the {n_objects} objects, got {len(column.raw)}. "
+                "Pass a dict of object -> label to name only a few."
+            )
+        places: Array = np.arange(n_objects)
+    else:
+        if len(pairs[0]) != len(column.raw):
+            raise ValueError(
+                f"{argument} must pair each object with a label, got {len(pairs[0])} objects and {len(column.raw)} labels."
+            )
+        places = _object_places(pairs[0], n_objects, object_ids, argument)
+    names = pairs[0] if pairs else places if object_ids is None else object_ids
+    codes = class_codes(column, classes, None, argument, column, [plain(name) for name in names]).astype(np.int64)
+    result = np.full(n_objects, -1)
+    result[places] = np.where(codes == len(classes), -1, codes)
+    twice = np.flatnonzero((codes < len(classes)) & (result[places] != codes))
+    if len(twice):
+        item = pairs[0][twice[0]] if pairs else int(twice[0])
+        raise ValueError(f"{argument} must give an object one label, got two for {item!r}.")
+    return result
+
+
+def _known_pairs(known: Any, named: bool) -> tuple[list[Any], list[Any]] | None:
+    """Return objects and labels; a pandas Series has both if the objects have names."""
+    if isinstance(known, Mapping):
+        return list(known.keys()), list(known.values())
+    if named and has_index(known):
+        return [plain(item) for item in known.index], [plain(label) for label in known.tolist()]
+    if (
+        isinstance(known, tuple)
+        and len(known) == 2
+        and all(hasattr(part, "__len__") and not isinstance(part, str) for part in known)
+    ):
+        return [plain(item) for item in known[0]], [plain(item) for item in known[1]]
+    if isinstance(known, list) and known and all(isinstance(pair, tuple) and len(pair) == 2 for pair in known):
+        return [item for item, _ in known], [label for _, label in known]
+    return None
+
+
+def _object_places(objects: Sequence[Any], n_objects: int, object_ids: Array | None, argument: str) -> Array:
+    if object_ids is None:
+        for item in objects:
+            if kind_of(item) != "int" or not -n_objects <= item < n_objects:
+                raise ValueError(f"{argument} must name objects by number, from 0 to {n_objects - 1}, got {item!r}.")
+        return np.array(objects, dtype=np.int64) % n_objects
+    place = {label: i for i, label in enumerate(object_ids.tolist())}
+    for item in objects:
+        if item not in place:
+            raise ValueError(f"{argument} names the unknown object {item!r}. The first objects are {listed(object_ids, 5)}.")
+    return np.array([place[item] for item in objects], dtype=np.int64)
+
+
+# ---- soft votes ------------------------------------------------------------------------------------------------------
+
+
+def checked_shares(table: Any, where: str) -> Array:
+    """Return a table of shares whose rows are non-negative and sum to 1, or are NaN where nothing was said."""
+    try:
+        masked = np.ma.isMaskedArray(table)
+        shares = np.ma.filled(table.astype(np.float64), np.nan) if masked else np.asarray(table, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{where} must hold numbers, a row of probabilities an object, got {table.dtype} values.") from None
+    if shares.shape[1] == 0:
+        raise ValueError(f"{where} must have at least one column, got shape {shares.shape}.")
+    step = 1 << 16
+    for begin in range(0, len(shares), step):
+        part = shares[begin : begin + step]
+        sums = sum(part.T, np.zeros(len(part)))  # a column at a time: numpy adds up short rows slowly
+        if part.min() >= 0 and np.abs(sums - 1).max() <= 1e-6:
+            continue
+        least = part.min(axis=1)
+        wrong = ~((np.abs(sums - 1) <= 1e-6) & (least >= 0)) & ~np.isnan(part).all(axis=1)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            negative = f"the negative value {least[row]:.6g} in " if least[row] < 0 else ""
+            raise ValueError(
+                f"{where} must have rows that are non-negative and sum to 1, got {negative}a row that sums to "
+                f"{sums[row]:.6g} at row {begin + row}. A row of NaN is a missing vote."
+            )
+    return shares
+
+
+def columns_by_class(tables: Mapping[str, Any], classes: Any) -> tuple[dict[str, Any], Any]:
+    """Put the columns of dataframes into the order of the classes, by name."""
+    ordered: dict[str, Any] = {}
+    for name, table in tables.items():
+        ordered[name] = table
+        frame = frame_of(table)
+        if frame is not None:
+            columns = list(table.columns) if is_pandas(table) else frame.columns
+            classes = columns if classes is None else list(classes)
+            place = {str(column): i for i, column in enumerate(columns)}
+            if sorted(place) != sorted(str(label) for label in classes):
+                raise ValueError(
+                    f"probabilities[{name!r}] must have one column a class, named {listed(classes)}, got {listed(columns)}."
+                )
+            table = named_columns({name: table}, "probabilities", "")[name]
+            ordered[name] = table[:, [place[str(label)] for label in classes]]
+    return ordered, classes

@@ -1,0 +1,363 @@
+"""The users' labels as whole numbers: arrays, dicts and dataframes become `Column`s.
+
+A `Column` keeps whatever integers it was given and says where they start, so that millions of small integers are never copied.
+Strings and mixed tables are counted through a dict. Labels come back exactly as they were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .labels import Label, is_missing, kind_of
+
+Array = npt.NDArray[Any]
+
+TABLE = "an array, a list, a dict of name -> column or a dataframe held in memory"
+COLUMN = "an array, a list or a column of a dataframe held in memory"
+WIDE = 64  # columns from which a row-major table is turned before it is read column by column
+DENSE_RANGE = 1 << 16  # integers within this range (or within 4 N) are used as codes without sorting them
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """What one base model said: `raw - low` is a code, `values[code]` its label, None a missing vote."""
+
+    name: str
+    raw: Array
+    low: int
+    values: Sequence[Label | None] | Array
+
+    @property
+    def n_codes(self) -> int:
+        """How many codes there may be, missing included."""
+        return len(self.values)
+
+    def codes(self, rows: slice | Array = slice(None)) -> Array:
+        """Return the codes as the smallest unsigned integers that hold them."""
+        raw = self.raw[rows]
+        if raw.dtype.kind == "i":  # wrap-around is harmless: the difference fits the unsigned type of the same width
+            raw = np.subtract(raw, raw.dtype.type(self.low)).view(raw.dtype.str.replace("i", "u"))
+        elif self.low:
+            raw = raw - raw.dtype.type(self.low)
+        return raw.astype(smallest_uint(self.n_codes), copy=raw.base is not None)
+
+    @cached_property
+    def seen(self) -> Array:
+        """Return the codes that occur."""
+        codes = self.codes()
+        if self.n_codes <= 32:
+            return np.array([code for code in range(self.n_codes) if (codes == code).any()], dtype=np.int64)
+        return np.flatnonzero(np.bincount(codes, minlength=self.n_codes))
+
+
+def smallest_uint(n_codes: int) -> np.dtype[Any]:
+    """Return the smallest unsigned type that holds the codes 0 .. n_codes - 1."""
+    return np.min_scalar_type(max(n_codes - 1, 0))
+
+
+# ---- reading what the user passed --------------------------------------------------------------------------------------
+
+
+def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict[str, Any]:
+    """Split a 2-D array-like, a dict or a dataframe into named columns (a dict's values may themselves be 2-D).
+
+    The columns of an array are called `prefix_0`, `prefix_1` and so on, counted from `first`.
+    """
+    frame = None if isinstance(data, Mapping) else frame_of(data)
+    if isinstance(data, Mapping):
+        columns = {str(name): _as_array(values, f"{argument}[{name!r}]", COLUMN) for name, values in data.items()}
+        if len(columns) < len(data):
+            raise ValueError(f"{argument} must have names that differ as text, got {list(data)!r}.")
+    elif frame is not None:
+        columns = {name: _as_array(frame[name].to_native(), f"{argument}[{name!r}]", COLUMN) for name in frame.columns}
+    else:
+        table = _as_array(data, argument, TABLE)
+        if table.ndim != 2:
+            raise ValueError(
+                f"{argument} must be 2-dimensional (objects x models), a dict of name -> column or a dataframe, "
+                f"got shape {table.shape}. Pass {{'name': column}} for a single model."
+            )
+        if table.shape[1] > WIDE and table.dtype.kind in "iub":
+            table = _turned(table)
+        columns = {f"{prefix}_{first + j}": table[:, j] for j in range(table.shape[1])}
+        if table.dtype.kind in "iu" and not isinstance(table, np.ma.MaskedArray) and table.size:
+            lows, highs = _column_ranges(table)
+            columns = {
+                name: _Ranged(column, int(low), int(high))
+                for (name, column), low, high in zip(columns.items(), lows, highs, strict=True)
+            }
+    for name, column in columns.items():
+        if not 1 <= column.ndim <= 2:
+            raise ValueError(f"{argument}[{name!r}] must have 1 or 2 dimensions, got shape {column.shape}.")
+    if not columns or any(len(column) == 0 for column in columns.values()):
+        hint = " Leave it out if there is nothing to pass." if argument == "clusterings" else ""
+        raise ValueError(f"{argument} must hold at least one object and one model, got none.{hint}")
+    lengths = {name: len(column) for name, column in columns.items()}
+    one = next(iter(lengths))
+    for name, length in lengths.items():
+        if length != lengths[one]:
+            raise ValueError(
+                f"{argument}[{one!r}] and {argument}[{name!r}] must describe the same objects, "
+                f"got {lengths[one]} and {length} rows."
+            )
+    return columns
+
+
+def single_column(values: Any, argument: str, allowed: str = COLUMN) -> Column:
+    """Turn a column that is an argument by itself into codes."""
+    column = _as_array(values, argument, allowed)
+    if column.ndim != 1:
+        raise ValueError(f"{argument} must have one dimension, one value a row, got shape {column.shape}.")
+    if not len(column):
+        raise ValueError(f"{argument} must hold at least one value, got none.")
+    return encode(argument, column, argument)
+
+
+def _turned(table: Array) -> Array:
+    """Return a row-major table column-major, because its columns are far apart in memory; some rows at a time."""
+    out = np.empty(table.shape, dtype=table.dtype, order="F")
+    for begin in range(0, len(table), 1024):
+        out[begin : begin + 1024] = table[begin : begin + 1024]
+    return out
+
+
+def encode(name: str, values: Any, argument: str) -> Column:
+    """Turn one column of labels into codes; a column may be an argument by itself."""
+    if isinstance(values, _Ranged):
+        return _encode_integers(name, values.column, values.low, values.high)
+    if isinstance(values, _Coded):
+        return Column(name, values.codes, -1, [None, *values.labels])
+    where = argument if name == argument else f"{argument}[{name!r}]"
+    absent = None
+    if isinstance(values, np.ma.MaskedArray):
+        absent, values = np.ma.getmaskarray(values), values.data
+    if values.dtype.kind == "b":
+        column = Column(name, values.view(np.uint8), 0, [False, True])
+    elif values.dtype.kind in "iu":
+        column = _encode_integers(name, values, int(values.min()), int(values.max()))
+    elif values.dtype.kind == "f":
+        absent = np.isnan(values) if absent is None else absent | np.isnan(values)
+        column = _encode_integers_of_floats(name, values, absent, where)
+    else:
+        column = _encode_objects(
+            name, values.tolist() if values.dtype.kind in "OSUT" else values.astype(object).tolist(), where, absent
+        )
+        absent = None
+    return column if absent is None or not absent.any() else _with_missing(column, absent)
+
+
+@dataclass(frozen=True)
+class _Ranged:
+    """An integer column of a larger table whose least and greatest value are known already."""
+
+    column: Array
+    low: int
+    high: int
+    ndim = 1
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """A column of strings that its own library has numbered: -1 is missing, else the place among the labels."""
+
+    codes: Array
+    labels: list[str]
+    ndim = 1
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def _column_ranges(table: Array) -> tuple[Array, Array]:
+    """Return the least and the greatest value of each column.
+
+    numpy reduces short rows slowly, so of a row-major table 64 rows are read as one, with whatever stands between them.
+    """
+    n_rows, n_columns = table.shape
+    width = table.strides[0] // table.itemsize
+    fold = 64
+    whole = (n_rows - 1) // fold
+    if table.strides[1] != table.itemsize or table.strides[0] % table.itemsize or width < n_columns or whole < 2:
+        return table.min(axis=0), table.max(axis=0)
+    folded = np.lib.stride_tricks.as_strided(
+        table, (whole, fold * width), (fold * table.strides[0], table.itemsize), writeable=False
+    )
+    rest = table[whole * fold :]
+    low = folded.min(axis=0).reshape(fold, width)[:, :n_columns].min(axis=0)
+    high = folded.max(axis=0).reshape(fold, width)[:, :n_columns].max(axis=0)
+    return np.minimum(low, rest.min(axis=0)), np.maximum(high, rest.max(axis=0))
+
+
+def _encode_integers(name: str, raw: Array, low: int, high: int) -> Column:
+    if high - low < max(DENSE_RANGE, 4 * len(raw)) and high < 1 << 63:
+        dtype = raw.dtype if raw.dtype.kind in "iu" else np.dtype(np.int64)
+        return Column(name, raw, low, np.arange(low, high + 1).astype(dtype))
+    values, codes = np.unique(raw, return_inverse=True)
+    return Column(name, codes, 0, values)
+
+
+def _encode_integers_of_floats(name: str, values: Array, absent: Array, where: str) -> Column:
+    present = values[~absent]
+    broken = ~absent & ~(np.floor(values) == values)
+    if broken.any() or (present.size and not np.isfinite(present).all()):
+        row = int(np.argmax(broken | np.isinf(values)))
+        raise ValueError(f"{where} must hold labels (ints, bools or strings), got {values[row]} at row {row}.{_soft_hint(where)}")
+    whole = np.where(absent, present[0] if present.size else 0, values).astype(np.int64)
+    return _encode_integers(name, whole, int(whole.min()), int(whole.max()))
+
+
+def _encode_objects(name: str, values: list[Any], where: str, absent: Array | None) -> Column:
+    if absent is not None:
+        values = [None if gone else value for value, gone in zip(values, absent.tolist(), strict=True)]
+    known: dict[Any, int] = {}  # keyed by (kind, label) so that True and 1 stay apart
+    try:
+        codes = np.fromiter((known.setdefault(_key(value), len(known)) for value in values), dtype=np.int64, count=len(values))
+    except TypeError:  # lists and dicts can't be keys
+        row = next(i for i, value in enumerate(values) if type(value).__hash__ is None)
+        raise TypeError(
+            f"{where} must hold labels (ints, bools or strings), got {values[row]!r} of type {kind_of(values[row])} at row {row}."
+        ) from None
+    labels = [None if key is None else key[1] for key in known]
+    _require_one_kind(labels, lambda label: int(np.argmax(codes == known[_key(label)])), where)
+    return Column(name, codes, 0, labels)
+
+
+def _key(value: Any) -> tuple[str, Any] | None:
+    if isinstance(value, str):
+        return ("str", str(value))
+    if is_missing(value):
+        return None
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)
+    return (kind_of(value), value.item() if isinstance(value, np.generic) else value)
+
+
+def _require_one_kind(labels: list[Any], row_of: Any, where: str) -> None:
+    kinds: dict[str, Any] = {}
+    for label in labels:
+        if label is not None:
+            kinds.setdefault(kind_of(label), label)
+    for kind, label in kinds.items():
+        if kind not in {"int", "bool", "str"}:
+            raise TypeError(
+                f"{where} must hold labels (ints, bools or strings), got {label!r} of type {kind} at row {row_of(label)}."
+                + (_soft_hint(where) if kind == "float" else "")
+            )
+    if len(kinds) > 1:
+        (one, _), (other, label) = list(kinds.items())[:2]
+        raise TypeError(
+            f"{where} mixes {one} and {other} labels, the first {other} at row {row_of(label)}: {label!r}. "
+            "Labels must be all ints, all bools or all strings."
+        )
+
+
+def _soft_hint(where: str) -> str:
+    """Return what to do about numbers that look like probabilities."""
+    hints = {
+        "classifiers": " For probabilities use Votes.from_probabilities.",
+        "probabilities": " Pass probabilities as a table, objects x classes.",
+        "clusterings": " Pass shares as a table, objects x clusters.",
+    }
+    return hints.get(where.partition("[")[0], "")
+
+
+def _with_missing(column: Column, absent: Array) -> Column:
+    """Add a code for a missing vote behind the labels."""
+    codes = column.raw.astype(np.int64) - column.low
+    codes[absent] = column.n_codes
+    return Column(column.name, codes.astype(smallest_uint(column.n_codes + 1)), 0, [*list(column.values), None])
+
+
+def _as_array(values: Any, where: str, allowed: str) -> Any:
+    """Return array-likes as an array in which nothing was cast; a column with nulls becomes a masked or object array."""
+    if isinstance(values, np.ndarray):
+        return values
+    if isinstance(values, (list, tuple, range)):
+        if _ragged(values):
+            lengths = sorted({len(row) if hasattr(row, "__len__") else 1 for row in values})
+            raise ValueError(f"{where} must have rows of equal length, got rows of {lengths} values.")
+        return np.array(values, dtype=object)
+    return _series_array(values, where, allowed)
+
+
+def _ragged(values: Any) -> bool:
+    nested = [isinstance(row, (list, tuple, np.ndarray)) for row in values]
+    return any(nested) and (not all(nested) or len({len(row) for row in values}) > 1)
+
+
+def _series_array(values: Any, where: str, allowed: str) -> Any:
+    import narwhals.stable.v2 as nw  # costs a tenth of our import time; most calls pass arrays
+
+    native = nw.from_native(values, allow_series=True, eager_only=True, pass_through=True)
+    if isinstance(native, nw.DataFrame):
+        return native.to_numpy()
+    if not isinstance(native, nw.Series):
+        if hasattr(values, "__array__"):
+            return np.asarray(values)
+        raise TypeError(f"{where} must be {allowed}, got {type(values).__name__}.")
+    if native.dtype.is_integer() or native.dtype == nw.Boolean:
+        absent = native.is_null().to_numpy()
+        if not absent.any():
+            return native.to_numpy()
+        filled = native.drop_nulls().to_numpy()
+        dense = np.full(
+            len(native), filled[0] if len(filled) else 0, dtype=filled.dtype if filled.dtype.kind in "iub" else np.int64
+        )
+        dense[~absent] = filled
+        return np.ma.MaskedArray(dense, mask=absent)
+    if native.dtype.is_float():
+        return native.to_numpy()
+    if isinstance(native.dtype, (nw.String, nw.Categorical, nw.Enum)):
+        coded = _coded_strings(native)
+        if coded is not None:
+            return coded
+    return np.array([None, *native.to_list()], dtype=object)[1:]  # the None keeps numpy from looking into the values
+
+
+def _coded_strings(native: Any) -> _Coded | None:
+    """Let the dataframe library number strings, ten times as fast as a dict of ours; None if there are other labels too."""
+    import narwhals.stable.v2 as nw
+
+    if native.implementation.is_pandas_like():
+        native = native.cast(nw.Categorical())  # pandas replaces few categories much faster than many strings
+    labels = native.drop_nulls().unique().to_list()
+    if not labels or not all(isinstance(label, str) for label in labels):
+        return None
+    labels.sort()
+    codes = (
+        native.alias("labels").replace_strict(labels, range(len(labels)), return_dtype=nw.Float64).to_numpy()
+    )  # NaN where missing
+    return _Coded(np.where(np.isnan(codes), -1, codes).astype(np.int32), labels)
+
+
+def frame_of(data: Any) -> Any:
+    """Return a dataframe held in memory as narwhals sees it, and None for anything else."""
+    if isinstance(data, (np.ndarray, list, tuple)):
+        return None
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(data, eager_only=True, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def is_pandas(data: Any) -> bool:
+    """Tell whether a dataframe is one of pandas, whose columns may have names that are no text."""
+    import narwhals.stable.v2 as nw
+
+    return bool(nw.dependencies.is_pandas_dataframe(data))
+
+
+def has_index(column: Any) -> bool:
+    """Tell whether a column is one of pandas whose rows have names."""
+    import narwhals.stable.v2 as nw
+
+    return nw.dependencies.is_pandas_series(column) and type(column.index).__name__ != "RangeIndex"

@@ -1,0 +1,781 @@
+"""Votes: what each base model said about each object, checked once, when it is made.
+
+A base model is a classifier (or annotator) that votes for classes, or a clustering that puts objects into clusters. Each
+(classifier, class) and each (clustering, cluster) is a *group*. Groups are numbered model after model.
+
+Three stores hold the memberships, each in the form its data comes in: whole numbers for hard votes, a table of shares for soft
+votes, and a sparse matrix where nearly all votes are missing. Only distinct rows are kept where rows repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .._text import count, listed
+from .distinct import distinct_rows
+from .encoding import checked_shares, class_codes, classes_of, cluster_codes, columns_by_class, name_codes, require_missing
+from .labels import Label, kind_of, plain
+from .layout import (
+    Codes,
+    SoftShares,
+    entries_of_columns,
+    entries_of_votes,
+    frozen,
+    frozen_entries,
+    joined_entries,
+    widened_entries,
+)
+from .reading import Column, encode, named_columns, single_column, smallest_uint
+
+Array = npt.NDArray[Any]
+Kind = Literal["classifier", "clustering"]
+
+SPARSE_FROM = 0.75  # share of missing votes from which SPARSE_MODELS classifiers or more are kept as a sparse matrix
+SPARSE_MODELS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class BaseModel:
+    """A base model: its name, its kind, and the labels of its groups (the classes, or its own clusters)."""
+
+    name: str
+    kind: Kind
+    labels: Array
+
+    @property
+    def n_groups(self) -> int:
+        """Return how many groups the model can put an object into."""
+        return len(self.labels)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Votes:
+    """What many classifiers and clusterings said about the same objects.
+
+    Make one with `Votes.from_labels`, `Votes.from_probabilities` or `Votes.from_long`; it can't be changed afterwards.
+
+    Attributes
+    ----------
+    classes : array
+        The classes, as the user named them; sorted unless they were given.
+    models : tuple of BaseModel
+        The base models, classifiers and clusterings, in the order they were given.
+    weights : array
+        One non-negative weight a base model.
+    sample_weight : array or None
+        One non-negative weight an object; None counts each object once.
+    object_ids : array or None
+        The objects' names where they came from a long table.
+    n_objects : int
+        How many objects there are.
+
+    Examples
+    --------
+    >>> from ec3learn import Votes
+    >>> Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", None, "b"]}, {"kmeans": [0, 0, 1]})
+    Votes(3 objects, 2 classes, 2 classifiers, 1 clustering, 11.1 % missing)
+    """
+
+    classes: Array
+    models: tuple[BaseModel, ...]
+    n_objects: int
+    weights: Array
+    sample_weight: Array | None = None
+    object_ids: Array | None = None
+    # How often each distinct row stands in the table (by sample_weight), and each object's row; None: its own.
+    counts: Array = field(default_factory=lambda: np.empty(0))
+    index: Array | None = None
+    # The three stores; a hard code of `n_groups` is a missing vote.
+    hard: Codes = field(default_factory=lambda: Codes())
+    soft: SoftShares | None = None
+    sparse: sparse.csr_array | None = None
+
+    # ---- making them -------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_labels(
+        cls,
+        classifiers: Any,
+        clusterings: Any = None,
+        *,
+        classes: Sequence[Label] | Array | None = None,
+        missing: Label | None = None,
+        weights: Mapping[str, float] | Sequence[float] | Array | None = None,
+        sample_weight: Sequence[float] | Array | None = None,
+    ) -> Self:
+        """Make votes from labels, one column a base model.
+
+        Parameters
+        ----------
+        classifiers, clusterings : 2-D array-like (objects x models), dict of name -> column, or dataframe
+            Class labels and cluster labels: ints, bools or strings. None, NaN, pandas' NA and masked values are missing
+            votes; so is -1 in clusterings (the noise of DBSCAN). A dict may also hold 2-D arrays: the probabilities of a
+            soft classifier, a column a class, or the shares of a soft clustering, a column a cluster.
+        classes : sequence of labels
+            The classes and their order; needed only to name classes nobody voted for, or to fix their order.
+        missing : label
+            A further value that means "no vote", in classifiers and clusterings.
+        weights : dict of name -> weight, or one weight a base model (classifiers first)
+            How much each base model counts; 1 for models a dict does not name.
+        sample_weight : one weight an object
+            How much each object counts, as if it stood in the table that many times.
+
+        Returns
+        -------
+        Votes
+
+        Examples
+        --------
+        >>> votes = Votes.from_labels([[0, 0], [1, 0], [1, 1]], [[0], [-1], [1]])
+        >>> votes.classes
+        array([0, 1])
+        """
+        columns = named_columns(classifiers, "classifiers", "classifier")
+        votes = cls._make(columns, _cluster_columns(clusterings), "classifiers", classes, missing)
+        return votes._weighted(weights, sample_weight)
+
+    @classmethod
+    def from_probabilities(
+        cls,
+        probabilities: Mapping[str, Any],
+        clusterings: Any = None,
+        *,
+        classes: Sequence[Label] | Array | None = None,
+        missing: Label | None = None,
+        weights: Mapping[str, float] | Sequence[float] | Array | None = None,
+        sample_weight: Sequence[float] | Array | None = None,
+    ) -> Self:
+        """Make votes from class probabilities.
+
+        Parameters
+        ----------
+        probabilities : dict of name -> (objects x classes)
+            Rows are non-negative and sum to 1 (within 1e-6); a row of NaN is a missing vote. A 1-D entry holds hard labels.
+            The columns of a dataframe are matched with the classes by name.
+        clusterings, missing, weights, sample_weight
+            As in `from_labels`.
+        classes : sequence of labels
+            The names of the columns, in their order. Without it the columns are 0, 1, ... or, where hard classifiers stand
+            beside the soft ones, the sorted labels of those, as scikit-learn orders the columns of `predict_proba`.
+
+        Returns
+        -------
+        Votes
+
+        Examples
+        --------
+        >>> Votes.from_probabilities({"lr": [[0.9, 0.1], [0.2, 0.8]]}, classes=["ham", "spam"])
+        Votes(2 objects, 2 classes, 1 classifier, 0 clusterings, 0.0 % missing)
+        """
+        if not isinstance(probabilities, Mapping):
+            raise TypeError(
+                "probabilities must be a dict of name -> table (objects x classes), "
+                f"got {type(probabilities).__name__}. Pass {{'name': table}} for a single model."
+            )
+        tables, classes = columns_by_class(probabilities, classes)
+        columns = named_columns(tables, "probabilities", "classifier")
+        votes = cls._make(columns, _cluster_columns(clusterings), "probabilities", classes, missing)
+        return votes._weighted(weights, sample_weight)
+
+    @classmethod
+    def from_long(
+        cls,
+        objects: Any,
+        voters: Any,
+        labels: Any,
+        clusterings: Any = None,
+        *,
+        object_ids: Any = None,
+        classes: Sequence[Label] | Array | None = None,
+        missing: Label | None = None,
+        weights: Mapping[str, float] | Sequence[float] | Array | None = None,
+        sample_weight: Sequence[float] | Array | None = None,
+    ) -> Self:
+        """Make votes from a long table, one row a vote, as crowds give it; the cost is that of the votes that exist.
+
+        Parameters
+        ----------
+        objects, voters, labels : 1-D array-likes of one length
+            Who said what about which object.
+        clusterings : as in `from_labels`
+            Clusters of the objects, in the order of `object_ids`.
+        object_ids : 1-D array-like
+            The objects and their order, among them those nobody voted on; the sorted objects unless given.
+        classes, missing, weights, sample_weight
+            As in `from_labels`.
+
+        Returns
+        -------
+        Votes
+
+        Examples
+        --------
+        >>> votes = Votes.from_long(["q1", "q1", "q2"], ["ann", "bob", "ann"], ["yes", "no", "yes"])
+        >>> votes.object_ids
+        array(['q1', 'q2'], dtype=object)
+        """
+        given = {"objects": objects, "voters": voters, "labels": labels}
+        lengths = [len(column) if hasattr(column, "__len__") else 0 for column in given.values()]
+        if len(set(lengths)) > 1:
+            raise ValueError("objects, voters and labels must have one length, got {}, {} and {}.".format(*lengths))
+        require_missing(missing)
+        columns = {name: single_column(column, name) for name, column in given.items()}
+        object_codes, ids = _ordered_objects(columns["objects"], object_ids)
+        voter_codes, voter_labels = name_codes(columns["voters"], "voters")
+        voter_names = [str(name) for name in voter_labels]
+        column = columns["labels"]
+        class_names = frozen(classes_of([column], {}, classes, missing, "labels"))
+        codes = class_codes(column, class_names, missing, "labels", column)
+        if classes is None and not (codes < len(class_names)).any():
+            raise ValueError(f"labels must hold at least one vote, got only missing ones. {_VOTELESS}")
+        crowd = cls(
+            classes=class_names,
+            models=tuple(BaseModel(name, "classifier", class_names) for name in voter_names),
+            n_objects=len(ids),
+            weights=frozen(np.ones(len(voter_names))),
+            object_ids=ids,
+            counts=_ones(len(ids)),
+            sparse=_long_entries(object_codes, voter_codes, codes, len(class_names), ids, voter_names),
+        )
+        if clusterings is not None:
+            crowd = crowd.add(clusterings=clusterings, missing=missing)
+        return crowd._weighted(weights, sample_weight)
+
+    @classmethod
+    def _make(
+        cls,
+        columns: dict[str, Any],
+        clusterings: dict[str, Any],
+        argument: str,
+        classes: Sequence[Label] | Array | None,
+        missing: Label | None,
+    ) -> Self:
+        """Check and encode all columns; 2-D ones are soft votes."""
+        require_missing(missing)
+        _require_same_objects(columns, clusterings, argument)
+        soft_votes = {name: checked_shares(raw, f"{argument}[{name!r}]") for name, raw in columns.items() if raw.ndim > 1}
+        soft_clusters = {name: checked_shares(raw, f"clusterings[{name!r}]") for name, raw in clusterings.items() if raw.ndim > 1}
+        hard = [encode(name, raw, argument) for name, raw in columns.items() if raw.ndim == 1]
+        hard_clusters = [encode(name, raw, "clusterings") for name, raw in clusterings.items() if raw.ndim == 1]
+        _require_unique_names([*columns, *clusterings])
+
+        original = {column.name: column for column in [*hard, *hard_clusters]}
+        packed = None if soft_votes or soft_clusters else distinct_rows(list(original.values()))
+        distinct, index, counts = original, None, None
+        if packed is not None:
+            codes, index, counts = packed
+            distinct = {c.name: replace(c, raw=rows, low=0) for c, rows in zip(original.values(), codes, strict=True)}
+
+        class_names = frozen(classes_of([distinct[c.name] for c in hard], soft_votes, classes, missing, argument))
+        models: list[BaseModel] = []
+        hard_codes: dict[int, Array] = {}
+        shares: dict[int, Array] = {}
+        for name in columns:
+            if name in soft_votes:
+                shares[len(models)] = soft_votes[name]
+            else:
+                hard_codes[len(models)] = frozen(class_codes(distinct[name], class_names, missing, argument, original[name]))
+            models.append(BaseModel(name, "classifier", class_names))
+        for name in clusterings:
+            if name in soft_clusters:
+                shares[len(models)] = soft_clusters[name]
+                labels = np.arange(soft_clusters[name].shape[1])
+            else:
+                hard_codes[len(models)], labels = cluster_codes(distinct[name], missing)
+                frozen(hard_codes[len(models)])
+            models.append(BaseModel(name, "clustering", frozen(labels)))
+
+        n_objects = len(next(iter({**columns, **clusterings}.values())))
+        votes = cls(
+            classes=class_names,
+            models=tuple(models),
+            n_objects=n_objects,
+            weights=frozen(np.ones(len(models))),
+            counts=_ones(n_objects) if counts is None else frozen(counts.astype(np.float64)),
+            index=None if index is None else frozen(index),
+            hard=Codes(hard_codes),
+            soft=SoftShares.stacked(shares) if shares else None,
+        )
+        if classes is None and not votes._any_class_vote():
+            raise ValueError(f"{argument} must hold at least one vote, got only missing ones. {_VOTELESS}")
+        return votes._sparse_where_empty()
+
+    # ---- reading them ------------------------------------------------------------------------------------------------
+
+    @property
+    def n_classes(self) -> int:
+        """Return how many classes there are."""
+        return len(self.classes)
+
+    @property
+    def n_rows(self) -> int:
+        """Return how many distinct rows are kept."""
+        return len(self.counts)
+
+    @cached_property
+    def offsets(self) -> Array:
+        """Return the number of each model's first group, and behind it the number of groups."""
+        return np.concatenate([[0], np.cumsum([model.n_groups for model in self.models])]).astype(np.int64)
+
+    @property
+    def n_groups(self) -> int:
+        """Return how many groups there are, empty ones included."""
+        return int(self.offsets[-1])
+
+    @property
+    def group_model(self) -> Array:
+        """Return the number of the model each group belongs to."""
+        return np.repeat(np.arange(len(self.models), dtype=np.int32), np.diff(self.offsets))
+
+    @property
+    def group_class(self) -> Array:
+        """Return the number of the class each classifier's group stands for, and -1 for clusters."""
+        numbers = np.full(self.n_groups, -1, dtype=np.int32)
+        for m, model in enumerate(self.models):
+            if model.kind == "classifier":
+                numbers[self.offsets[m] : self.offsets[m + 1]] = np.arange(model.n_groups)
+        return numbers
+
+    @cached_property
+    def objects_per_row(self) -> Array:
+        """Return how many objects have each distinct row."""
+        if self.sample_weight is None:
+            return self.counts
+        return np.ones(self.n_rows) if self.index is None else np.bincount(self.index, minlength=self.n_rows).astype(np.float64)
+
+    @cached_property
+    def n_votes(self) -> Array:
+        """Return how many objects each base model said something about, by its groups."""
+        totals = np.zeros(len(self.models))
+        objects_per_row = self.objects_per_row
+        for m, codes in self.hard.items():
+            voted = codes != self.models[m].n_groups
+            totals[m] = np.count_nonzero(voted) if self.index is None else objects_per_row[voted].sum()
+        if self.soft is not None:
+            for model in self.soft.models:
+                totals[model.number] = self.soft.table[:, model.cover] @ objects_per_row
+        if self.sparse is not None:
+            per_vote = None if self.index is None else np.repeat(objects_per_row, np.diff(self.sparse.indptr))
+            per_group = np.bincount(self.sparse.indices, weights=per_vote, minlength=self.n_groups)
+            totals += np.bincount(self.group_model, weights=per_group, minlength=len(self.models))
+        return totals
+
+    def said(self, i: int) -> list[Label | dict[Label, float] | None]:
+        """Return what each base model said about object i: a label, a dict of label -> share, or None.
+
+        Examples
+        --------
+        >>> from ec3learn import Votes
+        >>> votes = Votes.from_labels({"svm": ["a", "b"], "knn": [None, "b"], "lr": [[0.9, 0.1], [0.2, 0.8]]}, {"kmeans": [4, 4]})
+        >>> votes.said(0)
+        ['a', None, {'a': 0.9, 'b': 0.1}, 4]
+        """
+        if kind_of(i) != "int" or not -self.n_objects <= i < self.n_objects:
+            raise IndexError(f"i must be the number of an object, from 0 to {self.n_objects - 1}, got {i!r}.")
+        row = np.array([i if self.index is None else self.index[i]])
+        answers: list[Label | dict[Label, float] | None] = [None] * len(self.models)
+        for m, codes in self.hard.items():
+            code = int(codes[row[0]])
+            if code < self.models[m].n_groups:
+                answers[m] = plain(self.models[m].labels[code])
+        if self.soft is not None:
+            for soft in self.soft.models:
+                shares = self.soft.shares_of(soft, row)[0]
+                if shares.any():
+                    labels = self.models[soft.number].labels
+                    answers[soft.number] = {plain(label): float(p) for label, p in zip(labels, shares, strict=True)}
+        if self.sparse is not None:
+            for group in self.sparse.indices[self.sparse.indptr[row[0]] : self.sparse.indptr[row[0] + 1]]:
+                m = int(self.group_model[group])
+                answers[m] = plain(self.models[m].labels[group - self.offsets[m]])
+        return answers
+
+    def __len__(self) -> int:
+        return self.n_objects
+
+    def __repr__(self) -> str:
+        n_classifiers = sum(model.kind == "classifier" for model in self.models)
+        n_clusterings = len(self.models) - n_classifiers
+        missing = 1 - self.n_votes.sum() / (self.n_objects * len(self.models)) if self.n_objects else 0.0
+        return (
+            f"Votes({count(self.n_objects, 'object')}, {count(self.n_classes, 'class', 'classes')}, "
+            f"{count(n_classifiers, 'classifier')}, {count(n_clusterings, 'clustering')}, {100 * abs(missing):.1f} % missing)"
+        )
+
+    # ---- other votes from these --------------------------------------------------------------------------------------
+
+    def __getitem__(self, rows: Any) -> Self:
+        """Return the votes on some objects: a number, a slice, a mask or an array of numbers."""
+        everyone: Array = np.arange(self.n_objects)
+        picked: Any = [rows] if isinstance(rows, (int, np.integer)) else rows
+        try:
+            chosen: Array = everyone[picked]
+        except IndexError:
+            raise IndexError(
+                f"Votes are indexed by objects, from 0 to {self.n_objects - 1}: a number, a slice, a mask of all or an array of "
+                f"numbers, got {rows!r}."
+            ) from None
+        kept, index = (chosen, None) if self.index is None else np.unique(self.index[chosen], return_inverse=True)
+        sample_weight = None if self.sample_weight is None else frozen(self.sample_weight[chosen])
+        return replace(
+            self._rows(kept, None if index is None else frozen(index.astype(smallest_uint(len(kept)))), len(chosen)),
+            object_ids=None if self.object_ids is None else frozen(self.object_ids[chosen]),
+        )._counted(sample_weight)
+
+    def drop(self, *names: str) -> Self:
+        """Return the votes without some base models.
+
+        Parameters
+        ----------
+        *names : str
+            The models to leave out.
+
+        Returns
+        -------
+        Votes
+
+        Examples
+        --------
+        >>> Votes.from_labels({"svm": [0, 1], "knn": [0, 0]}).drop("knn").models[0].name
+        'svm'
+        """
+        known = [model.name for model in self.models]
+        for name in names:
+            if not isinstance(name, str):
+                raise TypeError(f"names must be strings, one by one, got {name!r}.")
+            if name not in known:
+                raise ValueError(f"Unknown base model {name!r}. Choose from: {', '.join(known)}.")
+        kept = [m for m, name in enumerate(known) if name not in names]
+        if not any(self.models[m].kind == "classifier" for m in kept):
+            raise ValueError(f"drop must leave at least one classifier, got {', '.join(map(repr, names))}.")
+        return self._only(kept)._merged()
+
+    def add(self, classifiers: Any = None, clusterings: Any = None, *, missing: Label | None = None, weights: Any = None) -> Self:
+        """Return the votes with further base models on the same objects.
+
+        Parameters
+        ----------
+        classifiers, clusterings, missing
+            As in `from_labels`; the classes stay as they are.
+        weights : dict of name -> weight, or one weight a new base model
+            How much the new models count.
+
+        Returns
+        -------
+        Votes
+
+        Examples
+        --------
+        >>> Votes.from_labels({"svm": [0, 1]}).add(clusterings={"kmeans": [5, 5]})
+        Votes(2 objects, 2 classes, 1 classifier, 1 clustering, 0.0 % missing)
+        """
+        if classifiers is None and clusterings is None:
+            raise ValueError("add needs classifiers or clusterings, got neither.")
+        n_classifiers = sum(model.kind == "classifier" for model in self.models)
+        new = {} if classifiers is None else named_columns(classifiers, "classifiers", "classifier", n_classifiers)
+        new_clusters = _cluster_columns(clusterings, len(self.models) - n_classifiers)
+        n_new = len(next(iter({**new, **new_clusters}.values())))
+        if n_new != self.n_objects:
+            raise ValueError(
+                f"The added base models must describe the same objects, got {n_new} rows for {self.n_objects} objects."
+            )
+        return self + self._make(new, new_clusters, "classifiers", self.classes, missing)._weighted(weights, None)
+
+    def __add__(self, other: Self) -> Self:
+        """Join the base models of two votes on the same objects."""
+        if not isinstance(other, Votes):
+            return NotImplemented
+        if other.n_objects != self.n_objects:
+            raise ValueError(f"Votes that are joined must describe the same objects, got {self.n_objects} and {other.n_objects}.")
+        if list(self.classes) != list(other.classes):
+            raise ValueError(
+                f"Votes that are joined must have the same classes, got {listed(self.classes)} and {listed(other.classes)}. "
+                "Pass classes=[...] when making them."
+            )
+        object_ids = _the_same(self.object_ids, other.object_ids, "object_ids")
+        sample_weight = _the_same(self.sample_weight, other.sample_weight, "sample_weight")
+        models = (*self.models, *other.models)
+        _require_unique_names([model.name for model in models])
+        left, right = (self, other) if self.index is None and other.index is None else self._aligned(other)
+        shift = len(self.models)
+        soft = left.soft
+        if right.soft is not None:
+            renumbered = right.soft.renumbered(shift)
+            soft = renumbered if soft is None else soft.joined(renumbered)
+        joined = replace(
+            left,
+            models=models,
+            weights=frozen(np.concatenate([self.weights, other.weights])),
+            hard=Codes({**left.hard, **{m + shift: codes for m, codes in right.hard.items()}}),
+            soft=soft,
+            sparse=_side_by_side(left.sparse, right.sparse, self.n_groups, other.n_groups),
+            object_ids=object_ids,
+        )
+        return (joined if sample_weight is self.sample_weight else joined._counted(sample_weight))._merged()
+
+    def split_by(self, codes: Array) -> tuple[Self, Array]:
+        """Keep objects apart that differ in `codes` (whole numbers from -1), and return each row's code.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ec3learn import Votes
+        >>> votes = Votes.from_labels({"svm": [0, 1] * 50})
+        >>> split, codes = votes.split_by(np.array([1] + 99 * [-1]))
+        >>> votes.n_rows, split.n_rows, codes
+        (2, 3, array([-1,  1, -1]))
+        """
+        if self.index is None:
+            return self, codes
+        low = int(codes.min())
+        pair = [
+            Column("row", self.index, 0, np.arange(self.n_rows)),
+            Column("code", codes, low, np.arange(low, int(codes.max()) + 1)),
+        ]
+        packed = distinct_rows(pair)
+        if packed is None:
+            return self._rows(self.index, None, self.n_objects)._counted(self.sample_weight), codes
+        (rows, code), index, _ = packed
+        return self._rows(rows, frozen(index), self.n_objects)._counted(self.sample_weight), code.astype(np.int64) + low
+
+    def hardened(self) -> Self:
+        """Return the votes with each soft vote of a classifier replaced by one for its most probable class, shared on a tie.
+
+        Examples
+        --------
+        >>> from ec3learn import Votes
+        >>> Votes.from_probabilities({"lr": [[0.9, 0.1], [0.2, 0.8]]}).hardened().said(1)
+        [1]
+        """
+        if self.soft is None:
+            return self
+        tables: dict[int, Array] = {}
+        hard = dict(self.hard)
+        for soft in self.soft.models:
+            shares = self.soft.shares_of(soft)
+            voted: Array = np.asarray(shares.any(axis=1))
+            if self.models[soft.number].kind == "classifier":
+                top: Array = (shares >= shares.max(axis=1, keepdims=True) - 1e-12) & voted[:, None]
+                if top.sum(axis=1).max(initial=0) <= 1:
+                    codes = np.where(voted, top.argmax(axis=1), soft.n_groups)
+                    hard[soft.number] = frozen(codes.astype(smallest_uint(soft.n_groups + 1)))
+                    continue
+                shares = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
+            shares[~voted] = np.nan
+            tables[soft.number] = shares
+        in_order = Codes({m: hard[m] for m in sorted(hard)})
+        return replace(self, hard=in_order, soft=SoftShares.stacked(tables) if tables else None)
+
+    def only_rows(self, rows: Array) -> Self:
+        """Return some of the distinct rows with their weights, each as one object.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ec3learn import Votes
+        >>> Votes.from_labels({"svm": [0, 1] * 50}).only_rows(np.array([1])).counts
+        array([50.])
+        """
+        return self._rows(rows, None, len(rows))
+
+    # ---- inside ------------------------------------------------------------------------------------------------------
+
+    def _rows(self, rows: Array, index: Array | None, n_objects: int) -> Self:
+        """Return the stores of some rows only, with a new index."""
+        return replace(
+            self,
+            n_objects=n_objects,
+            counts=frozen(self.counts[rows]),
+            index=index,
+            hard=Codes({m: frozen(codes[rows]) for m, codes in self.hard.items()}),
+            soft=None if self.soft is None else self.soft.take(rows),
+            sparse=None if self.sparse is None else frozen_entries(self.sparse[rows]),
+        )
+
+    def _only(self, kept: Sequence[int]) -> Self:
+        """Return the votes of some base models only."""
+        number = {m: new for new, m in enumerate(kept)}
+        groups = np.concatenate([np.arange(self.offsets[m], self.offsets[m + 1]) for m in kept])
+        return replace(
+            self,
+            models=tuple(self.models[m] for m in kept),
+            weights=frozen(self.weights[list(kept)]),
+            hard=Codes({number[m]: codes for m, codes in self.hard.items() if m in number}),
+            soft=None if self.soft is None else self.soft.only(number),
+            sparse=None if self.sparse is None else frozen_entries(self.sparse[:, groups]),
+        )
+
+    def _merged(self) -> Self:
+        """Merge rows that have become equal; votes kept as shares or sparsely are left as they are."""
+        if self.soft is not None or self.sparse is not None:
+            return self
+        columns = [
+            Column(self.models[m].name, codes, 0, np.arange(self.models[m].n_groups + 1)) for m, codes in self.hard.items()
+        ]
+        packed = distinct_rows(columns)
+        if packed is None:
+            return self
+        codes, number, _ = packed
+        index = number if self.index is None else number[self.index]
+        hard = Codes({m: frozen(code) for m, code in zip(self.hard, codes, strict=True)})
+        return replace(self, hard=hard, index=frozen(index), counts=np.empty(len(codes[0])))._counted(self.sample_weight)
+
+    def _aligned(self, other: Self) -> tuple[Self, Self]:
+        """Return both votes over the same rows: the distinct pairs of rows, or the objects themselves."""
+        both: list[Array] = [votes.index if votes.index is not None else np.arange(votes.n_objects) for votes in (self, other)]
+        columns = [
+            Column(str(i), raw, 0, np.arange(votes.n_rows))
+            for i, (raw, votes) in enumerate(zip(both, (self, other), strict=True))
+        ]
+        all_hard = all(votes.soft is None and votes.sparse is None for votes in (self, other))
+        packed = distinct_rows(columns) if all_hard else None
+        rows, index = (both, None) if packed is None else (packed[0], frozen(packed[1]))
+        left, right = self._rows(rows[0], index, self.n_objects), other._rows(rows[1], index, self.n_objects)
+        return left._counted(self.sample_weight), right
+
+    def _counted(self, sample_weight: Array | None) -> Self:
+        """Set the objects' weights and with them the weight of each row."""
+        if self.index is not None:
+            counts = np.bincount(self.index, weights=sample_weight, minlength=len(self.counts)).astype(np.float64)
+        else:
+            counts = _ones(self.n_objects) if sample_weight is None else sample_weight
+        return replace(self, sample_weight=sample_weight, counts=frozen(counts))
+
+    def _weighted(self, weights: Any, sample_weight: Any) -> Self:
+        """Check and set the weights of base models and of objects."""
+        votes = self
+        if weights is not None:
+            votes = replace(votes, weights=frozen(_model_weights(weights, [model.name for model in self.models])))
+        if sample_weight is not None:
+            checked = non_negative(sample_weight, "sample_weight", self.n_objects, "objects")
+            if not checked.any():
+                raise ValueError("sample_weight must be above 0 for at least one object, got only zeros.")
+            votes = votes._counted(frozen(checked))
+        return votes
+
+    def _sparse_where_empty(self) -> Self:
+        """Keep many classifiers that hardly vote as a sparse matrix."""
+        crowd = [m for m, model in enumerate(self.models) if model.kind == "classifier" and m in self.hard]
+        if len(crowd) < SPARSE_MODELS or self.n_votes[crowd].sum() > (1 - SPARSE_FROM) * len(crowd) * self.n_objects:
+            return self
+        sizes = [model.n_groups for model in self.models]
+        entries = entries_of_columns({m: self.hard[m] for m in crowd}, self.offsets, sizes)
+        rest = Codes({m: codes for m, codes in self.hard.items() if m not in set(crowd)})
+        return replace(self, hard=rest, sparse=entries)
+
+    def _any_class_vote(self) -> bool:
+        return any(self.n_votes[m] > 0 for m, model in enumerate(self.models) if model.kind == "classifier")
+
+
+# ---- checks and small steps ------------------------------------------------------------------------------------------
+
+_VOTELESS = "Pass classes=[...] to make votes without any."
+
+
+def _ones(n: int) -> Array:
+    """Return n ones that take no memory."""
+    return np.broadcast_to(np.float64(1.0), (n,))
+
+
+def _cluster_columns(clusterings: Any, first: int = 0) -> dict[str, Any]:
+    return {} if clusterings is None else named_columns(clusterings, "clusterings", "clustering", first)
+
+
+def _ordered_objects(column: Column, object_ids: Any) -> tuple[Array, Array]:
+    """Return each vote's object as a number, and the objects' names in the order asked for."""
+    codes, ids = name_codes(column, "objects")
+    if object_ids is None:
+        return codes, frozen(ids)
+    given = single_column(object_ids, "object_ids")
+    order, sorted_ids = name_codes(given, "object_ids")
+    if len(sorted_ids) < len(order):
+        raise ValueError(f"object_ids must not repeat, got {len(order)} names for {len(sorted_ids)} objects.")
+    place = {label: i for i, label in enumerate(sorted_ids[order].tolist())}
+    for label in ids.tolist():
+        if label not in place:
+            raise ValueError(f"object_ids must name every object that was voted on, but {label!r} is not among them.")
+    return np.array([place[label] for label in ids.tolist()])[codes], frozen(sorted_ids[order])
+
+
+def _long_entries(
+    objects: Array, voters: Array, codes: Array, n_classes: int, ids: Array, names: Sequence[str]
+) -> sparse.csr_array:
+    """Return one entry a vote; a voter may vote on an object once."""
+    voted = codes < n_classes
+    objects, voters, codes = objects[voted], voters[voted], codes[voted]
+    pair = objects * len(names) + voters
+    order = np.argsort(pair)
+    twice = np.flatnonzero(np.diff(pair[order]) == 0)
+    if len(twice):
+        row, voter = divmod(int(pair[order][twice[0]]), len(names))
+        raise ValueError(
+            f"voters must have one vote an object, got {len(twice)} more, the first by {names[voter]!r} on "
+            f"{plain(ids[row])!r}. Keep one of them."
+        )
+    return entries_of_votes(objects[order], (voters * n_classes + codes)[order], (len(ids), len(names) * n_classes))
+
+
+def _the_same(left: Array | None, right: Array | None, what: str) -> Array | None:
+    """Return what two votes that are joined must not disagree on."""
+    if left is not None and right is not None and not np.array_equal(left, right):
+        raise ValueError(f"Votes that are joined must have the same {what}, got different ones.")
+    return right if left is None else left
+
+
+def _side_by_side(
+    left: sparse.csr_array | None, right: sparse.csr_array | None, n_left: int, n_right: int
+) -> sparse.csr_array | None:
+    if left is not None and right is not None:
+        return joined_entries(left, right)
+    if left is not None:
+        return widened_entries(left, 0, n_right)
+    return None if right is None else widened_entries(right, n_left, 0)
+
+
+def _model_weights(weights: Any, names: list[str]) -> Array:
+    if not isinstance(weights, Mapping):
+        return non_negative(weights, "weights", len(names), "base models")
+    for name in weights:
+        if name not in names:
+            raise ValueError(f"weights names the unknown base model {name!r}. Choose from: {', '.join(names)}.")
+    return non_negative([weights.get(name, 1.0) for name in names], "weights", len(names), "base models")
+
+
+def non_negative(values: Any, argument: str, n_wanted: int, what: str) -> Array:
+    """Return `n_wanted` finite, non-negative numbers."""
+    try:
+        weights = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{argument} must hold numbers, got {values!r}.") from None
+    if weights.shape != (n_wanted,):
+        came = f"shape {weights.shape}" if weights.ndim else repr(values)
+        raise ValueError(f"{argument} must have one number for each of the {n_wanted} {what}, got {came}.")
+    wrong = ~(weights >= 0) | np.isinf(weights)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(f"{argument} must be finite and at least 0, got {weights[at]} at position {at}.")
+    return weights
+
+
+def _require_same_objects(columns: Mapping[str, Any], clusterings: Mapping[str, Any], argument: str) -> None:
+    if columns and clusterings:
+        n_one, n_other = len(next(iter(columns.values()))), len(next(iter(clusterings.values())))
+        if n_one != n_other:
+            raise ValueError(f"{argument} and clusterings must describe the same objects, got {n_one} and {n_other} rows.")
+
+
+def _require_unique_names(names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(
+                f"Base models must have different names, got {name!r} twice. Pass dicts of name -> column to name them."
+            )
+        seen.add(name)

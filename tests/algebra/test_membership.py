@@ -1,0 +1,135 @@
+"""A^m in its two forms against a dense matrix, and the scaling of K^c against plain Sinkhorn rounds."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from numpy.testing import assert_allclose
+
+from ec3learn import Votes
+from ec3learn.algebra.membership import JointMembership, SparseMembership, entries, membership, scatter_to_votes
+from ec3learn.algebra.scaling import co_occurrence_scaling
+
+from ..dense import _sinkhorn
+from ..raw_tables import random_table
+from ..strategies import any_votes
+
+CASES = {
+    "hard": {"missing": 0.0},
+    "missing": {"missing": 0.4},
+    "soft": {"soft": True},
+}
+
+
+def dense_membership(votes):
+    """A^m over the kept rows, read off what each base model is reported to have said."""
+    first = np.arange(votes.n_objects)
+    if votes.index is not None:
+        first = np.array([np.flatnonzero(votes.index == row)[0] for row in range(votes.n_rows)])
+    matrix = np.zeros((votes.n_rows, votes.n_groups))
+    for row, i in enumerate(first):
+        for m, said in enumerate(votes.said(int(i))):
+            labels = votes.models[m].labels.tolist()
+            for label, share in said.items() if isinstance(said, dict) else [(said, 1.0)] if said is not None else []:
+                matrix[row, votes.offsets[m] + labels.index(label)] = share
+    return matrix
+
+
+@pytest.fixture(params=CASES)
+def votes(request):
+    return random_table(np.random.default_rng(5), **CASES[request.param]).votes()
+
+
+@pytest.fixture(params=["joint", "sparse"])
+def groups(request, votes):
+    return JointMembership(votes) if request.param == "joint" else SparseMembership(entries(votes))
+
+
+@pytest.fixture
+def matrix(votes, groups):
+    """The dense matrix with its groups in the order of this form; groups without members may be left out of it."""
+    return dense_membership(votes)[:, groups.order]
+
+
+def test_gather_sums_over_an_object_s_groups(groups, matrix):
+    table = np.random.default_rng(0).random((groups.n_groups, 3))
+    assert_allclose(groups.gather(table), matrix @ table, atol=1e-12)
+
+
+def test_scatter_sums_over_a_group_s_objects(groups, matrix):
+    values = np.random.default_rng(0).random((groups.n_rows, 3))
+    assert_allclose(groups.scatter(values), matrix.T @ values, atol=1e-12)
+
+
+def test_one_column_is_gathered_and_scattered_as_a_vector(groups, matrix):
+    column = np.random.default_rng(0).random(groups.n_groups)
+    values = np.random.default_rng(1).random(groups.n_rows)
+    assert_allclose(groups.gather(column), matrix @ column, atol=1e-12)
+    assert_allclose(groups.scatter(values), matrix.T @ values, atol=1e-12)
+
+
+def test_the_matrix_itself_is_the_dense_one(groups, matrix):
+    assert_allclose(groups.matrix.toarray(), matrix, atol=1e-12)
+
+
+def test_every_group_with_members_is_in_the_order_once(votes, groups):
+    members = np.flatnonzero(dense_membership(votes).any(axis=0))
+    assert len(set(groups.order.tolist())) == groups.n_groups
+    assert set(members.tolist()) <= set(groups.order.tolist())
+
+
+def test_grams_are_the_weighted_products_of_the_matrix_with_itself(groups, matrix):
+    weights = np.random.default_rng(0).random((groups.n_rows, 2))
+    for gram, weight in zip(groups.grams(lambda rows: weights[rows], 2), weights.T, strict=True):
+        assert_allclose(gram, matrix.T @ (weight[:, None] * matrix), atol=1e-12)
+
+
+@given(any_votes())
+def test_both_forms_answer_alike_for_odd_tables(votes):
+    table = np.random.default_rng(0).random((votes.n_groups, 2))
+    values = np.random.default_rng(1).random((votes.n_rows, 2))
+    matrix = dense_membership(votes)
+    for groups in (membership(votes), SparseMembership(entries(votes))):
+        assert_allclose(groups.gather(table[groups.order]), matrix @ table, atol=1e-12)
+        assert_allclose(scatter_to_votes(votes, groups, values), matrix.T @ values, atol=1e-12)
+
+
+def test_many_rows_are_gathered_and_scattered_in_parts_like_in_one():
+    rng = np.random.default_rng(0)
+    columns = rng.integers(7, size=(70_000, 9))
+    votes = Votes.from_labels(columns[:, :2], columns[:, 2:])
+    table, values = rng.random((votes.n_groups, 2)), rng.random((votes.n_rows, 2))
+    joint, sparse = JointMembership(votes), SparseMembership(entries(votes))
+    assert votes.n_rows > 1 << 16
+    assert_allclose(joint.gather(table[joint.order]), sparse.gather(table[sparse.order]), atol=1e-10)
+    assert_allclose(scatter_to_votes(votes, joint, values), scatter_to_votes(votes, sparse, values), rtol=1e-10)
+
+
+def test_few_groups_are_kept_as_joint_columns_and_crowds_sparsely(w8, crowd):
+    assert isinstance(membership(w8), JointMembership)
+    assert isinstance(membership(crowd), SparseMembership)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_scaling_of_co_occurrence_is_that_of_plain_sinkhorn_rounds(seed):
+    rng = np.random.default_rng(seed)
+    votes = random_table(rng, soft=seed % 2 == 1, missing=0.2).votes()
+    matrix = dense_membership(votes)
+    weights, counts = rng.uniform(0.2, 3, votes.n_groups), rng.uniform(0.2, 3, votes.n_rows)
+    expected = _sinkhorn((weights * matrix) @ matrix.T, counts)
+    for groups in (JointMembership(votes), SparseMembership(entries(votes))):
+        assert_allclose(co_occurrence_scaling(groups, weights[groups.order], counts)[0], expected, atol=1e-10)
+
+
+def test_the_scaling_of_w8_has_the_numbers_of_the_specification(w8):
+    d = co_occurrence_scaling(membership(w8), np.ones(w8.n_groups), w8.counts)[0]
+    d = d if w8.index is None else d[w8.index]
+    expected = [0.285586, 0.248801, 0.265116, 0.265661, 0.260140, 0.293806, 0.379217, 0.283098]
+    assert_allclose(d, expected, atol=6e-7)
+
+
+def test_the_scaled_matrix_is_doubly_stochastic(crowd):
+    groups = membership(crowd)
+    d = co_occurrence_scaling(groups, np.ones(groups.n_groups), crowd.counts)[0]
+    matrix = entries(crowd)
+    row_sums = d * (matrix @ (matrix.T @ (crowd.counts * d)))
+    assert_allclose(row_sums, 1, atol=1e-11)

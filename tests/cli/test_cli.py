@@ -1,0 +1,564 @@
+"""The command: what it prints and writes, its exit codes, and its words when something is wrong."""
+
+import csv
+import io
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from ec3learn import EC3, Consensus, votes_from
+from ec3learn.cli import DONE, INTERRUPTED, OUR_BUG, WRONG_INPUT, main
+from ec3learn.cli.app import app
+from ec3learn.cli.made_up import demo_votes, write_demo
+from ec3learn.cli.opening import steps
+from ec3learn.tables.columns import LABELS
+
+ROOT = Path(__file__).parents[2]
+VOTERS = ["-c", "svm,tree,bayes,knn,rules", "-k", "kmeans,dbscan"]
+ALL_VOTERS = {"classifiers": VOTERS[1].split(","), "clusterings": VOTERS[3].split(",")}
+COMMANDS = ["combine", "apply", "explain", "voters", "methods", "demo"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to work in, with the votes of the demo as CSV and Parquet."""
+    monkeypatch.chdir(tmp_path)
+    write_demo("votes.csv")
+    pl.DataFrame(dict(demo_votes().columns)).write_parquet("votes.parquet")
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command, and return its exit code, what it printed and what it complained of."""
+
+    def run(*words):
+        code = main([str(word) for word in words])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+def records(path):
+    with open(path, newline="") as file:
+        return list(csv.reader(file))
+
+
+def column(path, name="consensus"):
+    heads, *rows = records(path)
+    return [row[heads.index(name)] for row in rows]
+
+
+# ---- combine -----------------------------------------------------------------------------------------------------------
+
+
+def test_combine_writes_the_answers_behind_the_columns(folder, run):
+    assert run("combine", "votes.csv", *VOTERS, "--known", "gold", "--out", "labels.csv")[0] == DONE
+    before, after = records("votes.csv"), records("labels.csv")
+    assert [row[:-2] for row in after] == before
+    assert after[0][-2:] == ["consensus", "confidence"]
+    right = sum(row[-2] == row[-3] for row in after[1:]) / (len(after) - 1)
+    assert right > 0.85
+
+
+def test_every_format_has_the_same_answers(folder, run):
+    run("combine", "votes.csv", *VOTERS, "--out", "a.csv")
+    run("combine", "votes.parquet", *VOTERS, "--out", "b.jsonl.gz", "--proba")
+    run("combine", "b.jsonl.gz", *VOTERS, "--prefix", "again_", "--out", "c.arrow")
+    answers = pl.read_ipc("c.arrow")
+    assert answers["again_consensus"].to_list() == answers["consensus"].to_list() == column("a.csv")
+
+
+def test_the_summary_tells_what_there_was(folder, run):
+    _, out, err = run("combine", "votes.csv", *VOTERS, "--known", "gold")
+    assert out.startswith("iEC3: 600 objects (489 distinct), 3 classes ['ham', 'news', 'spam']\n")
+    assert "contested: " in out
+    assert "right on 60 known labels, hidden in turn: consensus 85.0 %, majority 80.0 %" in out
+    assert re.search(r"^svm +classifier +0\.902", out, flags=re.M)
+    assert not err
+
+
+def test_the_summary_is_for_machines_too(folder, run):
+    facts = json.loads(run("combine", "votes.csv", *VOTERS, "--known", "gold", "--json")[1])
+    assert facts["objects"] == 600
+    assert facts["held_out"]["labels"] == 60
+    assert [voter["model"] for voter in facts["voters"]] == ["svm", "tree", "bayes", "knn", "rules", "kmeans", "dbscan"]
+    assert facts["warning"] is None
+
+
+def test_a_result_no_better_than_the_majority_is_told(folder, run):
+    votes = demo_votes()
+    rows = [dict(row, noise=i % 2, svm=row["truth"]) for i, row in enumerate(votes.rows())]
+    pl.DataFrame(rows).write_csv("x.csv")
+    _, out, err = run("combine", "x.csv", "-c", "svm", "-k", "noise", "--known", "gold", "--json")
+    assert "warning: The result is no better than the majority vote: of 60 known labels, hidden in turn, 100.0 % came" in err
+    assert json.loads(out)["warning"].startswith("The result is no better")
+
+
+def test_standard_input_and_output_have_the_table_alone(folder, run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path("votes.csv").read_bytes())))
+    code, out, err = run("combine", "-", "--format", "csv", *VOTERS, "--out", "-")
+    assert code == DONE
+    assert out.splitlines()[0].endswith(",truth,consensus,confidence")
+    assert len(out.splitlines()) == 601
+    assert err.startswith("iEC3: 600 objects")
+
+
+def test_soft_votes_are_columns_of_probabilities(folder, run):
+    Path("soft.csv").write_text("p_a,p_b,hard\n0.90,0.10,a\n0.2,0.8,b\n,,a\n")
+    assert run("combine", "soft.csv", "--soft", "lr=p_*", "-c", "hard", "--out", "out.csv")[0] == DONE
+    assert column("out.csv") == ["a", "b", "a"]
+    assert column("out.csv", "p_a") == ["0.90", "0.2", ""]
+    run("combine", "soft.csv", "--soft", "lr=a:p_a,b:p_b", "--out", "named.csv")
+    assert column("named.csv")[:2] == ["a", "b"]
+
+
+def test_a_long_table_has_a_row_a_vote(folder, run):
+    rows = [(row["id"], name, row[name]) for row in demo_votes().rows() for name in ("svm", "tree", "knn")]
+    pl.DataFrame(rows, schema=["task", "worker", "answer"], orient="row").write_csv("long.csv")
+    words = ["--objects", "task", "--voters", "worker", "-c", "answer", "-m", "dawid-skene"]
+    assert run("combine", "long.csv", *words, "--out", "out.csv")[0] == DONE
+    assert len(set(zip(column("out.csv", "task"), column("out.csv"), strict=True))) == 600
+    assert "Object 'mail-7' is" in run("explain", "long.csv", *words, "--object", "mail-7")[1]
+
+
+def test_labels_that_mean_no_vote_classes_and_parameters_are_said_in_words(folder, run):
+    Path("x.csv").write_text("a,b,k\n1,NA,0\n2,2,-1\nNA,1,NA\n")
+    words = ["-c", "a,b", "-k", "k", "--missing", "NA", "--classes", "2,1,3", "--proba", "--set", "alpha=0.1"]
+    assert run("combine", "x.csv", *words, "--out", "out.csv")[0] == DONE
+    assert records("out.csv")[0][3:] == ["consensus", "confidence", "proba_2", "proba_1", "proba_3"]
+    assert column("out.csv") == ["1", "2", "1"]
+    assert column("out.csv", "k") == ["0", "-1", "NA"]
+
+
+@pytest.mark.parametrize("words", [["--missing", "NA,n/a"], ["--missing", "NA", "--missing", "n/a"]])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_several_labels_may_mean_no_vote(folder, run, words, ending):
+    frame = pl.DataFrame({"a": ["u", "NA", "v"], "b": ["n/a", "v", "v"]})
+    frame.write_csv("x.csv")
+    frame.write_parquet("x.parquet")
+    facts = json.loads(run("combine", f"x.{ending}", "-c", "a,b", *words, "--json", "--save", "model.ec3")[1])
+    assert [found["class"] for found in facts["classes"]] == ["u", "v"]
+    code, out, err = run("apply", "model.ec3", f"x.{ending}", *words, "--out-format", "csv")
+    assert (code, err) == (DONE, "")
+    assert [line.split(",")[:3] for line in out.splitlines()[1:]] == [["u", "n/a", "u"], ["NA", "v", "v"], ["v", "v", "v"]]
+
+
+def test_a_column_with_gaps_as_pandas_writes_it_holds_whole_numbers(folder, run):
+    pl.DataFrame({"a": [0, 1, 1, 10], "b": [0, 1, 0, 10], "k": [-1, 0, 1, 1]}).write_csv("x.csv")
+    Path("gaps.csv").write_text("a,b,k\n0,0.0,-1.0\n1,,0.0\n1,0.0,\n10,10.0,1.0\n")
+    facts = json.loads(run("combine", "gaps.csv", "-c", "a,b", "-k", "k", "--json", "--out", "out.csv")[1])
+    assert [found["class"] for found in facts["classes"]] == [0, 1, 10]
+    assert {voter["model"]: voter["coverage"] for voter in facts["voters"]}["k"] == 0.5  # noise and a gap
+    assert [row[:3] for row in records("out.csv")] == records("gaps.csv")
+    run("combine", "x.csv", "-c", "a,b", "-k", "k", "--save", "model.ec3")
+    answers = []
+    for path in ("x.csv", "floats.csv"):
+        Path("floats.csv").write_text("a,b,k\n0.0,0,-1.0\n1.0,1.0,0.0\n1,0.0,1\n10.0,10.0,1.0\n")
+        code, out, err = run("apply", "model.ec3", path)
+        assert (code, err) == (DONE, "")
+        answers.append([line.split(",")[3:] for line in out.splitlines()])
+    assert answers[0] == answers[1]
+    assert out.splitlines()[1].startswith("0.0,0,-1.0,0,")
+
+
+def test_noise_of_a_clustering_is_no_cluster(folder, run):
+    facts = json.loads(run("combine", "votes.csv", *VOTERS, "--json")[1])
+    coverage = {voter["model"]: voter["coverage"] for voter in facts["voters"]}
+    assert coverage["dbscan"] == pytest.approx(1 - column("votes.csv", "dbscan").count("-1") / 600)
+
+
+def test_more_distinct_rows_than_allowed_are_answered_from_their_groups(folder, run):
+    code, out, _ = run("combine", "votes.csv", *VOTERS, "--max-patterns", "100", "--out", "out.csv")
+    assert code == DONE
+    assert "Note: Solved on 100 distinct rows" in out
+    assert None not in column("out.csv")
+
+
+def test_a_report_is_written(folder, run):
+    pytest.importorskip("jinja2")
+    assert run("combine", "votes.csv", *VOTERS, "--report", "report.html")[0] == DONE
+    assert "<html" in Path("report.html").read_text()
+
+
+# ---- apply, explain, voters --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learned", ["votes.csv", "votes.parquet"])
+@pytest.mark.parametrize("applied", ["votes.csv", "votes.parquet"])
+def test_a_saved_model_answers_for_any_format(folder, run, learned, applied):
+    assert run("combine", learned, *VOTERS, "--save", "model.ec3", "--out", "labels.csv")[0] == DONE
+    code, out, err = run("apply", "model.ec3", applied, "--out-format", "csv")
+    assert (code, err) == (DONE, "")
+    Path("applied.csv").write_text(out)
+    assert column("applied.csv") == column("labels.csv")
+
+
+@pytest.mark.parametrize(("learned", "applied"), [("x.csv", "x.parquet"), ("x.parquet", "x.csv")])
+def test_whole_numbers_of_csv_are_those_of_a_model(folder, run, learned, applied):
+    frame = pl.DataFrame({"a": [0, 1, 1, 10], "b": [0, 1, 0, 10], "k": [-1, 0, 1, 1]})
+    frame.write_csv("x.csv")
+    frame.write_parquet("x.parquet")
+    run("combine", learned, "-c", "a,b", "-k", "k", "--save", "model.ec3")
+    assert Consensus.load("model.ec3").classes.tolist() == [0, 1, 10]
+    code, out, err = run("apply", "model.ec3", applied, "--out-format", "csv")
+    assert (code, err) == (DONE, "")
+    assert [line.split(",")[3] for line in out.splitlines()[1:]] in (["0", "1", "1", "10"], ["0", "1", "0", "10"])
+
+
+def test_columns_that_a_model_lacks_are_told(folder, run):
+    run("combine", "votes.csv", *VOTERS, "--save", "model.ec3")
+    pl.read_csv("votes.csv").drop("svm").write_csv("less.csv")
+    _, _, err = run("apply", "model.ec3", "less.csv")
+    assert err == "ec3learn: warning: table has no column for 1 base model of the model, treated as missing: ['svm'].\n"
+
+
+def test_explain_adds_up_to_the_answer_that_combine_gives(folder, run):
+    run("combine", "votes.csv", *VOTERS, "--known", "gold", "--out", "labels.csv")
+    words = ["explain", "votes.csv", *VOTERS, "--known", "gold", "--json"]
+    by_row = json.loads(run(*words, "--object", "17")[1])
+    by_name = json.loads(run(*words, "--object", "mail-17", "--id", "id")[1])
+    assert by_row["proba"] == by_name["proba"]
+    assert by_row["label"] == column("labels.csv")[17]
+    assert max(by_row["proba"].values()) == pytest.approx(float(column("labels.csv", "confidence")[17]))
+    given = sum(part[f"to {by_row['label']}"] for part in by_row["by_model"])
+    assert given == pytest.approx(by_row["proba"][by_row["label"]])
+
+
+def test_voters_come_from_votes_or_from_a_model(folder, run):
+    run("combine", "votes.csv", *VOTERS, "--save", "model.ec3")
+    assert run("voters", "votes.csv", *VOTERS) == run("voters", "model.ec3")
+    assert len(json.loads(run("voters", "model.ec3", "--json")[1])) == 7
+
+
+# ---- the others --------------------------------------------------------------------------------------------------------
+
+
+def test_methods_are_listed(run):
+    assert re.search("^dawid-skene +Combine voters by Dawid-Skene", run("methods")[1], flags=re.M)
+    listed = {row["method"]: row for row in json.loads(run("methods", "--json")[1])}
+    assert listed["majority"] == {"method": "majority", "what": "Take the class most classifiers voted for", "set": {}}
+    assert len({row["what"] for row in listed.values()}) == len(listed)
+
+
+def test_parameters_are_listed_as_they_are_set(folder, run):
+    out = run("methods")[1]
+    said = dict(re.findall(r"^(\S+) .*((?:\n +\S+=.*)*)", out, flags=re.M))
+    assert {name: len(words.split()) for name, words in said.items()} == {
+        row["method"]: len(row["set"]) for row in json.loads(run("methods", "--json")[1])
+    }
+    for name, words in said.items():
+        given = [word for pair in words.split() for word in ("--set", pair)]
+        code, out, err = run("combine", "votes.csv", "-c", "svm,tree", "-k", "kmeans", "-m", name, *given)
+        assert code == DONE, err
+        assert out == run("combine", "votes.csv", "-c", "svm,tree", "-k", "kmeans", "-m", name)[1]
+
+
+def test_the_demo_beats_the_majority_vote(run):
+    right = dict(re.findall(r"^(.+?)  +(0\.\d+)", run("demo")[1], flags=re.M))
+    assert float(right["iEC3"]) > float(right["majority vote"])
+
+
+def test_the_version_is_shown(run):
+    assert run("--version") == (DONE, "ec3learn 0.1.0.dev0\n", "")
+
+
+def test_the_help_alone_loads_nothing_heavy():
+    heavy = "{'numpy', 'duckdb', 'sklearn'}"
+    program = f"import sys; from ec3learn.cli import main; main(['--help']); print({heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("set()\n")
+
+
+def test_shells_can_complete_the_command():
+    words = {"_EC3LEARN_COMPLETE": "complete_bash", "COMP_WORDS": "ec3learn com", "COMP_CWORD": "1"}
+    done = subprocess.run([sys.executable, "-m", "ec3learn"], capture_output=True, text=True, env=os.environ | words)
+    assert "combine" in done.stdout
+
+
+# ---- what goes wrong ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("combine nothing.csv -c svm", "nothing.csv: No such file or directory."),
+        ("combine votes.csv -c svn", "classifiers must name columns of the table, got 'svn'. Did you mean 'svm'?"),
+        ("combine votes.csv", "classifiers must name at least one column, got none."),
+        ("combine votes.csv -c svm -m ec4", "Unknown method 'ec4'. Did you mean 'ec3'? Choose from: ec3, iec3,"),
+        ("combine votes.csv -c svm --set alfa=1", "Unknown parameter 'alfa' of iec3. Choose from: alpha,"),
+        ("combine votes.csv -c svm --set alpha", "--set must be NAME=VALUE, got 'alpha'."),
+        ("combine votes.csv -c svm --set alpha=-1", "alpha must be a finite number >= 0, got -1."),
+        ("combine votes.csv -c svm --rule most", "Unknown rule 'most'. Choose from: argmax, mass."),
+        ("combine votes.csv -c svm --memory lots", "memory must be a size such as '800MB' or '4GB', got 'lots'."),
+        ("combine votes.csv -c svm --encoding klingon", "votes.csv must be text in klingon (unknown encoding: klingon)."),
+        ("combine votes.csv -c svm --out nowhere/x.csv", "The folder of nowhere/x.csv must exist, got "),
+        ("combine votes.csv -c svm --out .", "The output must be a file, got the folder ."),
+        ("combine votes.csv -c svm --out votes.csv", "votes.csv exists already. Pass --overwrite to replace it."),
+        ("combine votes.csv -c svm --save votes.csv", "votes.csv exists already. Pass --overwrite to replace it."),
+        ("combine votes.csv -c svm --out x.doc", "The format of 'x.doc' is not in its name. Pass --out-format: csv,"),
+        ("combine votes.csv -c svm --classes ham", "classifiers holds"),
+        ("combine votes.csv -c p --soft lr=svm", "classifiers must name columns of the table, got 'p'."),
+        ("combine votes.csv --soft lr=a:svm,b:tree", "A soft model must have numbers in column 'svm', got "),
+        ("combine . -c svm --format csv", ".: Is a directory."),
+        (
+            "combine numbers.csv -c p",
+            f"classifiers must hold {LABELS}, got 50 different numbers such as '0.020'.",
+        ),
+        (
+            "combine many.csv -c id",
+            "classifiers must hold at most --max-classes 1,000 classes, got 1,200, most in 'id'. Leave out",
+        ),
+        ("apply votes.csv votes.csv", "votes.csv is not a consensus saved by ec3learn."),
+        (
+            "explain votes.csv --object 600 -c svm",
+            "object must be the number of a row, 0 to 599, got '600'. Pass --id for names.",
+        ),
+        ("explain votes.csv --object x --id id -c svm", "object must name one row, got 'x', which no row has in column 'id'."),
+        ("explain votes.csv --object x --id ids -c svm", "id must name a column of the table, got 'ids'."),
+        ("demo --votes votes.csv", "votes.csv exists already. Pass --overwrite to replace it."),
+        ("combine votes.csv --outt x", "No such option: --outt"),
+        ("combien", "No such command 'combien'. Did you mean 'combine'?"),
+        ("combine", "Missing argument 'VOTES'."),
+    ],
+)
+def test_wrong_input_is_one_line_and_exit_code_2(folder, run, words, sentence):
+    pl.DataFrame({"p": [f"{i / 50:.3f}" for i in range(1, 51)]}).write_csv("numbers.csv")
+    pl.DataFrame({"id": [f"x{i}" for i in range(1200)]}).write_csv("many.csv")
+    code, out, err = run(*shlex.split(words))
+    assert code == WRONG_INPUT
+    assert err.startswith(f"ec3learn: {sentence}")
+    assert err.count("\n") == 1
+    assert not out
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        ("combine votes.csv -c svm --set weights=labels", "Pass --known, or take --set weights=agreement."),
+        ("apply model.ec3 other.csv", "Rename them if they are called otherwise."),
+        ("combine other.csv -c a --voters b", "given together, got no --objects and --voters b."),
+        ("combine votes.csv -c svm --report report.html", "report.html exists. Pass --overwrite to replace it."),
+        ("combine other.csv -c a --classes 1", "The classes are [1]; pass --missing 2 if it means no vote."),
+        (
+            "combine other.csv -c 'missing=2' --classes x",
+            "The classes are ['x']; pass --missing 'known= or' if it means no vote.",
+        ),
+        ("combine many.csv -c id", "or raise --max-classes."),
+    ],
+)
+def test_a_remedy_is_told_in_the_words_of_the_command(folder, run, monkeypatch, words, remedy):
+    pl.DataFrame({"a": [1, 2], "b": ["x", "y"], "missing=2": ["x", "known= or"]}).write_csv("other.csv")
+    pl.DataFrame({"id": [f"x{i}" for i in range(1200)]}).write_csv("many.csv")
+    run("combine", "votes.csv", *VOTERS, "--save", "model.ec3")
+    monkeypatch.setattr("ec3learn.tables.files.require_free", lambda *_: None)  # as if the report came into being meanwhile
+    Path("report.html").touch()
+    code, _, err = run(*shlex.split(words))
+    assert code == WRONG_INPUT
+    assert err.endswith(f"{remedy}\n")
+    assert "column '--" not in err  # a name stays as it is
+
+
+def test_a_warning_is_told_in_the_words_of_the_command(folder, run):
+    _, _, err = run("combine", "votes.csv", "-c", "svm,tree,bayes,knn,rules", "--set", "weights=agreement", "--set", "alpha=0.4")
+    assert "ompare with --set weights=equal and with --method dawid-skene.\n" in err
+
+
+def test_the_votes_of_the_demo_can_be_written_again(folder, run):
+    Path("votes.csv").write_text("precious")
+    assert run("demo", "--votes", "votes.csv")[0] == WRONG_INPUT
+    assert Path("votes.csv").read_text() == "precious"
+    assert run("demo", "--votes", "votes.csv", "--overwrite")[0] == DONE
+    assert len(records("votes.csv")) == 601
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
+def test_a_file_that_may_not_be_read_or_written_is_told(folder, run):
+    Path("votes.csv").chmod(0)
+    assert run("combine", "votes.csv", "-c", "svm")[2] == "ec3learn: votes.csv: Permission denied.\n"
+    folder.chmod(0o500)
+    assert "Permission denied." in run("combine", "votes.parquet", "-c", "svm", "--out", "x.csv")[2]
+    folder.chmod(0o700)
+
+
+def test_a_bug_of_ours_is_told_as_such(folder, run, monkeypatch):
+    monkeypatch.setattr("ec3learn.diagnosis.summary.summary_of", lambda *_: {}["lost"])
+    code, _, err = run("combine", "votes.csv", "-c", "svm")
+    assert code == OUR_BUG
+    assert err == "ec3learn: This is a bug of ec3learn (KeyError: 'lost'). Please report what this shows: ec3learn --debug ...\n"
+    with pytest.raises(KeyError):
+        run("combine", "votes.csv", "-c", "svm", "--debug")
+
+
+def test_an_error_of_a_library_is_no_wrong_input(folder, run, monkeypatch):
+    monkeypatch.setattr("ec3learn.diagnosis.summary.summary_of", lambda *_: int("no number"))
+    assert run("combine", "votes.csv", "-c", "svm")[0] == OUR_BUG
+
+
+def test_an_interrupt_is_quiet(folder, run, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ec3learn.diagnosis.summary.summary_of", interrupted)
+    assert run("combine", "votes.csv", "-c", "svm", "--out", "x.csv") == (INTERRUPTED, "", "")
+    assert sorted(os.listdir()) == ["votes.csv", "votes.parquet"]
+
+
+def test_nobody_reading_on_is_quiet(folder):
+    command = f"{sys.executable} -m ec3learn combine votes.csv -c svm --out - --proba | head -n 0"
+    done = subprocess.run(["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True)
+    assert "Traceback" not in done.stderr
+    assert done.returncode in (0, 141)
+
+
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_is_told_to_end_leaves_nothing_behind(folder, told):
+    os.mkfifo("pipe.csv")
+    command = [sys.executable, "-m", "ec3learn", "combine", "pipe.csv", "-c", "svm", "--out", "out.csv"]
+    with subprocess.Popen(command) as process, open("pipe.csv", "wb"):  # the command waits for what we never write
+        while not any(name.startswith(".ec3learn-") for name in os.listdir()):
+            time.sleep(0.02)
+        process.send_signal(told)
+        assert process.wait(20) == 128 + told
+    assert not any(name.startswith(".ec3learn-") for name in os.listdir())
+
+
+def test_without_its_packages_the_command_tells_how_to_get_them(run, monkeypatch):
+    monkeypatch.delitem(sys.modules, "ec3learn.cli.app")
+    monkeypatch.setitem(sys.modules, "typer", None)
+    monkeypatch.delattr("ec3learn.cli.app")
+    for name in [name for name in sys.modules if name.startswith("ec3learn.cli.")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert run("methods") == (WRONG_INPUT, "", "ec3learn: The command ec3learn needs typer: pip install 'ec3learn[cli]'.\n")
+
+
+# ---- on a terminal -----------------------------------------------------------------------------------------------------
+
+
+class Slow:
+    """A workspace whose query is half done."""
+
+    class connection:
+        @staticmethod
+        def query_progress():
+            return 50.0
+
+
+@pytest.mark.parametrize(("terminal", "shown"), [(True, True), (False, False)])
+def test_a_bar_is_shown_on_a_terminal_alone(monkeypatch, capsys, terminal, shown):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    with steps(Slow()) as step:
+        step("Reading votes.csv")
+        time.sleep(0.6)
+    printed = capsys.readouterr().err
+    assert ("Reading votes.csv" in printed) == shown
+    assert "\x1b[3" not in printed  # no colours
+
+
+# ---- what the pages and the help show runs -----------------------------------------------------------------------------
+
+
+def examples():
+    """The examples in the help of each command."""
+    commands = {command.callback.__name__: command.callback for command in app.registered_commands}
+    for name in COMMANDS:
+        for line in re.findall(r"^ +((?:cat |ec3learn ).*)$", commands[name].__doc__, flags=re.M):
+            yield pytest.param(line, id=f"{name}: {line}")
+
+
+def shell(script, folder):
+    """Run a script in which `ec3learn` is the one under test."""
+    function = f'ec3learn() {{ "{sys.executable}" -m ec3learn "$@"; }}\nset -eu -o pipefail\n'
+    return subprocess.run(["bash", "-c", function + script], cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def examples_folder(tmp_path_factory):
+    """The files that the examples name."""
+    folder = tmp_path_factory.mktemp("examples")
+    frame = pl.DataFrame(dict(demo_votes().columns))
+    frame.rename({"svm": "clf_svm", "tree": "clf_tree", "kmeans": "km_5"}).write_parquet(folder / "votes.parquet")
+    frame.write_csv(folder / "new.csv")
+    frame.write_parquet(folder / "new.parquet")
+    rows = [(row["id"], name, row[name]) for row in demo_votes().rows() for name in ("svm", "tree", "knn")]
+    pl.DataFrame(rows, schema=["task", "worker", "answer"], orient="row").write_csv(folder / "answers.csv")
+    return folder
+
+
+@pytest.mark.parametrize("line", list(examples()))
+def test_an_example_of_the_help_runs(examples_folder, line):
+    for name in ("labels.csv", "labels.parquet", "votes.csv", "model.ec3"):
+        (examples_folder / name).unlink(missing_ok=True)
+    if "demo" not in line:
+        write_demo(examples_folder / "votes.csv")
+    if "model.ec3" in line and "--save" not in line:
+        main(["combine", str(examples_folder / "votes.csv"), *VOTERS, "--save", str(examples_folder / "model.ec3")])
+    done = shell(line, examples_folder)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_page_about_the_command_runs(tmp_path):
+    page = (ROOT / "docs" / "command-line.md").read_text()
+    done = shell("\n".join(re.findall(r"```console\n(.*?)```", page, flags=re.S)), tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+# ---- what objects are called, and where outputs go -------------------------------------------------------------------
+
+
+def test_the_report_calls_objects_by_their_row_or_by_a_column(folder, run):
+    pl.read_csv("votes.csv").with_columns(pl.format("mail <{}>", pl.int_range(pl.len())).alias("name")).write_csv("named.csv")
+    for words, first in (((), "{}"), (("--id", "name"), "mail &lt;{}&gt;")):
+        assert run("combine", "named.csv", *VOTERS, "--report", "report.html", "--overwrite", *words)[0] == DONE
+        page = Path("report.html").read_text(encoding="utf-8")
+        votes = votes_from(pl.read_csv("votes.csv"), **ALL_VOTERS)
+        contested = [row["object"] for row in EC3().solve(votes).contested(5).rows()]
+        assert all(f">{first.format(row)}<" in page for row in contested)
+    assert run("combine", "named.csv", *VOTERS, "--id", "nam", "--report", "x.html")[2].startswith(
+        "ec3learn: id must name a column of the table, got 'nam'."
+    )
+
+
+def test_outputs_are_checked_before_anything_is_written(folder, run):
+    code, _, complaint = run("combine", "votes.csv", *VOTERS, "--out", "new.csv", "--report", "nowhere/report.html")
+    assert code == WRONG_INPUT
+    assert complaint.startswith("ec3learn: The folder of nowhere/report.html must exist")
+    code, _, complaint = run("combine", "votes.csv", *VOTERS, "--save", "x.html", "--report", "x.html")
+    assert code == WRONG_INPUT
+    assert complaint == "ec3learn: --out, --save and --report must name different files.\n"
+    assert sorted(os.listdir()) == ["votes.csv", "votes.parquet"]
+
+
+def test_known_labels_of_a_long_table_are_hidden_by_object(folder, run):
+    rng = np.random.default_rng(0)
+    truth = rng.choice(["yes", "no"], 120)
+    rows = [
+        {
+            "task": f"t{i}",
+            "worker": f"w{j}",
+            "answer": truth[i] if rng.random() < 0.8 else "no",
+            "gold": truth[i] if i < 60 else None,
+        }
+        for i in rng.permutation(120)
+        for j in range(5)
+    ]
+    pl.DataFrame(rows).write_csv("long.csv")
+    code, printed, _ = run(
+        "combine", "long.csv", "--objects", "task", "--voters", "worker", "-c", "answer", "--known", "gold", "--json"
+    )
+    assert code == DONE
+    held_out = json.loads(printed)["held_out"]
+    assert held_out["labels"] == 60
+    assert held_out["consensus"] > 0.8

@@ -1,0 +1,488 @@
+"""EC3Classifier: drop-in for scikit-learn's ensembles, honest about what it has seen."""
+
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.cluster import DBSCAN, KMeans
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from ec3learn import EC3, EC3Classifier, Votes
+
+FEWER_FOLDS = "ignore:The class .* fewer than cv:UserWarning"
+
+
+def pool():
+    return [
+        ("lr", LogisticRegression(max_iter=1000)),
+        ("nb", GaussianNB(var_smoothing=1e-3)),
+        ("tree", DecisionTreeClassifier(max_depth=4, random_state=0)),
+    ]
+
+
+def clusterings():
+    return [("km3", KMeans(3, n_init=2, random_state=0)), ("km9", KMeans(9, n_init=2, random_state=0))]
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return train_test_split(X, y, test_size=0.4, random_state=0, stratify=y)
+
+
+def hidden(y, n_kept, seed=0):
+    """The labels of a few rows of each class, None for the others."""
+    rng = np.random.default_rng(seed)
+    kept = np.concatenate([rng.choice(np.flatnonzero(y == z), n_kept, replace=False) for z in np.unique(y)])
+    some = np.full(len(y), None, dtype=object)
+    some[kept] = y[kept]
+    return some
+
+
+def made(**settings):
+    settings = {"classifiers": pool(), "clusterers": clusterings(), "random_state": 0, **settings}
+    return EC3Classifier(**settings)
+
+
+# ---- it works as people expect ---------------------------------------------------------------------------------------
+
+
+def test_it_learns_and_predicts(iris):
+    X, new_X, y, new_y = iris
+    model = made().fit(X, y)
+    assert model.score(new_X, new_y) > 0.9
+    assert_allclose(model.predict_proba(new_X).sum(axis=1), 1)
+    assert_array_equal(model.transduction_, y)
+    assert model.n_features_in_ == 4
+
+
+@pytest.mark.parametrize("classes", [["a", "b", "c"], [10, -1, 7], np.array(["x", "y", "z"], dtype=object)])
+def test_labels_of_any_kind_come_back(iris, classes):
+    X, new_X, y, new_y = iris
+    names = np.array(classes)[y]
+    model = made(consensus="iec3").fit(X, names)
+    assert set(model.classes_) == set(classes)
+    assert np.mean(model.predict(new_X) == np.array(classes)[new_y]) > 0.9
+    assert model.predict(new_X).dtype.kind == np.asarray(list(classes)).dtype.kind
+
+
+def test_two_classes_may_be_true_and_false(iris):
+    X, new_X, y, new_y = iris
+    model = made(consensus="iec3").fit(X, y == 0)
+    assert (model.predict(new_X) == (new_y == 0)).mean() > 0.95
+    assert model.predict(new_X).dtype == bool
+
+
+def test_no_row_depends_on_the_others(iris):
+    X, new_X, y, _ = iris
+    model = made().fit(X, y)
+    whole = model.predict_proba(new_X)
+    assert_allclose(np.vstack([model.predict_proba(new_X[[i]]) for i in range(5)]), whole[:5], rtol=0, atol=1e-12)
+    assert_allclose(model.predict_proba(new_X[::-1]), whole[::-1], rtol=0, atol=1e-12)
+
+
+def test_the_same_seed_gives_the_same_answer(iris):
+    X, new_X, y, _ = iris
+    one, other = (made(random_state=3).fit(X, y).predict_proba(new_X) for _ in range(2))
+    assert_array_equal(one, other)
+
+
+def test_it_is_pickled_and_cloned(iris):
+    X, new_X, y, _ = iris
+    model = made().fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.predict_proba(new_X), model.predict_proba(new_X))
+    assert clone(model).get_params()["cv"] == 5
+
+
+def test_sparse_features_work(iris):
+    X, new_X, y, new_y = iris
+    trees = [("tree", DecisionTreeClassifier(random_state=0)), ("lr", LogisticRegression(max_iter=1000))]
+    model = made(classifiers=trees).fit(sparse.csr_array(X), y)
+    assert model.score(sparse.csr_array(new_X), new_y) > 0.9
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_dataframes_reach_the_base_models_as_they_are(iris, frame):
+    X, new_X, y, new_y = iris
+    names = ["a", "b", "c", "d"]
+    table, new_table = (frame(dict(zip(names, part.T, strict=True))) for part in (X, new_X))
+    chosen = make_pipeline(make_column_transformer(("passthrough", ["c", "d"])), LogisticRegression(max_iter=1000))
+    model = made(classifiers=[("petals", chosen), ("nb", GaussianNB())]).fit(table, y)
+    assert model.score(new_table, new_y) > 0.9
+    assert model.feature_names_in_.tolist() == names
+
+
+def test_transform_has_what_each_classifier_says(iris):
+    X, new_X, y, _ = iris
+    model = made().fit(X, y).set_output(transform="pandas")
+    said = model.transform(new_X)
+    assert said.columns[0] == "lr_0"
+    assert said.shape == (len(new_X), 9)
+
+
+def test_a_grid_search_reaches_base_models_and_method(iris):
+    X, _, y, _ = iris
+    search = GridSearchCV(made(consensus=EC3()), {"classifiers__lr__C": [0.01, 1.0], "consensus__alpha": [0.1, 0.5]}, cv=2).fit(
+        X, y
+    )
+    assert set(search.best_params_) == {"classifiers__lr__C", "consensus__alpha"}
+    assert search.best_params_["classifiers__lr__C"] == dict(search.best_estimator_.classifiers)["lr"].C
+
+
+def test_a_pool_by_name_becomes_a_list_when_one_of_its_models_is_set():
+    model = EC3Classifier().set_params(classifiers__lr__C=0.5)
+    assert dict(model.classifiers)["lr"].get_params()["model__C"] == 0.5
+
+
+def test_the_diagram_shows_the_base_models():
+    assert "GaussianNB" in made()._repr_html_()
+    assert "EC3Classifier" in EC3Classifier()._repr_html_()
+
+
+def test_sample_weight_reaches_the_classifiers(iris):
+    X, new_X, y, _ = iris
+    weight = np.where(y == 0, 100.0, 1.0)
+    plain, weighted = made(consensus="soft-vote").fit(X, y), made(consensus="soft-vote").fit(X, y, sample_weight=weight)
+    assert weighted.predict_proba(new_X)[:, 0].mean() > plain.predict_proba(new_X)[:, 0].mean()
+    with pytest.raises(TypeError, match=r"^fit takes sample_weight besides X and y, got 'groups'\.$"):
+        made().fit(X, y, groups=y)
+
+
+def test_progress_is_shown_for_each_base_model(iris, capsys):
+    X, _, y, _ = iris
+    made(verbose=1).fit(X, y)
+    shown = capsys.readouterr().err
+    assert len(re.findall(r"(lr|nb|tree|km3|km9) +\[=+\] +\d+\.\d s", shown)) == 5
+
+
+# ---- honest about what it has seen -----------------------------------------------------------------------------------
+
+
+class Memory(ClassifierMixin, BaseEstimator):
+    """Knows the labels of rows it has seen by heart, and guesses otherwise."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        self.seen_ = {row.tobytes(): label for row, label in zip(np.asarray(X), y, strict=True)}
+        return self
+
+    def predict_proba(self, X):
+        out = np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
+        for i, row in enumerate(np.asarray(X)):
+            if row.tobytes() in self.seen_:
+                out[i] = self.classes_ == self.seen_[row.tobytes()]
+        return out
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def test_a_forest_votes_out_of_bag_instead_of_in_folds(monkeypatch):
+    X, y = make_classification(300, 6, n_informative=3, flip_y=0.3, random_state=0)
+    forest = RandomForestClassifier(60, oob_score=True, random_state=0)
+    n_fits = []
+    fit = RandomForestClassifier.fit
+    monkeypatch.setattr(RandomForestClassifier, "fit", lambda self, X, y: n_fits.append(len(X)) or fit(self, X, y))
+    model = made(classifiers=[("forest", forest)], clusterers=[], consensus="soft-vote").fit(X, y)
+    assert n_fits == [300]
+    said = model.consensus_.votes.soft.shares_of(model.consensus_.votes.soft.models[0])
+    assert_allclose(said, model.estimators_["forest"][0].oob_decision_function_)
+    assert np.mean(said.argmax(axis=1) == y) < 0.9 < np.mean(model.estimators_["forest"][0].predict(X) == y)
+
+
+def test_a_forest_behind_the_users_own_steps_votes_in_folds():
+    X, y = make_classification(100, 6, n_informative=3, random_state=0)
+    forest = make_pipeline(SelectKBest(k=2), RandomForestClassifier(5, oob_score=True, random_state=0))
+    model = EC3Classifier([("forest", forest)], [], consensus="soft-vote", random_state=0)
+    with pytest.MonkeyPatch.context() as patch:
+        n_rows = []
+        fit = RandomForestClassifier.fit
+        patch.setattr(RandomForestClassifier, "fit", lambda self, X, y: n_rows.append(len(X)) or fit(self, X, y))
+        model.fit(X, y)
+    assert n_rows == [80] * 5 + [100]
+
+
+def test_a_classifier_that_only_remembers_gets_no_undue_weight():
+    X, y = make_classification(400, 10, n_informative=5, random_state=0)
+    model = EC3Classifier(
+        [("memory", Memory()), ("lr", LogisticRegression())], clusterers=[], consensus=EC3(weights="labels"), random_state=0
+    ).fit(X, y)
+    weight = dict(zip([m.name for m in model.consensus_.models], model.consensus_.weights, strict=True))
+    assert weight["memory"] < 0.1 * weight["lr"]
+    said = [model.consensus_.votes.said(i)[0] for i in range(20)]
+    assert all(answer == {0: 0.5, 1: 0.5} for answer in said)  # out of fold it has nothing to say
+
+
+def test_prefit_models_are_taken_as_they_are(iris):
+    X, new_X, y, new_y = iris
+    classifiers = [(name, model.fit(X, y)) for name, model in pool()]
+    clusters = [(name, model.fit(X)) for name, model in clusterings()]
+    some = hidden(new_y, 5)
+    model = EC3Classifier(classifiers, clusters, consensus=EC3(), prefit=True).fit(new_X, some)
+    votes = Votes.from_probabilities(
+        {name: fitted.predict_proba(new_X) for name, fitted in classifiers},
+        {name: fitted.predict(new_X) for name, fitted in clusters},
+        classes=[0, 1, 2],
+    )
+    direct = EC3().solve(votes, known=[None if label is None else int(label) for label in some])
+    assert_allclose(model.consensus_.proba, direct.proba, rtol=0, atol=1e-12)
+
+
+def test_prefit_models_may_name_classes(iris):
+    X, new_X, y, new_y = iris
+    names = np.array(["se", "ve", "vi"])
+    classifiers = [(name, model.fit(X, names[y])) for name, model in pool()]
+    model = EC3Classifier(classifiers, clusterers=[], consensus="soft-vote", prefit=True).fit(new_X, names[new_y])
+    assert (model.predict(new_X) == names[new_y]).mean() > 0.9
+
+
+# ---- few labels ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("marker", [None, np.nan, -1])
+def test_rows_without_labels_are_marked_in_three_ways(iris, marker):
+    X, _, y, _ = iris
+    some = hidden(y, 6)
+    labels = np.array([marker if label is None else label for label in some], dtype=object if marker is None else float)
+    model = made(unlabelled=-1).fit(X, labels)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert (model.transduction_ == y).mean() > 0.85
+    known = np.array([label is not None for label in some])
+    assert_array_equal(model.transduction_[known], y[known])
+
+
+def test_minus_one_is_a_class_unless_it_is_said_not_to_be(iris):
+    X, _, y, _ = iris
+    assert made(consensus="iec3").fit(X, np.where(y == 0, -1, 1)).classes_.tolist() == [-1, 1]
+
+
+@pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")
+def test_retraining_helps_with_few_labels():
+    X, y = load_digits(return_X_y=True)
+    X, new_X, y, new_y = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
+    some = hidden(y, 5)
+    base = [("lr", make_pipeline(LogisticRegression(max_iter=300))), ("nb", GaussianNB(var_smoothing=1e-2))]
+    scores = {
+        n: EC3Classifier(base, [("km", KMeans(30, n_init=1, random_state=0))], retrain_rounds=n, random_state=0)
+        .fit(X / 16, some)
+        .score(new_X / 16, new_y)
+        for n in (0, 2)
+    }
+    assert scores[2] > scores[0]
+
+
+@pytest.mark.filterwarnings(FEWER_FOLDS)
+def test_fewer_labels_than_folds_mean_fewer_folds(iris):
+    X, _, y, _ = iris
+    with pytest.warns(UserWarning, match=r"^The class 0 has 3 labelled rows, fewer than cv=5 folds: votes come from 3 folds\.$"):
+        model = made().fit(X, hidden(y, 3))
+    assert any("fewer than cv=5 folds" in note for note in model.report_)
+
+
+@pytest.mark.filterwarnings(FEWER_FOLDS)
+def test_a_class_with_one_label_is_no_error(iris):
+    X, _, y, _ = iris
+    assert made().fit(X, hidden(y, 1)).classes_.tolist() == [0, 1, 2]
+
+
+# ---- choices ---------------------------------------------------------------------------------------------------------
+
+
+def test_any_method_can_be_asked_for(iris):
+    X, new_X, y, new_y = iris
+    for consensus in ("iec3", "dawid-skene", EC3(beta=0)):
+        assert made(consensus=consensus).fit(X, y).score(new_X, new_y) > 0.85
+
+
+def test_hard_votes_are_votes_for_one_class(iris):
+    X, _, y, _ = iris
+    model = made(voting="hard", classifiers=[*pool(), ("svm", LinearSVC())]).fit(X, y)
+    assert model.consensus_.votes.soft is None
+
+
+def test_greedy_selection_leaves_guesses_out():
+    X, y = make_classification(600, 10, n_informative=5, random_state=0)
+    model = EC3Classifier([("lr", LogisticRegression()), ("memory", Memory())], [], select="greedy", random_state=0).fit(X, y)
+    assert list(model.estimators_) == ["lr"]
+    assert any("left out: memory" in note for note in model.report_)
+
+
+def test_voters_tell_what_each_model_adds(iris):
+    X, _, y, _ = iris
+    guess = ("guess", DummyClassifier(strategy="stratified", random_state=0))
+    table = made(classifiers=[*pool(), guess], consensus="soft-vote").fit(X, y).voters_
+    adds = dict(zip(table["model"], table["adds"], strict=True))
+    assert adds["km3"] == adds["km9"] == 0  # soft voting does not look at clusterings
+    assert adds["guess"] < 0 < adds["lr"] + adds["nb"] + adds["tree"]
+
+
+def test_what_the_only_classifier_adds_is_left_open(iris):
+    X, _, y, _ = iris
+    table = made(classifiers=pool()[:1]).fit(X, y).voters_
+    assert table["adds"][0] is None
+    assert None not in table["adds"][1:]
+
+
+@pytest.mark.filterwarnings(FEWER_FOLDS)
+def test_what_models_add_is_left_open_where_labels_do_not_tell(iris):
+    X, _, y, _ = iris
+    assert set(made().fit(X, hidden(y, 1)).voters_["adds"]) == {None}
+
+
+def test_a_report_can_be_written(iris, tmp_path):
+    X, _, y, _ = iris
+    path = tmp_path / "report.html"
+    model = made().fit(X, hidden(y, 10))
+    model.report(path, truth=y, title="Irises", details={"data": "from R. A. Fisher"})
+    page = path.read_text()
+    assert "Irises" in page and "EC3Classifier" in page and "R. A. Fisher" in page
+    assert all(note.split(",")[0] in page for note in model.report_)
+
+
+def test_the_choice_is_told(iris):
+    X, _, y, _ = iris
+    assert made().fit(X, y).report_
+
+
+# ---- errors ----------------------------------------------------------------------------------------------------------
+
+
+class Broken(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        raise RuntimeError("out of order")
+
+
+def test_a_base_model_that_fails_is_named(iris):
+    X, _, y, _ = iris
+    wanted = "The classifier 'broken' failed (RuntimeError: out of order). Mend or remove it, or pass on_error='drop' to go on "
+    with pytest.raises(ValueError, match=f"^{re.escape(wanted)}"):
+        made(classifiers=[*pool(), ("broken", Broken())]).fit(X, y)
+
+
+def test_a_base_model_that_fails_can_be_dropped(iris):
+    X, _, y, _ = iris
+    with pytest.warns(UserWarning, match=r"^The classifier 'broken' failed and was left out"):
+        model = made(classifiers=[*pool(), ("broken", Broken())], on_error="drop").fit(X, y)
+    assert "broken" not in model.estimators_
+    assert any("'broken' failed and was left out" in note for note in model.report_)
+
+
+def test_a_clustering_without_predict_is_named(iris):
+    X, _, y, _ = iris
+    with pytest.raises(
+        ValueError, match=r"^The clustering 'dbscan' failed \(it has no predict for new rows; wrap it in Landmarks"
+    ):
+        made(clusterers=[("dbscan", DBSCAN())]).fit(X, y)
+
+
+REFUSED = {
+    "classifiers must hold at least one (name, estimator), got an empty list.": {"classifiers": []},
+    "classifiers must have different names, got 'lr' twice.": {"classifiers": [*pool(), *pool()]},
+    "The names in clusterers must not contain '__', got 'k__m'.": {"clusterers": [("k__m", KMeans())]},
+    "Unknown voting 'loud'. Choose from: hard, soft.": {"voting": "loud"},
+    "Unknown select 'all'. Choose from: None, 'greedy'.": {"select": "all"},
+    "Unknown on_error 'ignore'. Choose from: drop, raise.": {"on_error": "ignore"},
+    "cv must be an integer >= 2, got 1.": {"cv": 1},
+    "retrain_rounds must be 'auto' or an integer >= 0, got -1.": {"retrain_rounds": -1},
+    "classifiers and clusterers must have different names, got 'lr' in both.": {"clusterers": [("lr", KMeans())]},
+    "prefit must be True or False, got 'no'.": {"prefit": "no"},
+    "n_jobs must be a whole number other than 0, or None, got 0.": {"n_jobs": 0},
+    "verbose must be an integer >= 0, got 'yes'.": {"verbose": "yes"},
+    "random_state must be an integer >= 0, a numpy RandomState or None, got 'x'.": {"random_state": "x"},
+}
+NO_POOL = "classifiers must be the name of a pool or a list of (name, estimator), got "
+OF_ANOTHER_KIND = {
+    f"{NO_POOL}KMeans. Pass [('name', estimator)].": {"classifiers": KMeans()},
+    f"{NO_POOL}dict. Pass list(pool.items()).": {"classifiers": dict(pool())},
+    f"{NO_POOL}KMeans() in it. Pass ('name', estimator).": {"classifiers": [KMeans()]},
+    f"{NO_POOL}(1, KMeans()) in it. Pass ('name', estimator).": {"classifiers": [(1, KMeans())]},
+    f"{NO_POOL}'tree' under the name 't', which is no estimator.": {"classifiers": [("t", "tree")]},
+    f"{NO_POOL}{Broken!r} under the name 't', which is no estimator. Call it: Broken().": {"classifiers": [("t", Broken)]},
+    "clusterers must be the name of a pool or a list of (name, estimator), got NoneType. Pass [].": {"clusterers": None},
+    "unlabelled must be one label, got [-1].": {"unlabelled": [-1]},
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_settings_that_make_no_sense_are_refused(iris, message):
+    X, _, y, _ = iris
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        made(**REFUSED[message]).fit(X, y)
+
+
+@pytest.mark.parametrize("message", OF_ANOTHER_KIND)
+def test_settings_of_another_kind_are_refused(iris, message):
+    X, _, y, _ = iris
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
+        made(**OF_ANOTHER_KIND[message]).fit(X, y)
+
+
+def test_an_unknown_consensus_is_met_with_all_that_are_known(iris):
+    X, _, y, _ = iris
+    with pytest.raises(ValueError, match=r"^Unknown consensus 'best'\. Choose from: auto, ec3, iec3, "):
+        made(consensus="best").fit(X, y)
+
+
+def test_a_classifier_that_was_not_fitted_before_is_named(iris):
+    X, _, y, _ = iris
+    with pytest.raises(
+        ValueError, match=r"^The classifier 'lr' must be fitted where prefit=True \(.*Fit it, or pass prefit=False"
+    ):
+        made(classifiers=pool()[:1], clusterers=[], prefit=True).fit(X, y)
+
+
+def test_no_label_at_all_is_refused(iris):
+    X, _, y, _ = iris
+    with pytest.raises(ValueError, match=r"^y must hold at least one label, got 90 missing ones\.$"):
+        made().fit(X, np.full(len(y), None))
+
+
+def test_labels_of_two_kinds_are_refused(iris):
+    X, _, y, _ = iris
+    mixed = y.astype(object)
+    mixed[0] = "zero"
+    with pytest.raises(ValueError, match=r"^y must hold labels of one kind, got int and str\.$"):
+        made().fit(X, mixed)
+
+
+# ---- scikit-learn's own checks ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")  # they feed it all kinds of odd labels and rows, of which it warns
+@parametrize_with_checks([EC3Classifier()])
+def test_scikit_learn_accepts_the_estimator(estimator, check):
+    check(estimator)
+
+
+def test_texts_that_are_no_categories_are_told():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"n": rng.normal(size=60), "job": ["cook", "clerk"] * 30, "words": [f"text {i}" for i in range(60)]})
+    y = (frame["n"] > 0).astype(int)
+    words = "The column 'words' holds 60 different texts in 60 rows, and the pool 'default' takes text for categories."
+    with pytest.warns(UserWarning, match=words):
+        model = EC3Classifier("default", [], consensus="soft-vote", cv=2, random_state=0).fit(frame, y)
+    assert model.report_[0].startswith(words)
+
+
+def test_parameters_of_a_method_need_a_method():
+    with pytest.raises(ValueError, match=r"consensus__alpha must be a parameter of a method, got consensus='auto'. Pass"):
+        EC3Classifier().set_params(consensus__alpha=0.3)
+    assert EC3Classifier().set_params(consensus=EC3(), consensus__alpha=0.3).consensus.alpha == 0.3

@@ -1,0 +1,241 @@
+"""The pools: models by name, ready for raw tables."""
+
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+from sklearn.base import clone, is_classifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import LinearSVC
+
+from ec3learn.estimator import Features, TableModel, classifier_pool, clusterer_pool, grids
+from ec3learn.estimator.models import convolution
+
+HAS_CNN = all(convolution.find_spec(name) for name in convolution.NEEDS)
+POOLS = {"default": (), "paper": () if HAS_CNN else ("cnn",)}
+CLASSIFIERS = [
+    pytest.param(pool, name, id=f"{pool}-{name}")
+    for pool, missing in POOLS.items()
+    for name, _ in classifier_pool(pool, without=missing)
+]
+CLUSTERINGS = [pytest.param(pool, name, id=f"{pool}-{name}") for pool in POOLS for name, _ in clusterer_pool(pool)]
+
+
+def classifier(pool, name, **options):
+    return dict(classifier_pool(pool, without=POOLS[pool], random_state=0, **options))[name]
+
+
+def clusterer(pool, name, **options):
+    return dict(clusterer_pool(pool, random_state=0, **options))[name]
+
+
+@pytest.fixture(scope="module")
+def columns():
+    """Sixty people: numbers, text, categories and holes; who is older than 40 or a clerk says yes."""
+    random = np.random.default_rng(0)
+    age, job = random.uniform(20, 60, 60), random.choice(["cook", "clerk", "smith"], 60)
+    said = np.where((age > 40) | (job == "clerk"), "yes", "no")
+    table = {
+        "age": np.where(random.random(60) < 0.1, np.nan, age),
+        "job": [None if hole else str(level) for level, hole in zip(job, random.random(60) < 0.1, strict=True)],
+        "name": [f"person {i}" for i in range(60)],
+        "member": random.random(60) < 0.5,
+        "nothing": [None] * 60,
+        "same": [1] * 60,
+    }
+    return table, said
+
+
+@pytest.fixture(scope="module", params=["pandas", "polars"])
+def raw(request, columns):
+    table, said = columns
+    return (pd.DataFrame if request.param == "pandas" else pl.DataFrame)(table), said
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    random = np.random.default_rng(0)
+    y = np.repeat(["a", "b", "c"], 20)
+    return random.normal(size=(60, 4)) + 4 * (y[:, None] == ["a", "b", "c", "d"]), y
+
+
+# ---- classifiers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("pool", "name"), CLASSIFIERS)
+def test_every_classifier_learns_from_a_raw_table(raw, pool, name):
+    table, said = raw
+    model = classifier(pool, name).fit(table[:50], said[:50])
+    proba = model.predict_proba(table[50:])
+    assert_allclose(proba.sum(axis=1), 1)
+    assert set(model.predict(table[50:])) <= {"yes", "no"}
+    assert is_classifier(model)
+
+
+@pytest.mark.parametrize(("pool", "name"), CLASSIFIERS)
+def test_every_classifier_learns_from_an_array(numbers, pool, name):
+    X, y = numbers
+    assert classifier(pool, name).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.8
+
+
+@pytest.mark.parametrize(("pool", "name"), CLASSIFIERS)
+def test_every_classifier_learns_from_a_sparse_matrix(numbers, pool, name):
+    X, y = numbers
+    X = sparse.csr_array(np.where(X > 2, X, 0))
+    assert classifier(pool, name).fit(X, y).score(X, y) > 0.7
+
+
+@pytest.mark.parametrize(("pool", "name"), CLASSIFIERS)
+def test_one_row_a_class_is_enough_for_every_classifier(pool, name):
+    model = classifier(pool, name).fit([[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
+    assert model.predict_proba([[0.0, 1.0]]).shape == (1, 2)
+
+
+@pytest.mark.parametrize(("pool", "name"), CLASSIFIERS)
+def test_one_seed_one_answer(numbers, pool, name):
+    X, y = numbers
+    once, again = (classifier(pool, name).fit(X, y).predict_proba(X) for _ in range(2))
+    assert_allclose(once, again)
+
+
+@pytest.mark.parametrize(("pool", "name"), CLASSIFIERS)
+def test_every_grid_holds_parameters_of_its_classifier(pool, name):
+    model = classifier(pool, name)
+    for parameter, values in grids(pool)[name].items():
+        for value in values:
+            assert model.set_params(**{parameter: value}).get_params()[parameter] == value
+
+
+def test_a_grid_search_takes_a_classifier_and_its_grid(numbers):
+    search = GridSearchCV(classifier("paper", "lr"), grids("paper")["lr"], cv=3).fit(*numbers)
+    assert set(search.best_params_) == {"C"}
+
+
+def test_the_grid_given_away_can_be_changed():
+    grids("paper")["lr"]["C"] = []
+    assert grids("paper")["lr"]["C"]
+
+
+def test_the_linear_machine_is_calibrated_only_for_soft_votes(numbers):
+    X, y = numbers
+    hard = classifier("paper", "svm", soft=False)
+    assert isinstance(hard["model"], LinearSVC)
+    assert set(hard.fit(X, y).predict(X)) == {"a", "b", "c"}
+    assert hasattr(classifier("paper", "svm"), "predict_proba")
+
+
+def test_every_model_of_a_pool_gets_a_seed_and_cores():
+    models = dict(classifier_pool("default", random_state=3, n_jobs=2))
+    assert models["forest"]["model"].random_state is not None
+    assert models["forest"]["model"].n_jobs == 2
+    assert dict(classifier_pool("default"))["forest"]["model"].random_state is None
+
+
+def test_a_model_of_a_pool_can_be_cloned_and_pickled(numbers):
+    X, y = numbers
+    model = clone(classifier("default", "lr")).fit(X, y)
+    assert_allclose(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
+
+
+# ---- clusterings -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("pool", "name"), CLUSTERINGS)
+def test_every_clustering_takes_raw_tables_and_new_rows(raw, pool, name):
+    table, _ = raw
+    model = clusterer(pool, name, n_classes=2)
+    labels = model.fit_predict(table[:50])
+    assert (labels == model.labels_).all()
+    assert set(model.predict(table[50:])) <= {-1, *labels}
+
+
+@pytest.mark.parametrize(("pool", "name"), CLUSTERINGS)
+def test_every_clustering_takes_sparse_matrices(numbers, pool, name):
+    X = sparse.csr_array(np.where(numbers[0] > 2, numbers[0], 0))
+    assert len(clusterer(pool, name, n_classes=2).fit_predict(X)) == 60
+
+
+@pytest.mark.parametrize(("pool", "name"), CLUSTERINGS)
+def test_every_clustering_goes_beyond_its_landmarks(numbers, pool, name):
+    X = np.vstack([numbers[0]] * 5)
+    model = clusterer(pool, name, n_classes=2, n_landmarks=30).fit(X)
+    assert len(model.labels_) == len(model.predict(X)) == 300
+
+
+@pytest.mark.parametrize(("pool", "name"), CLUSTERINGS)
+def test_every_clustering_takes_a_handful_of_rows_and_equal_ones(pool, name):
+    assert len(clusterer(pool, name, n_classes=3).fit_predict([[0.0, 1.0], [1.0, 0.0], [5.0, 5.0]])) == 3
+    assert len(clusterer(pool, name, n_classes=3).fit_predict(np.repeat([[0.0, 1.0], [1.0, 0.0]], 20, axis=0))) == 40
+
+
+@pytest.mark.parametrize(("pool", "name"), CLUSTERINGS)
+def test_one_seed_one_clustering(numbers, pool, name):
+    once, again = (clusterer(pool, name, n_landmarks=30).fit_predict(numbers[0]) for _ in range(2))
+    assert (once == again).all()
+
+
+def test_the_numbers_of_clusters_follow_the_number_of_classes():
+    assert clusterer("default", "kmeans_2", n_classes=7).get_params()["n_clusters"] == 14
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model():
+    return TableModel([("features", Features()), ("model", LogisticRegression())])
+
+
+def test_parameters_of_the_model_go_by_their_own_names(model):
+    assert model.set_params(C=0.5)["model"].C == 0.5
+    assert model.get_params()["C"] == model.get_params()["model__C"] == 0.5
+
+
+def test_full_names_work_as_in_any_pipeline(model):
+    assert model.set_params(model__C=2, features__scale="normal")["features"].scale == "normal"
+    assert model.get_params()["C"] == 2
+
+
+def test_parameters_of_a_clusterer_on_landmarks_are_reached():
+    model = clusterer("paper", "hierarchical").set_params(n_clusters=9, n_landmarks=100)
+    assert model["model"].clusterer.n_clusters == 9
+    assert model["model"].n_landmarks == 100
+
+
+def test_a_short_name_means_the_parameter_that_is_less_deep():
+    model = clusterer("default", "kmeans_1").set_params(random_state=5)
+    assert model["model"].random_state == 5
+    assert model["model"].clusterer.random_state != 5
+
+
+def test_a_name_that_is_nowhere_is_refused(model):
+    with pytest.raises(ValueError, match="Invalid parameter 'D'"):
+        model.set_params(D=1)
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "message"),
+    [
+        (lambda: classifier_pool("papers"), ValueError, "Unknown pool of classifiers 'papers'. Choose from: default, paper."),
+        (lambda: clusterer_pool("papers"), ValueError, "Unknown pool of clusterings 'papers'. Choose from: default, paper."),
+        (lambda: grids("papers"), ValueError, "Unknown pool of classifiers 'papers'. Choose from: default, paper."),
+        (
+            lambda: classifier_pool("paper", without=["cnn", "rf"]),
+            ValueError,
+            "Unknown name 'rf' in without. Choose from: dt, nb, knn, lr, svm, sgd, cnn.",
+        ),
+        (lambda: classifier_pool("paper", without="cnn"), TypeError, "without must be a list of names, got 'cnn'. Pass ['cnn']."),
+        (lambda: classifier_pool(soft=1), ValueError, "soft must be True or False, got 1."),
+        (lambda: clusterer_pool(n_classes=0), ValueError, "n_classes must be an integer >= 1, got 0."),
+        (lambda: clusterer_pool(n_landmarks=0), ValueError, "n_landmarks must be an integer >= 1, got 0."),
+    ],
+)
+def test_what_is_not_there_is_named(act, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        act()

@@ -1,0 +1,141 @@
+"""The grid on held-out labels gives the answers of single solutions, and chooses as it should."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.metrics import f1_score, roc_auc_score
+
+from ec3learn import EC3, SoftVote, StackedVote, Votes
+from ec3learn.algebra.membership import membership
+from ec3learn.estimator.selection import choose, macro_f, mean_auc
+from ec3learn.methods.ec3.grid import SOFT_VOTE, HeldOutFold, grid
+from ec3learn.methods.stacking import greedy_weights
+
+
+def soft_pool(seed, strengths, *, n_objects=400, n_classes=3, clusterings=2):
+    """Classifiers whose scores follow the truth by these strengths, and clusterings that follow it mostly."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(n_classes, size=n_objects)
+    tables = {}
+    for m, strength in enumerate(strengths):
+        scores = np.exp(rng.normal(size=(n_objects, n_classes)) + strength * np.eye(n_classes)[truth])
+        tables[f"c{m}"] = scores / scores.sum(axis=1, keepdims=True)
+    clusters = {
+        f"k{j}": np.where(rng.random(n_objects) < 0.8, truth, rng.integers(n_classes + 2, size=n_objects))
+        for j in range(clusterings)
+    }
+    return Votes.from_probabilities(tables, clusters or None), truth
+
+
+def test_the_grid_has_the_settings_of_the_paper():
+    # 21 x 22 x 23 / 6 = 1771 settings in steps of .05; those that leave nothing to go by are refused by EC3 itself
+    assert len(grid(0.05)) == 1771 - sum(1 for a in range(21) for b in range(21 - a) if a == 0 or 20 - a - b == 0)
+    assert all(sum(setting) == pytest.approx(1) for setting in grid(0.1))
+    assert SOFT_VOTE in grid(0.25)
+
+
+@pytest.mark.parametrize("setting", [(0.25, 0.35, 0.35, 0.05), (0.5, 0, 0.5, 0), (0, 0.5, 0.5, 0), (0.5, 0.3, 0, 0.2), SOFT_VOTE])
+@pytest.mark.parametrize("stacked", [False, True])
+def test_a_fold_has_the_answers_of_ec3_with_the_other_labels_known(setting, stacked):
+    votes, truth = soft_pool(0, [1.0, 0.5, 2.0])
+    hidden = np.random.default_rng(1).random(len(truth)) < 0.3
+    known = {int(i): int(truth[i]) for i in np.flatnonzero(~hidden)}
+    targets = None
+    if stacked:
+        from ec3learn.answer.rule import KnownLabels, Targets
+
+        answer = StackedVote()._answer(votes, KnownLabels(np.where(hidden, -1, truth), np.inf))
+        targets = Targets(answer.proba, answer.rule)
+    weights = votes.weights * [2.0, 1.0, 0.5, 1.0, 1.0]
+    fold = HeldOutFold(votes, membership(votes), weights, truth, hidden, targets)
+    method = EC3(*setting, weights=[2.0, 1.0, 0.5], towards=StackedVote() if stacked else "votes")
+    assert_allclose(fold.proba(setting), method.solve(votes, known=known).proba[hidden], rtol=0, atol=1e-9)
+
+
+def test_the_mean_area_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 200).round(2)  # with ties
+    proba[:, 2] = 1 - proba[:, 0] - proba[:, 1]
+    codes = rng.integers(3, size=200)
+    assert mean_auc(proba, codes) == pytest.approx(roc_auc_score(codes, np.abs(proba), multi_class="ovr"), abs=1e-6)
+
+
+def test_the_mean_f_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    codes, said = rng.integers(4, size=(2, 300))
+    assert macro_f(said, codes, 4) == pytest.approx(f1_score(codes, said, average="macro"))
+
+
+def test_with_few_labels_nothing_is_tuned():
+    votes, truth = soft_pool(0, [1.0, 1.0])
+    codes = np.where(np.arange(len(truth)) < 15, truth, -1)
+    chosen = choose(votes, codes, 5, 0)
+    assert isinstance(chosen.method, EC3)
+    assert chosen.notes[0].startswith("15 labels are too few to choose on")
+
+
+def test_where_nothing_beats_soft_voting_it_is_used():
+    votes, truth = soft_pool(0, [0.7] * 12, clusterings=0, n_objects=120)  # equally good, and few labels to find out
+    chosen = choose(votes, truth, 5, 0)
+    assert isinstance(chosen.method, SoftVote)
+    assert "Nothing clearly beats plain soft voting" in chosen.notes[0]
+
+
+def test_good_clusterings_and_unequal_classifiers_are_made_use_of():
+    votes, truth = soft_pool(0, [0.2, 0.2, 0.2, 1.0], n_objects=1000)
+    chosen = choose(votes, truth, 5, 0)
+    new_votes, new_truth = soft_pool(1, [0.2, 0.2, 0.2, 1.0], n_objects=1000)
+    consensus = chosen.method.solve(votes, known=([*range(1000)], truth.tolist()))
+    ours, soft = mean_auc(consensus.extend(new_votes).proba, new_truth), mean_auc(SoftVote().solve(new_votes).proba, new_truth)
+    assert ours > soft + 0.05
+
+
+def test_hard_votes_are_taken_where_probabilities_mislead():
+    """How sure a classifier says it is tells nothing of whether it is right."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 2000)
+    shares = {}
+    for m in range(5):
+        right = rng.random(2000) < 0.7
+        sure = rng.choice([0.51, 0.99], 2000)
+        on_class_1 = np.where(right == (y == 1), sure, 1 - sure)
+        shares[f"c{m}"] = np.stack([1 - on_class_1, on_class_1], axis=1)
+    choice = choose(Votes.from_probabilities(shares, classes=[0, 1]), np.where(np.arange(2000) < 1000, y, -1), 5, 0)
+    assert choice.hard
+    assert "hard votes" in choice.notes[0]
+
+
+def test_rare_classes_get_offsets():
+    rng = np.random.default_rng(0)
+    truth = (rng.random(4000) < 0.05).astype(int)
+    chance = np.clip(0.05 + 0.25 * truth + rng.normal(0, 0.1, 4000), 0.001, 0.45)  # never the likelier class
+    votes = Votes.from_probabilities({"c": np.stack([1 - chance, chance], axis=1)})
+    chosen = choose(votes, truth, 5, 0)
+    assert chosen.offsets is not None
+    assert any("macro F" in note for note in chosen.notes)
+
+
+def test_greedy_selection_takes_the_best_and_leaves_guesses_out():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=500)
+    good = np.clip(0.5 + 0.3 * (2 * truth - 1) + rng.normal(0, 0.3, 500), 0.01, 0.99)
+    guess = rng.random((3, 500))
+    shares = np.stack([np.stack([1 - p, p], axis=1) for p in [good, *guess]])
+    weights, history = greedy_weights(shares, truth, mean_auc)
+    assert weights[0] > 2
+    assert history == sorted(history)
+    assert weights.sum() == pytest.approx(4)
+
+
+def test_a_stacked_vote_learns_whom_to_disbelieve():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=300)
+    votes = Votes.from_labels({"liar": 1 - truth, "guess": rng.integers(2, size=300)})
+    consensus = StackedVote().solve(votes, known={i: int(truth[i]) for i in range(60)})
+    assert (consensus.labels() == truth).all()
+    assert_allclose(consensus.extend(votes[[200]]).proba[0], consensus.proba[200], rtol=0, atol=1e-9)
+
+
+def test_a_stacked_vote_needs_labels(w8):
+    with pytest.raises(ValueError, match=r"^Stacked vote needs known labels, got none\. Pass known=, "):
+        StackedVote().solve(w8)

@@ -1,0 +1,71 @@
+"""The experiments: what they return on a small data set, and what scores are."""
+
+import numpy as np
+import pytest
+
+from ec3learn.paper import published as paper
+from ec3learn.paper.protocol import Case, Outputs
+from ec3learn.paper.studies import EXPERIMENTS, f_of, scores
+
+from .conftest import SMALL
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    return tmp_path_factory.mktemp("outputs")
+
+
+def test_scores_of_a_small_answer():
+    test = Outputs(np.array([0, 0, 1, 1]), np.zeros(4, dtype=bool), 2, rare=1, n_rows=4)
+    proba = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7], [0.8, 0.2]])
+    found = {metric: value for _, _, metric, value in scores("m", "s", proba, test)}
+    assert found == pytest.approx({"auc": 0.75, "auc_hard": 0.5, "f": 0.5, "f_macro": 0.5, "accuracy": 0.5})
+
+
+def test_the_f_of_two_classes_is_that_of_the_rare_one():
+    test = Outputs(np.array([0, 0, 0, 1]), np.zeros(4, dtype=bool), 2, rare=1, n_rows=4)
+    found = {metric: value for _, _, metric, value in scores("m", "s", np.eye(2)[[0, 0, 1, 1]], test)}
+    assert found["f"] == pytest.approx(2 / 3)
+    assert found["f_macro"] == pytest.approx((2 / 3 + 4 / 5) / 2)
+
+
+def test_f_of_a_class_nobody_names_is_0():
+    assert f_of(1, np.array([0, 0]), np.array([0, 0])) == 0.0
+
+
+QUICK = [name for name in EXPERIMENTS if name not in ("accuracy", "labels_5", "labels_20", "imbalance", "random_clusterings")]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_an_experiment_returns_rows(name, data, kept, monkeypatch):
+    monkeypatch.setattr(paper, "STEP", 0.25)
+    monkeypatch.setattr(paper, "MOST_RANDOM", 5)
+    rows = EXPERIMENTS[name].study(Case(data, 0, SMALL, kept))
+    assert rows
+    for method, setting, metric, value in rows:
+        assert (type(method), type(setting), type(metric)) == (str, str, str)
+        assert np.isfinite(value)
+    assert len({row[:3] for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "labels_5"])
+def test_accuracy_has_the_methods_of_the_paper_and_ours_without_clusterings_too(name, data, kept):
+    rows = EXPERIMENTS[name].study(Case(data, 0, SMALL, kept))
+    here = {method for method, _, metric, _ in rows if metric == "auc"}
+    assert here >= set(paper.METHODS) - {"NB", "SVM", "SGD", "CNN", "BAG", "BOO", "XGB"}
+    assert {setting for method, setting, *_ in rows if method == "auto"} == {"none", "paper", "both"}
+    assert all(0 <= value <= 1 for _, _, metric, value in rows if not metric.startswith("n_"))
+
+
+def test_imbalance_names_the_class_that_was_touched(data, kept, monkeypatch):
+    monkeypatch.setattr(paper, "REMOVED", (0.0, 0.3))
+    rows = EXPERIMENTS["imbalance"].study(Case(data, 0, SMALL, kept))
+    assert {setting for _, setting, *_ in rows} == {f"{share:.2f}" for share in paper.REMOVED}
+
+
+def test_random_base_models_are_added_one_by_one(data, kept, monkeypatch):
+    monkeypatch.setattr(paper, "MOST_RANDOM", 3)
+    rows = EXPERIMENTS["random_clusterings"].study(Case(data, 1, SMALL, kept))
+    assert sum(method == "iEC3" for method, *_ in rows) == 1 + paper.MOST_RANDOM
+    majority = {value for method, _, _, value in rows if method == "majority vote"}
+    assert len(majority) == 1  # clusterings have no vote there

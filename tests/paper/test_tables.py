@@ -1,0 +1,227 @@
+"""Tables, figures and the report, from rows alone."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ec3learn._text import Table
+from ec3learn.paper import published as paper
+from ec3learn.paper.exhibits import Finding, markdown, means
+from ec3learn.paper.figures import FIGURES, draw
+from ec3learn.paper.report import report
+from ec3learn.paper.rows import read
+from ec3learn.paper.tables import EXHIBITS, datasets_at_hand, exhibits
+from ec3learn.paper.tables.accuracy import gain, scored
+from ec3learn.paper.tables.base_models import good_settings
+
+GOLDEN = Path(__file__).with_name("golden.md")
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+def golden(rows):
+    """Four tables from the made-up rows of conftest.py; `python -m tests.paper.test_tables` writes them anew."""
+    chosen = exhibits(rows, ["datasets", "accuracy_auc", "drop_term", "robustness"])
+    return "\n\n".join(f"## {exhibit.title}\n\n{exhibit.markdown()}" for exhibit in chosen) + "\n"
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def test_tables_are_the_stored_ones(rows):
+    assert golden(rows) == GOLDEN.read_text()
+
+
+def test_a_mean_is_over_repeats(rows):
+    own = rows[(rows.experiment == "drop_term") & (rows.dataset == "magic") & (rows.setting == "J2")]
+    assert len(own) == 2
+    assert means(rows, "drop_term", "auc", columns="setting").loc["magic", "J2"] == pytest.approx(own["value"].mean())
+
+
+def test_the_difference_is_ours_less_the_papers(rows):
+    (exhibit,) = exhibits(rows, ["accuracy_auc"])
+    difference = exhibit.blocks[1].frame
+    ours = means(rows[rows["setting"] == "paper"], "accuracy", "auc").loc["titanic", "iEC3"]
+    assert difference.loc["iEC3", "titanic"] == pytest.approx(ours - 0.687)
+
+
+def test_stand_ins_are_never_compared_with_the_paper(rows):
+    for exhibit in exhibits(rows):
+        for block in exhibit.blocks:
+            if block.caption.startswith("Ours less"):
+                assert "sensor_sample" not in [*block.frame.index, *block.frame.columns]
+
+
+def test_scores_are_those_with_the_papers_clusterings(rows):
+    own = rows[(rows.experiment == "accuracy") & (rows.metric == "auc") & (rows.method == "auto") & (rows.setting == "paper")]
+    assert scored(rows, "accuracy", "auc", ["auto"])["auto"]["magic"] == pytest.approx(
+        own[own.dataset == "magic"]["value"].mean()
+    )
+
+
+def test_the_gain_of_clusterings_is_over_the_same_method_without(rows):
+    own = means(rows, "labels_5", "auc", columns="setting", method="auto")
+    assert gain(rows, "labels_5", "auto")["both"]["magic"] == pytest.approx(own["both"]["magic"] - own["none"]["magic"])
+
+
+def test_good_settings_are_the_top_tenth_of_each_data_set(rows):
+    good = good_settings(rows)
+    best = means(rows, "parameters", "auc", columns="setting", method="iEC3")
+    for name, own in good.groupby("dataset"):
+        assert own["auc"].max() == pytest.approx(best.loc[name].max())
+    np.testing.assert_allclose(good[list(paper.SUGGESTED)].sum(axis=1), 1)
+
+
+def changed(rows, experiment, value, **where):
+    """The rows with the values of some of them replaced."""
+    chosen = rows["experiment"] == experiment
+    for column, content in where.items():
+        chosen &= rows[column].isin([content] if isinstance(content, str) else content)
+    assert chosen.any()
+    return rows.assign(value=np.where(chosen, value, rows["value"]))
+
+
+@pytest.mark.parametrize(("value", "held"), [(0.99, True), (0.01, False)])
+def test_whether_a_claim_held_follows_from_the_rows(rows, value, held):
+    best = changed(rows, "accuracy", value, method="iEC3", setting="paper", metric="auc")
+    (exhibit,) = exhibits(best, ["accuracy_auc"])
+    assert exhibit.findings[0].held is held
+
+
+@pytest.mark.parametrize(("value", "held"), [(0.9, True), (0.5, False)])
+def test_what_learned_weights_keep_follows_from_the_rows(rows, value, held):
+    both = changed(rows, "random_classifiers", 0.9, method="iEC3, learned weights, hard votes", setting="0")
+    both = changed(both, "random_classifiers", value, method="iEC3, learned weights, hard votes", setting="10")
+    (exhibit,) = exhibits(both, ["robustness"])
+    finding, _ = [finding for finding in exhibit.findings if finding.ours]
+    assert finding.held is held
+
+
+def test_swapped_rows_of_the_papers_table_are_found(rows):
+    entropy = {"waveform": 1.585, "statlog": 2.483}
+    own = [("datasets", name, 0, "", "entropy", "value", value) for name, value in entropy.items()]
+    other = [("datasets", "statlog", 0, "", head, "value", 6.0) for head in ("rows", "classes", "features", "majority")]
+    kept = rows[~((rows.experiment == "datasets") & (rows.dataset == "waveform") & (rows.setting == "entropy"))]
+    more = pd.concat([kept, pd.DataFrame(own + other, columns=rows.columns)])
+    more = more[(more.experiment != "datasets") | more.dataset.isin(entropy)]
+    (exhibit,) = exhibits(more, ["datasets"])
+    assert "of waveform and statlog differ from the printed ones, as if their rows were swapped" in exhibit.findings[0].measured
+
+
+def test_a_table_without_its_rows_says_what_to_run(rows):
+    with pytest.raises(ValueError, match=r"Table 'runtime' needs rows of runtime, got none. Run: ec3learn paper run."):
+        exhibits(rows[rows["experiment"] != "runtime"], ["runtime"])
+
+
+def test_an_unknown_table_gets_the_nearest(rows):
+    with pytest.raises(ValueError, match=r"Unknown table 'run_time'. Did you mean 'runtime'\?"):
+        exhibits(rows, ["run_time"])
+
+
+def test_markdown_leaves_a_gap_where_nothing_is_known():
+    frame = pd.DataFrame(
+        {"n": pd.array([1200, None], dtype="Int64"), "x": [0.12345, np.nan]}, index=pd.Index(["a", "b"], name="k")
+    )
+    assert markdown(frame, 2).splitlines()[2:] == ["| a | 1,200 | 0.12 |", "| b |  |  |"]
+
+
+def test_a_finding_says_whether_it_held_and_a_question_is_answered():
+    assert str(Finding("It rains.", False, "dry.")) == "**Did not hold**: It rains. Here: dry."
+    assert str(Finding("Does it rain?", True, "wet.", ours=True)) == "**Yes**: Does it rain? Here: wet."
+
+
+def test_tables_are_written_as_csv(rows, tmp_path):
+    (exhibit,) = exhibits(rows, ["accuracy_auc"])
+    paths = exhibit.write(tmp_path / "new")
+    assert [path.name for path in paths] == ["accuracy_auc.csv", "accuracy_auc_2.csv"]
+    assert pd.read_csv(paths[1], index_col=0).loc["DT", "titanic"] == pytest.approx(exhibit.blocks[1].frame.loc["DT", "titanic"])
+
+
+# ---- what is printed -------------------------------------------------------------------------------------------------
+
+
+def test_printed_averages_are_nearly_those_of_the_columns():
+    for table in ("accuracy_auc", "accuracy_fscore"):
+        *rows, average = paper.printed(table)
+        for method in paper.METHODS:
+            assert np.mean([row[method] for row in rows]) == pytest.approx(average[method], abs=0.0095), (table, method)
+
+
+def test_printed_tables_name_the_thirteen_data_sets():
+    assert [row["dataset"] for row in paper.printed("datasets")] == list(paper.DATASETS)
+
+
+# ---- figures and the report ------------------------------------------------------------------------------------------
+
+
+def test_figures_are_drawn_without_a_display_and_without_pyplot(rows, tmp_path):
+    rows.to_pickle(tmp_path / "rows.pkl")
+    program = (
+        "import os, sys; os.environ.pop('DISPLAY', None); import pandas as pd; from ec3learn.paper.figures import draw\n"
+        f"draw(pd.read_pickle({str(tmp_path / 'rows.pkl')!r}), {str(tmp_path / 'figures')!r}, ['growth'])\n"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert (tmp_path / "figures" / "growth.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_same_rows_give_the_same_picture(rows, tmp_path):
+    (first,) = draw(rows, tmp_path / "a", ["ranks"])
+    (second,) = draw(rows, tmp_path / "b", ["ranks"])
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_the_report_has_every_table_and_figure(rows, tmp_path):
+    text = report(rows, tmp_path / "paper.md").read_text()
+    for needed, make in EXHIBITS.values():
+        assert f"## {make(rows).title}\n" in text, needed
+    for name in FIGURES:
+        assert f"(figures/{name}.png)" in text
+        assert (tmp_path / "figures" / f"{name}.png").is_file()
+
+
+def test_without_matplotlib_it_says_what_to_install(rows, tmp_path, monkeypatch):
+    monkeypatch.setattr("ec3learn.paper.figures.find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match=r"Drawing figures needs matplotlib: pip install 'ec3learn\[paper\]'\."):
+        draw(rows, tmp_path, ["ranks"])
+
+
+def test_the_report_has_the_tables_there_are_rows_for(rows, tmp_path):
+    some = rows[rows["experiment"].isin(["accuracy", "drop_term"])]
+    text = report(some, tmp_path / "paper.md").read_text()
+    assert "## One term left out" in text
+    assert "## Runtime" not in text
+
+
+def test_data_sets_at_hand_stand_beside_the_papers(folder):
+    table = datasets_at_hand(folder)
+    assert isinstance(table, Table)
+    row = next(row for row in table.rows() if row["dataset"] == "iris")
+    assert (row["rows"], row["paper: rows"], row["classes"]) == (120, 150, 3)
+
+
+# ---- what is committed -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="the rows of the real run are not at hand")
+def test_the_page_quotes_the_rows_that_are_committed(tmp_path):
+    rows = read(RESULTS)
+    page = (RESULTS.parent / "docs" / "paper.md").read_text()
+    for exhibit in exhibits(rows, ["accuracy_auc", "labels", "robustness"]):
+        assert exhibit.markdown() in page, f"{exhibit.name}: run ec3learn paper report"
+
+
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="the rows of the real run are not at hand")
+def test_with_learned_weights_random_classifiers_cost_nearly_nothing():
+    (exhibit,) = exhibits(read(RESULTS), ["robustness"])
+    kept = exhibit.blocks[0].frame.loc["mean", "iEC3, learned weights, hard votes, classifiers"]
+    assert kept >= 0.995
+
+
+if __name__ == "__main__":
+    from .conftest import rows as made_up
+
+    GOLDEN.write_text(golden(made_up.__wrapped__()))

@@ -1,0 +1,657 @@
+"""The report: its facts, its file, and the page in a real browser."""
+
+import base64
+import csv
+import io
+import re
+import shutil
+import sys
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from ec3learn import (
+    BGCM,
+    C3EKL,
+    C3ESL,
+    EC3,
+    UPE,
+    Consensus,
+    DawidSkene,
+    EC3Classifier,
+    MajorityVote,
+    SoftVote,
+    Votes,
+    WeightedVote,
+    combine,
+)
+from ec3learn.cli.made_up import demo_votes
+from ec3learn.diagnosis.metrics import agreement_of, calibration, chance_of_difference, confusion, macro_f, mean_auc, quality_of
+from ec3learn.diagnosis.pairs import pairs_of
+from ec3learn.report import page
+from ec3learn.report.facts import code_of, facts_of
+from ec3learn.report.page import page_of
+
+HOSTILE = [
+    "<script>window.hacked = 1</script>",
+    "\"><img src=x onerror='window.hacked = 2'>",
+    "{{ 7 * 7 }} {% raw %}",
+    "שלום עולם",
+    "\u202egnp.exe",
+    "two\nlines",
+    "x" * 10_000,
+    "👩‍🔬 emoji",
+    "half \ud800 pair",
+    "=HYPERLINK(1)",
+    "",
+    "</style></title><svg onload=window.hacked=3>",
+]
+
+
+def a_pool(n=400, missing=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(3, size=n)
+    names = np.array(["ant", "bee", "cat"], dtype=object)
+    said = {f"m{m}": names[np.where(rng.random(n) < 0.55 + 0.08 * m, truth, rng.integers(3, size=n))] for m in range(5)}
+    for column in said.values():
+        column[rng.random(n) < missing] = None
+    clusters = {"fine": truth * 4 + rng.integers(4, size=n), "noise": rng.integers(6, size=n)}
+    return said, clusters, names[truth]
+
+
+@pytest.fixture(scope="module")
+def pool() -> tuple[Consensus, np.ndarray]:
+    said, clusters, truth = a_pool()
+    return EC3().solve(Votes.from_labels(said, clusters)), truth
+
+
+@pytest.fixture(scope="module")
+def hostile() -> Consensus:
+    """Hostile names of classes, base models, clusters and objects."""
+    rng = np.random.default_rng(0)
+    rows = [
+        (name, f"{voter} {HOSTILE[voter]}"[:10_000], HOSTILE[rng.integers(len(HOSTILE))])
+        for name in HOSTILE
+        for voter in range(12)
+    ]
+    objects, voters, labels = zip(*rows, strict=True)
+    clusters = {"<b>clusters</b>": [HOSTILE[i % 3] for i in range(len(set(objects)))]}
+    return EC3().solve(Votes.from_long(objects, voters, labels, clusters))
+
+
+def text_of(consensus, **options):
+    return page_of(facts_of(consensus, **options)).decode()
+
+
+# ---- the facts -------------------------------------------------------------------------------------------------------
+
+
+def test_shares_confidence_and_changes_are_those_of_the_consensus(pool):
+    consensus, _ = pool
+    facts = facts_of(consensus)
+    labels, majority = consensus.labels(), MajorityVote().solve(consensus.votes).labels()
+    assert {name: shares[0] for name, shares in facts["classes"]["rows"]} == pytest.approx(
+        {name: np.mean(labels == name) for name in consensus.classes}
+    )
+    assert facts["confidence"]["shares"] == pytest.approx(np.histogram(consensus.confidence, 20, (0, 1))[0] / 400)
+    assert facts["changes"]["n"] == np.sum(labels != majority) > 0
+    assert sum(n for _, _, n in facts["changes"]["moves"]) == facts["changes"]["n"]
+
+
+def test_held_out_labels_judge_the_answer_beside_the_majority_vote(pool):
+    consensus, truth = pool
+    fair = facts_of(consensus, truth=truth)["quality"]["fair"]
+    majority = MajorityVote().solve(consensus.votes).labels()
+    assert [answer["accuracy"] for answer in fair["answers"]] == [
+        np.mean(consensus.labels() == truth),
+        np.mean(majority == truth),
+    ]
+    assert fair["difference"]["ours"] == np.sum((consensus.labels() == truth) & (majority != truth))
+    assert np.trace(fair["confusion"]["table"]) == np.sum(consensus.labels() == truth)
+
+
+def test_labels_the_method_was_given_do_not_judge_it():
+    said, clusters, truth = a_pool()
+    consensus = EC3().solve(Votes.from_labels(said, clusters), known={i: truth[i] for i in range(100)})
+    quality = facts_of(consensus, truth=truth)["quality"]
+    assert (quality["fair"]["n"], quality["n_both"], quality["given"]["n"]) == (300, 100, 100)
+    assert quality["fair"]["answers"][0]["accuracy"] == np.mean((consensus.labels() == truth)[100:])
+    assert "100 further labels were given to the method and are left out" in text_of(consensus, truth=truth)
+
+
+def test_with_given_labels_only_the_base_models_and_the_majority_vote_are_judged():
+    said, clusters, truth = a_pool()
+    consensus = EC3().solve(Votes.from_labels(said, clusters), known={i: truth[i] for i in range(100)})
+    facts = facts_of(consensus)
+    assert facts["quality"]["fair"] is None
+    assert facts["models"]["rows"][2]["accuracy"] == pytest.approx(np.mean(said["m2"][:100] == truth[:100]))
+    majority = MajorityVote().solve(Votes.from_labels(said, clusters)).labels()
+    assert facts["quality"]["given"]["majority"] == np.mean(majority[:100] == truth[:100])
+    assert "No fair test." in text_of(consensus, truth={0: truth[0]})
+
+
+def test_an_answer_that_changes_nothing_is_warned_of():
+    consensus = EC3().solve(Votes.from_labels({"a": [0, 1, 1, 0], "b": [0, 1, 1, 0]}))
+    assert "Nothing was gained over the majority vote in labels" in facts_of(consensus)["warnings"][0]
+
+
+def test_an_answer_that_is_no_better_than_the_majority_vote_is_warned_of(pool):
+    consensus, _ = pool
+    majority = MajorityVote().solve(consensus.votes).labels()
+    warnings = facts_of(consensus, truth=majority)["warnings"]
+    assert len(warnings) == 1
+    assert warnings[0].startswith("Nothing was gained over the majority vote on the held-out labels")
+
+
+def test_copies_are_redundant_and_good_models_are_not():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=2000)
+    good = {f"good{m}": np.where(rng.random(2000) < 0.993, truth, (truth + 1 + m % 2) % 3) for m in range(4)}
+    clusters = {"k": truth, "renamed": 7 - truth, "other": rng.integers(5, size=2000)}
+    consensus = EC3().solve(Votes.from_labels(good | {"copy": good["good1"]}, clusters))
+    classifiers, clusterings = facts_of(consensus)["pairs"]
+    assert min(min(row) for row in classifiers["cells"]) > 0.98
+    assert [set(pair[:2]) for pair in classifiers["redundant"]] == [{"good1", "copy"}]
+    assert [set(pair[:2]) for pair in clusterings["redundant"]] == [{"k", "renamed"}]
+
+
+def test_similar_models_stand_side_by_side():
+    rng = np.random.default_rng(0)
+    one, other = rng.integers(2, size=(2, 300))
+    said = {
+        f"{'ab'[m % 2]}{m}": np.where(rng.random(300) < 0.9, (one, other)[m % 2], rng.integers(2, size=300)) for m in range(8)
+    }
+    votes = Votes.from_labels(said)
+    families = [votes.models[m].name[0] for m in pairs_of(votes, "classifier", np.zeros(votes.n_rows, dtype=int)).models]
+    assert sorted(families[:4]) in (["a"] * 4, ["b"] * 4)
+
+
+def test_a_classifier_that_turns_classes_around_is_worse_than_chance(pool):
+    consensus, _ = pool
+    turned = {"turned": [{"ant": "bee", "bee": "cat", "cat": "ant"}[label] for label in consensus.labels()]}
+    assert facts_of(EC3().solve(consensus.votes.add(turned)))["models"]["worse"] == ["turned"]
+    learned = facts_of(WeightedVote().solve(consensus.votes.add(turned)))["models"]
+    assert learned["worse"] == ["turned"]
+    assert learned["rule"].endswith("the method itself left out for this reason.")
+
+
+def test_agreement_beyond_1_in_k_is_worse_than_chance_where_guesses_would_do_better():
+    rng = np.random.default_rng(0)
+    truth = np.where(rng.random(900) < 0.7, "ham", np.where(rng.random(900) < 0.5, "news", "spam"))
+    good = {f"m{m}": np.where(rng.random(900) < 0.9, truth, "ham") for m in range(5)}
+    wrong = np.where(truth == "ham", np.where(rng.random(900) < 0.45, "ham", "spam"), "ham")
+    consensus = MajorityVote().solve(Votes.from_labels(good | {"judge": wrong}))
+    facts = facts_of(consensus)
+    judge = facts["models"]["rows"][-1]
+    assert 1 / 3 > judge["agreement"] > 0.27
+    assert judge["remark"] == "worse than chance"
+    assert facts["warnings"][-1].startswith("Worse than chance: \u2068judge\u2069.")
+    assert '<span class="mark">worse than chance</span>' in page_of(facts).decode()
+
+
+def test_classifiers_that_guess_or_always_say_the_same_say_nothing(pool):
+    consensus, _ = pool
+    rng = np.random.default_rng(1)
+    others = {"guess": rng.choice(["ant", "bee", "cat"], 400), "same": ["bee"] * 400}
+    facts = facts_of(MajorityVote().solve(consensus.votes.add(others).add({f"c{i}": consensus.labels() for i in range(9)})))
+    remarks = {row["model"]: row["remark"] for row in facts["models"]["rows"]}
+    assert remarks["guess"] == "says nothing about the answer"
+    assert remarks["same"] == "always says \u2068bee\u2069"
+    assert {remarks[f"m{m}"] for m in range(5)} == {None}
+    assert facts["models"]["worse"] == []
+    assert "\u2068guess\u2069, \u2068same\u2069 (always says \u2068bee\u2069)" in facts["warnings"][-1]
+
+
+def test_nothing_is_said_of_few_votes_or_of_the_only_class_there():
+    few = {"a": ["x", "y"] * 20, "b": ["x", "y"] * 20, "turned": ["y", "x"] * 10 + [None] * 20}
+    one = {"a": ["x"] * 40 + ["y"] * 40, "b": ["x"] * 40 + ["y"] * 40, "half": ["x"] * 40 + [None] * 40}
+    for said in (few, one):
+        facts = facts_of(MajorityVote().solve(Votes.from_labels(said)))
+        assert {row["remark"] for row in facts["models"]["rows"]} == {None}
+
+
+def test_soft_votes_are_judged_by_their_most_probable_class():
+    truth = np.arange(300) % 3
+    good, turned = (0.32 + 0.04 * (np.arange(3) == (truth[:, None] + shift) % 3) for shift in (0, 1))
+    votes = Votes.from_probabilities({"a": good, "b": good, "c": good, "turned": turned})
+    assert facts_of(SoftVote().solve(votes))["models"]["worse"] == ["turned"]
+
+
+def test_a_guesser_is_called_worse_than_chance_once_in_a_hundred_times():
+    rng = np.random.default_rng(0)
+    truth = rng.choice(3, 200, p=[0.6, 0.3, 0.1])
+    tables = (confusion(truth, rng.choice(3, 200, p=[0.5, 0.2, 0.3]), 3, np.ones(200)) for _ in range(4000))
+    found = [agreement_of(table, np.arange(3)) for table in tables]
+    assert 0.005 < np.mean([one.kappa < -one.noise for one in found]) < 0.016
+
+
+def test_what_clusters_hold_adds_up(pool):
+    consensus, _ = pool
+    fine = facts_of(consensus)["clusterings"]["blocks"][0]
+    assert sum(row["share"] for row in fine["rows"]) == pytest.approx(1)
+    assert all(sum(share for _, _, share in row["holds"]) == pytest.approx(1) for row in fine["rows"])
+
+
+def test_what_tipped_an_object_adds_up_to_its_margin(pool):
+    row = facts_of(pool[0], n_contested=3)["contested"]["rows"][0]
+    assert sum(lead for _, lead in row["tipped"]["terms"]) == pytest.approx(row["margin"], abs=2e-3)
+
+
+def test_the_code_in_the_report_repeats_the_answer():
+    said, clusters, _ = a_pool(60)
+    votes = Votes.from_labels(said, clusters)
+    for method in (EC3(alpha=0.5, towards=DawidSkene(one_coin=True)), C3EKL(), WeightedVote([1, 2, 3, 4, 5]), SoftVote()):
+        consensus = method.solve(votes)
+        scope = {"votes": votes}
+        exec(code_of(consensus), scope)
+        assert np.array_equal(scope["consensus"].proba, consensus.proba)
+
+
+def test_the_measures_of_quality_by_hand():
+    table = confusion(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]), 3, np.ones(4))
+    assert table.tolist() == [[1, 0, 0], [1, 2, 0], [0, 0, 0]]
+    assert macro_f(table) == pytest.approx((2 / 3 + 4 / 5) / 2)
+    assert calibration(np.array([0.9, 1.0, 0.5]), np.array([True, False, True]), np.ones(3)) == [(0.5, 1.0, 1), (0.95, 0.5, 2)]
+    assert chance_of_difference(0, 5) == pytest.approx(2 / 32)
+    assert mean_auc(np.array([[0.2, 0.8], [0.5, 0.5], [0.5, 0.5]]), np.array([1, 1, 0]), np.ones(3)) == 0.75
+
+
+def test_quality_by_weights_is_that_of_repeated_objects():
+    rng = np.random.default_rng(0)
+    proba, truth, weight = rng.dirichlet(np.ones(3), 50).round(1), rng.integers(3, size=50), rng.integers(4, size=50)
+    labels = proba.argmax(axis=1)
+    one, other = (
+        quality_of(proba[chosen], labels[chosen], truth[chosen], counts)
+        for chosen, counts in ((slice(None), weight), (np.repeat(np.arange(50), weight), np.ones(weight.sum())))
+    )
+    assert (one.accuracy, one.f_score, one.auc) == pytest.approx((other.accuracy, other.f_score, other.auc))
+    assert one.calibration_error == pytest.approx(other.calibration_error)
+
+
+# ---- how objects are counted -----------------------------------------------------------------------------------------
+
+
+def counts_of(facts):
+    """Return the numbers of a report that count objects."""
+    columns = ("coverage", "agreement", "accuracy")
+    table = [[row["model"], *(round(row[column], 9) for column in columns)] for row in facts["models"]["rows"]]
+    return [
+        (facts["n_objects"], facts["n_open"], facts["changes"]["n"], facts["changes"]["tied"], facts["contested"]["n_close"]),
+        facts["contested"]["n_given"],
+        sorted(facts["changes"]["moves"]),
+        facts["cards"][3:],
+        table,
+        [(pair["kind"], sorted(pair["names"]), sorted(np.ravel(pair["cells"]).round(9))) for pair in facts["pairs"]],
+        [[(row["name"], round(row["size"], 9)) for row in block["rows"]] for block in facts["clusterings"]["blocks"]],
+        [round(block["median_size"], 9) for block in facts["clusterings"]["blocks"]],
+        sorted(row["alike"] for row in facts["contested"]["rows"]),
+    ]
+
+
+def test_a_lazy_table_is_counted_like_the_same_table_in_memory():
+    pl = pytest.importorskip("polars")
+    mails = pl.DataFrame({name: list(column) for name, column in demo_votes().columns.items() if name != "truth"})
+    columns = {"classifiers": ["svm", "tree", "bayes", "knn", "rules"], "clusterings": ["kmeans", "dbscan"], "known": "gold"}
+    lazy, eager = (combine(table, **columns, return_consensus=True)[1] for table in (mails.lazy(), mails))
+    facts = facts_of(lazy, n_contested=1000)
+    assert counts_of(facts) == counts_of(facts_of(eager, n_contested=1000))
+    assert facts["quality"]["given"]["n"] == 60
+    assert facts["quality"]["given"]["majority"] == pytest.approx(0.8)
+    text = page_of(facts).decode()
+    assert "600 rows, 489 of them distinct" in text
+    assert text.count("The objects are the rows of the table") == 1
+    assert "The objects here are" not in text
+    assert not re.search(r"\b489 objects", text)
+
+
+def test_whole_weights_count_like_repeated_objects():
+    said, clusters, truth = a_pool(150)
+    times = np.random.default_rng(0).integers(1, 4, size=150)
+    repeat = {name: np.repeat(column, times) for name, column in said.items()}
+    weighted = EC3().solve(Votes.from_labels(said, clusters, sample_weight=times))
+    repeated = EC3().solve(Votes.from_labels(repeat, {name: np.repeat(column, times) for name, column in clusters.items()}))
+    one = facts_of(weighted, truth=truth)
+    other = facts_of(repeated, truth=np.repeat(truth, times))
+    assert (one["n_objects"], one["changes"]["n"]) == (times.sum(), other["changes"]["n"])
+    assert one["quality"]["fair"]["confusion"] == other["quality"]["fair"]["confusion"]
+    assert one["quality"]["fair"]["difference"] == other["quality"]["fair"]["difference"]
+    assert one["quality"]["fair"]["answers"][0]["auc"] == pytest.approx(other["quality"]["fair"]["answers"][0]["auc"])
+    assert [row["accuracy"] for row in one["models"]["rows"]] == pytest.approx(
+        [row["accuracy"] for row in other["models"]["rows"]]
+    )
+
+
+def test_weights_that_are_not_whole_add_up_to_the_objects():
+    said, clusters, _ = a_pool(150)
+    weight = np.random.default_rng(0).random(150) / 1000
+    facts = facts_of(EC3().solve(Votes.from_labels(said, clusters, sample_weight=weight)))
+    assert facts["n_objects"] == 150
+    assert sum(row["size"] for row in facts["clusterings"]["blocks"][1]["rows"]) == pytest.approx(150)
+    assert facts["changes"]["n"] == round(150 * facts["changes"]["share"])
+    assert "for as many objects as there are" in page_of(facts).decode()
+
+
+# ---- given labels ----------------------------------------------------------------------------------------------------
+
+
+def test_labels_held_fixed_are_neither_changed_nor_sure():
+    said, clusters, truth = a_pool()
+    votes = Votes.from_labels(said, clusters)
+    consensus = EC3().solve(votes, known={i: truth[i] for i in range(100)})
+    facts = facts_of(consensus)
+    changed = (consensus.labels() != MajorityVote().solve(votes).labels())[100:]
+    assert (facts["n_open"], facts["changes"]["n"]) == (300, changed.sum())
+    assert facts["changes"]["share"] == pytest.approx(changed.mean())
+    assert facts["confidence"]["shares"] == pytest.approx(np.histogram(consensus.confidence[100:], 20, (0, 1))[0] / 300)
+    assert facts["summary"].endswith(f"mean confidence {consensus.confidence[100:].mean():.3f}")
+    text = page_of(facts).decode()
+    assert f"{changed.sum()} of 300 objects without a given label" in text
+    assert "Base models that were trained on these very labels look better" in text
+
+
+def test_where_all_labels_were_given_it_is_said(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=60)
+    X = y[:, None] + rng.normal(size=(60, 2))
+    model = EC3Classifier([("lr", LogisticRegression())], [], cv=3, random_state=0).fit(X, y)
+    model.report(tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert "All labels were given and held fixed, so there is no confidence to tell" in text
+    assert "so no object is contested" in text
+    assert "mean confidence 1.000" not in text
+    assert "labels changed" not in text
+    assert "Nothing was gained" not in text
+    assert "trained on these very labels" not in text
+
+
+# ---- every kind of consensus -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [EC3(), BGCM(), UPE(), C3EKL(), C3ESL(), DawidSkene(), SoftVote(), WeightedVote()], ids=repr)
+def test_every_method_has_a_report(method):
+    said, clusters, truth = a_pool(80, missing=0.3)
+    assert "How good it is" in text_of(method.solve(Votes.from_labels(said, clusters)), truth=truth)
+
+
+def test_crowds_soft_votes_one_class_and_weights_have_reports(crowd, tmp_path):
+    soft = Votes.from_probabilities({"a": [[0.9, 0.1], [0.5, 0.5]], "b": [[0.2, 0.8], [np.nan, np.nan]]}, sample_weight=[1, 3])
+    one = Votes.from_labels({"a": ["x", None]})
+    assert "Objects have weights" in text_of(EC3().solve(soft), truth=[0, 1])
+    assert "There is only one class" in text_of(MajorityVote().solve(one))
+    assert "Contested objects" in text_of(DawidSkene().solve(crowd))
+
+
+def test_new_objects_have_a_report(pool):
+    consensus, _ = pool
+    new = consensus.extend(Votes.from_labels({"m0": ["ant", "bee"], "m1": ["bee", "bee"]}))
+    assert facts_of(new, truth=["ant", "bee"])["quality"]["fair"]["n"] == 2
+
+
+def test_a_loaded_consensus_says_what_cannot_be_shown(pool, tmp_path):
+    consensus, truth = pool
+    consensus.save(tmp_path / "answer", objects=True)
+    consensus.save(tmp_path / "rule")
+    with_objects, without = Consensus.load(tmp_path / "answer"), Consensus.load(tmp_path / "rule")
+    assert facts_of(with_objects, truth=truth)["quality"]["fair"]["n"] == 400
+    assert "keeps the answers but not the votes" in text_of(with_objects)
+    assert "loaded from a file without objects" in text_of(without)
+    with pytest.raises(ValueError, match="truth needs objects to judge"):
+        facts_of(without, truth=truth)
+
+
+def test_the_page_stays_small(hostile):
+    rng = np.random.default_rng(0)
+    said = rng.integers(30, size=(300, 120))
+    many = MajorityVote().solve(Votes.from_labels(said, {f"k{m}": rng.integers(50, size=300) for m in range(30)}))
+    assert len(page_of(facts_of(many, truth=said[:, 0]))) < 2_000_000
+    assert len(page_of(facts_of(hostile))) < 2_000_000
+
+
+def test_a_page_of_long_names_has_fewer_contested_objects(pool, monkeypatch):
+    facts = facts_of(pool[0])
+    monkeypatch.setattr(page, "MOST_BYTES", 100_000)
+    assert "The 200 most contested of" not in (small := page_of(facts).decode())
+    assert len(small) < 100_000
+    assert re.search(r"The \d+ most contested of", small)
+
+
+# ---- the file --------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_that_exists_is_replaced_only_when_asked(pool, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("mine")
+    with pytest.raises(FileExistsError, match=r"report\.html exists\. Pass overwrite=True to replace it\."):
+        pool[0].report(path)
+    assert path.read_text() == "mine"
+    pool[0].report(
+        path, overwrite=True, title="Bees & ants", command=["ec3learn", "combine", "my votes.csv"], details={"seed": 3}
+    )
+    text = path.read_text("utf-8")
+    assert "<title>Bees &amp; ants</title>" in text
+    assert "ec3learn combine &#39;my votes.csv&#39;" in text
+    assert "<bdi>3</bdi>" in text
+
+
+def test_nothing_is_left_of_a_report_that_failed(pool, tmp_path, monkeypatch):
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("the disk is full")))
+    with pytest.raises(OSError, match="the disk is full"):
+        pool[0].report(tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"truth": ["dog"] * 400}, ValueError, "truth must hold classes, .* got 'dog' for object 0"),
+        ({"truth": ["ant"]}, ValueError, "truth must have one entry for each of the 400 objects, got 1"),
+        ({"truth": 5}, TypeError, "^truth must be an array with one label an object, .* got int"),
+        ({"truth": {999: "ant"}}, ValueError, "^truth must name objects by number, from 0 to 399, got 999"),
+        ({"truth": ([0, 0], ["ant", "bee"])}, ValueError, "^truth must give an object one label, got two for 0"),
+        ({"truth": ["ant", 1] * 200}, TypeError, "^truth mixes str and int labels, the first int at row 1: 1"),
+        ({"title": None}, TypeError, "title must be a string, got None"),
+        ({"command": 5}, TypeError, "command must be a string or a list of strings, got 5"),
+        ({"details": "x"}, TypeError, "details must be a dict of name -> value, got 'x'"),
+        ({"path": 5}, TypeError, "path must be the name of a file, got 5"),
+        ({"n_contested": -1}, ValueError, "n_contested must be an integer >= 0, got -1"),
+        ({"path": "no/such/folder/report.html"}, FileNotFoundError, "path must lie in a folder that exists"),
+    ],
+)
+def test_what_is_refused(options, error, words, pool, tmp_path):
+    with pytest.raises(error, match=words):
+        pool[0].report(**{"path": tmp_path / "report.html", **options})
+
+
+def test_labels_to_judge_a_long_table_by_name_its_objects(tmp_path):
+    consensus = EC3().solve(Votes.from_long(["q1", "q2"], ["a", "b"], ["x", "y"]))
+    with pytest.raises(ValueError, match=r"^truth names the unknown object 'q9'\. The first objects are \['q1', 'q2'\]\.$"):
+        consensus.report(tmp_path / "report.html", truth={"q9": "x"})
+
+
+def test_without_jinja2_one_sentence_says_what_to_do(pool, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ModuleNotFoundError, match=r"A report needs jinja2: pip install 'ec3learn\[report\]'\."):
+        pool[0].report(tmp_path / "report.html")
+
+
+def test_the_csv_file_has_no_formulas(hostile):
+    content = re.search(r'href="data:text/csv;charset=utf-8;base64,([^"]+)"', text_of(hostile)).group(1)
+    rows = list(csv.DictReader(io.StringIO(base64.b64decode(content).decode("utf-8-sig"))))
+    assert len(rows) == len(hostile.contested(200))
+    assert "'=HYPERLINK(1)" in {row["object"] for row in rows}
+    assert not any(cell[:1] in tuple("=+-@") for row in rows for cell in row.values() if cell)
+
+
+def test_the_page_names_no_other_place(pool):
+    assert not re.search(r"""https?://|//[a-z]+\.|@import|url\(|<link(?! rel="icon" href="data:,")""", text_of(pool[0]))
+
+
+# ---- in a browser ----------------------------------------------------------------------------------------------------
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright's Python package is not installed")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def pages(pool, hostile, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reports")
+    pool[0].report(folder / "pool.html", truth=pool[1])
+    hostile.report(folder / "hostile.html", title=HOSTILE[0], command=HOSTILE[1], details={HOSTILE[2]: HOSTILE[11]})
+    return folder
+
+
+@pytest.fixture
+def opened(browser, pages):
+    """Open a report; complaints of the browser, and requests for anything but the report, fail the test."""
+    contexts, complaints = [], []
+
+    def open_page(name, **options):
+        contexts.append(browser.new_context(accept_downloads=True, **options))
+        page = contexts[-1].new_page()
+        page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "request", lambda request: complaints.append(request.url) if not request.url.startswith(("file:", "data:")) else None
+        )
+        page.goto((pages / f"{name}.html").as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@in_browser
+def test_a_table_is_sorted_by_its_headers_and_by_the_keyboard(opened):
+    page = opened("pool")
+    button = page.locator("#contested-table th button", has_text="confidence")
+    cells = page.locator("#contested-table tbody td:nth-child(3)")
+    button.click()
+    up = [float(text) for text in cells.all_inner_texts()]
+    assert up == sorted(up)
+    assert page.locator("#contested-table th[aria-sort]").get_attribute("aria-sort") == "ascending"
+    button.focus()
+    page.keyboard.press("Enter")
+    assert [float(text) for text in cells.all_inner_texts()] == sorted(up, reverse=True)
+    assert page.locator("#contested-table th[aria-sort]").get_attribute("aria-sort") == "descending"
+
+
+@in_browser
+def test_filtering_keeps_the_rows_with_all_the_words(opened):
+    page = opened("pool")
+    page.get_by_label("Filter objects").fill("tied ANT")
+    rows = page.locator("#contested-table tbody tr:visible")
+    assert 0 < rows.count() < 200
+    assert all("tied" in text and "ant" in text for text in rows.all_text_contents())
+    assert page.locator(".filter output").nth(1).inner_text().startswith(f"{rows.count()} of ")
+
+
+@in_browser
+def test_the_csv_file_can_be_saved(opened):
+    page = opened("pool")
+    with page.expect_download() as download:
+        page.get_by_text("Save as CSV").click()
+    assert download.value.suggested_filename == "contested.csv"
+    assert download.value.path().read_bytes().startswith(b"\xef\xbb\xbfobject,label,confidence")
+
+
+@in_browser
+def test_hostile_names_are_shown_and_do_nothing(opened):
+    page = opened("hostile")
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img, main script, main style").count() == 0
+    assert page.locator("h1").inner_text() == HOSTILE[0]
+    shown = page.locator("#contested-table tbody th").all_inner_texts()
+    assert {HOSTILE[0], HOSTILE[2], HOSTILE[3], "�gnp.exe", "two⏎lines", "x" * 47 + "…", "half ? pair", "(empty)"} <= set(shown)
+    long_name = page.locator("#contested-table tbody th bdi[title]", has_text="xxx")
+    assert len(long_name.get_attribute("title")) == 300
+    assert page.get_by_text(HOSTILE[3], exact=True).first.evaluate("element => element.tagName") == "BDI"
+
+
+@in_browser
+def test_the_report_reads_without_javascript(opened):
+    page = opened("pool", java_script_enabled=False)
+    assert page.locator("#contested-table tbody tr").count() > 100
+    page.locator("#contested-table summary").first.click()
+    assert page.locator("#contested-table dl").first.is_visible()
+    assert not page.get_by_label("Filter objects").is_visible()
+
+
+@in_browser
+def test_the_skip_link_comes_first_and_is_seen(opened):
+    page = opened("pool")
+    page.keyboard.press("Tab")
+    box = page.locator(".skip:focus").bounding_box()
+    assert box["x"] >= 0
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+@in_browser
+@pytest.mark.parametrize("name", ["pool", "hostile"])
+def test_nothing_is_wider_than_a_phone(name, opened):
+    page = opened(name, viewport={"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@in_browser
+def test_rows_are_not_mostly_blank_on_a_phone(opened):
+    page = opened("pool", viewport={"width": 400, "height": 740})
+    heights = "selector => [...document.querySelectorAll(selector)].map(row => row.getBoundingClientRect().height)"
+    assert max(page.evaluate(heights, "#contested-table tbody tr")) < 110
+    assert max(page.evaluate(heights, ".words")) < 65
+
+
+CONTRAST = """() => {
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = (c) => [0.2126, 0.7152, 0.0722].reduce((sum, w, i) => {
+    const s = c[i] / 255;
+    return sum + w * (s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4);
+  }, 0);
+  const poor = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    const style = getComputedStyle(element);
+    if (!own || ["SCRIPT", "title"].includes(element.tagName) || element.closest(".stack") || style.fontSize === "0px") continue;
+    let behind = element;
+    const paint = () => rgb(getComputedStyle(behind).backgroundColor);
+    while (behind !== document.documentElement && (paint()[3] ?? 1) === 0) behind = behind.parentElement;
+    const [a, b] = [rgb(element.closest("svg") ? style.fill : style.color), paint()].map(light);
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) poor.push(`${element.tagName}.${element.className} ${ratio.toFixed(2)}`);
+  }
+  return [...new Set(poor)];
+}"""
+
+
+@in_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_enough_contrast(scheme, opened):
+    assert opened("pool", color_scheme=scheme).evaluate(CONTRAST) == []
+
+
+@in_browser
+def test_a_cell_of_the_heat_map_names_its_models(opened):
+    page = opened("pool")
+    page.locator("table.heat").first.locator("tbody tr").first.locator("td").nth(1).hover()
+    assert re.fullmatch(r"\u2068m\d\u2069 and \u2068m\d\u2069: \d+ %", page.locator("#status-classifier").inner_text())

@@ -1,0 +1,514 @@
+"""Tables in files: every format gives back what was put in, and what can't be read or written is refused in one sentence."""
+
+import csv
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from ec3learn.tables import combine
+from ec3learn.tables.columns import frame_of, source_of
+from ec3learn.tables.combining import combined as combined_table
+from ec3learn.tables.files import Format, read, require_free, workspace, write
+from ec3learn.tables.files.lookup import Lookup
+from ec3learn.tables.output import Output
+
+HOSTILE = [
+    "a,b",
+    'say "hi"',
+    "two\nlines",
+    "\r\n",
+    "=1+1",
+    "😀",
+    "ÿ",
+    " spaced ",
+    "007",
+    "1.0",
+    "NA",
+    "null",
+    "true",
+    "-",
+    "'",
+    "\\N",
+]
+FILES = ["csv", "csv.gz", "csv.zst", "tsv", "jsonl", "jsonl.gz", "jsonl.zst", "parquet", "arrow", "feather"]
+
+
+@contextmanager
+def opened(path, said=None, **options):
+    with workspace(memory="200MB") as work:
+        yield work, read(work, str(path), Format.of(str(path), said), **options)
+
+
+def rows_of(path, said=None, **options):
+    """What stands in a file, as a list of dicts."""
+    with opened(path, said, **options) as (work, table):
+        return work.connection.sql(table.sql).to_arrow_table().to_pylist()
+
+
+def put(folder, name, columns):
+    """Write columns by the libraries that users have, and return the path."""
+    path, frame = folder / name, pl.DataFrame(columns)
+    if name.startswith("x.csv") or name.startswith("x.tsv"):
+        plain = frame.write_csv(separator="\t" if ".tsv" in name else ",").encode()
+    elif ".jsonl" in name:
+        plain = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in frame.to_dicts()).encode()
+    elif ".parquet" in name:
+        frame.write_parquet(path)
+        return path
+    else:
+        frame.write_ipc(path, compat_level=pl.CompatLevel.oldest())
+        return path
+    compression = {"gz": "gzip", "zst": "zstd"}.get(name.rpartition(".")[2])
+    with pa.output_stream(path, compression=compression) as file:
+        file.write(plain)
+    return path
+
+
+def answered_of(table, method="majority", classifiers="vote", max_patterns=1_000_000, proba=False, **options):
+    """Solve a table of a file, by default by its column `vote`."""
+    frame = frame_of(table.relation)
+    source = source_of(frame, classifiers, (), **options)
+    return combined_table(frame, source, method, Output.of(frame, "", proba), max_patterns)
+
+
+def combined(path, out, **options):
+    """Combine the column `vote` of a file, and return what was written."""
+    with workspace(str(out), "200MB") as work:
+        source = Format.of(str(path))
+        table = read(work, str(path), source).with_labels([["vote"]])
+        write(work, table, answered_of(table, **options), str(out), source.for_output(str(out), None), overwrite=True)
+    return rows_of(out)
+
+
+# ---- what goes in comes out --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", FILES)
+def test_every_format_gives_back_its_columns_and_the_labels_as_they_were(tmp_path, ending):
+    labels = [*HOSTILE, None]
+    path = put(tmp_path, f"x.{ending}", {"vote": labels, "n": [str(i) for i in range(len(labels))]})
+    rows = combined(path, tmp_path / f"out.{ending}", max_classes=100)
+    assert [row["vote"] for row in rows] == labels
+    assert [row["n"] for row in rows] == [str(i) for i in range(len(labels))]
+    assert [row["consensus"] for row in rows[:-1]] == HOSTILE
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "arrow"])
+def test_any_format_can_be_written_from_any(tmp_path, ending):
+    path = put(tmp_path, "x.jsonl", {"vote": ["a", "b", None], "n": [1, 2, 3], "f": [0.5, 1.0, None]})
+    rows = combined(path, tmp_path / f"out.{ending}")
+    assert [str(row["n"]) for row in rows] == ["1", "2", "3"]
+    assert [row["vote"] for row in rows] == ["a", "b", None]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "arrow"])
+@given(
+    st.lists(
+        st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=5)),
+        min_size=1,
+        max_size=6,
+    ).filter(any)
+)
+@settings(max_examples=10)
+def test_any_label_survives(tmp_path_factory, ending, labels):
+    folder = tmp_path_factory.mktemp("files")
+    path = put(folder, f"x.{ending}", {"vote": pl.Series(labels, dtype=pl.String), "n": ["x"] * len(labels)})
+    rows = combined(path, folder / f"out.{ending}", max_classes=100)
+    assert [None if row["vote"] is None else str(row["vote"]) for row in rows] == labels
+    assert all(row["consensus"] is not None for row in rows)
+
+
+def test_columns_of_parquet_keep_their_types(tmp_path):
+    columns = {"vote": ["a", "b"], "i": pl.Series([1, None], dtype=pl.Int8), "t": pl.Series([0, 1]).cast(pl.Datetime("us"))}
+    columns |= {"l": [[1, 2], []], "s": [{"x": 1}, {"x": None}], "f": pl.Series([0.5, None], dtype=pl.Float32)}
+    path = put(tmp_path, "x.parquet", columns)
+    combined(path, tmp_path / "out.parquet")
+    before, after = pq.read_table(path), pq.read_table(tmp_path / "out.parquet")
+    assert after.select(before.column_names).to_pylist() == before.to_pylist()
+    for name in ("i", "t", "f"):
+        assert after.schema.field(name).type == before.schema.field(name).type
+
+
+def test_rows_keep_their_order(tmp_path):
+    n = 300_000  # more than a row group
+    frame = pl.DataFrame({"n": range(n)}).with_columns(vote=pl.col("n") * 7919 % 5)
+    frame.write_parquet(tmp_path / "x.parquet", row_group_size=50_000)
+    combined(tmp_path / "x.parquet", tmp_path / "out.parquet")
+    out = pl.read_parquet(tmp_path / "out.parquet")
+    assert out["n"].to_list() == list(range(n))
+    assert (out["consensus"] == out["vote"]).all()
+
+
+def test_whole_numbers_of_csv_are_numbers_if_all_labels_are(tmp_path):
+    (tmp_path / "x.csv").write_text("vote,other,z\n0,1,007\n1,,7\n10,-1,7\n")
+    with opened(tmp_path / "x.csv") as (_, table):
+        both = table.with_labels([["vote", "other"], ["z"]]).relation
+        assert both.project("vote, other, z").fetchall() == [(0, 1, "007"), (1, None, "7"), (10, -1, "7")]
+        mixed = table.with_labels([["vote", "z"]]).relation
+        assert mixed.project("vote").fetchall() == [("0",), ("1",), ("10",)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "labels"),
+    [
+        ("1.0 2.0", [1, 2]),
+        ("1 2.0", [1, 2]),
+        ("-1.0 0.0", [-1, 0]),
+        ("9007199254740993.0 1", [9007199254740993, 1]),
+        *((f"1.0 {text}", ["1.0", text]) for text in ("007.0", "1.00", "1e3", "+1", "-0.0", ".0", "x.0", "1.0.0", "1.5", " 1.0")),
+        ("1.0 9999999999999999999.0", ["1.0", "9999999999999999999.0"]),
+    ],
+)
+def test_whole_numbers_of_csv_may_be_written_as_floats(tmp_path, fields, labels):
+    one, other = fields.split(" ", 1)
+    (tmp_path / "x.csv").write_text(f"a,b\n{one},\n,{other}\n")
+    with opened(tmp_path / "x.csv") as (work, table):
+        read_so = table.with_labels([["a", "b"]])
+        assert read_so.relation.project("a, b").fetchall() == [(labels[0], None), (None, labels[1])]
+        assert work.connection.sql(read_so.sql).fetchall() == [(one, None), (None, other)]
+
+
+def test_labels_that_mean_no_vote_hide_no_whole_numbers(tmp_path):
+    (tmp_path / "x.csv").write_text("vote\n0\nNA\n1\nn/a\n")
+    with opened(tmp_path / "x.csv") as (_, table):
+        votes = table.with_labels([["vote"]], ["NA", "n/a"]).relation.project("vote").fetchall()
+        assert votes == [(0,), (None,), (1,), (None,)]
+
+
+def test_a_label_that_means_no_vote_is_no_number_that_is_written_otherwise(tmp_path):
+    (tmp_path / "x.csv").write_text("vote\n7\n007\n")
+    with opened(tmp_path / "x.csv") as (_, table):
+        assert table.with_labels([["vote"]], ["007"]).relation.project("vote").fetchall() == [(7,), (None,)]
+        assert table.with_text(["vote"], ["007"], numbers=True).relation.project("vote").fetchall() == [("7",), (None,)]
+
+
+@pytest.mark.parametrize("said", ["2", "2.0"])
+def test_a_whole_number_that_means_no_vote_may_be_written_as_a_float(tmp_path, said):
+    (tmp_path / "x.csv").write_text("a,b\n0,2.0\n2,1.0\n")
+    with opened(tmp_path / "x.csv") as (_, table):
+        assert table.with_labels([["a", "b"]], [said]).relation.project("a, b").fetchall() == [(0, None), (None, 1)]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet", "arrow"])
+def test_labels_that_mean_no_vote_are_taken_by_the_type_of_their_column(tmp_path, ending):
+    columns = {"i": [0, 2], "f": [2.0, 1.0], "t": ["2", "NA"], "b": [True, False]}
+    with opened(put(tmp_path, f"x.{ending}", columns)) as (work, table):
+        votes = table.with_labels([[name] for name in columns], ["2", "NA", "True"])
+        assert votes.relation.project("i, f, t, b").fetchall() == [(0, None, None, None), (None, 1.0, None, False)]
+        assert work.connection.sql(votes.sql).fetchall() == list(zip(*columns.values(), strict=True))
+
+
+def test_numbers_beyond_64_bits_and_nested_values_of_json_are_kept(tmp_path):
+    lines = ['{"vote":"a","big":123456789012345678901234567890,"deep":[1,{"x":null}]}', '{"vote":"b","big":1,"late":true}']
+    (tmp_path / "x.jsonl").write_text("\n".join(lines))
+    combined(tmp_path / "x.jsonl", tmp_path / "out.jsonl")
+    first, second = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert first["big"] == 123456789012345678901234567890
+    assert first["deep"] == [1, {"x": None}]
+    assert second["late"] is True
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "cp1252"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_other_encodings_are_read(tmp_path, encoding, ending):
+    text = "vote\né\n" if ending == "csv" else '{"vote": "é"}\n'
+    (tmp_path / f"x.{ending}").write_bytes(text.encode(encoding))
+    assert rows_of(tmp_path / f"x.{ending}", encoding=encoding) == [{"vote": "é"}]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path, ending):
+    text = "vote,b\nx,y\n" if ending == "csv" else '{"vote": "x", "b": "y"}\n'
+    (tmp_path / f"x.{ending}").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert rows_of(tmp_path / f"x.{ending}") == [{"vote": "x", "b": "y"}]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_lines_may_end_in_any_way(tmp_path, newline):
+    (tmp_path / "x.csv").write_bytes(newline.join(["a,b", "1,2", "", "3,", ""]).encode())
+    assert rows_of(tmp_path / "x.csv") == [{"a": "1", "b": "2"}, {"a": "3", "b": None}]
+
+
+def test_an_empty_line_is_a_missing_value_of_a_single_column(tmp_path):
+    (tmp_path / "x.csv").write_text("vote\na\n\nb\n")
+    assert rows_of(tmp_path / "x.csv") == [{"vote": "a"}, {"vote": None}, {"vote": "b"}]
+
+
+def test_a_column_without_a_name_is_called_after_its_place(tmp_path):
+    (tmp_path / "x.csv").write_text(",vote\n0,a\n")
+    with pytest.warns(UserWarning, match=re.escape("columns without a name, called ['column_1'] here.")):
+        assert rows_of(tmp_path / "x.csv") == [{"column_1": "0", "vote": "a"}]
+
+
+def test_hostile_names_of_columns_and_files_are_only_names(tmp_path):
+    folder = tmp_path / "it's [a] * ?"
+    folder.mkdir()
+    names = ['a"b', "x.y", "drop table;", "'", "é", "count(*)"]
+    path = folder / "k=v *.csv"
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows([[*names, "vote"], [*"123456", "u"]])
+    assert list(combined(path, folder / "o'ut [1].parquet")[0]) == [*names, "vote", "consensus", "confidence"]
+
+
+def test_an_arrow_stream_is_read_as_a_file_is(tmp_path):
+    table = pa.table({"vote": ["a", None]})
+    with pa.OSFile(str(tmp_path / "x.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+    assert rows_of(tmp_path / "x.arrow") == table.to_pylist()
+
+
+# ---- what can't be read ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("x.csv", b"", "must name its columns in the first line, got an empty one."),
+        ("x.csv", b"\n1,2\n", "must name its columns in the first line, got an empty one."),
+        ("x.csv", b'a,b\n1,2\n"x\ny",2\n3\n', "must have 2 fields in every line, as in the first, got 1 in line 5."),
+        ("x.csv", b"a,b\n1,2,3\n", "must have 2 fields in every line, as in the first, got 3 in line 2."),
+        ("x.csv", b"a;b\n1;2\n", "must have ',' between its columns, got 'a;b'. Pass --delimiter ';'."),
+        ("x.csv", b"a,a\n1,2\n", "must have columns that differ in more than case, got 'a' and 'a'. Rename one."),
+        ("x.csv", b"a,B,b\n1,2,3\n", "must have columns that differ in more than case, got 'B' and 'b'. Rename one."),
+        ("x.csv", b"file_row_number\n1\n", "must have no column called 'file_row_number', a name that is used here. Rename it."),
+        ("x.csv", b"a,b\n\xe9,2\n", "Pass another --encoding, such as latin-1 or utf-16."),
+        ("x.csv", "a,b\n1,2\n".encode("utf-16"), "Pass another --encoding, such as latin-1 or utf-16."),
+        ("x.csv.gz", b"no gzip", "can't be read as csv: "),
+        ("x.csv.zst", b"no zstd", "can't be read as csv: "),
+        ("x.jsonl", b"", "must have columns, got none."),
+        ("x.jsonl", b'{"a": 1}\n{"a": \n', "must hold a JSON object in each line, expecting value in line 2."),
+        ("x.jsonl", b'{"a": 1}\n5\n', "must hold a JSON object in each line, got 5 in line 2."),
+        ("x.jsonl", b'[{"a": 1}]\n', 'must hold a JSON object in each line, got [{"a": 1}] in line 1.'),
+        ("x.jsonl", b'{"a": "\xff"}\n', "Pass another --encoding, such as latin-1 or utf-16."),
+        ("x.parquet", b"", "can't be read as parquet: "),
+        ("x.parquet", b"PAR1 and nonsense PAR1", "can't be read as parquet: "),
+        ("x.arrow", b"ARROW1 and nonsense", "can't be read as arrow: "),
+    ],
+)
+def test_a_broken_file_is_refused_in_one_sentence(tmp_path, name, content, words):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(words)) as refused:
+        rows_of(tmp_path / name)
+    assert "\n" not in str(refused.value)
+    assert str(refused.value).startswith(str(tmp_path / name))
+
+
+def test_half_a_parquet_file_is_refused(tmp_path):
+    path = put(tmp_path, "x.parquet", {"vote": [str(i) for i in range(5000)]})
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(ValueError, match="can't be read as parquet"):
+        rows_of(path)
+
+
+def test_labels_of_several_kinds_in_json_are_refused(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"vote": 1}\n{"vote": "1"}\n')
+    with pytest.raises(ValueError, match=re.escape("Column 'vote' must hold labels of one kind, got ['int', 'text'].")):
+        combined(tmp_path / "x.jsonl", tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "jsonl", "parquet", "arrow"])
+@given(
+    st.binary(max_size=60)
+    | st.sampled_from([b"a,b\n", b'{"a":1}\n', b"PAR1", b"ARROW1\0\0"]).flatmap(
+        lambda head: st.binary(max_size=40).map(head.__add__)
+    )
+)
+@settings(max_examples=25)
+def test_any_bytes_are_a_table_or_are_refused(tmp_path_factory, ending, content):
+    path = tmp_path_factory.mktemp("fuzz") / f"x.{ending}"
+    path.write_bytes(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            rows_of(path)
+        except ValueError as refused:
+            assert "\n" not in str(refused)
+
+
+# ---- what can't be written ---------------------------------------------------------------------------------------------
+
+
+def test_a_file_that_exists_is_not_replaced_unless_told(tmp_path):
+    (tmp_path / "out.csv").write_text("precious")
+    with pytest.raises(FileExistsError, match=re.escape("out.csv exists already. Pass --overwrite to replace it.")):
+        require_free(str(tmp_path / "out.csv"), overwrite=False)
+    require_free(str(tmp_path / "out.csv"), overwrite=True)
+
+
+def test_a_file_can_replace_itself(tmp_path):
+    path = put(tmp_path, "x.parquet", {"vote": ["a", "b", "b"]})
+    path.chmod(0o640)
+    rows = combined(path, path)
+    assert [row["consensus"] for row in rows] == ["a", "b", "b"]
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_link_stays_a_link(tmp_path):
+    path = put(tmp_path, "x.csv", {"vote": ["a"]})
+    (tmp_path / "real.csv").touch()
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    combined(path, tmp_path / "link.csv")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert "consensus" in (tmp_path / "real.csv").read_text()
+
+
+def test_nothing_is_left_beside_the_output(tmp_path):
+    path = put(tmp_path, "x.csv", {"vote": ["a"]})
+    combined(path, tmp_path / "out.csv")
+    assert sorted(os.listdir(tmp_path)) == ["out.csv", "x.csv"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_device_that_is_full_is_told(tmp_path):
+    path = put(tmp_path, "x.csv", {"vote": ["a"]})
+    with workspace(str(tmp_path / "out.csv")) as work:
+        table = read(work, str(path), Format.of("x.csv"))
+        with pytest.raises(OSError, match="No space left on device"):
+            write(work, table, answered_of(table), "/dev/full", Format("csv"))
+    assert not Path("/dev/full").is_file()
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl", "arrow"])
+def test_a_full_disk_leaves_the_old_output_whole(tmp_path, ending):
+    frame = pl.DataFrame({"vote": ["a", "b"] * 50_000}).with_columns(n=pl.int_range(pl.len()).hash())
+    frame.write_parquet(tmp_path / "x.parquet")
+    out = tmp_path / f"out.{ending}"
+    out.write_text("old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))  # what a full disk does, for files of this process
+    try:
+        with pytest.raises(OSError, match="can't be written: "):
+            combined(tmp_path / "x.parquet", out)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert out.read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == [out.name, "x.parquet"]
+
+
+def many_rows(path, labels, n_rows=50_000):
+    """Write a table of several row groups, whose votes are drawn from labels and null."""
+    rng = np.random.default_rng(0)
+    votes = {f"v{j}": [[*labels, None][z] for z in rng.integers(len(labels) + 1, size=n_rows)] for j in range(3)}
+    table = pl.DataFrame({"id": range(n_rows), **votes, "said, 'so'": ['\n"', "é"] * (n_rows // 2)})
+    table.write_parquet(path, row_group_size=3_000)
+    return table
+
+
+@pytest.mark.parametrize("labels", [["a", "b'", "\n,"], [-1, 7, 2**40], [True, False]])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_answers_are_the_same_and_in_order_found_by_hash_or_by_joining(tmp_path, monkeypatch, labels, ending):
+    table = many_rows(tmp_path / "x.parquet", labels)
+    written = []
+    for found_by_hash in (True, False):
+        with workspace(None, "200MB") as work:
+            rows = read(work, str(tmp_path / "x.parquet"), Format("parquet"))
+            if not found_by_hash:
+                monkeypatch.setattr(Lookup, "of", lambda *_: None)
+            answered = answered_of(rows, "iec3", ["v0", "v1", "v2"], proba=True)
+            out = tmp_path / f"{found_by_hash}.{ending}"
+            write(work, rows, answered, str(out), Format(ending))
+            written.append(pl.read_parquet(out) if ending == "parquet" else pl.read_csv(out))
+    assert_frame_equal(*written)
+    assert written[0]["id"].to_list() == table["id"].to_list()
+    in_memory = combine(table, classifiers=["v0", "v1", "v2"], proba=True)
+    assert written[0].columns == in_memory.columns
+    if ending == "parquet":
+        assert_frame_equal(written[0], in_memory)
+
+
+def test_rows_with_hashes_in_common_are_joined(tmp_path):
+    many_rows(tmp_path / "x.parquet", ["a", "b"], 100)
+    with workspace(None, "200MB") as work:
+        rows = read(work, str(tmp_path / "x.parquet"), Format("parquet"))
+        answered = answered_of(rows, "iec3", ["v0", "v1"])
+        assert Lookup.of(work.connection, rows, answered) is not None
+        twice = replace(answered, answers=nw.concat([answered.answers, answered.answers]))
+        assert Lookup.of(work.connection, rows, twice) is None
+
+
+def test_a_row_without_an_answer_is_told(tmp_path):
+    many_rows(tmp_path / "x.parquet", ["a", "b"], 100)
+    with workspace(None, "200MB") as work:
+        rows = read(work, str(tmp_path / "x.parquet"), Format("parquet"))
+        answered = answered_of(rows, "iec3", ["v0", "v1"])
+        fewer = replace(answered, answers=answered.answers.head(5))
+        with pytest.raises(OSError, match=r"can't be written: .*the file was changed while it was read"):
+            write(work, rows, fewer, str(tmp_path / "out.csv"), Format("csv"))
+    assert not (tmp_path / "out.csv").exists()
+
+
+PROGRAM = """
+import sys, time
+from ec3learn.tables.files import Format, read, workspace, write
+from ec3learn.tables.columns import frame_of, source_of
+from ec3learn.tables.combining import combined
+from ec3learn.tables.output import Output
+source, out = sys.argv[1:]
+with workspace(out) as work:
+    table = read(work, source, Format.of(source))
+    frame = frame_of(table.relation)
+    answered = combined(frame, source_of(frame, "vote", ()), "iec3", Output.of(frame, "", False), 10)
+    print("writing", flush=True)
+    while True:
+        write(work, table, answered, out, Format("csv"), overwrite=True)
+"""
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.05, 0.2])
+def test_killed_at_any_moment_the_output_is_whole(tmp_path, pause):
+    pl.DataFrame({"vote": ["a", "b"] * 20_000}).write_parquet(tmp_path / "x.parquet")
+    out = tmp_path / "out.csv"
+    out.write_text("old\n")
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM, tmp_path / "x.parquet", out], stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"writing\n"
+    time.sleep(pause)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    lines = out.read_text().splitlines()
+    assert lines == ["old"] or (len(lines) == 40_001 and lines[-1].startswith("b,b,"))
+    assert {name for name in os.listdir(tmp_path) if not name.startswith(".ec3learn-")} == {"out.csv", "x.parquet"}
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "delimiter", "words"),
+    [
+        (
+            "votes.xls",
+            None,
+            None,
+            "The format of 'votes.xls' is not in its name. Pass --format: csv, tsv, jsonl, parquet, arrow.",
+        ),
+        ("-", None, None, "The format of '-' is not in its name."),
+        ("x.parquet.gz", None, None, "The format of 'x.parquet.gz' is not in its name."),
+        ("x.csv", "xml", None, "Unknown format 'xml'. Choose from: csv, tsv, jsonl, parquet, arrow;"),
+        ("x.csv", None, "ab", "delimiter must be a single character, for CSV alone, got 'ab' for csv."),
+        ("x.parquet", None, ";", "delimiter must be a single character, for CSV alone, got ';' for parquet."),
+    ],
+)
+def test_an_unknown_format_is_refused(path, said, delimiter, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        Format.of(path, said, delimiter)
+
+
+@pytest.mark.parametrize("path", ["x.CSV", "a.b.tsv.gz", "x.ndjson.zst", "x.pq", "x.ipc", "-"])
+def test_the_format_is_found_by_the_name_or_as_said(path):
+    assert Format.of(path, "csv" if path == "-" else None).name in ("csv", "tsv", "jsonl", "parquet", "arrow")

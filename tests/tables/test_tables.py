@@ -1,0 +1,867 @@
+"""Tables of any kind: what goes in, what comes out, what comes to this process, and what is refused in which words."""
+
+import gc
+import re
+import shutil
+import subprocess
+import sys
+
+import dask.dataframe as dd
+import duckdb
+import narwhals.selectors as ncs
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from numpy.testing import assert_allclose
+from polars.testing import assert_frame_equal
+
+from ec3learn import EC3, Consensus, DawidSkene, ExtendWarning, Votes
+from ec3learn.tables import combine, extend, votes_from
+
+from ..strategies import any_tables
+
+EXACT = {"atol": 1e-9, "rtol": 0}
+IN_MEMORY = ["pandas", "polars", "pyarrow"]
+DASK = pytest.param("dask", marks=pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"))
+LAZY = ["polars-lazy", "duckdb", DASK]
+SPARK = pytest.param("spark", marks=pytest.mark.filterwarnings("ignore"))  # pyspark warns of newer pandas and of its own files
+KINDS = [*IN_MEMORY, *LAZY, SPARK]
+EXTENDING = ["ec3", "iec3", "majority", "soft-vote", "weighted-vote", "bgcm", "dawid-skene"]
+
+CLASSIFIERS, CLUSTERINGS = ["svm", "knn", "tree"], ["km", "db"]
+ALL = {"classifiers": CLASSIFIERS, "clusterings": CLUSTERINGS}
+
+
+# ---- tables ------------------------------------------------------------------------------------------------------------
+
+
+def votes_table(n=300, seed=0):
+    """Three classifiers with strings (one empty) and gaps, two clusterings with noise and gaps, and columns beside them."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(3, size=n)
+    table = {"id": np.arange(n), "weight": rng.random(n)}
+    for name in CLASSIFIERS:
+        said = np.where(rng.random(n) < 0.6, truth, rng.integers(3, size=n))
+        table[name] = [None if gone else ["spam", "ham", ""][z] for z, gone in zip(said, rng.random(n) < 0.15, strict=True)]
+    for name, noise in (("km", -1), ("db", None)):
+        said = np.where(rng.random(n) < 0.8, truth, rng.integers(3, size=n))
+        table[name] = [noise if gone else int(z) for z, gone in zip(said, rng.random(n) < 0.1, strict=True)]
+    table["gold"] = [["spam", "ham", ""][z] if i % 40 == 0 else None for i, z in enumerate(truth)]
+    types = {"id": pl.Int32, "km": pl.Int8, "db": pl.Int64, "gold": pl.String}
+    return pl.DataFrame(table, schema_overrides=types)
+
+
+def long_table(n=60):
+    """One row a vote, with a cluster and sometimes a known label beside the object."""
+    wide = votes_table(n)
+    columns = ["id", "km", "gold", *CLASSIFIERS]
+    rows = [
+        {"task": f"q{row['id']}", "worker": name, "answer": row[name], "topic": row["km"], "gold": row["gold"]}
+        for row in wide.select(columns).rows(named=True)
+        for name in CLASSIFIERS
+    ]
+    return pl.DataFrame(rows).with_columns(id=pl.int_range(3 * n))
+
+
+@pytest.fixture(scope="session")
+def spark():
+    pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
+    if shutil.which("java") is None:
+        pytest.skip("there is no Java runtime, which Spark needs")
+    builder = pyspark.sql.SparkSession.builder.master("local[2]")
+    settings = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.codegen.wholeStage": "false",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def made(request):
+    """Return a function that makes a table of some kind from one of polars."""
+    return lambda kind, frame: MAKERS[kind](request, frame)
+
+
+def _as_duckdb(request, frame):
+    connection = duckdb.connect()
+    CONNECTIONS.append(connection)  # older relations do not keep theirs open
+    connection.from_arrow(frame.to_arrow()).create("votes")
+    return connection.table("votes")
+
+
+def _as_spark(request, frame):
+    texts = [name for name, dtype in frame.schema.items() if dtype in (pl.Categorical, pl.Enum)]
+    arrow = frame.with_columns(pl.col(texts).cast(pl.String)).to_arrow(compat_level=pl.CompatLevel.oldest())
+    return request.getfixturevalue("spark").createDataFrame(arrow).repartition(3)
+
+
+CONNECTIONS = []
+
+MAKERS = {
+    "pandas": lambda request, frame: frame.to_pandas(),
+    "polars": lambda request, frame: frame,
+    "pyarrow": lambda request, frame: frame.to_arrow(),
+    "polars-lazy": lambda request, frame: frame.lazy(),
+    "duckdb": _as_duckdb,
+    "dask": lambda request, frame: dd.from_pandas(frame.to_pandas(), npartitions=5, sort=False),
+    "spark": _as_spark,
+}
+
+
+def rows_of(table, *, sort=True):
+    """What stands in a table, as one of polars."""
+    frame = nw.from_native(table)
+    frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    rows = pl.from_arrow(frame.to_arrow())
+    return rows.sort("id") if sort else rows
+
+
+def solved(frame, method=None, known=None, **options):
+    """The same answer by the other route: arrays, votes, solve."""
+    votes = Votes.from_labels(
+        {name: frame[name].to_list() for name in CLASSIFIERS}, {name: frame[name].to_list() for name in CLUSTERINGS}, **options
+    )
+    return (method or EC3()).solve(votes, None if known is None else frame[known].to_list())
+
+
+# ---- the same answer on every kind of table ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_answer_is_that_of_votes_in_memory(made, kind):
+    frame = votes_table()
+    table, _ = combine(made(kind, frame), **ALL, proba=True, return_consensus=True)
+    rows, expected = rows_of(table), solved(frame)
+    assert rows["consensus"].to_list() == expected.labels().tolist()
+    assert_allclose(rows["confidence"], expected.confidence, **EXACT)
+    assert_allclose(rows.select(f"proba_{label}" for label in expected.classes), expected.proba, **EXACT)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_table_comes_back_as_it_was_with_columns_behind(made, kind):
+    table = made(kind, votes_table())
+    answered = combine(table, **ALL)
+    before, after = nw.from_native(table).collect_schema(), nw.from_native(answered).collect_schema()
+    assert type(answered) is type(table)
+    assert list(after.items())[: len(before)] == list(before.items())
+    assert list(after.items())[len(before) :] == [("consensus", nw.String()), ("confidence", nw.Float64())]
+    assert_frame_equal(rows_of(answered).select(before.names()), rows_of(table))
+
+
+@pytest.mark.parametrize("max_patterns", [1000, 50])
+@pytest.mark.parametrize("kind", [*IN_MEMORY, "polars-lazy", DASK])
+def test_rows_keep_their_order(made, kind, max_patterns):
+    frame = votes_table().sample(fraction=1.0, shuffle=True, seed=1)
+    answered = combine(made(kind, frame), **ALL, max_patterns=max_patterns)
+    assert rows_of(answered, sort=False)["id"].to_list() == frame["id"].to_list()
+
+
+@pytest.mark.parametrize("kind", ["pandas", DASK])
+def test_the_index_is_kept(kind):
+    table = votes_table(20).to_pandas().set_index("id").iloc[::-1]
+    table = table if kind == "pandas" else dd.from_pandas(table, npartitions=3, sort=False)
+    answered = combine(table, **ALL)
+    answered = answered if kind == "pandas" else answered.compute()
+    assert answered.index.name == "id"
+    assert answered.index.tolist() == list(range(19, -1, -1))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_known_labels_are_held(made, kind):
+    frame = votes_table()
+    rows = rows_of(combine(made(kind, frame), **ALL, known="gold"))
+    expected = solved(frame, known="gold")
+    assert rows["consensus"].to_list() == expected.labels().tolist()
+    assert_allclose(rows["confidence"], expected.confidence, **EXACT)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_categoricals_enums_and_bools_vote(made, kind):
+    frame = votes_table(80).with_columns(
+        pl.col("svm").cast(pl.Categorical),
+        pl.col("knn").cast(pl.Enum(["", "ham", "other", "spam"])),
+        yes=pl.col("km") > 0,
+    )
+    rows = rows_of(combine(made(kind, frame), classifiers=CLASSIFIERS, clusterings=["yes"]))
+    plain = {name: frame[name].cast(pl.String).to_list() for name in CLASSIFIERS}
+    expected = EC3().solve(Votes.from_labels(plain, {"yes": frame["yes"].to_list()}))
+    assert rows["consensus"].to_list() == expected.labels().tolist()
+    assert_allclose(rows["confidence"], expected.confidence, **EXACT)
+
+
+@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+def test_labels_that_are_whole_numbers_come_back_as_such(made, kind):
+    frame = votes_table(80)
+    answered = combine(made(kind, frame), classifiers=CLUSTERINGS, missing=-1)
+    expected = EC3().solve(Votes.from_labels({name: frame[name].to_list() for name in CLUSTERINGS}, missing=-1))
+    assert nw.from_native(answered).collect_schema()["consensus"] == nw.Int64
+    assert rows_of(answered)["consensus"].to_list() == expected.labels().tolist()
+
+
+@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+def test_labels_that_are_bools_come_back_as_such(made, kind):
+    frame = pl.DataFrame({"id": [0, 1, 2], "a": [True, False, True], "b": [True, False, False]})
+    answered = combine(made(kind, frame), classifiers=["a", "b"])
+    assert nw.from_native(answered).collect_schema()["consensus"] == nw.Boolean
+    assert rows_of(answered)["consensus"].to_list()[:2] == [True, False]
+
+
+@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+def test_hostile_names_and_labels_survive(made, kind):
+    labels = ["a,b", 'say "hi"', "two\nlines", "🦆", "=1+1", "", "null", "it's", "tab\t"]
+    names = ["a.b", 'with "quotes"', "back`tick", "spaß ☃", "select", "it's; DROP TABLE votes"]
+    rng = np.random.default_rng(0)
+    said = {name: [labels[z] for z in (np.arange(40) + rng.integers(2, size=40)) % len(labels)] for name in names}
+    frame = pl.DataFrame({"id": range(40), **said})
+    table = made(kind, frame)
+    answered = rows_of(combine(table, classifiers=names))
+    assert answered["consensus"].to_list() == EC3().solve(Votes.from_labels(said)).labels().tolist()
+    assert_frame_equal(answered.select(frame.columns), rows_of(table))
+
+
+@pytest.mark.parametrize("max_patterns", [100, 2])
+@pytest.mark.parametrize("kind", ["polars", "polars-lazy", "duckdb"])
+def test_nan_is_no_vote_and_both_zeros_are_one_label(made, kind, max_patterns):
+    said = [1.0, float("nan"), None, -0.0, 0.0, 1.0, -0.0]
+    frame = pl.DataFrame({"id": range(7), "a": said, "b": [1, 0, 1, 0, 1, 0, 1]})
+    rows = rows_of(combine(made(kind, frame), classifiers=["a", "b"], max_patterns=max_patterns))
+    assert rows["consensus"].null_count() == 0
+    assert rows["confidence"][4] == pytest.approx(rows["confidence"][6])
+
+
+@given(any_tables(known=True, weights=False, sample_weight=False, soft=False))
+@settings(max_examples=15)
+def test_every_table_has_one_answer(table):
+    frame = pl.DataFrame({"id": range(table.n_objects), **table.classifiers, **table.clusterings})
+    frame = frame.with_columns(gold=pl.Series([table.known.get(i) for i in range(table.n_objects)], dtype=pl.String))
+    frame = frame.with_columns(pl.col(list(table.classifiers)).cast(pl.String), pl.col(list(table.clusterings)).cast(pl.Int64))
+    chosen = {"classifiers": list(table.classifiers), "clusterings": list(table.clusterings), "classes": table.classes}
+    expected = EC3().solve(table.votes(), table.known or None)
+    for kind in ["pandas", "polars", "pyarrow", "polars-lazy", "duckdb"]:
+        rows = rows_of(combine(MAKERS[kind](None, frame), known="gold", **chosen))
+        assert rows["consensus"].to_list() == expected.labels().tolist()
+        assert_allclose(rows["confidence"], expected.confidence, **EXACT)
+
+
+# ---- what comes to this process ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [*LAZY, SPARK])
+def test_only_distinct_rows_come_to_this_process(made, kind, monkeypatch):
+    brought = []
+    monkeypatch.setattr("narwhals.stable.v2.LazyFrame.collect", _counting(brought))
+    frame = votes_table(400).with_columns(pl.col(CLASSIFIERS[1:]).fill_null("ham"), db=1, km=2)
+    combine(made(kind, frame), **ALL)
+    assert brought == [(frame.select(CLASSIFIERS).unique().height, 6)]
+
+
+def _counting(brought):
+    collect = nw.LazyFrame.collect
+
+    def counted(self, *args, **kwargs):
+        result = collect(self, *args, **kwargs)
+        brought.append(result.shape)
+        return result
+
+    return counted
+
+
+def test_a_lazy_table_is_not_run_by_extend_without_patterns():
+    model = combine(votes_table(), **ALL, return_consensus=True)[1]
+    table = votes_table().lazy().map_batches(_never, schema=votes_table().schema)
+    answered = extend(table, model, max_patterns=0)
+    with pytest.raises(RuntimeError, match="was run"):
+        answered.collect()
+
+
+def _never(frame):
+    raise RuntimeError("was run")
+
+
+def test_duckdb_answers_on_the_connection_of_the_relation_and_leaves_nothing_there():
+    connection = duckdb.connect()
+    connection.from_arrow(votes_table().to_arrow()).create("votes")
+    answered = combine(connection.table("votes"), **ALL)
+    gc.collect()
+    answered.create("answered")
+    assert connection.sql("SELECT count(consensus) FROM answered").fetchall() == [(300,)]
+    assert connection.sql("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall() == [("answered",), ("votes",)]
+    assert connection.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall() == []
+
+
+@pytest.mark.parametrize("kind", LAZY)
+def test_many_partitions_give_one_answer_again_and_again(tmp_path, kind):
+    frame = pl.concat([votes_table(2000, seed=seed) for seed in range(8)]).with_columns(id=pl.int_range(16_000))
+    for part in range(8):
+        frame[part * 2000 : (part + 1) * 2000].write_parquet(tmp_path / f"{part}.parquet")
+    files = str(tmp_path / "*.parquet")
+    read = {"dask": dd.read_parquet, "duckdb": duckdb.connect().read_parquet, "polars-lazy": pl.scan_parquet}[kind]
+    expected = solved(frame)
+    for _ in range(3):
+        rows = rows_of(combine(read(files), **ALL))
+        assert rows["consensus"].to_list() == expected.labels().tolist()
+        assert_allclose(rows["confidence"], expected.confidence, **EXACT)
+
+
+def test_the_import_needs_no_engine():
+    absent = ["pandas", "polars", "pyarrow", "duckdb", "dask", "pyspark"]
+    program = f"import sys; sys.modules.update(dict.fromkeys({absent})); import ec3learn.tables"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# ---- too many distinct rows --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_beyond_max_patterns_are_answered_from_the_groups(made, kind):
+    frame = votes_table()
+    table, consensus = combine(made(kind, frame), **ALL, proba=True, max_patterns=50, return_consensus=True)
+    rows = rows_of(table)
+    expected = consensus.extend(solved(frame).votes)
+    assert_allclose(rows.select(f"proba_{label}" for label in expected.classes), expected.proba, **EXACT)
+    assert_allclose(rows["confidence"], expected.confidence, **EXACT)
+    assert rows["consensus"].to_list() == expected.labels().tolist()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "duckdb"])
+def test_the_consensus_says_that_a_sample_was_solved(made, kind):
+    frame = votes_table()
+    _, consensus = combine(made(kind, frame), **ALL, max_patterns=50, return_consensus=True)
+    most = frame.group_by([*CLASSIFIERS, *CLUSTERINGS]).len()["len"].sort(descending=True)[:50].sum()
+    assert consensus.notes[-1] == (
+        f"Solved on 50 distinct rows, the most frequent (max_patterns), which stand for {most / 3:.1f} % of the table; every row "
+        "is answered from its groups."
+    )
+    assert len(consensus.votes) == 50
+
+
+@pytest.mark.parametrize("kind", ["polars", "polars-lazy", "duckdb", DASK])
+def test_a_sample_gives_one_answer_again_and_again(made, kind):
+    frame = votes_table()
+    one, other = (
+        rows_of(combine(made(kind, table), **ALL, max_patterns=50))
+        for table in (frame, frame if kind in IN_MEMORY else frame.reverse())
+    )
+    assert one["consensus"].to_list() == other["consensus"].to_list()
+    assert_allclose(one["confidence"], other["confidence"], **EXACT)
+
+
+@pytest.mark.parametrize("kind", ["polars", "polars-lazy", "duckdb", DASK])
+def test_classes_outside_the_sample_are_classes(made, kind):
+    frame = votes_table().with_columns(svm=pl.when(pl.col("id") == 7).then(pl.lit("rare")).otherwise(pl.col("svm")))
+    _, consensus = combine(made(kind, frame), **ALL, max_patterns=20, return_consensus=True)
+    assert consensus.classes.tolist() == ["", "ham", "rare", "spam"]
+
+
+@pytest.mark.parametrize(("kind", "known_weight"), [*((kind, np.inf) for kind in [*IN_MEMORY, "polars-lazy"]), ("duckdb", 0.5)])
+def test_rows_with_known_labels_are_always_solved(made, kind, known_weight):
+    frame = votes_table()
+    method = EC3(known_weight=known_weight)
+    table, consensus = combine(made(kind, frame), **ALL, known="gold", method=method, max_patterns=40, return_consensus=True)
+    rows = rows_of(table)
+    gold = frame["gold"].is_not_null().to_numpy()
+    assert (consensus.known.codes >= 0).sum() == frame.filter(gold).select([*CLASSIFIERS, *CLUSTERINGS, "gold"]).n_unique()
+    assert nw.from_native(table).collect_schema()["consensus"] == nw.String
+    if known_weight == np.inf:
+        assert rows.filter(gold)["consensus"].to_list() == frame.filter(gold)["gold"].to_list()
+    votes, codes = consensus.votes, consensus.known.codes
+    code_of = codes if votes.index is None else codes[votes.index]
+    sure = {(*votes.said(i), code_of[i]): consensus.confidence[i] for i in range(len(votes))}
+    for row in rows.filter(gold).rows(named=True):
+        said = [None if row[name] == -1 else row[name] for name in [*CLASSIFIERS, *CLUSTERINGS]]
+        assert row["confidence"] == pytest.approx(sure[*said, consensus.classes.tolist().index(row["gold"])], abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", [DASK, SPARK])
+def test_known_labels_of_whole_numbers_stay_whole_numbers(made, kind):
+    frame = votes_table(60).with_columns(gold=pl.when(pl.col("id") < 4).then(pl.col("db")))
+    table = combine(made(kind, frame), classifiers=["db"], clusterings=["tree", "knn"], known="gold", max_patterns=15)
+    assert nw.from_native(table).collect_schema()["consensus"] == nw.Int64
+    assert rows_of(table).filter(pl.col("gold").is_not_null()).select(pl.col("consensus") == pl.col("gold"))["consensus"].all()
+
+
+@pytest.mark.parametrize("method", [*EXTENDING, EC3(towards=DawidSkene()), EC3(towards="majority", alpha=0.0)])
+def test_engines_answer_from_the_groups_as_arrays_do(made, method, kind="duckdb"):
+    frame = votes_table(60)
+    model = combine(frame, **ALL, method=method, return_consensus=True)[1]
+    new = votes_table(40, seed=5).with_columns(pl.when(pl.col("id") < 3).then(None).otherwise(pl.col(CLASSIFIERS)).name.keep())
+    rows = rows_of(extend(made(kind, new), model, proba=True, max_patterns=0))
+    expected = model.extend(solved(new, classes=model.classes).votes)
+    assert rows["consensus"].to_list() == expected.labels().tolist()
+    assert_allclose(rows.select(f"proba_{label}" for label in expected.classes), expected.proba, **EXACT)
+
+
+@pytest.mark.parametrize("kind", ["polars-lazy", DASK, SPARK])
+def test_other_engines_answer_from_the_groups_as_arrays_do(made, kind):
+    test_engines_answer_from_the_groups_as_arrays_do(made, "dawid-skene", kind)
+
+
+def test_a_method_that_cannot_extend_is_refused_beyond_max_patterns():
+    with pytest.raises(ValueError, match=re.escape("has no answer for rows it has not solved. Raise max_patterns, or take")):
+        combine(votes_table().lazy(), **ALL, method="c3e-sl", max_patterns=20)
+
+
+@pytest.mark.parametrize("kind", ["polars", "polars-lazy"])
+def test_mass_needs_all_rows(made, kind):
+    with pytest.raises(
+        ValueError, match=re.escape("rule='mass' needs all distinct rows at once, got more than max_patterns=20.")
+    ):
+        combine(made(kind, votes_table()), **ALL, rule="mass", max_patterns=20)
+
+
+@pytest.mark.parametrize("kind", ["polars", "polars-lazy"])
+def test_a_sample_of_known_rows_alone_is_refused(made, kind):
+    with pytest.raises(ValueError, match=re.escape("max_patterns must leave room for rows without a known label, got 5.")):
+        combine(made(kind, votes_table()), **ALL, known="gold", max_patterns=5)
+
+
+# ---- which columns -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "polars-lazy", "duckdb"])
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        "clf_*",
+        ["clf_svm", "clf_k*"],
+        ("clf_svm", "clf_knn"),
+        ncs.matches("^clf"),
+        ncs.string(),
+        {"clf_svm": "clf_svm", "clf_knn": "clf_knn"},
+        "*",
+    ],
+)
+def test_columns_are_chosen_by_name_pattern_selector_or_dict(made, kind, chosen):
+    table = pl.DataFrame({"clf_svm": ["a", "b"], "clf_knn": ["a", "a"], "km": [0, 1], "gold": ["a", None]})
+    votes = combine(made(kind, table), classifiers=chosen, clusterings="km", known="gold", return_consensus=True)[1].models
+    assert [(model.name, model.kind) for model in votes] == [
+        ("clf_svm", "classifier"),
+        ("clf_knn", "classifier"),
+        ("km", "clustering"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["polars", "polars-lazy"])
+def test_selectors_of_polars_choose_from_its_tables(made, kind):
+    votes = votes_from(
+        made(kind, votes_table()), classifiers=pl.selectors.by_name("svm", "knn"), clusterings=pl.selectors.integer()
+    )
+    assert [model.name for model in votes.models] == ["svm", "knn", "id", "km", "db"]
+
+
+def test_names_that_are_no_text_are_columns_of_pandas():
+    table = pd.DataFrame({0: ["a", "b"], 1: ["a", "b"]})
+    assert combine(table, classifiers=[0, 1])["consensus"].tolist() == ["a", "b"]
+
+
+SHARES = [[0.9, 0.1], [0.2, 0.8], [None, None], [0.5, 0.5], [0.9, 0.1]]
+
+
+def soft_table():
+    """One soft classifier with a gap, one hard one, one soft clustering; the first row stands there twice."""
+    spam, ham = zip(*SHARES, strict=True)
+    return pl.DataFrame(
+        {
+            "id": range(5),
+            "svm_spam": spam,
+            "svm_ham": ham,
+            "knn": ["spam", "ham", "ham", None, "spam"],
+            "gmm_0": [1.0, 0.5, 0.0, None, 1.0],
+            "gmm_1": [0.0, 0.5, 1.0, None, 0.0],
+        },
+        schema_overrides={"svm_ham": pl.Float32},
+    )
+
+
+def soft_answer(method):
+    svm = np.array([[np.nan, np.nan] if spam is None else [ham, spam] for spam, ham in SHARES], dtype=float)
+    gmm = np.array([[1, 0], [0.5, 0.5], [0, 1], [np.nan, np.nan], [1, 0]])
+    labels = {"svm": svm, "knn": soft_table()["knn"].to_list()}
+    return method.solve(Votes.from_labels(labels, {"gmm": gmm}, classes=["ham", "spam"]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_soft_votes_are_groups_of_columns(made, kind):
+    chosen = {"svm": ["svm_spam", "svm_ham"], "knn": "knn"}
+    table = combine(made(kind, soft_table()), classifiers=chosen, clusterings={"gmm": "gmm_*"}, classes=["ham", "spam"])
+    expected = soft_answer(EC3())
+    assert rows_of(table)["consensus"].to_list() == expected.labels().tolist()
+    assert_allclose(rows_of(table)["confidence"], expected.confidence, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("kind", "method"), [("duckdb", "iec3"), ("duckdb", "majority"), ("duckdb", "soft-vote"), ("polars-lazy", "majority")]
+)
+def test_soft_votes_are_answered_from_the_groups(made, kind, method):
+    chosen = {"classifiers": {"svm": ["svm_spam", "svm_ham"], "knn": "knn"}, "clusterings": {"gmm": ["gmm_0", "gmm_1"]}}
+    model = combine(soft_table(), **chosen, method=method, return_consensus=True)[1]
+    rows = rows_of(extend(made(kind, soft_table()), model, **chosen, max_patterns=0, proba=True))
+    assert_allclose(rows.select(f"proba_{label}" for label in model.classes), model.proba, atol=1e-7)
+
+
+def test_nan_in_a_soft_vote_is_no_vote_as_null_is():
+    chosen = {"svm": ["svm_spam", "svm_ham"], "knn": "knn"}
+    with_nan = soft_table().with_columns(pl.col("svm_spam", "svm_ham").fill_null(float("nan")))
+    model = combine(soft_table(), classifiers=chosen, return_consensus=True)[1]
+    for max_patterns in (0, 100):
+        rows = extend(with_nan.lazy(), model, classifiers=chosen, max_patterns=max_patterns).collect()
+        assert_allclose(rows["confidence"], model.confidence, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "classes"),
+    [
+        ({"svm": {"spam": "a", "ham": "b"}}, None),
+        ({"svm": {"ham": "b", "spam": "a"}}, ["spam", "ham"]),
+        ({"svm": ["a", "b"]}, ["spam", "ham"]),
+    ],
+)
+def test_the_classes_of_soft_votes_are_keys_or_in_the_order_of_classes(chosen, classes):
+    table = pl.DataFrame({"a": [0.9, 0.2], "b": [0.1, 0.8]})
+    assert combine(table, classifiers=chosen, classes=classes)["consensus"].to_list() == ["spam", "ham"]
+
+
+def test_soft_columns_called_after_their_classes_are_matched_by_name():
+    table = pl.DataFrame({"svm_spam": [0.9, 0.2], "svm_ham": [0.1, 0.8]})
+    answered = combine(table, classifiers={"svm": ["svm_spam", "svm_ham"]}, classes=["ham", "spam"])
+    assert answered["consensus"].to_list() == ["spam", "ham"]
+
+
+def test_numbers_in_the_names_of_soft_columns_are_classes_that_are_numbers():
+    table = pl.DataFrame({"svm_0": [0.9, 0.2], "svm_1": [0.1, 0.8], "knn": [0, 1]})
+    assert combine(table, classifiers={"svm": "svm_*", "knn": "knn"})["consensus"].to_list() == [0, 1]
+
+
+# ---- long tables -------------------------------------------------------------------------------------------------------
+
+LONG = {"classifiers": "answer", "objects": "task", "voters": "worker"}
+
+
+def long_answer(frame, method=None, known=False):
+    objects = frame.unique("task", keep="first", maintain_order=True)
+    votes = Votes.from_long(
+        frame["task"].to_list(),
+        frame["worker"].to_list(),
+        frame["answer"].to_list(),
+        {"topic": objects["topic"].to_list()},
+        object_ids=objects["task"].to_list(),
+    )
+    gold = {task: label for task, label in objects.select("task", "gold").rows() if label is not None}
+    return (method or EC3()).solve(votes, gold if known else None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_long_table_has_the_answer_of_its_object_in_every_row(made, kind):
+    frame = long_table()
+    table = combine(made(kind, frame), **LONG, clusterings="topic", known="gold")
+    expected = long_answer(frame, known=True)
+    rows, number = rows_of(table), {task: i for i, task in enumerate(expected.object_ids)}
+    order = [number[task] for task in rows["task"]]
+    assert rows.columns == [*frame.columns, "consensus", "confidence"]
+    assert rows["consensus"].to_list() == expected.labels()[order].tolist()
+    assert_allclose(rows["confidence"], expected.confidence[order], **EXACT)
+
+
+@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY, SPARK])
+def test_objects_of_a_long_table_beyond_max_patterns_are_answered_from_the_groups(made, kind):
+    frame = long_table(40)
+    table, consensus = combine(made(kind, frame), **LONG, clusterings="topic", max_patterns=25, return_consensus=True)
+    expected = consensus.extend(long_answer(frame).votes)
+    rows, number = rows_of(table), {task: i for i, task in enumerate(expected.object_ids)}
+    assert len(consensus.votes) == 25
+    assert_allclose(rows["confidence"], expected.confidence[[number[task] for task in rows["task"]]], **EXACT)
+
+
+@pytest.mark.parametrize("max_patterns", [1000, 20])
+@pytest.mark.parametrize("kind", ["polars", "polars-lazy"])
+def test_objects_of_a_long_table_can_be_asked_about_by_name(made, kind, max_patterns):
+    frame = long_table()
+    consensus = combine(made(kind, frame), **LONG, max_patterns=max_patterns, return_consensus=True)[1]
+    said = {(task, worker): answer for task, worker, answer in frame.select("task", "worker", "answer").rows()}
+    for task in consensus.object_ids:
+        assert consensus.explain(task).said["svm"] == said[task, "svm"]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars-lazy"])
+def test_an_object_with_two_clusters_is_refused(made, kind):
+    table = pl.DataFrame({"task": ["q", "q"], "worker": ["a", "b"], "answer": ["x", "x"], "topic": [0, 1]})
+    with pytest.raises(ValueError, match="must be the same in all rows of an object, got different ones for object 'q'"):
+        combine(made(kind, table), **LONG, clusterings="topic")
+
+
+# ---- extend, votes_from ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "max_patterns"),
+    [*((kind, 1000) for kind in [*IN_MEMORY, "polars-lazy", "duckdb"]), ("polars-lazy", 0), ("duckdb", 0)],
+)
+def test_new_objects_get_the_answer_of_the_model(made, kind, max_patterns):
+    model = combine(votes_table(), **ALL, return_consensus=True)[1]
+    new = votes_table(50, seed=3)
+    table = made(kind, new)
+    answered = extend(table, model, max_patterns=max_patterns)
+    assert type(answered) is type(table)
+    assert rows_of(answered).columns == [*new.columns, "consensus", "confidence"]
+    assert_allclose(rows_of(answered)["confidence"], model.extend(solved(new).votes).confidence, **EXACT)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_saved_model_answers(made, kind, tmp_path):
+    combine(votes_table(), **ALL, return_consensus=True)[1].save(tmp_path / "model.ec3")
+    rows = rows_of(extend(made(kind, votes_table()), Consensus.load(tmp_path / "model.ec3")))
+    assert rows["consensus"].to_list() == solved(votes_table()).labels().tolist()
+
+
+@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+def test_no_new_objects_get_no_answers(made, kind):
+    model = combine(votes_table(), **ALL, return_consensus=True)[1]
+    rows = rows_of(extend(made(kind, votes_table()[:0]), model))
+    assert rows.height == 0
+    assert rows.columns[-2:] == ["consensus", "confidence"]
+
+
+@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+def test_new_objects_without_any_vote_are_answered_by_their_clusters(made, kind):
+    model = combine(votes_table(), **ALL, return_consensus=True)[1]
+    new = votes_table(5).with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in CLASSIFIERS)
+    votes = Votes.from_labels(
+        dict.fromkeys(CLASSIFIERS, [None] * 5), {name: new[name].to_list() for name in CLUSTERINGS}, classes=[""]
+    )
+    for max_patterns in (1000, 0):
+        rows = rows_of(extend(made(kind, new), model, max_patterns=max_patterns))
+        assert_allclose(rows["confidence"], model.extend(votes).confidence)
+
+
+def test_a_model_whose_columns_are_not_all_there_answers_with_a_warning():
+    model = combine(votes_table(), **ALL, return_consensus=True)[1]
+    with pytest.warns(
+        ExtendWarning, match=re.escape("no column for 2 base models of the model, treated as missing: ['tree', 'db']")
+    ):
+        extend(votes_table().drop("tree", "db"), model)
+
+
+def test_labels_never_seen_are_counted():
+    model = combine(votes_table(), **ALL, return_consensus=True)[1]
+    new = votes_table(5).with_columns(svm=pl.lit("eggs"))
+    with pytest.warns(ExtendWarning, match="5 votes are treated as missing"):
+        extend(new, model)
+
+
+@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+def test_votes_come_from_any_table(made, kind):
+    votes = votes_from(made(kind, votes_table()), **ALL)
+    assert votes.counts.sum() == 300
+    assert_allclose(sorted(set(EC3().solve(votes).confidence.round(9))), sorted(set(solved(votes_table()).confidence.round(9))))
+
+
+def test_lazy_votes_beyond_max_patterns_are_refused():
+    with pytest.raises(ValueError, match=re.escape("table must have at most max_patterns=50 distinct rows, got more.")):
+        votes_from(votes_table().lazy(), **ALL, max_patterns=50)
+
+
+# ---- what is asked of the consensus, and what is refused ---------------------------------------------------------------
+
+
+def test_a_method_with_parameters_solves():
+    method = EC3(balanced=False, alpha=0.5)
+    rows = combine(votes_table(), **ALL, method=method)
+    assert_allclose(rows["confidence"], solved(votes_table(), method).confidence, **EXACT)
+
+
+@pytest.mark.parametrize("kind", ["polars", "duckdb"])
+def test_labels_by_mass(made, kind):
+    rows = rows_of(combine(made(kind, votes_table()), **ALL, rule="mass"))
+    assert rows["consensus"].to_list() == solved(votes_table()).labels("mass").tolist()
+
+
+@pytest.mark.parametrize("kind", LAZY)
+def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
+    consensus = combine(made(kind, votes_table()), **ALL, return_consensus=True)[1]
+    n_distinct = votes_table().select([*CLASSIFIERS, *CLUSTERINGS]).n_unique()
+    expected = solved(votes_table()).voters()
+    assert_allclose([x or 0 for x in consensus.voters()["agreement"]], [x or 0 for x in expected["agreement"]], **EXACT)
+    assert_allclose(consensus.voters()["coverage"], expected["coverage"], **EXACT)
+    assert f"the {n_distinct} distinct rows of the table, each counted as often as it stands there" in consensus.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"classifiers": ["smv"]}, "classifiers must name columns of the table, got 'smv'. Did you mean 'svm'?"),
+        ({"classifiers": "clf"}, "classifiers must name columns of the table, got 'clf'. They are ['id', 'weight', 'svm'"),
+        ({"classifiers": "tre"}, "got 'tre'. Write 'tre*' for all columns that begin so."),
+        ({"classifiers": "clf_*"}, "classifiers must match columns of the table, got 'clf_*'. They are ['id',"),
+        ({"classifiers": []}, "classifiers must name at least one column, got none."),
+        ({"classifiers": {"a": "smv"}}, "classifiers must name columns of the table, got 'smv'. Did you mean 'svm'?"),
+        ({"clusterings": ["kmm"]}, "clusterings must name columns of the table, got 'kmm'. Did you mean 'km'?"),
+        ({"known": "golt"}, "known must name columns of the table, got 'golt'. Did you mean 'gold'?"),
+        ({"known": "svm"}, "known must be no base model's column, got 'svm'."),
+        ({"objects": "id"}, "objects and voters must be given together, got objects='id' and voters=None."),
+        ({"objects": "id", "voters": "km"}, "must name the one column of labels of a long table, got ['svm', 'knn', 'tree']."),
+        ({"classifiers": ["weight"]}, "classifiers must hold labels (ints, bools, strings or categoricals), got 0."),
+        ({"clusterings": ["weight"]}, "in column 'weight'. The columns of a soft model are given as a dict: {'name': {'class': "),
+        ({"classifiers": ["id"], "max_classes": 99}, "at most max_classes=99 classes, got 300, most in 'id'. Leave out columns"),
+        (
+            {"classifiers": {"a": ["km", "db"]}},
+            "classifiers['a'] must tell the class of each column, got ['km', 'db']. Pass",
+        ),
+        (
+            {"classifiers": {"a": {"x": "km"}}, "classes": ["x", "y"]},
+            "have one column for each class, ['x', 'y'], got ['x'].",
+        ),
+        ({"method": "iec4"}, "Unknown method 'iec4'. Did you mean 'iec3'?"),
+        ({"rule": "best"}, "Unknown rule 'best'. Choose from: argmax, mass."),
+        ({"max_patterns": 0}, "max_patterns must be an integer >= 1, got 0."),
+        ({"max_classes": 0}, "max_classes must be an integer >= 1, got 0."),
+        ({"proba": "yes"}, "proba must be True or False, got 'yes'."),
+        ({"number": 1}, "number must be True or False, got 1."),
+        ({"number": True, "max_patterns": 5}, "number needs all distinct rows at once, got more than max_patterns=5."),
+        ({"clusterings": ["svm"]}, "Base models must have different names, got 'svm' twice."),
+        ({"known": "km"}, "known must be no base model's column, got 'km'."),
+    ],
+)
+@pytest.mark.parametrize("kind", ["pandas", "polars-lazy"])
+def test_wrong_arguments_are_refused_in_one_sentence(made, kind, changed, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        combine(made(kind, votes_table()), **{**ALL, **changed})
+
+
+@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+def test_a_row_has_the_number_by_which_its_object_is_explained(made, kind):
+    frame = votes_table()
+    table, consensus = combine(made(kind, frame), **ALL, known="gold", number=True, return_consensus=True)
+    for row in rows_of(table).head(5).rows(named=True):
+        explanation = consensus.explain(row["number"])
+        assert [explanation.said[name] for name in CLASSIFIERS] == [row[name] for name in CLASSIFIERS]
+        assert explanation.label == row["consensus"]
+
+
+def test_the_objects_of_a_long_table_have_no_numbers():
+    with pytest.raises(ValueError, match=re.escape("number must be False for a long table, got True.")):
+        combine(long_table(), classifiers="answer", objects="task", voters="worker", number=True)
+
+
+@pytest.mark.parametrize("kind", ["polars", "duckdb"])
+def test_names_and_soft_models_may_stand_in_one_list(made, kind):
+    frame = pl.DataFrame({"id": [0, 1], "clf_a": ["x", "y"], "clf_p_x": [0.9, 0.2], "clf_p_y": [0.1, 0.8]})
+    chosen = ["clf_*", {"lr": "clf_p_*"}]  # the pattern leaves out what the soft model takes
+    _, consensus = combine(made(kind, frame), classifiers=chosen, return_consensus=True)
+    assert [model.name for model in consensus.models] == ["clf_a", "lr"]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "duckdb"])
+def test_soft_votes_may_be_written_as_text(made, kind):
+    frame = pl.DataFrame({"id": [0, 1, 2], "p_x": ["0.90", "2e-1", None], "p_y": ["0.10", "0.8", None]})
+    table = combine(made(kind, frame), classifiers={"lr": "p_*"}, method="soft-vote")
+    assert rows_of(table)["consensus"].to_list()[:2] == ["x", "y"]
+    broken = made(kind, frame.with_columns(p_x=pl.lit("high")))
+    with pytest.raises(ValueError, match=re.escape("A soft model must have numbers in column 'p_x', got 'high'.")):
+        combine(broken, classifiers={"lr": "p_*"})
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars-lazy", "duckdb"])
+def test_measurements_written_as_text_are_no_classes_unless_told(made, kind):
+    texts = [f"{i / 30:.2f}" for i in range(1, 31)]
+    table = made(kind, pl.DataFrame({"id": range(30), "m": texts}))
+    with pytest.raises(ValueError, match=re.escape("got 30 different numbers such as '0.03'. Leave out columns of measurements")):
+        combine(table, classifiers="m")
+    assert len(rows_of(combine(table, classifiers="m", classes=texts, method="majority"))) == 30
+
+
+@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+def test_columns_that_are_there_already_are_not_overwritten(made, kind):
+    table = made(kind, votes_table().with_columns(consensus=1, proba_ham=2))
+    with pytest.raises(ValueError, match=re.escape("no column 'consensus', because one is added. Rename it, or pass prefix=")):
+        combine(table, **ALL)
+    with pytest.raises(ValueError, match=re.escape("table must have no column 'proba_ham'")):
+        combine(made(kind, votes_table().with_columns(proba_ham=2)), **ALL, proba=True)
+    names = nw.from_native(combine(table, **ALL, proba=True, prefix="ec3_")).collect_schema().names()
+    assert names[-5:] == ["ec3_consensus", "ec3_confidence", "ec3_proba_", "ec3_proba_ham", "ec3_proba_spam"]
+
+
+@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+def test_thousands_of_classes_are_refused_unless_told(made, kind):
+    labels = [*range(1200)] * 2
+    table = made(kind, pl.DataFrame({"id": range(2400), "a": labels, "b": [3] * 2400}))
+    with pytest.raises(ValueError, match=re.escape("at most max_classes=1,000 classes, got 1,200, most in 'a'.")):
+        combine(table, classifiers=["a", "b"])
+    with pytest.raises(ValueError, match="at most max_classes=1,000 classes, got"):
+        combine(table, classifiers=["a", "b"], max_patterns=20)
+    assert (
+        combine(table, classifiers=["a", "b"], max_classes=2000, method="majority", return_consensus=True)[1].classes.size == 1200
+    )
+
+
+@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+def test_a_table_without_rows_is_refused(made, kind):
+    with pytest.raises(ValueError, match="table must hold at least one row, got none"):
+        combine(made(kind, votes_table()[:0]), **ALL)
+
+
+@pytest.mark.parametrize("kind", ["polars", "polars-lazy", "duckdb"])
+def test_types_that_are_no_labels_are_refused(made, kind):
+    table = votes_table(5).with_columns(day=pl.date(2020, 1, 1))
+    with pytest.raises(
+        TypeError, match=re.escape("hold labels (ints, bools, strings or categoricals), got Date in column 'day'.")
+    ):
+        combine(made(kind, table), classifiers=["svm", "day"])
+
+
+@pytest.mark.parametrize("table", [[[1]], "votes.csv", None, np.ones((2, 2)), {"a": [1]}])
+def test_what_is_no_table_is_refused(table):
+    with pytest.raises(TypeError, match=re.escape("table must be a pandas, polars or Arrow table, a polars LazyFrame, a DuckDB")):
+        combine(table, classifiers="a")
+
+
+def test_what_is_no_choice_of_columns_is_refused():
+    with pytest.raises(TypeError, match="classifiers must be column names, a pattern such as 'clf_"):
+        combine(votes_table(), classifiers=3)
+
+
+def test_what_is_no_model_is_refused():
+    with pytest.raises(TypeError, match=re.escape("model must be a Consensus, got str. Consensus.load(path) reads one")):
+        extend(votes_table(), "model.ec3")
+
+
+def test_a_table_without_the_columns_of_the_model_is_refused():
+    model = combine(votes_table(), **ALL, return_consensus=True)[1]
+    with pytest.raises(ValueError, match=re.escape("like the model's classifiers, ['svm', 'knn', 'tree'], got ['other'].")):
+        extend(pl.DataFrame({"other": [1]}), model)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_names_that_spark_takes_apart_are_refused(made):
+    table = made("spark", pl.DataFrame({"a.b": ["x", "y"]}))
+    with pytest.raises(ValueError, match=re.escape("without dots and backticks on Spark, got 'a.b'. Rename it.")):
+        combine(table, classifiers=["a.b"])
+
+
+# ---- columns that are no votes ---------------------------------------------------------------------------------------
+
+
+def test_names_of_objects_are_no_votes():
+    frame = pl.DataFrame({"id": [f"mail-{i}" for i in range(300)], "svm": ["spam", "ham", "ham"] * 100})
+    words = "got 300 different labels in 300 rows of column 'id', as names of objects have. Leave it out,"
+    for table in (frame, frame.lazy()):
+        with pytest.raises(ValueError, match=re.escape(words)):
+            combine(table, classifiers=["id", "svm"])
+    assert combine(frame, classifiers=["id", "svm"], classes=["spam", "ham", *frame["id"]]).height == 300
+
+
+def test_measurements_beside_labels_are_no_votes():
+    frame = pl.DataFrame({"score": [f"{i / 7:.3f}" for i in range(90)], "svm": ["spam", "ham", "ham"] * 30})
+    with pytest.raises(ValueError, match=re.escape("got 90 different numbers such as '0.143'")):
+        combine(frame, classifiers=["score", "svm"])

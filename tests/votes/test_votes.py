@@ -1,0 +1,946 @@
+"""Votes: what may be passed, what comes back, what is refused and in which words."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ec3learn import EC3, Votes
+
+from ..raw_tables import random_table
+from ..strategies import any_tables, any_votes
+
+EXACT = {"atol": 1e-9, "rtol": 0}
+
+
+def said(votes):
+    """What each base model said about each object."""
+    return [votes.said(i) for i in range(len(votes))]
+
+
+def plain(votes):
+    return [[value.item() if isinstance(value, np.generic) else value for value in row] for row in said(votes)]
+
+
+# ---- labels come back as given -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64])
+def test_whole_numbers_of_any_width_come_back(dtype):
+    votes = Votes.from_labels(np.array([[3, 5], [5, 3], [3, 3]], dtype=dtype))
+    assert votes.classes.tolist() == [3, 5]
+    assert plain(votes) == [[3, 5], [5, 3], [3, 3]]
+
+
+def test_bools_come_back_as_bools():
+    votes = Votes.from_labels({"c": np.array([True, False, True]), "d": [False, None, True]})
+    assert votes.classes.tolist() == [False, True]
+    assert EC3().solve(votes).labels().dtype == bool
+
+
+def test_strings_come_back_as_strings():
+    votes = Votes.from_labels({"c": ["no", "yes"], "d": np.array(["yes", "yes"]), "e": np.array(["no", None], dtype=object)})
+    assert votes.classes.tolist() == ["no", "yes"]
+    assert all(type(label) is str for label in EC3().solve(votes).labels())
+
+
+def test_large_whole_numbers_far_apart_come_back():
+    votes = Votes.from_labels({"c": [10**15, -(10**15), 7]})
+    assert votes.classes.tolist() == [-(10**15), 7, 10**15]
+
+
+def test_labels_have_the_type_they_were_given_in():
+    assert EC3().solve(Votes.from_labels(np.array([[3], [5]]))).labels().dtype.kind == "i"
+    assert type(EC3().solve(Votes.from_labels({"c": ["a", "b"]})).labels()[0]) is str
+
+
+FRAMES = {
+    "pandas": pd.DataFrame({"c": ["a", "b", None], "d": ["b", "b", "a"]}),
+    "pandas strings": pd.DataFrame({"c": ["a", "b", pd.NA], "d": ["b", "b", "a"]}, dtype="string"),
+    "pandas objects": pd.DataFrame({"c": ["a", "b", np.nan], "d": ["b", "b", "a"]}, dtype=object),
+    "pandas categories": pd.DataFrame({"c": ["a", "b", None], "d": ["b", "b", "a"]}, dtype="category"),
+    "pandas, rows named": pd.DataFrame({"c": ["a", "b", None], "d": ["b", "b", "a"]}, index=["x", "y", "z"]),
+    "polars": pl.DataFrame({"c": ["a", "b", None], "d": ["b", "b", "a"]}),
+    "polars categories": pl.DataFrame({"c": ["a", "b", None], "d": ["b", "b", "a"]}).cast(pl.Categorical),
+    "polars enums": pl.DataFrame({"c": ["a", "b", None], "d": ["b", "b", "a"]}).cast(pl.Enum(["a", "b", "z"])),
+    "pyarrow": pa.table({"c": ["a", "b", None], "d": ["b", "b", "a"]}),
+    "pyarrow dictionary": pa.table(
+        {"c": pa.array(["a", "b", None]).dictionary_encode(), "d": pa.array(["b", "b", "a"]).dictionary_encode()}
+    ),
+    "dict of series": {"c": pd.Series(["a", "b", None]), "d": pl.Series(["b", "b", "a"])},
+    "dict of lists": {"c": ["a", "b", None], "d": ("b", "b", "a")},
+    "dict of masked arrays": {"c": np.ma.MaskedArray(["a", "b", "?"], mask=[0, 0, 1]), "d": np.array(["b", "b", "a"])},
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_dataframes_and_dicts_of_strings_are_read(frame):
+    votes = Votes.from_labels(FRAMES[frame])
+    assert [model.name for model in votes.models] == ["c", "d"]
+    assert votes.classes.tolist() == ["a", "b"]
+    assert said(votes) == [["a", "b"], ["b", "b"], [None, "a"]]
+
+
+NUMBERS = {
+    "pandas floats with NaN": pd.DataFrame({"c": [1.0, 2.0, np.nan], "d": [2.0, 2.0, 1.0]}),
+    "pandas Int64 with NA": pd.DataFrame({"c": [1, 2, pd.NA], "d": [2, 2, 1]}, dtype="Int64"),
+    "pandas categories": pd.DataFrame({"c": pd.Categorical([1, 2, None]), "d": pd.Categorical([2, 2, 1])}),
+    "polars": pl.DataFrame({"c": [1, 2, None], "d": [2, 2, 1]}),
+    "pyarrow": pa.table({"c": [1, 2, None], "d": [2, 2, 1]}),
+    "numpy floats with NaN": np.array([[1, 2], [2, 2], [np.nan, 1]]),
+    "masked array": np.ma.MaskedArray([[1, 2], [2, 2], [9, 1]], mask=[[0, 0], [0, 0], [1, 0]]),
+    "nested lists": [[1, 2], [2, 2], [None, 1]],
+    "lists with NaN": [[1, 2], [2, 2], [float("nan"), 1]],
+    "lists with NA": [[1, 2], [2, 2], [pd.NA, 1]],
+    "objects": np.array([[1, 2], [2, 2], [None, 1]], dtype=object),
+}
+
+
+@pytest.mark.parametrize("table", NUMBERS)
+def test_missing_numbers_are_read_from_any_table(table):
+    votes = Votes.from_labels(NUMBERS[table])
+    assert votes.classes.tolist() == [1, 2]
+    assert plain(votes) == [[1, 2], [2, 2], [None, 1]]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series([True, None, False], dtype="boolean"),
+        pl.Series([True, None, False]),
+        np.ma.MaskedArray([True, True, False], mask=[0, 1, 0]),
+        [True, None, False],
+    ],
+)
+def test_missing_bools_are_read_from_any_column(column):
+    assert plain(Votes.from_labels({"c": column})) == [[True], [None], [False]]
+
+
+def test_a_named_value_may_mean_no_vote():
+    votes = Votes.from_labels({"c": ["a", "?", "b"]}, {"k": ["?", "x", "x"]}, missing="?")
+    assert votes.classes.tolist() == ["a", "b"]
+    assert said(votes) == [["a", None], [None, "x"], ["b", "x"]]
+
+
+def test_minus_one_is_noise_in_clusterings_and_a_class_in_classifiers():
+    votes = Votes.from_labels(np.array([[-1], [1]]), np.array([[-1], [1]]))
+    assert votes.classes.tolist() == [-1, 1]
+    assert plain(votes) == [[-1, None], [1, 1]]
+
+
+def test_minus_one_is_noise_beside_a_named_missing_value():
+    votes = Votes.from_labels({"c": [1, 9, -1]}, {"k": [-1, 9, 3]}, missing=9)
+    assert plain(votes) == [[1, None], [None, None], [-1, 3]]
+
+
+def test_a_missing_value_of_another_kind_is_no_label():
+    votes = Votes.from_labels({"c": [1, 0]}, {"k": [1, 0]}, missing=True)
+    assert plain(votes) == [[1, 1], [0, 0]]
+
+
+def test_classes_may_be_named_and_ordered():
+    votes = Votes.from_labels({"c": ["b", "a"]}, classes=["c", "b", "a"])
+    assert votes.classes.tolist() == ["c", "b", "a"]
+    assert EC3().solve(votes).proba.tolist() == [[0, 1, 0], [0, 0, 1]]
+
+
+def test_empty_clusters_are_left_out():
+    votes = Votes.from_labels({"c": [0, 1]}, {"k": np.array([0, 500])})
+    assert votes.models[1].labels.tolist() == [0, 500]
+
+
+@pytest.mark.parametrize("form", [list, np.array])
+def test_clusters_are_in_sorted_order_however_they_are_passed(form):
+    votes = Votes.from_labels({"c": [0, 1, 0]}, {"k": form([5, 2, 9])})
+    assert votes.models[1].labels.tolist() == [2, 5, 9]
+
+
+def test_columns_of_an_array_are_counted_by_kind():
+    votes = Votes.from_labels([[0, 1], [1, 1]], [[3], [4]])
+    assert [(model.name, model.kind) for model in votes.models] == [
+        ("classifier_0", "classifier"),
+        ("classifier_1", "classifier"),
+        ("clustering_0", "clustering"),
+    ]
+
+
+# ---- probabilities -----------------------------------------------------------------------------------------------------
+
+
+def test_probabilities_are_kept_as_given():
+    votes = Votes.from_probabilities({"lr": [[0.9, 0.1], [np.nan, np.nan]], "hard": ["ham", "spam"]}, classes=["ham", "spam"])
+    assert said(votes)[0] == [{"ham": pytest.approx(0.9), "spam": pytest.approx(0.1)}, "ham"]
+    assert said(votes)[1] == [None, "spam"]
+
+
+def test_columns_without_names_are_numbered():
+    assert Votes.from_probabilities({"lr": [[0.2, 0.3, 0.5]]}).classes.tolist() == [0, 1, 2]
+
+
+def test_columns_follow_the_sorted_labels_of_hard_classifiers():
+    votes = Votes.from_probabilities({"lr": [[0.2, 0.8], [1, 0]], "tree": ["yes", "no"]})
+    assert votes.classes.tolist() == ["no", "yes"]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_columns_of_a_dataframe_are_matched_by_name(make):
+    votes = Votes.from_probabilities({"lr": make({"b": [0.1, 0.2], "a": [0.9, 0.8]})}, classes=["a", "b"])
+    assert EC3().solve(votes).labels().tolist() == ["a", "a"]
+
+
+def test_names_of_columns_become_the_classes():
+    votes = Votes.from_probabilities({"lr": pd.DataFrame({"b": [0.1], "a": [0.9]})})
+    assert votes.classes.tolist() == ["b", "a"]
+
+
+def test_soft_clusterings_stand_beside_hard_ones():
+    votes = Votes.from_labels({"c": ["a", "b"]}, {"hard": [0, 1], "soft": np.array([[0.5, 0.5], [0, 1]])})
+    assert said(votes)[0] == ["a", 0, {0: 0.5, 1: 0.5}]
+
+
+def test_a_masked_row_of_probabilities_is_a_missing_vote():
+    table = np.ma.MaskedArray([[0.5, 0.5], [9, 9]], mask=[[0, 0], [1, 1]])
+    assert said(Votes.from_probabilities({"c": table}))[1] == [None]
+
+
+# ---- long tables -------------------------------------------------------------------------------------------------------
+
+
+def test_a_long_table_has_its_objects_sorted():
+    votes = Votes.from_long(["q2", "q1", "q2"], ["bob", "ann", "ann"], ["yes", "no", None])
+    assert votes.object_ids.tolist() == ["q1", "q2"]
+    assert [model.name for model in votes.models] == ["ann", "bob"]
+    assert said(votes) == [["no", None], [None, "yes"]]
+
+
+def test_objects_of_a_long_table_may_be_ordered_and_added():
+    votes = Votes.from_long([3, 1], ["a", "a"], [0, 1], {"k": [7, 7, 8]}, object_ids=[3, 2, 1])
+    assert votes.object_ids.tolist() == [3, 2, 1]
+    assert plain(votes) == [[0, 7], [None, 7], [1, 8]]
+
+
+def test_voters_may_be_numbers():
+    votes = Votes.from_long([0, 1], np.array([11, 7]), ["x", "y"], weights={"11": 2.0})
+    assert votes.weights.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_columns_of_a_dataframe_make_a_long_table(make):
+    frame = make({"task": ["q1", "q2"], "worker": ["a", "b"], "label": ["x", "y"]})
+    votes = Votes.from_long(frame["task"], frame["worker"], frame["label"])
+    assert said(votes) == [["x", None], [None, "y"]]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_long_table_equals_the_wide_one(seed):
+    table = random_table(np.random.default_rng(seed), weighted=True, sample_weighted=True, missing=0.5)
+    wide, long = table.votes(), table.long_votes()
+    assert plain(long) == plain(wide)
+    assert_allclose(EC3().solve(long).proba, EC3().solve(wide).proba, **EXACT)
+
+
+def test_many_classifiers_that_hardly_vote_equal_the_long_table():
+    rng = np.random.default_rng(0)
+    wide = np.where(rng.random((200, 20)) < 0.1, rng.integers(3, size=(200, 20)), -9)
+    wide[:, 0] = rng.integers(3, size=200)
+    asked = np.argwhere(wide != -9)
+    long = Votes.from_long(asked[:, 0], [f"classifier_{j}" for j in asked[:, 1]], wide[tuple(asked.T)])
+    sparse = Votes.from_labels(wide, missing=-9)
+    order = [model.name for model in sparse.models]
+    assert sorted(order) == [model.name for model in long.models]
+    assert repr(sparse) == repr(long)
+    assert_allclose(EC3().solve(sparse).proba, EC3().solve(long).proba, **EXACT)
+
+
+def test_a_crowd_costs_memory_for_its_votes_only(crowd):
+    assert not crowd.hard
+    assert crowd.sparse.nnz == crowd.n_votes.sum()
+
+
+# ---- other votes from these --------------------------------------------------------------------------------------------
+
+
+@given(any_tables(known=False))
+def test_some_rows_are_the_votes_on_these_objects(table):
+    rows = list(range(0, table.n_objects, 2))
+    whole = table.votes()
+    for chosen in (rows, np.array(rows), slice(0, None, 2), np.arange(table.n_objects) % 2 == 0):
+        assert said(whole[chosen]) == [whole.said(i) for i in rows]
+    part = whole[rows]
+    assert part.n_objects == len(rows)
+    assert_allclose(part.counts.sum(), len(rows) if table.sample_weight is None else sum(table.taken(rows).sample_weight))
+
+
+def test_some_rows_are_solved_like_a_table_of_them(w8_table):
+    rows = [7, 2, 2, 0, 5]
+    assert_allclose(EC3().solve(w8_table.votes()[rows]).proba, EC3().solve(w8_table.taken(rows).votes()).proba, **EXACT)
+
+
+def test_one_row_may_be_taken_by_its_number(w8):
+    assert said(w8[6]) == [w8.said(6)]
+    assert said(w8[-1]) == [w8.said(7)]
+
+
+def test_rows_keep_their_names():
+    votes = Votes.from_long(["q1", "q2", "q3"], ["a"] * 3, [0, 1, 0])
+    assert votes[[2, 0]].object_ids.tolist() == ["q3", "q1"]
+
+
+@given(any_tables(known=False))
+def test_dropping_and_adding_a_clustering_gives_the_same_votes(table):
+    table.clusterings["last"] = [i % 2 for i in range(table.n_objects)]
+    votes = table.votes()
+    again = votes.drop("last").add(
+        clusterings={"last": table.clusterings["last"]}, weights={"last": table.weights.get("last", 1.0)}
+    )
+    assert said(again) == said(votes)
+    assert_allclose(EC3().solve(again).proba, EC3().solve(votes).proba, **EXACT)
+
+
+def test_dropping_models_is_never_having_had_them(w8_table):
+    few = type(w8_table)({"c0": w8_table.classifiers["c0"]}, {"k1": w8_table.clusterings["k1"]}, w8_table.classes)
+    dropped = w8_table.votes().drop("c1", "c2", "k0")
+    assert repr(dropped) == repr(few.votes())
+    assert_allclose(EC3().solve(dropped).proba, EC3().solve(few.votes()).proba, **EXACT)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_votes_joined_are_votes_made_at_once(seed):
+    table = random_table(np.random.default_rng(seed), soft=seed % 2 == 0, missing=0.1)
+    first = dict(list(table.classifiers.items())[:1])
+    rest = dict(list(table.classifiers.items())[1:])
+    left = Votes.from_labels(first, classes=table.classes)
+    right = left.add(rest or None, table.clusterings or None) if rest or table.clusterings else left
+    assert said(right) == said(table.votes())
+    assert_allclose(EC3().solve(right).proba, EC3().solve(table.votes()).proba, **EXACT)
+
+
+def test_the_sum_of_two_votes_has_the_models_of_both():
+    one = Votes.from_labels({"c": ["a", "b", "a"]}, {"k": [0, 0, 1]}, weights={"c": 2.0})
+    other = Votes.from_probabilities({"d": [[0.5, 0.5], [1, 0], [0, 1]]}, classes=["a", "b"], weights={"d": 3.0})
+    both = one + other
+    assert [model.name for model in both.models] == ["c", "k", "d"]
+    assert both.weights.tolist() == [2.0, 1.0, 3.0]
+    assert said(both)[1] == ["b", 0, {"a": 1.0, "b": 0.0}]
+
+
+def test_a_crowd_may_be_joined_with_a_table():
+    crowd = Votes.from_long([0, 1, 2], ["ann", "bob", "ann"], ["x", "y", "y"])
+    wide = Votes.from_labels({"svm": ["x", "x", "y"]})
+    assert said(crowd + wide) == [["x", None, "x"], [None, "y", "x"], ["y", None, "y"]]
+    assert said(wide + crowd) == [["x", "x", None], ["x", None, "y"], ["y", "y", None]]
+
+
+def test_object_weights_survive_dropping_and_adding():
+    votes = Votes.from_labels({"c": [0, 1], "d": [0, 1]}, sample_weight=[2, 5])
+    assert votes.drop("d").counts.sum() == 7
+    assert votes.add(clusterings={"k": [0, 0]}).counts.sum() == 7
+
+
+def test_object_weights_and_names_of_the_right_summand_are_not_lost_silently():
+    plain_votes = Votes.from_labels({"c": [0, 1, 1]})
+    weighted = Votes.from_labels({"d": [0, 1, 0]}, sample_weight=[2, 5, 1])
+    assert (plain_votes + weighted).sample_weight.tolist() == [2, 5, 1]
+
+
+def test_added_columns_are_counted_on():
+    votes = Votes.from_labels([[0], [1]]).add([[1], [1]], [[0], [0]])
+    assert [model.name for model in votes.models] == ["classifier_0", "classifier_1", "clustering_0"]
+
+
+# ---- repr and immutability ---------------------------------------------------------------------------------------------
+
+
+def test_the_repr_says_objects_classes_models_and_the_share_missing(w8):
+    assert repr(w8) == "Votes(8 objects, 3 classes, 3 classifiers, 2 clusterings, 5.0 % missing)"
+    assert len(w8) == 8
+
+
+def test_the_repr_speaks_of_one_in_the_singular():
+    assert repr(Votes.from_labels({"c": ["a"]}, {"k": [0]})) == (
+        "Votes(1 object, 1 class, 1 classifier, 1 clustering, 0.0 % missing)"
+    )
+
+
+def test_the_repr_groups_thousands():
+    votes = Votes.from_labels(np.zeros((12_345, 1), dtype=np.int8))
+    assert repr(votes) == "Votes(12,345 objects, 1 class, 1 classifier, 0 clusterings, 0.0 % missing)"
+
+
+@pytest.mark.parametrize("sample_weight", [None, [1, 2, 0]])
+def test_soft_and_sparse_missing_votes_are_counted(sample_weight):
+    votes = Votes.from_labels({"c": np.array([[0.5, 0.5], [np.nan] * 2, [np.nan] * 2])}, sample_weight=sample_weight)
+    assert repr(votes).endswith("66.7 % missing)")
+
+
+def arrays_of(votes):
+    soft = [] if votes.soft is None else [votes.soft.table]
+    sparse = [] if votes.sparse is None else [votes.sparse.data, votes.sparse.indices, votes.sparse.indptr]
+    others = [votes.sample_weight, votes.object_ids, votes.index]
+    labels = [model.labels for model in votes.models]
+    return [
+        votes.classes,
+        votes.weights,
+        votes.counts,
+        *votes.hard.values(),
+        *labels,
+        *soft,
+        *sparse,
+        *(a for a in others if a is not None),
+    ]
+
+
+@given(any_votes())
+def test_every_array_of_votes_is_unwritable(votes):
+    assert not any(array.flags.writeable for array in arrays_of(votes))
+
+
+def test_attributes_of_votes_can_not_be_set(w8):
+    with pytest.raises(AttributeError):
+        w8.weights = np.ones(5)
+    with pytest.raises(ValueError, match="read-only"):
+        w8.weights[0] = 7
+
+
+def test_the_stores_of_votes_can_not_be_set(w8):
+    with pytest.raises(TypeError):
+        w8.hard[0] = np.zeros(8)
+
+
+@pytest.mark.parametrize("n_objects", [5, 100])
+def test_changing_the_array_afterwards_changes_nothing(n_objects):
+    rng = np.random.default_rng(0)
+    labels, clusters = rng.integers(3, size=(n_objects, 2)), rng.integers(90, size=(n_objects, 2))
+    shares, sample_weight, weights = rng.dirichlet(np.ones(3), n_objects), np.ones(n_objects), np.ones(5)
+    hard = Votes.from_labels(labels, clusters, sample_weight=sample_weight, weights=weights[:4], classes=classes_of_three())
+    soft = Votes.from_labels({"p": shares, "c": labels[:, 0]}, {"k": clusters[:, 0]})
+    before = said(hard), said(soft)
+    for array in (labels, clusters, shares, sample_weight, weights):
+        array[:] = 0
+    assert (said(hard), said(soft)) == before
+    assert hard.weights.tolist() == [1] * 4
+    assert hard.counts.sum() == n_objects
+
+
+def test_changing_the_list_of_classes_afterwards_changes_nothing():
+    classes = np.array([0, 1, 2])
+    votes = Votes.from_labels([[0], [1]], classes=classes)
+    classes[:] = 9
+    assert votes.classes.tolist() == [0, 1, 2]
+
+
+def classes_of_three():
+    return np.array([0, 1, 2])
+
+
+def test_the_user_s_arrays_stay_writable():
+    labels, shares, weight = np.array([[0], [1]]), np.array([[0.5, 0.5], [1, 0]]), np.ones(2)
+    classes = np.array([0, 1])
+    Votes.from_labels({"c": labels[:, 0], "p": shares}, sample_weight=weight, classes=classes)
+    assert all(array.flags.writeable for array in (labels, shares, weight, classes))
+
+
+# ---- refused, and in which words ---------------------------------------------------------------------------------------
+
+
+def refused(kind, message):
+    return pytest.raises(kind, match=f"^{re.escape(message)}$")
+
+
+LABEL_ERRORS = [
+    (
+        TypeError,
+        "classifiers['a'] must be an array, a list or a column of a dataframe held in memory, got int.",
+        lambda: Votes.from_labels({"a": 5}),
+    ),
+    (
+        TypeError,
+        "classifiers['a'] must hold labels (ints, bools or strings), got {'x': 1} of type dict at row 1.",
+        lambda: Votes.from_labels({"a": ["x", {"x": 1}]}),
+    ),
+    (
+        TypeError,
+        "missing must be one label (an int, a bool or a string), got [0].",
+        lambda: Votes.from_labels({"a": [0, 1]}, missing=[0]),
+    ),
+    (
+        ValueError,
+        "weights must have one number for each of the 1 base models, got 2.",
+        lambda: Votes.from_labels({"a": [0, 1]}, weights=2),
+    ),
+    (
+        ValueError,
+        "classifiers must be 2-dimensional (objects x models), a dict of name -> column or a dataframe, got shape (3,). "
+        "Pass {'name': column} for a single model.",
+        lambda: Votes.from_labels([0, 1, 1]),
+    ),
+    (
+        ValueError,
+        "classifiers must be 2-dimensional (objects x models), a dict of name -> column or a dataframe, got shape (3,). "
+        "Pass {'name': column} for a single model.",
+        lambda: Votes.from_labels(pd.Series([0, 1, 1])),
+    ),
+    (
+        ValueError,
+        "classifiers must hold at least one object and one model, got none.",
+        lambda: Votes.from_labels(np.empty((0, 3))),
+    ),
+    (
+        ValueError,
+        "clusterings must hold at least one object and one model, got none. Leave it out if there is nothing to pass.",
+        lambda: Votes.from_labels([[0]], {}),
+    ),
+    (
+        ValueError,
+        "classifiers['c'] and classifiers['d'] must describe the same objects, got 2 and 3 rows.",
+        lambda: Votes.from_labels({"c": [0, 1], "d": [0, 1, 1]}),
+    ),
+    (
+        ValueError,
+        "classifiers and clusterings must describe the same objects, got 2 and 3 rows.",
+        lambda: Votes.from_labels({"c": [0, 1]}, {"k": [0, 1, 1]}),
+    ),
+    (
+        ValueError,
+        "classifiers must have names that differ as text, got [1, '1'].",
+        lambda: Votes.from_labels({1: [0], "1": [0]}),
+    ),
+    (
+        ValueError,
+        "Base models must have different names, got 'm' twice. Pass dicts of name -> column to name them.",
+        lambda: Votes.from_labels({"m": [0]}, {"m": [0]}),
+    ),
+    (
+        ValueError,
+        "classifiers must have rows of equal length, got rows of [1, 2] values.",
+        lambda: Votes.from_labels([[0, 1], [0]]),
+    ),
+    (
+        TypeError,
+        "classifiers must be an array, a list, a dict of name -> column or a dataframe held in memory, got int.",
+        lambda: Votes.from_labels(3),
+    ),
+    (
+        TypeError,
+        "classifiers must be an array, a list, a dict of name -> column or a dataframe held in memory, got LazyFrame.",
+        lambda: Votes.from_labels(pl.LazyFrame({"c": [0, 1]})),
+    ),
+    (
+        TypeError,
+        "classifiers['c'] mixes int and str labels, the first str at row 2: 'a'. "
+        "Labels must be all ints, all bools or all strings.",
+        lambda: Votes.from_labels({"c": [0, 1, "a", "b"]}),
+    ),
+    (
+        TypeError,
+        "classifiers['c'] mixes bool and int labels, the first int at row 1: 1. "
+        "Labels must be all ints, all bools or all strings.",
+        lambda: Votes.from_labels({"c": [True, 1, 0]}),
+    ),
+    (
+        TypeError,
+        "classifiers must have labels of one kind, got int (0) and str ('a'). Turn them into one kind first.",
+        lambda: Votes.from_labels({"c": [0, 1], "d": ["a", "b"]}),
+    ),
+    (
+        TypeError,
+        "classifiers['c'] must hold labels (ints, bools or strings), got 0.5 of type float at row 1. "
+        "For probabilities use Votes.from_probabilities.",
+        lambda: Votes.from_labels({"c": [1, 0.5]}),
+    ),
+    (
+        TypeError,
+        "classifiers['c'] must hold labels (ints, bools or strings), got (1, 2) of type tuple at row 0.",
+        lambda: Votes.from_labels({"c": pd.Series([(1, 2), None])}),
+    ),
+    (
+        ValueError,
+        "classifiers['classifier_0'] must hold labels (ints, bools or strings), got 0.25 at row 1. "
+        "For probabilities use Votes.from_probabilities.",
+        lambda: Votes.from_labels(np.array([[1.0], [0.25]])),
+    ),
+    (
+        ValueError,
+        "clusterings['k'] must hold labels (ints, bools or strings), got inf at row 0. "
+        "Pass shares as a table, objects x clusters.",
+        lambda: Votes.from_labels([[0], [1]], {"k": np.array([np.inf, 1])}),
+    ),
+    (
+        ValueError,
+        "classifiers holds 2 values that are no class, the first at row 1, column 'd': 5. "
+        "The classes are [0, 1]; pass missing=5 if it means no vote.",
+        lambda: Votes.from_labels({"c": [0, 1, 0], "d": [0, 5, 6]}, classes=[0, 1]),
+    ),
+    (
+        ValueError,
+        "classifiers holds 1 value that is no class, the first at row 2, column 'c': 'x'. "
+        "The classes are ['a', 'b']; pass missing='x' if it means no vote.",
+        lambda: Votes.from_labels({"c": ["a", "b", "x"]}, classes=["a", "b"]),
+    ),
+    (
+        ValueError,
+        "classifiers holds 2 values that are no class, the first at row 0, column 'c': 0. "
+        "The classes are ['0', '1']; pass missing=0 if it means no vote.",
+        lambda: Votes.from_labels({"c": [0, 1]}, classes=["0", "1"]),
+    ),
+    (
+        ValueError,
+        "classifiers must hold at least one vote, got only missing ones. Pass classes=[...] to make votes without any.",
+        lambda: Votes.from_labels({"c": [None, None]}, {"k": [0, 1]}),
+    ),
+    (TypeError, "classes must be a list of labels, got 'ab'.", lambda: Votes.from_labels([["a"]], classes="ab")),
+    (TypeError, "classes must be a list of labels, got 3.", lambda: Votes.from_labels([[0]], classes=3)),
+    (ValueError, "classes must name at least one class, got none.", lambda: Votes.from_labels([[0]], classes=[])),
+    (
+        TypeError,
+        "classes must be all ints, all bools or all strings, got [0, 'a'].",
+        lambda: Votes.from_labels([[0]], classes=[0, "a"]),
+    ),
+    (
+        TypeError,
+        "classes must be all ints, all bools or all strings, got [0.5, 1.5].",
+        lambda: Votes.from_labels([[0]], classes=[0.5, 1.5]),
+    ),
+    (ValueError, "classes must not repeat, got [0, 1, 0].", lambda: Votes.from_labels([[0]], classes=[0, 1, 0])),
+    (
+        ValueError,
+        "weights names the unknown base model 'svn'. Choose from: svm, k.",
+        lambda: Votes.from_labels({"svm": [0]}, {"k": [0]}, weights={"svn": 1}),
+    ),
+    (
+        ValueError,
+        "weights must have one number for each of the 2 base models, got shape (3,).",
+        lambda: Votes.from_labels([[0, 0]], weights=[1, 1, 1]),
+    ),
+    (
+        ValueError,
+        "weights must be finite and at least 0, got -1.0 at position 1.",
+        lambda: Votes.from_labels([[0, 0]], weights=[1, -1]),
+    ),
+    (
+        ValueError,
+        "weights must be finite and at least 0, got nan at position 0.",
+        lambda: Votes.from_labels([[0, 0]], weights=[np.nan, 1]),
+    ),
+    (TypeError, "weights must hold numbers, got ['a'].", lambda: Votes.from_labels([[0]], weights=["a"])),
+    (
+        ValueError,
+        "sample_weight must have one number for each of the 2 objects, got shape (1,).",
+        lambda: Votes.from_labels([[0], [1]], sample_weight=[1]),
+    ),
+    (
+        ValueError,
+        "sample_weight must be finite and at least 0, got inf at position 1.",
+        lambda: Votes.from_labels([[0], [1]], sample_weight=[1, np.inf]),
+    ),
+    (
+        ValueError,
+        "sample_weight must be above 0 for at least one object, got only zeros.",
+        lambda: Votes.from_labels([[0], [1]], sample_weight=[0, 0]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "message", "make"), LABEL_ERRORS)
+def test_labels_that_make_no_sense_are_refused(kind, message, make):
+    with refused(kind, message):
+        make()
+
+
+SHARE_ERRORS = [
+    (
+        TypeError,
+        "probabilities['lr'] must hold labels (ints, bools or strings), got 0.5 of type float at row 0. "
+        "Pass probabilities as a table, objects x classes.",
+        lambda: Votes.from_probabilities({"lr": [0.5, 0.5]}),
+    ),
+    (
+        TypeError,
+        "probabilities must be a dict of name -> table (objects x classes), got list. Pass {'name': table} for a single model.",
+        lambda: Votes.from_probabilities([[0.5, 0.5]]),
+    ),
+    (
+        ValueError,
+        "probabilities['lr'] must have rows that are non-negative and sum to 1, got a row that sums to 1.1 at row 1. "
+        "A row of NaN is a missing vote.",
+        lambda: Votes.from_probabilities({"lr": [[0.5, 0.5], [0.5, 0.6]]}),
+    ),
+    (
+        ValueError,
+        "probabilities['lr'] must have rows that are non-negative and sum to 1, got the negative value -0.5 in a row that "
+        "sums to 1 at row 0. A row of NaN is a missing vote.",
+        lambda: Votes.from_probabilities({"lr": [[-0.5, 1.5]]}),
+    ),
+    (
+        ValueError,
+        "probabilities['lr'] must have rows that are non-negative and sum to 1, got a row that sums to nan at row 0. "
+        "A row of NaN is a missing vote.",
+        lambda: Votes.from_probabilities({"lr": [[np.nan, 1.0]]}),
+    ),
+    (
+        ValueError,
+        "clusterings['k'] must have rows that are non-negative and sum to 1, got a row that sums to 2 at row 0. "
+        "A row of NaN is a missing vote.",
+        lambda: Votes.from_labels([[0]], {"k": np.array([[1, 1]])}),
+    ),
+    (
+        ValueError,
+        "probabilities['b'] must have one column a class, got 3 columns for the 2 classes [0, 1]. "
+        "Pass classes=[...] in the order of the columns.",
+        lambda: Votes.from_probabilities({"a": [[0.5, 0.5]], "b": [[0.5, 0.5, 0]]}),
+    ),
+    (
+        ValueError,
+        "probabilities['lr'] must have at least one column, got shape (2, 0).",
+        lambda: Votes.from_probabilities({"lr": np.empty((2, 0))}),
+    ),
+    (
+        TypeError,
+        "probabilities['lr'] must hold numbers, a row of probabilities an object, got object values.",
+        lambda: Votes.from_probabilities({"lr": [["a", "b"]]}),
+    ),
+    (
+        ValueError,
+        "probabilities['lr'] must have one column a class, named ['a', 'b'], got ['a', 'c'].",
+        lambda: Votes.from_probabilities({"lr": pd.DataFrame({"a": [1.0], "c": [0.0]})}, classes=["a", "b"]),
+    ),
+    (
+        ValueError,
+        "probabilities must hold at least one vote, got only missing ones. Pass classes=[...] to make votes without any.",
+        lambda: Votes.from_probabilities({"lr": [[np.nan, np.nan]]}),
+    ),
+    (
+        ValueError,
+        "probabilities['a'] and probabilities['b'] must describe the same objects, got 1 and 2 rows.",
+        lambda: Votes.from_probabilities({"a": [[0.5, 0.5]], "b": [[0.5, 0.5], [1, 0]]}),
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "message", "make"), SHARE_ERRORS)
+def test_probabilities_that_are_none_are_refused(kind, message, make):
+    with refused(kind, message):
+        make()
+
+
+def test_a_bad_row_far_down_is_named():
+    table = np.full((70_000, 2), 0.5)
+    table[66_000] = 0.25
+    with pytest.raises(ValueError, match=re.escape("sums to 0.5 at row 66000")):
+        Votes.from_probabilities({"lr": table})
+
+
+def test_a_table_of_three_dimensions_is_refused():
+    with pytest.raises(ValueError, match="classifiers must be 2-dimensional"):
+        Votes.from_labels(np.zeros((2, 2, 2), dtype=int))
+    with pytest.raises(ValueError, match=re.escape("probabilities['lr'] must")):
+        Votes.from_probabilities({"lr": np.full((2, 2, 2), 0.5)})
+
+
+def test_rows_may_miss_one_by_a_millionth():
+    assert len(Votes.from_probabilities({"lr": [[0.5, 0.5000009]]})) == 1
+
+
+LONG_ERRORS = [
+    (
+        TypeError,
+        "objects must be an array, a list or a column of a dataframe held in memory, got str.",
+        lambda: Votes.from_long("q", "a", "x"),
+    ),
+    (
+        TypeError,
+        "voters must hold labels (ints, bools or strings), got 0.5 of type float at row 0.",
+        lambda: Votes.from_long(["q"], [0.5], ["x"]),
+    ),
+    (
+        TypeError,
+        "object_ids must be an array, a list or a column of a dataframe held in memory, got int.",
+        lambda: Votes.from_long(["q"], ["a"], ["x"], object_ids=5),
+    ),
+    (
+        ValueError,
+        "labels must have one dimension, one value a row, got shape (1, 1).",
+        lambda: Votes.from_long(["q"], ["a"], [["x"]]),
+    ),
+    (
+        TypeError,
+        "missing must be one label (an int, a bool or a string), got 0.5.",
+        lambda: Votes.from_long(["q"], ["a"], ["x"], missing=0.5),
+    ),
+    (
+        ValueError,
+        "objects, voters and labels must have one length, got 2, 2 and 1.",
+        lambda: Votes.from_long([0, 1], ["a", "b"], [0]),
+    ),
+    (
+        ValueError,
+        "voters must have one vote an object, got 1 more, the first by 'ann' on 'q1'. Keep one of them.",
+        lambda: Votes.from_long(["q1", "q1"], ["ann", "ann"], [0, 1]),
+    ),
+    (
+        ValueError,
+        "objects must not be missing, got a missing value at row 1. Leave that row out.",
+        lambda: Votes.from_long(["q1", None], ["ann", "ann"], [0, 1]),
+    ),
+    (
+        ValueError,
+        "voters must not be missing, got a missing value at row 0. Leave that row out.",
+        lambda: Votes.from_long([0, 1], [None, "ann"], [0, 1]),
+    ),
+    (
+        ValueError,
+        "labels must hold at least one vote, got only missing ones. Pass classes=[...] to make votes without any.",
+        lambda: Votes.from_long([0, 1], ["a", "b"], [None, None]),
+    ),
+    (
+        ValueError,
+        "object_ids must not repeat, got 3 names for 2 objects.",
+        lambda: Votes.from_long([0, 1], ["a", "b"], [0, 1], object_ids=[0, 1, 1]),
+    ),
+    (
+        ValueError,
+        "object_ids must name every object that was voted on, but 1 is not among them.",
+        lambda: Votes.from_long([0, 1], ["a", "b"], [0, 1], object_ids=[0, 2]),
+    ),
+    (
+        ValueError,
+        "The added base models must describe the same objects, got 3 rows for 2 objects.",
+        lambda: Votes.from_long([0, 1], ["a", "b"], [0, 1], {"k": [0, 1, 2]}),
+    ),
+    (
+        ValueError,
+        "labels holds 1 value that is no class, the first at row 1: 7. "
+        "The classes are [0, 1]; pass missing=7 if it means no vote.",
+        lambda: Votes.from_long([0, 1], ["a", "b"], [0, 7], classes=[0, 1]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "message", "make"), LONG_ERRORS)
+def test_long_tables_that_make_no_sense_are_refused(kind, message, make):
+    with refused(kind, message):
+        make()
+
+
+def test_a_voter_and_a_clustering_may_not_share_a_name():
+    message = "Base models must have different names, got 'a' twice. Pass dicts of name -> column to name them."
+    with refused(ValueError, message):
+        Votes.from_long([0, 1], ["a", "b"], [0, 1], {"a": [0, 0]})
+
+
+JOIN_ERRORS = [
+    ("Unknown base model 'svn'. Choose from: svm, knn, k.", lambda votes: votes.drop("svn")),
+    ("drop must leave at least one classifier, got 'svm', 'knn'.", lambda votes: votes.drop("svm", "knn")),
+    ("add needs classifiers or clusterings, got neither.", lambda votes: votes.add()),
+    (
+        "The added base models must describe the same objects, got 3 rows for 2 objects.",
+        lambda votes: votes.add({"new": [0, 1, 1]}),
+    ),
+    (
+        "Votes that are joined must describe the same objects, got 2 and 1.",
+        lambda votes: votes + Votes.from_labels({"new": [0]}, classes=[0, 1]),
+    ),
+    (
+        "Votes that are joined must have the same classes, got [0, 1] and [0, 1, 2]. Pass classes=[...] when making them.",
+        lambda votes: votes + Votes.from_labels({"new": [0, 1]}, classes=[0, 1, 2]),
+    ),
+    (
+        "Base models must have different names, got 'svm' twice. Pass dicts of name -> column to name them.",
+        lambda votes: votes + votes,
+    ),
+    (
+        "classifiers holds 1 value that is no class, the first at row 1, column 'new': 4. "
+        "The classes are [0, 1]; pass missing=4 if it means no vote.",
+        lambda votes: votes.add({"new": [0, 4]}),
+    ),
+]
+
+
+@pytest.mark.parametrize(("message", "act"), JOIN_ERRORS)
+def test_models_that_do_not_fit_are_refused(message, act):
+    votes = Votes.from_labels({"svm": [0, 1], "knn": [0, 0]}, {"k": [0, 1]})
+    with refused(ValueError, message):
+        act(votes)
+
+
+def test_votes_on_objects_of_different_names_are_not_joined():
+    one, other = Votes.from_long(["q1", "q2"], ["a", "a"], [0, 1]), Votes.from_long(["q8", "q9"], ["b", "b"], [0, 1])
+    with pytest.raises(ValueError, match="Votes that are joined must have the same object_ids, got different ones"):
+        one + other
+
+
+def test_adding_what_is_no_votes_is_refused(w8):
+    with pytest.raises(TypeError, match="unsupported operand"):
+        w8 + 1
+
+
+def test_taking_an_object_that_is_not_there_is_refused(w8):
+    with pytest.raises(IndexError):
+        w8[8]
+
+
+def test_taking_no_object_is_refused_or_empty(w8):
+    try:
+        empty = w8[[]]
+    except ValueError as error:
+        assert "object" in str(error)
+    else:
+        assert len(empty) == 0
+        assert repr(empty).startswith("Votes(0 objects")
+
+
+def test_a_plain_dict_of_named_columns_keeps_its_order():
+    votes = Votes.from_labels({"z": [0, 1], "a": [1, 1]})
+    assert [model.name for model in votes.models] == ["z", "a"]
+    assert_array_equal(votes.n_votes, [2, 2])
+
+
+def test_whole_numbers_beyond_the_signed_range_are_labels_too():
+    big = np.array([2**63 + 5, 3, 2**63 + 5], dtype=np.uint64)
+    assert EC3().solve(Votes.from_labels({"a": big})).labels().tolist() == big.tolist()
+
+
+def test_a_range_names_objects():
+    assert Votes.from_long([0, 1], ["a", "b"], [1, 1], object_ids=range(3)).n_objects == 3
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_of_a_wide_table_are_read_whatever_their_order_in_memory(order):
+    table = np.random.default_rng(0).integers(0, 3, (300, 90)).astype(np.int8)
+    wide = Votes.from_labels(np.array(table, order=order))
+    assert [wide.said(i) for i in (0, 150, 299)] == table[[0, 150, 299]].tolist()
+
+
+def test_a_slice_of_a_larger_table_is_read_without_its_neighbours():
+    table = np.random.default_rng(0).integers(-50, 50, (1000, 12)).astype(np.int8)
+    table[:, :7] = np.abs(table[:, :7]) % 2
+    assert Votes.from_labels(table[:, :7]).classes.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("rows", ["c", 5, [7], [True]])
+def test_objects_that_are_not_there_are_refused(rows):
+    message = "Votes are indexed by objects, from 0 to 1: a number, a slice, a mask of all or an array of numbers, got "
+    with pytest.raises(IndexError, match=re.escape(f"{message}{rows!r}.")):
+        Votes.from_labels({"c": [0, 1]})[rows]
+
+
+def test_shares_passed_as_labels_are_shown_the_way():
+    message = "classifiers['a'] must hold labels (ints, bools or strings), got 0.5 of type float at row 0. For probabilities use"
+    with pytest.raises(TypeError, match=re.escape(message)):
+        Votes.from_labels({"a": [0.5, 1]})
+
+
+@pytest.mark.parametrize("i", [8, -9, "x", True, 1.0])
+def test_nothing_was_said_about_what_is_no_object(w8, i):
+    with pytest.raises(IndexError, match=f"^{re.escape(f'i must be the number of an object, from 0 to 7, got {i!r}.')}$"):
+        w8.said(i)
+
+
+def test_models_are_dropped_by_names_one_by_one(w8):
+    with pytest.raises(TypeError, match=re.escape("names must be strings, one by one, got ['c0'].")):
+        w8.drop(["c0"])
