@@ -5,7 +5,16 @@ import re
 import numpy as np
 import pytest
 
-from ec3learn._checks import require_bool, require_choice, require_integer, require_number, require_seed
+from ec3learn._checks import (
+    InputError,
+    SpelledWarning,
+    require_bool,
+    require_choice,
+    require_integer,
+    require_number,
+    require_seed,
+)
+from ec3learn._text import arg, spell
 
 PASS = [
     lambda: require_number("x", 0, least=0),
@@ -40,3 +49,37 @@ def test_what_is_allowed_passes(check):
 def test_what_is_not_allowed_is_refused(message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         REFUSE[message]()
+
+
+# ---- arguments spelled for their reader --------------------------------------------------------------------------------
+
+
+def as_option(name, value):
+    return f"--{name}" if value is None else f"--{name} {value}"
+
+
+@pytest.mark.parametrize(
+    ("mention", "in_python", "in_the_command"),
+    [
+        (arg("known"), "known", "--known"),
+        (arg("method", "it's"), 'method="it\'s"', "--method it's"),
+        (arg("max_rows", 100), "max_rows=100", "--max_rows 100"),
+        (arg("overwrite", True), "overwrite=True", "--overwrite True"),
+        (arg("classes", ...), "classes=[...]", "--classes [...]"),
+    ],
+)
+def test_an_argument_is_spelled_as_its_reader_writes_it(mention, in_python, in_the_command):
+    assert spell(f"Pass {mention}.") == f"Pass {in_python}."
+    assert spell(f"Pass {mention}.", as_option) == f"Pass {in_the_command}."
+
+
+def test_an_error_and_a_warning_spell_their_arguments():
+    error = InputError("known", "must be a column", got="x", remedy=f"Leave out {arg('method')}.")
+    assert str(error) == "known must be a column, got 'x'. Leave out method."
+    assert error.sentence(as_option) == "--known must be a column, got 'x'. Leave out --method."
+    warning = SpelledWarning(f"Pass {arg('known')}.")
+    assert (str(warning), warning.sentence(as_option)) == ("Pass known.", "Pass --known.")
+
+
+def test_what_came_is_not_shown_at_any_length():
+    assert len(str(InputError("x", "must be short", got="y" * 1_000_000))) < 400

@@ -18,6 +18,7 @@ from typing import Any
 from ._text import Spelling, arg, spell
 
 _NOTHING = object()
+LONGEST = 300  # characters shown of what came
 
 
 class InputError(ValueError):
@@ -49,7 +50,8 @@ class InputError(ValueError):
         self, argument: str, must: str = "", *, got: Any = _NOTHING, came: str = "", remedy: str = "", phrase: str = ""
     ) -> None:
         self.argument, self.must, self.remedy, self.phrase = argument, must, remedy, phrase
-        self.came = came if got is _NOTHING else repr(got)
+        came = came if got is _NOTHING else repr(got)
+        self.came = came if len(came) <= LONGEST else came[: LONGEST - 1] + "…"
         super().__init__(self.sentence())
 
     def sentence(self, spelling: Spelling | None = None) -> str:
@@ -91,6 +93,17 @@ class MissingExtraError(InputError, ModuleNotFoundError):
         """Say what needs which library, and how to install it."""
         wanted = library if extra is None else f"'ec3learn[{extra}]'"
         return cls(library, phrase=f"{what} needs {library}: pip install {wanted}")
+
+
+class SpelledWarning(UserWarning):
+    """A warning that may mention arguments with `arg`: `str` spells them as in Python, the command as its options."""
+
+    def sentence(self, spelling: Spelling | None = None) -> str:
+        """Return the warning in words, its arguments spelled as in Python or as `spelling` writes them."""
+        return spell(super().__str__(), spelling)
+
+    def __str__(self) -> str:
+        return self.sentence()
 
 
 def unknown_name(argument: str, name: Any, allowed: Iterable[str], hint: str = "") -> InputError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ast import literal_eval
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -31,9 +32,9 @@ Spelling = Callable[[str, str | None], str]  # an argument and a value for it, a
 _BEGIN, _BETWEEN, _END = "\ue000", "\ue001", "\ue002"  # around an argument: of Unicode's private use, so in no one's text
 
 
-def arg(name: str, value: str | None = None) -> str:
-    """Mention an argument (and a value for it) in a message; `spell` writes it as the reader knows it."""
-    return f"{_BEGIN}{name}{'' if value is None else _BETWEEN + value}{_END}"
+def arg(name: str, value: Any = None) -> str:
+    """Mention an argument (and a value for it, `...` for a list) in a message; `spell` writes it as the reader knows it."""
+    return f"{_BEGIN}{name}{'' if value is None else _BETWEEN + repr(value)}{_END}"
 
 
 def spell(text: str, spelling: Spelling | None = None) -> str:
@@ -41,21 +42,24 @@ def spell(text: str, spelling: Spelling | None = None) -> str:
 
     Examples
     --------
-    >>> spell(f"Pass {arg('known')}, or take {arg('weights', 'equal')}.")
-    "Pass known, or take weights='equal'."
+    >>> spell(f"Pass {arg('known')}, or take {arg('weights', 'equal')} and {arg('max_rows', 100)}.")
+    "Pass known, or take weights='equal' and max_rows=100."
     """
-    spelling = spelling or _in_python
     first, *rest = text.split(_BEGIN)
     parts = [first]
     for part in rest:
         mentioned, _, after = part.partition(_END)
         name, given, value = mentioned.partition(_BETWEEN)
-        parts += [spelling(name, value if given else None), after]
+        value = "[...]" if value == "Ellipsis" else value
+        if spelling is None:
+            parts += [f"{name}={value}" if given else name, after]
+        else:
+            parts += [spelling(name, _unquoted(value) if given else None), after]
     return "".join(parts)
 
 
-def _in_python(name: str, value: str | None) -> str:
-    return name if value is None else f"{name}={value!r}"
+def _unquoted(value: str) -> str:
+    return str(literal_eval(value)) if value[0] in "'\"" else value
 
 
 # ---- names from outside, and numbers ---------------------------------------------------------------------------------
