@@ -422,7 +422,7 @@ def test_a_page_of_long_names_has_fewer_contested_objects(pool, monkeypatch):
 def test_a_file_that_exists_is_replaced_only_when_asked(pool, tmp_path):
     path = tmp_path / "report.html"
     path.write_text("mine")
-    with pytest.raises(FileExistsError, match=r"report\.html exists\. Pass overwrite=True to replace it\."):
+    with pytest.raises(FileExistsError, match=r"report\.html exists already\. Pass overwrite=True to replace it\."):
         pool[0].report(path)
     assert path.read_text() == "mine"
     pool[0].report(

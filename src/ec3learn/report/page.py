@@ -34,9 +34,7 @@ def write_report(
     overwrite: bool = False,
 ) -> None:
     """Write the report; see `Consensus.report`."""
-    target = place_for(path)
-    if target.exists() and not overwrite:
-        raise FileExistsError(f"{os.fspath(path)} exists. Pass overwrite=True to replace it.")
+    target = place_for(path, overwrite)
     if not isinstance(title, str):
         raise TypeError(f"title must be a string, got {title!r}.")
     require_integer("n_contested", n_contested, 0)
