@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from joblib import parallel_config
 
-from ec3learn.paper.datasets import DatasetError
+from ec3learn._checks import InputError
 from ec3learn.paper.protocol import Protocol
-from ec3learn.paper.rows import COLUMNS, Unit, read, write
+from ec3learn.paper.rows import COLUMNS, Unit, finished, merge, read, write
 from ec3learn.paper.run import run, units
 
 FEW = ["clustering_nmi", "drop_clustering", "drop_term"]
@@ -47,17 +47,19 @@ def test_killed_at_any_time_it_goes_on_and_no_row_is_lost_or_doubled(folder, tmp
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     process = subprocess.Popen([sys.executable, "-c", program], env=environment, cwd=root, stderr=subprocess.DEVNULL)
     until = time.monotonic() + 60
-    while len(list(out.glob("*/*.parquet"))) < 4 and process.poll() is None and time.monotonic() < until:
+    while len(finished(out)) < 4 and process.poll() is None and time.monotonic() < until:
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    there = set(out.glob("*/*.parquet"))
+    there = finished(out)
     assert 4 <= len(there) < 12, "it was to be killed on the way"
-    before = {path: path.read_bytes() for path in there}
+    before = sorted_rows(out)
 
     n_run = run(FEW, ["iris", "image"], repeats=2, out=out, folder=folder, protocol=TINY)
     assert n_run == 12 - len(there)
-    assert {path: path.read_bytes() for path in there} == before
+    assert sorted(path.name for path in out.iterdir()) == [f"{name}.parquet" for name in FEW] + ["protocol.json"]
+    kept = read(out).merge(before[list(COLUMNS[:3])].drop_duplicates())
+    pd.testing.assert_frame_equal(kept.sort_values(list(COLUMNS)).reset_index(drop=True), before)
     assert run(FEW, ["iris", "image"], repeats=2, out=out, folder=folder, protocol=TINY) == 0
     run(FEW, ["iris", "image"], repeats=2, out=tmp_path / "at once", folder=folder, protocol=TINY)
     pd.testing.assert_frame_equal(sorted_rows(out), sorted_rows(tmp_path / "at once"))
@@ -70,22 +72,58 @@ def test_several_at_a_time_give_the_same_rows(folder, tmp_path):
     pd.testing.assert_frame_equal(sorted_rows(tmp_path / "1"), sorted_rows(tmp_path / "2"))
 
 
+ROW = ("iEC3", "none", "auc", 0.5)
+UNIT = Unit("drop_term", "iris", 0)
+
+
 def test_a_unit_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
-    def cut_off(table, path, **options):
-        path.write_bytes(b"half of it")
+    def cut_off(table, file, **options):
+        file.write(b"half of it")
         raise OSError("no space left")
 
     monkeypatch.setattr("pyarrow.parquet.write_table", cut_off)
-    unit = Unit("drop_term", "iris", 0)
     with pytest.raises(OSError, match="no space left"):
-        write(tmp_path, unit, [("iEC3", "none", "auc", 0.5)])
-    assert not unit.path(tmp_path).exists()
+        write(tmp_path, UNIT, [ROW])
+    assert finished(tmp_path) == set()
 
 
 def test_a_file_that_was_not_finished_is_not_read(tmp_path):
-    unit = Unit("drop_term", "iris", 0)
-    write(tmp_path, unit, [("iEC3", "none", "auc", 0.5)])
-    (tmp_path / "drop_term" / ".iris-1.parquet.99").write_bytes(b"half of it")
+    write(tmp_path, UNIT, [ROW])
+    (UNIT.path(tmp_path).parent / ".iris-1.parquet.abc.part").write_bytes(b"half of it")
+    assert len(read(tmp_path)) == 1
+    merge(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["drop_term.parquet"]
+
+
+def test_merging_changes_no_row_and_its_order_is_that_of_data_sets_and_seeds(tmp_path):
+    others = [Unit("drop_term", "iris", 10), Unit("drop_term", "adults", 2)]
+    for unit in others:
+        write(tmp_path, unit, [ROW, ("iEC3", "J1", "auc", 0.25)])
+    merge(tmp_path)
+    write(tmp_path, UNIT, [ROW])
+    before = read(tmp_path)
+    merge(tmp_path)
+    pd.testing.assert_frame_equal(read(tmp_path), before)
+    assert finished(tmp_path) == {UNIT, *others}
+    assert before[["dataset", "seed", "setting"]].apply(tuple, axis=1).tolist() == [
+        ("adults", 2, "none"),
+        ("adults", 2, "J1"),
+        ("iris", 0, "none"),
+        ("iris", 10, "none"),
+        ("iris", 10, "J1"),
+    ]
+
+
+def test_a_merge_that_was_cut_off_doubles_no_row(tmp_path, monkeypatch):
+    write(tmp_path, UNIT, [ROW])
+    with monkeypatch.context() as patched:
+        patched.setattr("pathlib.Path.unlink", lambda path: exec("raise KeyboardInterrupt"))
+        with pytest.raises(KeyboardInterrupt):
+            merge(tmp_path)
+    assert UNIT.path(tmp_path).is_file()
+    assert (tmp_path / "drop_term.parquet").is_file()
+    assert len(read(tmp_path)) == 1
+    merge(tmp_path)
     assert len(read(tmp_path)) == 1
 
 
@@ -108,32 +146,31 @@ def test_unknown_names_are_refused_before_anything_is_run(tmp_path):
 
 def test_rows_of_two_protocols_do_not_mix(folder, tmp_path):
     run(FEW[:1], ["iris"], repeats=1, out=tmp_path / "out", folder=folder, protocol=TINY)
-    with pytest.raises(ValueError, match=r"of one protocol, but those in .* have max_rows 60 and not 70\. Take"):
+    with pytest.raises(ValueError, match=r"same protocol, got .*out, whose rows have max_rows 60, not 70\. Choose"):
         run(FEW[:1], ["iris"], repeats=2, out=tmp_path / "out", folder=folder, protocol=replace(TINY, max_rows=70))
 
 
 def test_no_rows_says_how_to_make_some(tmp_path):
-    with pytest.raises(
-        DatasetError, match=re.escape(f"{tmp_path} holds no rows. Make some: ec3learn paper run --out {tmp_path}.")
-    ):
+    with pytest.raises(InputError, match=re.escape(f"{tmp_path} holds no rows. Make some: ec3learn paper run --out {tmp_path}.")):
         read(tmp_path)
 
 
 def test_rows_of_another_kind_are_refused(tmp_path):
-    (tmp_path / "drop_term").mkdir()
-    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "drop_term" / "iris-0.parquet")
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "drop_term.parquet")
     with pytest.raises(
-        DatasetError, match="must have the columns experiment, dataset, seed, method, setting, metric, value, got a"
+        InputError, match="must have the columns experiment, dataset, seed, method, setting, metric, value, got a"
     ):
         read(tmp_path)
 
 
-def test_lines_say_how_far_it_is(folder, tmp_path, capsys):
+def test_without_a_terminal_a_log_gets_a_line_per_unit(folder, tmp_path, capsys):
     run(FEW, ["iris"], repeats=1, out=tmp_path / "out", folder=folder, protocol=TINY)
-    assert re.search(r"^3/3 units, 0:\d\d gone, about 0:00 left  iris 0 drop_term$", capsys.readouterr().err, flags=re.M)
+    lines = capsys.readouterr().err.splitlines()
+    assert [re.sub(r": \d+\.\d s$", "", line) for line in lines] == [f"iris 0 {name}" for name in FEW]
 
 
 def test_a_bar_says_how_far_it_is_on_a_terminal(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
     run(FEW, ["iris"], repeats=1, out=tmp_path / "out", folder=folder, protocol=TINY)
-    assert re.search(r"\r\[={20}\] 3/3 units", capsys.readouterr().err)
+    assert "iris 0 drop_term" in capsys.readouterr().err

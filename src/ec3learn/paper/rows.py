@@ -1,17 +1,24 @@
-"""Rows on disk: one Parquet file for each unit (experiment, data set, seed), written whole or not at all."""
+"""Rows on disk: one Parquet file per experiment.
+
+While experiments run, each unit (experiment, data set, seed) is written to a file of its own in the folder `.units`, so that
+processes never wait for each other and a run that is killed loses only the units at work. `merge` moves finished units into the
+files of their experiments. Only one run at a time may write into a folder.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-from .datasets import DatasetError
+from .._checks import InputError
+from .._files import whole_file
 from .datasets.loading import require_pandas
 
 COLUMNS = ("experiment", "dataset", "seed", "method", "setting", "metric", "value")
+UNITS = ".units"  # the folder of units that are not merged yet
 
 
 @dataclass(frozen=True)
@@ -23,60 +30,69 @@ class Unit:
     seed: int
 
     def path(self, folder: Path) -> Path:
-        """Return the file of the unit's rows.
-
-        Parameters
-        ----------
-        folder : Path
-            Of all rows.
-
-        Returns
-        -------
-        Path
-        """
-        return folder / self.experiment / f"{self.dataset}-{self.seed}.parquet"
+        """Return where the unit's rows are until they are merged."""
+        return folder / UNITS / self.experiment / f"{self.dataset}-{self.seed}.parquet"
 
 
 def write(folder: Path, unit: Unit, rows: Sequence[tuple[str, str, str, float]]) -> None:
-    """Write the rows of a unit: under another name first, so that a file that is there is whole.
+    """Write the rows of a unit, whole or not at all.
 
     Parameters
     ----------
     folder : Path
-        Of all rows.
+        The folder of all rows.
     unit : Unit
-        Whose rows they are.
+        The unit the rows belong to.
     rows : sequence of (method, setting, metric, value)
-        The rows.
+        The rows; values are rounded to six digits.
     """
-    import pyarrow as pa
-    from pyarrow import parquet
+    import pandas as pd
 
-    n_rows = len(rows)
-    method, setting, metric, value = zip(*rows, strict=True)
-    names = {"experiment": [unit.experiment] * n_rows, "dataset": [unit.dataset] * n_rows, "seed": [unit.seed] * n_rows}
-    names |= {"method": method, "setting": setting, "metric": metric}
-    columns = {
-        key: pa.array(column).dictionary_encode() if key != "seed" else pa.array(column, pa.int32())
-        for key, column in names.items()
-    }
-    table = pa.table(columns | {"value": pa.array([float(f"{x:.6g}") for x in value], pa.float64())})
+    whole = [(*astuple(unit), *names, float(f"{value:.6g}")) for *names, value in rows]
     path = unit.path(folder)
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    parquet.write_table(table, unfinished, compression="zstd", write_statistics=False)
-    unfinished.replace(path)
+    _write_frame(path, pd.DataFrame(whole, columns=list(COLUMNS)))
 
 
-def read(folder: str | Path, experiment: str | None = None) -> Any:
-    """Read rows.
+def merge(folder: Path) -> None:
+    """Move the rows of finished units into the files of their experiments.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of all rows.
+    """
+    for name, units in _units(folder).items():
+        _write_frame(folder / f"{name}.parquet", _experiment(folder, name, units))
+        for path in units:  # if this is cut off, the next merge finds rows twice and drops one of each
+            path.unlink()
+    if not _units(folder):
+        shutil.rmtree(folder / UNITS, ignore_errors=True)
+
+
+def finished(folder: Path) -> set[Unit]:
+    """Return the units whose rows are there, merged or not.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of all rows.
+
+    Returns
+    -------
+    set of Unit
+    """
+    there = (frame[list(COLUMNS[:3])].drop_duplicates() for frame in _experiments(folder))
+    return {Unit(*row) for frame in there for row in frame.itertuples(index=False, name=None)}
+
+
+def read(folder: str | Path) -> Any:
+    """Read the rows of all experiments.
 
     Parameters
     ----------
     folder : path
-        Where `run` wrote them.
-    experiment : str, optional
-        Of one experiment alone.
+        The folder `run` wrote them to.
 
     Returns
     -------
@@ -85,22 +101,59 @@ def read(folder: str | Path, experiment: str | None = None) -> Any:
     """
     require_pandas()
     import pandas as pd
+
+    frames = list(_experiments(Path(folder)))
+    if not frames:
+        raise InputError("rows", phrase=f"{folder} holds no rows", remedy=f"Make some: ec3learn paper run --out {folder}.")
+    return pd.concat(frames, ignore_index=True)
+
+
+def _units(folder: Path) -> dict[str, list[Path]]:
+    """Return the files of units that are not merged, by experiment."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(folder.glob(f"{UNITS}/*/*.parquet")):
+        found.setdefault(path.parent.name, []).append(path)
+    return found
+
+
+def _experiments(folder: Path) -> Iterator[Any]:
+    """Return the rows of each experiment."""
+    units = _units(folder)
+    names = {path.stem for path in folder.glob("*.parquet")} | units.keys()
+    return (_experiment(folder, name, units.get(name, [])) for name in sorted(names))
+
+
+def _experiment(folder: Path, name: str, units: list[Path]) -> Any:
+    """Return the rows of an experiment, merged and not, sorted by data set and seed."""
+    import pandas as pd
+
+    frame = pd.concat([_read_frame(path) for path in [*folder.glob(f"{name}.parquet"), *units]])
+    if units:
+        frame = frame.drop_duplicates(list(COLUMNS[:-1]), keep="last").sort_values(["dataset", "seed"], kind="stable")
+    return frame
+
+
+def _schema() -> Any:
     import pyarrow as pa
 
-    files = sorted(Path(folder).glob(f"{experiment or '*'}/*.parquet"))
-    if not files and experiment is None:
-        raise DatasetError(f"{folder} holds no rows. Make some: ec3learn paper run --out {folder}.")
-    if not files:
-        return pd.DataFrame({name: [] for name in COLUMNS})
-    return pa.concat_tables([_table(path) for path in files]).to_pandas()
+    kinds = {"seed": pa.int32(), "value": pa.float64()}
+    return pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS])
 
 
-def _table(path: Path) -> Any:
-    import pyarrow as pa
+def _read_frame(path: Path) -> Any:
     from pyarrow import parquet
 
     table = parquet.ParquetFile(path).read()
     if tuple(table.column_names) != COLUMNS:
-        raise DatasetError(f"{path} must have the columns {', '.join(COLUMNS)}, got {', '.join(table.column_names)}.")
-    kinds = {"seed": pa.int32(), "value": pa.float64()}
-    return table.cast(pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS]))
+        columns = ", ".join(table.column_names)
+        raise InputError("rows", phrase=f"{path} must have the columns {', '.join(COLUMNS)}, got {columns}")
+    return table.cast(_schema()).to_pandas()
+
+
+def _write_frame(path: Path, frame: Any) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    table = pa.Table.from_pandas(frame, _schema(), preserve_index=False).replace_schema_metadata()
+    with whole_file(path) as file:
+        parquet.write_table(table, file, compression="zstd", write_statistics=False)

@@ -1,4 +1,4 @@
-"""Run experiments into rows: a loop over units that are not there yet."""
+"""Run experiments into rows: a loop over the units that are not there yet."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
+from .._checks import InputError, require_choice
+from .._progress import Bar, progress
 from . import datasets
-from .datasets.loading import require_name
 from .protocol import VERSION, Case, Protocol
-from .rows import Unit, write
+from .rows import Unit, finished, merge, write
 from .studies import EXPERIMENTS
 
 DEFAULT = Protocol()
@@ -36,44 +37,50 @@ def run(
     Parameters
     ----------
     experiments : sequence of str
-        Names in `EXPERIMENTS`; all if none.
+        Names in `EXPERIMENTS`; all by default.
     names : sequence of str
-        Data sets; all that need no network if none. Some experiments are run on a few of them only, unless both are named.
+        Data sets; by default all that need no network. Some experiments run on a few of them only, unless both are named.
     repeats : int
-        How many random splits.
+        Number of random splits.
     n_jobs : int
-        How many repeats run at a time.
+        Number of processes; each takes one split of one data set at a time.
     out : path
         The folder of the rows.
     folder : path
-        Of data sets, as in `ec3learn.paper.datasets.load`.
+        The folder of data sets, as in `ec3learn.paper.datasets.load`.
     protocol : Protocol
         How a repeat is made.
 
     Returns
     -------
     int
-        How many units were run.
+        The number of units that were run.
     """
-    chosen = [require_name(name, EXPERIMENTS, "experiment") for name in experiments] or list(EXPERIMENTS)
-    wanted = [require_name(name, datasets.names(), "data set") for name in names] or datasets.at_hand(folder)
+    for name in experiments:
+        require_choice("experiment", name, EXPERIMENTS)
+    for name in names:
+        require_choice("data set", name, datasets.names())
     out = Path(out)
     _require_same_protocol(out, protocol)
-    left = [unit for unit in units(chosen, wanted, repeats, bool(experiments and names)) if not unit.path(out).exists()]
+    there = finished(out)
+    chosen = units(experiments or list(EXPERIMENTS), names or datasets.at_hand(folder), repeats, bool(experiments and names))
+    left = [unit for unit in chosen if unit not in there]
     cases: dict[tuple[int, str], list[Unit]] = {}
     for unit in left:
         cases.setdefault((unit.seed, unit.dataset), []).append(unit)
-    progress = Progress(len(left))
-    work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    for done in work(delayed(_run_case)(own, out, folder, protocol, n_jobs == 1 and progress) for own in cases.values()):
-        if n_jobs != 1:
-            progress.step(done)
-    progress.close()
+    try:
+        with progress("Running experiments", len(left), keep=True) as bar:
+            own = bar if n_jobs == 1 else Bar()  # other processes cannot draw on our bar
+            work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+            for done in work(delayed(_run_case)(case, out, folder, protocol, own) for case in cases.values()):
+                bar.update(step=0 if n_jobs == 1 else done)
+    finally:
+        merge(out)
     return len(left)
 
 
 def _require_same_protocol(out: Path, protocol: Protocol) -> None:
-    """Refuse to add rows to those of another protocol; the first run into a folder says which it is."""
+    """Refuse to add rows to those of another protocol; the first run into a folder records which one it follows."""
     path = out / "protocol.json"
     ours = {"version": VERSION, **asdict(protocol), "without": list(protocol.without)}
     if not path.is_file():
@@ -81,21 +88,22 @@ def _require_same_protocol(out: Path, protocol: Protocol) -> None:
         path.write_text(json.dumps(ours, indent=1) + "\n")
     theirs = json.loads(path.read_text())
     if theirs != ours:
-        differ = ", ".join(f"{key} {theirs.get(key)} and not {own}" for key, own in ours.items() if theirs.get(key) != own)
-        raise ValueError(f"out must hold rows of one protocol, but those in {out} have {differ}. Take another folder.")
+        differ = ", ".join(f"{key} {theirs.get(key)}, not {own}" for key, own in ours.items() if theirs.get(key) != own)
+        came = f"{out}, whose rows have {differ}"
+        raise InputError("out", "must be a folder with rows of the same protocol", came=came, remedy="Choose another folder.")
 
 
 def units(experiments: Sequence[str], names: Sequence[str], repeats: int, named: bool = False) -> Iterator[Unit]:
-    """Return all units in the order they are run: seed by seed, so that what is there at any time covers all data sets.
+    """Return all units in the order they are run: seed by seed, so that the rows cover all data sets early.
 
     Parameters
     ----------
     experiments, names : sequence of str
         Experiments and data sets.
     repeats : int
-        Seeds 0, 1, ...
+        Seeds are 0, 1, ..., `repeats` - 1.
     named : bool
-        Whether experiments and data sets were asked for by name: then each is run on each.
+        Whether experiments and data sets were asked for by name; then each experiment runs on each data set.
 
     Yields
     ------
@@ -110,50 +118,13 @@ def units(experiments: Sequence[str], names: Sequence[str], repeats: int, named:
                     yield Unit(experiment, name, seed)
 
 
-def _run_case(own: list[Unit], out: Path, folder: Any, protocol: Protocol, progress: Any) -> int:
-    """Run the units of one data set and seed, and return how many they are."""
+def _run_case(own: list[Unit], out: Path, folder: Any, protocol: Protocol, bar: Bar) -> int:
+    """Run the units of one data set and seed, and return their number."""
     case = Case(datasets.load(own[0].dataset, folder), own[0].seed, protocol)
     for unit in own:
+        began = time.monotonic()
         write(out, unit, EXPERIMENTS[unit.experiment].study(case))
-        if progress:
-            progress.step(1, f"{unit.dataset} {unit.seed} {unit.experiment}")
+        bar.update(f"{unit.dataset} {unit.seed} {unit.experiment}", step=1)
+        if not sys.stderr.isatty():  # a log gets a line per unit
+            print(f"{unit.dataset} {unit.seed} {unit.experiment}: {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
     return len(own)
-
-
-class Progress:
-    """How many units are done, and how long the others will take; a bar on a terminal, lines elsewhere."""
-
-    def __init__(self, total: int) -> None:
-        self.total, self.done, self.began = total, 0, time.monotonic()
-
-    def step(self, n_units: int, name: str = "") -> None:
-        """Count units.
-
-        Parameters
-        ----------
-        n_units : int
-            How many are done now.
-        name : str
-            What was done last.
-        """
-        self.done += n_units
-        seconds = time.monotonic() - self.began
-        left = seconds / self.done * (self.total - self.done)
-        line = f"{self.done}/{self.total} units, {_clock(seconds)} gone, about {_clock(left)} left  {name}"
-        if sys.stderr.isatty():
-            bar = "=" * round(20 * self.done / self.total)
-            sys.stderr.write(f"\r[{bar:20s}] {line[:100]:100s}")
-        else:
-            sys.stderr.write(line + "\n")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        """End the line of the bar."""
-        if self.done and sys.stderr.isatty():
-            sys.stderr.write("\n")
-
-
-def _clock(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
