@@ -9,7 +9,15 @@ from sklearn.datasets import make_classification
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ec3learn.estimator import CalibratedLinearSVM, KernelLogisticRegression, NearestNeighbours, Perceptron
+from ec3learn.estimator import (
+    Boosting,
+    CalibratedLinearSVM,
+    ExtraTrees,
+    KernelLogisticRegression,
+    NearestNeighbours,
+    Perceptron,
+    RandomForest,
+)
 
 FEW = [
     NearestNeighbours(),
@@ -61,6 +69,14 @@ def test_rows_are_kept_back_only_of_large_classes(rows):
     few, many = (Perceptron(max_iter=3, min_kept_back=least, random_state=0).fit(*rows) for least in (1000, 100))
     assert not few.model_.early_stopping
     assert many.model_.early_stopping
+
+
+def test_few_rows_get_half_the_rounds_and_trees_and_the_settings_stay(rows):
+    X, y = rows[0][:100], rows[1][:100]
+    boosting = Boosting(random_state=0).fit(X, y)
+    assert (boosting.n_iter_, boosting.max_iter, boosting.learning_rate, boosting.min_samples_leaf) == (50, 100, 0.1, 20)
+    for forest in (RandomForest(20, random_state=0), ExtraTrees(20, random_state=0)):
+        assert (len(forest.fit(X, y).estimators_), forest.n_estimators) == (10, 20)
 
 
 @pytest.mark.parametrize("model", FEW[1:])

@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ec3learn.estimator import KDistanceDBSCAN, QuantileMeanShift, SilhouetteKMeans
-from ec3learn.estimator.models.clusterings import bend
+from ec3learn.estimator.models.clusterings import elbow
 
 
 @parametrize_with_checks([KDistanceDBSCAN(), SilhouetteKMeans(max_clusters=4, random_state=0), QuantileMeanShift()])
@@ -30,13 +30,13 @@ TRUTH = np.repeat([0, 1, 2, 3], 50)
 # ---- eps -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_bend_is_where_the_curve_leaves_the_line_most():
-    assert bend(np.array([0.0, 0.1, 0.2, 0.3, 5.0])) == 0.3
+def test_the_elbow_is_where_the_curve_leaves_the_line_most():
+    assert elbow(np.array([0.0, 0.1, 0.2, 0.3, 5.0])) == 0.3
 
 
 @pytest.mark.parametrize(("curve", "value"), [([0.0, 0.0, 0.0, 2.0], 2.0), ([0.0, 0.0], 1.0), ([3.0, 3.0, 3.0], 3.0)])
-def test_the_bend_is_above_zero(curve, value):
-    assert bend(np.array(curve)) == value
+def test_the_elbow_is_above_zero(curve, value):
+    assert elbow(np.array(curve)) == value
 
 
 def test_a_lonely_row_is_noise(rows):
@@ -122,7 +122,7 @@ def test_equal_rows_are_one_cluster():
         (KDistanceDBSCAN(min_samples=0), "min_samples must be an integer >= 1, got 0."),
         (SilhouetteKMeans(max_clusters=1), "max_clusters must be an integer >= 2, got 1."),
         (SilhouetteKMeans(sample_size=1), "sample_size must be an integer >= 2, got 1."),
-        (QuantileMeanShift(quantile=0), "quantile must be above 0 and at most 1, got 0."),
+        (QuantileMeanShift(quantile=0), "quantile must be > 0 and <= 1, got 0."),
     ],
 )
 def test_parameters_that_are_not_allowed_are_refused(model, message):

@@ -17,8 +17,8 @@ needs_torch = pytest.mark.skipif(
     any(convolution.find_spec(name) is None for name in convolution.NEEDS), reason="torch and skorch are not installed"
 )
 MESSAGE = (
-    "The convolutional network needs torch and skorch: pip install ec3learn[cnn], "
-    "or leave it out with classifier_pool('paper', without=['cnn'])."
+    "The convolutional network needs torch and skorch: pip install 'ec3learn[cnn]'. "
+    "Or leave it out: classifier_pool('paper', without=['cnn'])."
 )
 
 

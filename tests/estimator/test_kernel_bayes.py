@@ -134,7 +134,7 @@ def test_shifting_and_stretching_a_feature_changes_nothing(rows):
         ({"bandwidth": "scot"}, "bandwidth must be 'scott', 'silverman' or a finite number > 0, got 'scot'."),
         ({"bandwidth": 0}, "bandwidth must be 'scott', 'silverman' or a finite number > 0, got 0."),
         ({"smoothing": -1}, "smoothing must be a finite number >= 0, got -1."),
-        ({"priors": [0.5, 0.6]}, "priors must hold 2 numbers of at least 0 that sum to 1, got [0.5, 0.6]."),
+        ({"priors": [0.5, 0.6]}, "priors must hold 2 numbers >= 0 that sum to 1, got [0.5, 0.6]."),
     ],
 )
 def test_parameters_that_are_not_allowed_are_refused(parameters, message):

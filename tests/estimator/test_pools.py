@@ -222,13 +222,25 @@ def test_a_name_that_is_nowhere_is_refused(model):
 @pytest.mark.parametrize(
     ("act", "error", "message"),
     [
-        (lambda: classifier_pool("papers"), ValueError, "Unknown pool of classifiers 'papers'. Choose from: default, paper."),
-        (lambda: clusterer_pool("papers"), ValueError, "Unknown pool of clusterings 'papers'. Choose from: default, paper."),
-        (lambda: grids("papers"), ValueError, "Unknown pool of classifiers 'papers'. Choose from: default, paper."),
+        (
+            lambda: classifier_pool("papers"),
+            ValueError,
+            "Unknown pool of classifiers 'papers'. Did you mean 'paper'?",
+        ),
+        (
+            lambda: clusterer_pool("papers"),
+            ValueError,
+            "Unknown pool of clusterings 'papers'. Did you mean 'paper'?",
+        ),
+        (
+            lambda: grids("papers"),
+            ValueError,
+            "Unknown pool of classifiers 'papers'. Did you mean 'paper'?",
+        ),
         (
             lambda: classifier_pool("paper", without=["cnn", "rf"]),
             ValueError,
-            "Unknown name 'rf' in without. Choose from: dt, nb, knn, lr, svm, sgd, cnn.",
+            "without must name models of the pool (dt, nb, knn, lr, svm, sgd, cnn), got 'rf'.",
         ),
         (lambda: classifier_pool("paper", without="cnn"), TypeError, "without must be a list of names, got 'cnn'. Pass ['cnn']."),
         (lambda: classifier_pool(soft=1), ValueError, "soft must be True or False, got 1."),

@@ -120,14 +120,6 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         Features
             Itself.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from ec3learn.estimator import Features
-        >>> table = pd.DataFrame({"age": [20, 40, None], "job": ["cook", None, "cook"]})
-        >>> Features().fit(table).text_columns_
-        ['job']
         """
         self._learn(X, y)
         return self
@@ -145,16 +137,6 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array or sparse matrix of shape (n_samples, n_columns)
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from ec3learn.estimator import Features
-        >>> table = pd.DataFrame({"age": [20, 40, None], "job": ["cook", None, "cook"]})
-        >>> Features().fit_transform(table)
-        array([[-1.,  0.,  1.,  0.],
-               [ 1.,  0.,  0.,  1.],
-               [ 0.,  1.,  1.,  0.]])
         """
         table = self._learn(X, y)
         if not isinstance(table, _Columns):
@@ -175,15 +157,6 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array or sparse matrix of shape (n_samples, n_columns)
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from ec3learn.estimator import Features
-        >>> table = pd.DataFrame({"age": [20, 40, None], "job": ["cook", None, "cook"]})
-        >>> Features(scale=None, missing="keep").fit(table).transform(table.tail(2))
-        array([[40.,  0.,  1.],
-               [nan,  1.,  0.]])
         """
         check_is_fitted(self)
         table = self._read(X, reset=False)
@@ -200,14 +173,6 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of str
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from ec3learn.estimator import Features
-        >>> table = pd.DataFrame({"age": [20, 40, None], "job": ["cook", None, "cook"]})
-        >>> Features().fit(table).get_feature_names_out().tolist()
-        ['age', 'age missing', 'job=cook', 'job missing']
         """
         check_is_fitted(self)
         names = list(_check_feature_names_in(self, input_features))

@@ -1,4 +1,4 @@
-"""The pools: base classifiers and base clusterings by name, each ready for a raw table."""
+"""The pools: base classifiers and base clusterings by name, each of which accepts raw tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
-from .._checks import require_bool, require_integer
+from .._checks import InputError, InputTypeError, require_bool, require_integer, unknown_name
 from .features import Features
 from .models.classifiers import Boosting, CalibratedLinearSVM, ExtraTrees, NearestNeighbours, Perceptron, RandomForest, linear_svm
 from .models.clusterings import KDistanceDBSCAN, QuantileMeanShift, SilhouetteKMeans
@@ -27,9 +27,9 @@ Grids = dict[str, dict[str, list[Any]]]
 
 
 class TableModel(Pipeline):  # type: ignore[misc]
-    """`Features` and a model as one pipeline, whose model's parameters go by their own names too.
+    """A pipeline of `Features` and a model, whose model's parameters also have short names.
 
-    `C` stands for `model__C`, and `n_clusters` for `model__clusterer__n_clusters` where the model has no `n_clusters` of its own.
+    `C` is short for `model__C`, and `n_clusters` for `model__clusterer__n_clusters` if the model has no `n_clusters` of its own.
 
     Examples
     --------
@@ -41,24 +41,16 @@ class TableModel(Pipeline):  # type: ignore[misc]
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, those of the model under short names as well.
+        """Return the parameters, those of the model under their short names as well.
 
         Parameters
         ----------
         deep : bool
-            Whether to return the parameters of the steps.
+            Include the parameters of the steps.
 
         Returns
         -------
         dict
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> from ec3learn.estimator import Features, TableModel
-        >>> model = TableModel([("features", Features()), ("model", LogisticRegression(C=0.5))])
-        >>> model.get_params()["C"], model.get_params()["model__C"]
-        (0.5, 0.5)
         """
         parameters = super().get_params(deep=deep)
         if deep:
@@ -76,15 +68,6 @@ class TableModel(Pipeline):  # type: ignore[misc]
         Returns
         -------
         TableModel
-            Itself.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> from ec3learn.estimator import Features, TableModel
-        >>> model = TableModel([("features", Features()), ("model", LogisticRegression(C=0.5))])
-        >>> model.set_params(C=2.0, features__scale="normal")["model"]
-        LogisticRegression(C=2.0)
         """
         names = self._short_names()
         full = {name: value for name, value in parameters.items() if name not in names}
@@ -94,11 +77,11 @@ class TableModel(Pipeline):  # type: ignore[misc]
 
     @property
     def labels_(self) -> Any:
-        """The clusters of the rows of `fit`, if the model is a clustering."""
+        """The clusters of the rows passed to `fit`, if the model is a clustering."""
         return self.steps[-1][1].labels_
 
     def _short_names(self) -> dict[str, str]:
-        """Return the full name behind each short one; of two that could be meant, the one less deep."""
+        """Return the full name of each short one; of two candidates the less nested one."""
         own = super().get_params(deep=True)
         step, model = self.steps[-1]
         deepest_first = sorted(model.get_params(deep=True), key=lambda name: -name.count("__"))
@@ -121,20 +104,20 @@ def classifier_pool(
     Parameters
     ----------
     name : "default" or "paper"
-        "default" is a modern pool; "paper" are the seven classifiers of the paper.
+        "default" is a modern pool; "paper" is the seven classifiers of the paper.
     soft : bool
-        Whether class probabilities will be asked for; the linear support vector machine is then calibrated.
+        Whether class probabilities are needed; the linear support vector machine is then calibrated.
     without : sequence of str
         Names of classifiers to leave out.
     random_state : int, RandomState instance, or None
         Seed of all classifiers.
     n_jobs : int or None
-        Cores each classifier may use.
+        Number of cores each classifier may use.
 
     Returns
     -------
     list of (name, classifier)
-        Each takes raw tables: `Features` are its first step.
+        Each accepts raw tables: `Features` is its first step.
 
     Examples
     --------
@@ -142,12 +125,12 @@ def classifier_pool(
     >>> [name for name, model in classifier_pool("paper", without=["cnn"])]
     ['dt', 'nb', 'knn', 'lr', 'svm', 'sgd']
     """
-    models = _without(_chosen(CLASSIFIER_POOLS, name, "pool of classifiers"), without)
+    models = _without(_find_pool(CLASSIFIER_POOLS, name, "pool of classifiers"), without)
     require_bool("soft", soft)
     if any(key == "cnn" for key, *_ in models):
         require_cnn()
     made = [(key, features(), (model if soft else HARD.get(model, model))()) for key, features, model, _ in models]
-    return _prepared(made, random_state, n_jobs)
+    return _make_pipelines(made, random_state, n_jobs)
 
 
 def clusterer_pool(
@@ -163,20 +146,20 @@ def clusterer_pool(
     Parameters
     ----------
     name : "default" or "paper"
-        "default" are clusterings at several grains; "paper" are the five clusterings of the paper.
+        "default" has coarse and fine clusterings; "paper" is the five clusterings of the paper.
     n_classes : int or None
-        How many classes there are, which the numbers of clusters follow; None stands for 5.
+        Number of classes, from which the numbers of clusters follow; None stands for 5.
     without : sequence of str
         Names of clusterings to leave out.
     n_landmarks : int
-        How many rows at most are clustered in methods whose memory grows with the square of the rows.
+        Maximum number of rows to cluster by algorithms whose memory grows with the square of the rows.
     random_state : int, RandomState instance, or None
         Seed of all clusterings.
 
     Returns
     -------
     list of (name, clustering)
-        Each takes raw tables (`Features` are its first step) and can `predict` the clusters of new rows.
+        Each accepts raw tables (`Features` is its first step) and can `predict` the clusters of new rows.
 
     Examples
     --------
@@ -184,16 +167,16 @@ def clusterer_pool(
     >>> [name for name, model in clusterer_pool("paper")]
     ['dbscan', 'hierarchical', 'affinity', 'kmeans', 'meanshift']
     """
-    make = _chosen(CLUSTERER_POOLS, name, "pool of clusterings")
+    make = _find_pool(CLUSTERER_POOLS, name, "pool of clusterings")
     if n_classes is not None:
         require_integer("n_classes", n_classes, 1)
     require_integer("n_landmarks", n_landmarks, 1)
     models = _without(make(n_classes or DEFAULT_CLASSES, n_landmarks), without)
-    return _prepared(models, random_state, None)
+    return _make_pipelines(models, random_state, None)
 
 
 def grids(name: str = "default") -> Grids:
-    """Return the parameters each classifier of a pool can be tuned over, as `GridSearchCV` takes them.
+    """Return the parameter grids of the classifiers of a pool, as `GridSearchCV` takes them.
 
     Parameters
     ----------
@@ -203,7 +186,7 @@ def grids(name: str = "default") -> Grids:
     Returns
     -------
     dict
-        Of the name of a classifier -> dict of the name of a parameter -> list of values.
+        Name of a classifier -> name of a parameter -> list of values.
 
     Examples
     --------
@@ -211,28 +194,28 @@ def grids(name: str = "default") -> Grids:
     >>> grids("paper")["lr"]
     {'C': [0.01, 0.1, 1.0, 10.0, 100.0]}
     """
-    return {key: dict(grid) for key, _, _, grid in _chosen(CLASSIFIER_POOLS, name, "pool of classifiers")}
+    return {key: dict(grid) for key, _, _, grid in _find_pool(CLASSIFIER_POOLS, name, "pool of classifiers")}
 
 
-def _chosen(pools: dict[str, Any], name: Any, what: str) -> Any:
+def _find_pool(pools: dict[str, Any], name: Any, what: str) -> Any:
     if name not in pools:
-        raise ValueError(f"Unknown {what} {name!r}. Choose from: {', '.join(pools)}.")
+        raise unknown_name(what, name, pools)
     return pools[name]
 
 
 def _without(models: list[Any], names: Sequence[str]) -> list[Any]:
-    """Return the models but for those named."""
+    """Return the models except those named."""
     if isinstance(names, str):
-        raise TypeError(f"without must be a list of names, got {names!r}. Pass [{names!r}].")
+        raise InputTypeError("without", "must be a list of names", got=names, remedy=f"Pass [{names!r}].")
     keys = [key for key, *_ in models]
     for name in names:
         if name not in keys:
-            raise ValueError(f"Unknown name {name!r} in without. Choose from: {', '.join(keys)}.")
+            raise InputError("without", f"must name models of the pool ({', '.join(keys)})", got=name)
     return [model for model in models if model[0] not in names]
 
 
-def _prepared(models: list[tuple[str, Features, Any]], random_state: Any, n_jobs: int | None) -> Pool:
-    """Return pipelines, seeded and told how many cores they may use."""
+def _make_pipelines(models: list[tuple[str, Features, Any]], random_state: Any, n_jobs: int | None) -> Pool:
+    """Return pipelines with their seeds and numbers of cores set."""
     random = None if random_state is None else check_random_state(random_state)
     pool = []
     for key, features, model in models:
@@ -246,12 +229,12 @@ def _prepared(models: list[tuple[str, Features, Any]], random_state: Any, n_jobs
     return pool
 
 
-# ---- what is in them -------------------------------------------------------------------------------------------------
+# ---- their contents --------------------------------------------------------------------------------------------------
 
 DEFAULT_CLASSES = 5
-N_TREES = 200  # a row is out of the bag of about 74 of them, which vote on it
+N_TREES = 200  # about 74 of them are out of bag for a row, and vote on it
 
-# A classifier's name, its features, itself, and the parameters it is tuned over.
+# The name of a classifier, its features, the classifier, and its parameter grid.
 Entry = tuple[str, Callable[[], Features], Callable[[], Any], dict[str, list[Any]]]
 
 standardised = partial(Features, "standard")
@@ -313,11 +296,11 @@ DEFAULT: list[Entry] = [
 ]
 
 CLASSIFIER_POOLS: dict[str, list[Entry]] = {"default": DEFAULT, "paper": PAPER}
-HARD: dict[Any, Callable[[], Any]] = {CalibratedLinearSVM: linear_svm}  # what stands in where no probabilities are asked for
+HARD: dict[Any, Callable[[], Any]] = {CalibratedLinearSVM: linear_svm}  # replacements where no probabilities are needed
 
 
 def paper_clusterings(n_classes: int, n_landmarks: int) -> list[tuple[str, Features, Any]]:
-    """Return the clusterings of the paper, those of quadratic memory on landmarks."""
+    """Return the clusterings of the paper; those of quadratic memory cluster landmarks."""
     return [
         ("dbscan", standardised_dense(), Landmarks(KDistanceDBSCAN(), n_landmarks)),
         ("hierarchical", standardised_dense(), Landmarks(AgglomerativeClustering(n_classes, linkage="complete"), n_landmarks)),
@@ -328,7 +311,7 @@ def paper_clusterings(n_classes: int, n_landmarks: int) -> list[tuple[str, Featu
 
 
 def default_clusterings(n_classes: int, n_landmarks: int) -> list[tuple[str, Features, Any]]:
-    """Return k-means at four grains, and two clusterings of other shapes."""
+    """Return k-means with four numbers of clusters, and two clusterings that allow other shapes."""
     models = [
         (f"kmeans_{grain}", normalised_dense(), Landmarks(KMeans(grain * n_classes), 10 * n_landmarks)) for grain in (1, 2, 4, 10)
     ]

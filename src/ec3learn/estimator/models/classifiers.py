@@ -1,4 +1,4 @@
-"""Classifiers of scikit-learn that do not stumble over a handful of rows."""
+"""Classifiers of scikit-learn that also work on a handful of rows."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..._checks import require_integer, require_number
+from ..._checks import InputError, require_integer, require_number
+from ..rows import count_rows
 
 Array = npt.NDArray[Any]
 FLOATS = [np.float64, np.float32]
@@ -30,35 +31,29 @@ VERY_FEW_ROWS = 200
 
 
 class Wrapped(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that answers through another one, `model_`, which it makes to fit the rows."""
+    """A classifier that delegates to another one, `model_`, whose settings depend on the number of rows per class."""
 
     def fit(self, X: Any, y: Any) -> Wrapped:
-        """Make and fit the classifier.
+        """Fit the classifier.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Numbers.
+            The features.
         y : array of shape (n_samples,)
-            Classes.
+            The classes.
 
         Returns
         -------
         Wrapped
-            Itself.
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import NearestNeighbours
-        >>> NearestNeighbours().fit([[0.0], [1.0], [4.0]], ["a", "a", "b"]).classes_
-        array(['a', 'b'], dtype='<U1')
+            The fitted classifier.
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS)
         check_classification_targets(y)
         self.classes_, counts = np.unique(y, return_counts=True)
-        self.model_ = self._made(counts)
+        self.model_ = self._make_model(counts)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the rounds allowed are meant to be enough for a vote
+            warnings.simplefilter("ignore", ConvergenceWarning)  # max_iter is meant to be enough for a vote
             self.model_.fit(X, y)
         return self
 
@@ -68,18 +63,11 @@ class Wrapped(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Numbers.
+            The features.
 
         Returns
         -------
         array of shape (n_samples, n_classes)
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import NearestNeighbours
-        >>> model = NearestNeighbours(3, weights="uniform").fit([[0.0], [1.0], [4.0], [5.0]], ["a", "a", "b", "b"])
-        >>> model.predict_proba([[3.0]]).round(2)
-        array([[0.33, 0.67]])
         """
         check_is_fitted(self)
         return self.model_.predict_proba(validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False))
@@ -90,23 +78,17 @@ class Wrapped(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Numbers.
+            The features.
 
         Returns
         -------
         array of shape (n_samples,)
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import NearestNeighbours
-        >>> NearestNeighbours(3).fit([[0.0], [1.0], [4.0], [5.0]], ["a", "a", "b", "b"]).predict([[3.0]])
-        array(['b'], dtype='<U1')
         """
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def _made(self, counts: Array) -> Any:
-        """Return the classifier for classes with so many rows."""
+    def _make_model(self, counts: Array) -> Any:
+        """Return the classifier to fit, given the number of rows per class."""
         raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
@@ -116,16 +98,16 @@ class Wrapped(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class NearestNeighbours(Wrapped):
-    """K nearest neighbours, or all rows where there are fewer.
+    """K nearest neighbours; all rows are neighbours where there are fewer than k.
 
     Parameters
     ----------
     n_neighbors : int
-        How many neighbours vote.
+        Number of neighbours that vote.
     weights : "distance" or "uniform"
         Whether nearer neighbours count more.
     n_jobs : int or None
-        How many neighbours are looked up at once.
+        Number of parallel searches.
 
     Examples
     --------
@@ -139,23 +121,23 @@ class NearestNeighbours(Wrapped):
         self.weights = weights
         self.n_jobs = n_jobs
 
-    def _made(self, counts: Array) -> Any:
+    def _make_model(self, counts: Array) -> Any:
         require_integer("n_neighbors", self.n_neighbors, 1)
         return KNeighborsClassifier(min(self.n_neighbors, int(counts.sum())), weights=self.weights, n_jobs=self.n_jobs)
 
 
 class CalibratedLinearSVM(Wrapped):
-    """A linear support vector machine with probabilities by Platt's method.
+    """A linear support vector machine with probabilities by Platt scaling.
 
-    The sigmoids are fitted to scores that rows got from models fitted to other rows, in as many folds as the smallest class has
-    rows, but no more than `cv`. If a class has a single row, nothing can be left out, and the model's own scores have to do.
+    The sigmoids are fitted to out-of-fold scores. There are `cv` folds, or as many as the smallest class has rows if those are
+    fewer. If a class has a single row, nothing can be held out, and the sigmoids are fitted to in-sample scores.
 
     Parameters
     ----------
     C : float
         Inverse strength of the penalty.
     cv : int
-        Folds.
+        Number of folds.
     random_state : int, RandomState instance, or None
         Seed of the folds and of the solver.
 
@@ -172,23 +154,23 @@ class CalibratedLinearSVM(Wrapped):
         self.cv = cv
         self.random_state = random_state
 
-    def _made(self, counts: Array) -> Any:
+    def _make_model(self, counts: Array) -> Any:
         require_number("C", self.C, above=0)
         require_integer("cv", self.cv, 2)
         svm = linear_svm(C=self.C, random_state=self.random_state)
         if len(counts) < 2:
-            raise ValueError(f"y must hold at least 2 classes, got {len(counts)} class.")
+            raise InputError("y", "must hold at least 2 classes", came=f"{len(counts)} class")
         if counts.min() > 1:
             folds = StratifiedKFold(min(self.cv, int(counts.min())), shuffle=True, random_state=self.random_state)
             return CalibratedClassifierCV(svm, cv=folds, ensemble=False)
-        everybody = np.arange(counts.sum())
-        return CalibratedClassifierCV(svm, cv=[(everybody, everybody)], ensemble=False)
+        all_rows = np.arange(counts.sum())
+        return CalibratedClassifierCV(svm, cv=[(all_rows, all_rows)], ensemble=False)
 
 
 class Boosting(HistGradientBoostingClassifier):  # type: ignore[misc]
-    """Histogram boosting that makes do with few rows.
+    """Histogram gradient boosting for small tables too.
 
-    A leaf needs no more than a twentieth of the rows; below 500 rows there are half as many rounds, at twice the rate.
+    A leaf needs no more than a twentieth of the rows. Below 500 rows there are half as many rounds, at twice the learning rate.
 
     Examples
     --------
@@ -207,25 +189,18 @@ class Boosting(HistGradientBoostingClassifier):  # type: ignore[misc]
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            Numbers, NaN where they are missing.
+            The features, NaN where they are missing.
         y : array of shape (n_samples,)
-            Classes.
+            The classes.
         sample_weight : array of shape (n_samples,) or None
-            How much each row counts.
+            Weight of each row.
 
         Returns
         -------
         Boosting
-            Itself.
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import Boosting
-        >>> model = Boosting(random_state=0).fit([[-1.0], [-2.0], [1.0], [2.0]], [0, 0, 1, 1])
-        >>> model.n_iter_, model.max_iter
-        (50, 100)
+            The fitted classifier.
         """
-        n_rows = _num_samples(X)
+        n_rows = count_rows(X)
         asked = {name: getattr(self, name) for name in ("min_samples_leaf", "max_iter", "learning_rate")}
         self.min_samples_leaf = int(max(1, min(self.min_samples_leaf, n_rows // 20)))
         if n_rows < FEW_ROWS:
@@ -238,7 +213,7 @@ class Boosting(HistGradientBoostingClassifier):  # type: ignore[misc]
 
 
 class _FewerTrees:
-    """A forest that grows half of its trees where they have very few rows to differ by."""
+    """A forest that grows half of its trees where there are very few rows for them to differ by."""
 
     n_estimators: int
 
@@ -248,26 +223,19 @@ class _FewerTrees:
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            Numbers, NaN where they are missing.
+            The features, NaN where they are missing.
         y : array of shape (n_samples,)
-            Classes.
+            The classes.
         sample_weight : array of shape (n_samples,) or None
-            How much each row counts.
+            Weight of each row.
 
         Returns
         -------
         forest
-            Itself.
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import RandomForest
-        >>> model = RandomForest(100, random_state=0).fit([[-1.0], [-2.0], [1.0], [2.0]], [0, 0, 1, 1])
-        >>> len(model.estimators_), model.n_estimators
-        (50, 100)
+            The fitted classifier.
         """
         asked = self.n_estimators
-        if _num_samples(X) < VERY_FEW_ROWS and isinstance(asked, int):
+        if count_rows(X) < VERY_FEW_ROWS and isinstance(asked, int):
             self.n_estimators = max(asked // 2, min(asked, 1))
         try:
             return super().fit(X, y, sample_weight)  # type: ignore[misc]
@@ -276,7 +244,7 @@ class _FewerTrees:
 
 
 class RandomForest(_FewerTrees, RandomForestClassifier):  # type: ignore[misc]
-    """A random forest; below 200 rows it has half as many trees.
+    """A random forest with half as many trees below 200 rows.
 
     Examples
     --------
@@ -287,7 +255,7 @@ class RandomForest(_FewerTrees, RandomForestClassifier):  # type: ignore[misc]
 
 
 class ExtraTrees(_FewerTrees, ExtraTreesClassifier):  # type: ignore[misc]
-    """Extremely randomised trees; below 200 rows there are half as many.
+    """Extremely randomised trees, half as many below 200 rows.
 
     Examples
     --------
@@ -298,7 +266,7 @@ class ExtraTrees(_FewerTrees, ExtraTreesClassifier):  # type: ignore[misc]
 
 
 class Perceptron(Wrapped):
-    """A network with one hidden layer, trained until rows kept back get no better, or, of few rows, for a number of rounds.
+    """A network with one hidden layer, trained with early stopping unless a class has too few rows for that.
 
     Parameters
     ----------
@@ -307,11 +275,11 @@ class Perceptron(Wrapped):
     alpha : float
         Strength of the penalty on large weights.
     max_iter : int
-        Rounds over all rows, at most.
+        Maximum number of epochs.
     min_kept_back : int
-        How many rows of each class there must be for a tenth of the rows to be kept back.
+        Rows each class must have for early stopping, which holds out a tenth of the rows.
     random_state : int, RandomState instance, or None
-        Seed of the first weights, of the order of the rows and of those kept back.
+        Seed of the initial weights, of the order of the rows and of those held out.
 
     Examples
     --------
@@ -329,7 +297,7 @@ class Perceptron(Wrapped):
         self.min_kept_back = min_kept_back
         self.random_state = random_state
 
-    def _made(self, counts: Array) -> Any:
+    def _make_model(self, counts: Array) -> Any:
         require_integer("n_hidden", self.n_hidden, 1)
         return MLPClassifier(
             (self.n_hidden,),
@@ -341,23 +309,23 @@ class Perceptron(Wrapped):
 
     @property
     def n_iter_(self) -> int:
-        """How many rounds there were."""
+        """The number of epochs trained."""
         return int(self.model_.n_iter_)
 
 
 class KernelLogisticRegression(Wrapped):
-    """Logistic regression on how like a row is to each of some rows drawn at random (Gaussian kernel, Nyström's method).
+    """Logistic regression on the similarity of a row to a random sample of rows (Gaussian kernel, Nyström approximation).
 
     Parameters
     ----------
     C : float
         Inverse strength of the penalty.
     n_components : int
-        How many rows to draw; all rows where there are fewer.
+        Size of the sample; all rows where there are fewer.
     gamma : float or None
-        Likeness is exp(-gamma distance ** 2); None stands for 1 / number of features.
+        The similarity is exp(-gamma distance ** 2). None is 1 / number of features.
     random_state : int, RandomState instance, or None
-        Seed of the draw.
+        Seed of the sample.
 
     Examples
     --------
@@ -373,15 +341,14 @@ class KernelLogisticRegression(Wrapped):
         self.gamma = gamma
         self.random_state = random_state
 
-    def _made(self, counts: Array) -> Any:
+    def _make_model(self, counts: Array) -> Any:
         require_number("C", self.C, above=0)
         require_integer("n_components", self.n_components, 1)
-        likeness = Nystroem(
-            gamma=self.gamma, n_components=min(self.n_components, int(counts.sum())), random_state=self.random_state
-        )
-        return make_pipeline(likeness, LogisticRegression(C=self.C, max_iter=300))
+        n_components = min(self.n_components, int(counts.sum()))
+        kernel = Nystroem(gamma=self.gamma, n_components=n_components, random_state=self.random_state)
+        return make_pipeline(kernel, LogisticRegression(C=self.C, max_iter=300))
 
 
 def linear_svm(**parameters: Any) -> LinearSVC:
-    """Return a linear support vector machine with room to converge."""
+    """Return a linear support vector machine with enough iterations to converge."""
     return LinearSVC(dual="auto", max_iter=10_000, **parameters)

@@ -1,4 +1,4 @@
-"""Clusterings that find their own settings: eps from distances, k by silhouette, a bandwidth that is never 0."""
+"""Clusterings that find their own settings: eps from distances, k by silhouette, and a bandwidth that is never 0."""
 
 from __future__ import annotations
 
@@ -13,27 +13,65 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..._checks import require_integer
-from .landmarks import NOISE, n_distinct
+from ..._checks import InputError, require_integer
+from .landmarks import NOISE, count_distinct
 
 Array = npt.NDArray[Any]
 
-CLIMBERS = 1000  # rows that climb at once in mean shift
+BLOCK = 1000  # rows that climb at once in mean shift
 MOST_STEPS = 300
-STILL = 1e-3  # of the bandwidth: who moves less has arrived
+STILL = 1e-3  # of the bandwidth: a row that moves less has arrived
 
 
-class KDistanceDBSCAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class _Clustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """A clustering that predicts the nearest centre, or does so by its own `_assign`."""
+
+    _sparse = True
+    _model: Any
+    labels_: Array
+
+    def predict(self, X: Any) -> Array:
+        """Return the cluster of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            The features.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            -1 is noise.
+        """
+        check_is_fitted(self)
+        return self._assign(self._check_X(X, reset=False))
+
+    def _assign(self, X: Any) -> Array:
+        return self._model.predict(X)
+
+    def _check_X(self, X: Any, reset: bool) -> Any:
+        return validate_data(self, X, accept_sparse="csr" if self._sparse else False, dtype=[np.float64, np.float32], reset=reset)
+
+    def _keep(self, model: Any) -> None:
+        self._model, self.labels_, self.cluster_centers_ = model, model.labels_, model.cluster_centers_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._sparse
+        return tags
+
+
+class KDistanceDBSCAN(_Clustering):
     """DBSCAN whose radius is read off the k-distance curve.
 
-    The distances of all rows to their k-th nearest neighbours, in order, are a flat curve that rises at its end: rows beyond the
-    bend lie far from their neighbours and are noise. `eps` is the distance at the bend, the point furthest below the straight
+    The distances of all rows to their k-th nearest neighbour, sorted, form a flat curve that rises at its end: rows beyond the
+    elbow lie far from their neighbours and are noise. `eps` is the distance at the elbow, the point furthest below the straight
     line between the ends of the curve.
 
     Parameters
     ----------
     min_samples : int
-        How many rows, itself included, a row needs within `eps` to be a core of a cluster; k is one less.
+        Number of rows within `eps`, itself included, that make a row a core of a cluster; k is one less.
 
     Attributes
     ----------
@@ -53,76 +91,47 @@ class KDistanceDBSCAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.min_samples = min_samples
 
     def fit(self, X: Any, y: Any = None) -> KDistanceDBSCAN:
-        """Find eps, and the clusters.
+        """Find `eps`, and the clusters.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Numbers.
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The features.
         y : None
-            Not used.
+            Ignored.
 
         Returns
         -------
         KDistanceDBSCAN
-            Itself.
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import KDistanceDBSCAN
-        >>> KDistanceDBSCAN(min_samples=2).fit([[0], [1], [2], [10], [11], [12], [99]]).eps_
-        1.0
+            The fitted clustering.
         """
         require_integer("min_samples", self.min_samples, 1)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = self._check_X(X, reset=True)
         n_neighbors = min(max(self.min_samples, 2), X.shape[0])
         distances = np.sort(NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(X)[0][:, -1])
-        self.eps_ = bend(distances)
+        self.eps_ = elbow(distances)
         model = DBSCAN(eps=self.eps_, min_samples=self.min_samples).fit(X)
         self.labels_, self.core_sample_indices_ = model.labels_, model.core_sample_indices_
         self._cores = X[self.core_sample_indices_]
         return self
 
-    def predict(self, X: Any) -> Array:
-        """Return the cluster of the nearest core within eps; -1 where there is none.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            Numbers.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import KDistanceDBSCAN
-        >>> KDistanceDBSCAN(min_samples=2).fit([[0], [1], [2], [10], [11], [12], [99]]).predict([[3], [5], [9]])
-        array([ 0, -1,  1])
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+    def _assign(self, X: Any) -> Array:
+        """Return the cluster of the nearest core within `eps`, else noise."""
         if not len(self.core_sample_indices_):
             return np.full(X.shape[0], NOISE, dtype=self.labels_.dtype)
         nearest, distance = pairwise_distances_argmin_min(X, self._cores)
         return np.where(distance <= self.eps_, self.labels_[self.core_sample_indices_][nearest], NOISE)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
-
-class SilhouetteKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class SilhouetteKMeans(_Clustering):
     """K-means with the number of clusters that has the best silhouette.
 
     Parameters
     ----------
     max_clusters : int
-        The numbers from 2 to this are tried.
+        All numbers of clusters from 2 to this are tried.
     sample_size : int
-        How many rows, drawn at random, the numbers are tried on; the best one then clusters all rows.
+        Number of rows, drawn at random, to try them on. The best number then clusters all rows.
     random_state : int, RandomState instance, or None
         Seed of the draw and of k-means.
 
@@ -131,7 +140,7 @@ class SilhouetteKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     n_clusters_ : int
     silhouettes_ : dict
         The mean silhouette of each number tried.
-    cluster_centers_ : array of shape (clusters, features)
+    cluster_centers_ : array of shape (n_clusters, n_features)
     labels_ : array of shape (n_samples,)
 
     Examples
@@ -151,79 +160,44 @@ class SilhouetteKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Numbers.
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The features.
         y : None
-            Not used.
+            Ignored.
 
         Returns
         -------
         SilhouetteKMeans
-            Itself.
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import SilhouetteKMeans
-        >>> model = SilhouetteKMeans(random_state=0).fit([[0.0], [0.1], [5.0], [5.1]])
-        >>> {k: round(mean, 2) for k, mean in model.silhouettes_.items()}
-        {2: 0.98, 3: 0.49}
+            The fitted clustering.
         """
         require_integer("max_clusters", self.max_clusters, 2)
         require_integer("sample_size", self.sample_size, 2)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = self._check_X(X, reset=True)
         random = check_random_state(self.random_state)
         sample = X
         if X.shape[0] > self.sample_size:
             sample = X[random.choice(X.shape[0], self.sample_size, replace=False)]
         distances = pairwise_distances(sample)
         np.fill_diagonal(distances, 0)
-        # Equal rows cannot be told apart, and a silhouette needs fewer clusters than rows.
-        most = min(self.max_clusters, n_distinct(sample, self.max_clusters), sample.shape[0] - 1)
+        # Equal rows share a cluster, and a silhouette needs fewer clusters than rows.
+        most = min(self.max_clusters, count_distinct(sample, self.max_clusters), sample.shape[0] - 1)
         self.silhouettes_: dict[int, float] = {}
         for n_clusters in range(2, most + 1):
             labels = KMeans(n_clusters, random_state=random).fit_predict(sample)
             if len(np.unique(labels)) > 1:
                 self.silhouettes_[n_clusters] = float(silhouette_score(distances, labels, metric="precomputed"))
         self.n_clusters_ = max(self.silhouettes_, key=self.silhouettes_.__getitem__, default=1)
-        self._model = KMeans(self.n_clusters_, random_state=random).fit(X)
-        self.labels_, self.cluster_centers_ = self._model.labels_, self._model.cluster_centers_
+        self._keep(KMeans(self.n_clusters_, random_state=random).fit(X))
         return self
 
-    def predict(self, X: Any) -> Array:
-        """Return the cluster whose centre is nearest.
 
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            Numbers.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import SilhouetteKMeans
-        >>> model = SilhouetteKMeans(random_state=0).fit([[0.0], [0.1], [5.0], [5.1]])
-        >>> model.predict([[0.4], [4.4]]) == model.labels_[[0, 2]]
-        array([ True,  True])
-        """
-        check_is_fitted(self)
-        return self._model.predict(validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-class QuantileMeanShift(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class QuantileMeanShift(_Clustering):
     """Mean shift whose bandwidth is the mean distance to the neighbour that a share of all rows is nearer than.
 
     Parameters
     ----------
     quantile : float
-        The share; more gives fewer clusters.
+        The share; a larger one gives fewer clusters.
 
     Attributes
     ----------
@@ -233,7 +207,7 @@ class QuantileMeanShift(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Where so many rows are equal that this distance is 0, the share is raised until it is not.
+    Where so many rows are equal that this distance is 0, the share is doubled until it is not.
 
     Examples
     --------
@@ -241,6 +215,8 @@ class QuantileMeanShift(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     >>> QuantileMeanShift(0.5).fit_predict([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     array([1, 1, 1, 0, 0, 0])
     """
+
+    _sparse = False
 
     def __init__(self, quantile: float = 0.1) -> None:
         self.quantile = quantile
@@ -251,53 +227,24 @@ class QuantileMeanShift(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            Numbers.
+            The features.
         y : None
-            Not used.
+            Ignored.
 
         Returns
         -------
         QuantileMeanShift
-            Itself.
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import QuantileMeanShift
-        >>> QuantileMeanShift(0.5).fit([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]).cluster_centers_.round(2)
-        array([[5.1],
-               [0.1]])
+            The fitted clustering.
         """
         if not 0 < self.quantile <= 1:
-            raise ValueError(f"quantile must be above 0 and at most 1, got {self.quantile!r}.")
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
-        self.bandwidth_ = self._bandwidth(X)
-        # From where all rows have climbed to already, scikit-learn, which takes them one at a time, has no way left to go.
-        self._model = MeanShift(bandwidth=self.bandwidth_, seeds=tops(X, self.bandwidth_)).fit(X)
-        self.labels_, self.cluster_centers_ = self._model.labels_, self._model.cluster_centers_
+            raise InputError("quantile", "must be > 0 and <= 1", got=self.quantile)
+        X = self._check_X(X, reset=True)
+        self.bandwidth_ = self._find_bandwidth(X)
+        # scikit-learn moves one seed at a time. Started at the modes, which we find many rows at a time, it has nothing to do.
+        self._keep(MeanShift(bandwidth=self.bandwidth_, seeds=climb_to_modes(X, self.bandwidth_)).fit(X))
         return self
 
-    def predict(self, X: Any) -> Array:
-        """Return the cluster whose centre is nearest.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            Numbers.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import QuantileMeanShift
-        >>> QuantileMeanShift(0.5).fit([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]).predict([[1.0], [4.0]])
-        array([1, 0])
-        """
-        check_is_fitted(self)
-        return self._model.predict(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
-
-    def _bandwidth(self, X: Array) -> float:
+    def _find_bandwidth(self, X: Array) -> float:
         quantile = float(self.quantile)
         while True:
             bandwidth = float(estimate_bandwidth(X, quantile=quantile))
@@ -308,10 +255,10 @@ class QuantileMeanShift(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             quantile = min(1.0, 2 * quantile)
 
 
-def bend(curve: Array) -> float:
-    """Return the value at the bend of a rising curve: the point furthest below the line between its ends.
+def elbow(curve: Array) -> float:
+    """Return the value at the elbow of a rising curve: the point furthest below the line between its ends.
 
-    Where the curve is flat there, at 0, it is the first value above 0, and 1 if there is none: a radius has to be above 0.
+    A radius must be above 0: an elbow at 0 gives the first value above 0, or 1 if there is none.
     """
     height = curve[-1] - curve[0]
     below = np.linspace(0, 1, len(curve)) - (curve - curve[0]) / (height or 1.0)
@@ -320,11 +267,11 @@ def bend(curve: Array) -> float:
     return float(value if value > 0 else positive[0] if len(positive) else 1.0)
 
 
-def tops(X: Array, bandwidth: float) -> Array:
-    """Return where rows end that move to the mean of all rows within the bandwidth, again and again; each place once."""
+def climb_to_modes(X: Array, bandwidth: float) -> Array:
+    """Return the distinct places where rows end up that move to the mean of all rows within the bandwidth, again and again."""
     ends = []
-    for start in range(0, len(X), CLIMBERS):
-        places = X[start : start + CLIMBERS].astype(np.float64)
+    for start in range(0, len(X), BLOCK):
+        places = X[start : start + BLOCK].astype(np.float64)
         climbing = np.arange(len(places))
         for _ in range(MOST_STEPS):
             near = (euclidean_distances(places[climbing], X) <= bandwidth).astype(X.dtype)

@@ -1,4 +1,4 @@
-"""A convolutional network over the features of a table (the paper's CNN); it needs torch and skorch, the extra `cnn`."""
+"""A convolutional network over the features of a table (the paper's CNN); needs torch and skorch, the extra `cnn`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..._checks import require_integer, require_number
+from ..._checks import MissingExtraError, require_integer, require_number
 
 Array = npt.NDArray[Any]
 
@@ -32,17 +32,17 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     n_filters : int
         Filters of the first convolution; the second has twice as many.
     kernel_size : int
-        How many neighbouring features a filter sees.
+        Number of neighbouring features a filter sees.
     n_hidden : int
         Units of the dense layer.
     max_epochs : int
-        How often the rows are gone through.
+        Number of epochs.
     lr : float
         Learning rate.
     batch_size : int
-        Rows a step.
+        Rows per step.
     random_state : int, RandomState instance, or None
-        Seed of the first weights and of the order of the rows.
+        Seed of the initial weights and of the order of the rows.
 
     Attributes
     ----------
@@ -81,22 +81,14 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            Standardised numbers.
+            Standardised features.
         y : array of shape (n_samples,)
-            Classes.
+            The classes.
 
         Returns
         -------
         ConvolutionalNetwork
-            Itself.
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import ConvolutionalNetwork
-        >>> model = ConvolutionalNetwork(max_epochs=50, random_state=0)
-        >>> model = model.fit([[0, 1], [0, 2], [5, 1], [5, 2]], ["a", "a", "b", "b"])
-        >>> model.classes_
-        array(['a', 'b'], dtype='<U1')
+            The fitted classifier.
         """
         require_cnn()
         for name in ("n_filters", "kernel_size", "n_hidden", "max_epochs", "batch_size"):
@@ -107,7 +99,7 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.classes_, codes = np.unique(y, return_inverse=True)
         torch, skorch = (import_module(name) for name in NEEDS)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        with torch.random.fork_rng(devices=[]), one_thread(torch):  # leaves the user's own seed as it is
+        with torch.random.fork_rng(devices=[]), one_thread(torch):  # the seed of the user's own torch code stays as it is
             torch.manual_seed(seed)
             self.net_ = skorch.NeuralNetClassifier(
                 self._layers(torch.nn, X.shape[1], len(self.classes_)),
@@ -128,24 +120,16 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            Standardised numbers.
+            Standardised features.
 
         Returns
         -------
         array of shape (n_samples, n_classes)
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import ConvolutionalNetwork
-        >>> model = ConvolutionalNetwork(max_epochs=50, random_state=0)
-        >>> model = model.fit([[0, 1], [0, 2], [5, 1], [5, 2]], ["a", "a", "b", "b"])
-        >>> model.predict_proba([[5, 3]]).round()
-        array([[0., 1.]])
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float32, reset=False)
         torch = import_module("torch")
-        with torch.random.fork_rng(devices=[]), one_thread(torch):  # loading rows draws a number too
+        with torch.random.fork_rng(devices=[]), one_thread(torch):  # loading rows draws random numbers too
             proba = np.asarray(self.net_.predict_proba(X), dtype=np.float64)
         return proba / proba.sum(axis=1, keepdims=True)
 
@@ -155,19 +139,11 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            Standardised numbers.
+            Standardised features.
 
         Returns
         -------
         array of shape (n_samples,)
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import ConvolutionalNetwork
-        >>> model = ConvolutionalNetwork(max_epochs=50, random_state=0)
-        >>> model = model.fit([[0, 1], [0, 2], [5, 1], [5, 2]], ["a", "a", "b", "b"])
-        >>> model.predict([[5, 3]])
-        array(['b'], dtype='<U1')
         """
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
@@ -190,7 +166,7 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
 @contextmanager
 def one_thread(torch: Any) -> Iterator[None]:
-    """Keep torch to one thread: its threads wait for each other longer than steps as small as these take."""
+    """Limit torch to one thread: with steps as small as these, more threads spend their time waiting for each other."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -200,9 +176,10 @@ def one_thread(torch: Any) -> Iterator[None]:
 
 
 def require_cnn() -> None:
-    """Refuse to go on without torch and skorch."""
+    """Raise an error unless torch and skorch are installed."""
     if any(find_spec(name) is None for name in NEEDS):
-        raise ModuleNotFoundError(
-            "The convolutional network needs torch and skorch: pip install ec3learn[cnn], "
-            "or leave it out with classifier_pool('paper', without=['cnn'])."
+        raise MissingExtraError(
+            "torch",
+            phrase="The convolutional network needs torch and skorch: pip install 'ec3learn[cnn]'",
+            remedy="Or leave it out: classifier_pool('paper', without=['cnn']).",
         )

@@ -1,15 +1,15 @@
-"""Naive Bayes whose densities are kernel estimates, at the price of a histogram.
+"""Naive Bayes with kernel density estimates, at the cost of a histogram.
 
-A class gives a value x of a feature the probability that a Gaussian kernel estimate of the class puts into a window around x:
+The probability of a value x of a feature in a class is what a Gaussian kernel estimate puts into a window around x:
 
     P(x | class) = (n integral of the estimate from x - w/2 to x + w/2 + s u) / (n + s)
 
-The window w is the mean gap between the distinct values of the feature. It makes the answer a share of rows, where values repeat,
-and the density, up to a constant, where they do not; so numbers, counts and 0/1 columns need no telling apart. The s rows of
-`smoothing` are spread evenly over the feature (u is the share of them in the window) and keep a far value from deciding alone.
+The window w is the mean gap between the distinct values of the feature. Where values repeat, the result is a share of rows; where
+they do not, it is the density up to a constant. So numbers, counts and 0/1 columns are treated alike. The s pseudo-rows of
+`smoothing` are spread evenly over the feature (u is their share in the window) and keep an outlier from deciding alone.
 
-The estimate is a table: rows are shared out to the two nearest points of a grid, the grid is smoothed by one short convolution,
-and logarithms are read off between the points. Fitting and predicting take time proportional to rows x features.
+The estimate is a lookup table: each row is split between the two nearest points of a grid, the grid is smoothed by one short
+convolution, and logarithms are interpolated between its points. Fitting and predicting take time proportional to rows x features.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ import numpy.typing as npt
 from scipy.special import logsumexp, ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..._checks import InputError, is_number, require_number
+from ..rows import check_weights
 
 Array = npt.NDArray[Any]
 
-POINTS_PER_BANDWIDTH = 10  # linear steps of the logarithm then err by about 1/800
-MOST_POINTS = 1 << 14  # of one table; a bandwidth too small for that many points is widened to what they can show
+POINTS_PER_BANDWIDTH = 10  # the error of linear interpolation is then about 1/800
+MOST_POINTS = 1 << 14  # of one table; a bandwidth too small for that many points is widened
 WINDOW_IN_BANDWIDTHS = 6  # at most
 REACH = 8.5  # bandwidths beyond which a kernel counts as 0
 ROWS_AT_ONCE = 1 << 14
@@ -37,18 +40,18 @@ LEAST = np.log(np.finfo(float).tiny)
 class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Naive Bayes with Gaussian kernel density estimates.
 
-    Missing values (NaN) are left out: a row is judged by the features it has. Nothing needs scaling.
+    A missing value (NaN) is left out: the other features of the row decide. Features need no scaling.
 
     Parameters
     ----------
     bandwidth : "scott", "silverman", or float
         Width of the kernel, as a multiple of the standard deviation of the feature in the class: Scott's rule is n ** (-1/5),
-        Silverman's (3 n / 4) ** (-1/5), with n the rows of the class. A number is the multiple itself.
+        Silverman's (3 n / 4) ** (-1/5), where n is the number of rows of the class. A number is the multiple itself.
     smoothing : float
-        How many rows, spread evenly over the values of the feature, each class is given on top of its own. They also steady the
+        Number of pseudo-rows, spread evenly over the values of the feature, added to each class. They also stabilise the
         standard deviation of small classes. 0 is the plain estimate.
     priors : array of shape (n_classes,), or None
-        Probabilities of the classes; None counts the rows.
+        Probabilities of the classes; None takes the shares of rows.
 
     Attributes
     ----------
@@ -57,11 +60,11 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     bandwidth_ : array of shape (n_classes, n_features)
         Widths of the kernels, in the units of the features.
     window_ : array of shape (n_features,)
-        Widths of the windows; 0 for a feature that is constant, and so says nothing.
+        Widths of the windows; 0 for a constant feature, which is ignored.
 
     Notes
     -----
-    Weights count as rows: a weight of 2 is the row twice.
+    A row of weight 2 counts as two rows.
 
     Examples
     --------
@@ -77,33 +80,27 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.priors = priors
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelNaiveBayes:
-        """Make the tables of log probabilities.
+        """Estimate the densities.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            Numbers; NaN is a missing value.
+            The features; NaN is a missing value.
         y : array of shape (n_samples,)
-            Classes.
+            The classes.
         sample_weight : array of shape (n_samples,), or None
-            How often each row counts.
+            Weight of each row.
 
         Returns
         -------
         KernelNaiveBayes
-            Itself.
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import KernelNaiveBayes
-        >>> KernelNaiveBayes().fit([[0.0], [0.2], [4.0], [5.0]], [0, 0, 1, 1], sample_weight=[1, 1, 1, 5]).class_prior_
-        array([0.25, 0.75])
+            The fitted classifier.
         """
         self._check()
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
         check_classification_targets(y)
-        weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]  # a weight of 0 is no row
+        weight = check_weights(sample_weight, X)
+        X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
         self.classes_, codes = np.unique(y, return_inverse=True)
         counts = np.bincount(codes, weights=weight)
         self.class_prior_ = self._class_prior(counts)
@@ -125,19 +122,11 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            Numbers; NaN is a missing value.
+            The features; NaN is a missing value.
 
         Returns
         -------
         array of shape (n_samples, n_classes)
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import KernelNaiveBayes
-        >>> model = KernelNaiveBayes().fit([[0.0], [0.2], [4.0], [5.0], [5.2]], ["low", "low", "high", "high", "high"])
-        >>> model.predict_log_proba([[0.1], [4.8]]).round(1)
-        array([[-4.4, -0. ],
-               [-0. , -4.5]])
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
@@ -155,19 +144,11 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            Numbers; NaN is a missing value.
+            The features; NaN is a missing value.
 
         Returns
         -------
         array of shape (n_samples, n_classes)
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import KernelNaiveBayes
-        >>> model = KernelNaiveBayes().fit([[0.0], [0.2], [4.0], [5.0], [5.2]], ["low", "low", "high", "high", "high"])
-        >>> model.predict_proba([[0.1], [float("nan")]]).round(3)
-        array([[0.012, 0.988],
-               [0.6  , 0.4  ]])
         """
         return np.exp(self.predict_log_proba(X))
 
@@ -177,36 +158,27 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
-            Numbers; NaN is a missing value.
+            The features; NaN is a missing value.
 
         Returns
         -------
         array of shape (n_samples,)
-
-        Examples
-        --------
-        >>> from ec3learn.estimator import KernelNaiveBayes
-        >>> model = KernelNaiveBayes().fit([[0.0], [0.2], [4.0], [5.0], [5.2]], ["low", "low", "high", "high", "high"])
-        >>> model.predict([[0.1], [4.8]])
-        array(['low', 'high'], dtype='<U4')
         """
         check_is_fitted(self)
         return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
 
     def _check(self) -> None:
-        named = isinstance(self.bandwidth, str) and self.bandwidth in ("scott", "silverman")
-        number = not isinstance(self.bandwidth, (str, bool)) and np.isfinite(self.bandwidth) and self.bandwidth > 0
-        if not named and not number:
-            raise ValueError(f"bandwidth must be 'scott', 'silverman' or a finite number > 0, got {self.bandwidth!r}.")
-        if isinstance(self.smoothing, bool) or not 0 <= self.smoothing < np.inf:
-            raise ValueError(f"smoothing must be a finite number >= 0, got {self.smoothing!r}.")
+        rule = isinstance(self.bandwidth, str) and self.bandwidth in ("scott", "silverman")
+        if not rule and not (is_number(self.bandwidth) and 0 < float(self.bandwidth) < np.inf):
+            raise InputError("bandwidth", "must be 'scott', 'silverman' or a finite number > 0", got=self.bandwidth)
+        require_number("smoothing", self.smoothing, least=0)
 
     def _class_prior(self, counts: Array) -> Array:
         if self.priors is None:
             return counts / counts.sum()
         priors = np.asarray(self.priors, dtype=float)
         if priors.shape != counts.shape or (priors < 0).any() or not np.isclose(priors.sum(), 1):
-            raise ValueError(f"priors must hold {len(counts)} numbers of at least 0 that sum to 1, got {self.priors!r}.")
+            raise InputError("priors", f"must hold {len(counts)} numbers >= 0 that sum to 1", got=self.priors)
         return priors
 
     def _multiple(self, n_rows: float) -> float:
@@ -216,7 +188,7 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float((0.75 * n_rows) ** -0.2) if self.bandwidth == "silverman" else float(self.bandwidth)
 
     def _fit_feature(self, feature: int, values: Array, weight: Array, slices: list[slice]) -> list[_Table]:
-        """Return a table for each class; none if the feature is constant."""
+        """Return one table per class; none if the feature is constant."""
         there = ~np.isnan(values)
         distinct = np.unique(values[there])
         if len(distinct) < 2:
@@ -232,7 +204,7 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             total = n_rows + self.smoothing
             variance = n_rows * weighted_variance(own, counts) if len(own) else 0.0
             variance = (variance + self.smoothing * overall) / total if total else overall
-            # Narrower kernels lie within the window and would change nothing any more, but need longer tables.
+            # Kernels much narrower than the window give the same answer, but need longer tables.
             width = max(self._multiple(max(n_rows, 1)) * np.sqrt(variance), window / WINDOW_IN_BANDWIDTHS)
             self.bandwidth_[number, feature] = width
             tables.append(_Table.of(own, counts, width, window, self.smoothing * even, total))
@@ -258,7 +230,7 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def weighted_variance(values: Array, weight: Array) -> float:
-    """Return the mean squared distance from the mean, each value counted as often as its weight says."""
+    """Return the weighted mean squared distance from the weighted mean."""
     if not len(values):
         return 0.0
     scale = np.abs(values).max() or 1.0  # squares of huge numbers would overflow
@@ -269,7 +241,7 @@ def weighted_variance(values: Array, weight: Array) -> float:
 
 @dataclass(frozen=True)
 class _Table:
-    """Log probabilities of one feature in one class: at `low`, `low + step` and so on; beyond the ends as at the ends."""
+    """Log probabilities of one feature in one class at `low`, `low + step` and so on; constant beyond the ends."""
 
     low: float
     step: float
@@ -288,17 +260,17 @@ class _Table:
         at = at.astype(np.intp)
         n_points = at.max() + 2 + margin
         binned = np.bincount(at, counts * (1 - part), n_points) + np.bincount(at + 1, counts * part, n_points)
-        # Sharing rows out to two points widens the estimate by a variance of step ** 2 / 6 on average.
+        # Splitting rows between two points adds a variance of step ** 2 / 6 on average.
         narrowed = np.sqrt(width**2 - step**2 / 6) if width > step else width
         offsets = np.arange(-margin, margin + 1) * step
         kernel = ndtr((offsets + window / 2) / narrowed) - ndtr((offsets - window / 2) / narrowed)
-        smooth = np.convolve(binned, kernel, mode="same") if len(binned) >= len(kernel) else _short(binned, kernel)
+        smooth = np.convolve(binned, kernel, mode="same") if len(binned) >= len(kernel) else _convolve_longer(binned, kernel)
         with np.errstate(divide="ignore"):
             logs = np.maximum(np.log(smooth + even) - np.log(total), LEAST)
         return cls(low, step, logs)
 
     def read(self, values: Array) -> Array:
-        """Return the log probabilities of the values, linear between the points."""
+        """Return the log probabilities of the values, interpolated between the points."""
         last = len(self.logs) - 1
         place = np.clip((values - self.low) / self.step, 0, last)
         at = np.minimum(place.astype(np.intp), last - 1)
@@ -306,7 +278,7 @@ class _Table:
         return found + (place - at) * (self.logs[at + 1] - found)
 
 
-def _short(binned: Array, kernel: Array) -> Array:
-    """Convolve where the kernel is the longer one: numpy's "same" has the length of the longer."""
+def _convolve_longer(binned: Array, kernel: Array) -> Array:
+    """Convolve with a kernel longer than the data: numpy's "same" would return the length of the kernel."""
     start = (len(kernel) - 1) // 2
     return np.convolve(binned, kernel)[start : start + len(binned)]

@@ -1,4 +1,4 @@
-"""Any clustering at any size: cluster some of the rows, and give the others the cluster of the nearest."""
+"""Any clustering at any size: cluster a sample of the rows, and give the other rows the cluster of the nearest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..._checks import require_integer
+from ..._checks import InputTypeError, require_integer
 
 Array = npt.NDArray[Any]
 
@@ -20,19 +20,19 @@ NOISE = -1
 
 
 class Landmarks(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Cluster landmark rows, and extend the clusters to all rows and to new ones.
+    """Cluster landmarks, a sample of the rows, and extend the clusters to all rows and to new ones.
 
-    Time and memory of the clustering depend on the number of landmarks alone, so that affinity propagation, mean shift or
-    complete linkage, whose memory grows with the square of the rows, run on any number of rows. With no more rows than landmarks
-    the answer is that of the clustering itself.
+    Time and memory of the clustering depend on the number of landmarks only, so affinity propagation, mean shift and complete
+    linkage, whose memory grows with the square of the rows, run on any number of rows. With no more rows than landmarks the
+    result is that of the clustering itself.
 
     Parameters
     ----------
     clusterer : clusterer
-        Any clustering of scikit-learn's kind. If it is told to find more clusters (`n_clusters` or `n_components`) than there are
-        distinct landmarks, it is told to find that many.
+        Any clustering with scikit-learn's interface. Its `n_clusters` or `n_components` is lowered to the number of distinct
+        landmarks where these are fewer.
     n_landmarks : int
-        How many rows to cluster, drawn at random: the landmarks are then as dense as the rows are.
+        Number of rows to cluster, drawn at random.
     random_state : int, RandomState instance, or None
         Seed of the draw, and of the clusterer if it has none of its own.
 
@@ -41,15 +41,15 @@ class Landmarks(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     labels_ : array of shape (n_samples,)
         The clusters of the rows; -1 is noise.
     clusterer_ : clusterer
-        Fitted to the landmarks.
+        The clusterer fitted to the landmarks.
     landmarks_ : array of shape (n_landmarks, n_features)
     landmark_labels_ : array of shape (n_landmarks,)
 
     Notes
     -----
-    A row that is no landmark gets what the clusterer's own `predict` says (k-means, affinity propagation and mean shift: the
-    nearest centre). Where it has none, or where that never says noise though some landmarks are, the row gets the cluster of the
-    nearest landmark; what is nearest to noise is noise.
+    Other rows get their cluster from the clusterer's own `predict` (the nearest centre for k-means, affinity propagation and mean
+    shift). If it has none, or if it never predicts noise though some landmarks are noise, they get that of the nearest landmark;
+    a row nearest to noise is noise.
 
     Examples
     --------
@@ -70,72 +70,56 @@ class Landmarks(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Landmarks:
-        """Cluster the landmarks, and give all rows their clusters.
+        """Cluster the landmarks, and assign all rows to the clusters.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Numbers.
+            The features.
         y : None
-            Not used.
+            Ignored.
 
         Returns
         -------
         Landmarks
-            Itself.
-
-        Examples
-        --------
-        >>> from sklearn.cluster import AgglomerativeClustering
-        >>> from ec3learn.estimator import Landmarks
-        >>> model = Landmarks(AgglomerativeClustering(2), n_landmarks=4, random_state=0).fit([[0], [1], [2], [7], [8], [9]])
-        >>> model.landmarks_.ravel()
-        array([1., 2., 7., 9.])
+            The fitted clustering.
         """
         self._check()
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         n_rows = X.shape[0]
         random = check_random_state(self.random_state)
-        everybody = n_rows <= self.n_landmarks
-        rows = np.arange(n_rows) if everybody else np.sort(random.choice(n_rows, self.n_landmarks, replace=False))
-        self.landmarks_ = X if everybody else X[rows]
-        self.clusterer_ = self._prepared(random)
+        use_all = n_rows <= self.n_landmarks
+        rows = np.arange(n_rows) if use_all else np.sort(random.choice(n_rows, self.n_landmarks, replace=False))
+        self.landmarks_ = X if use_all else X[rows]
+        self.clusterer_ = self._prepare_clusterer(random)
         self.landmark_labels_ = np.asarray(self.clusterer_.fit_predict(self.landmarks_))
-        self._own_predict = self._predicts_noise()
-        self.labels_ = self.landmark_labels_ if everybody else self._extended(X)
+        self._predicts = self._predicts_noise()
+        self.labels_ = self.landmark_labels_ if use_all else self._assign(X)
         return self
 
     def predict(self, X: Any) -> Array:
-        """Return the clusters of rows, new ones or old.
+        """Return the cluster of each row.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Numbers.
+            The features.
 
         Returns
         -------
         array of shape (n_samples,)
             -1 is noise.
-
-        Examples
-        --------
-        >>> from sklearn.cluster import AgglomerativeClustering
-        >>> from ec3learn.estimator import Landmarks
-        >>> model = Landmarks(AgglomerativeClustering(2)).fit([[0], [1], [2], [7], [8], [9]])
-        >>> model.predict([[3], [6]]) == model.labels_[[0, 5]]
-        array([ True,  True])
         """
         check_is_fitted(self)
-        return self._extended(validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False))
+        return self._assign(validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False))
 
     def _check(self) -> None:
         if not hasattr(self.clusterer, "fit_predict"):
-            raise TypeError(f"clusterer must be a clustering with fit_predict, got {type(self.clusterer).__name__}.")
+            raise InputTypeError("clusterer", "must be a clustering with fit_predict", came=type(self.clusterer).__name__)
         require_integer("n_landmarks", self.n_landmarks, 1)
 
-    def _prepared(self, random: np.random.RandomState) -> Any:
-        """Return a copy of the clusterer, seeded, that looks for no more clusters than landmarks differ."""
+    def _prepare_clusterer(self, random: np.random.RandomState) -> Any:
+        """Return a seeded copy of the clusterer that looks for no more clusters than there are distinct landmarks."""
         clusterer = clone(self.clusterer)
         parameters = clusterer.get_params()
         changes: dict[str, Any] = {}
@@ -145,18 +129,18 @@ class Landmarks(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             changes.update(dict.fromkeys(unset, seed))
         for name in ("n_clusters", "n_components"):
             if isinstance(parameters.get(name), (int, np.integer)):
-                changes[name] = min(parameters[name], n_distinct(self.landmarks_, parameters[name]))
+                changes[name] = min(parameters[name], count_distinct(self.landmarks_, parameters[name]))
         return clusterer.set_params(**changes)
 
     def _predicts_noise(self) -> bool:
-        """Return whether the clusterer can predict, and calls the landmarks noise that are."""
+        """Return whether the clusterer can predict, and predicts noise for the landmarks that are noise."""
         if not hasattr(self.clusterer_, "predict"):
             return False
         noise = np.flatnonzero(self.landmark_labels_ == NOISE)
         return not len(noise) or bool((self.clusterer_.predict(self.landmarks_[noise]) == NOISE).all())
 
-    def _extended(self, X: Any) -> Array:
-        if self._own_predict:
+    def _assign(self, X: Any) -> Array:
+        if self._predicts:
             return np.asarray(self.clusterer_.predict(X)).astype(self.landmark_labels_.dtype, copy=False)
         return self.landmark_labels_[pairwise_distances_argmin(X, self.landmarks_)]
 
@@ -166,8 +150,8 @@ class Landmarks(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def n_distinct(X: Any, enough: int) -> int:
-    """Return how many rows differ, or `enough` if they are as many."""
+def count_distinct(X: Any, enough: int) -> int:
+    """Return the number of distinct rows, or `enough` once there are that many."""
     seen: set[Any] = set()
     for row in X:
         dense = row.toarray() if sparse.issparse(row) else row
