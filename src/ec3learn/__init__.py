@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._text import Table
-    from .consensus.consensus import Consensus, ExtendWarning
+    from .answer import ExtendWarning, Note
+    from .consensus import Consensus
     from .estimator.classifier import EC3Classifier
     from .methods import (
         BGCM,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
         WeightedVote,
     )
     from .tables import combine, extend, votes_from
-    from .votes.votes import Votes
+    from .votes import Votes
 
 __version__ = "0.1.0.dev0"
 
@@ -41,6 +42,7 @@ __all__ = [
     "EC3Classifier",
     "ExtendWarning",
     "MajorityVote",
+    "Note",
     "ReliabilityWarning",
     "SoftVote",
     "StackedVote",
@@ -60,7 +62,8 @@ _HOMES = {
     "votes_from": "tables",
     "Consensus": "consensus",
     "EC3Classifier": "estimator",
-    "ExtendWarning": "consensus",
+    "ExtendWarning": "answer",
+    "Note": "answer",
     "Table": "_text",
     "Votes": "votes",
 }

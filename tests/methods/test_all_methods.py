@@ -160,7 +160,7 @@ def test_an_object_without_any_vote_is_noted_and_gets_what_all_got(name):
     votes = Votes.from_labels({"c": ["a", "b", None, "b"], "d": ["a", "b", None, None]}, {"k": [0, 1, None, 1]})
     consensus = made(name).solve(votes)
     assert consensus.unanswered.tolist() == [False, False, True, False]
-    assert any("1 object has no vote" in note for note in consensus.notes)
+    assert any("1 object has no vote" in str(note) for note in consensus.notes)
     assert_allclose(consensus.proba[2], [1 / 3, 2 / 3], rtol=0, atol=0.02)
 
 
@@ -247,7 +247,7 @@ def test_a_new_object_gets_the_same_answer_alone_and_in_company(name, w8):
 def test_a_method_that_can_not_extend_says_so(name, w8):
     consensus = made(name).solve(w8)
     wanted = (
-        f"{consensus.settings['method']} has no answer for new objects. Solve old and new objects together, or take a method "
+        f"{consensus.settings['method']} cannot be extended to new objects. Solve old and new objects together, or take a method "
         "that extends: EC3, voting, BGCM or Dawid-Skene."
     )
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
@@ -281,8 +281,8 @@ def test_an_answer_that_is_no_sum_of_parts_is_explained_by_who_said_what(name, w
     explanation = made(name).solve(w8).explain(1)
     assert explanation.parts == {}
     assert list(explanation.by_model.columns) == ["model", "kind", "said"]
-    assert "no sum of parts" in repr(explanation)
-    assert "no sum of parts" in explanation._repr_html_()
+    assert "not a sum of parts" in repr(explanation)
+    assert "not a sum of parts" in explanation._repr_html_()
 
 
 @pytest.mark.parametrize("name", EXTENDS)

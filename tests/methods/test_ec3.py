@@ -471,7 +471,8 @@ def test_objects_no_vote_reaches_are_flagged_and_noted():
     votes = Votes.from_labels({"c": ["a", "b", None, None]}, {"k": [0, 1, -1, 2]})
     consensus = EC3().solve(votes)
     assert consensus.unanswered.tolist() == [False, False, True, True]
-    assert consensus.notes == ("2 objects have no vote, not even over others in the same groups, and got the mean vote of all.",)
+    note = "2 objects have no vote, not even through others in the same groups, and got the mean vote of all."
+    assert list(map(str, consensus.notes)) == [note]
 
 
 def test_a_cluster_tied_to_votes_by_a_weightless_model_only_is_not_reached():
@@ -572,7 +573,7 @@ def test_a_consensus_towards_another_method_is_saved_with_it(w8, tmp_path):
 
 def test_towards_a_method_that_can_not_extend_can_not_extend(w8):
     consensus = EC3(towards=C3ESL()).solve(w8)
-    with pytest.raises(ValueError, match=r"^iEC3 towards C3E-SL has no answer for new objects\. "):
+    with pytest.raises(ValueError, match=r"^iEC3 towards C3E-SL cannot be extended to new objects\. "):
         consensus.extend(w8)
 
 
@@ -608,7 +609,7 @@ def test_a_classifier_worse_than_chance_gets_no_weight_and_is_named(planted):
     assert consensus.worse_than_chance == ("liar",)
     assert consensus.weights[5] == 0
     assert (consensus.weights[:5] > 0).all()
-    assert "Worse than chance and left out: liar." in consensus.notes
+    assert "Worse than chance and left out: liar." in map(str, consensus.notes)
 
 
 def test_learned_weights_rank_annotators_by_their_skill():
@@ -647,7 +648,7 @@ def test_if_no_classifier_is_better_than_chance_all_count_equally():
     votes = Votes.from_labels({"c": [0, 0, 1, 1], "d": [0, 1, 0, 1]})
     consensus = EC3(weights="labels").solve(votes, known=[1, 1, 0, 0])
     assert consensus.weights.tolist() == [1, 1]
-    assert "No classifier is better than chance, so all were weighted equally." in consensus.notes
+    assert "No classifier is better than chance, so all were weighted equally." in map(str, consensus.notes)
 
 
 def test_no_round_of_reweighting_leaves_equal_weights(planted):
@@ -869,7 +870,7 @@ def test_every_group_has_a_distribution_when_alpha_is_0():
 def test_when_nobody_beats_chance_nobody_is_said_to_be_left_out():
     votes = Votes.from_labels({"a": [0, 1]})
     consensus = EC3(weights="labels").solve(votes, known=[1, 0])
-    assert consensus.notes == ("No classifier is better than chance, so all were weighted equally.",)
+    assert list(map(str, consensus.notes)) == ["No classifier is better than chance, so all were weighted equally."]
 
 
 def test_tiny_shares_of_the_last_class_count_in_iec3():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from ec3learn.votes.distinct import distinct_rows, spread
+from ec3learn.votes.distinct import distinct_rows, expand_rows
 from ec3learn.votes.reading import Column
 
 
@@ -65,4 +65,4 @@ def test_repeats_are_found_even_where_the_sample_is_small():
 def test_spread_is_plain_indexing():
     rng = np.random.default_rng(0)
     values, index = rng.random((10, 3)), rng.integers(10, size=200_000).astype(np.uint8)
-    assert_array_equal(spread(values, index), values[index])
+    assert_array_equal(expand_rows(values, index), values[index])

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from ..votes import Votes
 from ..votes.layout import SoftShares, entries_of_columns
-from ..votes.votes import Votes
 
 Array = npt.NDArray[Any]
 

@@ -1,1 +1,7 @@
-"""An answer, and how it follows from the groups of an object."""
+"""What a method found, and how it follows from the groups of an object."""
+
+from .extension import ExtendWarning
+from .notes import Note
+from .outcome import Outcome
+
+__all__ = ["ExtendWarning", "Note", "Outcome"]

@@ -21,6 +21,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from ..algebra.membership import Membership, SparseMembership
+from ..votes import Votes
 
 Array = npt.NDArray[Any]
 
@@ -78,9 +79,9 @@ class Targets:
     rule: GroupRule | None  # the other method's own, for new objects
 
     @classmethod
-    def of(cls, proba: Array, silent: Array, rule: GroupRule | None) -> Targets:
+    def of(cls, proba: Array, unanswered: Array, rule: GroupRule | None) -> Targets:
         """Return the answers without those for rows nothing was said about."""
-        return cls(np.where(silent[:, None], 0.0, proba), rule)
+        return cls(np.where(unanswered[:, None], 0.0, proba), rule)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,21 +140,21 @@ class GroupRule:
             if targets is not None:
                 found.append(_whole_pull(TOWARDS, strength_towards, targets.proba[rows]))
             elif others is not None:
-                _, answer, silent = next(others)
-                found.append(_whole_pull(TOWARDS, strength_towards, np.where(silent[:, None], 0.0, answer)))
+                _, answer, unanswered = next(others)
+                found.append(_whole_pull(TOWARDS, strength_towards, np.where(unanswered[:, None], 0.0, answer)))
             yield rows, found if known is None else _with_known(found, known, rows, n_classes)
 
     def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
         """Return the mean of the terms, and which rows no term said anything about."""
         strength = sum((pull.strength for pull in pulls), np.zeros(len(pulls[0].strength)))
-        silent = strength <= 0
-        strength[silent] = 1.0
+        unanswered = strength <= 0
+        strength[unanswered] = 1.0
         proba = np.zeros((len(strength), len(self.fallback)))
         for pull in pulls:
             share = pull.strength / (strength * np.where(pull.total > 0, pull.total, 1.0))
             proba += share[:, None] * pull.weighted
-        proba[silent] = self.fallback
-        return proba, silent
+        proba[unanswered] = self.fallback
+        return proba, unanswered
 
     def answers(
         self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
@@ -166,10 +167,10 @@ class GroupRule:
         self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
     ) -> tuple[Array, Array]:
         """Return the same for all rows at once."""
-        proba, silent = np.empty((groups.n_rows, len(self.fallback))), np.empty(groups.n_rows, dtype=bool)
+        proba, unanswered = np.empty((groups.n_rows, len(self.fallback))), np.empty(groups.n_rows, dtype=bool)
         for rows, part, nothing in self.answers(groups, known, targets):
-            proba[rows], silent[rows] = part, nothing
-        return proba, silent
+            proba[rows], unanswered[rows] = part, nothing
+        return proba, unanswered
 
     def parts(
         self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
@@ -243,18 +244,18 @@ class EvidenceRule(GroupRule):
     def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
         """Return the posterior, and which rows no vote says anything about: they have the prior."""
         evidence = np.tile(_log(self.fallback), (len(pulls[0].total), 1))
-        silent = np.ones(len(evidence), dtype=bool)
+        unanswered = np.ones(len(evidence), dtype=bool)
         for pull in pulls:
             if pull.name != KNOWN:
                 evidence += pull.weighted
-                silent &= pull.total <= 0
+                unanswered &= pull.total <= 0
         proba = softmax(evidence, axis=1)
         for pull in pulls:
             if pull.name == KNOWN:
                 labelled = pull.strength > 0
                 proba[labelled] = pull.weighted[labelled]
-                silent &= ~labelled
-        return proba, silent
+                unanswered &= ~labelled
+        return proba, unanswered
 
     def parts(
         self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
@@ -269,6 +270,24 @@ class EvidenceRule(GroupRule):
         for term in self.terms:
             parts |= _by_owner(_spoken(term, one), owner, term.name)
         return {key: part - part.mean() for key, part in parts.items()}
+
+
+def mean_votes(
+    votes: Votes, groups: Membership, weights: Array, known: KnownLabels | None, hard: bool = False
+) -> tuple[Array, Array, GroupRule]:
+    """Return the weighted mean vote on each row, which rows have none, and the rule that says so for new objects.
+
+    A known label is the answer where there is one; a row without votes gets the mean vote of all.
+    """
+    group_weight = np.where(votes.group_class >= 0, weights[votes.group_model], 0.0)
+    speaking = np.flatnonzero(group_weight > 0)
+    said = np.eye(votes.n_classes)[votes.group_class[speaking]]
+    term = Term(VOTES, 1.0, speaking, group_weight[speaking], said)
+    proba, unanswered = GroupRule((term,), np.zeros(votes.n_classes), hard).all_answers(groups, known)
+    mass = votes.counts @ proba
+    fallback = mass / mass.sum() if mass.any() else np.full(votes.n_classes, 1 / votes.n_classes)
+    proba[unanswered] = fallback
+    return proba, unanswered, GroupRule((term,), fallback, hard)
 
 
 def _whole_pull(name: str, pull: float, proba: Array) -> Pull:

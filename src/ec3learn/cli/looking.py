@@ -82,7 +82,7 @@ def voters(
       ec3learn voters model.ec3
     """
     if votes.endswith(".ec3"):
-        from ..consensus.consensus import Consensus
+        from ..consensus import Consensus
 
         consensus = Consensus.load(votes)
     else:

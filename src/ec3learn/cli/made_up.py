@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._text import Table
-from ..consensus.consensus import Consensus
+from ..consensus import Consensus
 from ..methods import EC3, MajorityVote
+from ..votes import Votes
 from ..votes.labels import label_array
-from ..votes.votes import Votes
 
 CLASSES = ["ham", "news", "spam"]
 RIGHT = {"svm": 0.62, "tree": 0.55, "bayes": 0.58, "knn": 0.52, "rules": 0.6}

@@ -13,7 +13,7 @@ from . import parsing as words
 from .options import How, Read, Who
 
 if TYPE_CHECKING:
-    from ..consensus.consensus import Consensus
+    from ..consensus import Consensus
     from ..methods import Method
     from ..tables.combining import Answered
     from ..tables.files import FileTable, Format, Workspace

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..answer.notes import Note
 from . import options as o
 from . import parsing as words
 from .opening import opened, solved
@@ -83,7 +84,7 @@ def combine(
     said = (
         json_format.dumps(summary.as_dict(), ensure_ascii=False)
         if json
-        else str(replace(summary, notes=tuple(map(words.in_words, summary.notes))))
+        else str(replace(summary, notes=tuple(Note(note.kind, words.in_words(str(note))) for note in summary.notes)))
     )
     print(said, file=sys.stderr if out == "-" else sys.stdout)
 
@@ -111,7 +112,7 @@ def apply(
 
       ec3learn apply model.ec3 new.parquet --out - --out-format csv
     """
-    from ..consensus.consensus import Consensus
+    from ..consensus import Consensus
     from ..tables.columns import columns_of_model, frame_of, source_of
     from ..tables.combining import extended
     from ..tables.files import like_model, require_free, write

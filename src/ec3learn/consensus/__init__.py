@@ -1,5 +1,5 @@
 """Consensus: the answer and everything one asks of it."""
 
-from .consensus import Consensus, ExtendWarning
+from .consensus import Consensus
 
-__all__ = ["Consensus", "ExtendWarning"]
+__all__ = ["Consensus"]

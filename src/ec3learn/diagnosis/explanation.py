@@ -1,4 +1,4 @@
-"""Why: what one object's answer is made of, and sentences about votes."""
+"""Why one object got its answer: what each base model and each term gave to each class, and sentences about votes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from .._text import Table, number_text
+from ..answer.extension import aligned_entries, hard_targets
+from ..answer.outcome import Outcome
+from ..answer.rule import NOBODY, KnownLabels
+from ..votes import BaseModel
 from ..votes.labels import Label, plain
-from ..votes.votes import BaseModel
 
 Array = npt.NDArray[Any]
+
+NO_PARTS = "The answer of this method is not a sum of parts."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +37,7 @@ class Explanation:
         How much each term gave to each class: the distributions of its groups, the objects it shares groups with, its own
         votes, its known label.
     parts : dict of (base model, term) -> array
-        The parts themselves, one number a class; they add up to `proba`. Where `unit` is "log evidence" (Dawid-Skene) they
+        The parts themselves, one number per class; they add up to `proba`. Where `unit` is "log evidence" (Dawid-Skene) they
         add up to the logarithms of `proba`, less their mean: +1 for one class over another means 2.7 times as likely.
     unit : "probability" or "log evidence"
         What the parts are measured in.
@@ -84,13 +89,68 @@ class Explanation:
         shares = ", ".join(f"{plain(label)} {p:.3f}" for label, p in zip(self.classes, self.proba, strict=True))
         head = f"Object {self.object!r} is {self.label!r} ({shares})"
         if not self.parts:
-            return f"{head}\n\n{self.by_model}\n\nThis method's answer is no sum of parts."
+            return f"{head}\n\n{self.by_model}\n\n{NO_PARTS}"
         unit = "" if self.unit == "probability" else f"\n\nIn units of {self.unit}:"
         return f"{head}{unit}\n\n{self.by_model}\n\n{self.by_term}"
 
     def _repr_html_(self) -> str:
-        by_term = self.by_term._repr_html_() if self.parts else "<p>This method's answer is no sum of parts.</p>"
+        by_term = self.by_term._repr_html_() if self.parts else f"<p>{NO_PARTS}</p>"
         return f"<p>{escape(repr(self).splitlines()[0])}</p>{self.by_model._repr_html_()}{by_term}"
+
+
+def explain(outcome: Outcome, i: Any) -> Explanation:
+    """Explain one object: what each base model said, and how much it and each term gave to each class.
+
+    Parameters
+    ----------
+    outcome : Consensus
+        The answer.
+    i : int, or an object's name where the votes came from a long table
+        The object.
+
+    Returns
+    -------
+    Explanation
+        Its parts add up to the object's class probabilities (of Dawid-Skene: to their logarithms, less the mean). C3E and
+        UPE have no such parts: there it shows who said what.
+
+    Examples
+    --------
+    >>> from ec3learn import SoftVote, Votes
+    >>> SoftVote().solve(Votes.from_labels({"svm": ["a", "b"], "knn": ["a", "a"]})).explain(1)
+    Object 1 is 'a' (a 0.500, b 0.500)
+    <BLANKLINE>
+    model  kind        said  weight   to a   to b
+    svm    classifier  b      0.500  0.000  0.500
+    knn    classifier  a      0.500  0.500  0.000
+    <BLANKLINE>
+    term   weight   to a   to b
+    votes   1.000  0.500  0.500
+    """
+    votes = outcome.require_votes("explain")
+    position = outcome.position_of(i)
+    row = position if votes.index is None else int(votes.index[position])
+    own = votes[position]
+    parts: dict[tuple[str, str], Array] = {}
+    if outcome.rule is not None:
+        known = None if outcome.known is None else KnownLabels(outcome.known.codes[row : row + 1], outcome.known.pull)
+        owner = np.repeat(np.arange(len(outcome.models)), np.diff(outcome.group_offsets))
+        entries = aligned_entries(outcome, own, warn=False)
+        for (m, term), part in outcome.rule.parts(entries, known, owner, hard_targets(outcome, own)).items():
+            parts[term if m == NOBODY else outcome.models[m].name, term] = part
+    return Explanation(
+        object=outcome.name_of(position),
+        label=plain(outcome.classes[outcome.row_classes[row]]),
+        classes=outcome.classes,
+        proba=outcome.row_proba[row],
+        said=dict(zip([model.name for model in votes.models], votes.said(position), strict=True)),
+        kinds={model.name: model.kind for model in votes.models},
+        parts=parts,
+        unit="probability" if outcome.rule is None else outcome.rule.unit,
+    )
+
+
+# ---- votes in words --------------------------------------------------------------------------------------------------
 
 
 def tally_of(said: Sequence[Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:

@@ -149,3 +149,19 @@ def chance_of_difference(only_one_right: int, only_other_right: int) -> float:
     """Return how likely two equally good answers are to differ this much or more (the exact test of McNemar)."""
     n = only_one_right + only_other_right
     return 1.0 if n == 0 else float(binomtest(only_one_right, n).pvalue)
+
+
+def normalised_mutual_information(counts: Array) -> float:
+    """Return the mutual information of rows and columns of a contingency table over the mean of their entropies.
+
+    It is 1 where both are constant.
+    """
+    joint = counts / counts.sum()
+
+    def entropy(p: Array) -> float:
+        p = p[p > 0]
+        return float(-(p * np.log(p)).sum())
+
+    rows, columns = entropy(joint.sum(axis=1)), entropy(joint.sum(axis=0))
+    mean = (rows + columns) / 2
+    return 1.0 if mean == 0 else min(1.0, max(0.0, (rows + columns - entropy(joint.ravel())) / mean))

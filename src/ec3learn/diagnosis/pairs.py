@@ -12,7 +12,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from ..algebra.membership import chunks
-from ..votes.votes import Kind, Votes
+from ..votes import Kind, Votes
 
 Array = npt.NDArray[Any]
 

@@ -11,12 +11,12 @@ import numpy.typing as npt
 from .._text import Table, count, listed
 from ..algebra.linear import normalised
 from ..algebra.membership import membership, scatter_to_votes
-from ..consensus.consensus import Consensus
+from ..answer.notes import BIAS, CONSTANT, DISTINCT_ROWS, Note
+from ..consensus import Consensus
 from ..methods import MajorityVote, Method
 from ..methods.weights import bias_of
-from ..tables.combining import DISTINCT_ROWS
+from ..votes import Votes
 from ..votes.labels import plain
-from ..votes.votes import Votes
 
 Array = npt.NDArray[Any]
 
@@ -37,7 +37,7 @@ class Summary:
     voters: Table
     contested: float
     held_out: dict[str, float] | None
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     @property
     def warning(self) -> str | None:
@@ -61,7 +61,7 @@ class Summary:
             "contested": self.contested,
             "held_out": self.held_out,
             "warning": self.warning,
-            "notes": list(self.notes),
+            "notes": [str(note) for note in self.notes],
         }
 
     def __str__(self) -> str:
@@ -99,26 +99,26 @@ def summary_of(consensus: Consensus, method: Method | None = None) -> Summary:
     >>> summary_of(consensus).n_objects
     3
     """
-    votes = consensus._own_votes("summary")
+    votes = consensus.require_votes("summary")
     counts = votes.counts
-    notes = [note for note in consensus.notes if not note.startswith(DISTINCT_ROWS)]  # they are counted above
+    notes = [note for note in consensus.notes if note.kind != DISTINCT_ROWS]  # they are counted above
     notes += _constant(votes)
-    bias = bias_of(votes, consensus.known, consensus._rows())
-    notes += [] if bias is None else [bias]
-    shares = normalised(np.bincount(consensus._row_classes, weights=counts, minlength=len(consensus.classes)))
+    bias = bias_of(votes, consensus.known, consensus.row_proba)
+    notes += [] if bias is None else [Note(BIAS, bias)]
+    shares = normalised(np.bincount(consensus.row_classes, weights=counts, minlength=len(consensus.classes)))
     return Summary(
         str(consensus.settings["method"]),
         votes.n_objects if votes.sample_weight is None else round(float(votes.sample_weight.sum())),
         votes.n_rows,
         Table({"class": [plain(label) for label in consensus.classes], "share": shares.tolist()}),
         consensus.voters(),
-        float(counts @ (consensus._row_margin < CONTESTED) / counts.sum()),
+        float(counts @ (consensus.row_margin < CONTESTED) / counts.sum()),
         None if method is None or consensus.known is None else _held_out(consensus, method),
         tuple(dict.fromkeys(notes)),
     )
 
 
-def _constant(votes: Votes) -> list[str]:
+def _constant(votes: Votes) -> list[Note]:
     """Say which classifiers always say the same."""
     said = votes.hardened()
     seen = scatter_to_votes(said, membership(said), votes.counts[:, None])[:, 0]
@@ -127,7 +127,9 @@ def _constant(votes: Votes) -> list[str]:
         own = seen[votes.offsets[m] : votes.offsets[m + 1]]
         if model.kind == "classifier" and votes.n_classes > 1 and own.sum() >= MANY_VOTES and (own > 0).sum() == 1:
             label = plain(model.labels[int(own.argmax())])
-            notes.append(f"{model.name} always says {label!r}, which tells nothing about an object. Leave it out.")
+            notes.append(
+                Note(CONSTANT, f"{model.name} always says {label!r}, which tells nothing about an object. Leave it out.")
+            )
     return notes
 
 

@@ -32,12 +32,12 @@ from threadpoolctl import threadpool_limits
 
 from .._checks import is_integer, require_bool, require_integer
 from .._text import Table
-from ..consensus.consensus import Consensus
+from ..consensus import Consensus
 from ..methods.base import Method, method_of
 from ..methods.stacking import greedy_weights
+from ..votes import Votes
 from ..votes.labels import is_missing, kind_of
 from ..votes.reading import frame_of
-from ..votes.votes import Votes
 from .pools import classifier_pool, clusterer_pool
 from .selection import Choice, added, choose, mean_auc
 from .training import Named, Training, assigned, mean_shares
@@ -239,7 +239,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, BaseEstimator):  # type: 
                 self.consensus_ = self.method_.solve(votes)
                 notes.append(f"{self.method_.title} has no place for known labels: they were used to train the classifiers only.")
         notes += [str(doubt.message) for doubt in doubts]
-        self.report_ = list(dict.fromkeys([*notes, *self.consensus_.notes]))
+        self.report_ = list(dict.fromkeys([*notes, *map(str, self.consensus_.notes)]))
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Array]:
         """Return the features as they are handed on, and the number of each row's class, -1 where there is none.

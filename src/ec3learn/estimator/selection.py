@@ -22,14 +22,14 @@ from threadpoolctl import threadpool_limits
 
 from ..algebra.membership import JointMembership, SparseMembership, entries, membership
 from ..answer.rule import KnownLabels, Targets
-from ..methods.base import Method, is_classifier
+from ..methods.base import Method
 from ..methods.ec3.ec3 import EC3
 from ..methods.ec3.grid import SOFT_VOTE, HeldOutFold, Setting, grid
 from ..methods.stacking import StackedVote, greedy_weights
 from ..methods.voting import SoftVote, WeightedVote
 from ..methods.weights import learned_from_labels
+from ..votes import Votes
 from ..votes.labels import plain
-from ..votes.votes import Votes
 
 Array = npt.NDArray[Any]
 
@@ -154,7 +154,7 @@ def _clear(area: float, labels: Array) -> float:
 
 
 def _method(best: Candidate, setting: Setting, votes: Votes) -> Method:
-    classifiers = np.flatnonzero(is_classifier(votes))
+    classifiers = np.flatnonzero(votes.is_classifier)
     given = {votes.models[m].name: float(best.weights[m]) for m in classifiers}
     if setting == SOFT_VOTE:
         return best.stacked or WeightedVote(given)
@@ -287,7 +287,7 @@ def _grid_for(folds: list[HeldOutFold]) -> list[Setting]:
 
 def _classifier_shares(votes: Votes) -> Array | None:
     """Return models x rows x classes, or None where the table would be large."""
-    classifiers = np.flatnonzero(is_classifier(votes))
+    classifiers = np.flatnonzero(votes.is_classifier)
     if len(classifiers) * votes.n_rows * votes.n_classes > 50_000_000:
         return None
     matrix = entries(votes)
@@ -301,7 +301,7 @@ def _greedy(votes: Votes, shares: Array, known: KnownLabels) -> Array:
         rows = rows[np.linspace(0, len(rows) - 1, 5_000).astype(np.int64)]
     taken, _ = greedy_weights(shares[:, rows], known.codes[rows], mean_auc, n_rounds=25, patience=5)
     weights = np.ones(len(votes.models))
-    weights[is_classifier(votes)] = taken
+    weights[votes.is_classifier] = taken
     return weights
 
 
@@ -370,7 +370,7 @@ def added(method: Method, votes: Votes, codes: Array, n_folds: int, seed: int) -
     votes, codes = _sample(votes, codes, seed, MOST_FOR_ADDED)
     fold_of = _folds(codes, n_folds, seed)
     everyone = _held_out_score(method, votes, codes, fold_of)
-    classifiers = [votes.models[m].name for m in np.flatnonzero(is_classifier(votes))]
+    classifiers = [votes.models[m].name for m in np.flatnonzero(votes.is_classifier)]
     adds: list[float | None] = []
     for model in votes.models:
         if [model.name] == classifiers:

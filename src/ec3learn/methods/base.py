@@ -14,22 +14,23 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from ..algebra.membership import Membership
-from ..answer.rule import VOTES, GroupRule, KnownLabels, Term
-from ..consensus.consensus import NOT_REACHED, Consensus, silent_notes
+from ..answer.notes import Note
+from ..answer.outcome import NOT_REACHED, unanswered_notes
+from ..answer.rule import GroupRule, KnownLabels
+from ..consensus import Consensus
+from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.layout import frozen
-from ..votes.votes import Votes
 
 Array = npt.NDArray[Any]
 
 
 @dataclass
 class Answer:
-    """What a method found: class probabilities by row, which rows nothing is said about, and how it went."""
+    """What a method found: class probabilities by row, which rows no vote reaches, and how it went."""
 
     proba: Array
-    silent: Array
+    unanswered: Array
     rule: GroupRule | None = None  # how new objects are answered
     group_table: tuple[Array, Array] | None = None  # numbers of groups and their distributions; None: means of members
     weights: Array | None = None  # None: those of the votes
@@ -37,9 +38,9 @@ class Answer:
     n_iter: int = 0
     converged: bool = True
     history: list[float] = field(default_factory=list)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     worse_than_chance: tuple[str, ...] = ()
-    lacking: str = NOT_REACHED  # what silent objects lack, and what they got
+    lacking: str = NOT_REACHED  # what unanswered objects lack, and what they got
 
 
 class Method(BaseEstimator):  # type: ignore[misc]
@@ -85,18 +86,19 @@ class Method(BaseEstimator):  # type: ignore[misc]
             rule=answer.rule,
             weights=frozen(votes.weights.copy() if answer.weights is None else answer.weights),
             group_table=answer.group_table,
+            made_by=type(self).__name__,
             settings={"method": self._title(labels), **plain_parameters(self.get_params())},
             votes=votes,
-            row_proba=frozen(answer.proba),
+            solved_proba=frozen(answer.proba),
             index=votes.index,
             object_ids=votes.object_ids,
             known=labels,
-            silent=frozen(answer.silent),
+            unanswered_rows=frozen(answer.unanswered),
             objective=answer.objective,
             n_iter=answer.n_iter,
             converged=answer.converged,
             history=answer.history,
-            notes=(*answer.notes, *silent_notes(answer.silent, votes, answer.lacking)),
+            notes=(*answer.notes, *unanswered_notes(answer.unanswered, votes, answer.lacking)),
             worse_than_chance=answer.worse_than_chance,
             lacking=answer.lacking,
         )
@@ -158,41 +160,14 @@ def method_of(method: str | Method, argument: str, also: tuple[str, ...] = ()) -
     return METHODS[method]()
 
 
-# ---- what votes say by themselves -----------------------------------------------------------------------------------
-
-
-def mean_votes(
-    votes: Votes, groups: Membership, weights: Array, known: KnownLabels | None, hard: bool = False
-) -> tuple[Array, Array, GroupRule]:
-    """Return the weighted mean vote on each row, which rows have none, and the rule that says so for new objects.
-
-    A known label is the answer where there is one; a row without votes gets the mean vote of all.
-    """
-    group_weight = np.where(votes.group_class >= 0, weights[votes.group_model], 0.0)
-    speaking = np.flatnonzero(group_weight > 0)
-    said = np.eye(votes.n_classes)[votes.group_class[speaking]]
-    term = Term(VOTES, 1.0, speaking, group_weight[speaking], said)
-    proba, silent = GroupRule((term,), np.zeros(votes.n_classes), hard).all_answers(groups, known)
-    mass = votes.counts @ proba
-    fallback = mass / mass.sum() if mass.any() else np.full(votes.n_classes, 1 / votes.n_classes)
-    proba[silent] = fallback
-    return proba, silent, GroupRule((term,), fallback, hard)
-
-
 # ---- checks ----------------------------------------------------------------------------------------------------------
 
 
 def require_votes(votes: Votes, model_weights: Array) -> None:
     """Refuse votes among which no class vote counts."""
     counted = votes if votes.sample_weight is None else votes.only_rows(np.flatnonzero(votes.counts > 0))
-    classifier = is_classifier(votes)
-    if not (counted.n_votes * votes.weights * model_weights)[classifier].any():
+    if not (counted.n_votes * votes.weights * model_weights)[votes.is_classifier].any():
         raise ValueError("votes must hold at least one class vote whose classifier and object have a weight above 0, got none.")
-
-
-def is_classifier(votes: Votes) -> Array:
-    """Return which base models are classifiers."""
-    return np.array([model.kind == "classifier" for model in votes.models])
 
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:

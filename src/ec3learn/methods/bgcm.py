@@ -25,9 +25,9 @@ from scipy import linalg
 from .._checks import is_number, require_bool, require_choice, require_integer, require_number, require_seed
 from ..algebra.linear import solved_columns
 from ..algebra.membership import JointMembership, Membership, membership, reached_groups
-from ..answer.rule import GROUPS, GroupRule, KnownLabels, Term
-from ..votes.votes import Votes
-from .base import Answer, Method, mean_votes
+from ..answer.rule import GROUPS, GroupRule, KnownLabels, Term, mean_votes
+from ..votes import Votes
+from .base import Answer, Method
 
 Array = npt.NDArray[Any]
 

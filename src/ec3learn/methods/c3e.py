@@ -29,9 +29,9 @@ from scipy.special import xlogy
 from .._checks import require_integer, require_number
 from ..algebra.linear import normalised, solved_columns
 from ..algebra.membership import entries, membership, reached_groups
-from ..answer.rule import KnownLabels
-from ..votes.votes import Votes
-from .base import Answer, Method, is_classifier, mean_votes
+from ..answer.rule import KnownLabels, mean_votes
+from ..votes import Votes
+from .base import Answer, Method
 
 Array = npt.NDArray[Any]
 
@@ -157,7 +157,7 @@ class CoAssociation:
 
     def __init__(self, votes: Votes) -> None:
         self.votes = votes
-        clustering = ~is_classifier(votes) & (votes.weights > 0)
+        clustering = ~votes.is_classifier & (votes.weights > 0)
         in_clusters = clustering[votes.group_model]
         columns = np.flatnonzero(in_clusters)
         matrix = entries(votes)[:, columns] if len(columns) else sparse.csr_array((votes.n_rows, 0))

@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from .._checks import require_bool, require_choice, require_integer, require_number
 from ..algebra.membership import Membership, membership, scatter_to_votes
-from ..answer.rule import VOTES, EvidenceRule, KnownLabels, Term
-from ..votes.votes import Votes
-from .base import Answer, Method, is_classifier, mean_votes
+from ..answer.rule import VOTES, EvidenceRule, KnownLabels, Term, mean_votes
+from ..votes import Votes
+from .base import Answer, Method
 
 Array = npt.NDArray[Any]
 
@@ -112,7 +112,7 @@ class Voters:
 
     def __init__(self, votes: Votes, groups: Membership, known: KnownLabels | None, method: DawidSkene) -> None:
         self.votes, self.groups, self.known, self.method = votes, groups, known, method
-        self.classifier = is_classifier(votes)
+        self.classifier = votes.is_classifier
         speaks = votes.weights > 0
         if method.clusterings == "ignore":
             speaks &= self.classifier

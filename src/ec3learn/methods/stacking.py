@@ -15,8 +15,8 @@ from scipy.special import softmax
 from .._checks import require_number
 from ..algebra.membership import entries, membership
 from ..answer.rule import VOTES, EvidenceRule, KnownLabels, Term
-from ..votes.votes import Votes
-from .base import Answer, Method, is_classifier
+from ..votes import Votes
+from .base import Answer, Method
 
 Array = npt.NDArray[Any]
 
@@ -50,7 +50,7 @@ class StackedVote(Method):
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         if known is None:
             raise ValueError(f"{self.title} {NO_LABELS}")
-        speaking = np.flatnonzero(is_classifier(votes)[votes.group_model])
+        speaking = np.flatnonzero(votes.is_classifier[votes.group_model])
         shares = entries(votes)[:, speaking]
         labelled = np.flatnonzero(known.labelled)
         coefficients, intercept = _regression(

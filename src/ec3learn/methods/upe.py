@@ -24,9 +24,9 @@ from scipy.special import softmax
 
 from .._checks import require_integer, require_number, require_seed
 from ..algebra.membership import chunks, membership
-from ..answer.rule import KnownLabels
-from ..votes.votes import Votes
-from .base import Answer, Method, is_classifier, mean_votes
+from ..answer.rule import KnownLabels, mean_votes
+from ..votes import Votes
+from .base import Answer, Method
 
 Array = npt.NDArray[Any]
 
@@ -140,7 +140,7 @@ class Embedding:
         self.root = np.sqrt(votes.counts)
         groups = membership(votes)
         some = np.array([model.n_groups > 0 for model in votes.models])
-        clusterings = np.flatnonzero(~is_classifier(votes) & (votes.weights > 0) & some)
+        clusterings = np.flatnonzero(~votes.is_classifier & (votes.weights > 0) & some)
         self.sizes = [votes.n_classes, *(votes.models[m].n_groups for m in clusterings)]
         column = np.full(votes.n_groups, -1)
         column[votes.group_class >= 0] = votes.group_class[votes.group_class >= 0]

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from .._checks import require_integer
 from ..algebra.membership import membership
-from ..answer.rule import GroupRule, KnownLabels
-from ..votes.votes import Votes
-from .base import Answer, Method, mean_votes, require_votes
+from ..answer.rule import GroupRule, KnownLabels, mean_votes
+from ..votes import Votes
+from .base import Answer, Method, require_votes
 from .weights import ModelWeights, first_weights, settled
 
 Array = npt.NDArray[Any]

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from ..algebra.membership import Membership, membership, scatter_to_votes
 from ..answer.labelling import top_classes
+from ..answer.notes import WEIGHTS, WORSE_THAN_CHANCE, Note
 from ..answer.rule import KnownLabels
-from ..votes.votes import Votes, non_negative
-from .base import is_classifier
+from ..votes import Votes, non_negative
 from .dawid_skene import DawidSkene
 
 Array = npt.NDArray[Any]
@@ -47,7 +47,7 @@ class Learned:
     """Weights of base models, and what there is to say about how they were learned."""
 
     weights: Array
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     worse_than_chance: tuple[str, ...] = ()
 
 
@@ -60,7 +60,7 @@ def first_weights(asked: ModelWeights, votes: Votes, known: KnownLabels | None) 
         if asked == "labels" and known is None:
             raise ValueError("weights='labels' needs known labels, got none. Pass known=, or take weights='agreement'.")
         return weights
-    classifiers = np.flatnonzero(is_classifier(votes))
+    classifiers = np.flatnonzero(votes.is_classifier)
     given: Any = asked
     if isinstance(asked, Mapping):
         names = [votes.models[m].name for m in classifiers]
@@ -110,7 +110,7 @@ def settled(
     doubts = _doubts(votes, known, tried, quiet, (equal_proba, proba))
     for doubt in doubts:
         warnings.warn(doubt, ReliabilityWarning, stacklevel=5)
-    return replace(learned, notes=(*learned.notes, *doubts)), proba, solved
+    return replace(learned, notes=(*learned.notes, *(Note(WEIGHTS, doubt) for doubt in doubts))), proba, solved
 
 
 def learned_from_labels(votes: Votes, known: KnownLabels) -> Array:
@@ -160,15 +160,15 @@ def _agreement_with(votes: Votes, groups: Membership, codes: Array) -> tuple[Arr
 def _learned_weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> Learned:
     """Return log-odds of being right over chance, with mean 1 over votes so that clusterings count as before."""
     n_classes = votes.n_classes
-    judged = is_classifier(votes) & (n_votes > 0)
+    judged = votes.is_classifier & (n_votes > 0)
     if n_classes < 2 or not judged.any():
         return Learned(start)
     odds = np.log(np.maximum((n_classes - 1) * shares, 1e-300) / np.maximum(1 - shares, 1e-300))
     gained = np.maximum(odds, 0.0)
     if not gained[judged].any():
-        return Learned(start, ("No classifier is better than chance, so all were weighted equally.",))
+        return Learned(start, (Note(WORSE_THAN_CHANCE, "No classifier is better than chance, so all were weighted equally."),))
     worse = tuple(votes.models[m].name for m in np.flatnonzero(judged & (odds < -1e-12)))
-    notes = (f"Worse than chance and left out: {_some(worse)}.",) if worse else ()
+    notes = (Note(WORSE_THAN_CHANCE, f"Worse than chance and left out: {_some(worse)}."),) if worse else ()
     weights = start.copy()
     weights[judged] = gained[judged] * n_votes[judged].sum() / (n_votes[judged] @ gained[judged])
     return Learned(weights, notes, worse)
@@ -192,7 +192,7 @@ def _doubts(
             f"Weights from agreement did not settle in {len(tried) - 1} rounds. Raise reweight_rounds, or compare with "
             "weights='equal' and DawidSkene()."
         )
-    if is_classifier(votes).sum() < 3 or votes.n_classes < 2:
+    if votes.is_classifier.sum() < 3 or votes.n_classes < 2:
         return tuple(doubts)
     biased, apart = _judged(votes, known, answers)
     turned = _turned(votes, tried)
@@ -209,7 +209,7 @@ def _doubts(
 
 def bias_of(votes: Votes, known: KnownLabels | None, proba: Array) -> str | None:
     """Say so if the classifiers look biased and the answer suffers from it, whatever method made it."""
-    if is_classifier(votes).sum() < 3 or not 2 <= votes.n_classes <= MOST_CLASSES:
+    if votes.is_classifier.sum() < 3 or not 2 <= votes.n_classes <= MOST_CLASSES:
         return None
     biased, (apart,) = _judged(votes, known, [proba])
     return _bias_doubt(apart) if biased and apart >= MUCH_APART else None
@@ -228,7 +228,7 @@ def _turned(votes: Votes, tried: Sequence[Learned]) -> list[str]:
     changed = set(tried[0].worse_than_chance) ^ set(tried[-1].worse_than_chance)
     counted = np.maximum(tried[0].weights, tried[-1].weights) > 0.5  # who is near chance may well cross it
     turned = [m for m, model in enumerate(votes.models) if model.name in changed and counted[m]]
-    many = votes.n_votes[turned].sum() > MUCH_APART * votes.n_votes[is_classifier(votes)].sum()
+    many = votes.n_votes[turned].sum() > MUCH_APART * votes.n_votes[votes.is_classifier].sum()
     return [votes.models[m].name for m in turned] if many else []
 
 
@@ -247,7 +247,7 @@ def _judged(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]) -
     assert tables.objective is not None
     assert coins.objective is not None
     total = float(votes.counts.sum())
-    more_numbers = int(is_classifier(votes).sum()) * (votes.n_classes * (votes.n_classes - 1) - 1)
+    more_numbers = int(votes.is_classifier.sum()) * (votes.n_classes * (votes.n_classes - 1) - 1)
     better = 2 * (coins.objective - tables.objective) > more_numbers * np.log(max(total, 2.0))
     theirs, *ours = (top_classes(answer, votes.counts @ answer) for answer in (tables.proba, *answers))
     return better, [float(votes.counts @ (own != theirs)) / max(total, 1e-300) for own in ours]

@@ -38,7 +38,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ..estimator import Features, TableModel, classifier_pool, clusterer_pool, grids
 from ..estimator.selection import mean_auc
-from ..votes.votes import Votes
+from ..votes import Votes
 from .datasets import Dataset, cache_folder
 
 Array = npt.NDArray[Any]

@@ -18,11 +18,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
 
 from ..algebra.membership import membership
-from ..consensus.consensus import Consensus
+from ..consensus import Consensus
 from ..estimator.selection import choose, macro_f, mean_auc
 from ..methods import BGCM, C3ESL, EC3, UPE, DawidSkene, MajorityVote, Method, ReliabilityWarning, SoftVote, WeightedVote
 from ..methods.ec3.grid import HeldOutFold, grid
-from ..votes.votes import Votes
+from ..votes import Votes
 from . import published as paper
 from .datasets import Dataset
 from .protocol import Case, Outputs

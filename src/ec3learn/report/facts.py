@@ -15,18 +15,21 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from .. import __version__, methods
+from .. import __version__
 from .._text import count, isolated, number_text, percent
 from ..algebra.membership import membership, scatter_to_votes
-from ..consensus.consensus import Consensus, agreement
-from ..diagnosis.explanation import Explanation, tally_of
+from ..answer.labelling import top_classes
+from ..answer.notes import DISTINCT_ROWS
+from ..answer.outcome import Outcome
+from ..answer.rule import mean_votes
+from ..diagnosis.contested import contested
+from ..diagnosis.explanation import Explanation, explain, tally_of
 from ..diagnosis.metrics import CLEARLY, agreement_of, chance_of_difference, confusion, quality_of
 from ..diagnosis.pairs import ALIKE, FEW, Pairs, pairs_of
-from ..methods import METHODS, MajorityVote, Method
-from ..tables.combining import DISTINCT_ROWS
+from ..diagnosis.voters import agreement_with, contingency, voters
+from ..votes import Kind, Votes
 from ..votes.encoding import known_codes
 from ..votes.labels import kind_of, plain
-from ..votes.votes import Kind, Votes
 
 Array = npt.NDArray[Any]
 Facts = dict[str, Any]
@@ -40,6 +43,7 @@ MOST_NAMED = 10  # base models in a warning
 LOOKUPS = 4e5  # of groups, for explanations: with very many groups only the first objects are taken apart
 CLOSE = 0.1  # margin below which two classes are called close
 SOME = 0.2  # kappa that would be worth something: below it, and within noise of 0, a classifier says nothing
+MAJORITY = "MajorityVote"
 WORSE, SILENT = "worse than chance", "says nothing about the answer"
 
 
@@ -47,7 +51,7 @@ WORSE, SILENT = "worse than chance", "says nothing about the answer"
 class Subject:
     """A consensus, what it is judged by, and what several sections ask for."""
 
-    consensus: Consensus
+    consensus: Outcome
     truth: Any = None
 
     @property
@@ -58,13 +62,12 @@ class Subject:
     @property
     def has_objects(self) -> bool:
         """Return whether there are answers for objects."""
-        return self.consensus.row_proba is not None
+        return self.consensus.has_objects
 
     @cached_property
     def n_objects(self) -> int:
         """Return how many objects there are."""
-        index, rows = self.consensus.index, self.consensus.row_proba
-        return len(index) if index is not None else 0 if rows is None else len(rows)
+        return self.consensus.n_objects
 
     @cached_property
     def given_weight(self) -> Array:
@@ -72,9 +75,9 @@ class Subject:
         consensus = self.consensus
         if self.votes is not None:
             return np.ones(self.n_objects) if self.votes.sample_weight is None else self.votes.sample_weight
-        rows, n_rows = np.arange(self.n_objects), len(consensus._rows())
+        rows, n_rows = np.arange(self.n_objects), len(consensus.row_proba)
         members = np.ones(n_rows) if consensus.index is None else np.bincount(consensus.index, minlength=n_rows)
-        return self.of_objects(consensus._row_counts / np.maximum(members, 1), rows)
+        return self.of_objects(consensus.row_counts / np.maximum(members, 1), rows)
 
     @cached_property
     def whole(self) -> bool:
@@ -90,7 +93,7 @@ class Subject:
     @cached_property
     def row_weight(self) -> Array:
         """Return how many objects each row counts for."""
-        index, n_rows = self.consensus.index, len(self.consensus._rows())
+        index, n_rows = self.consensus.index, len(self.consensus.row_proba)
         return self.weight if index is None else np.bincount(index, weights=self.weight, minlength=n_rows)
 
     @cached_property
@@ -101,19 +104,19 @@ class Subject:
     @cached_property
     def scale(self) -> float:
         """Return by how much our weights differ from those of the votes."""
-        return self.total / max(float(self.consensus._row_counts.sum()), 1e-300)
+        return self.total / max(float(self.consensus.row_counts.sum()), 1e-300)
 
     @property
     def distinct(self) -> bool:
         """Return whether the objects are the distinct rows of a table."""
-        return any(note.startswith(DISTINCT_ROWS) for note in self.consensus.notes)
+        return any(note.kind == DISTINCT_ROWS for note in self.consensus.notes)
 
     @cached_property
     def open_rows(self) -> Array:
         """Return which rows the method had to answer: all but those whose given label was held fixed."""
         known = self.consensus.known
         if known is None or not known.fixed:
-            return np.ones(len(self.consensus._rows()), dtype=bool)
+            return np.ones(len(self.consensus.row_proba), dtype=bool)
         return ~known.labelled
 
     @cached_property
@@ -149,20 +152,20 @@ class Subject:
         assert self.votes is not None
         theirs = np.full(len(self.consensus.classes) + 1, -2)  # the last is for their classes that are not ours
         theirs[self.number] = np.arange(self.votes.n_classes)
-        return theirs[self.consensus._row_classes]
+        return theirs[self.consensus.row_classes]
 
     @cached_property
     def majority(self) -> tuple[Array, Array] | None:
         """Return the majority vote of each row, as probabilities of our classes and as the number of one (-1: not ours)."""
         if self.votes is None or not self.has_objects:
             return None
-        try:
-            vote = MajorityVote().solve(self.votes)
-        except ValueError:  # no vote that counts
+        votes = self.votes.hardened()
+        said, unanswered, _ = mean_votes(votes, membership(votes), votes.weights, None, hard=True)
+        if not (votes.counts @ ~unanswered):  # no vote that counts
             return None
-        proba = np.zeros((len(vote._rows()), len(self.consensus.classes)))
-        proba[:, self.number[self.number >= 0]] = vote._rows()[:, self.number >= 0]
-        return proba, self.number[vote._row_classes]
+        proba = np.zeros((len(said), len(self.consensus.classes)))
+        proba[:, self.number[self.number >= 0]] = said[:, self.number >= 0]
+        return proba, self.number[top_classes(said, votes.counts @ said)]
 
     @cached_property
     def given(self) -> Array:
@@ -182,7 +185,7 @@ class Subject:
 
 
 def facts_of(
-    consensus: Consensus,
+    consensus: Outcome,
     *,
     truth: Any = None,
     title: str = "Consensus report",
@@ -214,7 +217,7 @@ def facts_of(
         "summary": _summary(subject),
         "lacks": _lacks(subject),
         "warnings": _warnings(subject, changes, quality, models),
-        "notes": [note for note in consensus.notes if not note.startswith(DISTINCT_ROWS)],  # they are counted in the summary
+        "notes": [str(note) for note in consensus.notes if note.kind != DISTINCT_ROWS],  # they are counted in the summary
         "counted": _counted(subject) if subject.has_objects else None,
         "cards": _cards(subject, changes, quality),
         "classes": _classes(subject) if subject.has_objects else None,
@@ -252,7 +255,7 @@ def _lacks(subject: Subject) -> list[str]:
 def _summary(subject: Subject) -> str:
     consensus = subject.consensus
     if not subject.has_objects:
-        return consensus._summary()
+        return consensus.description
     n_classifiers = sum(model.kind == "classifier" for model in consensus.models)
     made_of = f"{count(n_classifiers, 'classifier')} and {count(len(consensus.models) - n_classifiers, 'clustering')}"
     size = count(round(subject.total), "object")
@@ -277,7 +280,7 @@ def _counted(subject: Subject) -> str:
 def _mean_confidence(subject: Subject) -> float:
     """Return the mean confidence of the objects the method had to answer."""
     counts = subject.row_weight * subject.open_rows
-    return float(counts @ subject.consensus._rows().max(axis=1, initial=0.0)) / max(float(counts.sum()), 1e-300)
+    return float(counts @ subject.consensus.row_proba.max(axis=1, initial=0.0)) / max(float(counts.sum()), 1e-300)
 
 
 def _cards(subject: Subject, changes: Facts | None, quality: Facts | None) -> list[tuple[str, str, str]]:
@@ -298,7 +301,7 @@ def _cards(subject: Subject, changes: Facts | None, quality: Facts | None) -> li
     if subject.has_objects and subject.all_given:
         cards.append(("mean confidence", "–", "all labels were given"))
     elif subject.has_objects:
-        close = float(subject.row_weight @ (subject.open_rows & (consensus._row_margin < CLOSE)))
+        close = float(subject.row_weight @ (subject.open_rows & (consensus.row_margin < CLOSE)))
         where = f"on {without}; " if without else ""
         hint = f"{where}{percent(close / max(subject.total, 1e-300))} of all objects are close calls"
         cards.append(("mean confidence", f"{_mean_confidence(subject):.3f}", hint))
@@ -313,17 +316,17 @@ def _cards(subject: Subject, changes: Facts | None, quality: Facts | None) -> li
 
 
 def _repeats(subject: Subject) -> str:
-    n_rows = len(subject.consensus._rows())
+    n_rows = len(subject.consensus.row_proba)
     return f"{count(n_rows, 'distinct row')}" if n_rows < round(subject.total) else ""
 
 
 def _classes(subject: Subject) -> Facts:
     """Return the shares of the classes: by label, by probability, and by majority vote."""
     consensus = subject.consensus
-    counts, n_classes = consensus._row_counts, len(consensus.classes)
+    counts, n_classes = consensus.row_counts, len(consensus.classes)
     total = max(float(counts.sum()), 1e-300)
-    labelled = np.bincount(consensus._row_classes, weights=counts, minlength=n_classes) / total
-    columns = [labelled, consensus._mass / total]
+    labelled = np.bincount(consensus.row_classes, weights=counts, minlength=n_classes) / total
+    columns = [labelled, consensus.mass / total]
     if subject.majority is not None:
         ours = np.flatnonzero(subject.majority[1] >= 0)
         columns.append(np.bincount(subject.majority[1][ours], weights=counts[ours], minlength=n_classes) / total)
@@ -335,7 +338,7 @@ def _classes(subject: Subject) -> Facts:
 
 def _confidence(subject: Subject) -> Facts:
     consensus = subject.consensus
-    confidence, counts = consensus._rows().max(axis=1, initial=0.0), subject.row_weight * subject.open_rows
+    confidence, counts = consensus.row_proba.max(axis=1, initial=0.0), subject.row_weight * subject.open_rows
     heights, edges = np.histogram(np.clip(confidence, 0, 1), bins=20, range=(0, 1), weights=counts)
     return {"edges": edges.tolist(), "shares": (heights / max(float(counts.sum()), 1e-300)).tolist()}
 
@@ -345,7 +348,7 @@ def _changes(subject: Subject) -> Facts | None:
     if subject.majority is None or subject.votes is None:
         return None
     consensus, (proba, theirs) = subject.consensus, subject.majority
-    ours, counts, names = consensus._row_classes, subject.row_weight, subject.names
+    ours, counts, names = consensus.row_classes, subject.row_weight, subject.names
     changed = subject.open_rows & (ours != theirs)
     tied = changed & ((proba >= proba.max(axis=1, keepdims=True) - 1e-9).sum(axis=1) > 1)
     n_classes = len(names)
@@ -358,7 +361,7 @@ def _changes(subject: Subject) -> Facts | None:
         "share": float(counts @ changed) / max(subject.n_open, 1e-300),
         "tied": round(float(counts @ tied)),
         "moves": [(names[pairs[i] // n_classes], names[pairs[i] % n_classes], round(moves[i])) for i in _largest(moves, 8)],
-        "is_majority": consensus.settings.get("method") == MajorityVote.title,
+        "is_majority": consensus.made_by == MAJORITY,
     }
 
 
@@ -397,7 +400,7 @@ def _models(subject: Subject) -> Facts | None:
     consensus = subject.consensus
     if subject.votes is None and consensus.stored_voters is None:
         return None
-    table = list(consensus.voters().rows())
+    table = list(voters(consensus).rows())
     accuracy, source = _accuracies(subject)
     doubts, rule = _doubts(subject)
     for m, row in enumerate(table):
@@ -440,7 +443,7 @@ def _agreement_with(subject: Subject, codes: Array) -> dict[int, float | None]:
     one_hot = np.zeros((len(rows), len(subject.consensus.classes)))
     one_hot[np.arange(len(rows)), row_codes[rows]] = labelled.counts
     contingency = scatter_to_votes(labelled, membership(labelled), one_hot)
-    return agreement(labelled, row_codes[rows], contingency, subject.number)
+    return agreement_with(labelled, row_codes[rows], contingency, subject.number)
 
 
 def _doubts(subject: Subject) -> tuple[dict[int, str], str]:
@@ -461,7 +464,7 @@ def _doubts(subject: Subject) -> tuple[dict[int, str], str]:
         return found, rule
     hardened = votes.hardened()
     one_hot = np.zeros((votes.n_rows, len(consensus.classes)))
-    one_hot[np.arange(votes.n_rows), consensus._row_classes] = subject.row_weight
+    one_hot[np.arange(votes.n_rows), consensus.row_classes] = subject.row_weight
     said = scatter_to_votes(hardened, membership(hardened), one_hot)
     for m in classifiers:
         own = said[votes.offsets[m] : votes.offsets[m + 1]]
@@ -528,11 +531,11 @@ def _clusterings(subject: Subject) -> Facts | None:
     if votes is None or not subject.has_objects:
         return None
     clusterings = [m for m, model in enumerate(votes.models) if model.kind == "clustering"]
-    share = np.bincount(consensus._row_classes, weights=consensus._row_counts, minlength=len(consensus.classes))
+    share = np.bincount(consensus.row_classes, weights=consensus.row_counts, minlength=len(consensus.classes))
     colours = {int(z): i for i, z in enumerate(_largest(share, 8))}
     blocks = []
     for m in clusterings[:MOST_CLUSTERINGS]:
-        counts = subject.scale * consensus._contingency[votes.offsets[m] : votes.offsets[m + 1]]
+        counts = subject.scale * contingency(consensus)[votes.offsets[m] : votes.offsets[m + 1]]
         sizes = counts.sum(axis=1)
         rows: list[Facts] = [
             {
@@ -575,25 +578,25 @@ def _contested(subject: Subject, n: int) -> Facts | None:
     if votes is None or not subject.has_objects:
         return None
     consensus = subject.consensus
-    table = list(replace(consensus, object_ids=None).contested(n).rows())  # by number, since names are looked for among all
+    table = list(contested(replace(consensus, object_ids=None), n).rows())  # by number, since names are looked for among all
     objects = np.array([row["object"] for row in table], dtype=np.int64)
     few = votes[objects]
     rows = objects if votes.index is None else np.unique(votes.index[objects])
-    small = replace(consensus, votes=few, index=few.index, row_proba=consensus._rows()[rows], object_ids=None, known=None)
+    small = replace(consensus, votes=few, index=few.index, solved_proba=consensus.row_proba[rows], object_ids=None, known=None)
     effort = votes.n_groups * (1 + len(consensus.classes) / 50)
     n_taken_apart = len(table) if consensus.rule is None else min(len(table), max(3, int(LOOKUPS / effort)))
     for place, row in enumerate(table):
         if subject.whole:
             row["alike"] = round(float(subject.of_objects(subject.row_weight, objects[place])))
-        row["object"] = consensus._name(row["object"])
+        row["object"] = consensus.name_of(row["object"])
         said = few.said(place)
         row["given_by"], row["tally"] = (
             _said(said, votes),
             [(str(name), number_text(n)) for name, n in tally_of(said, votes.models)],
         )
-        row["tipped"] = _tipped(small.explain(place), row) if place < n_taken_apart else None
+        row["tipped"] = _tipped(explain(small, place), row) if place < n_taken_apart else None
     open_rows = np.ones(votes.n_rows, dtype=bool) if consensus.known is None else ~consensus.known.labelled
-    close = open_rows & (consensus._row_margin < CLOSE)
+    close = open_rows & (consensus.row_margin < CLOSE)
     return {
         "rows": table,
         "n_close": round(float(subject.row_weight @ close)),
@@ -669,17 +672,17 @@ def _fair(subject: Subject, judged: Array) -> Facts | None:
     consensus, truth, weight = subject.consensus, subject.true_codes[judged], subject.weight[judged]
     if not weight.any():
         return None
-    ours = subject.of_objects(consensus._row_classes, judged)
+    ours = subject.of_objects(consensus.row_classes, judged)
     method = str(consensus.settings.get("method", "Consensus"))
-    proba = subject.of_objects(consensus._rows(), judged)
+    proba = subject.of_objects(consensus.row_proba, judged)
     answers = [vars(quality_of(proba, ours, truth, weight)) | {"name": method}]
     difference = None
-    if subject.majority is not None and method != MajorityVote.title:
+    if subject.majority is not None and consensus.made_by != MAJORITY:
         theirs = subject.of_objects(subject.majority[1], judged)
         # A vote for a class that is not ours is wrong: it counts as a class behind ours.
         padded = np.pad(subject.of_objects(subject.majority[0], judged), ((0, 0), (0, 1)))
         codes = np.where(theirs < 0, padded.shape[1] - 1, theirs)
-        answers.append(vars(quality_of(padded, codes, truth, weight)) | {"name": MajorityVote.title})
+        answers.append(vars(quality_of(padded, codes, truth, weight)) | {"name": "Majority vote"})
         only_ours, only_theirs = (
             round(float(weight @ (one & ~other)))
             for one, other in ((ours == truth, theirs == truth), (theirs == truth, ours == truth))
@@ -748,31 +751,24 @@ def _how(subject: Subject, command: str | Sequence[str] | None, details: Mapping
     }
 
 
-def code_of(consensus: Consensus) -> str | None:
-    """Return the Python that solves the same votes by the same settings, or None for a method that is not ours."""
-    settings = {name: value for name, value in consensus.settings.items() if "__" not in name}  # those are another method's
-    title = str(settings.pop("method", ""))
-    public = [getattr(methods, name) for name in methods.__all__]
-    for cls in (thing for thing in public if isinstance(thing, type) and issubclass(thing, Method) and thing is not Method):
-        if set(cls._get_param_names()) == set(settings) and title.startswith(getattr(cls, "title", "")):
-            names = {cls.__name__}
-            arguments = ", ".join(f"{name}={_python(value, names)}" for name, value in settings.items())
-            known = "" if consensus.known is None else ", known=known"
-            return (
-                f"from ec3learn import {', '.join(sorted(names))}\n\nconsensus = {cls.__name__}({arguments}).solve(votes{known})"
-            )
-    return None
+def code_of(consensus: Outcome) -> str | None:
+    """Return the Python that solves the same votes with the same settings."""
+    if not consensus.made_by:
+        return None
+    settings = {name: value for name, value in consensus.settings.items() if name != "method" and "__" not in name}
+    names = {consensus.made_by}
+    arguments = ", ".join(f"{name}={_python(value, names)}" for name, value in settings.items())
+    known = "" if consensus.known is None else ", known=known"
+    return f"from ec3learn import {', '.join(sorted(names))}\n\nconsensus = {consensus.made_by}({arguments}).solve(votes{known})"
 
 
 def _python(value: Any, names: set[str]) -> str:
     """Return a stored setting as Python; `names` collects what has to be imported."""
     if value == "inf":
         return 'float("inf")'
-    if isinstance(value, str) and value not in METHODS and value.endswith(")"):
-        method = value.split("(")[0]
-        if method in methods.__all__:
-            names.add(method)
-            return " ".join(value.split())
+    if isinstance(value, str) and value.endswith(")"):  # another method, as it prints itself
+        names.add(value.split("(")[0])
+        return " ".join(value.split())
     return repr(value)
 
 

@@ -9,21 +9,19 @@ import io
 import os
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._checks import require_integer
 from .._files import place_for, whole_file
 from .._text import HINTED, SHOWN, number, percent, shown, signed
+from ..answer.outcome import Outcome
 from .facts import Facts, facts_of
-
-if TYPE_CHECKING:
-    from ..consensus.consensus import Consensus
 
 MOST_BYTES = 2_000_000
 
 
 def write_report(
-    consensus: Consensus,
+    consensus: Outcome,
     path: str | os.PathLike[str],
     *,
     truth: Any = None,

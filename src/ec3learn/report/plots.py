@@ -16,10 +16,12 @@ import numpy.typing as npt
 
 from .._checks import require_choice, require_integer
 from .._text import shown
-from ..consensus.consensus import Consensus
+from ..answer.outcome import Outcome
+from ..diagnosis.contested import contested
 from ..diagnosis.pairs import pairs_of
+from ..diagnosis.voters import contingency, voters
+from ..votes import Kind
 from ..votes.labels import plain
-from ..votes.votes import Kind
 from .facts import Subject
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ LETTER_INCHES = 0.065  # of the names at the ends of bars
 MOST_WITHIN = 4  # lines among which a legend finds room
 
 
-def agreement_map(consensus: Consensus, *, kind: Kind = "classifier", ax: Axes | None = None) -> Axes:
+def agreement_map(consensus: Outcome, *, kind: Kind = "classifier", ax: Axes | None = None) -> Axes:
     """Draw who agrees with whom; similar base models stand side by side.
 
     Parameters
@@ -61,7 +63,7 @@ def agreement_map(consensus: Consensus, *, kind: Kind = "classifier", ax: Axes |
     """
     _require_consensus(consensus)
     require_choice("kind", kind, ("classifier", "clustering"))
-    votes = consensus._own_votes("agreement_map")
+    votes = consensus.require_votes("agreement_map")
     pairs = pairs_of(votes, kind, Subject(consensus).answers)
     if not pairs.models:
         raise ValueError(f"consensus must have a {kind} that said something, got none.")
@@ -81,7 +83,7 @@ def agreement_map(consensus: Consensus, *, kind: Kind = "classifier", ax: Axes |
     return _labelled(ax, title, kind, kind)
 
 
-def confidence_histogram(consensus: Consensus, *, bins: int = 20, ax: Axes | None = None) -> Axes:
+def confidence_histogram(consensus: Outcome, *, bins: int = 20, ax: Axes | None = None) -> Axes:
     """Draw how sure the answer is: the share of objects by the probability of their class.
 
     Parameters
@@ -106,8 +108,8 @@ def confidence_histogram(consensus: Consensus, *, bins: int = 20, ax: Axes | Non
     """
     _require_consensus(consensus)
     require_integer("bins", bins, 1)
-    counts = consensus._row_counts if consensus.row_proba is not None else None
-    confidence = consensus._rows().max(axis=1)
+    counts = consensus.row_counts if consensus.has_objects else None
+    confidence = consensus.row_proba.max(axis=1)
     heights, edges = np.histogram(np.clip(confidence, 0, 1), bins=bins, range=(0, 1), weights=counts)
     ax = _axes(ax)
     ax.bar(edges[:-1], heights / heights.sum(), np.diff(edges), align="edge", color=_shade(0.25), edgecolor="white")
@@ -115,7 +117,7 @@ def confidence_histogram(consensus: Consensus, *, bins: int = 20, ax: Axes | Non
     return _labelled(ax, "How sure the answer is", "confidence", "share of objects")
 
 
-def reliability_bars(consensus: Consensus, *, by: Literal["weight", "agreement"] = "weight", ax: Axes | None = None) -> Axes:
+def reliability_bars(consensus: Outcome, *, by: Literal["weight", "agreement"] = "weight", ax: Axes | None = None) -> Axes:
     """Draw how much each classifier counted, or how often it agrees with the answer; most first.
 
     Parameters
@@ -141,7 +143,7 @@ def reliability_bars(consensus: Consensus, *, by: Literal["weight", "agreement"]
     """
     _require_consensus(consensus)
     require_choice("by", by, ("weight", "agreement"))
-    rows = [row for row in consensus.voters().rows() if row["kind"] == "classifier" and row[by] is not None]
+    rows = [row for row in voters(consensus).rows() if row["kind"] == "classifier" and row[by] is not None]
     rows.sort(key=lambda row: -row[by])
     worse = [i for i, row in enumerate(rows) if row["model"] in consensus.worse_than_chance]
     ax = _axes(ax, 6.4, min(9.0, 1.4 + 0.25 * len(rows)))
@@ -159,7 +161,7 @@ def reliability_bars(consensus: Consensus, *, by: Literal["weight", "agreement"]
     return ax
 
 
-def contested_objects(consensus: Consensus, n: int = 15, *, ax: Axes | None = None) -> Axes:
+def contested_objects(consensus: Outcome, n: int = 15, *, ax: Axes | None = None) -> Axes:
     """Draw the objects a person should look at first: the probabilities of their label and of the runner-up.
 
     Parameters
@@ -183,7 +185,7 @@ def contested_objects(consensus: Consensus, n: int = 15, *, ax: Axes | None = No
     'probability'
     """
     _require_consensus(consensus)
-    rows = list(consensus.contested(n).rows())
+    rows = list(contested(consensus, n).rows())
     ax = _axes(ax, 6.4, min(9.0, 1.8 + 0.32 * len(rows)))
     places = np.arange(len(rows))
     label = np.array([row["confidence"] for row in rows])
@@ -204,7 +206,7 @@ def contested_objects(consensus: Consensus, n: int = 15, *, ax: Axes | None = No
     return ax
 
 
-def cluster_classes(consensus: Consensus, clustering: str, *, most: int = 20, ax: Axes | None = None) -> Axes:
+def cluster_classes(consensus: Outcome, clustering: str, *, most: int = 20, ax: Axes | None = None) -> Axes:
     """Draw which classes, by the answer, the clusters of one clustering hold; the largest clusters first.
 
     Parameters
@@ -232,12 +234,12 @@ def cluster_classes(consensus: Consensus, clustering: str, *, most: int = 20, ax
     """
     _require_consensus(consensus)
     require_integer("most", most, 1)
-    votes = consensus._own_votes("cluster_classes")
+    votes = consensus.require_votes("cluster_classes")
     names = [model.name for model in votes.models if model.kind == "clustering"]
     if clustering not in names:
         raise ValueError(f"Unknown clustering {clustering!r}. Choose from: {', '.join(names) or 'none, there is none'}.")
     m = [model.name for model in votes.models].index(clustering)
-    counts = consensus._contingency[votes.offsets[m] : votes.offsets[m + 1]]
+    counts = contingency(consensus)[votes.offsets[m] : votes.offsets[m + 1]]
     counts = counts / max(counts.sum(), 1e-300)
     shown_clusters = [j for j in np.argsort(-counts.sum(axis=1), kind="stable")[:most] if counts[j].any()]
     by_size = np.argsort(-counts.sum(axis=0), kind="stable")
@@ -360,7 +362,7 @@ def scaling_lines(seconds: Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
 def _require_consensus(consensus: Any) -> None:
-    if not isinstance(consensus, Consensus):
+    if not isinstance(consensus, Outcome):
         raise TypeError(f"consensus must be a Consensus, got {type(consensus).__name__}. Solve votes first: EC3().solve(votes).")
 
 

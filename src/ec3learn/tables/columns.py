@@ -16,12 +16,13 @@ import numpy.typing as npt
 
 from .._checks import require_integer
 from .._text import count, listed
-from ..consensus.consensus import Consensus, ExtendWarning
+from ..answer import ExtendWarning
+from ..consensus import Consensus
+from ..votes import Votes
 from ..votes.encoding import classes_of
 from ..votes.labels import Label, plain
 from ..votes.layout import frozen
 from ..votes.reading import encode, named_columns
-from ..votes.votes import Votes
 from .engines import COUNT, ENGINES, FIRST, OURS, collected
 
 Frame = Any  # a DataFrame or LazyFrame of narwhals

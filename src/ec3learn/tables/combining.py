@@ -13,16 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks import require_integer
-from .._text import count
-from ..consensus.consensus import Consensus, ExtendWarning
+from .._text import arg, count
+from ..answer import ExtendWarning
+from ..answer.extension import require_rule
+from ..answer.notes import DISTINCT_ROWS, SAMPLE, Note
+from ..consensus import Consensus
 from ..methods.base import Method, method_of
+from ..votes import Votes
 from ..votes.encoding import known_codes, name_codes
 from ..votes.labels import Label, plain
 from ..votes.reading import encode, named_columns
-from ..votes.votes import Votes
 from .columns import Source, columns_of_model, frame_of, source_of
 from .engines import COUNT, ENGINES, HASH, OURS, collected, counted, hashed, joined
-from .groups import answered_from_groups, overridden, require_rule
+from .groups import answered_from_groups, overridden
 from .output import Output, Rule
 
 Array = npt.NDArray[Any]
@@ -31,7 +34,7 @@ Frame = Any  # a DataFrame or LazyFrame of narwhals
 
 MOST_PATTERNS = 5_000_000
 MOST_CLASSES = 1_000
-DISTINCT_ROWS = "The objects here are"
+UNSOLVED, RAISE = "rows it has not solved", f"Raise {arg('max_patterns')}"
 CHUNK = 1 << 18  # rows answered at a time from the table of groups
 
 
@@ -309,14 +312,14 @@ def _solve_sample(votes: Votes, known: Any, solver: Method, most: int) -> tuple[
     labels = [plain(votes.classes[code]) if code >= 0 else None for code in codes[rows]]
     sample = replace(votes.only_rows(rows), object_ids=None if votes.object_ids is None else votes.object_ids[rows])
     solved = solver.solve(sample, labels if labelled.any() else None)
-    require_rule(solved)
+    require_rule(solved, UNSOLVED, RAISE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExtendWarning)  # clusters outside the sample: the note says how rows are answered
         extended = _extended(solved, votes)
     proba = np.array(extended.row_proba)
     proba[rows[labelled]] = solved.proba[labelled]
     note = _sample_note(len(rows), sample.counts.sum() / votes.counts.sum())
-    return _noted(solved, note), replace(extended, row_proba=proba)
+    return _noted(solved, note), replace(extended, solved_proba=proba)
 
 
 def _extend_in_memory(frame: Frame, source: Source, model: Consensus, output: Output) -> Frame:
@@ -337,8 +340,8 @@ def _extended(model: Consensus, votes: Votes) -> Consensus:
     return replace(
         parts[0],
         votes=votes,
-        row_proba=np.concatenate([part.proba for part in parts]),
-        silent=np.concatenate([part.unanswered for part in parts]),
+        solved_proba=np.concatenate([part.proba for part in parts]),
+        unanswered_rows=np.concatenate([part.unanswered for part in parts]),
         index=votes.index,
         object_ids=votes.object_ids,
     )
@@ -381,7 +384,10 @@ def _combine_in_engine(frame: Frame, source: Source, solver: Method, output: Out
     answers = output.beside(units.select(source.keys), consensus)
     if source.objects is None:
         rows = count(len(units), "distinct row")
-        consensus = _noted(consensus, f"{DISTINCT_ROWS} the {rows} of the table, each counted as often as it stands there.")
+        consensus = _noted(
+            consensus,
+            Note(DISTINCT_ROWS, f"The objects here are the {rows} of the table, each counted as often as it occurs."),
+        )
     return Answered(frame, consensus, source.keys, answers)
 
 
@@ -403,7 +409,7 @@ def _combine_sample(frame: Frame, source: Source, solver: Method, output: Output
 
 def _answered_from_groups(frame: Frame, source: Source, model: Consensus, output: Output) -> Frame:
     """Let the engine answer for every row from its groups: by arrays where it works in Python anyway, else by joins."""
-    require_rule(model)
+    require_rule(model, UNSOLVED, RAISE)
     engine, table = ENGINES[frame.implementation], frame.to_native()
     if engine.map_parts is None or (source.objects is not None and engine.together is None):
         return answered_from_groups(frame, source, model, output)
@@ -451,14 +457,15 @@ def _long_rows(frame: Frame, source: Source, sample: Frame | None = None) -> Fra
 # ---- what is said about it -------------------------------------------------------------------------------------------
 
 
-def _noted(consensus: Consensus, note: str) -> Consensus:
+def _noted(consensus: Consensus, note: Note) -> Consensus:
     return replace(consensus, notes=(*consensus.notes, note))
 
 
-def _sample_note(n_solved: int, share: float) -> str:
-    return (
+def _sample_note(n_solved: int, share: float) -> Note:
+    return Note(
+        SAMPLE,
         f"Solved on {count(n_solved, 'distinct row')}, the most frequent (max_patterns), which stand for {100 * share:.1f} % of "
-        "the table; every row is answered from its groups."
+        "the table; every row is answered from its groups.",
     )
 
 

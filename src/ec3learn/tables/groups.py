@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..algebra.linear import normalised
 from ..answer.rule import EvidenceRule, GroupRule
-from ..consensus.consensus import Consensus
+from ..consensus import Consensus
 from ..votes.labels import Label, kind_of
 from .columns import Said, Source
 from .engines import OURS, joined, small_table
@@ -44,15 +44,6 @@ def answered_from_groups(frame: Frame, source: Source, model: Consensus, output:
         answer = _with_evidence if isinstance(rules[depth], EvidenceRule) else _with_mean
         answered = answer(answered, rules[depth], begin, depth)
     return _with_labels(answered, model, output)
-
-
-def require_rule(model: Consensus) -> None:
-    """Refuse methods that can't answer for rows they have not solved."""
-    if model.rule is None:
-        raise ValueError(
-            f"{model.settings['method']} has no answer for rows it has not solved. Raise max_patterns, or take a method that "
-            "extends: EC3, voting, BGCM or Dawid-Skene."
-        )
 
 
 def overridden(frame: Frame, answers: Frame, keys: list[str]) -> Frame:
@@ -211,7 +202,7 @@ def _with_evidence(frame: Frame, rule: GroupRule, begin: int, depth: int) -> Fra
 
 def _with_labels(frame: Frame, model: Consensus, output: Output) -> Frame:
     """Return the table with labels, confidence and probabilities; of tied classes the one with the larger mass wins."""
-    classes, mass = model.classes, model._own_tie_mass()
+    classes, mass = model.classes, model.tie_mass
     assert model.rule is not None
     share = normalised(model.rule.fallback if mass is None else mass)
     names = [_proba(0, z) for z in range(len(classes))]

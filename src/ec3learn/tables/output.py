@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks import require_bool, require_choice
-from ..consensus.consensus import Consensus
+from ..consensus import Consensus
 from ..votes.labels import Label, plain
 
 Array = npt.NDArray[Any]

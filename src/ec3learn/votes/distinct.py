@@ -52,11 +52,11 @@ def _count_all_cells(columns: Sequence[Column], sizes: Sequence[int]) -> tuple[l
     if len(rows) < n_cells:
         number = np.zeros(n_cells, dtype=smallest_uint(len(rows)))
         number[rows] = np.arange(len(rows))
-        keys = spread(number, keys)
+        keys = expand_rows(number, keys)
     return codes, keys, counts[rows]
 
 
-def spread(per_row: Array, index: Array) -> Array:
+def expand_rows(per_row: Array, index: Array) -> Array:
     """Return `per_row[index]`, some objects at a time: numpy makes wide copies of small indices."""
     out = np.empty((len(index), *per_row.shape[1:]), dtype=per_row.dtype)
     for begin in range(0, len(index), CHUNK):

@@ -343,6 +343,11 @@ class Votes:
                 numbers[self.offsets[m] : self.offsets[m + 1]] = np.arange(model.n_groups)
         return numbers
 
+    @property
+    def is_classifier(self) -> Array:
+        """Return which base models are classifiers."""
+        return np.array([model.kind == "classifier" for model in self.models])
+
     @cached_property
     def objects_per_row(self) -> Array:
         """Return how many objects have each distinct row."""

@@ -17,9 +17,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._checks import is_number, require_bool, require_choice, require_integer, require_number, require_seed
 from ...algebra.membership import JointMembership, SparseMembership, membership
+from ...answer.notes import Note
 from ...answer.rule import KnownLabels, Targets
+from ...votes import Votes
 from ...votes.layout import frozen
-from ...votes.votes import Votes
 from ..base import Answer, Method, method_of, require_votes
 from ..weights import ModelWeights, first_weights, settled
 from .objective import Problem, Solution, Weights
@@ -138,7 +139,7 @@ class EC3(Method):
             worse_than_chance=learned.worse_than_chance,
         )
 
-    def _targets(self, votes: Votes, known: KnownLabels | None) -> tuple[Targets | None, tuple[str, ...]]:
+    def _targets(self, votes: Votes, known: KnownLabels | None) -> tuple[Targets | None, tuple[Note, ...]]:
         """Return what objects are pulled to in place of their votes, if anything, and what there is to say about it."""
         if isinstance(self.towards, str) and self.towards == "votes":
             return None, ()
@@ -148,7 +149,7 @@ class EC3(Method):
         answer = other._checked_answer(votes, known)
         if not answer.converged:
             warnings.warn(other._not_converged(), ConvergenceWarning, stacklevel=5)
-        return Targets.of(answer.proba, answer.silent, answer.rule), answer.notes
+        return Targets.of(answer.proba, answer.unanswered, answer.rule), answer.notes
 
     def _title(self, known: KnownLabels | None) -> str:
         name = "iEC3" if self.balanced else "EC3"

@@ -11,7 +11,7 @@ from scipy import linalg
 
 from ...algebra.membership import JointMembership, SparseMembership, entries
 from ...answer.rule import KnownLabels, Targets
-from ...votes.votes import Votes
+from ...votes import Votes
 from .objective import Problem, Weights
 
 Array = npt.NDArray[Any]

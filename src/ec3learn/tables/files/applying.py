@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...consensus.consensus import Consensus
+from ...consensus import Consensus
 from ...votes.labels import label_array
 from ..columns import columns_of_model, frame_of, label_columns
 from .reading import FileTable

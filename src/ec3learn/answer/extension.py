@@ -1,0 +1,108 @@
+"""Answers for new objects, without solving again: their votes are looked up among the groups of an outcome.
+
+An answer depends on the object's own groups alone, so an object whose row was in the solved table gets the answer it had there.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .._checks import InputError
+from .._text import arg
+from ..algebra.membership import SparseMembership, entries
+from ..votes import Votes
+from ..votes.labels import kind_of
+from .outcome import Outcome
+from .rule import Targets
+
+Array = npt.NDArray[Any]
+
+
+class ExtendWarning(UserWarning):
+    """New votes name base models, classes or clusters that the consensus has never seen.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from ec3learn import EC3, ExtendWarning, Votes
+    >>> consensus = EC3().solve(Votes.from_labels({"svm": ["a", "b"]}, {"kmeans": [0, 1]}))
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ExtendWarning)
+    ...     consensus.extend(Votes.from_labels({"svm": ["a"]}, {"kmeans": [7]})).labels()
+    array(['a'], dtype=object)
+    """
+
+
+def require_rule(outcome: Outcome, what: str = "new objects", otherwise: str = "Solve old and new objects together") -> None:
+    """Refuse methods that cannot answer for objects they have not solved."""
+    if outcome.rule is None:
+        raise InputError(
+            "method",
+            phrase=f"{outcome.settings['method']} cannot be extended to {what}",
+            remedy=f"{otherwise}, or take a {arg('method')} that extends: EC3, voting, BGCM or Dawid-Skene.",
+        )
+
+
+def extended_answers(outcome: Outcome, votes: Votes) -> tuple[Array, Array]:
+    """Return the class probabilities of each distinct row of new votes, and which rows no vote reaches."""
+    assert outcome.rule is not None
+    groups = SparseMembership(aligned_entries(outcome, votes, warn=True))
+    return outcome.rule.all_answers(groups, targets=hard_targets(outcome, votes))
+
+
+def hard_targets(outcome: Outcome, votes: Votes) -> Targets | None:
+    """Return the answers of the method that `towards` names where it hardens soft votes; all others are asked as they are."""
+    other = None if outcome.rule is None or outcome.rule.towards is None else outcome.rule.towards[1]
+    if other is None or not other.hard_votes or votes.soft is None:
+        return None
+    groups = SparseMembership(aligned_entries(outcome, votes.hardened(), warn=False))
+    return Targets.of(*other.all_answers(groups), other)
+
+
+def aligned_entries(outcome: Outcome, votes: Votes, warn: bool) -> sparse.csr_array:
+    """Return the membership of new rows in the outcome's groups: models are matched by name, groups by label."""
+    if outcome.rule is not None and outcome.rule.hard_votes:
+        votes = votes.hardened()
+    offsets = outcome.group_offsets
+    number = {(model.name, model.kind): m for m, model in enumerate(outcome.models)}
+    target = np.full(votes.n_groups, -1, dtype=np.int64)
+    for m, model in enumerate(votes.models):
+        ours = number.get((model.name, model.kind))
+        if ours is not None:
+            matched = matching_labels(model.labels, outcome.models[ours].labels)
+            target[votes.offsets[m] : votes.offsets[m + 1]] = np.where(matched < 0, -1, matched + offsets[ours])
+    matrix = entries(votes)
+    column, starts, data = target[matrix.indices], matrix.indptr, matrix.data
+    seen = column >= 0
+    if not seen.all():
+        if warn:
+            _warn_unseen(votes, matrix, target)
+        row_of = np.repeat(np.arange(votes.n_rows), np.diff(starts))
+        starts = np.concatenate([[0], np.cumsum(np.bincount(row_of[seen], minlength=votes.n_rows))])
+        column, data = column[seen], data[seen]
+    return sparse.csr_array((data, column, starts), shape=(votes.n_rows, int(offsets[-1])))
+
+
+def matching_labels(labels: Array, ours: Array) -> Array:
+    """Return the place of each label among ours, -1 for labels that are not; 1, True and "1" are three labels."""
+    place = {(kind_of(label), label): j for j, label in enumerate(ours.tolist())}
+    return np.array([place.get((kind_of(label), label), -1) for label in labels.tolist()], dtype=np.int64)
+
+
+def _warn_unseen(votes: Votes, matrix: sparse.csr_array, target: Array) -> None:
+    objects = np.ones(votes.n_rows) if votes.index is None else np.bincount(votes.index, minlength=votes.n_rows)
+    row_of = np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))
+    per_group = np.bincount(matrix.indices, weights=objects[row_of], minlength=votes.n_groups) * (target < 0)
+    lost = [round(float(per_group[votes.offsets[m] : votes.offsets[m + 1]].sum())) for m in range(len(votes.models))]
+    named = ", ".join(f"{model.name!r} {n}" for model, n in zip(votes.models, lost, strict=True) if n)
+    warnings.warn(
+        f"{'1 vote is' if sum(lost) == 1 else f'{sum(lost)} votes are'} treated as missing because the base model, class or "
+        f"cluster was never seen: {named}.",
+        ExtendWarning,
+        stacklevel=5,
+    )

@@ -1,0 +1,37 @@
+"""Notes: what a user should know about an answer, each with a kind that programs can go by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._text import Spelling, spell
+
+DISTINCT_ROWS = "distinct rows"  # the objects are the distinct rows of a table
+SAMPLE = "sample"  # only the most frequent rows were solved
+UNANSWERED = "unanswered"  # objects that no vote reaches
+WORSE_THAN_CHANCE = "worse than chance"  # voters that got no weight
+WEIGHTS = "weights"  # learned weights that should not be believed
+BIAS = "bias"  # voters that are biased, not only unreliable
+CONSTANT = "constant"  # voters that always say the same
+CHOICE = "choice"  # which method was chosen, and why
+
+
+@dataclass(frozen=True)
+class Note:
+    """A note: its kind, and the text to show.
+
+    Examples
+    --------
+    >>> print(Note("unanswered", "1 object has no vote."))
+    1 object has no vote.
+    """
+
+    kind: str
+    text: str
+
+    def sentence(self, spelling: Spelling | None = None) -> str:
+        """Return the text, the arguments it mentions spelled as in Python or as `spelling` writes them."""
+        return spell(self.text, spelling)
+
+    def __str__(self) -> str:
+        return self.sentence()

@@ -1,0 +1,253 @@
+"""Outcome: the class probabilities that a method found, where they came from, and what follows from them directly.
+
+Objects with the same votes and clusters have the same answer, so everything is kept once per distinct row; `expand` repeats it
+per object. `Consensus`, which users hold, is an outcome that can also be judged, extended, saved and shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .._checks import InputError, require_choice
+from .._text import Table, count, listed
+from ..algebra.linear import normalised
+from ..algebra.membership import membership
+from ..votes import BaseModel, Votes
+from ..votes.distinct import expand_rows
+from ..votes.labels import Label, kind_of, plain
+from ..votes.layout import frozen
+from .labelling import mass_classes, top_classes
+from .notes import UNANSWERED, Note
+from .rule import GroupRule, KnownLabels
+
+Array = npt.NDArray[Any]
+
+NOT_REACHED = "no vote, not even through others in the same groups, and got the mean vote of all"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcome:
+    """The answer of a method for one table of votes."""
+
+    classes: Array
+    models: tuple[BaseModel, ...]
+    weights: Array
+    settings: Mapping[str, Any]
+    made_by: str = ""  # the class of the method
+    rule: GroupRule | None = None  # how new objects are answered, where the method can
+    group_table: tuple[Array, Array] | None = None  # numbers of groups and their distributions; None: the means of their members
+    votes: Votes | None = None
+    solved_proba: Array | None = None  # by distinct row; None: the objects were not kept
+    solved_counts: Array | None = None  # of distinct rows, where there are no votes to ask
+    index: Array | None = None  # the distinct row of each object; None: its own
+    object_ids: Array | None = None
+    known: KnownLabels | None = None
+    unanswered_rows: Array | None = None
+    objective: float | None = None
+    n_iter: int = 0
+    converged: bool = True
+    history: Sequence[float] = ()
+    notes: tuple[Note, ...] = ()
+    worse_than_chance: tuple[str, ...] = ()
+    lacking: str = NOT_REACHED  # what unanswered objects lack, and what they got instead
+    stored_mass: Array | None = None  # the mass of the classes that breaks ties, where it is that of another table
+    stored_voters: Table | None = None  # the table of voters, where there are no votes to make it from
+
+    # ---- the answer, by object ---------------------------------------------------------------------------------------
+
+    @cached_property
+    def proba(self) -> Array:
+        """Return the class probabilities, objects x classes."""
+        return frozen(self.expand(self.row_proba))
+
+    def labels(self, rule: Literal["argmax", "mass"] = "argmax") -> Array:
+        """Return one class per object, named as in the votes.
+
+        Parameters
+        ----------
+        rule : "argmax" or "mass"
+            "argmax" takes the most probable class. Classes within 1e-9 of the highest probability are tied; the tied class
+            with the larger mass (its mean probability over all objects) wins, and of equal masses the first in `classes`.
+            "mass" chooses labels whose shares match the classes' mass, as nearly as objects with equal rows allow: smoothing
+            pulls all objects towards the overall mix, so that rare classes seldom have the highest probability anywhere.
+
+        Returns
+        -------
+        array
+
+        Examples
+        --------
+        >>> from ec3learn import MajorityVote, Votes
+        >>> votes = Votes.from_labels({"a": [0, 0, 0, 0], "b": [0, 0, 0, 0], "c": [1, 1, 0, 0], "d": [1, 0, 1, 0]})
+        >>> consensus = MajorityVote().solve(votes)
+        >>> consensus.labels(), consensus.labels(rule="mass")
+        (array([0, 0, 0, 0]), array([1, 0, 0, 0]))
+        """
+        require_choice("rule", rule, ("argmax", "mass"))
+        if rule == "argmax":
+            return self.expand(self.classes[self.row_classes])
+        return self.expand(self.classes[mass_classes(self.row_proba, self.row_counts, self.mass)])
+
+    @property
+    def confidence(self) -> Array:
+        """Return the highest class probability of each object."""
+        return self.expand(self.row_proba.max(axis=1))
+
+    @property
+    def margin(self) -> Array:
+        """Return by how much the most probable class of each object leads the next."""
+        return self.expand(self.row_margin)
+
+    @property
+    def unanswered(self) -> Array:
+        """Return which objects no vote reaches, not even through others: they have the mean vote of all."""
+        nothing = np.zeros(len(self.row_proba), dtype=bool) if self.unanswered_rows is None else self.unanswered_rows
+        return self.expand(nothing)
+
+    @property
+    def n_objects(self) -> int:
+        """Return how many objects there are; 0 where they were not kept."""
+        if self.index is not None:
+            return len(self.index)
+        return 0 if self.solved_proba is None else len(self.solved_proba)
+
+    def name_of(self, i: int) -> Label:
+        """Return what an object is called: its name where it has one, else its number."""
+        return i if self.object_ids is None else plain(self.object_ids[i])
+
+    def position_of(self, i: Any) -> int:
+        """Return the number of an object by its name, or by its number where objects have no names."""
+        if self.object_ids is not None:
+            same_kind = kind_of(i) == kind_of(self.object_ids[0])
+            found = np.flatnonzero(self.object_ids == i) if same_kind else np.empty(0, dtype=int)
+            if not len(found):
+                raise InputError(
+                    "object", phrase=f"Unknown object {i!r}", got=i, remedy=f"The first objects are {listed(self.object_ids, 5)}."
+                )
+            return int(found[0])
+        if kind_of(i) != "int" or not -self.n_objects <= i < self.n_objects:
+            raise InputError("i", f"must be the number of an object, from 0 to {self.n_objects - 1}", got=i)
+        return int(i) % self.n_objects
+
+    # ---- by distinct row ---------------------------------------------------------------------------------------------
+
+    @property
+    def has_objects(self) -> bool:
+        """Return whether there are answers for objects; a consensus loaded from a file may hold none."""
+        return self.solved_proba is not None
+
+    @property
+    def row_proba(self) -> Array:
+        """Return the class probabilities of each distinct row."""
+        if self.solved_proba is None:
+            raise InputError(
+                "",
+                phrase="This consensus was loaded from a file without objects, so it has no probabilities of its own",
+                remedy="Use extend(votes), or save it with objects=True.",
+            )
+        return self.solved_proba
+
+    def expand(self, per_row: Array) -> Array:
+        """Return for each object what is given for each distinct row."""
+        return per_row if self.index is None else expand_rows(per_row, self.index)
+
+    @cached_property
+    def row_counts(self) -> Array:
+        """Return how often each distinct row counts: the sum of its objects' weights."""
+        if self.votes is not None:
+            return self.votes.counts
+        assert self.solved_counts is not None
+        return self.solved_counts
+
+    @cached_property
+    def mass(self) -> Array:
+        """Return the sum of the probabilities of each class over all objects."""
+        return self.row_counts @ self.row_proba
+
+    @cached_property
+    def row_classes(self) -> Array:
+        """Return the number of each distinct row's class: the most probable, ties broken by mass."""
+        return top_classes(self.row_proba, self.mass if self.stored_mass is None else self.stored_mass)
+
+    @cached_property
+    def row_margin(self) -> Array:
+        """Return by how much the most probable class of each distinct row leads the next."""
+        if self.row_proba.shape[1] == 1:
+            return np.ones(len(self.row_proba))
+        two = np.partition(self.row_proba, -2, axis=1)[:, -2:]
+        return two[:, 1] - two[:, 0]
+
+    @property
+    def tie_mass(self) -> Array | None:
+        """Return the mass of the classes that breaks ties, here and for new objects; None where it was not kept."""
+        return self.stored_mass if self.stored_mass is not None or not self.has_objects else self.mass
+
+    # ---- groups ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def group_proba(self) -> Array:
+        """Return the class distribution of each group, groups x classes; groups without members have the mean vote of all."""
+        order, table = self.group_means
+        nobody = normalised(table.sum(axis=0)) if self.rule is None else self.rule.fallback
+        out = np.tile(nobody, (int(self.group_offsets[-1]), 1))
+        out[order] = table
+        return frozen(out)
+
+    @cached_property
+    def group_means(self) -> tuple[Array, Array]:
+        """Return the numbers of the groups that have members, and their class distributions."""
+        if self.group_table is not None:
+            return self.group_table
+        votes = self.require_votes("group_proba")
+        groups = membership(votes)
+        sums = groups.scatter(votes.counts[:, None] * self.row_proba)
+        some = np.flatnonzero(sums.any(axis=1))
+        return groups.order[some], normalised(sums[some])
+
+    @property
+    def groups(self) -> list[tuple[str, Label]]:
+        """Return the groups, (base model, class or cluster), in the order of `group_proba`."""
+        return [(model.name, plain(label)) for model in self.models for label in model.labels]
+
+    @property
+    def group_offsets(self) -> Array:
+        """Return the number of each base model's first group, and the number of all groups at the end."""
+        return np.concatenate([[0], np.cumsum([model.n_groups for model in self.models])])
+
+    # ---- in words ----------------------------------------------------------------------------------------------------
+
+    def require_votes(self, what: str) -> Votes:
+        """Return the votes; refuse where a file did not keep them."""
+        if self.votes is None:
+            raise InputError("", phrase=f"{what} needs the votes, and a consensus loaded from a file does not hold them")
+        return self.votes
+
+    @property
+    def description(self) -> str:
+        """Return one line: the method, what it combined, and how sure it is on average."""
+        n_classifiers = sum(model.kind == "classifier" for model in self.models)
+        made_of = f"{count(n_classifiers, 'classifier')} and {count(len(self.models) - n_classifiers, 'clustering')}"
+        n_classes = count(len(self.classes), "class", "classes")
+        if not self.has_objects:
+            extends = "holds no objects" if self.rule is None else "extends to new objects, holds none"
+            return f"{self.settings['method']} of {made_of}, {n_classes}; {extends}"
+        sure = float(self.row_counts @ self.row_proba.max(axis=1, initial=0.0) / max(self.row_counts.sum(), 1e-300))
+        return (
+            f"{self.settings['method']} of {made_of}: {count(self.n_objects, 'object')}, {n_classes}, mean confidence {sure:.3f}"
+        )
+
+
+def unanswered_notes(unanswered: Array, votes: Votes, lacking: str = NOT_REACHED) -> tuple[Note, ...]:
+    """Return a note that counts the objects that no vote reaches, if there are any."""
+    rows = np.flatnonzero(unanswered)
+    n_unanswered = len(rows) if votes.index is None else int(np.isin(votes.index, rows).sum())
+    if not n_unanswered:
+        return ()
+    who = "1 object has" if n_unanswered == 1 else f"{n_unanswered} objects have"
+    return (Note(UNANSWERED, f"{who} {lacking}."),)
