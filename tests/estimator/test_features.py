@@ -210,6 +210,8 @@ def test_wide_sparse_matrices_are_projected():
     ("parameters", "message"),
     [
         ({"scale": "minmax"}, "Unknown scale 'minmax'. Choose from: standard, normal, None."),
+        ({"scale": "None"}, "Unknown scale 'None'."),
+        ({"dense": "yes"}, "dense must be True or False, got 'yes'."),
         ({"text": "hash"}, "Unknown text 'hash'. Choose from: columns, shares."),
         ({"missing": "drop"}, "Unknown missing 'drop'. Choose from: fill, keep."),
         ({"max_levels": 0}, "max_levels must be an integer >= 1, got 0."),
