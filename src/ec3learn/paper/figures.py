@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import MissingExtraError, require_choice
 from . import published as paper
-from .datasets.loading import require_name
 from .exhibits import Frame, means, ordered
 from .ranks import critical_difference, mean_ranks
 from .tables.accuracy import LABELS, OURS, gain, scored
@@ -35,7 +35,7 @@ Drawing = Any  # matplotlib.figure.Figure
 def _figure(n_rows: int, n_columns: int, width: float, height: float, **options: Any) -> tuple[Drawing, Any]:
     """Return an empty figure that belongs to no window, and its axes."""
     if find_spec("matplotlib") is None:
-        raise ModuleNotFoundError("Drawing figures needs matplotlib: pip install 'ec3learn[paper]'.")
+        raise MissingExtraError.of("Drawing figures", "matplotlib", "paper")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -270,7 +270,7 @@ def draw(rows: Frame, folder: str | Path, names: Sequence[str] = ()) -> list[Pat
         The files.
     """
     for name in names:
-        require_name(name, FIGURES, "figure")
+        require_choice("figure", name, FIGURES)
     present = set(rows["experiment"])
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,6 @@ What the paper leaves open, and what is done here (all of it in this file):
 from __future__ import annotations
 
 import hashlib
-import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -36,6 +35,8 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
+from .._checks import MissingExtraError
+from .._files import whole_file
 from ..estimator import Features, TableModel, classifier_pool, clusterer_pool, grids
 from ..estimator.selection import mean_auc
 from ..votes import Votes
@@ -422,7 +423,7 @@ def ensembles(without: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
 
 def _boosted_trees(**options: Any) -> Any:
     if find_spec("xgboost") is None:
-        raise ModuleNotFoundError("The paper's XGBoost needs xgboost: pip install 'ec3learn[paper]'.")
+        raise MissingExtraError.of("The paper's XGBoost", "xgboost", "paper")
     from xgboost import XGBClassifier
 
     return XGBClassifier(n_estimators=100, n_jobs=1, **options)
@@ -439,10 +440,8 @@ def _write(path: Path, outputs: Outputs) -> None:
     arrays = {"truth": outputs.truth, "known": outputs.known} | {name: getattr(outputs, name) for name in _NUMBERS}
     for table in _TABLES:
         arrays |= {f"{table}/{name}": values for name, values in getattr(outputs, table).items()}
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
-    with unfinished.open("wb") as file:
+    with whole_file(path) as file:
         np.savez_compressed(file, **arrays)
-    unfinished.replace(path)
 
 
 def _read(path: Path) -> Outputs:

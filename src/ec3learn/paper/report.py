@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from .._files import whole_file
 from . import published as paper
 from .exhibits import Exhibit, Frame, markdown
 from .figures import FIGURES, draw
@@ -73,9 +73,8 @@ def report(rows: Frame, path: str | Path) -> Path:
         for name in BELOW.get(exhibit.name, []):
             if name in drawn:
                 parts.append(f"![{_caption(name)}](figures/{name}.png)\n\n*{_caption(name)}*")
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    unfinished.write_text("\n\n".join(part.strip() for part in parts) + "\n")
-    unfinished.replace(path)
+    with whole_file(path) as file:
+        file.write(("\n\n".join(part.strip() for part in parts) + "\n").encode())
     return path
 
 

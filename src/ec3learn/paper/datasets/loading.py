@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..._checks import InputTypeError, MissingExtraError, require_choice
+from ..._text import arg
 from .fetching import TARGET, DatasetError, fetch
 from .registry import DATASETS
 
@@ -24,7 +25,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A data set: features, classes, and where they came from.
+    """A data set: features, classes, and where they come from.
 
     Attributes
     ----------
@@ -35,7 +36,7 @@ class Dataset:
         The class of each row.
     description : str
     source : str
-        Where it came from this time.
+        Where it came from: a file, the network, or how it was made.
 
     Examples
     --------
@@ -58,12 +59,12 @@ class Dataset:
 
     @cached_property
     def codes(self) -> Array:
-        """The number of each row's class."""
+        """The class of each row as an integer, its position in `classes`."""
         return np.searchsorted(self.classes, np.asarray(self.y, dtype=str))
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return len(self.classes)
 
     @cached_property
@@ -83,12 +84,12 @@ def load(name: str, folder: str | Path | None = None, *, download: bool = True) 
     Parameters
     ----------
     name : str
-        Such as "magic"; `datasets.names()` has them all.
+        Such as "magic"; `datasets.names()` lists all.
     folder : path
-        A folder with Parquet files; without it the one that the environment variable EC3LEARN_DATA names. What is not there is
-        looked for in the user's cache, and then fetched.
+        A folder with Parquet files; by default the one that the environment variable EC3LEARN_DATA names. A data set that is
+        not there is looked up in the user's cache, then downloaded.
     download : bool
-        Whether it may be fetched.
+        Whether it may be downloaded.
 
     Returns
     -------
@@ -100,8 +101,9 @@ def load(name: str, folder: str | Path | None = None, *, download: bool = True) 
     >>> datasets.load("iris").y.value_counts().tolist()
     [50, 50, 50]
     """
-    known = DATASETS[require_name(name, DATASETS, "data set")]
+    require_choice("data set", name, DATASETS)
     require_pandas()
+    known = DATASETS[name]
     for place, what in _folders(folder):
         path = place / f"{name}.parquet"
         if path.is_file():
@@ -109,12 +111,14 @@ def load(name: str, folder: str | Path | None = None, *, download: bool = True) 
     if known.make is not None:
         frame, source = known.make()
         return _dataset(name, frame, source)
+    remedy = f"Set EC3LEARN_DATA to a folder with {name}.parquet."
     if known.source is None:
-        raise DatasetError(f"{name} can't be fetched: put {name}.parquet into a folder and name it by EC3LEARN_DATA.")
+        raise DatasetError("name", phrase=f"{name} is not published as a file that could be downloaded", remedy=remedy)
     if not download:
-        raise DatasetError(f"{name} is neither in a folder nor in the cache, and download=False. Allow it, or set EC3LEARN_DATA.")
+        phrase = f"{name} is neither in a folder nor in the cache, and {arg('download', False)}"
+        raise DatasetError("name", phrase=phrase, remedy=remedy)
     frame = fetch(name, known.source, known.shape, cache_folder() / "datasets")
-    return _dataset(name, frame, f"fetched from {known.source.url}")
+    return _dataset(name, frame, f"downloaded from {known.source.url}")
 
 
 def names() -> list[str]:
@@ -174,31 +178,22 @@ def cache_folder() -> Path:
     return Path(windows or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ec3learn"
 
 
-def require_name(name: Any, known: Iterable[str], what: str) -> str:
-    """Return the name if it is known; the error says which are, and which one may be meant."""
-    names = list(known)
-    if isinstance(name, str) and name in names:
-        return name
-    near = get_close_matches(str(name).lower(), names, n=1)
-    hint = f"Did you mean {near[0]!r}? " if near else ""
-    raise ValueError(f"Unknown {what} {name!r}. {hint}Choose from: {', '.join(names)}.")
-
-
 def _folders(folder: str | Path | None) -> Iterator[tuple[Path, str]]:
     given = folder if folder is not None else os.environ.get("EC3LEARN_DATA")
     if given is not None:
         if not isinstance(given, (str, os.PathLike)):
-            raise TypeError(f"folder must be the name of a folder with Parquet files, got {given!r}.")
+            raise InputTypeError("folder", "must be the name of a folder with Parquet files", got=given)
         if not Path(given).is_dir():
             what = "folder" if folder is not None else "EC3LEARN_DATA"
-            raise DatasetError(f"{what} must be a folder with Parquet files, got {str(given)!r}, which is none.")
+            raise DatasetError(what, "must be a folder with Parquet files", got=str(given))
         yield Path(given), "folder"
     yield cache_folder() / "datasets", "cache"
 
 
 def _dataset(name: str, frame: Any, source: str) -> Dataset:
     if frame.columns[-1] != TARGET:
-        raise DatasetError(f"{name}: the last column must be {TARGET!r}, the class, got {frame.columns[-1]!r} ({source}).")
+        phrase = f"The last column of {name} must be {TARGET!r}, the class, got {frame.columns[-1]!r} ({source})"
+        raise DatasetError("name", phrase=phrase)
     return Dataset(name, frame.iloc[:, :-1], frame[TARGET], DATASETS[name].description, source)
 
 
@@ -208,10 +203,11 @@ def _read_parquet(path: Path) -> Any:
     try:
         return pd.read_parquet(path)
     except (OSError, ValueError) as error:
-        raise DatasetError(f"{path} can't be read as Parquet ({error}). Delete it, or put a whole file there.") from None
+        phrase = f"{path} cannot be read as Parquet ({error})"
+        raise DatasetError("name", phrase=phrase, remedy="Delete it, or replace it with a complete file.") from None
 
 
 def require_pandas() -> None:
-    """Refuse to go on without pandas and pyarrow."""
+    """Raise an error if pandas or pyarrow is not installed."""
     if find_spec("pandas") is None or find_spec("pyarrow") is None:
-        raise ModuleNotFoundError("Loading data sets needs pandas and pyarrow: pip install 'ec3learn[paper]'.")
+        raise MissingExtraError.of("Loading data sets", "pandas and pyarrow", "paper")

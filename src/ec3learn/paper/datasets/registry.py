@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from ..._checks import require_integer, require_seed
-from .fetching import TARGET, DatasetError, Source
+from ..._checks import MissingExtraError, require_integer, require_seed
+from .fetching import TARGET, Source
 
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of a data set before it is at hand."""
+    """What is known of a data set before it is loaded."""
 
     description: str
     shape: tuple[int, int, int] | None  # rows, features, classes of the original
     source: Source | None = None
-    make: Callable[[], tuple[Any, str]] | None = None  # a table that needs no file, and what it is
+    make: Callable[[], tuple[Any, str]] | None = None  # a table that needs no file, and a note on where it comes from
 
 
 # ---- from files to tables ----------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def _member(archive: zipfile.ZipFile, name: str) -> Any:
     """Open a file of an archive, found by the end of its path; .gz ones are unpacked."""
     found = [path for path in archive.namelist() if path.endswith(name)]
     if not found:
-        raise DatasetError(f"the archive has no file {name!r}, only {', '.join(archive.namelist()[:10])}")
+        raise ValueError(f"the archive has no file {name!r}, only {', '.join(archive.namelist()[:10])}")
     file = archive.open(found[0])
     if name.endswith(".gz"):
         return gzip.open(file)
@@ -76,7 +76,7 @@ def _credit_cards(path: Path) -> Any:
     import pandas as pd
 
     if find_spec("xlrd") is None:
-        raise ModuleNotFoundError("Reading creditcard as it is published needs xlrd: pip install 'ec3learn[paper]'.")
+        raise MissingExtraError.of("Reading creditcard as it is published", "xlrd", "paper")
     with zipfile.ZipFile(path) as archive:
         frame = pd.read_excel(io.BytesIO(_member(archive, ".xls").read()), header=1)
     features = frame.iloc[:, 1:-1]
@@ -122,9 +122,9 @@ def waveforms(n_rows: int = 5000, seed: int = 0) -> Any:
     Parameters
     ----------
     n_rows : int
-        How many rows.
+        Number of rows.
     seed : int
-        Of the mixtures and of the noise.
+        Seed of the mixtures and the noise.
 
     Returns
     -------

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..._checks import InputError, require_choice
 from ..._text import Table
 from ..datasets import at_hand, load
-from ..datasets.loading import require_name
 from ..datasets.registry import DATASETS
 from ..exhibits import Block, Exhibit, Finding, Frame, comparable, means, printed
 from ..studies import facts
@@ -110,9 +110,10 @@ def exhibits(rows: Frame, names: Sequence[str] = ()) -> list[Exhibit]:
     """
     present = set(rows["experiment"])
     for name in names:
-        lacking = set(EXHIBITS[require_name(name, EXHIBITS, "table")][0]) - present
-        if lacking:
-            raise ValueError(f"Table {name!r} needs rows of {', '.join(sorted(lacking))}, got none. Run: ec3learn paper run.")
+        require_choice("table", name, EXHIBITS)
+        if missing := sorted(set(EXHIBITS[name][0]) - present):
+            phrase = f"Table {name!r} needs rows of {', '.join(missing)}, got none"
+            raise InputError("rows", phrase=phrase, remedy=f"Make some: ec3learn paper run {' '.join(missing)}.")
     return [make(rows) for name, (needed, make) in EXHIBITS.items() if (name in names if names else present.issuperset(needed))]
 
 
