@@ -1,11 +1,21 @@
-"""What users import by name."""
+"""What users import by name, and what pyproject.toml promises about it."""
 
+import ast
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 import ec3learn
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ec3learn.__all__)
@@ -26,3 +36,77 @@ def test_the_import_alone_loads_nothing_heavy():
     program = "import sys, ec3learn; print(sorted({'numpy', 'scipy', 'sklearn', 'narwhals', 'pandas'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# ---- dependencies ----------------------------------------------------------------------------------------------------
+
+FOR_DEVELOPERS = {"bench", "dev", "docs"}  # extras that users do not install
+ROOMS_WITH_AN_EXTRA = ("cli", "paper", "report", "tables/files")  # the others may import extras inside functions only
+DISTRIBUTIONS = {"sklearn": "scikit-learn"}  # where the name to import is not the name to install
+
+
+def _names(requirements: list[str]) -> set[str]:
+    """Return the distributions that requirements name."""
+    return {re.match(r"[\w-]+", requirement).group() for requirement in requirements} - {"ec3learn"}
+
+
+REQUIRED = _names(PROJECT["dependencies"])
+EXTRAS = {name: _names(needs) for name, needs in PROJECT["optional-dependencies"].items() if name not in FOR_DEVELOPERS}
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """Return the modules that one statement or call imports."""
+    match node:
+        case ast.Import(names=names):
+            return [alias.name for alias in names]
+        case ast.ImportFrom(module=str(module), level=0):
+            return [module]
+        case ast.Call(func=ast.Name(id="import_module"), args=[ast.Constant(value=str(module)), *_]) if not module.startswith(
+            "."
+        ):
+            return [module]
+    return []
+
+
+def _third_party(nodes: list[ast.AST]) -> set[str]:
+    """Return the distributions that statements import, without the standard library's."""
+    packages = {module.split(".")[0] for node in nodes for module in _imported(node)} - sys.stdlib_module_names
+    return {DISTRIBUTIONS.get(package, package) for package in packages}
+
+
+SOURCES = {path.relative_to(ROOT / "src/ec3learn").as_posix(): path for path in (ROOT / "src/ec3learn").rglob("*.py")}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
+
+
+def test_every_package_that_is_imported_is_declared():
+    imported = {package for tree in TREES.values() for package in _third_party(list(ast.walk(tree)))}
+    assert imported - REQUIRED - set().union(*EXTRAS.values()) == set()
+
+
+@pytest.mark.parametrize("name", [name for name in TREES if not name.startswith(ROOMS_WITH_AN_EXTRA)])
+def test_a_module_for_everybody_loads_with_the_required_packages_alone(name):
+    assert _third_party(TREES[name].body) - REQUIRED == set()
+
+
+def test_every_required_package_is_imported():
+    imported = {package for tree in TREES.values() for package in _third_party(list(ast.walk(tree)))}
+    assert imported >= REQUIRED
+
+
+def test_the_extra_all_has_every_extra_for_users():
+    (everything,) = PROJECT["optional-dependencies"]["all"]
+    assert everything == f"ec3learn[{','.join(sorted(set(EXTRAS) - {'all'}))}]"
+
+
+# ---- the same fact in two files --------------------------------------------------------------------------------------
+
+
+def test_the_tests_run_on_the_oldest_and_the_newest_python_of_the_classifiers():
+    listed = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    matrix = re.search(r"python: \[(.*?)\]", (ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8")).group(1)
+    assert matrix == f'"{listed[0]}", "{listed[-1]}"'
+    assert PROJECT["requires-python"] == f">={listed[0]}"
+
+
+def test_the_citation_has_the_version_of_the_package():
+    assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
