@@ -1,0 +1,207 @@
+"""The rooms of the package: imports go one way, and nobody reads what is private to another room.
+
+Imports inside functions count as well; those under `if TYPE_CHECKING` do not, since they never run.
+"""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1] / "src/ec3learn"
+HELPERS = ("_checks", "_files", "_progress", "_text")
+# A room imports from the rooms on lines above its own. CONTRIBUTING.md draws this.
+STOREYS = [
+    ["helpers"],
+    ["votes"],
+    ["algebra"],
+    ["answer"],
+    ["diagnosis"],
+    ["report"],
+    ["consensus"],
+    ["methods"],
+    ["estimator", "tables"],
+    ["paper"],
+    ["cli"],
+]
+LEVEL = {room: level for level, rooms in enumerate(STOREYS) for room in rooms}
+FACADE = "ec3learn"  # __init__ and __main__: the door to all rooms, which loads them on demand
+PUBLIC = {"_repr_html_", "_asdict", "_exit", "_fields", "_make", "_replace"}  # documented, though they start with an underscore
+# What is still to be put in order: it may only shrink, and must end empty.
+REMAINING = {
+    "ec3learn.diagnosis.summary imports ec3learn.consensus",
+    "ec3learn.diagnosis.summary imports ec3learn.methods",
+    "ec3learn.diagnosis.summary imports ec3learn.methods.weights",
+    "ec3learn.estimator.classifier imports _VisualBlock from sklearn.utils._repr_html.estimator",
+    "ec3learn.estimator.classifier imports _check_sample_weight from sklearn.utils.validation",
+    "ec3learn.estimator.classifier imports _num_samples from sklearn.utils.validation",
+    "ec3learn.estimator.selection reads _answer",
+    "ec3learn.estimator.training imports _num_samples from sklearn.utils.validation",
+    "ec3learn.estimator.training imports _safe_indexing from sklearn.utils",
+    "ec3learn.tables.engines reads _meta",
+}
+
+
+@dataclass
+class Module:
+    """A file of the package: what it imports, defines and reads."""
+
+    name: str
+    tree: ast.Module
+    is_package: bool = False
+    statements: list[ast.AST] = field(default_factory=list)
+
+    def __post_init__(self):
+        self.statements = list(_running(self.tree))
+
+    @cached_property
+    def room(self) -> str:
+        """Return the room it is in."""
+        first = self.name.split(".")[1] if "." in self.name else FACADE
+        return "helpers" if first in HELPERS else FACADE if first == "__main__" else first
+
+    def absolute(self, node: ast.ImportFrom) -> str:
+        """Return the full name of the module that a statement imports from."""
+        parts = self.name.split(".")
+        base = parts[: len(parts) - node.level + self.is_package] if node.level else []
+        return ".".join([*base, *([node.module] if node.module else [])])
+
+    def imports(self) -> Iterator[tuple[str, str | None]]:
+        """Return pairs (module, name): what is imported from where; without a name, the module itself."""
+        for node in self.statements:
+            if isinstance(node, ast.Import):
+                yield from ((alias.name, None) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                yield from ((self.absolute(node), alias.name) for alias in node.names)
+
+    def private_definitions(self) -> set[str]:
+        """Return the private names that are functions, classes, variables or attributes of its classes."""
+        found = set()
+        for node in self.statements:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found.add(node.name)
+            elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+                found.add(node.id if isinstance(node, ast.Name) else node.attr)
+        return {name for name in found if _private(name)}
+
+    def private_reads(self) -> Iterator[str]:
+        """Return the private members read of anything but the object itself and its class."""
+        for node in self.statements:
+            if isinstance(node, ast.Attribute) and _private(node.attr) and not _is_own(node.value):
+                yield node.attr
+
+
+def _running(node: ast.AST) -> Iterator[ast.AST]:
+    """Return all nodes below one, without those that only a type checker sees."""
+    is_for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+    for child in node.orelse if is_for_types else ast.iter_child_nodes(node):
+        yield child
+        yield from _running(child)
+
+
+def _private(name: str) -> bool:
+    return name.startswith("_") and not (name.startswith("__") and name.endswith("__")) and name not in PUBLIC and name != "_"
+
+
+def _is_own(value: ast.expr) -> bool:
+    """Return whether an expression is self, cls, super() or type(self)."""
+    if isinstance(value, ast.Call):
+        return isinstance(value.func, ast.Name) and value.func.id in ("super", "type")
+    return isinstance(value, ast.Name) and value.id in ("self", "cls")
+
+
+def _read() -> dict[str, Module]:
+    modules = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        is_package = parts[-1] == "__init__"
+        name = ".".join(parts[:-1] if is_package else parts)
+        modules[name] = Module(name, ast.parse(path.read_text(encoding="utf-8")), is_package)
+    return modules
+
+
+MODULES = _read()
+EDGES = {
+    name: {f"{source}.{what}" if f"{source}.{what}" in MODULES else source for source, what in module.imports()} & set(MODULES)
+    for name, module in MODULES.items()
+}
+
+
+def _cycle(edges: dict[str, set[str]]) -> list[str]:
+    """Return a cycle of a graph, or an empty list."""
+    try:
+        TopologicalSorter({node: targets - {node} for node, targets in edges.items()}).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_every_room_has_its_place():
+    assert {module.room for module in MODULES.values()} - {FACADE} == set(LEVEL)
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    assert _cycle(EDGES) == []
+
+
+def test_rooms_do_not_import_each_other_in_a_circle():
+    rooms = defaultdict(set)
+    for name, targets in EDGES.items():
+        targets = {target for target in targets if f"{name} imports {target}" not in REMAINING}
+        rooms[MODULES[name].room] |= {MODULES[target].room for target in targets}
+    assert _cycle({room: targets - {FACADE} for room, targets in rooms.items() if room != FACADE}) == []
+
+
+def test_a_room_imports_from_the_rooms_above_it_only():
+    against = [
+        f"{name} imports {target}"
+        for name, targets in EDGES.items()
+        for target in targets
+        if (here := MODULES[name].room) != FACADE and (there := MODULES[target].room) not in (FACADE, here)
+        if LEVEL[there] >= LEVEL[here]
+    ]
+    assert set(against) <= REMAINING, "\n".join(against)
+
+
+def test_nobody_imports_a_private_name_of_another_room():
+    taken = [
+        f"{name} imports {what} from {source}"
+        for name, module in MODULES.items()
+        for source, what in module.imports()
+        if source in MODULES and MODULES[source].room != module.room
+        if what and _private(what) and f"{source}.{what}" not in MODULES
+    ]
+    assert set(taken) <= REMAINING, "\n".join(taken)
+
+
+def test_nobody_reads_a_private_member_of_another_room():
+    own = defaultdict(set)
+    for module in MODULES.values():
+        own[module.room] |= module.private_definitions()
+    read = [
+        f"{name} reads {attribute}"
+        for name, module in MODULES.items()
+        for attribute in module.private_reads()
+        if attribute not in own[module.room]
+    ]
+    assert set(read) <= REMAINING, "\n".join(read)
+
+
+def test_nobody_imports_a_private_module_or_name_of_another_library():
+    taken = [
+        f"{name} imports {what or ''} from {source}"
+        for name, module in MODULES.items()
+        for source, what in module.imports()
+        if not source.startswith(FACADE) and any(map(_private, [*source.split("."), what or ""]))
+    ]
+    assert set(taken) <= REMAINING, "\n".join(taken)
+
+
+def test_the_house_is_read_with_imports_in_functions_and_without_those_for_types():
+    program = "if TYPE_CHECKING:\n    import a\nelse:\n    import b\ndef f():\n    from .c import _d\n    return x._e, self._f\n"
+    module = Module("ec3learn.votes.some", ast.parse(program))
+    assert list(module.imports()) == [("b", None), ("ec3learn.votes.c", "_d")]
+    assert list(module.private_reads()) == ["_e"]
