@@ -5,7 +5,7 @@ import pytest
 
 from ec3learn.paper import published as paper
 from ec3learn.paper.protocol import Case, Outputs
-from ec3learn.paper.studies import EXPERIMENTS, f_of, scores
+from ec3learn.paper.studies import EXPERIMENTS, class_f, scores
 
 from .conftest import SMALL
 
@@ -22,15 +22,15 @@ def test_scores_of_a_small_answer():
     assert found == pytest.approx({"auc": 0.75, "auc_hard": 0.5, "f": 0.5, "f_macro": 0.5, "accuracy": 0.5})
 
 
-def test_the_f_of_two_classes_is_that_of_the_rare_one():
+def test_the_class_f_two_classes_is_that_of_the_rare_one():
     test = Outputs(np.array([0, 0, 0, 1]), np.zeros(4, dtype=bool), 2, rare=1, n_rows=4)
     found = {metric: value for _, _, metric, value in scores("m", "s", np.eye(2)[[0, 0, 1, 1]], test)}
     assert found["f"] == pytest.approx(2 / 3)
     assert found["f_macro"] == pytest.approx((2 / 3 + 4 / 5) / 2)
 
 
-def test_f_of_a_class_nobody_names_is_0():
-    assert f_of(1, np.array([0, 0]), np.array([0, 0])) == 0.0
+def test_class_f_a_class_nobody_names_is_0():
+    assert class_f(1, np.array([0, 0]), np.array([0, 0])) == 0.0
 
 
 QUICK = [name for name in EXPERIMENTS if name not in ("accuracy", "labels_5", "labels_20", "imbalance", "random_clusterings")]

@@ -1,18 +1,18 @@
-"""One repeat of the paper's protocol: rows are drawn and split, base models trained, and what they said is kept.
+"""One repeat of the paper's protocol: draw and split rows, train the base models, and keep their outputs.
 
-What the paper leaves open, and what is done here (all of it in this file):
+What the paper leaves open is decided here:
 
-- At most `max_rows` rows of a data set are drawn at random, then split 60/20/20 into training, validation and test part. Draw and
-  split follow from the seed and the number of rows alone.
-- Classifiers learn from the training part. Each setting of a small grid is scored by AUC on the validation part, and the best one
-  votes; it is not trained again. Clusterings see the features of all rows drawn. Affinity propagation, mean shift, DBSCAN and
-  complete linkage cluster `n_landmarks` of them and extend the clusters to the others.
-- Linear stacking learns from the votes on the validation part. Bagging, AdaBoost, XGBoost and the random forest learn from the
-  training part with settings that are not tuned.
-- The network goes through its rows often enough for 200 steps at least.
-- With few labels (5 or 20 a class, drawn from the training part) there is nothing to tune on: base models have their default
-  settings, and all rows without a label are the test part. Rows with one get votes from folds that have not seen it.
-- No base model is handed the label of a test row: labels that are not to be seen are -1 before training begins.
+- At most `max_rows` rows of a data set are drawn at random, then split 60/20/20 into training, validation and test set. Both
+  depend on the seed and the number of rows only.
+- Classifiers are trained on the training set. Each setting of a small grid is scored by its AUC on the validation set, and the
+  best one votes without being trained again. Clusterings are fitted to the features of all drawn rows. Affinity propagation, mean
+  shift, DBSCAN and complete linkage cluster `n_landmarks` of them and extend the clusters to the others.
+- Linear stacking is trained on the votes on the validation set. Bagging, AdaBoost, XGBoost and the random forest are trained on
+  the training set and not tuned.
+- The network is trained for as many epochs as give it 200 steps or more.
+- With few labels (5 or 20 per class, drawn from the training set) nothing is tuned: base models keep their defaults, and all
+  other rows are the test set. The votes on labelled rows are out-of-fold.
+- No base model sees the label of a test row: such labels are set to -1 before training begins.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .datasets import Dataset, cache_folder
 
 Array = npt.NDArray[Any]
 
-VERSION = 1  # of what is below: outputs kept by another version are not read
+VERSION = 1  # of this protocol; cached outputs of another version are not used
 
 CLASSIFIERS = {"dt": "DT", "nb": "NB", "knn": "K-NN", "lr": "LR", "svm": "SVM", "sgd": "SGD", "cnn": "CNN"}
 CLUSTERINGS = {
@@ -56,14 +56,14 @@ CLUSTERINGS = {
 }
 RIVALS = ("STA", "BAG", "BOO", "XGB", "RF")
 
-# Where the pool's own grid would take most of the time.
+# Smaller grids where the pool's own would take most of the time.
 GRIDS = grids("paper") | {
     "dt": {"max_depth": [None, 8], "min_samples_leaf": [1, 5, 20]},
     "sgd": {"alpha": [1e-4, 1e-3, 1e-2], "loss": ["log_loss"]},
     "cnn": {"lr": [0.001, 0.003]},
 }
 
-LEAST_STEPS = 200  # of the network
+LEAST_STEPS = 200  # of training the network
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ class Protocol:
     Parameters
     ----------
     max_rows : int
-        How many rows of a data set are used at most.
+        Maximum number of rows of a data set to use.
     n_landmarks : int
-        How many rows clusterings of quadratic memory cluster.
+        Number of rows to cluster for clusterings whose memory grows with the square of the rows.
     without : tuple of str
-        Base models and rivals to leave out, such as "cnn" or "XGB".
+        Base models and ensembles to leave out, such as "cnn" or "XGB".
     """
 
     max_rows: int = 2500
@@ -87,37 +87,38 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Setup:
-    """Which outputs are meant: of which seed, with which labels, from which rows."""
+    """Which outputs to make: from which seed, labels and rows."""
 
     seed: int
-    labels: int | None = None  # a class; None: the whole training part
+    labels: int | None = None  # labels per class; None: the whole training set
     tuned: bool = True
-    removed: float | None = None  # share of the rows of one class, drawn at random, that is taken out
-    everywhere: bool = False  # vote on all rows of the data set but those of the training and validation part
+    removed: float | None = None  # share of the rows of one random class to remove
+    everywhere: bool = False  # vote on all rows of the data set outside the training and validation set
 
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """What base models said about objects, and what the objects are.
+    """The outputs of base models for a set of objects, and the objects' true classes.
 
     Attributes
     ----------
     truth : array of shape (n_objects,)
-        The number of each object's class. Only scores may look at it, and at `known` objects the methods that learn from labels.
+        The true class of each object as an integer. Only scores use it, and for `known` objects the methods that learn from
+        labels.
     known : array of shape (n_objects,)
-        Which objects' labels the combination may see; the others are the test part.
-    proba : dict
-        Of a classifier's name -> objects x classes. No object's row comes from a model that was trained on it.
-    clusters, more_clusters : dict
-        Of a clustering's name -> the cluster of each object; the paper's five, and those of the default pool.
-    rivals : dict
-        Of a name -> objects x classes, for the test part.
+        Whether methods may see the object's label; the others are the test set.
+    proba : dict of str -> array of shape (n_objects, n_classes)
+        Class probabilities by each classifier; no object's row comes from a model that was trained on it.
+    clusters, more_clusters : dict of str -> array of shape (n_objects,)
+        Clusters by the paper's five clusterings, and by those of the default pool.
+    rivals : dict of str -> array of shape (n_test_objects, n_classes)
+        Class probabilities by ensembles of classifiers.
     rare : int
-        The rarest class, whose F is the F score of two classes.
+        The rarest class; the F score of two classes is that of this one.
     touched : int
-        The class rows were taken from, or -1.
+        The class that rows were removed from, or -1.
     n_rows : int
-        How many rows were drawn.
+        Number of rows drawn.
     """
 
     truth: Array
@@ -133,11 +134,11 @@ class Outputs:
 
     @cached_property
     def test(self) -> Outputs:
-        """The test part alone."""
+        """The test set only."""
         return self.part(~self.known)
 
     def part(self, rows: Array) -> Outputs:
-        """Return what was said about some objects."""
+        """Return the outputs for some of the objects."""
         tables: dict[str, Any] = {
             name: {key: table[rows] for key, table in getattr(self, name).items()}
             for name in ("proba", "clusters", "more_clusters")
@@ -145,7 +146,7 @@ class Outputs:
         return replace(self, truth=self.truth[rows], known=self.known[rows], **tables)
 
     def votes(self, *, soft: bool = False, clusterings: str = "paper", classifiers: Sequence[str] | None = None) -> Votes:
-        """Return the votes, hard ones unless soft ones are asked for, with "paper", "both" or "none" of the clusterings."""
+        """Return hard or soft votes, with "paper", "both" or "none" of the two sets of clusterings."""
         chosen = {name: self.proba[name] for name in (self.proba if classifiers is None else classifiers)}
         if not soft:
             chosen = {name: table.argmax(axis=1) for name, table in chosen.items()}
@@ -155,14 +156,14 @@ class Outputs:
 
     @property
     def known_labels(self) -> tuple[list[int], list[int]]:
-        """The objects whose labels may be seen, and their labels, as methods take them."""
+        """The objects with known labels, and the labels, as methods take them."""
         rows = np.flatnonzero(self.known)
         return rows.tolist(), self.truth[rows].tolist()
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A data set and a seed: what an experiment is handed."""
+    """A data set and a seed: what an experiment is run on."""
 
     data: Dataset
     seed: int
@@ -170,17 +171,7 @@ class Case:
     cache: Path | None = None
 
     def outputs(self, **setup: Any) -> Outputs:
-        """Return base outputs, from the cache if they are there.
-
-        Parameters
-        ----------
-        **setup
-            Fields of `Setup`.
-
-        Returns
-        -------
-        Outputs
-        """
+        """Return base outputs for the given fields of `Setup`, from the cache if they are there."""
         asked = Setup(self.seed, **setup)
         path = self._folder() / f"{self.data.name}-{self.seed}-{self._key(asked)}.npz"
         if path.exists():
@@ -193,9 +184,9 @@ class Case:
         return cache_folder() / "outputs" if self.cache is None else self.cache
 
     def _key(self, setup: Setup) -> str:
-        """Return a name for what the outputs follow from: the rows, the setup and the protocol."""
-        said = repr((VERSION, sorted(asdict(setup).items()), sorted(asdict(self.protocol).items()), self.data.content))
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        """Return a checksum of all that determines the outputs: the rows, the setup and the protocol."""
+        parts = repr((VERSION, sorted(asdict(setup).items()), sorted(asdict(self.protocol).items()), self.data.content))
+        return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
 
 # ---- one repeat ------------------------------------------------------------------------------------------------------
@@ -203,7 +194,7 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The numbers of the rows in each part."""
+    """The positions of the rows in each set."""
 
     train: Array
     valid: Array
@@ -211,20 +202,7 @@ class Split:
 
 
 def split(n_rows: int, seed: int, max_rows: int) -> Split:
-    """Draw rows and split them 60/20/20; no label has a say.
-
-    Parameters
-    ----------
-    n_rows : int
-        Rows of the data set.
-    seed : int
-        The repeat.
-    max_rows : int
-        How many rows to draw at most.
-
-    Returns
-    -------
-    Split
+    """Draw at most `max_rows` rows and split them 60/20/20, whatever their labels.
 
     Examples
     --------
@@ -238,29 +216,15 @@ def split(n_rows: int, seed: int, max_rows: int) -> Split:
 
 
 def base_outputs(data: Dataset, setup: Setup, protocol: Protocol) -> Outputs:
-    """Train the base models of one repeat and return what they say.
-
-    Parameters
-    ----------
-    data : Dataset
-        The data set.
-    setup : Setup
-        Seed, labels, rows.
-    protocol : Protocol
-        How much of it.
-
-    Returns
-    -------
-    Outputs
-    """
+    """Train the base models of one repeat and return their outputs."""
     codes = data.codes
     parts = split(len(codes), setup.seed, protocol.max_rows)
     touched = -1
     if setup.removed is not None:
-        parts, touched = _thinned(parts, codes, setup)
+        parts, touched = _remove_share(parts, codes, setup)
     drawn = np.concatenate([parts.train, parts.valid, parts.test])
     few = setup.labels is not None
-    learned = _few(parts.train, codes, setup) if few else parts.train
+    learned = _draw_few(parts.train, codes, setup) if few else parts.train
     known = learned if few else parts.valid
     objects = drawn if few else np.concatenate([parts.valid, parts.test])
     if setup.everywhere:
@@ -272,7 +236,7 @@ def base_outputs(data: Dataset, setup: Setup, protocol: Protocol) -> Outputs:
     work = _Work(data, visible, learned, known, objects, setup, protocol)
     counts = np.bincount(codes, minlength=data.n_classes)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # rounds are limited on purpose
+        warnings.simplefilter("ignore", ConvergenceWarning)  # iterations are limited on purpose
         proba = work.classifiers()
         return Outputs(
             truth=codes[objects],
@@ -288,8 +252,8 @@ def base_outputs(data: Dataset, setup: Setup, protocol: Protocol) -> Outputs:
         )
 
 
-def _thinned(parts: Split, codes: Array, setup: Setup) -> tuple[Split, int]:
-    """Take a share of one class's rows out of all parts; of a larger share the smaller is the beginning."""
+def _remove_share(parts: Split, codes: Array, setup: Setup) -> tuple[Split, int]:
+    """Remove a share of one class's rows from all sets; a larger share includes the smaller ones."""
     rng = np.random.default_rng([setup.seed, 1])
     drawn = np.concatenate(list(vars(parts).values()))
     touched = int(rng.choice(np.unique(codes[drawn])))
@@ -298,19 +262,19 @@ def _thinned(parts: Split, codes: Array, setup: Setup) -> tuple[Split, int]:
     return Split(*(np.setdiff1d(rows, gone) for rows in vars(parts).values())), touched
 
 
-def _few(rows: Array, codes: Array, setup: Setup) -> Array:
-    """Draw so many rows of each class."""
+def _draw_few(rows: Array, codes: Array, setup: Setup) -> Array:
+    """Draw `setup.labels` rows of each class."""
     rng = np.random.default_rng([setup.seed, 2])
     own = [rng.permutation(rows[codes[rows] == z])[: setup.labels] for z in np.unique(codes[rows])]
     return np.sort(np.concatenate(own))
 
 
-_FITTED: dict[Any, list[tuple[str, Any]]] = {}
+_FITTED: dict[Any, list[tuple[str, Any]]] = {}  # clusterings: they do not depend on labels, so a case fits them once
 
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """The base models of one repeat; `codes` are -1 where a label is not to be seen."""
+    """Trains the base models of one repeat; `codes` are -1 where a label must not be seen."""
 
     data: Dataset
     codes: Array
@@ -323,10 +287,10 @@ class _Work:
     def classifiers(self) -> dict[str, Array]:
         left_out = [name for name in self.protocol.without if name in CLASSIFIERS]
         pool = classifier_pool("paper", without=left_out, random_state=self.setup.seed)
-        steps_an_epoch = -(-len(self.learned) // 128)  # the network takes 128 rows a step
+        steps_per_epoch = -(-len(self.learned) // 128)  # batches of 128 rows
         for key, model in pool:
             if key == "cnn":
-                model.set_params(max_epochs=max(20, -(-LEAST_STEPS // steps_an_epoch)))
+                model.set_params(max_epochs=max(20, -(-LEAST_STEPS // steps_per_epoch)))
         return {CLASSIFIERS[key]: self._votes(key, model) for key, model in pool}
 
     def _votes(self, key: str, model: Any) -> Array:
@@ -341,7 +305,7 @@ class _Work:
         return self._proba(fitted[int(np.argmax(scores))], self.objects)
 
     def _out_of_fold(self, model: Any) -> Array:
-        """Return the votes on the few rows with labels, in the order of the objects, from models that have not seen them."""
+        """Return out-of-fold votes on the labelled rows, in the order of the objects."""
         rows = self.objects[np.isin(self.objects, self.learned)]
         codes = self.codes[rows]
         proba = np.empty((len(rows), self.data.n_classes))
@@ -355,13 +319,13 @@ class _Work:
         return model.fit(self.data.X.iloc[rows], self.codes[rows])
 
     def _proba(self, model: Any, rows: Array) -> Array:
-        """Return class probabilities with a column for each class, seen in training or not."""
+        """Return class probabilities with a column per class, also for classes missing in training."""
         proba = np.zeros((len(rows), self.data.n_classes))
         proba[:, model.classes_.astype(np.int64)] = model.predict_proba(self.data.X.iloc[rows])
         return proba / proba.sum(axis=1, keepdims=True)
 
     def clusters(self, pool: str, drawn: Array) -> dict[str, Array]:
-        """Return the clusters of the objects, found on the features of all rows drawn."""
+        """Return the clusters of the objects by clusterings fitted to the features of all drawn rows."""
         beyond = np.setdiff1d(self.objects, drawn)
         found = {}
         for key, model in self._clusterings(pool, drawn):
@@ -373,7 +337,7 @@ class _Work:
         return found
 
     def _clusterings(self, pool: str, drawn: Array) -> list[tuple[str, Any]]:
-        """Return the clusterings of a pool, fitted; they do not depend on labels, so the last few are kept."""
+        """Return the fitted clusterings of a pool; the last few pools are kept."""
         key = (self.data.content, pool, drawn.tobytes(), self.setup.seed, self.protocol)
         if key not in _FITTED:
             left_out = [name for name in self.protocol.without if name in CLUSTERINGS and pool == "paper"]
@@ -390,10 +354,10 @@ class _Work:
         return _FITTED[key]
 
     def rivals(self, proba: dict[str, Array]) -> dict[str, Array]:
-        """Return the class probabilities that ensembles of classifiers give the test part."""
+        """Return the class probabilities of the test set by ensembles of classifiers."""
         test = ~np.isin(self.objects, self.known)
         answers = {"STA": self._stacked(np.hstack(list(proba.values())), test)}
-        seen, numbers = np.unique(self.codes[self.learned], return_inverse=True)  # XGBoost wants 0, 1, 2, ...
+        seen, numbers = np.unique(self.codes[self.learned], return_inverse=True)  # XGBoost needs 0, 1, 2, ...
         for name, make in ensembles(self.protocol.without).items():
             features = Features(None, text="shares", missing="keep", dense=True, random_state=self.setup.seed)
             model = TableModel([("features", features), ("model", make(random_state=self.setup.seed))])
@@ -403,7 +367,7 @@ class _Work:
         return answers
 
     def _stacked(self, votes: Array, test: Array) -> Array:
-        """Multi-response linear regression: the shares of each class in the known labels, from all votes."""
+        """Return class probabilities by multi-response linear regression of the known labels on all votes."""
         codes = self.codes[self.objects[~test]]
         responses = Ridge(1.0).fit(votes[~test], np.eye(self.data.n_classes)[codes]).predict(votes[test])
         shares = np.maximum(responses, 1e-9)
@@ -429,7 +393,7 @@ def _boosted_trees(**options: Any) -> Any:
     return XGBClassifier(n_estimators=100, n_jobs=1, **options)
 
 
-# ---- kept ------------------------------------------------------------------------------------------------------------
+# ---- cached outputs --------------------------------------------------------------------------------------------------
 
 _TABLES = ("proba", "clusters", "more_clusters", "rivals")
 _NUMBERS = ("n_classes", "rare", "n_rows", "touched")

@@ -14,7 +14,7 @@ from ..._text import Table
 from ..datasets import at_hand, load
 from ..datasets.registry import DATASETS
 from ..exhibits import Block, Exhibit, Finding, Frame, comparable, means, printed
-from ..studies import facts
+from ..studies import describe
 from .accuracy import accuracy, accuracy_f, hard_and_soft, labels, ranks, where
 from .base_models import (
     add_classifier,
@@ -139,7 +139,7 @@ def datasets_at_hand(folder: str | Path | None = None) -> Table:
         }
         if name in present:
             data = load(name, folder, download=False)
-            row |= {setting: value for _, setting, _, value in facts(data)} | {"source": data.source}
+            row |= {setting: value for _, setting, _, value in describe(data)} | {"source": data.source}
         if name in theirs.index:
             row |= {f"paper: {head}": float(theirs[head][name]) for head in HEADS}
         for head, cells in columns.items():
