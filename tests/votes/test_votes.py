@@ -460,7 +460,7 @@ LABEL_ERRORS = [
     ),
     (
         TypeError,
-        "classifiers['a'] must hold labels (ints, bools or strings), got {'x': 1} of type dict at row 1.",
+        "classifiers must hold labels (ints, bools or strings), got {'x': 1} of type dict at row 1 in column 'a'.",
         lambda: Votes.from_labels({"a": ["x", {"x": 1}]}),
     ),
     (
@@ -497,7 +497,7 @@ LABEL_ERRORS = [
     ),
     (
         ValueError,
-        "classifiers['c'] and classifiers['d'] must describe the same objects, got 2 and 3 rows.",
+        "classifiers must have columns that describe the same objects, got 2 rows for 'c' and 3 for 'd'.",
         lambda: Votes.from_labels({"c": [0, 1], "d": [0, 1, 1]}),
     ),
     (
@@ -532,60 +532,52 @@ LABEL_ERRORS = [
     ),
     (
         TypeError,
-        "classifiers['c'] mixes int and str labels, the first str at row 2: 'a'. "
-        "Labels must be all ints, all bools or all strings.",
+        "classifiers must hold labels of one kind: all ints, all bools or all strings, got int and str labels, the first str at row 2: 'a' in column 'c'.",
         lambda: Votes.from_labels({"c": [0, 1, "a", "b"]}),
     ),
     (
         TypeError,
-        "classifiers['c'] mixes bool and int labels, the first int at row 1: 1. "
-        "Labels must be all ints, all bools or all strings.",
+        "classifiers must hold labels of one kind: all ints, all bools or all strings, got bool and int labels, the first int at row 1: 1 in column 'c'.",
         lambda: Votes.from_labels({"c": [True, 1, 0]}),
     ),
     (
         TypeError,
-        "classifiers must have labels of one kind, got int (0) and str ('a'). Turn them into one kind first.",
+        "classifiers must have labels of one kind, got int (0) and str ('a'). Convert them to one kind first.",
         lambda: Votes.from_labels({"c": [0, 1], "d": ["a", "b"]}),
     ),
     (
         TypeError,
-        "classifiers['c'] must hold labels (ints, bools or strings), got 0.5 of type float at row 1. "
-        "For probabilities use Votes.from_probabilities.",
+        "classifiers must hold labels (ints, bools or strings), got 0.5 of type float at row 1 in column 'c'. For probabilities use Votes.from_probabilities.",
         lambda: Votes.from_labels({"c": [1, 0.5]}),
     ),
     (
         TypeError,
-        "classifiers['c'] must hold labels (ints, bools or strings), got (1, 2) of type tuple at row 0.",
+        "classifiers must hold labels (ints, bools or strings), got (1, 2) of type tuple at row 0 in column 'c'.",
         lambda: Votes.from_labels({"c": pd.Series([(1, 2), None])}),
     ),
     (
         ValueError,
-        "classifiers['classifier_0'] must hold labels (ints, bools or strings), got 0.25 at row 1. "
-        "For probabilities use Votes.from_probabilities.",
+        "classifiers must hold labels (ints, bools or strings), got 0.25 at row 1 in column 'classifier_0'. For probabilities use Votes.from_probabilities.",
         lambda: Votes.from_labels(np.array([[1.0], [0.25]])),
     ),
     (
         ValueError,
-        "clusterings['k'] must hold labels (ints, bools or strings), got inf at row 0. "
-        "Pass shares as a table, objects x clusters.",
+        "clusterings must hold labels (ints, bools or strings), got inf at row 0 in column 'k'. Pass shares as a table, objects x clusters.",
         lambda: Votes.from_labels([[0], [1]], {"k": np.array([np.inf, 1])}),
     ),
     (
         ValueError,
-        "classifiers holds 2 values that are no class, the first at row 1, column 'd': 5. "
-        "The classes are [0, 1]; pass missing=5 if it means no vote.",
+        "classifiers must hold classes, [0, 1], got 5 at row 1 in column 'd' and 1 more like it. Pass missing=5 if it means no vote.",
         lambda: Votes.from_labels({"c": [0, 1, 0], "d": [0, 5, 6]}, classes=[0, 1]),
     ),
     (
         ValueError,
-        "classifiers holds 1 value that is no class, the first at row 2, column 'c': 'x'. "
-        "The classes are ['a', 'b']; pass missing='x' if it means no vote.",
+        "classifiers must hold classes, ['a', 'b'], got 'x' at row 2 in column 'c'. Pass missing='x' if it means no vote.",
         lambda: Votes.from_labels({"c": ["a", "b", "x"]}, classes=["a", "b"]),
     ),
     (
         ValueError,
-        "classifiers holds 2 values that are no class, the first at row 0, column 'c': 0. "
-        "The classes are ['0', '1']; pass missing=0 if it means no vote.",
+        "classifiers must hold classes, ['0', '1'], got 0 at row 0 in column 'c' and 1 more like it. Pass missing=0 if it means no vote.",
         lambda: Votes.from_labels({"c": [0, 1]}, classes=["0", "1"]),
     ),
     (
@@ -609,7 +601,7 @@ LABEL_ERRORS = [
     (ValueError, "classes must not repeat, got [0, 1, 0].", lambda: Votes.from_labels([[0]], classes=[0, 1, 0])),
     (
         ValueError,
-        "weights names the unknown base model 'svn'. Choose from: svm, k.",
+        "Unknown base model 'svn'. Did you mean 'svm'? Choose from: svm, k.",
         lambda: Votes.from_labels({"svm": [0]}, {"k": [0]}, weights={"svn": 1}),
     ),
     (
@@ -619,12 +611,12 @@ LABEL_ERRORS = [
     ),
     (
         ValueError,
-        "weights must be finite and at least 0, got -1.0 at position 1.",
+        "weights must be finite and >= 0, got -1.0 at position 1.",
         lambda: Votes.from_labels([[0, 0]], weights=[1, -1]),
     ),
     (
         ValueError,
-        "weights must be finite and at least 0, got nan at position 0.",
+        "weights must be finite and >= 0, got nan at position 0.",
         lambda: Votes.from_labels([[0, 0]], weights=[np.nan, 1]),
     ),
     (TypeError, "weights must hold numbers, got ['a'].", lambda: Votes.from_labels([[0]], weights=["a"])),
@@ -635,7 +627,7 @@ LABEL_ERRORS = [
     ),
     (
         ValueError,
-        "sample_weight must be finite and at least 0, got inf at position 1.",
+        "sample_weight must be finite and >= 0, got inf at position 1.",
         lambda: Votes.from_labels([[0], [1]], sample_weight=[1, np.inf]),
     ),
     (
@@ -655,8 +647,7 @@ def test_labels_that_make_no_sense_are_refused(kind, message, make):
 SHARE_ERRORS = [
     (
         TypeError,
-        "probabilities['lr'] must hold labels (ints, bools or strings), got 0.5 of type float at row 0. "
-        "Pass probabilities as a table, objects x classes.",
+        "probabilities must hold labels (ints, bools or strings), got 0.5 of type float at row 0 in column 'lr'. Pass probabilities as a table, objects x classes.",
         lambda: Votes.from_probabilities({"lr": [0.5, 0.5]}),
     ),
     (
@@ -666,47 +657,42 @@ SHARE_ERRORS = [
     ),
     (
         ValueError,
-        "probabilities['lr'] must have rows that are non-negative and sum to 1, got a row that sums to 1.1 at row 1. "
-        "A row of NaN is a missing vote.",
+        "probabilities must have rows that are non-negative and sum to 1, got a row that sums to 1.1 at row 1 in column 'lr'. A row of NaN is a missing vote.",
         lambda: Votes.from_probabilities({"lr": [[0.5, 0.5], [0.5, 0.6]]}),
     ),
     (
         ValueError,
-        "probabilities['lr'] must have rows that are non-negative and sum to 1, got the negative value -0.5 in a row that "
-        "sums to 1 at row 0. A row of NaN is a missing vote.",
+        "probabilities must have rows that are non-negative and sum to 1, got the negative value -0.5 in a row that sums to 1 at row 0 in column 'lr'. A row of NaN is a missing vote.",
         lambda: Votes.from_probabilities({"lr": [[-0.5, 1.5]]}),
     ),
     (
         ValueError,
-        "probabilities['lr'] must have rows that are non-negative and sum to 1, got a row that sums to nan at row 0. "
-        "A row of NaN is a missing vote.",
+        "probabilities must have rows that are non-negative and sum to 1, got a row that sums to nan at row 0 in column 'lr'. A row of NaN is a missing vote.",
         lambda: Votes.from_probabilities({"lr": [[np.nan, 1.0]]}),
     ),
     (
         ValueError,
-        "clusterings['k'] must have rows that are non-negative and sum to 1, got a row that sums to 2 at row 0. "
-        "A row of NaN is a missing vote.",
+        "clusterings must have rows that are non-negative and sum to 1, got a row that sums to 2 at row 0 in column 'k'. A row of NaN is a missing vote.",
         lambda: Votes.from_labels([[0]], {"k": np.array([[1, 1]])}),
     ),
     (
         ValueError,
-        "probabilities['b'] must have one column a class, got 3 columns for the 2 classes [0, 1]. "
-        "Pass classes=[...] in the order of the columns.",
+        "probabilities must have one column per class, got 3 columns of 'b' for the 2 classes [0, 1]. Pass classes=[...] in the order of the columns.",
         lambda: Votes.from_probabilities({"a": [[0.5, 0.5]], "b": [[0.5, 0.5, 0]]}),
     ),
     (
         ValueError,
-        "probabilities['lr'] must have at least one column, got shape (2, 0).",
+        "probabilities must have at least one column, got shape (2, 0) in column 'lr'.",
         lambda: Votes.from_probabilities({"lr": np.empty((2, 0))}),
     ),
     (
         TypeError,
-        "probabilities['lr'] must hold numbers, a row of probabilities an object, got object values.",
+        "probabilities must hold numbers, one row of probabilities per object, got object values in column 'lr'.",
         lambda: Votes.from_probabilities({"lr": [["a", "b"]]}),
     ),
     (
         ValueError,
-        "probabilities['lr'] must have one column a class, named ['a', 'b'], got ['a', 'c'].",
+        "probabilities must have one column per class, named ['a', 'b'], got ['a', 'c'] for 'lr'.",
         lambda: Votes.from_probabilities({"lr": pd.DataFrame({"a": [1.0], "c": [0.0]})}, classes=["a", "b"]),
     ),
     (
@@ -716,7 +702,7 @@ SHARE_ERRORS = [
     ),
     (
         ValueError,
-        "probabilities['a'] and probabilities['b'] must describe the same objects, got 1 and 2 rows.",
+        "probabilities must have columns that describe the same objects, got 1 rows for 'a' and 2 for 'b'.",
         lambda: Votes.from_probabilities({"a": [[0.5, 0.5]], "b": [[0.5, 0.5], [1, 0]]}),
     ),
 ]
@@ -738,7 +724,9 @@ def test_a_bad_row_far_down_is_named():
 def test_a_table_of_three_dimensions_is_refused():
     with pytest.raises(ValueError, match="classifiers must be 2-dimensional"):
         Votes.from_labels(np.zeros((2, 2, 2), dtype=int))
-    with pytest.raises(ValueError, match=re.escape("probabilities['lr'] must")):
+    with pytest.raises(
+        ValueError, match=re.escape("probabilities must have columns of 1 or 2 dimensions, got shape (2, 2, 2) for 'lr'.")
+    ):
         Votes.from_probabilities({"lr": np.full((2, 2, 2), 0.5)})
 
 
@@ -764,7 +752,7 @@ LONG_ERRORS = [
     ),
     (
         ValueError,
-        "labels must have one dimension, one value a row, got shape (1, 1).",
+        "labels must have one dimension, one value per row, got shape (1, 1).",
         lambda: Votes.from_long(["q"], ["a"], [["x"]]),
     ),
     (
@@ -774,12 +762,12 @@ LONG_ERRORS = [
     ),
     (
         ValueError,
-        "objects, voters and labels must have one length, got 2, 2 and 1.",
+        "objects , voters and labels must have the same length, got 2, 2 and 1.",
         lambda: Votes.from_long([0, 1], ["a", "b"], [0]),
     ),
     (
         ValueError,
-        "voters must have one vote an object, got 1 more, the first by 'ann' on 'q1'. Keep one of them.",
+        "voters must have one vote per object, got 1 more, the first by 'ann' on 'q1'. Keep one of them.",
         lambda: Votes.from_long(["q1", "q1"], ["ann", "ann"], [0, 1]),
     ),
     (
@@ -804,7 +792,7 @@ LONG_ERRORS = [
     ),
     (
         ValueError,
-        "object_ids must name every object that was voted on, but 1 is not among them.",
+        "object_ids must name every object that was voted on, got none for 1.",
         lambda: Votes.from_long([0, 1], ["a", "b"], [0, 1], object_ids=[0, 2]),
     ),
     (
@@ -814,8 +802,7 @@ LONG_ERRORS = [
     ),
     (
         ValueError,
-        "labels holds 1 value that is no class, the first at row 1: 7. "
-        "The classes are [0, 1]; pass missing=7 if it means no vote.",
+        "labels must hold classes, [0, 1], got 7 at row 1. Pass missing=7 if it means no vote.",
         lambda: Votes.from_long([0, 1], ["a", "b"], [0, 7], classes=[0, 1]),
     ),
 ]
@@ -834,19 +821,19 @@ def test_a_voter_and_a_clustering_may_not_share_a_name():
 
 
 JOIN_ERRORS = [
-    ("Unknown base model 'svn'. Choose from: svm, knn, k.", lambda votes: votes.drop("svn")),
-    ("drop must leave at least one classifier, got 'svm', 'knn'.", lambda votes: votes.drop("svm", "knn")),
-    ("add needs classifiers or clusterings, got neither.", lambda votes: votes.add()),
+    ("Unknown base model 'svn'. Did you mean 'svm'? Choose from: svm, knn, k.", lambda votes: votes.drop("svn")),
+    ("names must leave at least one classifier, got 'svm', 'knn'.", lambda votes: votes.drop("svm", "knn")),
+    ("classifiers or clusterings must be given, got neither.", lambda votes: votes.add()),
     (
         "The added base models must describe the same objects, got 3 rows for 2 objects.",
         lambda votes: votes.add({"new": [0, 1, 1]}),
     ),
     (
-        "Votes that are joined must describe the same objects, got 2 and 1.",
+        "other must describe the same 2 objects, got 1.",
         lambda votes: votes + Votes.from_labels({"new": [0]}, classes=[0, 1]),
     ),
     (
-        "Votes that are joined must have the same classes, got [0, 1] and [0, 1, 2]. Pass classes=[...] when making them.",
+        "other must have the classes [0, 1], got [0, 1, 2]. Pass classes=[...] when making them.",
         lambda votes: votes + Votes.from_labels({"new": [0, 1]}, classes=[0, 1, 2]),
     ),
     (
@@ -854,8 +841,7 @@ JOIN_ERRORS = [
         lambda votes: votes + votes,
     ),
     (
-        "classifiers holds 1 value that is no class, the first at row 1, column 'new': 4. "
-        "The classes are [0, 1]; pass missing=4 if it means no vote.",
+        "classifiers must hold classes, [0, 1], got 4 at row 1 in column 'new'. Pass missing=4 if it means no vote.",
         lambda votes: votes.add({"new": [0, 4]}),
     ),
 ]
@@ -870,7 +856,7 @@ def test_models_that_do_not_fit_are_refused(message, act):
 
 def test_votes_on_objects_of_different_names_are_not_joined():
     one, other = Votes.from_long(["q1", "q2"], ["a", "a"], [0, 1]), Votes.from_long(["q8", "q9"], ["b", "b"], [0, 1])
-    with pytest.raises(ValueError, match="Votes that are joined must have the same object_ids, got different ones"):
+    with pytest.raises(ValueError, match="other must have the same object_ids, got different ones"):
         one + other
 
 
@@ -924,13 +910,13 @@ def test_a_slice_of_a_larger_table_is_read_without_its_neighbours():
 
 @pytest.mark.parametrize("rows", ["c", 5, [7], [True]])
 def test_objects_that_are_not_there_are_refused(rows):
-    message = "Votes are indexed by objects, from 0 to 1: a number, a slice, a mask of all or an array of numbers, got "
+    message = "rows must be a number of an object, a slice, a mask or an array of numbers, from 0 to 1, got "
     with pytest.raises(IndexError, match=re.escape(f"{message}{rows!r}.")):
         Votes.from_labels({"c": [0, 1]})[rows]
 
 
 def test_shares_passed_as_labels_are_shown_the_way():
-    message = "classifiers['a'] must hold labels (ints, bools or strings), got 0.5 of type float at row 0. For probabilities use"
+    message = "classifiers must hold labels (ints, bools or strings), got 0.5 of type float at row 0 in column 'a'. For probabilities use"
     with pytest.raises(TypeError, match=re.escape(message)):
         Votes.from_labels({"a": [0.5, 1]})
 

@@ -1,4 +1,4 @@
-"""Classes and clusters as numbers: which labels are classes, and the number of the class or cluster of each vote."""
+"""Classes and clusters as numbers: which labels are classes, and which class or cluster each vote names."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._text import count, listed
+from .._checks import InputError, InputTypeError
+from .._text import arg, count, listed
 from .labels import Label, is_missing, kind_of, label_array, plain
-from .reading import Column, frame_of, has_index, is_pandas, named_columns, single_column, smallest_uint
+from .reading import Column, Where, frame_of, has_index, is_pandas, named_columns, single_column, smallest_uint
 
 Array = npt.NDArray[Any]
 
-KNOWN = "an array with one label an object, None where there is none, a dict of object -> label, or a pair (objects, labels)"
+KNOWN = "an array with one label per object, None where there is none, a dict of object -> label, or a pair (objects, labels)"
 
 
 def require_missing(missing: Any) -> None:
     """Refuse a value for "no vote" that is no label."""
     if not is_missing(missing) and kind_of(missing) not in ("int", "bool", "str"):
-        raise TypeError(f"missing must be one label (an int, a bool or a string), got {missing!r}.")
+        raise InputTypeError("missing", "must be one label (an int, a bool or a string)", got=missing)
 
 
 def means_missing(value: object, missing: Label | None) -> bool:
-    """Tell whether a value stands for no vote, by itself or because the user said so."""
+    """Return whether a value means "no vote", by itself or because the user said so."""
     return is_missing(value) or (missing is not None and value == missing and kind_of(value) == kind_of(missing))
 
 
@@ -43,9 +44,12 @@ def classes_of(
     array = label_array(names)
     for name, table in tables.items():
         if table.shape[1] != len(array):
-            raise ValueError(
-                f"{argument}[{name!r}] must have one column a class, got {table.shape[1]} columns for "
-                f"the {count(len(array), 'class', 'classes')} {listed(array)}. Pass classes=[...] in the order of the columns."
+            n_classes = f"{count(len(array), 'class', 'classes')} {listed(array)}"
+            raise InputError(
+                argument,
+                "must have one column per class",
+                came=f"{table.shape[1]} columns of {name!r} for the {n_classes}",
+                remedy=f"Pass {arg('classes', ...)} in the order of the columns.",
             )
     return array
 
@@ -59,24 +63,26 @@ def _voted_classes(columns: Sequence[Column], missing: Label | None, argument: s
                 seen.setdefault(kind_of(label), set()).add(label)
     if len(seen) > 1:
         (one, first), (other, second) = list(seen.items())[:2]
-        raise TypeError(
-            f"{argument} must have labels of one kind, got {one} ({min(first)!r}) and {other} ({min(second)!r}). "
-            "Turn them into one kind first."
+        raise InputTypeError(
+            argument,
+            "must have labels of one kind",
+            came=f"{one} ({min(first)!r}) and {other} ({min(second)!r})",
+            remedy="Convert them to one kind first.",
         )
     return sorted(next(iter(seen.values()), set()))
 
 
 def _given_classes(classes: Any) -> list[Label]:
     if isinstance(classes, str) or not hasattr(classes, "__iter__"):
-        raise TypeError(f"classes must be a list of labels, got {classes!r}.")
+        raise InputTypeError("classes", "must be a list of labels", got=classes)
     names = [plain(label) for label in classes]
     kinds = {kind_of(label) for label in names}
     if not names:
-        raise ValueError("classes must name at least one class, got none.")
+        raise InputError("classes", "must name at least one class", came="none")
     if len(kinds) > 1 or not kinds <= {"int", "bool", "str"}:
-        raise TypeError(f"classes must be all ints, all bools or all strings, got {listed(names)}.")
+        raise InputTypeError("classes", "must be all ints, all bools or all strings", came=listed(names))
     if len(set(names)) < len(names):
-        raise ValueError(f"classes must not repeat, got {listed(names)}.")
+        raise InputError("classes", "must not repeat", came=listed(names))
     return names
 
 
@@ -107,11 +113,14 @@ def class_codes(
         row = int(np.argmax(wrong))
         label = plain(original.values[int(original.codes()[row])])
         if at is not None:
-            raise ValueError(f"{argument} must hold classes, {listed(classes)}, got {label!r} for object {at[row]!r}.")
-        raise ValueError(
-            f"{argument} holds {'1 value that is' if wrong.sum() == 1 else f'{wrong.sum()} values that are'} "
-            f"no class, the first at row {row}{f', column {column.name!r}' if column.name != argument else ''}: {label!r}. "
-            f"The classes are {listed(classes)}; pass missing={label!r} if it means no vote."
+            raise InputError(argument, f"must hold classes, {listed(classes)}", came=f"{label!r} for object {at[row]!r}")
+        column_name = f" in column {column.name!r}" if column.name != argument else ""
+        more = f" and {wrong.sum() - 1} more like it" if wrong.sum() > 1 else ""
+        raise InputError(
+            argument,
+            f"must hold classes, {listed(classes)}",
+            came=f"{label!r} at row {row}{column_name}{more}",
+            remedy=f"Pass {arg('missing', label)} if it means no vote.",
         )
     return _relabelled(column.codes(), lookup, len(classes) + 1)
 
@@ -145,7 +154,7 @@ def name_codes(column: Column, argument: str) -> tuple[Array, Array]:
     names = [plain(column.values[code]) for code in seen]
     if any(is_missing(name) for name in names):
         row = int(np.argmax(codes == seen[[is_missing(name) for name in names]][0]))
-        raise ValueError(f"{argument} must not be missing, got a missing value at row {row}. Leave that row out.")
+        raise InputError(argument, "must not be missing", came=f"a missing value at row {row}", remedy="Leave that row out.")
     order = sorted(range(len(names)), key=names.__getitem__)
     lookup = np.zeros(column.n_codes, dtype=np.int64)
     lookup[seen[order]] = np.arange(len(seen))
@@ -170,16 +179,17 @@ def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | 
     column = single_column(known if pairs is None else pairs[1], argument, KNOWN)
     if pairs is None:
         if len(column.raw) != n_objects:
-            raise ValueError(
-                f"{argument} must have one entry for each of the {n_objects} objects, got {len(column.raw)}. "
-                "Pass a dict of object -> label to name only a few."
+            raise InputError(
+                argument,
+                f"must have one entry for each of the {n_objects} objects",
+                got=len(column.raw),
+                remedy="Pass a dict of object -> label to name only a few.",
             )
         places: Array = np.arange(n_objects)
     else:
         if len(pairs[0]) != len(column.raw):
-            raise ValueError(
-                f"{argument} must pair each object with a label, got {len(pairs[0])} objects and {len(column.raw)} labels."
-            )
+            came = f"{len(pairs[0])} objects and {len(column.raw)} labels"
+            raise InputError(argument, "must pair each object with a label", came=came)
         places = _object_places(pairs[0], n_objects, object_ids, argument)
     names = pairs[0] if pairs else places if object_ids is None else object_ids
     codes = class_codes(column, classes, None, argument, column, [plain(name) for name in names]).astype(np.int64)
@@ -188,7 +198,7 @@ def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | 
     twice = np.flatnonzero((codes < len(classes)) & (result[places] != codes))
     if len(twice):
         item = pairs[0][twice[0]] if pairs else int(twice[0])
-        raise ValueError(f"{argument} must give an object one label, got two for {item!r}.")
+        raise InputError(argument, "must give an object one label", came=f"two for {item!r}")
     return result
 
 
@@ -213,27 +223,30 @@ def _object_places(objects: Sequence[Any], n_objects: int, object_ids: Array | N
     if object_ids is None:
         for item in objects:
             if kind_of(item) != "int" or not -n_objects <= item < n_objects:
-                raise ValueError(f"{argument} must name objects by number, from 0 to {n_objects - 1}, got {item!r}.")
+                raise InputError(argument, f"must name objects by number, from 0 to {n_objects - 1}", got=item)
         return np.array(objects, dtype=np.int64) % n_objects
     place = {label: i for i, label in enumerate(object_ids.tolist())}
     for item in objects:
         if item not in place:
-            raise ValueError(f"{argument} names the unknown object {item!r}. The first objects are {listed(object_ids, 5)}.")
+            remedy = f"The first objects are {listed(object_ids, 5)}."
+            raise InputError(argument, "must name objects that were voted on", got=item, remedy=remedy)
     return np.array([place[item] for item in objects], dtype=np.int64)
 
 
 # ---- soft votes ------------------------------------------------------------------------------------------------------
 
 
-def checked_shares(table: Any, where: str) -> Array:
-    """Return a table of shares whose rows are non-negative and sum to 1, or are NaN where nothing was said."""
+def checked_shares(table: Any, where: Where) -> Array:
+    """Return a table of shares; refuse rows that are negative or do not sum to 1, unless they are NaN for a missing vote."""
     try:
         masked = np.ma.isMaskedArray(table)
         shares = np.ma.filled(table.astype(np.float64), np.nan) if masked else np.asarray(table, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{where} must hold numbers, a row of probabilities an object, got {table.dtype} values.") from None
+        raise where.error(
+            "must hold numbers, one row of probabilities per object", f"{table.dtype} values", kind=InputTypeError
+        ) from None
     if shares.shape[1] == 0:
-        raise ValueError(f"{where} must have at least one column, got shape {shares.shape}.")
+        raise where.error("must have at least one column", f"shape {shares.shape}")
     step = 1 << 16
     for begin in range(0, len(shares), step):
         part = shares[begin : begin + step]
@@ -245,10 +258,8 @@ def checked_shares(table: Any, where: str) -> Array:
         if wrong.any():
             row = int(np.argmax(wrong))
             negative = f"the negative value {least[row]:.6g} in " if least[row] < 0 else ""
-            raise ValueError(
-                f"{where} must have rows that are non-negative and sum to 1, got {negative}a row that sums to "
-                f"{sums[row]:.6g} at row {begin + row}. A row of NaN is a missing vote."
-            )
+            came = f"{negative}a row that sums to {sums[row]:.6g} at row {begin + row}"
+            raise where.error("must have rows that are non-negative and sum to 1", came, "A row of NaN is a missing vote.")
     return shares
 
 
@@ -263,9 +274,8 @@ def columns_by_class(tables: Mapping[str, Any], classes: Any) -> tuple[dict[str,
             classes = columns if classes is None else list(classes)
             place = {str(column): i for i, column in enumerate(columns)}
             if sorted(place) != sorted(str(label) for label in classes):
-                raise ValueError(
-                    f"probabilities[{name!r}] must have one column a class, named {listed(classes)}, got {listed(columns)}."
-                )
+                came = f"{listed(columns)} for {name!r}"
+                raise InputError("probabilities", f"must have one column per class, named {listed(classes)}", came=came)
             table = named_columns({name: table}, "probabilities", "")[name]
             ordered[name] = table[:, [place[str(label)] for label in classes]]
     return ordered, classes

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 Array = npt.NDArray[Any]
+Kind = Literal["classifier", "clustering"]
 
 
 def frozen(array: Array) -> Array:
@@ -19,11 +20,25 @@ def frozen(array: Array) -> Array:
     return array
 
 
+@dataclass(frozen=True, eq=False)
+class BaseModel:
+    """A base model: its name, its kind, and the labels of its groups (the classes, or its own clusters)."""
+
+    name: str
+    kind: Kind
+    labels: Array
+
+    @property
+    def n_groups(self) -> int:
+        """Return how many groups the model can put an object into."""
+        return len(self.labels)
+
+
 class Codes(dict[int, Array]):
-    """Hard votes: a column of codes by the number of its model; it can't be changed."""
+    """Hard votes: a column of codes by the number of its model; it cannot be changed."""
 
     def __setitem__(self, m: int, codes: Array) -> None:
-        raise TypeError("Votes can't be changed. Use drop and add to make other ones.")
+        raise TypeError("Votes cannot be changed. Use drop and add to make other ones.")
 
     __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = __setitem__  # type: ignore[assignment]
 
@@ -141,14 +156,14 @@ class SoftShares:
 
 
 def entries_of_votes(objects: Array, groups: Array, shape: tuple[int, int]) -> sparse.csr_array:
-    """Return one entry a vote from votes sorted by object."""
+    """Return one entry per vote, from votes sorted by object."""
     width = np.int32 if max(*shape, len(groups)) < 1 << 31 else np.int64
     starts = np.concatenate([[0], np.cumsum(np.bincount(objects, minlength=shape[0]))])
     return frozen_entries(sparse.csr_array((np.ones(len(groups)), groups.astype(width), starts.astype(width)), shape=shape))
 
 
 def entries_of_columns(columns: Mapping[int, Array], offsets: Array, missing: Sequence[int]) -> sparse.csr_array:
-    """Return one entry a vote from columns of codes by the number of their model; a code of `missing[m]` is no vote."""
+    """Return one entry per vote, from columns of codes by the number of their model; a code of `missing[m]` is no vote."""
     n_rows = len(next(iter(columns.values())))
     width = np.int32 if max(offsets[-1], n_rows * len(columns)) < 1 << 31 else np.int64
     shape = (n_rows, int(offsets[-1]))

@@ -1,7 +1,7 @@
-"""The users' labels as whole numbers: arrays, dicts and dataframes become `Column`s.
+"""Labels become integers: arrays, dicts and dataframes become `Column`s.
 
 A `Column` keeps whatever integers it was given and says where they start, so that millions of small integers are never copied.
-Strings and mixed tables are counted through a dict. Labels come back exactly as they were given.
+Strings and mixed tables are numbered through a dict. Labels come back exactly as they were given.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._checks import InputError, InputTypeError
+from .._text import arg
 from .labels import Label, is_missing, kind_of
 
 Array = npt.NDArray[Any]
 
 TABLE = "an array, a list, a dict of name -> column or a dataframe held in memory"
 COLUMN = "an array, a list or a column of a dataframe held in memory"
-WIDE = 64  # columns from which a row-major table is turned before it is read column by column
+LABELS = "must hold labels (ints, bools or strings)"
+WIDE = 64  # columns from which a row-major table is copied to column-major before it is read by column
 DENSE_RANGE = 1 << 16  # integers within this range (or within 4 N) are used as codes without sorting them
 
 
@@ -73,18 +76,20 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
     if isinstance(data, Mapping):
         columns = {str(name): _as_array(values, f"{argument}[{name!r}]", COLUMN) for name, values in data.items()}
         if len(columns) < len(data):
-            raise ValueError(f"{argument} must have names that differ as text, got {list(data)!r}.")
+            raise InputError(argument, "must have names that differ as text", got=list(data))
     elif frame is not None:
         columns = {name: _as_array(frame[name].to_native(), f"{argument}[{name!r}]", COLUMN) for name in frame.columns}
     else:
         table = _as_array(data, argument, TABLE)
         if table.ndim != 2:
-            raise ValueError(
-                f"{argument} must be 2-dimensional (objects x models), a dict of name -> column or a dataframe, "
-                f"got shape {table.shape}. Pass {{'name': column}} for a single model."
+            raise InputError(
+                argument,
+                "must be 2-dimensional (objects x models), a dict of name -> column or a dataframe",
+                came=f"shape {table.shape}",
+                remedy="Pass {'name': column} for a single model.",
             )
         if table.shape[1] > WIDE and table.dtype.kind in "iub":
-            table = _turned(table)
+            table = _column_major(table)
         columns = {f"{prefix}_{first + j}": table[:, j] for j in range(table.shape[1])}
         if table.dtype.kind in "iu" and not isinstance(table, np.ma.MaskedArray) and table.size:
             lows, highs = _column_ranges(table)
@@ -94,18 +99,16 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
             }
     for name, column in columns.items():
         if not 1 <= column.ndim <= 2:
-            raise ValueError(f"{argument}[{name!r}] must have 1 or 2 dimensions, got shape {column.shape}.")
+            raise InputError(argument, "must have columns of 1 or 2 dimensions", came=f"shape {column.shape} for {name!r}")
     if not columns or any(len(column) == 0 for column in columns.values()):
-        hint = " Leave it out if there is nothing to pass." if argument == "clusterings" else ""
-        raise ValueError(f"{argument} must hold at least one object and one model, got none.{hint}")
+        hint = "Leave it out if there is nothing to pass." if argument == "clusterings" else ""
+        raise InputError(argument, "must hold at least one object and one model", came="none", remedy=hint)
     lengths = {name: len(column) for name, column in columns.items()}
     one = next(iter(lengths))
     for name, length in lengths.items():
         if length != lengths[one]:
-            raise ValueError(
-                f"{argument}[{one!r}] and {argument}[{name!r}] must describe the same objects, "
-                f"got {lengths[one]} and {length} rows."
-            )
+            came = f"{lengths[one]} rows for {one!r} and {length} for {name!r}"
+            raise InputError(argument, "must have columns that describe the same objects", came=came)
     return columns
 
 
@@ -113,27 +116,40 @@ def single_column(values: Any, argument: str, allowed: str = COLUMN) -> Column:
     """Turn a column that is an argument by itself into codes."""
     column = _as_array(values, argument, allowed)
     if column.ndim != 1:
-        raise ValueError(f"{argument} must have one dimension, one value a row, got shape {column.shape}.")
+        raise InputError(argument, "must have one dimension, one value per row", came=f"shape {column.shape}")
     if not len(column):
-        raise ValueError(f"{argument} must hold at least one value, got none.")
+        raise InputError(argument, "must hold at least one value", came="none")
     return encode(argument, column, argument)
 
 
-def _turned(table: Array) -> Array:
-    """Return a row-major table column-major, because its columns are far apart in memory; some rows at a time."""
+def _column_major(table: Array) -> Array:
+    """Copy a row-major table to column-major, some rows at a time: read by column, its entries lie far apart in memory."""
     out = np.empty(table.shape, dtype=table.dtype, order="F")
     for begin in range(0, len(table), 1024):
         out[begin : begin + 1024] = table[begin : begin + 1024]
     return out
 
 
+@dataclass(frozen=True)
+class Where:
+    """Where a value stands: an argument, and its column unless the argument is one column by itself."""
+
+    argument: str
+    column: str | None = None
+
+    def error(self, must: str, came: str, remedy: str = "", kind: type[InputError] = InputError) -> InputError:
+        """Return the error about a value that stands here."""
+        column = "" if self.column is None else f" in column {self.column!r}"
+        return kind(self.argument, must, came=f"{came}{column}", remedy=remedy)
+
+
 def encode(name: str, values: Any, argument: str) -> Column:
-    """Turn one column of labels into codes; a column may be an argument by itself."""
+    """Turn one column of labels into codes; a column may be an argument of its own."""
     if isinstance(values, _Ranged):
         return _encode_integers(name, values.column, values.low, values.high)
     if isinstance(values, _Coded):
         return Column(name, values.codes, -1, [None, *values.labels])
-    where = argument if name == argument else f"{argument}[{name!r}]"
+    where = Where(argument, None if name == argument else name)
     absent = None
     if isinstance(values, np.ma.MaskedArray):
         absent, values = np.ma.getmaskarray(values), values.data
@@ -205,17 +221,17 @@ def _encode_integers(name: str, raw: Array, low: int, high: int) -> Column:
     return Column(name, codes, 0, values)
 
 
-def _encode_integers_of_floats(name: str, values: Array, absent: Array, where: str) -> Column:
+def _encode_integers_of_floats(name: str, values: Array, absent: Array, where: Where) -> Column:
     present = values[~absent]
     broken = ~absent & ~(np.floor(values) == values)
     if broken.any() or (present.size and not np.isfinite(present).all()):
         row = int(np.argmax(broken | np.isinf(values)))
-        raise ValueError(f"{where} must hold labels (ints, bools or strings), got {values[row]} at row {row}.{_soft_hint(where)}")
+        raise where.error(LABELS, f"{values[row]} at row {row}", _soft_hint(where.argument))
     whole = np.where(absent, present[0] if present.size else 0, values).astype(np.int64)
     return _encode_integers(name, whole, int(whole.min()), int(whole.max()))
 
 
-def _encode_objects(name: str, values: list[Any], where: str, absent: Array | None) -> Column:
+def _encode_objects(name: str, values: list[Any], where: Where, absent: Array | None) -> Column:
     if absent is not None:
         values = [None if gone else value for value, gone in zip(values, absent.tolist(), strict=True)]
     known: dict[Any, int] = {}  # keyed by (kind, label) so that True and 1 stay apart
@@ -223,9 +239,7 @@ def _encode_objects(name: str, values: list[Any], where: str, absent: Array | No
         codes = np.fromiter((known.setdefault(_key(value), len(known)) for value in values), dtype=np.int64, count=len(values))
     except TypeError:  # lists and dicts can't be keys
         row = next(i for i, value in enumerate(values) if type(value).__hash__ is None)
-        raise TypeError(
-            f"{where} must hold labels (ints, bools or strings), got {values[row]!r} of type {kind_of(values[row])} at row {row}."
-        ) from None
+        raise where.error(LABELS, f"{values[row]!r} of type {kind_of(values[row])} at row {row}", kind=InputTypeError) from None
     labels = [None if key is None else key[1] for key in known]
     _require_one_kind(labels, lambda label: int(np.argmax(codes == known[_key(label)])), where)
     return Column(name, codes, 0, labels)
@@ -241,37 +255,33 @@ def _key(value: Any) -> tuple[str, Any] | None:
     return (kind_of(value), value.item() if isinstance(value, np.generic) else value)
 
 
-def _require_one_kind(labels: list[Any], row_of: Any, where: str) -> None:
+def _require_one_kind(labels: list[Any], row_of: Any, where: Where) -> None:
     kinds: dict[str, Any] = {}
     for label in labels:
         if label is not None:
             kinds.setdefault(kind_of(label), label)
     for kind, label in kinds.items():
         if kind not in {"int", "bool", "str"}:
-            raise TypeError(
-                f"{where} must hold labels (ints, bools or strings), got {label!r} of type {kind} at row {row_of(label)}."
-                + (_soft_hint(where) if kind == "float" else "")
-            )
+            came = f"{label!r} of type {kind} at row {row_of(label)}"
+            raise where.error(LABELS, came, _soft_hint(where.argument) if kind == "float" else "", kind=InputTypeError)
     if len(kinds) > 1:
         (one, _), (other, label) = list(kinds.items())[:2]
-        raise TypeError(
-            f"{where} mixes {one} and {other} labels, the first {other} at row {row_of(label)}: {label!r}. "
-            "Labels must be all ints, all bools or all strings."
-        )
+        came = f"{one} and {other} labels, the first {other} at row {row_of(label)}: {label!r}"
+        raise where.error("must hold labels of one kind: all ints, all bools or all strings", came, kind=InputTypeError)
 
 
-def _soft_hint(where: str) -> str:
+def _soft_hint(argument: str) -> str:
     """Return what to do about numbers that look like probabilities."""
     hints = {
-        "classifiers": " For probabilities use Votes.from_probabilities.",
-        "probabilities": " Pass probabilities as a table, objects x classes.",
-        "clusterings": " Pass shares as a table, objects x clusters.",
+        "classifiers": f"For probabilities use {arg('Votes.from_probabilities')}.",
+        "probabilities": "Pass probabilities as a table, objects x classes.",
+        "clusterings": "Pass shares as a table, objects x clusters.",
     }
-    return hints.get(where.partition("[")[0], "")
+    return hints.get(argument, "")
 
 
 def _with_missing(column: Column, absent: Array) -> Column:
-    """Add a code for a missing vote behind the labels."""
+    """Append a code for a missing vote to the labels."""
     codes = column.raw.astype(np.int64) - column.low
     codes[absent] = column.n_codes
     return Column(column.name, codes.astype(smallest_uint(column.n_codes + 1)), 0, [*list(column.values), None])
@@ -284,7 +294,7 @@ def _as_array(values: Any, where: str, allowed: str) -> Any:
     if isinstance(values, (list, tuple, range)):
         if _ragged(values):
             lengths = sorted({len(row) if hasattr(row, "__len__") else 1 for row in values})
-            raise ValueError(f"{where} must have rows of equal length, got rows of {lengths} values.")
+            raise InputError(where, "must have rows of equal length", came=f"rows of {lengths} values")
         return np.array(values, dtype=object)
     return _series_array(values, where, allowed)
 
@@ -303,7 +313,7 @@ def _series_array(values: Any, where: str, allowed: str) -> Any:
     if not isinstance(native, nw.Series):
         if hasattr(values, "__array__"):
             return np.asarray(values)
-        raise TypeError(f"{where} must be {allowed}, got {type(values).__name__}.")
+        raise InputTypeError(where, f"must be {allowed}", came=type(values).__name__)
     if native.dtype.is_integer() or native.dtype == nw.Boolean:
         absent = native.is_null().to_numpy()
         if not absent.any():
@@ -324,7 +334,7 @@ def _series_array(values: Any, where: str, allowed: str) -> Any:
 
 
 def _coded_strings(native: Any) -> _Coded | None:
-    """Let the dataframe library number strings, ten times as fast as a dict of ours; None if there are other labels too."""
+    """Let the dataframe library number strings, ten times as fast as our dict; None if there are other labels too."""
     import narwhals.stable.v2 as nw
 
     if native.implementation.is_pandas_like():
@@ -350,7 +360,7 @@ def frame_of(data: Any) -> Any:
 
 
 def is_pandas(data: Any) -> bool:
-    """Tell whether a dataframe is one of pandas, whose columns may have names that are no text."""
+    """Tell whether a dataframe is one of pandas, whose column names may be of any type."""
     import narwhals.stable.v2 as nw
 
     return bool(nw.dependencies.is_pandas_dataframe(data))

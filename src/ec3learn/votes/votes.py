@@ -3,63 +3,50 @@
 A base model is a classifier (or annotator) that votes for classes, or a clustering that puts objects into clusters. Each
 (classifier, class) and each (clustering, cluster) is a *group*. Groups are numbered model after model.
 
-Three stores hold the memberships, each in the form its data comes in: whole numbers for hard votes, a table of shares for soft
+Three stores hold the memberships, each in the form its data comes in: integers for hard votes, a table of shares for soft
 votes, and a sparse matrix where nearly all votes are missing. Only distinct rows are kept where rows repeat.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .._text import count, listed
-from .distinct import distinct_rows
-from .encoding import checked_shares, class_codes, classes_of, cluster_codes, columns_by_class, name_codes, require_missing
-from .labels import Label, kind_of, plain
-from .layout import (
-    Codes,
-    SoftShares,
-    entries_of_columns,
-    entries_of_votes,
-    frozen,
-    frozen_entries,
-    joined_entries,
-    widened_entries,
+from .._checks import InputError, InputIndexError, InputTypeError, unknown_name
+from .._text import arg, count, listed
+from .assembly import (
+    cluster_columns,
+    fields_of_columns,
+    fields_of_long,
+    model_weights,
+    no_votes,
+    non_negative,
+    ones,
+    require_unique_names,
 )
-from .reading import Column, encode, named_columns, single_column, smallest_uint
+from .distinct import distinct_rows
+from .encoding import columns_by_class
+from .labels import Label, kind_of, plain
+from .layout import BaseModel, Codes, SoftShares, entries_of_columns, frozen, frozen_entries, joined_entries, widened_entries
+from .reading import Column, named_columns, smallest_uint
 
 Array = npt.NDArray[Any]
-Kind = Literal["classifier", "clustering"]
 
 SPARSE_FROM = 0.75  # share of missing votes from which SPARSE_MODELS classifiers or more are kept as a sparse matrix
 SPARSE_MODELS = 16
-
-
-@dataclass(frozen=True, eq=False)
-class BaseModel:
-    """A base model: its name, its kind, and the labels of its groups (the classes, or its own clusters)."""
-
-    name: str
-    kind: Kind
-    labels: Array
-
-    @property
-    def n_groups(self) -> int:
-        """Return how many groups the model can put an object into."""
-        return len(self.labels)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Votes:
     """What many classifiers and clusterings said about the same objects.
 
-    Make one with `Votes.from_labels`, `Votes.from_probabilities` or `Votes.from_long`; it can't be changed afterwards.
+    Make one with `Votes.from_labels`, `Votes.from_probabilities` or `Votes.from_long`; it cannot be changed afterwards.
 
     Attributes
     ----------
@@ -68,9 +55,9 @@ class Votes:
     models : tuple of BaseModel
         The base models, classifiers and clusterings, in the order they were given.
     weights : array
-        One non-negative weight a base model.
+        One non-negative weight per base model.
     sample_weight : array or None
-        One non-negative weight an object; None counts each object once.
+        One non-negative weight per object; None counts each object once.
     object_ids : array or None
         The objects' names where they came from a long table.
     n_objects : int
@@ -89,7 +76,7 @@ class Votes:
     weights: Array
     sample_weight: Array | None = None
     object_ids: Array | None = None
-    # How often each distinct row stands in the table (by sample_weight), and each object's row; None: its own.
+    # How often each distinct row occurs (by sample_weight), and the distinct row of each object; None: its own.
     counts: Array = field(default_factory=lambda: np.empty(0))
     index: Array | None = None
     # The three stores; a hard code of `n_groups` is a missing vote.
@@ -110,22 +97,22 @@ class Votes:
         weights: Mapping[str, float] | Sequence[float] | Array | None = None,
         sample_weight: Sequence[float] | Array | None = None,
     ) -> Self:
-        """Make votes from labels, one column a base model.
+        """Make votes from labels, one column per base model.
 
         Parameters
         ----------
         classifiers, clusterings : 2-D array-like (objects x models), dict of name -> column, or dataframe
             Class labels and cluster labels: ints, bools or strings. None, NaN, pandas' NA and masked values are missing
             votes; so is -1 in clusterings (the noise of DBSCAN). A dict may also hold 2-D arrays: the probabilities of a
-            soft classifier, a column a class, or the shares of a soft clustering, a column a cluster.
+            soft classifier, one column per class, or the shares of a soft clustering, one column per cluster.
         classes : sequence of labels
             The classes and their order; needed only to name classes nobody voted for, or to fix their order.
         missing : label
             A further value that means "no vote", in classifiers and clusterings.
-        weights : dict of name -> weight, or one weight a base model (classifiers first)
+        weights : dict of name -> weight, or one weight per base model (classifiers first)
             How much each base model counts; 1 for models a dict does not name.
-        sample_weight : one weight an object
-            How much each object counts, as if it stood in the table that many times.
+        sample_weight : one weight per object
+            How much each object counts, as if it occurred that many times.
 
         Returns
         -------
@@ -138,7 +125,7 @@ class Votes:
         array([0, 1])
         """
         columns = named_columns(classifiers, "classifiers", "classifier")
-        votes = cls._make(columns, _cluster_columns(clusterings), "classifiers", classes, missing)
+        votes = cls._of(columns, cluster_columns(clusterings), "classifiers", classes, missing)
         return votes._weighted(weights, sample_weight)
 
     @classmethod
@@ -175,13 +162,15 @@ class Votes:
         Votes(2 objects, 2 classes, 1 classifier, 0 clusterings, 0.0 % missing)
         """
         if not isinstance(probabilities, Mapping):
-            raise TypeError(
-                "probabilities must be a dict of name -> table (objects x classes), "
-                f"got {type(probabilities).__name__}. Pass {{'name': table}} for a single model."
+            raise InputTypeError(
+                "probabilities",
+                "must be a dict of name -> table (objects x classes)",
+                came=type(probabilities).__name__,
+                remedy="Pass {'name': table} for a single model.",
             )
         tables, classes = columns_by_class(probabilities, classes)
         columns = named_columns(tables, "probabilities", "classifier")
-        votes = cls._make(columns, _cluster_columns(clusterings), "probabilities", classes, missing)
+        votes = cls._of(columns, cluster_columns(clusterings), "probabilities", classes, missing)
         return votes._weighted(weights, sample_weight)
 
     @classmethod
@@ -198,7 +187,7 @@ class Votes:
         weights: Mapping[str, float] | Sequence[float] | Array | None = None,
         sample_weight: Sequence[float] | Array | None = None,
     ) -> Self:
-        """Make votes from a long table, one row a vote, as crowds give it; the cost is that of the votes that exist.
+        """Make votes from a long table, one row per vote, as crowds give it; the cost grows with the votes that exist.
 
         Parameters
         ----------
@@ -221,90 +210,17 @@ class Votes:
         >>> votes.object_ids
         array(['q1', 'q2'], dtype=object)
         """
-        given = {"objects": objects, "voters": voters, "labels": labels}
-        lengths = [len(column) if hasattr(column, "__len__") else 0 for column in given.values()]
-        if len(set(lengths)) > 1:
-            raise ValueError("objects, voters and labels must have one length, got {}, {} and {}.".format(*lengths))
-        require_missing(missing)
-        columns = {name: single_column(column, name) for name, column in given.items()}
-        object_codes, ids = _ordered_objects(columns["objects"], object_ids)
-        voter_codes, voter_labels = name_codes(columns["voters"], "voters")
-        voter_names = [str(name) for name in voter_labels]
-        column = columns["labels"]
-        class_names = frozen(classes_of([column], {}, classes, missing, "labels"))
-        codes = class_codes(column, class_names, missing, "labels", column)
-        if classes is None and not (codes < len(class_names)).any():
-            raise ValueError(f"labels must hold at least one vote, got only missing ones. {_VOTELESS}")
-        crowd = cls(
-            classes=class_names,
-            models=tuple(BaseModel(name, "classifier", class_names) for name in voter_names),
-            n_objects=len(ids),
-            weights=frozen(np.ones(len(voter_names))),
-            object_ids=ids,
-            counts=_ones(len(ids)),
-            sparse=_long_entries(object_codes, voter_codes, codes, len(class_names), ids, voter_names),
-        )
+        crowd = cls(**fields_of_long(objects, voters, labels, object_ids, classes, missing))
         if clusterings is not None:
             crowd = crowd.add(clusterings=clusterings, missing=missing)
         return crowd._weighted(weights, sample_weight)
 
     @classmethod
-    def _make(
-        cls,
-        columns: dict[str, Any],
-        clusterings: dict[str, Any],
-        argument: str,
-        classes: Sequence[Label] | Array | None,
-        missing: Label | None,
-    ) -> Self:
-        """Check and encode all columns; 2-D ones are soft votes."""
-        require_missing(missing)
-        _require_same_objects(columns, clusterings, argument)
-        soft_votes = {name: checked_shares(raw, f"{argument}[{name!r}]") for name, raw in columns.items() if raw.ndim > 1}
-        soft_clusters = {name: checked_shares(raw, f"clusterings[{name!r}]") for name, raw in clusterings.items() if raw.ndim > 1}
-        hard = [encode(name, raw, argument) for name, raw in columns.items() if raw.ndim == 1]
-        hard_clusters = [encode(name, raw, "clusterings") for name, raw in clusterings.items() if raw.ndim == 1]
-        _require_unique_names([*columns, *clusterings])
-
-        original = {column.name: column for column in [*hard, *hard_clusters]}
-        packed = None if soft_votes or soft_clusters else distinct_rows(list(original.values()))
-        distinct, index, counts = original, None, None
-        if packed is not None:
-            codes, index, counts = packed
-            distinct = {c.name: replace(c, raw=rows, low=0) for c, rows in zip(original.values(), codes, strict=True)}
-
-        class_names = frozen(classes_of([distinct[c.name] for c in hard], soft_votes, classes, missing, argument))
-        models: list[BaseModel] = []
-        hard_codes: dict[int, Array] = {}
-        shares: dict[int, Array] = {}
-        for name in columns:
-            if name in soft_votes:
-                shares[len(models)] = soft_votes[name]
-            else:
-                hard_codes[len(models)] = frozen(class_codes(distinct[name], class_names, missing, argument, original[name]))
-            models.append(BaseModel(name, "classifier", class_names))
-        for name in clusterings:
-            if name in soft_clusters:
-                shares[len(models)] = soft_clusters[name]
-                labels = np.arange(soft_clusters[name].shape[1])
-            else:
-                hard_codes[len(models)], labels = cluster_codes(distinct[name], missing)
-                frozen(hard_codes[len(models)])
-            models.append(BaseModel(name, "clustering", frozen(labels)))
-
-        n_objects = len(next(iter({**columns, **clusterings}.values())))
-        votes = cls(
-            classes=class_names,
-            models=tuple(models),
-            n_objects=n_objects,
-            weights=frozen(np.ones(len(models))),
-            counts=_ones(n_objects) if counts is None else frozen(counts.astype(np.float64)),
-            index=None if index is None else frozen(index),
-            hard=Codes(hard_codes),
-            soft=SoftShares.stacked(shares) if shares else None,
-        )
-        if classes is None and not votes._any_class_vote():
-            raise ValueError(f"{argument} must hold at least one vote, got only missing ones. {_VOTELESS}")
+    def _of(cls, columns: Any, clusterings: Any, argument: str, classes: Any, missing: Label | None) -> Self:
+        """Make votes from columns by name."""
+        votes = cls(**fields_of_columns(columns, clusterings, argument, classes, missing))
+        if classes is None and not votes.n_votes[votes.is_classifier].any():
+            raise no_votes(argument)
         return votes._sparse_where_empty()
 
     # ---- reading them ------------------------------------------------------------------------------------------------
@@ -321,7 +237,7 @@ class Votes:
 
     @cached_property
     def offsets(self) -> Array:
-        """Return the number of each model's first group, and behind it the number of groups."""
+        """Return the number of each model's first group, and at the end the number of groups."""
         return np.concatenate([[0], np.cumsum([model.n_groups for model in self.models])]).astype(np.int64)
 
     @property
@@ -383,7 +299,7 @@ class Votes:
         ['a', None, {'a': 0.9, 'b': 0.1}, 4]
         """
         if kind_of(i) != "int" or not -self.n_objects <= i < self.n_objects:
-            raise IndexError(f"i must be the number of an object, from 0 to {self.n_objects - 1}, got {i!r}.")
+            raise InputIndexError("i", f"must be the number of an object, from 0 to {self.n_objects - 1}", got=i)
         row = np.array([i if self.index is None else self.index[i]])
         answers: list[Label | dict[Label, float] | None] = [None] * len(self.models)
         for m, codes in self.hard.items():
@@ -423,9 +339,10 @@ class Votes:
         try:
             chosen: Array = everyone[picked]
         except IndexError:
-            raise IndexError(
-                f"Votes are indexed by objects, from 0 to {self.n_objects - 1}: a number, a slice, a mask of all or an array of "
-                f"numbers, got {rows!r}."
+            raise InputIndexError(
+                "rows",
+                f"must be a number, a slice, a mask or an array of numbers of objects, from 0 to {self.n_objects - 1}",
+                got=rows,
             ) from None
         kept, index = (chosen, None) if self.index is None else np.unique(self.index[chosen], return_inverse=True)
         sample_weight = None if self.sample_weight is None else frozen(self.sample_weight[chosen])
@@ -454,12 +371,12 @@ class Votes:
         known = [model.name for model in self.models]
         for name in names:
             if not isinstance(name, str):
-                raise TypeError(f"names must be strings, one by one, got {name!r}.")
+                raise InputTypeError("names", "must be strings, one by one", got=name)
             if name not in known:
-                raise ValueError(f"Unknown base model {name!r}. Choose from: {', '.join(known)}.")
+                raise unknown_name("base model", name, known)
         kept = [m for m, name in enumerate(known) if name not in names]
         if not any(self.models[m].kind == "classifier" for m in kept):
-            raise ValueError(f"drop must leave at least one classifier, got {', '.join(map(repr, names))}.")
+            raise InputError("names", "must leave at least one classifier", came=", ".join(map(repr, names)))
         return self._only(kept)._merged()
 
     def add(self, classifiers: Any = None, clusterings: Any = None, *, missing: Label | None = None, weights: Any = None) -> Self:
@@ -469,7 +386,7 @@ class Votes:
         ----------
         classifiers, clusterings, missing
             As in `from_labels`; the classes stay as they are.
-        weights : dict of name -> weight, or one weight a new base model
+        weights : dict of name -> weight, or one weight per new base model
             How much the new models count.
 
         Returns
@@ -482,32 +399,29 @@ class Votes:
         Votes(2 objects, 2 classes, 1 classifier, 1 clustering, 0.0 % missing)
         """
         if classifiers is None and clusterings is None:
-            raise ValueError("add needs classifiers or clusterings, got neither.")
+            raise InputError("classifiers", f"or {arg('clusterings')} must be given", came="neither")
         n_classifiers = sum(model.kind == "classifier" for model in self.models)
         new = {} if classifiers is None else named_columns(classifiers, "classifiers", "classifier", n_classifiers)
-        new_clusters = _cluster_columns(clusterings, len(self.models) - n_classifiers)
+        new_clusters = cluster_columns(clusterings, len(self.models) - n_classifiers)
         n_new = len(next(iter({**new, **new_clusters}.values())))
         if n_new != self.n_objects:
-            raise ValueError(
-                f"The added base models must describe the same objects, got {n_new} rows for {self.n_objects} objects."
-            )
-        return self + self._make(new, new_clusters, "classifiers", self.classes, missing)._weighted(weights, None)
+            came = f"{n_new} rows for {self.n_objects} objects"
+            raise InputError("classifiers", phrase=f"The added base models must describe the same objects, got {came}")
+        return self + self._of(new, new_clusters, "classifiers", self.classes, missing)._weighted(weights, None)
 
     def __add__(self, other: Self) -> Self:
         """Join the base models of two votes on the same objects."""
         if not isinstance(other, Votes):
             return NotImplemented
         if other.n_objects != self.n_objects:
-            raise ValueError(f"Votes that are joined must describe the same objects, got {self.n_objects} and {other.n_objects}.")
+            raise InputError("other", f"must describe the same {self.n_objects} objects", got=other.n_objects)
         if list(self.classes) != list(other.classes):
-            raise ValueError(
-                f"Votes that are joined must have the same classes, got {listed(self.classes)} and {listed(other.classes)}. "
-                "Pass classes=[...] when making them."
-            )
+            remedy = f"Pass {arg('classes', ...)} when making them."
+            raise InputError("other", f"must have the classes {listed(self.classes)}", came=listed(other.classes), remedy=remedy)
         object_ids = _the_same(self.object_ids, other.object_ids, "object_ids")
         sample_weight = _the_same(self.sample_weight, other.sample_weight, "sample_weight")
         models = (*self.models, *other.models)
-        _require_unique_names([model.name for model in models])
+        require_unique_names([model.name for model in models])
         left, right = (self, other) if self.index is None and other.index is None else self._aligned(other)
         shift = len(self.models)
         soft = left.soft
@@ -526,7 +440,7 @@ class Votes:
         return (joined if sample_weight is self.sample_weight else joined._counted(sample_weight))._merged()
 
     def split_by(self, codes: Array) -> tuple[Self, Array]:
-        """Keep objects apart that differ in `codes` (whole numbers from -1), and return each row's code.
+        """Split distinct rows whose objects differ in `codes` (integers from -1), and return each row's code.
 
         Examples
         --------
@@ -650,18 +564,18 @@ class Votes:
         if self.index is not None:
             counts = np.bincount(self.index, weights=sample_weight, minlength=len(self.counts)).astype(np.float64)
         else:
-            counts = _ones(self.n_objects) if sample_weight is None else sample_weight
+            counts = ones(self.n_objects) if sample_weight is None else sample_weight
         return replace(self, sample_weight=sample_weight, counts=frozen(counts))
 
     def _weighted(self, weights: Any, sample_weight: Any) -> Self:
         """Check and set the weights of base models and of objects."""
         votes = self
         if weights is not None:
-            votes = replace(votes, weights=frozen(_model_weights(weights, [model.name for model in self.models])))
+            votes = replace(votes, weights=frozen(model_weights(weights, [model.name for model in self.models])))
         if sample_weight is not None:
             checked = non_negative(sample_weight, "sample_weight", self.n_objects, "objects")
             if not checked.any():
-                raise ValueError("sample_weight must be above 0 for at least one object, got only zeros.")
+                raise InputError("sample_weight", "must be above 0 for at least one object", came="only zeros")
             votes = votes._counted(frozen(checked))
         return votes
 
@@ -675,62 +589,11 @@ class Votes:
         rest = Codes({m: codes for m, codes in self.hard.items() if m not in set(crowd)})
         return replace(self, hard=rest, sparse=entries)
 
-    def _any_class_vote(self) -> bool:
-        return any(self.n_votes[m] > 0 for m, model in enumerate(self.models) if model.kind == "classifier")
-
-
-# ---- checks and small steps ------------------------------------------------------------------------------------------
-
-_VOTELESS = "Pass classes=[...] to make votes without any."
-
-
-def _ones(n: int) -> Array:
-    """Return n ones that take no memory."""
-    return np.broadcast_to(np.float64(1.0), (n,))
-
-
-def _cluster_columns(clusterings: Any, first: int = 0) -> dict[str, Any]:
-    return {} if clusterings is None else named_columns(clusterings, "clusterings", "clustering", first)
-
-
-def _ordered_objects(column: Column, object_ids: Any) -> tuple[Array, Array]:
-    """Return each vote's object as a number, and the objects' names in the order asked for."""
-    codes, ids = name_codes(column, "objects")
-    if object_ids is None:
-        return codes, frozen(ids)
-    given = single_column(object_ids, "object_ids")
-    order, sorted_ids = name_codes(given, "object_ids")
-    if len(sorted_ids) < len(order):
-        raise ValueError(f"object_ids must not repeat, got {len(order)} names for {len(sorted_ids)} objects.")
-    place = {label: i for i, label in enumerate(sorted_ids[order].tolist())}
-    for label in ids.tolist():
-        if label not in place:
-            raise ValueError(f"object_ids must name every object that was voted on, but {label!r} is not among them.")
-    return np.array([place[label] for label in ids.tolist()])[codes], frozen(sorted_ids[order])
-
-
-def _long_entries(
-    objects: Array, voters: Array, codes: Array, n_classes: int, ids: Array, names: Sequence[str]
-) -> sparse.csr_array:
-    """Return one entry a vote; a voter may vote on an object once."""
-    voted = codes < n_classes
-    objects, voters, codes = objects[voted], voters[voted], codes[voted]
-    pair = objects * len(names) + voters
-    order = np.argsort(pair)
-    twice = np.flatnonzero(np.diff(pair[order]) == 0)
-    if len(twice):
-        row, voter = divmod(int(pair[order][twice[0]]), len(names))
-        raise ValueError(
-            f"voters must have one vote an object, got {len(twice)} more, the first by {names[voter]!r} on "
-            f"{plain(ids[row])!r}. Keep one of them."
-        )
-    return entries_of_votes(objects[order], (voters * n_classes + codes)[order], (len(ids), len(names) * n_classes))
-
 
 def _the_same(left: Array | None, right: Array | None, what: str) -> Array | None:
     """Return what two votes that are joined must not disagree on."""
     if left is not None and right is not None and not np.array_equal(left, right):
-        raise ValueError(f"Votes that are joined must have the same {what}, got different ones.")
+        raise InputError("other", f"must have the same {what}", came="different ones")
     return right if left is None else left
 
 
@@ -742,45 +605,3 @@ def _side_by_side(
     if left is not None:
         return widened_entries(left, 0, n_right)
     return None if right is None else widened_entries(right, n_left, 0)
-
-
-def _model_weights(weights: Any, names: list[str]) -> Array:
-    if not isinstance(weights, Mapping):
-        return non_negative(weights, "weights", len(names), "base models")
-    for name in weights:
-        if name not in names:
-            raise ValueError(f"weights names the unknown base model {name!r}. Choose from: {', '.join(names)}.")
-    return non_negative([weights.get(name, 1.0) for name in names], "weights", len(names), "base models")
-
-
-def non_negative(values: Any, argument: str, n_wanted: int, what: str) -> Array:
-    """Return `n_wanted` finite, non-negative numbers."""
-    try:
-        weights = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{argument} must hold numbers, got {values!r}.") from None
-    if weights.shape != (n_wanted,):
-        came = f"shape {weights.shape}" if weights.ndim else repr(values)
-        raise ValueError(f"{argument} must have one number for each of the {n_wanted} {what}, got {came}.")
-    wrong = ~(weights >= 0) | np.isinf(weights)
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        raise ValueError(f"{argument} must be finite and at least 0, got {weights[at]} at position {at}.")
-    return weights
-
-
-def _require_same_objects(columns: Mapping[str, Any], clusterings: Mapping[str, Any], argument: str) -> None:
-    if columns and clusterings:
-        n_one, n_other = len(next(iter(columns.values()))), len(next(iter(clusterings.values())))
-        if n_one != n_other:
-            raise ValueError(f"{argument} and clusterings must describe the same objects, got {n_one} and {n_other} rows.")
-
-
-def _require_unique_names(names: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ValueError(
-                f"Base models must have different names, got {name!r} twice. Pass dicts of name -> column to name them."
-            )
-        seen.add(name)
