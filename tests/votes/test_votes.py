@@ -532,12 +532,14 @@ LABEL_ERRORS = [
     ),
     (
         TypeError,
-        "classifiers must hold labels of one kind: all ints, all bools or all strings, got int and str labels, the first str at row 2: 'a' in column 'c'.",
+        "classifiers must hold labels of one kind: all ints, all bools or all strings, got int and str "
+        "labels, the first str at row 2: 'a' in column 'c'.",
         lambda: Votes.from_labels({"c": [0, 1, "a", "b"]}),
     ),
     (
         TypeError,
-        "classifiers must hold labels of one kind: all ints, all bools or all strings, got bool and int labels, the first int at row 1: 1 in column 'c'.",
+        "classifiers must hold labels of one kind: all ints, all bools or all strings, got bool and int "
+        "labels, the first int at row 1: 1 in column 'c'.",
         lambda: Votes.from_labels({"c": [True, 1, 0]}),
     ),
     (
@@ -547,7 +549,8 @@ LABEL_ERRORS = [
     ),
     (
         TypeError,
-        "classifiers must hold labels (ints, bools or strings), got 0.5 of type float at row 1 in column 'c'. For probabilities use Votes.from_probabilities.",
+        "classifiers must hold labels (ints, bools or strings), got 0.5 of type float at row 1 in column "
+        "'c'. For probabilities use Votes.from_probabilities.",
         lambda: Votes.from_labels({"c": [1, 0.5]}),
     ),
     (
@@ -557,17 +560,20 @@ LABEL_ERRORS = [
     ),
     (
         ValueError,
-        "classifiers must hold labels (ints, bools or strings), got 0.25 at row 1 in column 'classifier_0'. For probabilities use Votes.from_probabilities.",
+        "classifiers must hold labels (ints, bools or strings), got 0.25 at row 1 in column 'classifier_0'. "
+        "For probabilities use Votes.from_probabilities.",
         lambda: Votes.from_labels(np.array([[1.0], [0.25]])),
     ),
     (
         ValueError,
-        "clusterings must hold labels (ints, bools or strings), got inf at row 0 in column 'k'. Pass shares as a table, objects x clusters.",
+        "clusterings must hold labels (ints, bools or strings), got inf at row 0 in column 'k'. Pass shares "
+        "as a table, objects x clusters.",
         lambda: Votes.from_labels([[0], [1]], {"k": np.array([np.inf, 1])}),
     ),
     (
         ValueError,
-        "classifiers must hold classes, [0, 1], got 5 at row 1 in column 'd' and 1 more like it. Pass missing=5 if it means no vote.",
+        "classifiers must hold classes, [0, 1], got 5 at row 1 in column 'd' and 1 more like it. Pass "
+        "missing=5 if it means no vote.",
         lambda: Votes.from_labels({"c": [0, 1, 0], "d": [0, 5, 6]}, classes=[0, 1]),
     ),
     (
@@ -577,7 +583,8 @@ LABEL_ERRORS = [
     ),
     (
         ValueError,
-        "classifiers must hold classes, ['0', '1'], got 0 at row 0 in column 'c' and 1 more like it. Pass missing=0 if it means no vote.",
+        "classifiers must hold classes, ['0', '1'], got 0 at row 0 in column 'c' and 1 more like it. Pass "
+        "missing=0 if it means no vote.",
         lambda: Votes.from_labels({"c": [0, 1]}, classes=["0", "1"]),
     ),
     (
@@ -647,7 +654,8 @@ def test_labels_that_make_no_sense_are_refused(kind, message, make):
 SHARE_ERRORS = [
     (
         TypeError,
-        "probabilities must hold labels (ints, bools or strings), got 0.5 of type float at row 0 in column 'lr'. Pass probabilities as a table, objects x classes.",
+        "probabilities must hold labels (ints, bools or strings), got 0.5 of type float at row 0 in column "
+        "'lr'. Pass probabilities as a table, objects x classes.",
         lambda: Votes.from_probabilities({"lr": [0.5, 0.5]}),
     ),
     (
@@ -657,27 +665,32 @@ SHARE_ERRORS = [
     ),
     (
         ValueError,
-        "probabilities must have rows that are non-negative and sum to 1, got a row that sums to 1.1 at row 1 in column 'lr'. A row of NaN is a missing vote.",
+        "probabilities must have rows that are non-negative and sum to 1, got a row that sums to 1.1 at row "
+        "1 in column 'lr'. A row of NaN is a missing vote.",
         lambda: Votes.from_probabilities({"lr": [[0.5, 0.5], [0.5, 0.6]]}),
     ),
     (
         ValueError,
-        "probabilities must have rows that are non-negative and sum to 1, got the negative value -0.5 in a row that sums to 1 at row 0 in column 'lr'. A row of NaN is a missing vote.",
+        "probabilities must have rows that are non-negative and sum to 1, got the negative value -0.5 in a "
+        "row that sums to 1 at row 0 in column 'lr'. A row of NaN is a missing vote.",
         lambda: Votes.from_probabilities({"lr": [[-0.5, 1.5]]}),
     ),
     (
         ValueError,
-        "probabilities must have rows that are non-negative and sum to 1, got a row that sums to nan at row 0 in column 'lr'. A row of NaN is a missing vote.",
+        "probabilities must have rows that are non-negative and sum to 1, got a row that sums to nan at row "
+        "0 in column 'lr'. A row of NaN is a missing vote.",
         lambda: Votes.from_probabilities({"lr": [[np.nan, 1.0]]}),
     ),
     (
         ValueError,
-        "clusterings must have rows that are non-negative and sum to 1, got a row that sums to 2 at row 0 in column 'k'. A row of NaN is a missing vote.",
+        "clusterings must have rows that are non-negative and sum to 1, got a row that sums to 2 at row 0 in "
+        "column 'k'. A row of NaN is a missing vote.",
         lambda: Votes.from_labels([[0]], {"k": np.array([[1, 1]])}),
     ),
     (
         ValueError,
-        "probabilities must have one column per class, got 3 columns of 'b' for the 2 classes [0, 1]. Pass classes=[...] in the order of the columns.",
+        "probabilities must have one column per class, got 3 columns of 'b' for the 2 classes [0, 1]. Pass "
+        "classes=[...] in the order of the columns.",
         lambda: Votes.from_probabilities({"a": [[0.5, 0.5]], "b": [[0.5, 0.5, 0]]}),
     ),
     (
@@ -910,13 +923,16 @@ def test_a_slice_of_a_larger_table_is_read_without_its_neighbours():
 
 @pytest.mark.parametrize("rows", ["c", 5, [7], [True]])
 def test_objects_that_are_not_there_are_refused(rows):
-    message = "rows must be a number of an object, a slice, a mask or an array of numbers, from 0 to 1, got "
+    message = "rows must be a number, a slice, a mask or an array of numbers of objects, from 0 to 1, got "
     with pytest.raises(IndexError, match=re.escape(f"{message}{rows!r}.")):
         Votes.from_labels({"c": [0, 1]})[rows]
 
 
 def test_shares_passed_as_labels_are_shown_the_way():
-    message = "classifiers must hold labels (ints, bools or strings), got 0.5 of type float at row 0 in column 'a'. For probabilities use"
+    message = (
+        "classifiers must hold labels (ints, bools or strings), got 0.5 of type float at row 0 in column "
+        "'a'. For probabilities use"
+    )
     with pytest.raises(TypeError, match=re.escape(message)):
         Votes.from_labels({"a": [0.5, 1]})
 
