@@ -21,6 +21,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from ec3learn import EC3, EC3Classifier, Votes
+from ec3learn.diagnosis.metrics import mean_auc
 from ec3learn.estimator import selection as tuning
 
 
@@ -56,7 +57,7 @@ def choosing(n_objects: int = 20_000, n_classes: int = 3) -> None:
     weighing, candidate = seconds(lambda: split.candidate("equal", split.equal))
 
     def all_settings() -> float:
-        return max(tuning.mean_auc(tuning._held_out(candidate, setting, folds, y), y) for setting in settings)
+        return max(mean_auc(tuning._held_out(candidate, setting, folds, y), y) for setting in settings)
 
     searching, best = seconds(all_settings)
     known = {int(i): int(y[i]) for i in np.flatnonzero(folds != 0)}

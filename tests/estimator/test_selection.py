@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.metrics import f1_score, roc_auc_score
 
 from ec3learn import EC3, SoftVote, StackedVote, Votes
 from ec3learn.algebra.membership import membership
-from ec3learn.estimator.selection import choose, macro_f, mean_auc
+from ec3learn.diagnosis.metrics import mean_auc
+from ec3learn.estimator.selection import choose
 from ec3learn.methods.ec3.grid import SOFT_VOTE, HeldOutFold, grid
 from ec3learn.methods.stacking import greedy_weights
 
@@ -50,20 +50,6 @@ def test_a_fold_has_the_answers_of_ec3_with_the_other_labels_known(setting, stac
     fold = HeldOutFold(votes, membership(votes), weights, truth, hidden, targets)
     method = EC3(*setting, weights=[2.0, 1.0, 0.5], towards=StackedVote() if stacked else "votes")
     assert_allclose(fold.proba(setting), method.solve(votes, known=known).proba[hidden], rtol=0, atol=1e-9)
-
-
-def test_the_mean_area_is_that_of_scikit_learn():
-    rng = np.random.default_rng(0)
-    proba = rng.dirichlet(np.ones(3), 200).round(2)  # with ties
-    proba[:, 2] = 1 - proba[:, 0] - proba[:, 1]
-    codes = rng.integers(3, size=200)
-    assert mean_auc(proba, codes) == pytest.approx(roc_auc_score(codes, np.abs(proba), multi_class="ovr"), abs=1e-6)
-
-
-def test_the_mean_f_is_that_of_scikit_learn():
-    rng = np.random.default_rng(0)
-    codes, said = rng.integers(4, size=(2, 300))
-    assert macro_f(said, codes, 4) == pytest.approx(f1_score(codes, said, average="macro"))
 
 
 def test_with_few_labels_nothing_is_tuned():

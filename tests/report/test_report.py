@@ -27,7 +27,7 @@ from ec3learn import (
     combine,
 )
 from ec3learn.cli.made_up import demo_votes
-from ec3learn.diagnosis.metrics import agreement_of, calibration, chance_of_difference, confusion, macro_f, mean_auc, quality_of
+from ec3learn.diagnosis.metrics import agreement_of, confusion
 from ec3learn.diagnosis.pairs import pairs_of
 from ec3learn.report import page
 from ec3learn.report.facts import code_of, facts_of
@@ -246,27 +246,6 @@ def test_the_code_in_the_report_repeats_the_answer():
         scope = {"votes": votes}
         exec(code_of(consensus), scope)
         assert np.array_equal(scope["consensus"].proba, consensus.proba)
-
-
-def test_the_measures_of_quality_by_hand():
-    table = confusion(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1]), 3, np.ones(4))
-    assert table.tolist() == [[1, 0, 0], [1, 2, 0], [0, 0, 0]]
-    assert macro_f(table) == pytest.approx((2 / 3 + 4 / 5) / 2)
-    assert calibration(np.array([0.9, 1.0, 0.5]), np.array([True, False, True]), np.ones(3)) == [(0.5, 1.0, 1), (0.95, 0.5, 2)]
-    assert chance_of_difference(0, 5) == pytest.approx(2 / 32)
-    assert mean_auc(np.array([[0.2, 0.8], [0.5, 0.5], [0.5, 0.5]]), np.array([1, 1, 0]), np.ones(3)) == 0.75
-
-
-def test_quality_by_weights_is_that_of_repeated_objects():
-    rng = np.random.default_rng(0)
-    proba, truth, weight = rng.dirichlet(np.ones(3), 50).round(1), rng.integers(3, size=50), rng.integers(4, size=50)
-    labels = proba.argmax(axis=1)
-    one, other = (
-        quality_of(proba[chosen], labels[chosen], truth[chosen], counts)
-        for chosen, counts in ((slice(None), weight), (np.repeat(np.arange(50), weight), np.ones(weight.sum())))
-    )
-    assert (one.accuracy, one.f_score, one.auc) == pytest.approx((other.accuracy, other.f_score, other.auc))
-    assert one.calibration_error == pytest.approx(other.calibration_error)
 
 
 # ---- how objects are counted -----------------------------------------------------------------------------------------

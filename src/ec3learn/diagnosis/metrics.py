@@ -56,27 +56,46 @@ def quality_of(proba: Array, labels: Array, truth: Array, weight: Array) -> Qual
     bins = calibration(proba.max(axis=1), right, weight)
     error = sum(n * abs(sure - share) for sure, share, n in bins) / n
     some = slice(None, None, -(-len(truth) // MOST_RANKED))
-    f_score = macro_f(confusion(labels, truth, proba.shape[1], weight))
-    return Quality(float(weight @ right) / n, f_score, mean_auc(proba[some], truth[some], weight[some]), bins, float(error))
+    f_score = macro_f(labels, truth, proba.shape[1], weight)
+    several = len(np.unique(truth[some][weight[some] > 0])) > 1
+    auc = mean_auc(proba[some], truth[some], weight[some]) if several else None
+    return Quality(float(weight @ right) / n, f_score, auc, bins, float(error))
 
 
-def mean_auc(proba: Array, truth: Array, weight: Array) -> float | None:
-    """Return the area under the curve of each class against all others, meaned over the classes that occur; None: only one does.
+def mean_auc(proba: Array, truth: Array, weight: Array | None = None) -> float:
+    """Return the area under the ROC curve of each class against all others, averaged over the classes that occur.
+
+    Parameters
+    ----------
+    proba : array of shape (n_objects, n_classes)
+        Class probabilities, or any scores: only their order matters.
+    truth : array of shape (n_objects,)
+        The number of each object's class.
+    weight : array of shape (n_objects,), optional
+        How many objects each counts for.
+
+    Returns
+    -------
+    float
+        0.5, as by chance, where only one class occurs.
 
     Examples
     --------
     >>> import numpy as np
-    >>> mean_auc(np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]]), np.array([0, 0, 1]), np.array([1, 1, 5]))
+    >>> mean_auc(np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]]), np.array([0, 0, 1]))
     1.0
     """
     areas = []
     for z in range(proba.shape[1]):
         values, place = np.unique(proba[:, z], return_inverse=True)
-        own, other = (np.bincount(place, weights=weight * which, minlength=len(values)) for which in (truth == z, truth != z))
+        mine = truth == z
+        own = np.bincount(place, weights=mine if weight is None else weight * mine, minlength=len(values))
+        other = np.bincount(place, weights=weight, minlength=len(values)) - own
         if own.any() and other.any():
             below = np.cumsum(other) - other / 2  # a tie is half a win
-            areas.append(own @ below / (own.sum() * other.sum()))
-    return float(np.mean(areas)) if areas else None
+            # Without weights all sums are multiples of 1/2, hence exact: the result does not depend on their order.
+            areas.append((own * below).sum() / (own.sum() * other.sum()))
+    return float(np.mean(areas)) if areas else 0.5
 
 
 def confusion(labels: Array, truth: Array, n_classes: int, weight: Array) -> Array:
@@ -85,11 +104,40 @@ def confusion(labels: Array, truth: Array, n_classes: int, weight: Array) -> Arr
     return np.bincount(pairs, weights=weight, minlength=n_classes * n_classes).reshape(n_classes, n_classes)
 
 
-def macro_f(table: Array) -> float:
-    """Return the mean F-score of the classes that are true or said somewhere."""
-    total = table.sum(axis=0) + table.sum(axis=1)
-    seen = total > 0
-    return float((2 * np.diag(table)[seen] / total[seen]).mean())
+def macro_f(labels: Array, truth: Array, n_classes: int, weight: Array | None = None) -> float:
+    """Return the F score, averaged over the classes that occur in the truth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> macro_f(np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1]), n_classes=3)
+    0.7333333333333334
+    """
+    same = labels == truth
+    right = np.bincount(truth[same], None if weight is None else weight[same], n_classes)
+    true = np.bincount(truth, weight, n_classes)
+    total = true + np.bincount(labels, weight, n_classes)
+    occurs = true > 0
+    return float(np.mean(2 * right[occurs] / total[occurs]))
+
+
+def sharpened_log_loss(proba: Array, truth: Array) -> float:
+    """Return the mean log loss after all probabilities were raised to the power, of a few, that makes it least.
+
+    The average of many votes is less sure than it might be. The power takes that out, so that answers are compared by what they
+    tell apart and not by how sure they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(sharpened_log_loss(np.array([[0.6, 0.4], [0.3, 0.7]]), np.array([0, 1])), 4)  # with the power 8
+    0.0197
+    """
+    losses = []
+    for power in (0.5, 1, 2, 4, 8):
+        shares = np.maximum(proba, 1e-9) ** power
+        losses.append(float(-np.log(shares[np.arange(len(truth)), truth] / shares.sum(axis=1)).mean()))
+    return min(losses)
 
 
 def calibration(confidence: Array, right: Array, weight: Array) -> list[tuple[float, float, float]]:

@@ -33,13 +33,14 @@ from threadpoolctl import threadpool_limits
 from .._checks import is_integer, require_bool, require_integer
 from .._text import Table
 from ..consensus import Consensus
+from ..diagnosis.metrics import mean_auc
 from ..methods.base import Method, method_of
 from ..methods.stacking import greedy_weights
 from ..votes import Votes
 from ..votes.labels import is_missing, kind_of
 from ..votes.reading import frame_of
 from .pools import classifier_pool, clusterer_pool
-from .selection import Choice, added, choose, mean_auc
+from .selection import Choice, added, choose
 from .training import Named, Training, assigned, mean_shares
 
 Array = npt.NDArray[Any]

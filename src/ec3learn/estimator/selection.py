@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from ..algebra.membership import JointMembership, SparseMembership, entries, membership
 from ..answer.rule import KnownLabels, Targets
+from ..diagnosis.metrics import macro_f, mean_auc, sharpened_log_loss
 from ..methods.base import Method
 from ..methods.ec3.ec3 import EC3
 from ..methods.ec3.grid import SOFT_VOTE, HeldOutFold, Setting, grid
@@ -32,18 +32,6 @@ from ..votes import Votes
 from ..votes.labels import plain
 
 Array = npt.NDArray[Any]
-
-
-def mean_auc(proba: Array, codes: Array) -> float:
-    """Return the area under the curve of each class against all others, meaned over the classes that occur; 0.5 is chance."""
-    ranks = rankdata(proba, axis=0)
-    areas = []
-    for z in range(proba.shape[1]):
-        own = codes == z
-        n_own, n_other = int(own.sum()), int((~own).sum())
-        if n_own and n_other:
-            areas.append((ranks[own, z].sum() - n_own * (n_own + 1) / 2) / (n_own * n_other))
-    return float(np.mean(areas)) if areas else 0.5
 
 
 # ---- the choice ------------------------------------------------------------------------------------------------------
@@ -127,7 +115,7 @@ def _chosen(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
     many = labels.size >= LABELS_FOR_STACKING * votes.n_classes
     split = _Split.of(votes, codes, fold_of if many else _folds(codes, 2 * n_folds, seed))
     answers = [_held_out(plain, SOFT_VOTE, fold_of, codes), *(split.stacked(own.stacked) for own in simple[1:])]
-    areas, losses = ([score(answer, labels) for answer in answers] for score in (mean_auc, log_loss))
+    areas, losses = ([score(answer, labels) for answer in answers] for score in (mean_auc, sharpened_log_loss))
     i = min(range(1, len(simple)), key=lambda i: losses[i])
     if areas[0] >= areas[i] and losses[0] <= losses[i]:  # stacking beats soft voting in nothing
         i = 0
@@ -335,26 +323,6 @@ def _best_offsets(proba: Array, codes: Array) -> Array:
         if score > best + 1e-4:
             offsets, best = tried, score
     return offsets
-
-
-def log_loss(proba: Array, codes: Array) -> float:
-    """Return the mean of -log of the probability that the right class got, after sharpening all alike by the best of some powers.
-
-    So a mean of many votes, which is less sure than it might be, is judged by what it tells apart.
-    """
-    losses = []
-    for power in (0.5, 1, 2, 4, 8):
-        shares = np.maximum(proba, 1e-9) ** power
-        losses.append(float(-np.log(shares[np.arange(len(codes)), codes] / shares.sum(axis=1)).mean()))
-    return min(losses)
-
-
-def macro_f(predicted: Array, codes: Array, n_classes: int) -> float:
-    """Return the F score of each class that occurs, meaned."""
-    right = np.bincount(codes[predicted == codes], minlength=n_classes)
-    total = np.bincount(codes, minlength=n_classes) + np.bincount(predicted, minlength=n_classes)
-    occurs = np.bincount(codes, minlength=n_classes) > 0
-    return float(np.mean(2 * right[occurs] / total[occurs]))
 
 
 # ---- what each base model adds ---------------------------------------------------------------------------------------

@@ -37,8 +37,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from .._checks import MissingExtraError
 from .._files import whole_file
+from ..diagnosis.metrics import mean_auc
 from ..estimator import Features, TableModel, classifier_pool, clusterer_pool, grids
-from ..estimator.selection import mean_auc
 from ..votes import Votes
 from .datasets import Dataset, cache_folder
 

@@ -19,7 +19,8 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from ..algebra.membership import membership
 from ..consensus import Consensus
-from ..estimator.selection import choose, macro_f, mean_auc
+from ..diagnosis.metrics import macro_f, mean_auc
+from ..estimator.selection import choose
 from ..methods import BGCM, C3ESL, EC3, UPE, DawidSkene, MajorityVote, Method, ReliabilityWarning, SoftVote, WeightedVote
 from ..methods.ec3.grid import HeldOutFold, grid
 from ..votes import Votes
