@@ -1,9 +1,10 @@
-"""Which method is right most often, and where?
+"""Which method is most accurate, and when?
 
     python benchmarks/accuracy.py [--repeats 10]
 
-Accuracy of every method, mean over the repeats, on votes whose truth is known: annotators made up in six ways, models trained on
-five labels a class of three data sets that come with scikit-learn, and two real crowds where EC3LEARN_DATA names their folder.
+Prints the mean accuracy of every method over the repeats, on votes whose truth is known: six kinds of simulated votes, models
+trained on five labels per class of three data sets that come with scikit-learn, and two real crowds if EC3LEARN_DATA names their
+folder.
 """
 
 from __future__ import annotations

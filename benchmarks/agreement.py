@@ -1,8 +1,9 @@
-"""How near do weights learned without labels come to knowing every annotator's accuracy?
+"""How close do weights learned without labels come to the weights by the true accuracies?
 
     python benchmarks/agreement.py [--objects 1000000]
 
-Twelve annotators with accuracies from .6 to .9 vote on two classes. The ceiling weighs each by the log-odds of its true accuracy.
+Twelve annotators with accuracies from .6 to .9 vote on two classes. The ceiling weights each by the log-odds of its true
+accuracy.
 """
 
 from __future__ import annotations

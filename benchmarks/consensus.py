@@ -1,10 +1,10 @@
-"""Time and memory of iEC3, from arrays to probabilities, as a ratio to polars counting the distinct rows of the same table.
+"""Time and memory of iEC3, from arrays to probabilities, relative to polars counting the distinct rows of the same table.
 
     python benchmarks/consensus.py [CASE ...] [--best-of 5] [--scale 1.0]
 
-Every case runs in a process of its own, with one thread, ours and polars in turn; the best of several runs counts. "Extra" is
-the peak of resident memory above what was there with the input in place, measured in a first run before anything is timed.
-Machines are noisy: read the ratio, not the seconds. A limit that is broken is marked and makes the exit code 1.
+Every case runs in its own process on one thread, with ec3learn and polars in turn; the best of several runs counts. "Extra" is
+the peak of resident memory above that with the input loaded, measured in a first run before anything is timed. Machines are
+noisy: read the ratio, not the seconds. Exceeded limits are marked, and the exit code is then 1.
 """
 
 from __future__ import annotations

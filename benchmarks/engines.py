@@ -1,10 +1,11 @@
-"""`ec3learn.combine` on each kind of table, beside the engine's own group by and join on the same table.
+"""Time and memory of `ec3learn.combine` on each kind of table, compared with a group-by and join by the engine itself.
 
     python benchmarks/engines.py [ENGINE ...] [--rows 5_000_000] [--folder /tmp]
 
 The table has the columns of `out_of_core.py` and 100,000 distinct rows. Tables in memory are loaded before the clock starts; lazy
-ones are read from Parquet and written to Parquet. The rival groups by the twelve columns, counts, and joins the count back; so it
-does less: it solves nothing. Each runs in a process of its own, in turn; "peak" is that process (of Spark without its Java).
+tables are read from Parquet and written to Parquet. The engine alone groups by the twelve columns, counts, and joins the count
+back; it does less, because it solves nothing. Each runs in its own process, in turn; "peak" is the memory of this process (for
+Spark, without its Java process).
 """
 
 from __future__ import annotations

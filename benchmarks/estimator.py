@@ -1,12 +1,12 @@
-"""How good is EC3Classifier beside what people use today?
+"""How good is EC3Classifier, compared with common alternatives?
 
     python benchmarks/estimator.py [--datasets iris magic ...] [--labels all 5 20] [--rows 2000] [--repeats 3] [--pools default]
 
-AUC (one class against the others, meaned), macro F and seconds of EC3Classifier, of soft voting and stacking of the same pool, of
-a random forest, histogram boosting and, where it is installed, XGBoost; on the Parquet files of the folder EC3LEARN_DATA. Of each
-data set at most `--rows` rows are taken at random, three fifths of them to learn from and the rest to be judged on. With 5 or 20
-labels a class the other rows of the first part are there without labels, and rivals that can't use them do without. Rows of the
-results are appended to `--out`, and what is there already is not run again.
+Measures macro-averaged one-vs-rest AUC, macro F and seconds of EC3Classifier, of soft voting and stacking of the same pool, of a
+random forest, histogram boosting and, if installed, XGBoost, on the Parquet files in the folder EC3LEARN_DATA. At most `--rows`
+rows of each data set are sampled: three fifths for training, the rest for testing. With 5 or 20 labels per class the other
+training rows have no labels, and methods that cannot use such rows ignore them. Results are appended to `--out`; what is already
+there is not run again.
 """
 
 from __future__ import annotations

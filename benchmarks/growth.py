@@ -2,7 +2,7 @@
 
     python benchmarks/growth.py [--best-of 3]
 
-Nearly every row is distinct, so that nothing is saved by solving equal rows once. One thread.
+Nearly every row is distinct, so solving equal rows once saves nothing. One thread.
 """
 
 from __future__ import annotations

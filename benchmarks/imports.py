@@ -1,6 +1,8 @@
-"""How long do `import ec3learn` and `from ec3learn import EC3` take, as a ratio to `import sklearn.base`? Medians, in turn.
+"""How long do `import ec3learn` and `from ec3learn import EC3` take, relative to `import sklearn.base`?
 
-python benchmarks/imports.py [--times 15]
+    python benchmarks/imports.py [--times 15]
+
+The medians of imports in turn, each in its own process.
 """
 
 from __future__ import annotations

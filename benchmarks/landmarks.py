@@ -1,8 +1,9 @@
-"""How long do clusterings of quadratic cost take on many rows, by landmarks?
+"""How long do clusterings of quadratic cost take on many rows, with landmarks?
 
     python benchmarks/landmarks.py [--rows 100000] [--landmarks 2000]
 
-Seconds and peak memory of `Landmarks` around the paper's clusterings, beside k-means with 20 clusters on all rows; one thread.
+Prints seconds and peak memory of `Landmarks` with the paper's clusterings, and of k-means with 20 clusters on all rows; one
+thread.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
-"""How fast, how hungry and how right is each method, and how do they grow? And beside crowd-kit?
+"""Time, memory, accuracy and scaling of each method, and a comparison with crowd-kit.
 
     python benchmarks/methods.py [--objects 10000 100000 1000000] [--methods NAME ...] [--limit 120] [--rounds 10] [--best-of 3]
 
 Eight classifiers with accuracies from .6 to .9 vote on four classes, 2 to 16 % of their votes are missing, and half of the errors
 on an object name the same wrong class. Four clusterings of 8 to 40 clusters follow the classes noisily. Nearly all rows differ.
 
-Every measurement has a process of its own, with one thread. "Seconds" are processor time, which other work on the machine hardly
-changes. They go from columns in memory to labels and probabilities, the making of `Votes` included, and are the best of several
-runs; a run of over 10 seconds is not repeated. "MB" is the peak of resident memory above what was there with the input in place,
-in the first run. "Slope" is that of log seconds over log objects: 1 is time in proportion to objects. Methods have their
-defaults, UPE-style a single start (n_init=1). A method that takes longer than the limit is not asked for larger tables.
+Every measurement runs in its own process on one thread. "Seconds" are CPU seconds, which other work on the machine hardly
+affects, from columns in memory to labels and probabilities, including the creation of `Votes`. The best of several runs counts;
+runs of over 10 seconds are not repeated. "MB" is the peak of resident memory above that with the input loaded, in the first run.
+"Slope" is the slope of log seconds over log objects: 1 is linear. Methods have their default parameters, except a single start
+for UPE (n_init=1). A method that exceeds the time limit is not run on larger tables.
 
-crowd-kit knows no clusterings, so ours gets the votes alone there too. Both make the same number of EM rounds. Making the long
-table that crowd-kit reads does not count. Where both have finished, ours has to be 20 times as fast with a quarter of the memory
-on the largest table, or the exit code is 1. Linux with glibc only: memory is read from /proc.
+crowd-kit does not support clusterings, so the comparison uses the class votes alone, with the same number of EM rounds. Creating
+the long table for crowd-kit is not timed. If both finish, ec3learn must be 20 times as fast with a quarter of the memory on the
+largest table; otherwise the exit code is 1. Linux with glibc only: memory is read from /proc.
 """
 
 from __future__ import annotations

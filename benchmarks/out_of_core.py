@@ -1,11 +1,10 @@
-"""A file larger than memory: `ec3learn combine` beside DuckDB alone, which groups it, joins a number back and copies it out.
+"""A file larger than memory: `ec3learn combine`, compared with DuckDB alone, which groups it, joins a number and writes it.
 
     python benchmarks/out_of_core.py [--rows 100_000_000] [--times 1] [--folder /tmp]
 
-The file has 12 columns, seven of strings and five of whole numbers, three of them with nulls, and 800,000 distinct rows. Both
-run in processes of their own, in turn, with the same memory limit for DuckDB. Read the ratio, not the seconds; where others
-use the machine, that of the seconds of processor. The peak is that of the whole process. A limit that is broken is marked and
-makes the exit code 1.
+The file has 12 columns, seven of strings and five of integers, three of them with nulls, and 800,000 distinct rows. Both run in
+their own processes, in turn, with the same memory limit for DuckDB. Read the ratio, not the seconds; if others use the machine,
+the ratio of CPU seconds. The peak is that of the whole process. Exceeded limits are marked, and the exit code is then 1.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What does the consensus cost beside the base models?
+"""What does the consensus cost, compared with the base models?
 
     python benchmarks/overhead.py [--rows 100000]
 
-Two numbers, one thread. Predicting: the time of `EC3Classifier.predict` on new rows beside that of its base models alone.
-Choosing: the time of all settings in steps of .05 on 20,000 labelled objects x 12 base models with five folds, beside solving as
-many times, which is what the grid would cost without `tuning.HeldOutFold`.
+Two measurements on one thread. Prediction: the time of `EC3Classifier.predict` on new rows, compared with its base models alone.
+Selection: the time of the whole grid in steps of .05 on 20,000 labelled objects x 12 base models with five folds, compared with
+solving each setting separately.
 """
 
 from __future__ import annotations

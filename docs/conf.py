@@ -133,7 +133,7 @@ def _write_sample_report(app: Sphinx, error: Exception | None) -> None:
     if error is None:
         _, consensus = solve_demo()
         truth = demo_votes()["truth"]
-        consensus.report(Path(app.outdir) / "sample-report.html", truth=truth, title="600 made-up mails", overwrite=True)
+        consensus.report(Path(app.outdir) / "sample-report.html", truth=truth, title="600 simulated mails", overwrite=True)
 
 
 def setup(app: Sphinx) -> None:

@@ -2,11 +2,11 @@
 Which of my annotators can I trust?
 ===================================
 
-Ten people labelled 400 photos as cat, dog or fox. Nobody labelled them all, and nobody knows the truth. Yet the votes alone
-tell who is careful, who guesses and who leans to one answer, as long as most people are better than chance and make their
-mistakes independently.
+Ten people labelled 400 photos as cat, dog or fox. Nobody labelled them all, and nobody knows the truth. Still, the votes
+alone show who is careful, who guesses and who prefers one answer, as long as most people are better than chance and make
+independent mistakes.
 
-The data is made up, so that in the end we can look whether it worked.
+The data is simulated, so that we can check at the end whether it worked.
 """
 
 # %%
@@ -14,7 +14,7 @@ The data is made up, so that in the end we can look whether it worked.
 # ---------
 #
 # Each annotator sees about 60 % of the photos. Six are decent, one is careful, one guesses, one says "dog" all the time,
-# and one takes most foxes for dogs.
+# and one mistakes most foxes for dogs.
 
 # sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
@@ -33,8 +33,8 @@ said, seen = {}, {}
 for name, share in skill.items():
     said[name] = np.where(rng.random(400) < share, truth, rng.choice(animals, 400))
     seen[name] = rng.random(400) < 0.6
-said["Ida"][(truth == "fox") & (rng.random(400) < 0.8)] = "dog"  # takes foxes for dogs
-said["Joe"][:] = "dog"  # says the same about all
+said["Ida"][(truth == "fox") & (rng.random(400) < 0.8)] = "dog"  # mistakes foxes for dogs
+said["Joe"][:] = "dog"  # gives the same answer for every photo
 
 votes = Votes.from_labels({name: np.where(seen[name], said[name], None) for name in said})
 print(votes)
@@ -43,17 +43,18 @@ print(votes)
 # Who agrees with whom
 # --------------------
 #
-# A first look needs no method. Joe, who always says "dog", and Hal, who guesses, are the dark edges of the map.
+# For a first look, compare the annotators with each other. Joe, who always says "dog", and Hal, who guesses, are the dark
+# edges of the map.
 
 majority = MajorityVote().solve(votes)
 plots.agreement_map(majority)
 
 # %%
-# How each one errs
-# -----------------
+# What mistakes does each annotator make?
+# ---------------------------------------
 #
-# Dawid-Skene finds the true labels and each annotator's way of being wrong together. `confusion` shows what a person says
-# about photos of each class: Ida's foxes are dogs. Her other answers are fine, and the method uses them.
+# Dawid-Skene estimates the true labels together with a confusion matrix for each annotator. `confusion` shows it: Ida calls
+# foxes dogs. Her other answers are good, and the method uses them.
 
 consensus = DawidSkene().solve(votes)
 consensus.confusion("Ida")
@@ -62,11 +63,11 @@ consensus.confusion("Ida")
 # Did it work?
 # ------------
 #
-# Here the truth is known. The estimates come from the votes alone.
+# For simulated data we know the truth. The estimates use only the votes.
 
 
 def estimated(name: str) -> float:
-    """Return how often this annotator is right, by the consensus."""
+    """Return how often this annotator is right, estimated by the consensus."""
     table = consensus.confusion(name)
     return sum(share * table[f"says {animal}"][z] for z, (animal, share) in enumerate(zip(animals, table["share"], strict=True)))
 
@@ -80,24 +81,24 @@ print(Table({"annotator": list(skill), "estimated": [*map(estimated, skill)], "a
 print("majority vote right:", np.mean(majority.labels() == truth), " Dawid-Skene right:", np.mean(consensus.labels() == truth))
 
 # %%
-# The picture: how often each annotator is right, as it was estimated and as it is; and the photos to look at again.
+# Left: how often each annotator is right, estimated and actual. Right: the photos to review first.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
 names = sorted(skill, key=actual)
 left.hlines(names, 0, [actual(name) for name in names], color="0.85", zorder=0)
 left.scatter([actual(name) for name in names], names, s=80, color="#a5803b", label="actual")
 left.scatter([estimated(name) for name in names], names, marker="x", color="#00204d", label="estimated without the truth")
-left.set(xlim=(0, 1.02), xlabel="share of photos named right", title="How often each annotator is right")
+left.set(xlim=(0, 1.02), xlabel="share of photos labelled correctly", title="How often each annotator is right")
 left.legend(loc="lower right")
 plots.contested_objects(consensus, 8, ax=right)
 plt.show()
 
 # %%
-# When not to believe it
-# ----------------------
+# When not to trust it
+# --------------------
 #
-# Agreement is all there is to go by. Let Hal, who guesses, bring four friends who copy him: they agree perfectly, so they
-# seem perfect, and the answer follows them. Thirty known labels hardly help.
+# The method sees only agreement. Suppose Hal, who guesses, has four friends who copy him. They agree perfectly, so they look
+# perfect, and the answer follows them. Thirty known labels hardly help.
 
 copies = votes.add({f"friend {i}": np.where(seen["Hal"], said["Hal"], None) for i in range(4)})
 known = {i: truth[i] for i in range(30)}
@@ -105,6 +106,6 @@ print("right with four copies of Hal:", np.mean(DawidSkene().solve(copies).label
 print("and with 30 known labels:", np.mean(DawidSkene().solve(copies, known).labels() == truth))
 
 # %%
-# Copies of Joe would do no harm: who says the same about everything tells nothing, and Dawid-Skene sees that. Otherwise
-# look at the agreement map for people who agree too well, and drop all but one of them: ``votes.drop("friend 0", "friend
-# 1")``.
+# Copies of Joe would do no harm: Dawid-Skene recognises that a voter with a single answer carries no information. For other
+# copies, look for people who agree too well in the agreement map, and keep only one of them:
+# ``votes.drop("friend 0", "friend 1")``.

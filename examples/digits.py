@@ -1,9 +1,9 @@
 """
-Five labels a class: what does a pool of base models say together?
+Five labels per class: how good is a pool of base models together?
 ==================================================================
 
-Fifty of the 1797 handwritten digits that come with scikit-learn have labels. Each classifier learns from these fifty, each
-clustering sees all pictures without labels, and `EC3Classifier` combines what they say about the others.
+Only fifty of the 1797 handwritten digits that come with scikit-learn have labels here. The classifiers learn from these
+fifty, the clusterings see all images without labels, and `EC3Classifier` combines their votes on the others.
 """
 
 import warnings
@@ -17,7 +17,7 @@ LABELS_PER_CLASS = 5
 
 
 def main() -> None:
-    """Print what each base model, voting and EC3Classifier get right, and which digits a person should look at."""
+    """Print the accuracy of each base model, of voting and of EC3Classifier, and the digits that a person should review."""
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(0)
     labelled = np.concatenate([rng.choice(np.flatnonzero(y == z), LABELS_PER_CLASS, replace=False) for z in range(10)])
@@ -30,7 +30,7 @@ def main() -> None:
         warnings.simplefilter("ignore")
         model = EC3Classifier(random_state=0, verbose=1).fit(X, some)
 
-    first = {name: fitted[0].predict(X[rest]) for name, fitted in model.estimators_.items()}  # as they were before retraining
+    first = {name: fitted[0].predict(X[rest]) for name, fitted in model.estimators_.items()}  # before retraining
     soft = Votes.from_probabilities({name: fitted[0].predict_proba(X[rest]) for name, fitted in model.estimators_.items()})
     answers = first | {
         "majority vote": MajorityVote().solve(Votes.from_labels(first)).labels(),
@@ -38,9 +38,9 @@ def main() -> None:
         "EC3Classifier": model.transduction_[rest],
     }
     right = [float(np.mean(said == y[rest])) for said in answers.values()]
-    print("\nHow many of the digits without a label each gets right:")
+    print("\nAccuracy on the digits without a label:")
     print(Table({"model": list(answers), "accuracy": right}), "\n")
-    print("The digits a person should look at first:")
+    print("The digits that a person should review first:")
     print(model.consensus_.contested(8))
 
 

@@ -2,11 +2,11 @@
 100 million rows from a Parquet file
 ====================================
 
-A table of votes need not fit into memory. Rows with the same votes get the same answer, so only the distinct rows matter:
-the engine that reads the file counts them, they are solved, and the engine joins the answers to all rows while it writes
-the result.
+A table of votes need not fit into memory. Rows with the same votes get the same answer, so only the distinct rows matter.
+polars reads the file and counts the distinct rows, ec3learn solves for these, and polars joins the answers to all rows while
+it writes the result.
 
-Here the file has a million rows, which takes seconds. ``python examples/parquet.py 100_000_000`` makes it a hundred million.
+The file below has a million rows, which takes seconds. ``python examples/parquet.py 100_000_000`` runs a hundred million.
 """
 
 import sys
@@ -22,16 +22,16 @@ import ec3learn
 from ec3learn.report import plots
 
 ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-PART = 1_000_000  # rows made at a time
+PART = 1_000_000  # rows simulated at a time
 
 # %%
 # A large file
 # ------------
 #
-# Transactions that five rules call "fine" or "fraud", and two clusterings of customers. A vote in twenty is missing.
+# Five rules label transactions as "fine" or "fraud", and two clusterings group the customers. One vote in twenty is missing.
 
 
-def made_up(n: int, seed: int) -> pl.DataFrame:
+def simulate(n: int, seed: int) -> pl.DataFrame:
     """Return some rows of the table."""
     rng = np.random.default_rng(seed)
     fraud = rng.random(n) < 0.1
@@ -47,13 +47,13 @@ def made_up(n: int, seed: int) -> pl.DataFrame:
 folder = tempfile.TemporaryDirectory()
 files = Path(folder.name)
 for seed, start in enumerate(range(0, ROWS, PART)):
-    made_up(min(PART, ROWS - start), seed).write_parquet(files / f"votes-{seed:03}.parquet")
+    simulate(min(PART, ROWS - start), seed).write_parquet(files / f"votes-{seed:03}.parquet")
 
 # %%
 # One call
 # --------
 #
-# ``scan_parquet`` reads nothing yet, and what comes back is lazy as well: rows flow when ``sink_parquet`` asks for them.
+# ``scan_parquet`` reads nothing yet, and the result is lazy as well: rows are processed when ``sink_parquet`` asks for them.
 
 table = pl.scan_parquet(files / "votes-*.parquet")
 print(table.select(pl.len()).collect().item(), "rows")
@@ -66,7 +66,7 @@ print(f"{perf_counter() - start:.1f} s, from file to file")
 print(consensus)
 
 # %%
-# The consensus was solved on the distinct rows. It tells how each rule did, and needs no further look at the file.
+# The consensus was solved on the distinct rows. It shows how each rule did, without reading the file again.
 
 consensus.voters()
 
@@ -77,9 +77,9 @@ pl.scan_parquet(files / "answers.parquet").group_by("consensus").agg(pl.len(), p
 # How time grows
 # --------------
 #
-# The same call on parts of the file. Distinct rows grow far more slowly than rows: with five rules, 8 kinds and 20 regions
-# there can't be more than 38,880 of them, in a file of any length. So in the end the time is that of reading and writing.
-# Beyond memory use DuckDB, or the command line, which spills to disk: :doc:`/scale` has measurements.
+# We repeat the call on parts of the file. The number of distinct rows grows far more slowly than the number of rows: with five
+# rules, 8 kinds and 20 regions it cannot exceed 38,880, however long the file. So reading and writing dominate in the end.
+# If the join does not fit into memory, use DuckDB or the command line, which spill to disk: see :doc:`/scale`.
 
 sizes = [ROWS // 64, ROWS // 16, ROWS // 4, ROWS]
 seconds, distinct = [], []

@@ -2,9 +2,9 @@
 Combine models without sharing data
 ===================================
 
-Five post offices read handwritten digits. Each has a scanner that sees a part of the picture, and a drawer with 40 labelled
-digits that may not leave the house. What they may share are answers: what each model says about the same 1,000 new digits,
-and how each office groups them. A consensus needs nothing else.
+Five post offices read handwritten digits. Each has a scanner that sees a part of the image, and 40 labelled digits that must
+not leave the office. The offices may share only answers: the votes of their models on the same 1,000 new digits, and a
+clustering of these digits. A consensus needs nothing else.
 """
 
 import tempfile
@@ -23,10 +23,10 @@ from sklearn.tree import DecisionTreeClassifier
 from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, Votes
 
 # %%
-# Each office by itself
-# ---------------------
+# Each office alone
+# -----------------
 #
-# Each sees 24 of the 64 pixels, and trains a model of its own choice on its own 40 digits.
+# Each office sees 24 of the 64 pixels and trains a model of its own choice on its own 40 digits.
 
 X, y = load_digits(return_X_y=True)
 rng = np.random.default_rng(0)
@@ -45,11 +45,11 @@ for name, model in models.items():
     model.fit(X[drawers[name]][:, pixels[name]], y[drawers[name]])
 
 # %%
-# What leaves the house
-# ---------------------
+# What the offices share
+# ----------------------
 #
-# Two columns from each office: the digit its model reads, and the number of a cluster. Cluster 7 of one office has nothing
-# to do with cluster 7 of another, nor with the digit 7.
+# Each office shares two columns: the digit that its model reads, and the number of a cluster. Cluster 7 of one office has
+# nothing to do with cluster 7 of another, nor with the digit 7.
 
 groupings = {name: KMeans(20, n_init=1, random_state=0).fit(X[new][:, pixels[name]]) for name in models}
 
@@ -68,9 +68,9 @@ print(votes)
 # One answer
 # ----------
 #
-# The majority vote has no use for the groups; iEC3 smooths over them. Dawid-Skene takes them as voters: a good choice here,
-# because each office groups by pixels of its own, so that the groups err independently. Nobody has told any of them a
-# label.
+# The majority vote ignores the clusters; iEC3 smooths over them. Dawid-Skene uses the clusterings as voters. This is a good
+# choice here: each office clusters by its own pixels, so the clusterings make independent mistakes. None of the methods has
+# seen a label.
 
 consensus = DawidSkene(clusterings="voters").solve(votes)
 combined = {
@@ -84,22 +84,23 @@ consensus.voters()
 # New digits, later
 # -----------------
 #
-# What was learned is a small file with a row for each group and none for a digit. With it any office can combine answers on
-# digits that come later. (A group with one member would tell about that member, so look at the sizes of the groups before
+# The saved consensus is a small file with one row per group and no digits. With it, any office can combine answers on later
+# digits. (A group with a single member would reveal the answer for this member, so check the sizes of the groups before
 # sharing.)
 
 with tempfile.TemporaryDirectory() as folder:
     consensus.save(Path(folder) / "offices.ec3")
     loaded = Consensus.load(Path(folder) / "offices.ec3")
-print(f"right about later digits: {np.mean(loaded.extend(answers(later)).labels() == y[later]):.3f}")
+print(f"accuracy on later digits: {np.mean(loaded.extend(answers(later)).labels() == y[later]):.3f}")
 print("smallest group:", min(np.bincount(grouping.labels_).min() for grouping in groupings.values()))
 
 # %%
-# The picture
-# -----------
+# The result
+# ----------
 #
-# The last bar is what nobody may do: one model on the labelled digits of all offices, all pixels at once. Sharing data would
-# still be better. Sharing answers gets more than half of the way from the best office to it.
+# The last bar shows what the offices must not do: train one model on the labelled digits and pixels of all of them. Sharing
+# the data would still be better, but sharing answers closes more than half of the gap between the best office and this
+# model.
 
 right = {name: np.mean(model.predict(X[new][:, pixels[name]]) == y[new]) for name, model in models.items()}
 right |= {name: np.mean(answer.labels() == y[new]) for name, answer in combined.items()}
@@ -112,5 +113,5 @@ bars = ax.barh(list(right), list(right.values()), color=colours, edgecolor="blac
 bars[-1].set_hatch("//")
 ax.bar_label(bars, fmt="%.2f", padding=4)
 ax.invert_yaxis()
-ax.set(xlim=(0, 1.05), xlabel="share of 1,000 digits read right", title="Alone, combined, and what sharing data would give")
+ax.set(xlim=(0, 1.05), xlabel="accuracy on 1,000 digits", title="Alone, combined, and what sharing data would give")
 plt.show()

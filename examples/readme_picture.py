@@ -1,4 +1,4 @@
-"""Draw the pictures that README and pages show, into docs/images: the idea, and four of `ec3learn.plots`."""
+"""Draw the images of README.md and docs/report.md into docs/images."""
 
 from pathlib import Path
 
@@ -13,12 +13,12 @@ from ec3learn.report import plots
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 N_SHOWN = 40
-COLOURS = {"ham": "#00306f", "news": "#8a8678", "spam": "#f3c73b"}  # they read in grey and for the colour-blind
+COLOURS = {"ham": "#00306f", "news": "#8a8678", "spam": "#f3c73b"}  # distinct in greyscale and for colour-blind readers
 CLASSIFIERS, CLUSTERINGS = ["svm", "tree", "bayes", "knn", "rules"], ["kmeans", "dbscan"]
 
 
 def draw(folder: Path = IMAGES) -> None:
-    """Draw both pictures."""
+    """Draw both images."""
     table = demo_votes()
     consensus = EC3().solve(Votes.from_labels({n: table[n] for n in CLASSIFIERS}, {n: table[n] for n in CLUSTERINGS}))
     for name, picture in {"idea.png": idea(table, consensus), "pictures.png": four(consensus)}.items():
@@ -27,7 +27,7 @@ def draw(folder: Path = IMAGES) -> None:
 
 
 def four(consensus: Consensus) -> Figure:
-    """Draw what docs/report.md draws."""
+    """Draw the plots of docs/report.md."""
     fig, axes = plt.subplots(2, 2, figsize=(11, 8), layout="constrained")
     plots.agreement_map(consensus, ax=axes[0, 0])
     plots.confidence_histogram(consensus, ax=axes[0, 1])
@@ -37,7 +37,7 @@ def four(consensus: Consensus) -> Figure:
 
 
 def idea(table: Table, consensus: Consensus) -> Figure:
-    """Draw votes above, clusters below them, and the consensus at the foot."""
+    """Draw the votes at the top, the clusters in the middle and the consensus at the bottom."""
     shown = np.arange(N_SHOWN)
     shown = shown[np.lexsort((consensus.confidence[shown], consensus.labels()[shown]))]
 
