@@ -38,7 +38,6 @@ REMAINING = {
     "ec3learn.estimator.classifier imports _VisualBlock from sklearn.utils._repr_html.estimator",
     "ec3learn.estimator.classifier imports _check_sample_weight from sklearn.utils.validation",
     "ec3learn.estimator.classifier imports _num_samples from sklearn.utils.validation",
-    "ec3learn.estimator.selection reads _answer",
     "ec3learn.estimator.training imports _num_samples from sklearn.utils.validation",
     "ec3learn.estimator.training imports _safe_indexing from sklearn.utils",
     "ec3learn.tables.engines reads _meta",

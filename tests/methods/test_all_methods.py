@@ -130,7 +130,7 @@ def test_an_object_of_weight_two_is_two_objects(name, table):
 def test_rows_kept_apart_get_the_answers_of_rows_solved_once(name, w8_table, monkeypatch):
     table = w8_table.taken([0, 1, 2, 3, 4, 5, 6, 7, 2, 2, 7])
     merged = made(name).solve(table.votes())
-    monkeypatch.setattr("ec3learn.votes.votes.distinct_rows", lambda columns: None)
+    monkeypatch.setattr("ec3learn.votes.assembly.distinct_rows", lambda columns: None)
     apart = made(name).solve(table.votes())
     assert apart.votes.index is None
     assert merged.votes.n_rows == 8
@@ -222,7 +222,7 @@ def test_a_known_label_moves_its_object_and_its_companions(name, w8):
 
 
 def test_a_method_without_a_place_for_known_labels_says_so(w8):
-    wanted = "UPE-style has no place for known labels. Leave known out, or take another method."
+    wanted = "UPE-style does not support known labels. Leave known out, or take another method."
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
         METHODS["upe"]().solve(w8, known={0: 1})
 

@@ -37,8 +37,9 @@ def _preference(mass: Array, tol: float) -> Array:
 def mass_classes(proba: Array, counts: Array, mass: Sequence[float] | Array) -> Array:
     """Return classes whose shares match the mass, and among such labellings (nearly) one with the highest probability.
 
-    Row i gets argmax_z (proba_iz + b_z). The offsets b minimise the convex sum_i max_z (proba_iz + b_z) - mass b, whose
-    minimum is where the shares match; the maximum is smoothed less and less. Equal rows get equal classes.
+    Row i gets argmax_z (proba_iz + b_z). The offsets b minimise the convex function sum_i max_z (proba_iz + b_z) - mass b, whose
+    gradient is the difference between the shares and the mass. Its maximum is smoothed (a softmax at a falling temperature), so
+    that Newton's method applies. Equal rows get equal classes.
     """
     target = np.asarray(mass, dtype=np.float64)
     target = target / target.sum()

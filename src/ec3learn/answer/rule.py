@@ -5,8 +5,8 @@ groups. For EC3 the terms are alpha (the groups' own distributions), beta (the o
 
     F^o_i = sum_t pull_t mean_t(i) / sum_t pull_t,    mean_t(i) = sum_j a_ij v^t_j T^t_j / sum_j a_ij v^t_j
 
-A vote has one term, BGCM too. Dawid-Skene adds up logarithms instead, the evidence of each vote for each class. Either way one
-table with a row a group answers for the objects that were solved, for new ones, and says who moved what.
+Voting and BGCM have one term. Dawid-Skene adds up logarithms instead: the evidence of each vote for each class. Either way one
+table with one row per group answers for the objects that were solved and for new ones, and shows which voter moved what.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ NOBODY = -1  # in the place of a base model's number
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """One term: what it is called, how hard it pulls, and the groups that speak in it with their weights and distributions.
+    """One term: its name, how hard it pulls, and the groups that take part in it with their weights and distributions.
 
-    With `by_total` it pulls the harder the more the row's groups weigh together.
+    With `by_total` it pulls harder the more the row's groups weigh together.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Term:
 
 @dataclass(frozen=True, eq=False)
 class KnownLabels:
-    """Labels known beforehand: a class number a row (-1: none). They take the place of the row's votes and pull this hard."""
+    """Known labels: one class number per row (-1: none). They take the place of the row's votes and pull this hard."""
 
     codes: Array
     pull: float  # infinite: held fixed
@@ -73,20 +73,20 @@ class KnownLabels:
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """The answers of another method, to which objects are pulled in place of their votes; rows of zeros pull nowhere."""
+    """The answers of another method, which pull objects in place of their votes; rows of zeros do not pull."""
 
     proba: Array
     rule: GroupRule | None  # the other method's own, for new objects
 
     @classmethod
     def of(cls, proba: Array, unanswered: Array, rule: GroupRule | None) -> Targets:
-        """Return the answers without those for rows nothing was said about."""
+        """Return the answers, without those for rows that no vote reaches."""
         return cls(np.where(unanswered[:, None], 0.0, proba), rule)
 
 
 @dataclass(frozen=True, eq=False)
 class Pull:
-    """What one term does to some rows: how hard it pulls each (0 where the term says nothing), and where to."""
+    """What one term does to some rows: how hard it pulls each (0 where it has no group of the row), and where to."""
 
     name: str
     strength: Array
@@ -101,10 +101,10 @@ class Pull:
 
 @dataclass(frozen=True, eq=False)
 class GroupRule:
-    """The terms, and the answer for an object that no term says anything about.
+    """The terms, and the answer for an object that no term reaches.
 
-    `hard_votes`: a soft vote counts for its most probable class only. `towards`: the rule of another method whose answers pull
-    this hard in place of the votes.
+    `hard_votes`: a soft vote counts for its most probable class only. `towards`: how hard the answers of another method pull in
+    place of the votes, and that method's rule.
     """
 
     terms: tuple[Term, ...]
@@ -119,7 +119,7 @@ class GroupRule:
     ) -> Iterator[tuple[slice, list[Pull]]]:
         """Return each term's pull, some rows at a time; a term without any group of the row's has none.
 
-        `targets` are the answers of `towards` where they are at hand already.
+        `targets` are the answers of `towards`, where they have been computed already.
         """
         n_classes = len(self.fallback)
         starts = range(0, len(self.terms) * (n_classes + 1), n_classes + 1)
@@ -145,7 +145,7 @@ class GroupRule:
             yield rows, found if known is None else _with_known(found, known, rows, n_classes)
 
     def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
-        """Return the mean of the terms, and which rows no term said anything about."""
+        """Return the mean of the terms, and which rows no term reaches."""
         strength = sum((pull.strength for pull in pulls), np.zeros(len(pulls[0].strength)))
         unanswered = strength <= 0
         strength[unanswered] = 1.0
@@ -159,7 +159,7 @@ class GroupRule:
     def answers(
         self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
     ) -> Iterator[tuple[slice, Array, Array]]:
-        """Return the class probabilities and which rows nothing was said about, some rows at a time."""
+        """Return the class probabilities and which rows no term reaches, some rows at a time."""
         for rows, pulls in self.pulls(groups, known, targets):
             yield rows, *self.answer(pulls)
 
@@ -177,7 +177,7 @@ class GroupRule:
     ) -> dict[tuple[int, str], Array]:
         """Return what each (base model, term) gave to one row's classes; they add up to its class probabilities.
 
-        `owner` is the number of each group's base model; `NOBODY` stands for what no base model said.
+        `owner` is the number of each group's base model; `NOBODY` stands for what comes from no base model.
         """
         _, pulls = next(self.pulls(SparseMembership(one), known, targets))
         total = sum(float(pull.strength[0]) for pull in pulls)
@@ -188,7 +188,7 @@ class GroupRule:
         for pull in pulls:
             share = float(pull.strength[0]) / total
             if share > 0 and pull.name in terms:
-                given = _spoken(terms[pull.name], one)
+                given = _group_parts(terms[pull.name], one)
                 parts |= _by_owner({group: share * own / pull.total[0] for group, own in given.items()}, owner, pull.name)
             elif share > 0:
                 parts[NOBODY, pull.name] = share * pull.mean[0]
@@ -242,7 +242,7 @@ class EvidenceRule(GroupRule):
     unit = "log evidence"
 
     def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
-        """Return the posterior, and which rows no vote says anything about: they have the prior."""
+        """Return the posterior, and which rows have no vote: they keep the prior."""
         evidence = np.tile(_log(self.fallback), (len(pulls[0].total), 1))
         unanswered = np.ones(len(evidence), dtype=bool)
         for pull in pulls:
@@ -268,14 +268,14 @@ class EvidenceRule(GroupRule):
             return {(NOBODY, KNOWN): known.one_hot(len(self.fallback))[0]}
         parts: dict[tuple[int, str], Array] = {(NOBODY, PRIOR): _log(self.fallback)}
         for term in self.terms:
-            parts |= _by_owner(_spoken(term, one), owner, term.name)
+            parts |= _by_owner(_group_parts(term, one), owner, term.name)
         return {key: part - part.mean() for key, part in parts.items()}
 
 
 def mean_votes(
     votes: Votes, groups: Membership, weights: Array, known: KnownLabels | None, hard: bool = False
 ) -> tuple[Array, Array, GroupRule]:
-    """Return the weighted mean vote on each row, which rows have none, and the rule that says so for new objects.
+    """Return the weighted mean vote on each row, which rows have none, and the rule that gives the same for new objects.
 
     A known label is the answer where there is one; a row without votes gets the mean vote of all.
     """
@@ -291,7 +291,7 @@ def mean_votes(
 
 
 def _whole_pull(name: str, pull: float, proba: Array) -> Pull:
-    """Return the pull of distributions that are at hand; rows of zeros pull nowhere."""
+    """Return the pull of given distributions; rows of zeros do not pull."""
     total = proba.sum(axis=1)
     return Pull(name, pull * (total > 0), total, proba)
 
@@ -300,8 +300,8 @@ def _log(proba: Array) -> Array:
     return np.log(np.maximum(proba, 1e-300))
 
 
-def _spoken(term: Term, one: sparse.csr_array) -> dict[int, Array]:
-    """Return what each group of one row says in a term, times its weight."""
+def _group_parts(term: Term, one: sparse.csr_array) -> dict[int, Array]:
+    """Return the distribution of each group of one row in a term, times its weight."""
     place = np.flatnonzero(np.isin(term.groups, one.indices))
     share = dict(zip(one.indices.tolist(), one.data.tolist(), strict=True))
     return {

@@ -218,7 +218,7 @@ class _Split:
             known = KnownLabels(np.where(hidden, -1, self.codes), np.inf)
             target = None
             if stacked is not None:
-                answer = stacked._answer(self.rows, known)
+                answer = stacked.answer(self.rows, known)
                 target = Targets(answer.proba, answer.rule)
             weights = self.rows.weights * weights_of(known)
             folds.append(HeldOutFold(self.rows, self.groups, weights, self.codes, hidden, target))
@@ -230,7 +230,7 @@ class _Split:
         assert vote is not None
         out = np.empty((len(self.fold_of), self.rows.n_classes))
         for f in range(int(self.fold_of.max()) + 1):
-            answer = vote._answer(self.rows, KnownLabels(np.where(self.fold == f, -1, self.codes), np.inf)).proba
+            answer = vote.answer(self.rows, KnownLabels(np.where(self.fold == f, -1, self.codes), np.inf)).proba
             objects = np.flatnonzero(self.fold_of == f)
             out[objects] = answer[objects if self.rows.index is None else self.rows.index[objects]]
         return out[self.fold_of >= 0]

@@ -1,4 +1,4 @@
-"""What all methods share: `solve(votes) -> Consensus`, checks in one wording, and a name to be found by."""
+"""What all methods share: `solve(votes) -> Consensus`, and a name to be found by."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +13,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
+from .._checks import InputError, InputTypeError, unknown_name
+from .._text import arg
 from ..answer.notes import Note
 from ..answer.outcome import NOT_REACHED, unanswered_notes
 from ..answer.rule import GroupRule, KnownLabels
@@ -44,9 +45,9 @@ class Answer:
 
 
 class Method(BaseEstimator):  # type: ignore[misc]
-    """A way to combine votes: it is made with its parameters, and `solve` answers for one table of votes.
+    """A way to combine votes: parameters are given when it is made, and `solve` answers for one table of votes.
 
-    A method of its own writes `_check` and `_answer`, and says what it is called.
+    A new method defines `_check` and `_answer`, and its `title`.
     """
 
     title: ClassVar[str]
@@ -75,9 +76,9 @@ class Method(BaseEstimator):  # type: ignore[misc]
         """
         self._check()
         if not isinstance(votes, Votes):
-            raise TypeError(f"votes must be a Votes, got {type(votes).__name__}. Make one with Votes.from_labels.")
+            raise InputTypeError("votes", "must be a Votes", came=type(votes).__name__, remedy="Make one with Votes.from_labels.")
         votes, labels = self._split_known(votes, known)
-        answer = self._checked_answer(votes, labels)
+        answer = self.answer(votes, labels)
         if not answer.converged:
             warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=2)
         return Consensus(
@@ -103,11 +104,13 @@ class Method(BaseEstimator):  # type: ignore[misc]
             lacking=answer.lacking,
         )
 
-    def _checked_answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+    def answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        """Return the answer for each distinct row of the votes; `solve` makes a Consensus of it."""
         if known is None:
             require_votes(votes, np.ones(len(votes.models)))
         elif not self.admits_known:
-            raise ValueError(f"{self.title} has no place for known labels. Leave known out, or take another method.")
+            remedy = f"Leave {arg('known')} out, or take another {arg('method')}."
+            raise InputError("known", phrase=f"{self.title} does not support known labels", remedy=remedy)
         return self._answer(votes, known)
 
     def _check(self) -> None:
@@ -130,7 +133,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
         return f"{self.title} stopped at max_iter={self.max_iter} before reaching tol={self.tol}. Raise max_iter or tol."
 
     def _split_known(self, votes: Votes, known: Any) -> tuple[Votes, KnownLabels | None]:
-        """Return the votes with rows of their own for objects whose labels are known, and these labels."""
+        """Return the votes, objects with known labels in distinct rows of their own, and these labels."""
         if known is None:
             return votes, None
         codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
@@ -146,17 +149,14 @@ METHODS: dict[str, Callable[..., Method]] = {}  # the package fills it, in the o
 
 
 def method_of(method: str | Method, argument: str, also: tuple[str, ...] = ()) -> Method:
-    """Return the method that a name or an instance stands for; an error names what else is allowed too."""
+    """Return the method that a name or an instance stands for; `also` are further names that an error lists."""
     if isinstance(method, Method):
         return method
     if not isinstance(method, str):
-        hint = f" Call it: {method.__name__}()." if isinstance(method, type) else ""
-        raise TypeError(f"{argument} must be a method or its name, got {type(method).__name__}.{hint}")
+        hint = f"Call it: {method.__name__}()." if isinstance(method, type) else ""
+        raise InputTypeError(argument, "must be a method or its name", came=type(method).__name__, remedy=hint)
     if method not in METHODS:
-        names = (*also, *METHODS)
-        near = get_close_matches(method, names, n=1)
-        hint = f"Did you mean {near[0]!r}? " if near else ""
-        raise ValueError(f"Unknown {argument} {method!r}. {hint}Choose from: {', '.join(names)}.")
+        raise unknown_name(argument, method, (*also, *METHODS))
     return METHODS[method]()
 
 
@@ -167,7 +167,8 @@ def require_votes(votes: Votes, model_weights: Array) -> None:
     """Refuse votes among which no class vote counts."""
     counted = votes if votes.sample_weight is None else votes.only_rows(np.flatnonzero(votes.counts > 0))
     if not (counted.n_votes * votes.weights * model_weights)[votes.is_classifier].any():
-        raise ValueError("votes must hold at least one class vote whose classifier and object have a weight above 0, got none.")
+        must = "must hold at least one class vote whose classifier and object have a weight above 0"
+        raise InputError("votes", must, came="none")
 
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -146,7 +146,7 @@ class EC3(Method):
         other = method_of(self.towards, "towards", ("votes",))
         if known is not None:
             known = KnownLabels(known.codes, other._known_pull()) if other.admits_known else None
-        answer = other._checked_answer(votes, known)
+        answer = other.answer(votes, known)
         if not answer.converged:
             warnings.warn(other._not_converged(), ConvergenceWarning, stacklevel=5)
         return Targets.of(answer.proba, answer.unanswered, answer.rule), answer.notes
