@@ -46,4 +46,4 @@ def test_data_sets_are_listed(folder):
     single.command()(datasets)
     text = called("--data", folder, of=single)
     assert re.search(r"^iris +120 +3 +4 ", text, flags=re.M)
-    assert re.search(r"^susy .*5000000.*not at hand; load\(\) fetches it$", text, flags=re.M)
+    assert re.search(r"^susy .*5000000.*not available; load\(\) downloads it$", text, flags=re.M)

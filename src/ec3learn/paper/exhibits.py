@@ -1,4 +1,4 @@
-"""Exhibits: tables made from rows, and what they say about claims."""
+"""Exhibits: tables made from rows, and the claims they support or contradict."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from . import published as paper
+from . import published
 
 Frame = Any  # pandas.DataFrame
 
-NOISE = 0.002  # a mean difference in AUC below this is not worth a word
+NOISE = 0.002  # smaller mean differences in AUC are not mentioned
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim of the paper or a question of ours, whether it held here (None: it can't be said), and what was measured."""
+    """A claim of the paper or a question of ours, whether it held here (None: inconclusive), and what was measured."""
 
     claim: str
     held: bool | None
@@ -31,14 +31,14 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """Whether it held, in words; a question is answered yes or no."""
+        """Whether the claim held; a question is answered yes or no."""
         words = ("yes", "no") if self.ours else ("held", "did not hold")
-        return "can't be told" if self.held is None else words[0 if self.held else 1]
+        return "inconclusive" if self.held is None else words[0 if self.held else 1]
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A table and what it shows."""
+    """A table and its caption."""
 
     caption: str
     frame: Frame
@@ -55,30 +55,14 @@ class Exhibit:
     findings: list[Finding] = field(default_factory=list)
 
     def markdown(self) -> str:
-        """Return the tables and the findings as Markdown.
-
-        Returns
-        -------
-        str
-        """
+        """Return the tables and the findings as Markdown."""
         parts = [part for block in self.blocks for part in (block.caption, markdown(block.frame, block.decimals))]
         return "\n\n".join([*parts, *("- " + str(finding) for finding in self.findings)]).replace(
             "\n\n- ", "\n- ", len(self.findings)
         )
 
     def write(self, folder: Path) -> list[Path]:
-        """Write the tables as CSV files.
-
-        Parameters
-        ----------
-        folder : Path
-            Where they go.
-
-        Returns
-        -------
-        list of Path
-            The files.
-        """
+        """Write the tables to CSV files in a folder and return their paths."""
         folder.mkdir(parents=True, exist_ok=True)
         paths = [folder / (f"{self.name}.csv" if k == 0 else f"{self.name}_{k + 1}.csv") for k in range(len(self.blocks))]
         for path, block in zip(paths, self.blocks, strict=True):
@@ -86,30 +70,31 @@ class Exhibit:
         return paths
 
 
-# ---- rows, meaned ----------------------------------------------------------------------------------------------------
+# ---- averages of rows ------------------------------------------------------------------------------------------------
 
 
 def means(
     rows: Frame, experiment: str, metric: str, columns: str = "method", method: str | None = None, how: str = "mean"
 ) -> Frame:
-    """Return the mean over repeats, data sets x methods or settings, in the paper's order of data sets.
+    """Return the mean over repeats of each data set (rows) and method or setting (columns).
 
     Parameters
     ----------
     rows : DataFrame
         As `rows.read` returns them.
     experiment, metric : str
-        Which of them.
+        The experiment and the metric to average.
     columns : "method" or "setting"
         What the columns are.
     method : str, optional
-        Of one method alone.
+        Use the rows of this method only.
     how : "mean" or "std"
-        The spread in place of the mean.
+        Mean or standard deviation.
 
     Returns
     -------
     DataFrame
+        Data sets are in the paper's order.
     """
     own = rows[(rows["experiment"] == experiment) & (rows["metric"] == metric)]
     if method is not None:
@@ -118,76 +103,37 @@ def means(
 
 
 def ordered(frame: Frame) -> Frame:
-    """Return the data sets in the paper's order, others behind.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        With data sets as index.
-
-    Returns
-    -------
-    DataFrame
-    """
-    order = [*paper.DATASETS.values(), *paper.STAND_INS]
+    """Return a table with its data sets (the index) in the paper's order, others last."""
+    order = [*published.DATASETS.values(), *published.STAND_INS]
     known = [name for name in order if name in frame.index]
     return frame.loc[[*known, *(name for name in frame.index if name not in known)]]
 
 
 def printed(table: str, index: str = "dataset") -> Frame:
-    """Return a printed table under our names of data sets.
-
-    Parameters
-    ----------
-    table : str
-        As in `paper.printed`.
-    index : str
-        Which column names the rows.
-
-    Returns
-    -------
-    DataFrame
-    """
+    """Return a printed table (see `published.printed`) with our names of data sets; `index` is the column with row names."""
     import pandas as pd
 
-    frame = pd.DataFrame(paper.printed(table)).set_index(index)
-    return frame.rename(index=paper.DATASETS, columns=paper.DATASETS)
-
-
-def some_of(n: int, total: int) -> str:
-    """Return so many of so many, in words."""
-    return f"{n} of {total}"
+    frame = pd.DataFrame(published.printed(table)).set_index(index)
+    return frame.rename(index=published.DATASETS, columns=published.DATASETS)
 
 
 def numbers(series: Any) -> str:
-    """Return names and numbers in words."""
+    """Return names and numbers as a list for a sentence."""
     return ", ".join(f"{name} {value:.3f}" for name, value in series.items())
 
 
 def rank_correlation(a: Any, b: Any) -> float:
-    """Return Spearman's correlation, 0 where one of them is constant."""
+    """Return Spearman's correlation, 0 if one of them is constant."""
     return float(spearmanr(a, b).statistic) if np.ptp(a) > 0 and np.ptp(b) > 0 else 0.0
 
 
 def comparable(names: Iterable[str]) -> list[str]:
-    """Return the data sets whose scores may stand beside the paper's."""
-    return [name for name in names if name in paper.DATASETS.values()]
+    """Return the data sets whose scores may be compared with the paper's."""
+    return [name for name in names if name in published.DATASETS.values()]
 
 
 def markdown(frame: Frame, decimals: int = 3) -> str:
-    """Return a table as Markdown, numbers with so many decimals, nothing where nothing is known.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        With a named index.
-    decimals : int
-        Of numbers.
-
-    Returns
-    -------
-    str
-    """
+    """Return a table with a named index as Markdown; missing values are empty cells."""
     table = frame.reset_index()
 
     def cell(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Rows to the paper's figures, and three beyond them; drawn without a display."""
+"""From rows to the paper's figures, and three more; no display is needed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from .._checks import MissingExtraError, require_choice
-from . import published as paper
+from . import published
 from .exhibits import Frame, means, ordered
 from .ranks import critical_difference, mean_ranks
 from .tables.accuracy import LABELS, OURS, gain, scored
 from .tables.base_models import good_settings
 from .tables.robustness import growth_curve
 
-# Okabe and Ito's colours, which can be told apart by nearly everybody.
+# The colours of Okabe and Ito, which nearly everybody can distinguish.
 COLOURS = {
     "iEC3": "#0072B2",
     "EC3": "#56B4E9",
@@ -33,7 +33,7 @@ Drawing = Any  # matplotlib.figure.Figure
 
 
 def _figure(n_rows: int, n_columns: int, width: float, height: float, **options: Any) -> tuple[Drawing, Any]:
-    """Return an empty figure that belongs to no window, and its axes."""
+    """Return an empty figure without a window, and its axes."""
     if find_spec("matplotlib") is None:
         raise MissingExtraError.of("Drawing figures", "matplotlib", "paper")
     from matplotlib.figure import Figure
@@ -47,24 +47,24 @@ def _figure(n_rows: int, n_columns: int, width: float, height: float, **options:
 
 
 def _curves(rows: Frame, experiment: str, metric: str, method: str) -> Frame:
-    """Return means over repeats, data sets x settings as numbers, in their order."""
+    """Return means over repeats, one row per data set and one column per setting, sorted as numbers."""
     frame = means(rows, experiment, metric, columns="setting", method=method)
     frame.columns = frame.columns.astype(float)
     return frame.sort_index(axis=1)
 
 
 def parameters(rows: Frame) -> Drawing:
-    """Draw in which ranges the weights of good settings lie, beside all settings."""
+    """Draw the distribution of each weight in good settings and in all settings."""
     good = good_settings(rows)
     settings = rows[(rows["experiment"] == "parameters") & (rows["method"] == "iEC3")]["setting"].drop_duplicates()
     every = np.array([[float(x) for x in setting.split()] for setting in settings])
     figure, axes = _figure(1, 4, 9, 2.6, sharey=True)
     edges = np.linspace(0, 1, 11) - 1e-9
-    for k, (name, axis) in enumerate(zip(paper.SUGGESTED, axes[0], strict=True)):
+    for k, (name, axis) in enumerate(zip(published.SUGGESTED, axes[0], strict=True)):
         for values, colour, shift, label in ((good[name], COLOURS["iEC3"], 0.0, "top tenth"), (every[:, k], QUIET, 0.045, "all")):
             share = np.histogram(np.minimum(values, 0.95), edges)[0] / len(values)
             axis.bar(edges[:-1] + 0.0275 + shift, share, width=0.045, color=colour, label=label)
-        axis.axvspan(*paper.SUGGESTED[name], color="#F0E442", alpha=0.25, zorder=0, label="suggested")
+        axis.axvspan(*published.SUGGESTED[name], color="#F0E442", alpha=0.25, zorder=0, label="suggested")
         axis.set_xlabel(name)
     axes[0, 0].set_ylabel("share of settings")
     axes[0, -1].legend(fontsize=7, frameon=False)
@@ -72,25 +72,25 @@ def parameters(rows: Frame) -> Drawing:
 
 
 def epsilon(rows: Frame) -> Drawing:
-    """Draw AUC and rounds of the paper's loop against epsilon, as shares of those at the smallest (grey: data sets)."""
+    """Draw AUC and rounds of the paper's loop against epsilon, relative to the smallest epsilon (grey: single data sets)."""
     figure, axes = _figure(1, 2, 8, 3)
     for axis, metric, printed, title in (
-        (axes[0, 0], "auc", paper.EPSILON_AUC, "AUC"),
-        (axes[0, 1], "rounds", paper.EPSILON_SECONDS, "rounds (the paper: time)"),
+        (axes[0, 0], "auc", published.EPSILON_AUC, "AUC"),
+        (axes[0, 1], "rounds", published.EPSILON_SECONDS, "rounds (the paper: time)"),
     ):
         curves = _curves(rows, "epsilon", metric, "iEC3")
         shares = curves.div(curves.iloc[:, 0], axis=0)
         axis.plot(shares.columns, shares.to_numpy().T, color=QUIET, linewidth=0.8)
-        axis.plot(shares.columns, shares.mean(), color=COLOURS["iEC3"], marker="o", label="mean, ours")
+        axis.plot(shares.columns, shares.mean(), color=COLOURS["iEC3"], marker="o", label="ours, mean")
         axis.plot(list(printed), list(printed.values()), "x", color=COLOURS["UPE"], label="the paper")
-        axis.set(xlabel="epsilon", title=f"{title}, share of that at 0.005")
+        axis.set(xlabel="epsilon", title=f"{title}, relative to epsilon 0.005")
         axis.invert_xaxis()
         axis.legend(fontsize=8, frameon=False)
     return figure
 
 
 def imbalance(rows: Frame) -> Drawing:
-    """Draw AUC, and the F of the class made rare, against the share of it removed."""
+    """Draw AUC and the F of one class against the share of the class that was removed."""
     own = rows[rows["experiment"] == "imbalance"]
     names = list(ordered(own.groupby("dataset").first()).index)
     figure, axes = _figure(2, len(names), 4 * len(names), 5, sharex=True)
@@ -109,7 +109,7 @@ def imbalance(rows: Frame) -> Drawing:
 
 
 def robustness(rows: Frame) -> Drawing:
-    """Draw the share of AUC that is kept as random base models are added: each data set, and the means."""
+    """Draw the share of AUC that is kept as random base models are added (thin lines: iEC3 on single data sets)."""
     figure, axes = _figure(1, 2, 9, 3.4, sharey=True)
     for axis, experiment in zip(axes[0], ("random_classifiers", "random_clusterings"), strict=True):
         every = _shares(rows, experiment, "iEC3")
@@ -117,15 +117,16 @@ def robustness(rows: Frame) -> Drawing:
         for method in ("iEC3", "UPE", "majority vote", *LEARNED):
             shares = _shares(rows, experiment, method)
             axis.plot(shares.columns, shares.mean(), color=COLOURS[method], marker="o", markersize=3, label=method)
-        axis.axhline(paper.RANDOM_AUC["iEC3"], color="black", linestyle=":", linewidth=0.8)
-        axis.annotate("the paper's least", (paper.MOST_RANDOM, paper.RANDOM_AUC["iEC3"]), fontsize=7, ha="right", va="bottom")
-        axis.set(xlabel=f"random {experiment.removeprefix('random_')} added", title="share of AUC kept (thin: iEC3 by data set)")
+        least = published.RANDOM_AUC["iEC3"]
+        axis.axhline(least, color="black", linestyle=":", linewidth=0.8)
+        axis.annotate("the paper's minimum", (published.MOST_RANDOM, least), fontsize=7, ha="right", va="bottom")
+        axis.set(xlabel=f"random {experiment.removeprefix('random_')} added", title="share of AUC kept")
     axes[0, 1].legend(fontsize=8, frameon=False, loc="center right")
     return figure
 
 
 def robustness_by_dataset(rows: Frame) -> Drawing:
-    """Draw iEC3, UPE and iEC3 with learned weights on each data set as random classifiers are added."""
+    """Draw the share of AUC that is kept on each data set as random classifiers are added."""
     names = list(_shares(rows, "random_classifiers", "iEC3").index)
     n_columns = 4
     figure, axes = _figure(-(-len(names) // n_columns), n_columns, 9, 1.9 * -(-len(names) // n_columns), sharex=True, sharey=True)
@@ -148,7 +149,7 @@ def _shares(rows: Frame, experiment: str, method: str) -> Frame:
 
 
 def growth(rows: Frame) -> Drawing:
-    """Draw the time of iEC3 against objects, base models and classes."""
+    """Draw the runtime of iEC3 against objects, base models and classes."""
     figure, axes = _figure(1, 3, 10, 3)
     for axis, what in zip(axes[0], ("objects", "models", "classes"), strict=True):
         names = sorted(set(rows[rows["experiment"] == f"growth_{what}"]["dataset"]))
@@ -164,8 +165,8 @@ def growth(rows: Frame) -> Drawing:
 
 
 def ranks(rows: Frame) -> Drawing:
-    """Draw the mean ranks by AUC; a bar joins methods that can't be told apart (Nemenyi)."""
-    scores = scored(rows, "accuracy", "auc", (*paper.METHODS, *OURS)).dropna()
+    """Draw mean ranks by AUC; a bar joins methods that do not differ significantly (Nemenyi)."""
+    scores = scored(rows, "accuracy", "auc", (*published.METHODS, *OURS)).dropna()
     order = mean_ranks(scores)
     n_methods = len(order)
     cd = critical_difference(n_methods, len(scores))
@@ -193,18 +194,7 @@ def ranks(rows: Frame) -> Drawing:
 
 
 def groups_within(ranks: Sequence[float], reach: float) -> list[tuple[float, float]]:
-    """Return the largest stretches of ranks no longer than `reach`, as first and last rank.
-
-    Parameters
-    ----------
-    ranks : sequence of float
-        In rising order.
-    reach : float
-        The critical difference.
-
-    Returns
-    -------
-    list of (float, float)
+    """Return the first and last rank of each largest group of sorted ranks that spans at most `reach`.
 
     Examples
     --------
@@ -221,7 +211,7 @@ def groups_within(ranks: Sequence[float], reach: float) -> list[tuple[float, flo
 
 
 def clusterings(rows: Frame) -> Drawing:
-    """Draw what clusterings add to iEC3 with learned weights, by data set and number of labels."""
+    """Draw the AUC that clusterings add to iEC3 with learned weights, by data set and number of labels."""
     figure, axes = _figure(1, 3, 9, 3.4, sharex=True, sharey=True)
     for axis, (experiment, title) in zip(axes[0], LABELS.items(), strict=True):
         if not (rows["experiment"] == experiment).any():
@@ -229,17 +219,17 @@ def clusterings(rows: Frame) -> Drawing:
         added = gain(rows, experiment, "iEC3, learned weights")
         places = np.arange(len(added))
         for shift, (kind, colour, label) in zip(
-            (-0.2, 0.2), (("paper", COLOURS["EC3"], "the paper's five"), ("both", COLOURS["iEC3"], "and six more")), strict=True
+            (-0.2, 0.2), (("paper", COLOURS["EC3"], "the paper's five"), ("both", COLOURS["iEC3"], "with six more")), strict=True
         ):
             axis.barh(places + shift, added[kind], 0.38, color=colour, label=label)
         axis.axvline(0, color="black", linewidth=0.8)
-        axis.set(title=title, xlabel="AUC gained by clusterings", yticks=places, yticklabels=added.index)
+        axis.set(title=title, xlabel="AUC gained", yticks=places, yticklabels=added.index)
     axes[0, 0].invert_yaxis()
     axes[0, 0].legend(fontsize=7, frameon=False)
     return figure
 
 
-# The experiments a figure needs, and the function that draws it.
+# The experiments each figure needs, and the function that draws it.
 FIGURES: dict[str, tuple[tuple[str, ...], Callable[[Frame], Drawing]]] = {
     "clusterings": (tuple(LABELS), clusterings),
     "ranks": (("accuracy",), ranks),
@@ -253,16 +243,16 @@ FIGURES: dict[str, tuple[tuple[str, ...], Callable[[Frame], Drawing]]] = {
 
 
 def draw(rows: Frame, folder: str | Path, names: Sequence[str] = ()) -> list[Path]:
-    """Draw figures into a folder.
+    """Draw figures and save them as PNG files.
 
     Parameters
     ----------
     rows : DataFrame
         As `rows.read` returns them.
     folder : path
-        Where the PNG files go.
+        The folder to save them in.
     names : sequence of str
-        Which; all whose experiments have rows if none.
+        Names in `FIGURES`; by default all whose experiments have rows.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Which differences between methods are more than chance: mean ranks, critical difference, paired tests (Demsar, 2006)."""
+"""Which differences between methods are significant: mean ranks, critical difference, paired tests (Demsar, 2006)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ LEVEL = 0.05
 
 
 def mean_ranks(scores: Any) -> Any:
-    """Return the mean rank of each method, 1 for the best; ties share their ranks.
+    """Return the mean rank of each method, the best (rank 1) first; tied methods share their ranks.
 
     Parameters
     ----------
     scores : pandas.DataFrame
-        Data sets x methods; more is better.
+        One row per data set, one column per method; higher is better.
 
     Returns
     -------
     pandas.Series
-        By method, the best first.
 
     Examples
     --------
@@ -38,12 +37,12 @@ def mean_ranks(scores: Any) -> Any:
 
 
 def critical_difference(n_methods: int, n_datasets: int) -> float:
-    """Return by how much mean ranks must differ to be told apart (Nemenyi's test at 5 %).
+    """Return by how much mean ranks must differ to be significantly different (Nemenyi's test at 5 %).
 
     Parameters
     ----------
     n_methods, n_datasets : int
-        How many are compared, and on how many data sets.
+        Number of methods compared, and of data sets.
 
     Returns
     -------
@@ -60,19 +59,20 @@ def critical_difference(n_methods: int, n_datasets: int) -> float:
 
 
 def paired_tests(scores: Any, control: str) -> Any:
-    """Compare a method with each other one by Wilcoxon's signed-rank test over data sets, corrected by Holm's method.
+    """Compare one method with each of the others by Wilcoxon's signed-rank test, corrected by Holm's method.
 
     Parameters
     ----------
     scores : pandas.DataFrame
-        Data sets x methods.
+        One row per data set, one column per method.
     control : str
-        The method that is compared.
+        The method to compare with the others.
 
     Returns
     -------
     pandas.DataFrame
-        By method: on how many data sets the control is better and worse, the mean difference, and the corrected p-value.
+        One row per other method: on how many data sets the control is better and worse, the mean difference, and the corrected
+        p-value.
 
     Examples
     --------

@@ -1,16 +1,16 @@
-"""The report: what was run, every table and figure, and which claims held. All numbers come from rows."""
+"""The report: every table and figure, which claims held, and what was run. All numbers come from rows."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from .._files import whole_file
-from . import published as paper
+from . import published
 from .exhibits import Exhibit, Frame, markdown
 from .figures import FIGURES, draw
 from .tables import exhibits
 
-# The figures that stand below a table.
+# The figures below each table.
 BELOW = {
     "where": ["clusterings"],
     "ranks": ["ranks"],
@@ -21,31 +21,35 @@ BELOW = {
     "growth": ["growth"],
 }
 
-HEAD = """# The paper's experiments, run again
+HEAD = """# Reproducing the paper
 
-T. Chakraborty, *EC3: Combining Clustering and Classification for Ensemble Learning*: every table and figure, ours beside the
-printed ones, whatever they say. This page is made from the rows in `results/` by `ec3learn paper report`; no number is typed.
+T. Chakraborty, *EC3: Combining Clustering and Classification for Ensemble Learning*: every table and figure, our numbers next to
+the printed ones, whether they agree or not. `ec3learn paper report` makes this page from the rows in `results/`.
 
 ```console
-ec3learn paper run --repeats 5     # goes on where it stopped; rows go to results/
-ec3learn paper report              # this page and its figures
-ec3learn datasets                  # which data sets are at hand, beside what the paper says of them
+pip install 'ec3learn[paper]'
+ec3learn paper run --repeats 5     # write rows to results/; a run that was interrupted continues where it stopped
+ec3learn paper report              # make this page and its figures
+ec3learn datasets                  # list the data sets, with our figures and the paper's
 ```
 
-Data sets are looked for in the folder that `EC3LEARN_DATA` names, then in the user's cache;
-`ec3learn.paper.datasets.load("magic")` fetches what is in neither. It takes `pip install 'ec3learn[paper]'`.
+Data sets are read from the folder in `EC3LEARN_DATA` or from the user's cache; `ec3learn.paper.datasets.load("magic")` downloads
+one that is in neither.
 """
 
 PROTOCOL = """## What was run
 
 {facts}
 
-Rows are split 60/20/20 at random. Classifiers learn from the first part and are tuned on the second; clusterings see the
-features of all rows; what they say about the third is combined. `src/ec3learn/experiments/protocol.py` states what the paper
-leaves open and what is done here. With 5 or 20 labels a class nothing is tuned, and all other rows are the test part. *auto* and
-*STA* learn from the labels of the validation part (with few labels: from these); the others see no label when they combine. AUC
-is from probabilities, one class against the rest, meaned over the classes; F is that of the rarer of two classes, and else the
-mean over the classes. UPE is our reconstruction. BGCM, EC3 and iEC3 are solved exactly.
+Rows are split at random into 60 % for training, 20 % for validation and 20 % for testing. Classifiers are trained on the first
+set and tuned on the second; clusterings are fitted to the features of all rows; their outputs on the test set are combined.
+`src/ec3learn/paper/protocol.py` states what the paper leaves open and how it is decided here.
+
+- With 5 or 20 labels per class nothing is tuned, and all other rows are the test set.
+- *auto* and *STA* learn from the labels of the validation set (with few labels: from these). The other combiners see no labels.
+- AUC is computed from probabilities, one-vs-rest, and averaged over the classes.
+- F is that of the rarer of two classes; with more classes it is averaged over the classes.
+- UPE is our reconstruction. BGCM, EC3 and iEC3 are solved exactly.
 """
 
 
@@ -62,7 +66,6 @@ def report(rows: Frame, path: str | Path) -> Path:
     Returns
     -------
     Path
-        The file.
     """
     path = Path(path)
     shown = exhibits(rows)
@@ -79,35 +82,35 @@ def report(rows: Frame, path: str | Path) -> Path:
 
 
 def _caption(name: str) -> str:
-    """Return what a figure shows: what its function is told to draw."""
+    """Return the caption of a figure: the first line of its function's docstring."""
     drawn = (FIGURES[name][1].__doc__ or name).split("\n")[0].removeprefix("Draw ")
     return drawn[0].upper() + drawn[1:]
 
 
 def _answers(shown: list[Exhibit]) -> str:
-    """Return our own questions with what was measured."""
+    """Return our own questions and their answers."""
     lines = [f"- {finding}" for exhibit in shown for finding in exhibit.findings if finding.ours]
-    return "## In short\n\nOur own questions, answered from the rows:\n\n" + "\n".join(lines)
+    return "## Our questions\n\n" + "\n".join(lines)
 
 
 def _claims(shown: list[Exhibit]) -> str:
-    """Return all claims of the paper in one table."""
+    """Return all claims of the paper and their verdicts in one table."""
     import pandas as pd
 
     found = [(exhibit.title, f.claim, f.verdict) for exhibit in shown for f in exhibit.findings if not f.ours]
-    frame = pd.DataFrame(found, columns=["where", "the paper's claim", "here"]).set_index("where")
+    frame = pd.DataFrame(found, columns=["table", "the paper's claim", "here"]).set_index("table")
     held = int((frame["here"] == "held").sum())
-    return f"## Which claims held\n\n{held} of {len(frame)}; what was measured stands below each table.\n\n{markdown(frame)}"
+    return f"## Which claims held\n\n{held} of {len(frame)}; the measurements are below each table.\n\n{markdown(frame)}"
 
 
 def _facts(rows: Frame) -> str:
-    """Say on which data sets, how often, and on how many rows the experiments were run."""
+    """Return a sentence on the data sets, repeats and rows of the experiments."""
     own = rows[rows["experiment"] == "accuracy"]
     repeats = own.groupby("dataset")["seed"].nunique()
     used = own[own["metric"] == "n_rows"]["value"].max()
-    missing = [name for name in paper.DATASETS.values() if name not in repeats.index]
+    missing = [name for name in published.DATASETS.values() if name not in repeats.index]
     how_often = f"{repeats.min()}" if repeats.min() == repeats.max() else f"{repeats.min()} to {repeats.max()}"
     return (
-        f"{len(repeats)} data sets, {how_often} random splits of each, at most {used:,.0f} rows of a data set. Not at hand: "
-        f"{', '.join(missing) or 'none'}; {' and '.join(paper.STAND_INS)} have parts of sensor and do not stand for it."
+        f"{len(repeats)} data sets, {how_often} random splits of each, at most {used:,.0f} rows per data set. Not available: "
+        f"{', '.join(missing) or 'none'}; {' and '.join(published.STAND_INS)} are parts of sensor and do not replace it."
     )

@@ -24,7 +24,7 @@ from ..estimator.selection import choose
 from ..methods import BGCM, C3ESL, EC3, UPE, DawidSkene, MajorityVote, Method, ReliabilityWarning, SoftVote, WeightedVote
 from ..methods.ec3.grid import HeldOutFold, grid
 from ..votes import Votes
-from . import published as paper
+from . import published
 from .datasets import Dataset
 from .protocol import Case, Outputs
 
@@ -173,7 +173,7 @@ def parameters(case: Case) -> list[Row]:
     outputs = case.outputs()
     rows: list[Row] = []
     found: dict[str, Array] = {}
-    settings = grid(paper.STEP)
+    settings = grid(published.STEP)
     for name, part in (("test", outputs.test), ("validation", outputs.part(outputs.known))):
         votes = part.votes()
         everybody = np.ones(votes.n_rows, dtype=bool)
@@ -192,7 +192,7 @@ def epsilon(case: Case) -> list[Row]:
     test = case.outputs().test
     votes = test.votes()
     rows: list[Row] = []
-    for tol in paper.EPSILONS:
+    for tol in published.EPSILONS:
         method = EC3(solver="bcd", tol=tol, random_state=case.seed)
         consensus = solve_quietly(method, votes)
         seconds = best_time(lambda method=method: solve_quietly(method, votes), 3)  # type: ignore[misc]
@@ -271,7 +271,7 @@ def drop_term(case: Case) -> list[Row]:
 def imbalance(case: Case) -> list[Row]:
     """Remove a share of one class's rows and train everything again."""
     rows: list[Row] = []
-    for removed in paper.REMOVED:
+    for removed in published.REMOVED:
         outputs = case.outputs(tuned=False, removed=removed)
         test = outputs.test
         for name, method in {
@@ -320,7 +320,7 @@ def _with_noise(
     rng = np.random.default_rng([case.seed, 3])
     hard, soft = test.votes(), test.votes(soft=True)
     rows: list[Row] = []
-    for n_random in range(paper.MOST_RANDOM + 1):
+    for n_random in range(published.MOST_RANDOM + 1):
         if n_random:
             ((kind, column),) = draw(rng, test).items()
             added = {kind: {f"random {n_random}": column}}

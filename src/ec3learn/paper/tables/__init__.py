@@ -1,6 +1,6 @@
-"""Rows to the paper's tables: ours, the paper's, the difference, and whether the paper's claims held.
+"""From rows to the paper's tables: our numbers, the paper's, the difference, and whether the paper's claims held.
 
-An exhibit is made from rows alone. What it says about claims is computed, and never typed.
+An exhibit is made from rows only; its findings are computed, never typed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .base_models import (
 from .robustness import growth, imbalance, robustness, runtime
 
 HEADS = {"rows": "n_objects", "classes": "n_classes", "features": "n_features", "majority": "majority", "entropy": "entropy"}
-WHOLE = ("rows", "classes", "features")
+COUNTS = ("rows", "classes", "features")
 
 
 def datasets(rows: Frame) -> Exhibit:
@@ -38,25 +38,17 @@ def datasets(rows: Frame) -> Exhibit:
     theirs = printed("datasets")
     theirs = theirs.rename(columns={column: head for head, column in HEADS.items()})[list(HEADS)]
     frame = ours[list(HEADS)].join(theirs.add_suffix(", paper")).rename_axis("dataset")
-    frame = frame.astype({name: "Int64" for name in frame.columns if name.removesuffix(", paper") in WHOLE})
+    frame = frame.astype({name: "Int64" for name in frame.columns if name.removesuffix(", paper") in COUNTS})
     used = means(rows, "accuracy", "n_rows")
     if len(used):
         frame["rows used"] = used.iloc[:, 0].astype("Int64")
     differing = differing_entropies(dict(ours["entropy"]), dict(theirs["entropy"]))
-    finding = Finding("Are the printed figures those of the data sets?", not differing, differing or "they are.", ours=True)
-    return Exhibit("datasets", "Data sets (Table 2)", [Block("At hand, and as printed.", frame)], [finding])
+    finding = Finding("Do the printed figures match the data sets?", not differing, differing or "they do.", ours=True)
+    return Exhibit("datasets", "Data sets (Table 2)", [Block("Our copies, and the figures the paper prints.", frame)], [finding])
 
 
 def differing_entropies(ours: dict[str, float], theirs: dict[str, float]) -> str:
-    """Return on which data sets the printed entropies are not ours, in words; nothing if there is none.
-
-    Parameters
-    ----------
-    ours, theirs : dict of name -> entropy
-
-    Returns
-    -------
-    str
+    """Return a sentence on the data sets whose printed entropies differ from ours; an empty string if there are none.
 
     Examples
     --------
@@ -70,7 +62,7 @@ def differing_entropies(ours: dict[str, float], theirs: dict[str, float]) -> str
     return f"majority share and entropy of {' and '.join(off)} differ from the printed ones{how}." if off else ""
 
 
-# The experiments an exhibit needs, and the function that makes it.
+# The experiments each exhibit needs, and the function that makes it.
 EXHIBITS: dict[str, tuple[tuple[str, ...], Callable[[Frame], Exhibit]]] = {
     "datasets": (("datasets",), datasets),
     "labels": (("labels_5", "labels_20", "accuracy"), labels),
@@ -95,14 +87,14 @@ EXHIBITS: dict[str, tuple[tuple[str, ...], Callable[[Frame], Exhibit]]] = {
 
 
 def exhibits(rows: Frame, names: Sequence[str] = ()) -> list[Exhibit]:
-    """Return tables.
+    """Make tables from rows.
 
     Parameters
     ----------
     rows : DataFrame
         As `rows.read` returns them.
     names : sequence of str
-        Which; all whose experiments have rows if none.
+        Names in `EXHIBITS`; by default all whose experiments have rows.
 
     Returns
     -------
@@ -118,7 +110,7 @@ def exhibits(rows: Frame, names: Sequence[str] = ()) -> list[Exhibit]:
 
 
 def datasets_at_hand(folder: str | Path | None = None) -> Table:
-    """Return all data sets, with their figures if they need no network, beside the paper's.
+    """Return all data sets with the paper's figures, and ours for those that need no download from the network.
 
     Parameters
     ----------
@@ -135,7 +127,7 @@ def datasets_at_hand(folder: str | Path | None = None) -> Table:
     for name in DATASETS:
         row: dict[str, Any] = {
             "dataset": name,
-            "source": "not at hand; load() fetches it" if DATASETS[name].source else "not at hand",
+            "source": "not available; load() downloads it" if DATASETS[name].source else "not available",
         }
         if name in present:
             data = load(name, folder, download=False)
@@ -144,5 +136,5 @@ def datasets_at_hand(folder: str | Path | None = None) -> Table:
             row |= {f"paper: {head}": float(theirs[head][name]) for head in HEADS}
         for head, cells in columns.items():
             value = row.get(head)
-            cells.append(int(value) if head.removeprefix("paper: ") in WHOLE and value is not None else value)
+            cells.append(int(value) if head.removeprefix("paper: ") in COUNTS and value is not None else value)
     return Table(columns)

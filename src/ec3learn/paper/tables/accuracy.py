@@ -1,4 +1,4 @@
-"""How good the methods are: the paper's 16 and ours, with many labels and with few, with clusterings and without."""
+"""How accurate the methods are: the paper's 16 and ours, with many and few labels, with and without clusterings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import published as paper
+from .. import published
 from ..exhibits import (
     NOISE,
     Block,
@@ -20,11 +20,10 @@ from ..exhibits import (
     ordered,
     printed,
     rank_correlation,
-    some_of,
 )
 from ..ranks import LEVEL, critical_difference, mean_ranks, paired_tests
 
-LABELS = {"labels_5": "5 labels a class", "labels_20": "20 labels a class", "accuracy": "all labels"}
+LABELS = {"labels_5": "5 labels per class", "labels_20": "20 labels per class", "accuracy": "all labels"}
 OURS = (
     "majority vote",
     "soft vote",
@@ -39,7 +38,7 @@ WITH_CLUSTERINGS = ("iEC3", "iEC3, soft votes", "iEC3, learned weights", "auto")
 
 
 def accuracy(rows: Frame, metric: str = "auc") -> Exhibit:
-    """Return the paper's 16 methods: ours with the spread over repeats, and the difference from the paper."""
+    """Return the scores of the paper's 16 methods, and their difference from the paper's."""
     word = {"auc": "AUC", "f": "F"}[metric]
     ours, sd = scored(rows, "accuracy", metric), scored(rows, "accuracy", metric, how="std")
     theirs = printed({"auc": "accuracy_auc", "f": "accuracy_fscore"}[metric])
@@ -50,11 +49,11 @@ def accuracy(rows: Frame, metric: str = "auc") -> Exhibit:
     difference["mean"] = difference.mean(axis=1)
     blocks = [
         Block(f"{word}, mean ± standard deviation over repeats.", shown.T.rename_axis("method")),
-        Block(f"Ours less the paper's, {word}. Stand-ins are left out.", difference.rename_axis("method")),
+        Block(f"{word}, ours minus the paper's, on data sets the paper has.", difference.rename_axis("method")),
     ]
     best = ours.idxmax(axis=1)
     beaten_in_paper = int((theirs.drop(index="Average").idxmax(axis=1) != "iEC3").sum())
-    combiners, others = list(paper.COMBINERS), [name for name in paper.METHODS if name not in paper.COMBINERS]
+    combiners, others = list(published.COMBINERS), [name for name in published.METHODS if name not in published.COMBINERS]
     theirs_average = theirs.loc["Average"]
     tests = paired_tests(ours, "iEC3")
     beaten = [name for name in tests.index if tests.p[name] < 0.05 and tests.difference[name] > 0]
@@ -64,7 +63,7 @@ def accuracy(rows: Frame, metric: str = "auc") -> Exhibit:
         Finding(
             f"iEC3 has the best {word} on every data set (the paper's table: all but {beaten_in_paper}).",
             bool((best == "iEC3").all()),
-            f"best on {some_of(int((best == 'iEC3').sum()), len(best))}; {best.value_counts().index[0]} is most often best "
+            f"best on {int((best == 'iEC3').sum())} of {len(best)}; {best.value_counts().index[0]} is most often best "
             f"({best.value_counts().iloc[0]}).",
         ),
         Finding(
@@ -75,20 +74,20 @@ def accuracy(rows: Frame, metric: str = "auc") -> Exhibit:
         Finding(
             "Combining classifiers and clusterings is always better than classifiers alone or their ensembles.",
             bool((ours[combiners].min(axis=1) >= ours[others].max(axis=1)).all()),
-            f"the best combiner beats all others on {some_of(int(best.isin(combiners).sum()), len(best))}; the best on average "
+            f"the best combiner beats all others on {int(best.isin(combiners).sum())} of {len(best)}; the best on average "
             f"is {average.idxmax()} ({average.max():.3f}), iEC3 has {average['iEC3']:.3f}.",
         ),
         Finding(
-            "iEC3 is better than the others beyond chance (Wilcoxon over data sets, Holm).",
+            "iEC3 is significantly better than each of the others (Wilcoxon over data sets, Holm).",
             not ahead and len(beaten) == len(tests),
-            f"better than {', '.join(beaten) or 'none'}; worse than {', '.join(ahead) or 'none'}.",
+            f"significantly better than {', '.join(beaten) or 'none'}; significantly worse than {', '.join(ahead) or 'none'}.",
         ),
     ]
     columns = theirs.drop(index="Average").mean()
     off = (columns - theirs_average).abs()
     findings += [
         Finding(
-            "Are the printed averages those of the printed columns?",
+            f"Do the printed averages of {word} match the printed columns?",
             bool((off < 0.001).all()),
             f"{int((off >= 0.001).sum())} of {len(off)} are off by 0.001 or more, {off.idxmax()} by {off.max():.3f}.",
             ours=True,
@@ -99,13 +98,13 @@ def accuracy(rows: Frame, metric: str = "auc") -> Exhibit:
 
 
 def _votes_or_labels(rows: Frame) -> Finding:
-    every = scored(rows, "accuracy", "auc", (*paper.METHODS, *OURS)).mean()
+    every = scored(rows, "accuracy", "auc", (*published.METHODS, *OURS)).mean()
     lost = every["soft vote"] - every["majority vote"]
     won = every["iEC3"] - every["majority vote"]
     return Finding(
-        "Is more lost by turning probabilities into labels before they are combined than iEC3 wins back?",
+        "Does turning probabilities into labels before combining cost more than iEC3 gains?",
         bool(lost > won),
-        f"against the majority vote ({every['majority vote']:.4f}) iEC3 wins {won:+.4f}, the mean of the probabilities "
+        f"compared with the majority vote ({every['majority vote']:.4f}) iEC3 gains {won:+.4f}, the mean of the probabilities "
         f"{lost:+.4f}, iEC3 on probabilities {every['iEC3, soft votes'] - every['majority vote']:+.4f}.",
         ours=True,
     )
@@ -114,39 +113,25 @@ def _votes_or_labels(rows: Frame) -> Finding:
 def _mass_rule(rows: Frame) -> Finding:
     every = scored(rows, "accuracy", "f", ("majority vote", "iEC3", "iEC3, mass rule")).mean()
     return Finding(
-        "Does smoothing cost iEC3 rare classes, and does the mass rule bring them back?",
+        "Does smoothing cost iEC3 rare classes, and does the mass rule recover them?",
         bool(every["iEC3"] < every["majority vote"] and every["iEC3, mass rule"] > every["iEC3"]),
         f"F of the {numbers(every)}.",
         ours=True,
     )
 
 
-def scored(rows: Frame, experiment: str, metric: str, methods: Sequence[str] = paper.METHODS, how: str = "mean") -> Frame:
-    """Return scores of methods on the paper's clusterings (or none, where they take none), data sets x methods.
-
-    Parameters
-    ----------
-    rows, experiment, metric
-        As in `means`.
-    methods : sequence of str
-        Which.
-    how : "mean" or "std"
-        Of the repeats.
-
-    Returns
-    -------
-    DataFrame
-    """
+def scored(rows: Frame, experiment: str, metric: str, methods: Sequence[str] = published.METHODS, how: str = "mean") -> Frame:
+    """Return `means` of some methods with the paper's clusterings; without any for methods that use none."""
     plain = rows[~((rows["setting"] == "both") | ((rows["setting"] == "none") & rows["method"].isin(WITH_CLUSTERINGS)))]
     found = means(plain, experiment, metric, how=how)
     return found[[name for name in methods if name in found.columns]]
 
 
 def hard_and_soft(rows: Frame) -> Exhibit:
-    """Return what AUC is of labels and of probabilities, which may explain the paper's low AUC of single classifiers."""
+    """Return AUC from labels and from probabilities, which may explain the paper's low AUC of single classifiers."""
     import pandas as pd
 
-    hard, soft = (scored(rows, "accuracy", metric, paper.CLASSIFIERS) for metric in ("auc_hard", "auc"))
+    hard, soft = (scored(rows, "accuracy", metric, published.CLASSIFIERS) for metric in ("auc_hard", "auc"))
     both = comparable(soft.index)
     theirs = printed("accuracy_auc").loc[both, list(soft.columns)]
     frame = pd.DataFrame(
@@ -154,31 +139,31 @@ def hard_and_soft(rows: Frame) -> Exhibit:
             "from probabilities": soft.loc[both].mean(),
             "from labels": hard.loc[both].mean(),
             "paper": theirs.mean(),
-            "labels less paper, absolute": (hard.loc[both] - theirs).abs().mean(),
-            "probabilities less paper, absolute": (soft.loc[both] - theirs).abs().mean(),
+            "distance of labels from paper": (hard.loc[both] - theirs).abs().mean(),
+            "distance of probabilities from paper": (soft.loc[both] - theirs).abs().mean(),
         }
     )
     nearer = ((hard.loc[both] - theirs).abs() < (soft.loc[both] - theirs).abs()).to_numpy().mean()
     chance = [name for name in both if theirs.loc[name].max() < 0.56]
     ours = f", where ours reach {numbers(soft.loc[chance].max(axis=1))}" if chance else ""
     finding = Finding(
-        "Is the printed AUC of single classifiers that of their labels, not of probabilities?",
+        "Is the printed AUC of single classifiers computed from labels, not from probabilities?",
         bool(nearer > 0.5),
-        f"AUC of labels is nearer in {nearer:.0%} of the cells. The paper has all classifiers near chance (0.56 at most) on "
+        f"AUC from labels is nearer in {nearer:.0%} of the cells. In the paper all classifiers are near chance (below 0.56) on "
         f"{', '.join(chance) or 'no data set'}{ours}.",
         ours=True,
     )
     return Exhibit(
         "hard_and_soft",
-        "AUC of labels and of probabilities",
-        [Block("Mean over data sets.", frame.rename_axis("method"))],
+        "AUC from labels and from probabilities",
+        [Block("Mean over data sets; a distance is the mean absolute difference.", frame.rename_axis("method"))],
         [finding],
     )
 
 
 def ranks(rows: Frame, metric: str = "auc") -> Exhibit:
-    """Return mean ranks of the paper's methods and ours, and paired tests of iEC3 and of our best form."""
-    every = scored(rows, "accuracy", metric, (*paper.METHODS, *OURS))
+    """Return the mean ranks of the paper's methods and ours, and paired tests of iEC3 and of *auto*."""
+    every = scored(rows, "accuracy", metric, (*published.METHODS, *OURS))
     order = mean_ranks(every)
     frame = order.rename("mean rank").to_frame().rename_axis("method")
     frame[metric.upper()] = every.mean()
@@ -193,10 +178,10 @@ def ranks(rows: Frame, metric: str = "auc") -> Exhibit:
     finding = Finding(
         "iEC3 is a single method that is best whatever the data (the paper's conclusion).",
         order.index[0] == "iEC3",
-        f"{order.index[0]} has the best mean rank ({order.iloc[0]:.2f}), iEC3 {order['iEC3']:.2f}; behind by more than "
+        f"{order.index[0]} has the best mean rank ({order.iloc[0]:.2f}), iEC3 {order['iEC3']:.2f}; worse by more than "
         f"the critical difference of {cd:.2f}: {', '.join(behind) or 'none'}.",
     )
-    caption = "Mean ranks (1 is best) and Wilcoxon's tests over data sets, p corrected by Holm's method."
+    caption = "Mean ranks (1 is best) and Wilcoxon tests over data sets, p-values corrected by Holm's method."
     return Exhibit("ranks", "Mean ranks", [Block(caption, frame)], [finding])
 
 
@@ -205,27 +190,24 @@ def accuracy_f(rows: Frame) -> Exhibit:
     return accuracy(rows, "f")
 
 
-# ---- few labels, and what clusterings add -----------------------------------------------------------------------------
+# ---- few labels, and what clusterings add ----------------------------------------------------------------------------
 
 
 def labels(rows: Frame) -> Exhibit:
-    """Return all methods with 5, 20 and all labels, and each form of iEC3 without clusterings beside it."""
+    """Return the scores of all methods with 5, 20 and all labels, and what clusterings add to them."""
     import pandas as pd
 
     present = {name: title for name, title in LABELS.items() if (rows["experiment"] == name).any()}
     blocks, findings = [], []
-    for metric, word in (("auc", "AUC"), ("f_macro", "mean F of the classes")):
-        every = {title: scored(rows, name, metric, (*paper.METHODS, *OURS)).mean() for name, title in present.items()}
+    for metric, word in (("auc", "AUC"), ("f_macro", "F, averaged over classes")):
+        every = {title: scored(rows, name, metric, (*published.METHODS, *OURS)).mean() for name, title in present.items()}
         frame = pd.DataFrame(every).rename_axis("method")
-        blocks.append(Block(f"{word}, mean over data sets; combiners with the paper's five clusterings.", frame.astype(float)))
-    blocks.append(
-        Block("AUC without clusterings, with the paper's five, with six more of the default pool.", _clusterings(rows, present))
-    )
+        blocks.append(Block(f"{word}; mean over data sets. Combiners use the paper's five clusterings.", frame.astype(float)))
+    caption = "AUC without clusterings, with the paper's five, and with six more of the default pool."
+    blocks.append(Block(caption, _clusterings(rows, present)))
     for name, title in present.items():
         gains = {method: gain(rows, name, method) for method in WITH_CLUSTERINGS}
-        added = "; ".join(
-            f"{m} {g['both'].mean():+.4f} ({some_of(int((g['both'] > 0).sum()), len(g))})" for m, g in gains.items()
-        )
+        added = "; ".join(f"{m} {g['both'].mean():+.4f} ({int((g['both'] > 0).sum())} of {len(g)})" for m, g in gains.items())
         auto = gains["auto"]["both"]
         own = means(rows, name, "auc", columns="setting", method="auto")
         p = float(paired_tests(own[["both", "none"]], "both").p.iloc[0])
@@ -233,7 +215,7 @@ def labels(rows: Frame) -> Exhibit:
             Finding(
                 f"Do clusterings help with {title}?",
                 bool(auto.mean() > 0) if p < LEVEL else None,
-                f"mean AUC gained from all eleven, and on how many data sets: {added}. For *auto* p is {p:.2f} (Wilcoxon); it "
+                f"mean gain in AUC from all eleven (data sets with a gain): {added}. For *auto* p is {p:.2f} (Wilcoxon); it "
                 f"gains most on {auto.idxmax()} ({auto.max():+.3f}) and least on {auto.idxmin()} ({auto.min():+.3f}).",
                 ours=True,
             )
@@ -256,25 +238,13 @@ def _clusterings(rows: Frame, present: dict[str, str]) -> Frame:
 
 
 def gain(rows: Frame, experiment: str, method: str, metric: str = "auc") -> Frame:
-    """Return what clusterings add to a method, data sets x ("paper", "both").
-
-    Parameters
-    ----------
-    rows, experiment, metric
-        As in `means`.
-    method : str
-        One of those run with and without clusterings.
-
-    Returns
-    -------
-    DataFrame
-    """
+    """Return what the paper's clusterings ("paper") and all ("both") add to a method, one row per data set."""
     own = means(rows, experiment, metric, columns="setting", method=method)
     return own[["paper", "both"]].sub(own["none"], axis=0)
 
 
 def where(rows: Frame) -> Exhibit:
-    """Return by data set what clusterings add to iEC3 with learned weights, beside how well they fit the classes."""
+    """Return what clusterings add to iEC3 with learned weights on each data set, and how well they match the classes."""
     import pandas as pd
 
     present = {name: title for name, title in LABELS.items() if (rows["experiment"] == name).any()}
@@ -291,11 +261,11 @@ def where(rows: Frame) -> Exhibit:
     helped = [name for name in frame.index if frame[few][name] > NOISE]
     hurt = [name for name in frame.index if frame[few][name] < -NOISE]
     finding = Finding(
-        "Do clusterings help where they fit the classes?",
+        "Do clusterings help where they match the classes?",
         bool(related > 0.5),
-        f"with {few} they helped on {', '.join(helped) or 'none'} and hurt on {', '.join(hurt) or 'none'} "
+        f"with {few} they help on {', '.join(helped) or 'none'} and hurt on {', '.join(hurt) or 'none'} "
         f"(by more than {NOISE}); rank correlation of gain and best NMI {related:.2f}.",
         ours=True,
     )
-    caption = "Gain in AUC of iEC3 with soft votes and learned weights from all eleven clusterings, over the same without any."
+    caption = "Gain in AUC from all eleven clusterings, for iEC3 with soft votes and learned weights."
     return Exhibit("where", "Where do clusterings help?", [Block(caption, frame)], [finding])

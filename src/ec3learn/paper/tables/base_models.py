@@ -1,10 +1,10 @@
-"""What the answer of iEC3 depends on: weights, epsilon, terms, classifiers and clusterings."""
+"""What the answer of iEC3 depends on: weights, epsilon, the terms of its objective, classifiers and clusterings."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .. import published as paper
+from .. import published
 from ..exhibits import (
     NOISE,
     Block,
@@ -17,53 +17,41 @@ from ..exhibits import (
     ordered,
     printed,
     rank_correlation,
-    some_of,
 )
 from .accuracy import scored
 
-# ---- parameters -------------------------------------------------------------------------------------------------------
+# ---- parameters ------------------------------------------------------------------------------------------------------
 
 
 def good_settings(rows: Frame) -> Frame:
-    """Return the settings whose AUC is in the top tenth on a data set, mean over repeats.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        All rows.
-
-    Returns
-    -------
-    DataFrame
-        With the columns dataset, alpha, beta, gamma, delta, auc.
-    """
+    """Return the settings whose mean AUC is in the top tenth of a data set: dataset, auc, alpha, beta, gamma, delta."""
     import pandas as pd
 
     own = rows[(rows["experiment"] == "parameters") & (rows["method"] == "iEC3")]
     mean = own.groupby(["dataset", "setting"], sort=False)["value"].mean().rename("auc").reset_index()
-    floor = mean.groupby("dataset")["auc"].transform(lambda area: area.quantile(1 - paper.TOP_SHARE))
+    floor = mean.groupby("dataset")["auc"].transform(lambda area: area.quantile(1 - published.TOP_SHARE))
     best = mean[mean["auc"] >= floor].reset_index(drop=True)
-    weights = pd.DataFrame(best.pop("setting").str.split().tolist(), columns=list(paper.SUGGESTED)).astype(float)
+    weights = pd.DataFrame(best.pop("setting").str.split().tolist(), columns=list(published.SUGGESTED)).astype(float)
     return pd.concat([best, weights], axis=1)
 
 
 def parameters(rows: Frame) -> Exhibit:
-    """Return which weights are good, and what choosing them on the validation part brings."""
+    """Return which weights are good, and what tuning them on the validation set gains."""
     import pandas as pd
 
     good = good_settings(rows)
-    names = list(paper.SUGGESTED)
+    names = list(published.SUGGESTED)
     grid = rows[(rows["experiment"] == "parameters") & (rows["method"] == "iEC3")]
     every = pd.DataFrame(grid["setting"].drop_duplicates().str.split().tolist(), columns=names).astype(float)
-    inside = {n: good[n].between(low - 1e-9, high + 1e-9).mean() for n, (low, high) in paper.SUGGESTED.items()}
-    chance = {n: every[n].between(low - 1e-9, high + 1e-9).mean() for n, (low, high) in paper.SUGGESTED.items()}
+    inside = {n: good[n].between(low - 1e-9, high + 1e-9).mean() for n, (low, high) in published.SUGGESTED.items()}
+    chance = {n: every[n].between(low - 1e-9, high + 1e-9).mean() for n, (low, high) in published.SUGGESTED.items()}
     frame = pd.DataFrame(
         {
             "mean among good settings": good[names].mean(),
             "mean of the grid": every.mean(),
-            "suggested": {n: f"{low:.2f} to {high:.2f}" for n, (low, high) in paper.SUGGESTED.items()},
-            "good ones in it": inside,
-            "of the grid in it": chance,
+            "suggested range": {n: f"{low:.2f} to {high:.2f}" for n, (low, high) in published.SUGGESTED.items()},
+            "good settings in range": inside,
+            "grid in range": chance,
         }
     ).rename_axis("weight")
     by_dataset = grid.groupby(["dataset", "setting"])["value"].mean().unstack("setting")
@@ -73,9 +61,9 @@ def parameters(rows: Frame) -> Exhibit:
         {
             "worst": by_dataset.min(axis=1),
             "mean vote": vote,
-            "the paper's": default,
+            "the paper's setting": default,
             "tuned on validation": tuned,
-            "best for all repeats": best,
+            "best in hindsight": best,
         }
     )
     low = good[names].mean().sort_values(ascending=False)
@@ -94,7 +82,7 @@ def parameters(rows: Frame) -> Exhibit:
             "Do the weights matter?",
             bool((best - default).mean() > NOISE),
             f"the best setting is {(best - default).mean():.4f} AUC above the paper's on average, tuning on validation "
-            f"gains {(tuned - default).mean():+.4f}; the paper's is {(default - vote).mean():+.4f} against the mean vote.",
+            f"gains {(tuned - default).mean():+.4f}; the paper's is {(default - vote).mean():+.4f} compared with the mean vote.",
             ours=True,
         ),
     ]
@@ -106,10 +94,10 @@ def parameters(rows: Frame) -> Exhibit:
 
 
 def epsilon(rows: Frame) -> Exhibit:
-    """Return what stopping the paper's loop early costs and saves."""
+    """Return what stopping the paper's loop early costs in AUC and saves in time."""
     import pandas as pd
 
-    last = f"{paper.EPSILONS[-1]:.3f}"
+    last = f"{published.EPSILONS[-1]:.3f}"
     shares = {}
     for metric in ("auc", "seconds", "rounds"):
         own = means(rows, "epsilon", metric, columns="setting")
@@ -117,35 +105,34 @@ def epsilon(rows: Frame) -> Exhibit:
     frame = pd.DataFrame(
         {
             "AUC": shares["auc"],
-            "AUC, paper": {f"{tol:.3f}": share for tol, share in paper.EPSILON_AUC.items()},
+            "AUC, paper": {f"{tol:.3f}": share for tol, share in published.EPSILON_AUC.items()},
             "rounds": shares["rounds"],
             "seconds": shares["seconds"],
-            "seconds, paper": {f"{tol:.3f}": share for tol, share in paper.EPSILON_SECONDS.items()},
+            "seconds, paper": {f"{tol:.3f}": share for tol, share in published.EPSILON_SECONDS.items()},
         }
     ).sort_index(ascending=False)
     at_default = frame["AUC"]["0.025"]
     finding = Finding(
-        "At epsilon 0.025 the loop has 90 % of the AUC it has at 0.005, in 82 % of the time.",
+        "At epsilon 0.025 the loop reaches 90 % of its AUC at 0.005 in 82 % of the time.",
         bool(abs(at_default - 0.9) < 0.03),
         f"{at_default:.2%} of the AUC, after {frame['rounds']['0.025']:.0%} of the rounds; at 0.030 {frame['AUC']['0.030']:.2%}.",
     )
-    return Exhibit(
-        "epsilon", "Epsilon (Figure 3)", [Block("Shares of what it is at 0.005.", frame.rename_axis("epsilon"))], [finding]
-    )
+    block = Block("Relative to epsilon 0.005.", frame.rename_axis("epsilon"))
+    return Exhibit("epsilon", "Epsilon (Figure 3)", [block], [finding])
 
 
-# ---- which base models ------------------------------------------------------------------------------------------------
+# ---- which base models -----------------------------------------------------------------------------------------------
 
 
 def drop_classifier(rows: Frame) -> Exhibit:
-    """Return the AUC of iEC3 without each classifier, beside the paper's."""
+    """Return the AUC of iEC3 without each classifier, and the difference from the paper's."""
     ours = means(rows, "drop_classifier", "auc", columns="setting").T
     theirs = printed("drop_classifier_auc", "dropped")
     both = comparable(ours.columns)
     difference = (ours - theirs)[both].reindex(ours.index)
     lost = ours.loc["none"] - ours.drop(index="none")
     theirs_lost = theirs.loc["none", both] - theirs.drop(index="none")[both]
-    single = scored(rows, "accuracy", "auc", paper.CLASSIFIERS)
+    single = scored(rows, "accuracy", "auc", published.CLASSIFIERS)
     agree = np.mean([rank_correlation(lost[name], single.loc[name, lost.index]) for name in lost.columns])
     findings = [
         Finding(
@@ -163,17 +150,17 @@ def drop_classifier(rows: Frame) -> Exhibit:
     ]
     blocks = [
         Block("AUC of iEC3.", ours.rename_axis("left out")),
-        Block("Ours less the paper's.", difference.rename_axis("left out")),
+        Block("Ours minus the paper's.", difference.rename_axis("left out")),
     ]
     return Exhibit("drop_classifier", "One classifier left out (Table 4)", blocks, findings)
 
 
 def _steps(rows: Frame, experiment: str, table: str) -> tuple[Frame, Frame]:
-    """Return scores by the number of base models added, of the two data sets printed, beside the paper's; and of all."""
+    """Return scores by number of base models: ours and the paper's on its two data sets, and AUC on all data sets."""
     import pandas as pd
 
     steps = rows[(rows["experiment"] == experiment) & rows["metric"].isin(["auc", "f"])]
-    theirs = pd.DataFrame(paper.printed(table))
+    theirs = pd.DataFrame(published.printed(table))
     theirs.index = [str(step) for step in range(1, len(theirs) + 1)]
     columns = {}
     for name in ("creditcard", "waveform"):
@@ -191,9 +178,9 @@ def _never_hurts(what: str, every: Frame) -> Finding:
     steps = every.diff(axis=1).iloc[:, 1:]
     falls = int((steps < -NOISE).sum().sum())
     return Finding(
-        f"A further {what} never hurts.",
+        f"Adding a {what} never hurts.",
         falls == 0,
-        f"it cost more than {NOISE} AUC in {some_of(falls, steps.size)} steps, {-steps.min().min():.3f} at most.",
+        f"it cost more than {NOISE} AUC in {falls} of {steps.size} steps, {-steps.min().min():.3f} at most.",
     )
 
 
@@ -203,43 +190,43 @@ def add_classifier(rows: Frame) -> Exhibit:
     share = (every["4"] / every["7"]).mean()
     findings = [
         Finding(
-            "Four classifiers, the strongest first, bring most of the AUC.",
+            "Four classifiers, strongest first, give most of the AUC.",
             bool(share > 0.9),
-            f"four have {share:.1%} of the AUC of all seven, one has {(every['1'] / every['7']).mean():.1%}.",
+            f"four give {share:.1%} of the AUC of all seven, one gives {(every['1'] / every['7']).mean():.1%}.",
         ),
         _never_hurts("classifier", every),
     ]
-    caption = "By the number of classifiers; which comes when is decided on the validation part."
+    caption = "By number of classifiers, added in the order chosen on the validation set."
     return Exhibit("add_classifier", "Classifiers one by one (Table 5)", [Block(caption, frame)], findings)
 
 
 def clustering_nmi(rows: Frame) -> Exhibit:
-    """Return how well clusterings fit the classes, beside the paper's."""
+    """Return how well clusterings match the classes, and the difference from the paper's."""
     ours = means(rows, "clustering_nmi", "nmi")
     theirs = printed("clustering_nmi")
     both = comparable(ours.index)
-    names = list(paper.CLUSTERINGS)
+    names = list(published.CLUSTERINGS)
     mean, printed_mean = ours.loc[both, names].mean(), theirs.loc[both].mean()
     difference = ours.loc[both, names] - theirs.loc[both]
     others = ours.loc[both].drop(columns=names).mean()
     finding = Finding(
-        "Affinity propagation fits the classes best on average.",
+        "Affinity propagation matches the classes best on average.",
         mean.idxmax() == "Affinity",
         f"{numbers(mean.sort_values(ascending=False))}; the paper {numbers(printed_mean.sort_values(ascending=False))}. "
         f"The best of the default pool is {others.idxmax()} ({others.max():.3f}).",
     )
     blocks = [
-        Block("Normalised mutual information with the classes of the test part.", ours.rename_axis("dataset")),
-        Block("Ours less the paper's.", difference.rename_axis("dataset")),
+        Block("Normalised mutual information with the classes of the test set.", ours.rename_axis("dataset")),
+        Block("Ours minus the paper's.", difference.rename_axis("dataset")),
     ]
-    return Exhibit("clustering_nmi", "What clusterings say about classes (Table 6)", blocks, [finding])
+    return Exhibit("clustering_nmi", "How well clusterings match the classes (Table 6)", blocks, [finding])
 
 
 def drop_clustering(rows: Frame) -> Exhibit:
-    """Return scores of iEC3 without each clustering, beside the paper's."""
+    """Return the scores of iEC3 without each clustering, and the paper's."""
     import pandas as pd
 
-    theirs = pd.DataFrame(paper.printed("drop_clustering")).set_index("dropped")
+    theirs = pd.DataFrame(published.printed("drop_clustering")).set_index("dropped")
     every = means(rows, "drop_clustering", "auc", columns="setting")
     columns = {}
     for name in ("creditcard", "waveform"):
@@ -254,19 +241,18 @@ def drop_clustering(rows: Frame) -> Exhibit:
     mean = lost.mean()
     findings = [
         Finding(
-            "Of the clusterings, affinity propagation is missed most.",
+            "Leaving out affinity propagation costs most.",
             bool(mean.idxmax() == "Affinity"),
-            f"most missed is {mean.idxmax()} ({mean.max():+.4f} AUC on average), least {mean.idxmin()} ({mean.min():+.4f}).",
+            f"{mean.idxmax()} costs most ({mean.max():+.4f} AUC on average), {mean.idxmin()} least ({mean.min():+.4f}).",
         ),
         Finding(
-            "Without it iEC3 loses 0.04 to 0.06 AUC.",
+            "Without affinity propagation iEC3 loses 0.04 to 0.06 AUC.",
             bool(mean["Affinity"] > 0.02),
             f"{mean['Affinity']:+.4f} on average, {lost['Affinity'].max():+.3f} at most ({lost['Affinity'].idxmax()}).",
         ),
     ]
-    return Exhibit(
-        "drop_clustering", "One clustering left out (Table 7)", [Block("iEC3.", frame.rename_axis("left out"))], findings
-    )
+    block = Block("Scores of iEC3.", frame.rename_axis("left out"))
+    return Exhibit("drop_clustering", "One clustering left out (Table 7)", [block], findings)
 
 
 def add_clustering(rows: Frame) -> Exhibit:
@@ -275,19 +261,19 @@ def add_clustering(rows: Frame) -> Exhibit:
     added = every["5"] - every["0"]
     findings = [
         Finding(
-            "Two clusterings bring 95 % of the AUC that five bring.",
+            "Two clusterings give 95 % of the AUC that five give.",
             bool((every["2"] / every["5"]).mean() > 0.95),
-            f"two have {(every['2'] / every['5']).mean():.1%} of it, and none has {(every['0'] / every['5']).mean():.1%}: all "
+            f"two give {(every['2'] / every['5']).mean():.1%} of it, and none gives {(every['0'] / every['5']).mean():.1%}: all "
             f"five add {added.mean():+.4f} AUC, {added.min():+.3f} ({added.idxmin()}) to {added.max():+.3f} ({added.idxmax()}).",
         ),
         _never_hurts("clustering", every),
     ]
-    caption = "By the number of clusterings (0: classifiers alone); which comes when is decided on the validation part."
+    caption = "By number of clusterings (0: classifiers only), added in the order chosen on the validation set."
     return Exhibit("add_clustering", "Clusterings one by one (Table 8)", [Block(caption, frame)], findings)
 
 
 def drop_term(rows: Frame) -> Exhibit:
-    """Return by how many percent the AUC falls without each term of the objective, beside the paper's."""
+    """Return by how many percent AUC falls without each term of the objective, and the paper's figures."""
     own = means(rows, "drop_term", "auc", columns="setting", method="iEC3")
     ours = 100 * (1 - own.drop(columns="none").div(own["none"], axis=0))
     theirs = printed("drop_term_auc_percent")
@@ -295,12 +281,13 @@ def drop_term(rows: Frame) -> Exhibit:
     frame = ours.join(theirs.loc[both].add_suffix(", paper"))
     mean, printed_mean = ours.mean(), theirs.loc[both].mean()
     finding = Finding(
-        "Without any of the four terms AUC falls, by 3 to 33 %, most without the second and third.",
+        "AUC falls by 3 to 33 % without any one of the four terms, most without the second or third.",
         bool((ours > 0).all().all() and set(mean.sort_values(ascending=False).index[:2]) == {"J2", "J3"}),
         f"in percent {numbers(mean)} (the paper: {numbers(printed_mean)}); leaving a term out raised AUC in "
-        f"{some_of(int((ours < 0).sum().sum()), ours.size)} cases.",
+        f"{int((ours < 0).sum().sum())} of {ours.size} cases.",
     )
     caption = (
-        "Percent of AUC lost by iEC3 without the pull of groups (J1), companions (J2), votes (J3), and of groups to votes (J4)."
+        "Percent of AUC that iEC3 loses without a term: J1 (objects and their groups), J2 (objects in the same groups), "
+        "J3 (objects and their votes), J4 (groups and their votes)."
     )
     return Exhibit("drop_term", "One term left out (Table 9)", [Block(caption, frame.rename_axis("dataset"), 2)], [finding])

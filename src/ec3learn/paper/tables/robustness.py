@@ -1,4 +1,4 @@
-"""How iEC3 stands rare classes, random base models and growing tables."""
+"""How iEC3 copes with imbalanced classes, random base models and growing tables."""
 
 from __future__ import annotations
 
@@ -6,55 +6,43 @@ from typing import Any
 
 import numpy as np
 
-from .. import published as paper
+from .. import published
 from ..exhibits import Block, Exhibit, Finding, Frame, means, numbers, ordered, printed
 
-# ---- how robust -------------------------------------------------------------------------------------------------------
+# ---- robustness ------------------------------------------------------------------------------------------------------
 
 
 def kept(rows: Frame, experiment: str, metric: str, setting: str, first: str) -> Frame:
-    """Return the share of a score that is left in a setting, data sets x methods.
-
-    Parameters
-    ----------
-    rows, experiment, metric
-        As in `means`.
-    setting, first : str
-        The setting, and the one it is compared with.
-
-    Returns
-    -------
-    DataFrame
-    """
+    """Return the score in a setting as a share of that in the first one, data sets x methods."""
     own = rows[(rows["experiment"] == experiment)]
     return means(own[own["setting"] == setting], experiment, metric) / means(own[own["setting"] == first], experiment, metric)
 
 
 def imbalance(rows: Frame) -> Exhibit:
-    """Return what is left of AUC, and of the F of the class made rare, with 30 % of it gone."""
+    """Return the shares of AUC and of the F of one class that are kept with 30 % of the class removed."""
     import pandas as pd
 
-    last = f"{paper.REMOVED[-1]:.2f}"
+    last = f"{published.REMOVED[-1]:.2f}"
     auc, f = (kept(rows, "imbalance", metric, last, "0.00") for metric in ("auc", "f_touched"))
     frame = pd.concat({"AUC kept": auc.T, "F kept": f.T}, axis=1)
     frame.columns = [f"{head}, {name}" for head, name in frame.columns]
     for name in ("susy", "sensor"):
-        frame[f"AUC kept, {name}, paper"] = pd.Series(paper.IMBALANCE_AUC[name])
-        frame[f"F kept, {name}, paper"] = pd.Series(paper.IMBALANCE_F[name])
+        frame[f"AUC kept, {name}, paper"] = pd.Series(published.IMBALANCE_AUC[name])
+        frame[f"F kept, {name}, paper"] = pd.Series(published.IMBALANCE_F[name])
     findings = [
         Finding(
-            "With 30 % of a class gone iEC3 keeps 87 to 89 % of its AUC.",
+            "With 30 % of a class removed iEC3 keeps 87 to 89 % of its AUC.",
             bool((auc["iEC3"] >= 0.87).all()),
-            f"it keeps {auc['iEC3'].min():.1%} at least; AUC kept on average: {numbers(auc.mean())}.",
+            f"it keeps at least {auc['iEC3'].min():.1%}; AUC kept on average: {numbers(auc.mean())}.",
         ),
         Finding(
-            "iEC3 keeps more of it than EC3 and UPE, and more of the F of the class.",
+            "iEC3 keeps more AUC than EC3 and UPE, and more of the F of the class.",
             bool((auc["iEC3"] >= auc[["EC3", "UPE"]].max(axis=1)).all() and (f["iEC3"] >= f[["EC3", "UPE"]].max(axis=1)).all()),
             f"F of the class kept: {numbers(f.mean())}.",
         ),
     ]
-    caption = f"Share kept with 30 % of one class removed. The paper took Susy and Sensor, we {' and '.join(auc.index)}."
-    return Exhibit("imbalance", "A class made rare (Figure 4)", [Block(caption, frame.rename_axis("method"))], findings)
+    caption = f"Share kept with 30 % of one class removed. The paper used Susy and Sensor, we used {' and '.join(auc.index)}."
+    return Exhibit("imbalance", "Class imbalance (Figure 4)", [Block(caption, frame.rename_axis("method"))], findings)
 
 
 def _learned(question: str, guess: Frame, scatter: Frame, votes: str) -> Finding:
@@ -68,7 +56,7 @@ def _learned(question: str, guess: Frame, scatter: Frame, votes: str) -> Finding
 
 
 def robustness(rows: Frame) -> Exhibit:
-    """Return what is left of AUC with 10 random base models added."""
+    """Return the share of AUC that is kept with 10 random base models added."""
     import pandas as pd
 
     kinds = {"random_classifiers": "classifiers", "random_clusterings": "clusterings"}
@@ -86,7 +74,7 @@ def robustness(rows: Frame) -> Exhibit:
             f"({scatter['iEC3'].idxmin()}) with clusterings.",
         ),
         Finding(
-            "UPE, our reconstruction of it here, keeps less: 58 %.",
+            "UPE (here our reconstruction) keeps less: 58 %.",
             bool(guess["UPE"].min() < 0.7),
             f"at least {guess['UPE'].min():.1%} ({guess['UPE'].idxmin()}) with classifiers; on average "
             f"{guess['UPE'].mean():.1%}, iEC3 {guess['iEC3'].mean():.1%}.",
@@ -102,25 +90,23 @@ def robustness(rows: Frame) -> Exhibit:
             scatter,
             ", hard votes",
         ),
-        _learned(
-            "Do they if the real classifiers vote with probabilities, and only the random ones with labels?", guess, scatter, ""
-        ),
+        _learned("Does this also hold if the real classifiers vote with probabilities?", guess, scatter, ""),
     ]
     caption = "Share of AUC kept with 10 random base models added."
     return Exhibit("robustness", "Random base models (Figures 5 and 6)", [Block(caption, frame.rename_axis("dataset"))], findings)
 
 
-# ---- how fast ---------------------------------------------------------------------------------------------------------
+# ---- runtime ---------------------------------------------------------------------------------------------------------
 
 
 def runtime(rows: Frame) -> Exhibit:
-    """Return the seconds to combine a fifth of each data set, beside the paper's, and their ratio."""
+    """Return the seconds to combine a fifth of each data set, the paper's, and their ratio."""
     import pandas as pd
 
     seconds = means(rows, "runtime", "seconds")
     objects = means(rows, "runtime", "n_objects")
     theirs = printed("runtime_seconds", "method").T
-    names = {name: paper.STAND_INS.get(name, name) for name in seconds.index if name != "sensor_sample"}
+    names = {name: published.STAND_INS.get(name, name) for name in seconds.index if name != "sensor_sample"}
     frame = pd.DataFrame({"objects": objects[""].astype("Int64"), "objects of UPE": objects["UPE"].astype("Int64")})
     for method in ("BGCM", "UPE", "iEC3"):
         frame[method] = seconds[method].map("{:.3f}".format)
@@ -138,30 +124,30 @@ def runtime(rows: Frame) -> Exhibit:
         Finding(
             "iEC3 is 1.21 times as fast as UPE.",
             bool(than_upe > 1.21),
-            f"{than_upe:.0f} times (one start of UPE, where it ran on as many objects).",
+            f"{than_upe:.0f} times as fast (one start of UPE, on the data sets where both combine all objects).",
         ),
         Finding(
             "iEC3 is 1.13 times as fast as BGCM.",
             bool(than_bgcm > 1.13),
-            f"{than_bgcm:.2f} times; both are solved exactly here.",
+            f"{than_bgcm:.2f} times as fast; both are solved exactly here.",
         ),
         Finding(
-            "Does the consensus stage take seconds (the paper: up to 27,621 s a data set)?",
+            "Does the combination take seconds (the paper: up to 27,621 s per data set)?",
             bool(total < 60),
             f"{total:.2f} s for all {len(names)} data sets together, where the paper's took {frame['iEC3, paper'].sum():,} s; "
-            f"the ratio is {ratio.min():,.0f} at least and {ratio.max():,.0f} at most.",
+            f"the ratio is between {ratio.min():,.0f} and {ratio.max():,.0f}.",
             ours=True,
         ),
     ]
     caption = (
-        "Seconds to combine a fifth of all objects, base outputs given. The paper's machine is not known. sensor_3feat has the "
-        "objects and classes of Sensor; UPE is run on at most 4,000 objects."
+        "Seconds to combine a fifth of all objects, given base outputs. The paper's machine is not known. sensor_3feat has the "
+        "objects and classes of Sensor. UPE is run on at most 4,000 objects."
     )
     return Exhibit("runtime", "Runtime (Table 10)", [Block(caption, frame)], findings)
 
 
 def growth(rows: Frame) -> Exhibit:
-    """Return how the time of iEC3 grows with objects, base models and classes."""
+    """Return how the runtime of iEC3 grows with objects, base models and classes."""
     import pandas as pd
 
     found = {}
@@ -182,30 +168,18 @@ def growth(rows: Frame) -> Exhibit:
     classes = frame[(frame["grows"] == "classes")]["slope"]
     models = frame[(frame["grows"] == "base models")]["slope"]
     finding = Finding(
-        "The time grows in proportion to objects and to base models, and with the square of the classes.",
+        "The runtime is proportional to the objects and to the base models, and to the square of the classes.",
         bool(objects.between(0.7, 1.3).all() and models.between(0.7, 1.3).all() and classes.between(1.5, 2.5).all()),
-        f"slopes on logarithmic axes (1: in proportion): objects {objects.min():.2f} to {objects.max():.2f}, base models "
-        f"{models.min():.2f} to {models.max():.2f}, classes {classes.min():.2f} to {classes.max():.2f} (with their objects).",
+        f"slopes on logarithmic axes (1: proportional): objects {objects.min():.2f} to {objects.max():.2f}, base models "
+        f"{models.min():.2f} to {models.max():.2f}, classes {classes.min():.2f} to {classes.max():.2f}, with their objects.",
     )
     frame = frame.astype({"from": int, "to": int}).set_index("dataset")
-    caption = "Milliseconds at the smallest and at the largest size, and the slope between on logarithmic axes."
-    return Exhibit("growth", "Growth of the time (Figure 7)", [Block(caption, frame, 2)], [finding])
+    caption = "Milliseconds at the smallest and the largest size, and the slope on logarithmic axes."
+    return Exhibit("growth", "How the runtime grows (Figure 7)", [Block(caption, frame, 2)], [finding])
 
 
 def growth_curve(rows: Frame, experiment: str, name: str, method: str) -> tuple[Any, Any]:
-    """Return sizes and seconds, meaned over repeats, in the order of size.
-
-    Parameters
-    ----------
-    rows, experiment
-        As in `means`.
-    name, method : str
-        Data set and method.
-
-    Returns
-    -------
-    tuple of arrays
-    """
+    """Return sizes and seconds of a method on a data set, averaged over repeats, by increasing size."""
     own = rows[(rows["experiment"] == experiment) & (rows["dataset"] == name)]
     seconds = own[(own["metric"] == "seconds") & (own["method"] == method)].groupby("setting")["value"].mean()
     if experiment == "growth_objects":
