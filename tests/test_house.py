@@ -35,11 +35,6 @@ REMAINING = {
     "ec3learn.diagnosis.summary imports ec3learn.consensus",
     "ec3learn.diagnosis.summary imports ec3learn.methods",
     "ec3learn.diagnosis.summary imports ec3learn.methods.weights",
-    "ec3learn.estimator.classifier imports _VisualBlock from sklearn.utils._repr_html.estimator",
-    "ec3learn.estimator.classifier imports _check_sample_weight from sklearn.utils.validation",
-    "ec3learn.estimator.classifier imports _num_samples from sklearn.utils.validation",
-    "ec3learn.estimator.training imports _num_samples from sklearn.utils.validation",
-    "ec3learn.estimator.training imports _safe_indexing from sklearn.utils",
     "ec3learn.tables.engines reads _meta",
 }
 

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,9 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ec3learn import EC3, EC3Classifier, Votes
+from ec3learn import EC3, EC3Classifier, SoftVote, Votes
+from ec3learn.answer.notes import CHOICE, LEFT_OUT
+from ec3learn.estimator import classifier
 
 FEWER_FOLDS = "ignore:The class .* fewer than cv:UserWarning"
 
@@ -166,11 +169,40 @@ def test_sample_weight_reaches_the_classifiers(iris):
         made().fit(X, y, groups=y)
 
 
-def test_progress_is_shown_for_each_base_model(iris, capsys):
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_progress_names_each_base_model_and_reaches_its_end(iris, monkeypatch, verbose):
     X, _, y, _ = iris
-    made(verbose=1).fit(X, y)
-    shown = capsys.readouterr().err
-    assert len(re.findall(r"(lr|nb|tree|km3|km9) +\[=+\] +\d+\.\d s", shown)) == 5
+    said, steps, totals, asked = [], [], [], []
+
+    class Recorded:
+        def update(self, what=None, *, total=None, step=0):
+            said.append(what)
+            steps.append(step)
+            totals.append(total)
+
+    @contextmanager
+    def recorded(what, *, shown):
+        asked.append(shown)
+        yield Recorded()
+
+    monkeypatch.setattr(classifier, "progress", recorded)
+    made(verbose=verbose).fit(X, hidden(y, 10))
+    assert asked == [verbose == 1]
+    names = ["lr", "nb", "tree", "km3", "km9", *["lr, retrained", "nb, retrained", "tree, retrained"] * 2]
+    assert [what for what in said if what] == names
+    assert [total for total in totals if total] == [sum(steps)] == [3 * 6 + 2 + 2 * 2 * 3]
+
+
+def test_base_models_are_fitted_in_parallel(iris):
+    X, new_X, y, _ = iris
+    one, two = (made(n_jobs=n, verbose=1, consensus="soft-vote").fit(X, y).predict_proba(new_X) for n in (1, 2))
+    assert_array_equal(one, two)
+
+
+def test_a_list_of_weights_and_a_frame_are_split_into_folds(iris):
+    X, new_X, y, new_y = iris
+    model = made(classifiers=pool()[1:], consensus="soft-vote").fit(pl.DataFrame(X), y, sample_weight=[1.0] * len(y))
+    assert model.score(pl.DataFrame(new_X), new_y) > 0.9
 
 
 # ---- honest about what it has seen -----------------------------------------------------------------------------------
@@ -294,7 +326,7 @@ def test_fewer_labels_than_folds_mean_fewer_folds(iris):
     X, _, y, _ = iris
     with pytest.warns(UserWarning, match=r"^The class 0 has 3 labelled rows, fewer than cv=5 folds: votes come from 3 folds\.$"):
         model = made().fit(X, hidden(y, 3))
-    assert any("fewer than cv=5 folds" in note for note in model.report_)
+    assert any("fewer than cv=5 folds" in str(note) for note in model.notes_)
 
 
 @pytest.mark.filterwarnings(FEWER_FOLDS)
@@ -322,13 +354,21 @@ def test_greedy_selection_leaves_guesses_out():
     X, y = make_classification(600, 10, n_informative=5, random_state=0)
     model = EC3Classifier([("lr", LogisticRegression()), ("memory", Memory())], [], select="greedy", random_state=0).fit(X, y)
     assert list(model.estimators_) == ["lr"]
-    assert any("left out: memory" in note for note in model.report_)
+    assert [note.kind for note in model.notes_ if "left out: memory" in note.text] == [LEFT_OUT]
 
 
-def test_voters_tell_what_each_model_adds(iris):
+def test_the_table_of_voters_is_there_without_solving_again(iris, monkeypatch):
+    X, _, y, _ = iris
+    model = made(consensus="soft-vote").fit(X, y)
+    monkeypatch.setattr(SoftVote, "solve", None)
+    assert model.voters_["model"] == ["lr", "nb", "tree", "km3", "km9"]
+    assert model.voters_["weight"] == model.consensus_.voters()["weight"]
+
+
+def test_dropping_one_tells_what_each_model_adds(iris):
     X, _, y, _ = iris
     guess = ("guess", DummyClassifier(strategy="stratified", random_state=0))
-    table = made(classifiers=[*pool(), guess], consensus="soft-vote").fit(X, y).voters_
+    table = made(classifiers=[*pool(), guess], consensus="soft-vote").fit(X, y).drop_one()
     adds = dict(zip(table["model"], table["adds"], strict=True))
     assert adds["km3"] == adds["km9"] == 0  # soft voting does not look at clusterings
     assert adds["guess"] < 0 < adds["lr"] + adds["nb"] + adds["tree"]
@@ -336,7 +376,7 @@ def test_voters_tell_what_each_model_adds(iris):
 
 def test_what_the_only_classifier_adds_is_left_open(iris):
     X, _, y, _ = iris
-    table = made(classifiers=pool()[:1]).fit(X, y).voters_
+    table = made(classifiers=pool()[:1]).fit(X, y).drop_one()
     assert table["adds"][0] is None
     assert None not in table["adds"][1:]
 
@@ -344,7 +384,7 @@ def test_what_the_only_classifier_adds_is_left_open(iris):
 @pytest.mark.filterwarnings(FEWER_FOLDS)
 def test_what_models_add_is_left_open_where_labels_do_not_tell(iris):
     X, _, y, _ = iris
-    assert set(made().fit(X, hidden(y, 1)).voters_["adds"]) == {None}
+    assert set(made().fit(X, hidden(y, 1)).drop_one()["adds"]) == {None}
 
 
 def test_a_report_can_be_written(iris, tmp_path):
@@ -354,12 +394,12 @@ def test_a_report_can_be_written(iris, tmp_path):
     model.report(path, truth=y, title="Irises", details={"data": "from R. A. Fisher"})
     page = path.read_text()
     assert "Irises" in page and "EC3Classifier" in page and "R. A. Fisher" in page
-    assert all(note.split(",")[0] in page for note in model.report_)
+    assert all(str(note).split(",")[0] in page for note in model.notes_)
 
 
-def test_the_choice_is_told(iris):
+def test_the_choice_is_noted(iris):
     X, _, y, _ = iris
-    assert made().fit(X, y).report_
+    assert made().fit(X, y).notes_[0].kind == CHOICE
 
 
 # ---- errors ----------------------------------------------------------------------------------------------------------
@@ -372,7 +412,7 @@ class Broken(ClassifierMixin, BaseEstimator):
 
 def test_a_base_model_that_fails_is_named(iris):
     X, _, y, _ = iris
-    wanted = "The classifier 'broken' failed (RuntimeError: out of order). Mend or remove it, or pass on_error='drop' to go on "
+    wanted = "The classifier 'broken' failed (RuntimeError: out of order). Fix or remove it, or pass on_error='drop' to go on "
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}"):
         made(classifiers=[*pool(), ("broken", Broken())]).fit(X, y)
 
@@ -382,7 +422,7 @@ def test_a_base_model_that_fails_can_be_dropped(iris):
     with pytest.warns(UserWarning, match=r"^The classifier 'broken' failed and was left out"):
         model = made(classifiers=[*pool(), ("broken", Broken())], on_error="drop").fit(X, y)
     assert "broken" not in model.estimators_
-    assert any("'broken' failed and was left out" in note for note in model.report_)
+    assert any("'broken' failed and was left out" in note.text for note in model.notes_)
 
 
 def test_a_clustering_without_predict_is_named(iris):
@@ -396,15 +436,15 @@ def test_a_clustering_without_predict_is_named(iris):
 REFUSED = {
     "classifiers must hold at least one (name, estimator), got an empty list.": {"classifiers": []},
     "classifiers must have different names, got 'lr' twice.": {"classifiers": [*pool(), *pool()]},
-    "The names in clusterers must not contain '__', got 'k__m'.": {"clusterers": [("k__m", KMeans())]},
+    "clusterers must have names without '__', got 'k__m'.": {"clusterers": [("k__m", KMeans())]},
     "Unknown voting 'loud'. Choose from: hard, soft.": {"voting": "loud"},
-    "Unknown select 'all'. Choose from: None, 'greedy'.": {"select": "all"},
+    "Unknown select 'all'. Choose from: greedy, None.": {"select": "all"},
     "Unknown on_error 'ignore'. Choose from: drop, raise.": {"on_error": "ignore"},
     "cv must be an integer >= 2, got 1.": {"cv": 1},
     "retrain_rounds must be 'auto' or an integer >= 0, got -1.": {"retrain_rounds": -1},
     "classifiers and clusterers must have different names, got 'lr' in both.": {"clusterers": [("lr", KMeans())]},
     "prefit must be True or False, got 'no'.": {"prefit": "no"},
-    "n_jobs must be a whole number other than 0, or None, got 0.": {"n_jobs": 0},
+    "n_jobs must be an integer other than 0, or None, got 0.": {"n_jobs": 0},
     "verbose must be an integer >= 0, got 'yes'.": {"verbose": "yes"},
     "random_state must be an integer >= 0, a numpy RandomState or None, got 'x'.": {"random_state": "x"},
 }
@@ -414,8 +454,8 @@ OF_ANOTHER_KIND = {
     f"{NO_POOL}dict. Pass list(pool.items()).": {"classifiers": dict(pool())},
     f"{NO_POOL}KMeans() in it. Pass ('name', estimator).": {"classifiers": [KMeans()]},
     f"{NO_POOL}(1, KMeans()) in it. Pass ('name', estimator).": {"classifiers": [(1, KMeans())]},
-    f"{NO_POOL}'tree' under the name 't', which is no estimator.": {"classifiers": [("t", "tree")]},
-    f"{NO_POOL}{Broken!r} under the name 't', which is no estimator. Call it: Broken().": {"classifiers": [("t", Broken)]},
+    f"{NO_POOL}'tree' under the name 't', which is not an estimator.": {"classifiers": [("t", "tree")]},
+    f"{NO_POOL}{Broken!r} under the name 't', which is not an estimator. Call it: Broken().": {"classifiers": [("t", Broken)]},
     "clusterers must be the name of a pool or a list of (name, estimator), got NoneType. Pass [].": {"clusterers": None},
     "unlabelled must be one label, got [-1].": {"unlabelled": [-1]},
 }
@@ -472,14 +512,14 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
 
 
-def test_texts_that_are_no_categories_are_told():
+def test_free_text_is_warned_of():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"n": rng.normal(size=60), "job": ["cook", "clerk"] * 30, "words": [f"text {i}" for i in range(60)]})
     y = (frame["n"] > 0).astype(int)
     words = "The column 'words' holds 60 different texts in 60 rows, and the pool 'default' takes text for categories."
     with pytest.warns(UserWarning, match=words):
         model = EC3Classifier("default", [], consensus="soft-vote", cv=2, random_state=0).fit(frame, y)
-    assert model.report_[0].startswith(words)
+    assert str(model.notes_[0]).startswith(words)
 
 
 def test_parameters_of_a_method_need_a_method():

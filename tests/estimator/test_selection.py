@@ -44,7 +44,7 @@ def test_a_fold_has_the_answers_of_ec3_with_the_other_labels_known(setting, stac
     if stacked:
         from ec3learn.answer.rule import KnownLabels, Targets
 
-        answer = StackedVote()._answer(votes, KnownLabels(np.where(hidden, -1, truth), np.inf))
+        answer = StackedVote().answer(votes, KnownLabels(np.where(hidden, -1, truth), np.inf))
         targets = Targets(answer.proba, answer.rule)
     weights = votes.weights * [2.0, 1.0, 0.5, 1.0, 1.0]
     fold = HeldOutFold(votes, membership(votes), weights, truth, hidden, targets)
@@ -57,14 +57,14 @@ def test_with_few_labels_nothing_is_tuned():
     codes = np.where(np.arange(len(truth)) < 15, truth, -1)
     chosen = choose(votes, codes, 5, 0)
     assert isinstance(chosen.method, EC3)
-    assert chosen.notes[0].startswith("15 labels are too few to choose on")
+    assert str(chosen.notes[0]).startswith("15 labels are too few to choose by")
 
 
 def test_where_nothing_beats_soft_voting_it_is_used():
     votes, truth = soft_pool(0, [0.7] * 12, clusterings=0, n_objects=120)  # equally good, and few labels to find out
     chosen = choose(votes, truth, 5, 0)
     assert isinstance(chosen.method, SoftVote)
-    assert "Nothing clearly beats plain soft voting" in chosen.notes[0]
+    assert "Nothing is clearly better than plain soft voting" in chosen.notes[0].text
 
 
 def test_good_clusterings_and_unequal_classifiers_are_made_use_of():
@@ -88,7 +88,7 @@ def test_hard_votes_are_taken_where_probabilities_mislead():
         shares[f"c{m}"] = np.stack([1 - on_class_1, on_class_1], axis=1)
     choice = choose(Votes.from_probabilities(shares, classes=[0, 1]), np.where(np.arange(2000) < 1000, y, -1), 5, 0)
     assert choice.hard
-    assert "hard votes" in choice.notes[0]
+    assert "hard votes" in choice.notes[0].text
 
 
 def test_rare_classes_get_offsets():
@@ -98,7 +98,7 @@ def test_rare_classes_get_offsets():
     votes = Votes.from_probabilities({"c": np.stack([1 - chance, chance], axis=1)})
     chosen = choose(votes, truth, 5, 0)
     assert chosen.offsets is not None
-    assert any("macro F" in note for note in chosen.notes)
+    assert any("macro F" in note.text for note in chosen.notes)
 
 
 def test_greedy_selection_takes_the_best_and_leaves_guesses_out():

@@ -14,6 +14,11 @@ WEIGHTS = "weights"  # learned weights that should not be believed
 BIAS = "bias"  # voters that are biased, not only unreliable
 CONSTANT = "constant"  # voters that always say the same
 CHOICE = "choice"  # which method was chosen, and why
+LEFT_OUT = "left out"  # base models that failed or were not selected
+FEW_LABELS = "few labels"  # classes with fewer labels than folds
+FREE_TEXT = "free text"  # columns of text that base models would take for categories
+UNUSED_LABELS = "unused labels"  # known labels that the method does not support
+WARNING = "warning"  # a warning of the method
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
-"""Which settings of EC3 suit these votes: the whole grid on held-out labels, at little more than the cost of one solution.
+"""How `consensus="auto"` chooses a method: by AUC on labels that are hidden fold by fold.
 
-A fold's labels are hidden, the others are held fixed, and the answer for the fold is compared with its labels. With K^m and K^c
-given, the couplings between groups are sums over rows whose weights do not depend on alpha, beta, gamma and delta but for one
-common factor. So they are summed once for a fold, and each setting costs one small system over groups.
+Each candidate weighs the classifiers in its own way, and EC3 may refine its answer. EC3's whole grid of settings costs little
+more than one solution (`methods.ec3.grid`). The best of many settings is best by chance too, so it must be clearly ahead.
 """
 
 from __future__ import annotations
@@ -19,7 +18,9 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
+from .._text import count
 from ..algebra.membership import JointMembership, SparseMembership, entries, membership
+from ..answer.notes import CHOICE, Note
 from ..answer.rule import KnownLabels, Targets
 from ..diagnosis.metrics import macro_f, mean_auc, sharpened_log_loss
 from ..methods.base import Method
@@ -33,37 +34,36 @@ from ..votes.labels import plain
 
 Array = npt.NDArray[Any]
 
-
-# ---- the choice ------------------------------------------------------------------------------------------------------
-
-FEW_LABELS = 25  # of a class, on average: below this the settings that measured best are taken as they are
-MOST_ROWS = 20_000  # rows with labels, and as many without, that the choice is made on
-LABELS_FOR_STEP = {0.05: 2_000, 0.1: 500}  # how many labels it takes to choose among settings in these steps
+FEW_LABELS = 25  # per class on average: below, there is no choice
+WITH_FEW_LABELS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma, delta that measured best with few labels
+MOST_ROWS = 20_000  # with labels, and as many without, that the choice is made on
+LABELS_FOR_STEP = {0.05: 2_000, 0.1: 500}  # labels needed for a grid with these steps
 STACKED_C = (1.0, 10.0)
-LABELS_FOR_STACKING = 100  # of a class: with fewer, a stacked vote is judged in twice as many folds
-BUDGET = 100e9  # operations of the small systems, about: the grid is coarser where they are large
-MOST_FOR_ADDED = 2_000  # rows with labels, and as many without, that tell what each base model adds
-CLEAR_GAIN = 0.008  # of macro F, for offsets of the classes to be worth it
-WITH_FEW_LABELS: Setting = (0.5, 0.0, 0.5, 0.0)
+LABELS_FOR_STACKING = 100  # per class: with fewer, stacked votes are judged in twice as many folds
+BUDGET = 100e9  # operations of the small systems, roughly: the grid is coarser where these are large
+CLEAR_GAIN = 0.008  # of macro F, for offsets of the classes to be used
+MOST_SHARES = 50_000_000  # entries of the table of class shares that greedy selection works on
+GREEDY_ROWS = 5_000
+DROP_ONE_ROWS = 2_000  # with labels, and as many without
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A method for some votes, and why it was chosen.
+    """The method chosen for some votes, and why.
 
-    `offsets`, one a class, are added to the probabilities before the highest is taken; `hard` says that each classifier's vote
-    is to be its most probable class.
+    `offsets`, one per class, are added to the probabilities before the label is taken. `hard` means that each classifier votes
+    for its most probable class only.
     """
 
     method: Method
     offsets: Array | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     hard: bool = False
 
 
 @dataclass
 class Candidate:
-    """One way to weigh classifiers and to aim, with what is held out in each fold."""
+    """A way to weigh classifiers, with what EC3 needs to answer for each fold; `best` is its best setting of EC3."""
 
     name: str
     weights: Array
@@ -73,98 +73,138 @@ class Candidate:
     best: Setting = SOFT_VOTE
     score: float = -1.0
 
+    def answer(self, setting: Setting, codes: Array) -> Array:
+        """Return the class probabilities of the labelled objects, each with the labels of its own fold hidden."""
+        out = np.empty((len(codes), self.folds[0].target.shape[1]))
+        for fold in self.folds:
+            out[fold.objects] = fold.proba(setting)[fold.places]
+        return out[codes >= 0]
+
+    def search(self, settings: list[Setting], codes: Array) -> None:
+        """Find the best of some settings."""
+        for setting in settings:
+            score = mean_auc(self.answer(setting, codes), codes[codes >= 0])
+            if score > self.score + 1e-6:
+                self.best, self.score = setting, score
+
+    def method(self, setting: Setting, votes: Votes) -> Method:
+        """Return the method that answers as this candidate does."""
+        weights = {votes.models[m].name: float(self.weights[m]) for m in np.flatnonzero(votes.is_classifier)}
+        if setting == SOFT_VOTE:
+            return self.stacked or WeightedVote(weights)
+        return EC3(*setting, weights=weights, towards=self.stacked or "votes")
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """A candidate with a setting, its answer for the labelled objects, and its AUC."""
+
+    candidate: Candidate
+    setting: Setting
+    answer: Array
+    auc: float
+
 
 def choose(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
-    """Choose a method on the votes on objects with labels (`codes`: the number of an object's class, -1 for none).
+    """Choose a method by the votes on labelled objects, which must be out of fold.
 
-    The votes on labelled objects must be out of fold. Each fold's labels are hidden in turn, and the candidates compared by the
-    mean area under the curve of their answers for it: soft and hard votes with equal and learned weights, greedy selection, a
-    stacked vote, and EC3 on top of each, over the whole grid. Stacking is taken if it beats plain soft voting in the area or in
-    the log loss; the best of all others must be clearly ahead, since the best of many is so by chance too.
+    Stacking is chosen if it beats plain soft voting in AUC or in log loss. Anything else must be clearly ahead of both.
+
+    Parameters
+    ----------
+    votes : Votes
+        The votes on all objects.
+    codes : array
+        The number of each object's class, -1 where the label is not known.
+    n_folds : int
+        Number of folds whose labels are hidden in turn.
+    seed : int
+        Seed of the folds.
+
+    Returns
+    -------
+    Choice
     """
-    labelled = codes >= 0
-    counts = np.bincount(codes[labelled], minlength=votes.n_classes)
+    counts = np.bincount(codes[codes >= 0], minlength=votes.n_classes)
     if votes.n_classes < 2:
-        return Choice(SoftVote(), notes=("There is one class only: plain voting.",))
+        return Choice(SoftVote(), notes=(Note(CHOICE, "There is only one class: plain soft voting is used."),))
     if counts.min() < 2 or counts.mean() < FEW_LABELS:
-        alpha, beta, gamma, delta = WITH_FEW_LABELS
-        why = f"{labelled.sum()} labels are too few to choose on: iEC3 with the settings that measured best with few labels."
-        return Choice(EC3(alpha, beta, gamma, delta, weights="agreement"), notes=(why,))
+        few = count(int(counts.sum()), "label is", "labels are")
+        text = f"{few} too few to choose by: iEC3 with the settings that measured best with few labels is used."
+        return Choice(EC3(*WITH_FEW_LABELS, weights="agreement"), notes=(Note(CHOICE, text),))
     with threadpool_limits(1):
-        return _chosen(*_sample(votes, codes, seed), n_folds, seed)
+        return _choose_by_auc(*_sample(votes, codes, seed), n_folds, seed)
 
 
-def _chosen(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
-    fold_of = _folds(codes, n_folds, seed)
-    candidates = _candidates(votes, codes, fold_of)
+def _choose_by_auc(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
+    fold_of = _make_folds(codes, n_folds, seed)
     labels = codes[codes >= 0]
-    plain = candidates[0]
-
-    def search(candidate: Candidate, settings: list[Setting]) -> None:
-        for setting in settings:
-            score = mean_auc(_held_out(candidate, setting, fold_of, codes), labels)
-            if score > candidate.score + 1e-6:
-                candidate.best, candidate.score = setting, score
-
+    candidates = _make_candidates(votes, codes, fold_of)
     for candidate in candidates:
-        search(candidate, [SOFT_VOTE, *grid(0.25)])
+        candidate.search([SOFT_VOTE, *grid(0.25)], codes)
     best = max(candidates, key=lambda candidate: candidate.score)
-    search(best, _grid_for(best.folds))
-    simple = [plain, *(candidate for candidate in candidates if candidate.stacked)]
-    # Learned from four fifths of a handful of labels a class, a stacked vote looks worse than it will be.
+    best.search(_affordable_grid(best.folds), codes)
+    # With few labels, a stacked vote learned from four fifths of them looks worse than one learned from all.
     many = labels.size >= LABELS_FOR_STACKING * votes.n_classes
-    split = _Split.of(votes, codes, fold_of if many else _folds(codes, 2 * n_folds, seed))
-    answers = [_held_out(plain, SOFT_VOTE, fold_of, codes), *(split.stacked(own.stacked) for own in simple[1:])]
-    areas, losses = ([score(answer, labels) for answer in answers] for score in (mean_auc, sharpened_log_loss))
-    i = min(range(1, len(simple)), key=lambda i: losses[i])
-    if areas[0] >= areas[i] and losses[0] <= losses[i]:  # stacking beats soft voting in nothing
-        i = 0
-    chosen, setting, answer, area = simple[i], SOFT_VOTE, answers[i], areas[i]
-    if best.score > area + _clear(area, labels):
-        chosen, setting, answer, area = best, best.best, _held_out(best, best.best, fold_of, codes), best.score
-    if chosen is plain and setting == SOFT_VOTE:
+    split = Split.of(votes, codes, fold_of if many else _make_folds(codes, 2 * n_folds, seed))
+    answer = candidates[0].answer(SOFT_VOTE, codes)
+    soft = Finalist(candidates[0], SOFT_VOTE, answer, mean_auc(answer, labels))
+    winner = _stacking_or(soft, candidates, split, labels)
+    if best.score > winner.auc + _margin(winner.auc, labels):
+        winner = Finalist(best, best.best, best.answer(best.best, codes), best.score)
+    if winner is soft:
         method: Method = SoftVote()
         why = (
-            f"Nothing clearly beats plain soft voting (held-out AUC {area:.4f}, the best rival {best.score:.4f}), so it is used."
+            f"Nothing is clearly better than plain soft voting (AUC {soft.auc:.4f} on held-out labels, the best other candidate "
         )
+        why += f"{best.score:.4f}), so it is used."
     else:
-        method = _method(chosen, setting, votes)
-        why = f"{chosen.name}{_described(setting)}: AUC {area:.4f} on held-out labels, plain soft voting {areas[0]:.4f}."
-    offsets, note = _offsets(answer, labels, fold_of[codes >= 0])
-    return Choice(method, offsets, (why, *note), chosen.hard)
+        method = winner.candidate.method(winner.setting, votes)
+        why = f"{winner.candidate.name}{_describe(winner.setting)}: AUC {winner.auc:.4f} on held-out labels, "
+        why += f"plain soft voting {soft.auc:.4f}."
+    offsets, more = _choose_offsets(winner.answer, labels, fold_of[codes >= 0])
+    return Choice(method, offsets, (Note(CHOICE, why), *more), winner.candidate.hard)
 
 
-def _clear(area: float, labels: Array) -> float:
-    """Return by how much the best of very many settings must be ahead of what has none, since the best is so by chance too."""
+def _stacking_or(soft: Finalist, candidates: list[Candidate], split: Split, labels: Array) -> Finalist:
+    """Return the stacked vote with the least log loss if it beats soft voting in log loss or in AUC, else soft voting."""
+    finalists = []
+    for candidate in candidates:
+        if candidate.stacked is not None:
+            answer = split.answer_stacked(candidate.stacked)
+            finalists.append(Finalist(candidate, SOFT_VOTE, answer, mean_auc(answer, labels)))
+    losses = [sharpened_log_loss(finalist.answer, labels) for finalist in finalists]
+    i = int(np.argmin(losses))
+    better = finalists[i].auc > soft.auc or losses[i] < sharpened_log_loss(soft.answer, labels)
+    return finalists[i] if better else soft
+
+
+def _margin(auc: float, labels: Array) -> float:
+    """Return by how much the best of very many settings must be ahead, since one of them is so by chance."""
     counts = np.bincount(labels)
-    error = np.sqrt(area * (1 - area) / counts[counts > 0].min())  # of an area, roughly; two on the same labels differ by less
+    # The standard error of one AUC, roughly; two AUCs on the same labels differ by less.
+    error = np.sqrt(auc * (1 - auc) / counts[counts > 0].min())
     return 0.002 + 0.4 * float(error)
 
 
-def _method(best: Candidate, setting: Setting, votes: Votes) -> Method:
-    classifiers = np.flatnonzero(votes.is_classifier)
-    given = {votes.models[m].name: float(best.weights[m]) for m in classifiers}
-    if setting == SOFT_VOTE:
-        return best.stacked or WeightedVote(given)
-    return EC3(*setting, weights=given, towards=best.stacked or "votes")
-
-
-def _described(setting: Setting) -> str:
+def _describe(setting: Setting) -> str:
     if setting == SOFT_VOTE:
         return ""
     return " refined by iEC3 (alpha {:g}, beta {:g}, gamma {:g}, delta {:g})".format(*(round(x, 3) for x in setting))
 
 
+# ---- folds -----------------------------------------------------------------------------------------------------------
+
+
 def _sample(votes: Votes, codes: Array, seed: int, most: int = MOST_ROWS) -> tuple[Votes, Array]:
+    """Return at most so many objects with labels, and as many without."""
     rng = np.random.default_rng(seed)
     parts = [np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)]
     kept = np.sort(np.concatenate([rng.permutation(part)[:most] for part in parts]))
-    if len(kept) == len(codes):
-        return votes, codes
-    return votes[kept], codes[kept]
+    return (votes, codes) if len(kept) == len(codes) else (votes[kept], codes[kept])
 
 
-def _folds(codes: Array, n_folds: int, seed: int) -> Array:
+def _make_folds(codes: Array, n_folds: int, seed: int) -> Array:
     """Return the fold of each labelled object, -1 for the others."""
     labelled = np.flatnonzero(codes >= 0)
     n_folds = int(min(n_folds, np.bincount(codes[labelled]).min()))
@@ -174,98 +214,100 @@ def _folds(codes: Array, n_folds: int, seed: int) -> Array:
     return fold_of
 
 
-def _candidates(votes: Votes, codes: Array, fold_of: Array) -> list[Candidate]:
-    """Return the ways to weigh classifiers and to aim; weights and stacked votes of a fold come from the others' labels."""
-    soft = _Split.of(votes, codes, fold_of)
-    candidates = [
-        soft.candidate("Equal weights", soft.equal),
-        soft.candidate("Learned weights", soft.learned),
-        *(soft.candidate("A stacked vote", soft.equal, stacked=StackedVote(C)) for C in STACKED_C),
-    ]
-    shares = _classifier_shares(soft.rows)
-    if shares is not None:
-        candidates.append(soft.candidate("Greedy selection", lambda known: _greedy(soft.rows, shares, known)))
-    if votes.soft is not None:
-        hard = _Split.of(votes.hardened(), codes, fold_of)
-        candidates.append(hard.candidate("Equal weights of hard votes", hard.equal, hard=True))
-        candidates.append(hard.candidate("Learned weights of hard votes", hard.learned, hard=True))
-    return candidates
-
-
 @dataclass(frozen=True)
-class _Split:
-    """Votes whose rows have one class and one fold each."""
+class Split:
+    """Votes split into distinct rows that have one class and one fold each."""
 
     rows: Votes
     groups: JointMembership | SparseMembership
-    codes: Array
-    fold: Array
+    codes: Array  # of each row
+    fold: Array  # of each row
     fold_of: Array  # of each object
 
     @classmethod
-    def of(cls, votes: Votes, codes: Array, fold_of: Array) -> _Split:
+    def of(cls, votes: Votes, codes: Array, fold_of: Array) -> Split:
+        """Split votes by the classes and folds of their objects."""
         n_folds = int(fold_of.max()) + 1
         rows, both = votes.split_by(np.where(codes >= 0, codes * n_folds + fold_of, -1))
         row_codes, row_fold = (np.where(both >= 0, part, -1) for part in (both // n_folds, both % n_folds))
         return cls(rows, membership(rows), row_codes, row_fold, fold_of)
 
+    @property
+    def n_folds(self) -> int:
+        """The number of folds."""
+        return int(self.fold_of.max()) + 1
+
+    def known(self, fold: int) -> KnownLabels:
+        """Return the labels with those of one fold hidden."""
+        return KnownLabels(np.where(self.fold == fold, -1, self.codes), np.inf)
+
+    def members(self, fold: int) -> tuple[Array, Array]:
+        """Return the objects of a fold, and their rows."""
+        objects = np.flatnonzero(self.fold_of == fold)
+        return objects, objects if self.rows.index is None else self.rows.index[objects]
+
     def candidate(
         self, name: str, weights_of: Callable[[KnownLabels], Array], stacked: StackedVote | None = None, hard: bool = False
     ) -> Candidate:
+        """Return a candidate whose weights, and stacked vote, come from the labels of the other folds."""
         folds = []
-        for f in range(int(self.fold_of.max()) + 1):
-            hidden = self.fold == f
-            known = KnownLabels(np.where(hidden, -1, self.codes), np.inf)
+        for f in range(self.n_folds):
             target = None
             if stacked is not None:
-                answer = stacked.answer(self.rows, known)
+                answer = stacked.answer(self.rows, self.known(f))
                 target = Targets(answer.proba, answer.rule)
-            weights = self.rows.weights * weights_of(known)
-            folds.append(HeldOutFold(self.rows, self.groups, weights, self.codes, hidden, target))
-        everything = KnownLabels(self.codes, np.inf)
-        return Candidate(name, weights_of(everything), _spread(folds, self.rows, self.fold_of), stacked, hard)
+            weights = self.rows.weights * weights_of(self.known(f))
+            fold = HeldOutFold(self.rows, self.groups, weights, self.codes, self.fold == f, target)
+            fold.objects, rows = self.members(f)
+            fold.places = np.searchsorted(fold.rows, rows)
+            folds.append(fold)
+        return Candidate(name, weights_of(KnownLabels(self.codes, np.inf)), folds, stacked, hard)
 
-    def stacked(self, vote: StackedVote | None) -> Array:
-        """Return what a stacked vote says about labelled objects, each learned from the other folds."""
-        assert vote is not None
+    def answer_stacked(self, stacked: StackedVote) -> Array:
+        """Return the answer of a stacked vote for labelled objects, learned from the other folds."""
         out = np.empty((len(self.fold_of), self.rows.n_classes))
-        for f in range(int(self.fold_of.max()) + 1):
-            answer = vote.answer(self.rows, KnownLabels(np.where(self.fold == f, -1, self.codes), np.inf)).proba
-            objects = np.flatnonzero(self.fold_of == f)
-            out[objects] = answer[objects if self.rows.index is None else self.rows.index[objects]]
+        for f in range(self.n_folds):
+            objects, rows = self.members(f)
+            out[objects] = stacked.answer(self.rows, self.known(f)).proba[rows]
         return out[self.fold_of >= 0]
 
-    def equal(self, known: KnownLabels) -> Array:
+    def equal_weights(self, known: KnownLabels) -> Array:
+        """Return 1 for every base model."""
         return np.ones(len(self.rows.models))
 
-    def learned(self, known: KnownLabels) -> Array:
+    def learned_weights(self, known: KnownLabels) -> Array:
+        """Return weights learned from known labels."""
         return learned_from_labels(self.rows, known)
 
 
-def _spread(folds: list[HeldOutFold], rows: Votes, fold_of: Array) -> list[HeldOutFold]:
-    """Let each fold know which of its rows each of its objects is."""
-    for f, fold in enumerate(folds):
-        objects = np.flatnonzero(fold_of == f)
-        own_rows = objects if rows.index is None else rows.index[objects]
-        fold.objects, fold.places = objects, np.searchsorted(fold.rows, own_rows)
-    return folds
+# ---- candidates ------------------------------------------------------------------------------------------------------
 
 
-def _held_out(candidate: Candidate, setting: Setting, fold_of: Array, codes: Array) -> Array:
-    """Return the class probabilities of all labelled objects, in their order, each from the fold that did not know its label."""
-    out = np.empty((len(codes), candidate.folds[0].target.shape[1]))
-    for fold in candidate.folds:
-        out[fold.objects] = fold.proba(setting)[fold.places]
-    return out[codes >= 0]
+def _make_candidates(votes: Votes, codes: Array, fold_of: Array) -> list[Candidate]:
+    """Return all ways to weigh classifiers; the first is plain soft voting."""
+    soft = Split.of(votes, codes, fold_of)
+    candidates = [
+        soft.candidate("Equal weights", soft.equal_weights),
+        soft.candidate("Learned weights", soft.learned_weights),
+        *(soft.candidate("A stacked vote", soft.equal_weights, stacked=StackedVote(C)) for C in STACKED_C),
+    ]
+    shares = _classifier_shares(soft.rows)
+    if shares is not None:
+        candidates.append(soft.candidate("Greedy selection", lambda known: _greedy_weights(soft.rows, shares, known)))
+    if votes.soft is not None:
+        hard = Split.of(votes.hardened(), codes, fold_of)
+        candidates.append(hard.candidate("Equal weights of hard votes", hard.equal_weights, hard=True))
+        candidates.append(hard.candidate("Learned weights of hard votes", hard.learned_weights, hard=True))
+    return candidates
 
 
-def _grid_for(folds: list[HeldOutFold]) -> list[Setting]:
-    """Return the finest grid that the labels can tell apart, and that is affordable."""
+def _affordable_grid(folds: list[HeldOutFold]) -> list[Setting]:
+    """Return the finest grid that there are enough labels and time for."""
     n_live = len(folds[0].live)
     n_rows = sum(len(fold.rows) for fold in folds)
     n_objects = sum(len(fold.objects) for fold in folds)
     n_classes = folds[0].target.shape[1]
-    each = len(folds) * (2 * n_live) ** 3 / 3 + n_rows * n_classes * (4.0 * n_live + 500)
+    each = len(folds) * (2 * n_live) ** 3 / 3 + n_rows * n_classes * (4.0 * n_live + 500)  # operations per setting
     for step, n_needed in LABELS_FOR_STEP.items():
         settings = grid(step)
         if n_objects >= n_needed and len(settings) * each < BUDGET:
@@ -274,46 +316,46 @@ def _grid_for(folds: list[HeldOutFold]) -> list[Setting]:
 
 
 def _classifier_shares(votes: Votes) -> Array | None:
-    """Return models x rows x classes, or None where the table would be large."""
+    """Return the votes of the classifiers, models x rows x classes, or None if the table would be large."""
     classifiers = np.flatnonzero(votes.is_classifier)
-    if len(classifiers) * votes.n_rows * votes.n_classes > 50_000_000:
+    if len(classifiers) * votes.n_rows * votes.n_classes > MOST_SHARES:
         return None
     matrix = entries(votes)
-    spans = [slice(int(votes.offsets[m]), int(votes.offsets[m + 1])) for m in classifiers]
-    return np.stack([matrix[:, span].toarray() for span in spans])
+    return np.stack([matrix[:, votes.offsets[m] : votes.offsets[m + 1]].toarray() for m in classifiers])
 
 
-def _greedy(votes: Votes, shares: Array, known: KnownLabels) -> Array:
+def _greedy_weights(votes: Votes, shares: Array, known: KnownLabels) -> Array:
     rows = np.flatnonzero(known.labelled)
-    if len(rows) > 5_000:
-        rows = rows[np.linspace(0, len(rows) - 1, 5_000).astype(np.int64)]
+    if len(rows) > GREEDY_ROWS:
+        rows = rows[np.linspace(0, len(rows) - 1, GREEDY_ROWS).astype(np.int64)]
     taken, _ = greedy_weights(shares[:, rows], known.codes[rows], mean_auc, n_rounds=25, patience=5)
     weights = np.ones(len(votes.models))
     weights[votes.is_classifier] = taken
     return weights
 
 
-def _offsets(proba: Array, codes: Array, fold: Array) -> tuple[Array | None, tuple[str, ...]]:
-    """Return offsets of the classes that raise the macro F of labels they were not found on, if they do so clearly.
+# ---- offsets ---------------------------------------------------------------------------------------------------------
 
-    They are found on all folds but one, in turn, and judged on that one; the mean of those of all turns is taken.
+
+def _choose_offsets(proba: Array, codes: Array, fold: Array) -> tuple[Array | None, tuple[Note, ...]]:
+    """Return offsets of the classes if they clearly raise the macro F of labels they were not found on.
+
+    They are found on all folds but one, and judged on that one, in turn; the offsets of all turns are averaged.
     """
     n_classes = proba.shape[1]
     found, shifted = [], np.empty_like(proba)
     for f in range(int(fold.max()) + 1):
         found.append(_best_offsets(proba[fold != f], codes[fold != f]))
         shifted[fold == f] = proba[fold == f] + found[-1]
-    plain, score = (macro_f(table.argmax(axis=1), codes, n_classes) for table in (proba, shifted))
-    if score < plain + CLEAR_GAIN:
+    without, score = (macro_f(table.argmax(axis=1), codes, n_classes) for table in (proba, shifted))
+    if score < without + CLEAR_GAIN:
         return None, ()
-    why = (
-        f"Labels are taken after offsets of the classes, macro F {score:.4f} on held-out labels instead of {plain:.4f} by argmax."
-    )
-    return np.mean(found, axis=0), (why,)
+    why = f"Labels are taken after adding offsets to the classes: macro F {score:.4f} on held-out labels, {without:.4f} without."
+    return np.mean(found, axis=0), (Note(CHOICE, why),)
 
 
 def _best_offsets(proba: Array, codes: Array) -> Array:
-    """Return offsets of the classes that raise the macro F, in smaller and smaller steps."""
+    """Return offsets of the classes that raise the macro F, found by coordinate search in smaller and smaller steps."""
     n_classes = proba.shape[1]
     offsets, best = np.zeros(n_classes), macro_f(proba.argmax(axis=1), codes, n_classes)
     for size, z, sign in product((0.2, 0.1, 0.05, 0.02), range(n_classes), (1, -1)):
@@ -328,16 +370,16 @@ def _best_offsets(proba: Array, codes: Array) -> Array:
 # ---- what each base model adds ---------------------------------------------------------------------------------------
 
 
-def added(method: Method, votes: Votes, codes: Array, n_folds: int, seed: int) -> list[float | None]:
-    """Return by how much the area under the curve on held-out labels falls when a base model is left out, for each of them.
+def drop_one_auc(method: Method, votes: Votes, codes: Array, n_folds: int, seed: int) -> list[float | None]:
+    """Return by how much the AUC on held-out labels falls when a base model is left out, for each of them.
 
-    None where that can't be told: for the only classifier, or with a class that has a single label.
+    None where that cannot be measured: for the only classifier, or if a class has a single label.
     """
     if np.bincount(codes[codes >= 0], minlength=votes.n_classes).min() < 2:
         return [None] * len(votes.models)
-    votes, codes = _sample(votes, codes, seed, MOST_FOR_ADDED)
-    fold_of = _folds(codes, n_folds, seed)
-    everyone = _held_out_score(method, votes, codes, fold_of)
+    votes, codes = _sample(votes, codes, seed, DROP_ONE_ROWS)
+    fold_of = _make_folds(codes, n_folds, seed)
+    with_all = _held_out_auc(method, votes, codes, fold_of)
     classifiers = [votes.models[m].name for m in np.flatnonzero(votes.is_classifier)]
     adds: list[float | None] = []
     for model in votes.models:
@@ -345,14 +387,14 @@ def added(method: Method, votes: Votes, codes: Array, n_folds: int, seed: int) -
             adds.append(None)
         else:
             others = _without(method, model.name, classifiers)
-            adds.append(everyone - _held_out_score(others, votes.drop(model.name), codes, fold_of))
+            adds.append(with_all - _held_out_auc(others, votes.drop(model.name), codes, fold_of))
     return adds
 
 
-def _held_out_score(method: Method, votes: Votes, codes: Array, fold_of: Array) -> float:
+def _held_out_auc(method: Method, votes: Votes, codes: Array, fold_of: Array) -> float:
     proba = np.empty((len(codes), votes.n_classes))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the whole consensus has told of them
+        warnings.simplefilter("ignore")  # the consensus on all votes has given them already
         if not method.admits_known:
             proba = method.solve(votes).proba
         else:
@@ -364,7 +406,7 @@ def _held_out_score(method: Method, votes: Votes, codes: Array, fold_of: Array) 
 
 
 def _without(method: Method, name: str, classifiers: list[str]) -> Method:
-    """Return the method for votes that lack a base model; where only that one had a weight, the others have equal ones."""
+    """Return the method without the weight of one base model; if no other had one, all others get equal weights."""
     weights = method.get_params().get("weights")
     if weights is None or isinstance(weights, str):
         return method

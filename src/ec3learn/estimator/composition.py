@@ -1,0 +1,177 @@
+"""What EC3Classifier is composed of: two pools of named base models, whose parameters and metadata go by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import VotingClassifier
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import has_fit_parameter
+
+from .._checks import InputError, InputTypeError, unknown_name
+from .._text import arg
+from .pools import Pool, classifier_pool, clusterer_pool
+
+POOLS = ("classifiers", "clusterers")
+
+
+class Composition(BaseEstimator):  # type: ignore[misc]
+    """An estimator with two pools of base models, each the name of a pool or a list of (name, estimator) pairs."""
+
+    classifiers: str | Pool
+    clusterers: str | Pool
+    consensus: Any
+    voting: str
+    prefit: bool
+    random_state: Any
+
+    # ---- parameters --------------------------------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters; those of base models have names such as `classifiers__lr__C`.
+
+        Parameters
+        ----------
+        deep : bool
+            Include the parameters of base models and of the method.
+
+        Returns
+        -------
+        dict
+        """
+        params: dict[str, Any] = super().get_params(deep=deep)
+        if deep:
+            for pool in POOLS:
+                for name, model in _pairs(getattr(self, pool)):
+                    params[f"{pool}__{name}"] = model
+                    if hasattr(model, "get_params"):
+                        params |= {f"{pool}__{name}__{key}": value for key, value in model.get_params(deep=True).items()}
+        return params
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters; those of base models have names such as `classifiers__lr__C`.
+
+        Parameters
+        ----------
+        **params
+            Names and values.
+
+        Returns
+        -------
+        EC3Classifier
+        """
+        in_pools = {key for key in params if key.startswith(tuple(f"{pool}__" for pool in POOLS))}
+        own = {key: value for key, value in params.items() if key not in in_pools}
+        method = own.get("consensus", self.consensus)
+        of_method = [key for key in own if key.startswith("consensus__")]
+        if of_method and isinstance(method, str):
+            came, remedy = arg("consensus", method), "Pass consensus=EC3() first."
+            raise InputError(of_method[0], "must be a parameter of a method", came=came, remedy=remedy)
+        super().set_params(**own)
+        for key in in_pools:
+            pool, name, *parameter = key.split("__", 2)
+            self._set_in_pool(pool, name, parameter, params[key])
+        return self
+
+    def _set_in_pool(self, pool: str, name: str, parameter: list[str], value: Any) -> None:
+        """Set a parameter of one base model, or replace the model; a pool given by its name becomes a list."""
+        models = dict(self._pool(pool))
+        if name not in models:
+            raise unknown_name(f"base model in {pool}", name, models)
+        if parameter:
+            models[name].set_params(**{parameter[0]: value})
+        else:
+            models[name] = value
+        setattr(self, pool, list(models.items()))
+
+    # ---- pools -------------------------------------------------------------------------------------------------------
+
+    def _pool(self, pool: str) -> Pool:
+        """Return the base models of a pool."""
+        given = getattr(self, pool)
+        if not isinstance(given, str):
+            return list(given)
+        seed = getattr(self, "_seed", self.random_state)
+        if pool == "classifiers":
+            return classifier_pool(given, soft=self.voting == "soft", random_state=seed)
+        n_classes = len(self.classes_) if hasattr(self, "classes_") else None
+        return clusterer_pool(given, n_classes=n_classes, random_state=seed)
+
+    def _check_pools(self) -> None:
+        for pool in POOLS:
+            if not isinstance(getattr(self, pool), str):
+                self._check_pairs(pool, getattr(self, pool))
+        both = dict(_pairs(self.classifiers)).keys() & dict(_pairs(self.clusterers)).keys()
+        if both:
+            phrase = f"{arg('classifiers')} and {arg('clusterers')} must have different names, got {min(both)!r} in both"
+            raise InputError("classifiers", phrase=phrase)
+
+    def _check_pairs(self, pool: str, models: Any) -> None:
+        """Refuse what is not a list of (name, estimator) with different names."""
+        must = "must be the name of a pool or a list of (name, estimator)"
+        if not isinstance(models, (list, tuple)):
+            one = "[]" if models is None and pool == "clusterers" else "[('name', estimator)]"
+            remedy = f"Pass {'list(pool.items())' if isinstance(models, Mapping) else one}."
+            raise InputTypeError(pool, must, came=type(models).__name__, remedy=remedy)
+        for pair in models:
+            if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not isinstance(pair[0], str):
+                raise InputTypeError(pool, must, came=f"{pair!r} in it", remedy="Pass ('name', estimator).")
+            name, model = pair
+            if isinstance(model, type) or not hasattr(model, "predict" if self.prefit else "fit"):
+                remedy = f"Call it: {model.__name__}()." if isinstance(model, type) else ""
+                came = f"{model!r} under the name {name!r}, which is not an estimator"
+                raise InputTypeError(pool, must, came=came, remedy=remedy)
+            if "__" in name:
+                raise InputError(pool, "must have names without '__'", got=name)
+        names = [name for name, _ in models]
+        if pool == "classifiers" and not names:
+            raise InputError(pool, "must hold at least one (name, estimator)", came="an empty list")
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise InputError(pool, "must have different names", came=f"{twice[0]!r} twice")
+
+    # ---- metadata ----------------------------------------------------------------------------------------------------
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return which base model asks for which metadata.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        router = MetadataRouter(owner=self)
+        for name, model in _pairs(self.classifiers):
+            router.add(**{name: model}, method_mapping=MethodMapping().add(callee="fit", caller="fit"))
+        return router
+
+    def _route(self, fit_params: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Return what each classifier's `fit` gets besides X and y."""
+        if not fit_params:
+            return {}
+        pool = self._pool("classifiers")
+        if get_config()["enable_metadata_routing"] and not isinstance(self.classifiers, str):
+            routed = process_routing(self, "fit", **fit_params)
+            return {name: dict(routed[name].fit) for name, _ in pool}
+        unknown = [name for name in fit_params if name != "sample_weight"]
+        if unknown:
+            phrase = f"fit takes sample_weight besides X and y, got {unknown[0]!r}"
+            raise InputTypeError(unknown[0], phrase=phrase)
+        return {name: dict(fit_params) if has_fit_parameter(model, "sample_weight") else {} for name, model in pool}
+
+    # ---- diagram -----------------------------------------------------------------------------------------------------
+
+    @available_if(lambda self: bool(_pairs(self.classifiers)))  # type: ignore[untyped-decorator]
+    def _sk_visual_block_(self) -> Any:
+        """Let scikit-learn draw the base models side by side, as it draws those of a VotingClassifier."""
+        return VotingClassifier([*_pairs(self.classifiers), *_pairs(self.clusterers)])._sk_visual_block_()
+
+
+def _pairs(pool: Any) -> Pool:
+    """Return the (name, estimator) pairs of a list of them; a pool given by its name has none."""
+    if not isinstance(pool, (list, tuple)):
+        return []
+    return [(pair[0], pair[1]) for pair in pool if isinstance(pair, (list, tuple)) and len(pair) == 2]
