@@ -14,7 +14,7 @@ from ec3learn.paper.exhibits import Finding, markdown, means
 from ec3learn.paper.figures import FIGURES, draw
 from ec3learn.paper.report import report
 from ec3learn.paper.rows import read
-from ec3learn.paper.tables import EXHIBITS, datasets_at_hand, exhibits
+from ec3learn.paper.tables import EXHIBITS, datasets_at_hand, entropy_note, exhibits
 from ec3learn.paper.tables.accuracy import gain, scored
 from ec3learn.paper.tables.base_models import good_settings
 
@@ -201,6 +201,12 @@ def test_data_sets_at_hand_stand_beside_the_papers(folder):
     assert isinstance(table, Table)
     row = next(row for row in table.rows() if row["dataset"] == "iris")
     assert (row["rows"], row["paper: rows"], row["classes"]) == (120, 150, 3)
+
+
+def test_a_note_names_data_sets_whose_printed_entropies_differ():
+    table = Table({"dataset": ["iris", "image", "susy"], "entropy": [1.58, 1.0, None], "paper: entropy": [1.58, 2.78, 0.99]})
+    assert entropy_note(table) == "Majority share and entropy of image differ from the printed ones."
+    assert entropy_note(Table({name: column[:1] for name, column in table.columns.items()})) == ""
 
 
 # ---- what is committed -----------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`ec3learn paper` and `ec3learn datasets`: the paper's experiments, and the data they are run on."""
+"""`ec3learn paper` and `ec3learn datasets`: the paper's experiments, and the data sets they run on."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from typing import Annotated
 
 import typer
 
+from .parsing import names as names_in
+
 app = typer.Typer(
-    help="The paper's experiments: run them, and make tables, figures and a report of their rows.", no_args_is_help=True
+    help="The paper's experiments: run them, and make tables, figures and a report from their rows.", no_args_is_help=True
 )
 
-Rows = Annotated[Path, typer.Option("--rows", metavar="FOLDER", help="Rows that `ec3learn paper run` wrote.")]
+Rows = Annotated[Path, typer.Option("--rows", metavar="FOLDER", help="The folder that `ec3learn paper run` wrote rows to.")]
 Folder = Annotated[
     Path | None,
-    typer.Option("--data", metavar="FOLDER", help="Parquet files of data sets; by default the folder EC3LEARN_DATA names."),
+    typer.Option("--data", metavar="FOLDER", help="Folder of data sets as Parquet files; by default the one in EC3LEARN_DATA."),
 ]
 Experiments = Annotated[
     list[str] | None,
-    typer.Argument(metavar="EXPERIMENT", help="Of those `ec3learn paper experiments` lists; all by default.", show_default=False),
+    typer.Argument(metavar="EXPERIMENT", help="As listed by `ec3learn paper experiments`; all by default.", show_default=False),
 ]
-Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Which; all by default.", show_default=False)]
+Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="What to make; all by default.", show_default=False)]
 
 
 @app.command()
@@ -28,15 +30,15 @@ def run(
     names: Experiments = None,
     datasets: Annotated[
         list[str] | None,
-        typer.Option("--datasets", metavar="NAMES", help="With commas between, or repeated; all at hand by default."),
+        typer.Option("--datasets", metavar="NAMES", help="Comma-separated or repeated; by default all that need no download."),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Random splits.")] = 20,
-    jobs: Annotated[int, typer.Option(min=1, help="Splits at a time.")] = 1,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where rows go.")] = Path("results"),
+    repeats: Annotated[int, typer.Option(min=1, help="Number of random splits.")] = 20,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write rows to.")] = Path("results"),
     data: Folder = None,
-    max_rows: Annotated[int, typer.Option(min=50, help="Rows of a data set to use at most.")] = 2500,
+    max_rows: Annotated[int, typer.Option(min=50, help="Maximum number of rows per data set.")] = 2500,
 ) -> None:
-    """Run experiments into rows. Stopped at any time, it goes on where it was.
+    """Run experiments and write their rows. A run that was interrupted continues where it stopped.
 
     Examples
     --------
@@ -47,15 +49,8 @@ def run(
     from ..paper.protocol import Protocol
     from ..paper.run import run as run_all
 
-    n_units = run_all(
-        names or (),
-        _words(datasets),
-        repeats=repeats,
-        n_jobs=jobs,
-        out=out,
-        folder=data,
-        protocol=Protocol(max_rows=max_rows),
-    )
+    protocol = Protocol(max_rows=max_rows)
+    n_units = run_all(names or (), names_in(datasets), repeats=repeats, n_jobs=jobs, out=out, folder=data, protocol=protocol)
     print(f"{n_units} units run; all rows are in {out}." if n_units else f"Nothing left to run; all rows are in {out}.")
 
 
@@ -67,26 +62,20 @@ def experiments() -> None:
     --------
       ec3learn paper experiments
     """
-    from .._text import Table
-    from ..paper.studies import EXPERIMENTS
+    from ..paper.studies import list_experiments
 
-    about = EXPERIMENTS.values()
-    columns = {
-        "experiment": list(EXPERIMENTS),
-        "what": [each.title for each in about],
-        "data sets": [", ".join(each.datasets or ["all"]) for each in about],
-        "repeats": ["all" if each.repeats is None else f"at most {each.repeats}" for each in about],
-    }
-    print(Table(columns))
+    print(list_experiments())
 
 
 @app.command()
 def tables(
     names: Names = None,
     rows: Rows = Path("results"),
-    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write a CSV file a table, in place of printing.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write one CSV file per table here instead of printing.")
+    ] = None,
 ) -> None:
-    """Print the paper's tables: ours, the paper's, the difference, and whether its claims held.
+    """Print the paper's tables: our numbers, the paper's, the difference, and whether its claims held.
 
     Examples
     --------
@@ -94,21 +83,21 @@ def tables(
 
       ec3learn paper tables --out tables
     """
+    from ..paper.rows import read
     from ..paper.tables import exhibits
 
-    for exhibit in exhibits(_read(rows), names or ()):
+    for exhibit in exhibits(read(rows), names or ()):
         if out is None:
             print(f"## {exhibit.title}\n\n{exhibit.markdown()}\n")
         else:
-            for path in exhibit.write(out):
-                print(f"Written: {path}")
+            _report_written(exhibit.write(out))
 
 
 @app.command()
 def figures(
     names: Names = None,
     rows: Rows = Path("results"),
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where PNG files go.")] = Path("figures"),
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write PNG files to.")] = Path("figures"),
 ) -> None:
     """Draw the paper's figures.
 
@@ -117,51 +106,45 @@ def figures(
       ec3learn paper figures robustness --out .
     """
     from ..paper.figures import draw
+    from ..paper.rows import read
 
-    for path in draw(_read(rows), out, names or ()):
-        print(f"Written: {path}")
+    _report_written(draw(read(rows), out, names or ()))
 
 
 @app.command()
 def report(
     rows: Rows = Path("results"),
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The Markdown file; figures go into a folder beside it.")] = Path(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The Markdown file; figures go to a folder next to it.")] = Path(
         "docs/paper.md"
     ),
 ) -> None:
-    """Write all tables and figures as one page.
+    """Write all tables and figures as one Markdown page.
 
     Examples
     --------
       ec3learn paper report --out paper.md
     """
     from ..paper.report import report as write_report
+    from ..paper.rows import read
 
-    print(f"Written: {write_report(_read(rows), out)}")
+    _report_written([write_report(read(rows), out)])
 
 
 def datasets(data: Folder = None) -> None:
-    """List the data sets of the paper: what is at hand, beside what the paper says.
+    """List the paper's data sets, with the paper's figures and ours.
 
     Examples
     --------
       ec3learn datasets --data folder
     """
-    from ..paper.tables import datasets_at_hand, differing_entropies
+    from ..paper.tables import datasets_at_hand, entropy_note
 
     table = datasets_at_hand(data)
     print(table)
-    columns = (dict(zip(table["dataset"], table[head], strict=True)) for head in ("entropy", "paper: entropy"))
-    ours, theirs = ({name: entropy for name, entropy in column.items() if entropy is not None} for column in columns)
-    if note := differing_entropies(ours, theirs):
-        print(f"{note[0].upper()}{note[1:]}")
+    if note := entropy_note(table):
+        print(note)
 
 
-def _read(folder: Path) -> object:
-    from ..paper.rows import read
-
-    return read(folder)
-
-
-def _words(given: list[str] | None) -> list[str]:
-    return [word.strip() for words in given or () for word in words.split(",") if word.strip()]
+def _report_written(paths: list[Path]) -> None:
+    for path in paths:
+        print(f"Written: {path}")

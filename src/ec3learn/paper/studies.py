@@ -17,6 +17,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
 
+from .._text import Table
 from ..algebra.membership import membership
 from ..consensus import Consensus
 from ..diagnosis.metrics import macro_f, mean_auc
@@ -453,3 +454,15 @@ EXPERIMENTS: dict[str, Experiment] = {
     "growth_models": Experiment(growth_models, "Runtime and base models", SEVERAL),
     "growth_classes": Experiment(growth_classes, "Runtime and classes", SEVERAL),
 }
+
+
+def list_experiments() -> Table:
+    """Return the names of the experiments, what they are about, and their data sets and repeats."""
+    about = EXPERIMENTS.values()
+    columns = {
+        "experiment": list(EXPERIMENTS),
+        "title": [each.title for each in about],
+        "data sets": [", ".join(each.datasets or ["all"]) for each in about],
+        "repeats": ["all" if each.repeats is None else f"at most {each.repeats}" for each in about],
+    }
+    return Table(columns)

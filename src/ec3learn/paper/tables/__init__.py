@@ -138,3 +138,11 @@ def datasets_at_hand(folder: str | Path | None = None) -> Table:
             value = row.get(head)
             cells.append(int(value) if head.removeprefix("paper: ") in COUNTS and value is not None else value)
     return Table(columns)
+
+
+def entropy_note(table: Table) -> str:
+    """Return a sentence on the data sets in `datasets_at_hand` whose printed entropies differ from ours, if there are any."""
+    both = zip(table["dataset"], table["entropy"], table["paper: entropy"], strict=True)
+    known = {name: (ours, theirs) for name, ours, theirs in both if ours is not None and theirs is not None}
+    note = differing_entropies({name: pair[0] for name, pair in known.items()}, {name: pair[1] for name, pair in known.items()})
+    return note[:1].upper() + note[1:]
