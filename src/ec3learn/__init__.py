@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         WeightedVote,
     )
     from .tables import combine, extend, votes_from
-    from .votes import Votes
+    from .votes import Scale, Votes
 
 __version__ = "0.1.0.dev0"
 
@@ -44,6 +44,7 @@ __all__ = [
     "MajorityVote",
     "Note",
     "ReliabilityWarning",
+    "Scale",
     "SoftVote",
     "StackedVote",
     "Table",
@@ -64,6 +65,7 @@ _HOMES = {
     "EC3Classifier": "estimator",
     "ExtendWarning": "answer",
     "Note": "answer",
+    "Scale": "votes",
     "Table": "_text",
     "Votes": "votes",
 }

@@ -775,13 +775,14 @@ LONG_ERRORS = [
     ),
     (
         ValueError,
-        "objects , voters and labels must have the same length, got 2, 2 and 1.",
+        "objects, voters and labels must have the same length, got 2, 2 and 1.",
         lambda: Votes.from_long([0, 1], ["a", "b"], [0]),
     ),
     (
         ValueError,
-        "voters must have one vote per object, got 1 more, the first by 'ann' on 'q1'. Keep one of them.",
-        lambda: Votes.from_long(["q1", "q1"], ["ann", "ann"], [0, 1]),
+        "voters must have one vote per object, got 1 more, the first by 'ann' on 'q1'. "
+        "Pass repeats='mean', repeats='last' or repeats='first' to allow them.",
+        lambda: Votes.from_long(["q1", "q1"], ["ann", "ann"], [0, 1], repeats="error"),
     ),
     (
         ValueError,

@@ -66,6 +66,8 @@ def hard_targets(outcome: Outcome, votes: Votes) -> Targets | None:
 
 def aligned_entries(outcome: Outcome, votes: Votes, warn: bool) -> sparse.csr_array:
     """Return the membership of new rows in the outcome's groups: models are matched by name, groups by label."""
+    if not any(model.kind == "grader" for model in outcome.models):
+        votes = votes.as_class_votes()
     if outcome.rule is not None and outcome.rule.hard_votes:
         votes = votes.hardened()
     offsets = outcome.group_offsets

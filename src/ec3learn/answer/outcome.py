@@ -231,7 +231,7 @@ class Outcome:
     @property
     def description(self) -> str:
         """Return one line: the method, what it combined, and how sure it is on average."""
-        n_classifiers = sum(model.kind == "classifier" for model in self.models)
+        n_classifiers = sum(model.is_voter for model in self.models)
         made_of = f"{count(n_classifiers, 'classifier')} and {count(len(self.models) - n_classifiers, 'clustering')}"
         n_classes = count(len(self.classes), "class", "classes")
         if not self.has_objects:

@@ -59,10 +59,12 @@ def stored(outcome: Outcome, objects: bool) -> tuple[dict[str, Any], dict[str, A
         facts["rule"], of_rule = outcome.rule.stored()
         arrays |= of_rule
     for m, model in enumerate(outcome.models):
-        if model.kind == "clustering" and model.labels.dtype.kind in "iu":
+        if model.kind != "classifier" and model.labels.dtype.kind in "iu":
             arrays[f"labels{m}"] = model.labels
-        elif model.kind == "clustering":
+        elif model.kind != "classifier":
             facts["labels"][str(m)] = _plain_list(model.labels)
+        if model.positions is not None:
+            arrays[f"positions{m}"] = model.positions
     if objects:
         kept = {"row_proba": outcome.row_proba, "row_counts": outcome.row_counts}
         kept |= {"unanswered": outcome.unanswered_rows, "index": outcome.index}  # type: ignore[dict-item]
@@ -79,8 +81,8 @@ def restored(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str,
     for m, model in enumerate(facts["models"]):
         labels = classes
         if model["kind"] != "classifier":
-            labels = arrays[f"labels{m}"] if f"labels{m}" in arrays else label_array(facts["labels"][str(m)])
-        models.append(BaseModel(model["name"], model["kind"], labels))
+            labels = arrays[f"labels{m}"] if f"labels{m}" in arrays else _label_array(facts["labels"][str(m)])
+        models.append(BaseModel(model["name"], model["kind"], labels, arrays.get(f"positions{m}")))
     same = ("settings", "made_by", "objective", "n_iter", "converged", "lacking")
     return {name: facts[name] for name in same} | {
         "classes": classes,
@@ -98,6 +100,15 @@ def restored(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str,
         "stored_mass": arrays.get("tie_mass"),
         "stored_voters": None if facts["voters"] is None else Table(facts["voters"]),
     }
+
+
+def _label_array(labels: list[Any]) -> Array:
+    """Return labels as an array; the answers of a scale may be of several kinds."""
+    if len({type(label) for label in labels}) <= 1:
+        return label_array(labels)
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
 
 
 def _plain_list(labels: Array) -> list[Any]:

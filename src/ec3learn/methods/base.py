@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import InputError, InputTypeError, unknown_name
-from .._text import arg
-from ..answer.notes import Note
+from .._text import arg, count
+from ..answer.notes import GRADES, REPEATS, Note
 from ..answer.outcome import NOT_REACHED, unanswered_notes
 from ..answer.rule import GroupRule, KnownLabels
 from ..consensus import Consensus
@@ -52,6 +52,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
     title: ClassVar[str]
     admits_known: ClassVar[bool] = True
+    reads_grades: ClassVar[bool] = False  # answers on a scale are taken as they are; else as votes for classes
 
     def solve(self, votes: Votes, known: Any = None) -> Consensus:
         """Combine the votes.
@@ -78,6 +79,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
         if not isinstance(votes, Votes):
             raise InputTypeError("votes", "must be a Votes", came=type(votes).__name__, remedy="Make one with Votes.from_labels.")
         votes, labels = self._split_known(votes, known)
+        votes, notes = self._readable(votes, labels)
         answer = self.answer(votes, labels)
         if not answer.converged:
             warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=2)
@@ -99,7 +101,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
             n_iter=answer.n_iter,
             converged=answer.converged,
             history=answer.history,
-            notes=(*answer.notes, *unanswered_notes(answer.unanswered, votes, answer.lacking)),
+            notes=(*notes, *answer.notes, *unanswered_notes(answer.unanswered, votes, answer.lacking)),
             worse_than_chance=answer.worse_than_chance,
             lacking=answer.lacking,
         )
@@ -112,6 +114,22 @@ class Method(BaseEstimator):  # type: ignore[misc]
             remedy = f"Leave {arg('known')} out, or take another {arg('method')}."
             raise InputError("known", phrase=f"{self.title} does not support known labels", remedy=remedy)
         return self._answer(votes, known)
+
+    def _readable(self, votes: Votes, known: KnownLabels | None) -> tuple[Votes, list[Note]]:
+        """Return the votes in a form the method can read, and notes on what that took."""
+        notes = []
+        if votes.n_repeated:
+            text = f"{count(votes.n_repeated, 'vote')} repeated a voter's vote on the same object"
+            notes.append(Note(REPEATS, f"{text}: {arg('repeats')} says what becomes of them, by default one soft vote."))
+        n_graders = sum(model.kind == "grader" for model in votes.models)
+        if not n_graders:
+            return votes, notes
+        votes = votes if known is None else votes.oriented(known.codes)
+        if not self.reads_grades:
+            text = f"{count(n_graders, 'voter')} answered on a scale, and each answer was taken as a vote for the nearest class."
+            notes.append(Note(GRADES, f"{text} Dawid-Skene learns what each answer means instead."))
+            votes = votes.as_class_votes()
+        return votes, notes
 
     def _check(self) -> None:
         """Refuse parameters that are not allowed."""

@@ -2,6 +2,7 @@
 
 from .assembly import non_negative
 from .layout import BaseModel, Kind
+from .scale import Scale
 from .votes import Votes
 
-__all__ = ["BaseModel", "Kind", "Votes", "non_negative"]
+__all__ = ["BaseModel", "Kind", "Scale", "Votes", "non_negative"]

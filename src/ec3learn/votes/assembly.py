@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
-from .._checks import InputError, InputTypeError, unknown_name
+from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg
 from .distinct import distinct_rows
-from .encoding import checked_shares, class_codes, classes_of, cluster_codes, name_codes, require_missing
+from .encoding import checked_shares, class_codes, classes_of, cluster_codes, grade_codes, name_codes, require_missing
 from .labels import Label, plain
 from .layout import BaseModel, Codes, SoftShares, entries_of_votes, frozen
 from .reading import Column, Where, encode, named_columns, single_column
+from .scale import Scale, scales_of
 
 Array = npt.NDArray[Any]
+
+REPEATS = ("mean", "last", "first", "error")
 
 
 def fields_of_columns(
@@ -27,15 +29,17 @@ def fields_of_columns(
     argument: str,
     classes: Sequence[Label] | Array | None,
     missing: Label | None,
+    scale: Any = None,
 ) -> dict[str, Any]:
     """Check and encode columns of votes and of clusters, one per base model; 2-D ones are soft."""
     require_missing(missing)
+    scales = scales_of(scale, list(columns))
     _require_same_objects(columns, clusterings, argument)
     require_unique_names([*columns, *clusterings])
     both = {name: (raw, argument) for name, raw in columns.items()}
     both |= {name: (raw, "clusterings") for name, raw in clusterings.items()}
     shares = {name: checked_shares(raw, Where(where, name)) for name, (raw, where) in both.items() if raw.ndim > 1}
-    original = {name: encode(name, raw, where) for name, (raw, where) in both.items() if raw.ndim == 1}
+    original = {name: encode(name, raw, where, name in scales) for name, (raw, where) in both.items() if raw.ndim == 1}
 
     packed = None if shares else distinct_rows(list(original.values()))
     distinct, index, counts = original, None, None
@@ -43,22 +47,31 @@ def fields_of_columns(
         codes, index, counts = packed
         distinct = {c.name: replace(c, raw=rows, low=0) for c, rows in zip(original.values(), codes, strict=True)}
 
-    soft_votes = {name: shares[name] for name in columns if name in shares}
-    voted = [distinct[name] for name in columns if name not in shares]
+    soft_votes = {name: shares[name] for name in columns if name in shares and name not in scales}
+    voted = [distinct[name] for name in columns if name not in shares and name not in scales]
+    _require_classes(classes, voted, soft_votes, scales)
     class_names = frozen(classes_of(voted, soft_votes, classes, missing, argument))
     models: list[BaseModel] = []
     hard_codes: dict[int, Array] = {}
     for m, name in enumerate(both):
-        if name in columns:
-            labels = class_names
+        if name in scales:
+            models.append(_grader(name, scales[name]))
             if name not in shares:
-                hard_codes[m] = frozen(class_codes(distinct[name], class_names, missing, argument, original[name]))
+                hard_codes[m] = grade_codes(distinct[name], scales[name], missing, argument, original[name])
+            elif shares[name].shape[1] != models[-1].n_groups:
+                must = "must have one column per answer of the scale"
+                raise Where(argument, name).error(must, f"{shares[name].shape[1]} for {models[-1].n_groups}")
+        elif name in columns:
+            models.append(BaseModel(name, "classifier", class_names))
+            if name not in shares:
+                hard_codes[m] = class_codes(distinct[name], class_names, missing, argument, original[name])
         elif name in shares:
-            labels = np.arange(shares[name].shape[1])
+            models.append(BaseModel(name, "clustering", np.arange(shares[name].shape[1])))
         else:
             hard_codes[m], labels = cluster_codes(distinct[name], missing)
-            frozen(hard_codes[m])
-        models.append(BaseModel(name, "classifier" if name in columns else "clustering", frozen(labels)))
+            models.append(BaseModel(name, "clustering", labels))
+    for array in (*hard_codes.values(), *(model.labels for model in models)):
+        frozen(array)
 
     n_objects = len(next(iter(both.values()))[0])
     by_number = {m: shares[name] for m, name in enumerate(both) if name in shares}
@@ -75,33 +88,61 @@ def fields_of_columns(
 
 
 def fields_of_long(
-    objects: Any, voters: Any, labels: Any, object_ids: Any, classes: Sequence[Label] | Array | None, missing: Label | None
+    objects: Any,
+    voters: Any,
+    labels: Any,
+    object_ids: Any,
+    classes: Sequence[Label] | Array | None,
+    missing: Label | None,
+    scale: Any = None,
+    repeats: str = "mean",
 ) -> dict[str, Any]:
     """Check and encode a long table, one row per vote."""
+    require_choice("repeats", repeats, REPEATS)
     given = {"objects": objects, "voters": voters, "labels": labels}
     lengths = [len(column) if hasattr(column, "__len__") else 0 for column in given.values()]
     if len(set(lengths)) > 1:
         came = "{}, {} and {}".format(*lengths)
-        raise InputError("objects", f", {arg('voters')} and {arg('labels')} must have the same length", came=came)
+        three = f"{arg('objects')}, {arg('voters')} and {arg('labels')}"
+        raise InputError("objects", phrase=f"{three} must have the same length, got {came}")
     require_missing(missing)
-    columns = {name: single_column(column, name) for name, column in given.items()}
+    columns = {name: single_column(column, name, mixed=scale is not None and name == "labels") for name, column in given.items()}
     object_codes, ids = _ordered_objects(columns["objects"], object_ids)
     voter_codes, voter_labels = name_codes(columns["voters"], "voters")
     voter_names = [str(name) for name in voter_labels]
-    column = columns["labels"]
-    class_names = frozen(classes_of([column], {}, classes, missing, "labels"))
-    codes = class_codes(column, class_names, missing, "labels", column)
-    if classes is None and not (codes < len(class_names)).any():
+    scales = scales_of(scale, voter_names)
+    class_names, models, codes = _long_models(columns["labels"], voter_codes, voter_names, scales, classes, missing)
+    voted = codes >= 0
+    if classes is None and not voted.any():
         raise no_votes("labels")
+    offsets = np.concatenate([[0], np.cumsum([model.n_groups for model in models])])
+    long = _LongVotes(object_codes[voted], voter_codes[voted], codes[voted])
+    long, share, n_repeated = long.once_each(repeats, ids, voter_names)
+    entries = entries_of_votes(long.objects, offsets[long.voters] + long.codes, (len(ids), int(offsets[-1])), share)
     return {
         "classes": class_names,
-        "models": tuple(BaseModel(name, "classifier", class_names) for name in voter_names),
+        "models": tuple(models),
         "n_objects": len(ids),
         "weights": frozen(np.ones(len(voter_names))),
         "object_ids": ids,
         "counts": ones(len(ids)),
-        "sparse": _long_entries(object_codes, voter_codes, codes, len(class_names), ids, voter_names),
+        "sparse": entries,
+        "n_repeated": n_repeated,
     }
+
+
+def _require_classes(classes: Any, voted: Sequence[Any], soft: Mapping[str, Any], scales: Mapping[str, Scale]) -> None:
+    if scales and classes is None and not voted and not soft:
+        raise InputError(
+            "classes",
+            "must say what the ends of a scale mean, from low to high",
+            came="none",
+            remedy=f"Pass {arg('classes', ['bad', 'good'])}, or whatever they are called.",
+        )
+
+
+def _grader(name: str, scale: Scale) -> BaseModel:
+    return BaseModel(name, "grader", frozen(scale.labels), frozen(scale.positions), scale.direction != "learn")
 
 
 # ---- columns ---------------------------------------------------------------------------------------------------------
@@ -158,24 +199,76 @@ def _ordered_objects(column: Column, object_ids: Any) -> tuple[Array, Array]:
     return np.array([place[label] for label in ids.tolist()])[codes], frozen(sorted_ids[order])
 
 
-def _long_entries(
-    objects: Array, voters: Array, codes: Array, n_classes: int, ids: Array, names: Sequence[str]
-) -> sparse.csr_array:
-    """Return one entry per vote; a voter may vote on an object once."""
-    voted = codes < n_classes
-    objects, voters, codes = objects[voted], voters[voted], codes[voted]
-    pair = objects * len(names) + voters
-    order = np.argsort(pair)
-    twice = np.flatnonzero(np.diff(pair[order]) == 0)
-    if len(twice):
-        row, voter = divmod(int(pair[order][twice[0]]), len(names))
-        raise InputError(
-            "voters",
-            "must have one vote per object",
-            came=f"{len(twice)} more, the first by {names[voter]!r} on {plain(ids[row])!r}",
-            remedy="Keep one of them.",
-        )
-    return entries_of_votes(objects[order], (voters * n_classes + codes)[order], (len(ids), len(names) * n_classes))
+def _long_models(
+    column: Column,
+    voter_codes: Array,
+    names: Sequence[str],
+    scales: Mapping[str, Scale],
+    classes: Sequence[Label] | Array | None,
+    missing: Label | None,
+) -> tuple[Array, list[BaseModel], Array]:
+    """Return the classes, the voters, and the number of each vote's class or answer (-1: missing).
+
+    Voters with the same scale are read together; those without any vote for classes.
+    """
+    graded = np.array([name in scales for name in names], dtype=bool)[voter_codes]
+    for_classes = _part(column, ~graded)
+    _require_classes(classes, [] if graded.all() else [for_classes], {}, scales)
+    class_names = frozen(classes_of([for_classes], {}, classes, missing, "labels"))
+    codes = np.full(len(voter_codes), -1, dtype=np.int64)
+    own = class_codes(for_classes, class_names, missing, "labels", for_classes)
+    codes[~graded] = np.where(own == len(class_names), -1, own.astype(np.int64))
+    for scale in dict.fromkeys(scales.values()):
+        rows = np.isin(voter_codes, [v for v, name in enumerate(names) if scales.get(name) == scale])
+        part = _part(column, rows)
+        own = grade_codes(part, scale, missing, "labels", part)
+        codes[rows] = np.where(own == len(scale.labels), -1, own.astype(np.int64))
+    models = [_grader(name, scales[name]) if name in scales else BaseModel(name, "classifier", class_names) for name in names]
+    return class_names, models, codes
+
+
+def _part(column: Column, rows: Array) -> Column:
+    return column if rows.all() else replace(column, raw=column.raw[rows])
+
+
+@dataclass(frozen=True)
+class _LongVotes:
+    """Who (a number) said what (the number of a class or answer) about which object (a number)."""
+
+    objects: Array
+    voters: Array
+    codes: Array
+
+    def take(self, rows: Array) -> _LongVotes:
+        return _LongVotes(self.objects[rows], self.voters[rows], self.codes[rows])
+
+    def once_each(self, repeats: str, ids: Array, names: Sequence[str]) -> tuple[_LongVotes, Array | None, int]:
+        """Return the votes sorted by object and voter, one vote's worth each; the share of each entry; how many were repeats.
+
+        A repeat is a further vote of a voter on the same object. "mean" gives each of n such votes the share 1 / n.
+        """
+        pair = self.objects * len(names) + self.voters
+        order = np.argsort(pair, kind="stable")
+        new = np.diff(pair[order], prepend=-1) != 0
+        n_repeated = int((~new).sum())
+        if not n_repeated:
+            return self.take(order), None, 0
+        if repeats == "error":
+            row, voter = divmod(int(pair[order][np.argmin(new)]), len(names))
+            raise InputError(
+                "voters",
+                "must have one vote per object",
+                came=f"{n_repeated} more, the first by {names[voter]!r} on {plain(ids[row])!r}",
+                remedy=f"Pass {arg('repeats', 'mean')}, {arg('repeats', 'last')} or {arg('repeats', 'first')} to allow them.",
+            )
+        if repeats in ("first", "last"):
+            kept = new if repeats == "first" else np.append(new[1:], True)
+            return self.take(order[kept]), None, n_repeated
+        run = np.cumsum(new) - 1
+        size = np.bincount(run)
+        key = run * (int(self.codes.max(initial=0)) + 1) + self.codes[order]  # votes that repeat the same label are one entry
+        _, first, count = np.unique(key, return_index=True, return_counts=True)
+        return self.take(order[first]), count / size[run[first]], n_repeated
 
 
 # ---- weights ---------------------------------------------------------------------------------------------------------

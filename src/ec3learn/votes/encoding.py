@@ -12,6 +12,7 @@ from .._checks import InputError, InputTypeError
 from .._text import arg, count, listed
 from .labels import Label, is_missing, kind_of, label_array, plain
 from .reading import Column, Where, frame_of, has_index, is_pandas, named_columns, single_column, smallest_uint
+from .scale import Scale
 
 Array = npt.NDArray[Any]
 
@@ -123,6 +124,35 @@ def class_codes(
             remedy=f"Pass {arg('missing', label)} if it means no vote.",
         )
     return _relabelled(column.codes(), lookup, len(classes) + 1)
+
+
+def grade_codes(column: Column, scale: Scale, missing: Label | None, argument: str, original: Column) -> Array:
+    """Return the number of each answer on a scale, behind all of them where it is missing."""
+    labels = scale.labels.tolist()
+    number = {(kind_of(label), label): g for g, label in enumerate(labels)}
+    lookup = np.full(column.n_codes, len(labels), dtype=np.int64)
+    foreign = []
+    for code in column.seen:
+        value = plain(column.values[code])
+        if not means_missing(value, missing):
+            found = number.get((kind_of(value), value))
+            if found is not None:
+                lookup[code] = found
+            else:
+                foreign.append(code)
+    if foreign and scale.outside == "error":
+        wrong = np.isin(original.codes(), foreign)
+        row = int(np.argmax(wrong))
+        label = plain(original.values[int(original.codes()[row])])
+        more = f", and {wrong.sum() - 1} more answers like it" if wrong.sum() > 1 else ""
+        where = f" in column {column.name!r}" if column.name != argument else ""
+        raise InputError(
+            argument,
+            f"must hold answers of the scale, {listed(labels, 12)}",
+            came=f"{label!r} at row {row}{where}{more}",
+            remedy="Pass Scale(..., outside='missing') to take such answers as missing.",
+        )
+    return _relabelled(column.codes(), lookup, len(labels) + 1)
 
 
 # ---- clusters and names ----------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 Array = npt.NDArray[Any]
-Kind = Literal["classifier", "clustering"]
+Kind = Literal["classifier", "clustering", "grader"]
 
 
 def frozen(array: Array) -> Array:
@@ -22,11 +22,22 @@ def frozen(array: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class BaseModel:
-    """A base model: its name, its kind, and the labels of its groups (the classes, or its own clusters)."""
+    """A base model: its name, its kind, and the labels of its groups: the classes, its clusters, or the answers of its scale.
+
+    `positions` of a grader says where each answer lies between the first class (0) and the last (1), NaN for answers without an
+    order; `oriented` is False where known labels are to say which end is which.
+    """
 
     name: str
     kind: Kind
     labels: Array
+    positions: Array | None = None
+    oriented: bool = True
+
+    @property
+    def is_voter(self) -> bool:
+        """Return whether the model votes, for classes or on a scale, rather than clusters."""
+        return self.kind != "clustering"
 
     @property
     def n_groups(self) -> int:
@@ -155,11 +166,12 @@ class SoftShares:
         return SoftShares(tuple(models), frozen(np.asfortranarray(self.table[:, columns]))) if models else None
 
 
-def entries_of_votes(objects: Array, groups: Array, shape: tuple[int, int]) -> sparse.csr_array:
-    """Return one entry per vote, from votes sorted by object."""
+def entries_of_votes(objects: Array, groups: Array, shape: tuple[int, int], share: Array | None = None) -> sparse.csr_array:
+    """Return one entry per vote, from votes sorted by object; a vote may count for a `share` of one only."""
     width = np.int32 if max(*shape, len(groups)) < 1 << 31 else np.int64
     starts = np.concatenate([[0], np.cumsum(np.bincount(objects, minlength=shape[0]))])
-    return frozen_entries(sparse.csr_array((np.ones(len(groups)), groups.astype(width), starts.astype(width)), shape=shape))
+    data = np.ones(len(groups)) if share is None else share
+    return frozen_entries(sparse.csr_array((data, groups.astype(width), starts.astype(width)), shape=shape))
 
 
 def entries_of_columns(columns: Mapping[int, Array], offsets: Array, missing: Sequence[int]) -> sparse.csr_array:

@@ -112,14 +112,14 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
     return columns
 
 
-def single_column(values: Any, argument: str, allowed: str = COLUMN) -> Column:
+def single_column(values: Any, argument: str, allowed: str = COLUMN, mixed: bool = False) -> Column:
     """Turn a column that is an argument by itself into codes."""
     column = _as_array(values, argument, allowed)
     if column.ndim != 1:
         raise InputError(argument, "must have one dimension, one value per row", came=f"shape {column.shape}")
     if not len(column):
         raise InputError(argument, "must hold at least one value", came="none")
-    return encode(argument, column, argument)
+    return encode(argument, column, argument, mixed)
 
 
 def _column_major(table: Array) -> Array:
@@ -143,8 +143,8 @@ class Where:
         return kind(self.argument, must, came=f"{came}{column}", remedy=remedy)
 
 
-def encode(name: str, values: Any, argument: str) -> Column:
-    """Turn one column of labels into codes; a column may be an argument of its own."""
+def encode(name: str, values: Any, argument: str, mixed: bool = False) -> Column:
+    """Turn one column of labels into codes; a column may be an argument of its own, and hold `mixed` kinds of labels."""
     if isinstance(values, _Ranged):
         return _encode_integers(name, values.column, values.low, values.high)
     if isinstance(values, _Coded):
@@ -162,7 +162,7 @@ def encode(name: str, values: Any, argument: str) -> Column:
         column = _encode_integers_of_floats(name, values, absent, where)
     else:
         column = _encode_objects(
-            name, values.tolist() if values.dtype.kind in "OSUT" else values.astype(object).tolist(), where, absent
+            name, values.tolist() if values.dtype.kind in "OSUT" else values.astype(object).tolist(), where, absent, mixed
         )
         absent = None
     return column if absent is None or not absent.any() else _with_missing(column, absent)
@@ -231,7 +231,7 @@ def _encode_integers_of_floats(name: str, values: Array, absent: Array, where: W
     return _encode_integers(name, whole, int(whole.min()), int(whole.max()))
 
 
-def _encode_objects(name: str, values: list[Any], where: Where, absent: Array | None) -> Column:
+def _encode_objects(name: str, values: list[Any], where: Where, absent: Array | None, mixed: bool) -> Column:
     if absent is not None:
         values = [None if gone else value for value, gone in zip(values, absent.tolist(), strict=True)]
     known: dict[Any, int] = {}  # keyed by (kind, label) so that True and 1 stay apart
@@ -241,7 +241,7 @@ def _encode_objects(name: str, values: list[Any], where: Where, absent: Array | 
         row = next(i for i, value in enumerate(values) if type(value).__hash__ is None)
         raise where.error(LABELS, f"{values[row]!r} of type {kind_of(values[row])} at row {row}", kind=InputTypeError) from None
     labels = [None if key is None else key[1] for key in known]
-    _require_one_kind(labels, lambda label: int(np.argmax(codes == known[_key(label)])), where)
+    _require_labels(labels, lambda label: int(np.argmax(codes == known[_key(label)])), where, mixed)
     return Column(name, codes, 0, labels)
 
 
@@ -255,7 +255,7 @@ def _key(value: Any) -> tuple[str, Any] | None:
     return (kind_of(value), value.item() if isinstance(value, np.generic) else value)
 
 
-def _require_one_kind(labels: list[Any], row_of: Any, where: Where) -> None:
+def _require_labels(labels: list[Any], row_of: Any, where: Where, mixed: bool) -> None:
     kinds: dict[str, Any] = {}
     for label in labels:
         if label is not None:
@@ -264,7 +264,7 @@ def _require_one_kind(labels: list[Any], row_of: Any, where: Where) -> None:
         if kind not in {"int", "bool", "str"}:
             came = f"{label!r} of type {kind} at row {row_of(label)}"
             raise where.error(LABELS, came, _soft_hint(where.argument) if kind == "float" else "", kind=InputTypeError)
-    if len(kinds) > 1:
+    if len(kinds) > 1 and not mixed:
         (one, _), (other, label) = list(kinds.items())[:2]
         came = f"{one} and {other} labels, the first {other} at row {row_of(label)}: {label!r}"
         raise where.error("must hold labels of one kind: all ints, all bools or all strings", came, kind=InputTypeError)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +32,19 @@ from .assembly import (
 )
 from .distinct import distinct_rows
 from .encoding import columns_by_class
+from .grading import as_class_votes, oriented
 from .labels import Label, kind_of, plain
-from .layout import BaseModel, Codes, SoftShares, entries_of_columns, frozen, frozen_entries, joined_entries, widened_entries
+from .layout import (
+    BaseModel,
+    Codes,
+    SoftShares,
+    entries_of_columns,
+    entries_of_votes,
+    frozen,
+    frozen_entries,
+    joined_entries,
+    widened_entries,
+)
 from .reading import Column, named_columns, smallest_uint
 
 Array = npt.NDArray[Any]
@@ -83,6 +94,7 @@ class Votes:
     hard: Codes = field(default_factory=lambda: Codes())
     soft: SoftShares | None = None
     sparse: sparse.csr_array | None = None
+    n_repeated: int = 0  # further votes of a voter on one object, which were merged into one or left out
 
     # ---- making them -------------------------------------------------------------------------------------------------
 
@@ -94,6 +106,7 @@ class Votes:
         *,
         classes: Sequence[Label] | Array | None = None,
         missing: Label | None = None,
+        scale: Any = None,
         weights: Mapping[str, float] | Sequence[float] | Array | None = None,
         sample_weight: Sequence[float] | Array | None = None,
     ) -> Self:
@@ -109,6 +122,9 @@ class Votes:
             The classes and their order; needed only to name classes nobody voted for, or to fix their order.
         missing : label
             A further value that means "no vote", in classifiers and clusterings.
+        scale : Scale, sequence of answers from low to high, or dict of classifier -> one of them
+            For classifiers that answer on a scale (scores, ratings, "unsure") instead of naming classes; see `Scale`. `classes`
+            then says what the ends mean, from low to high.
         weights : dict of name -> weight, or one weight per base model (classifiers first)
             How much each base model counts; 1 for models a dict does not name.
         sample_weight : one weight per object
@@ -125,7 +141,7 @@ class Votes:
         array([0, 1])
         """
         columns = named_columns(classifiers, "classifiers", "classifier")
-        votes = cls._of(columns, cluster_columns(clusterings), "classifiers", classes, missing)
+        votes = cls._of(columns, cluster_columns(clusterings), "classifiers", classes, missing, scale)
         return votes._weighted(weights, sample_weight)
 
     @classmethod
@@ -184,6 +200,8 @@ class Votes:
         object_ids: Any = None,
         classes: Sequence[Label] | Array | None = None,
         missing: Label | None = None,
+        scale: Any = None,
+        repeats: Literal["mean", "last", "first", "error"] = "mean",
         weights: Mapping[str, float] | Sequence[float] | Array | None = None,
         sample_weight: Sequence[float] | Array | None = None,
     ) -> Self:
@@ -197,8 +215,11 @@ class Votes:
             Clusters of the objects, in the order of `object_ids`.
         object_ids : 1-D array-like
             The objects and their order, among them those nobody voted on; the sorted objects unless given.
-        classes, missing, weights, sample_weight
+        classes, missing, scale, weights, sample_weight
             As in `from_labels`.
+        repeats : "mean", "last", "first" or "error"
+            What to do with several votes of a voter on one object. "mean" takes them together as one soft vote; a note of the
+            consensus says how many there were.
 
         Returns
         -------
@@ -210,16 +231,16 @@ class Votes:
         >>> votes.object_ids
         array(['q1', 'q2'], dtype=object)
         """
-        crowd = cls(**fields_of_long(objects, voters, labels, object_ids, classes, missing))
+        crowd = cls(**fields_of_long(objects, voters, labels, object_ids, classes, missing, scale, repeats))
         if clusterings is not None:
             crowd = crowd.add(clusterings=clusterings, missing=missing)
         return crowd._weighted(weights, sample_weight)
 
     @classmethod
-    def _of(cls, columns: Any, clusterings: Any, argument: str, classes: Any, missing: Label | None) -> Self:
+    def _of(cls, columns: Any, clusterings: Any, argument: str, classes: Any, missing: Label | None, scale: Any = None) -> Self:
         """Make votes from columns by name."""
-        votes = cls(**fields_of_columns(columns, clusterings, argument, classes, missing))
-        if classes is None and not votes.n_votes[votes.is_classifier].any():
+        votes = cls(**fields_of_columns(columns, clusterings, argument, classes, missing, scale))
+        if classes is None and not votes.n_votes[votes.is_voter].any():
             raise no_votes(argument)
         return votes._sparse_where_empty()
 
@@ -261,8 +282,13 @@ class Votes:
 
     @property
     def is_classifier(self) -> Array:
-        """Return which base models are classifiers."""
-        return np.array([model.kind == "classifier" for model in self.models])
+        """Return which base models are classifiers, that is, vote for classes."""
+        return np.array([model.kind == "classifier" for model in self.models], dtype=bool)
+
+    @property
+    def is_voter(self) -> Array:
+        """Return which base models vote, for classes or on a scale, rather than cluster."""
+        return np.array([model.is_voter for model in self.models], dtype=bool)
 
     @cached_property
     def objects_per_row(self) -> Array:
@@ -283,9 +309,12 @@ class Votes:
             for model in self.soft.models:
                 totals[model.number] = self.soft.table[:, model.cover] @ objects_per_row
         if self.sparse is not None:
-            per_vote = None if self.index is None else np.repeat(objects_per_row, np.diff(self.sparse.indptr))
+            per_vote = self.sparse.data
+            if self.index is not None:
+                per_vote = per_vote * np.repeat(objects_per_row, np.diff(self.sparse.indptr))
             per_group = np.bincount(self.sparse.indices, weights=per_vote, minlength=self.n_groups)
-            totals += np.bincount(self.group_model, weights=per_group, minlength=len(self.models))
+            by_model = np.bincount(self.group_model, weights=per_group, minlength=len(self.models))
+            totals += np.round(by_model, 6)  # shares of one vote add up to 1 but for rounding
         return totals
 
     def said(self, i: int) -> list[Label | dict[Label, float] | None]:
@@ -313,16 +342,18 @@ class Votes:
                     labels = self.models[soft.number].labels
                     answers[soft.number] = {plain(label): float(p) for label, p in zip(labels, shares, strict=True)}
         if self.sparse is not None:
-            for group in self.sparse.indices[self.sparse.indptr[row[0]] : self.sparse.indptr[row[0] + 1]]:
+            own = slice(self.sparse.indptr[row[0]], self.sparse.indptr[row[0] + 1])
+            for group, share in zip(self.sparse.indices[own].tolist(), self.sparse.data[own].tolist(), strict=True):
                 m = int(self.group_model[group])
-                answers[m] = plain(self.models[m].labels[group - self.offsets[m]])
+                label = plain(self.models[m].labels[group - self.offsets[m]])
+                answers[m] = label if share == 1 else {**(answers[m] or {}), label: share}
         return answers
 
     def __len__(self) -> int:
         return self.n_objects
 
     def __repr__(self) -> str:
-        n_classifiers = sum(model.kind == "classifier" for model in self.models)
+        n_classifiers = int(self.is_voter.sum())
         n_clusterings = len(self.models) - n_classifiers
         missing = 1 - self.n_votes.sum() / (self.n_objects * len(self.models)) if self.n_objects else 0.0
         return (
@@ -375,16 +406,24 @@ class Votes:
             if name not in known:
                 raise unknown_name("base model", name, known)
         kept = [m for m, name in enumerate(known) if name not in names]
-        if not any(self.models[m].kind == "classifier" for m in kept):
+        if not any(self.models[m].is_voter for m in kept):
             raise InputError("names", "must leave at least one classifier", came=", ".join(map(repr, names)))
-        return self._only(kept)._merged()
+        return self._only(kept).merged()
 
-    def add(self, classifiers: Any = None, clusterings: Any = None, *, missing: Label | None = None, weights: Any = None) -> Self:
+    def add(
+        self,
+        classifiers: Any = None,
+        clusterings: Any = None,
+        *,
+        missing: Label | None = None,
+        scale: Any = None,
+        weights: Any = None,
+    ) -> Self:
         """Return the votes with further base models on the same objects.
 
         Parameters
         ----------
-        classifiers, clusterings, missing
+        classifiers, clusterings, missing, scale
             As in `from_labels`; the classes stay as they are.
         weights : dict of name -> weight, or one weight per new base model
             How much the new models count.
@@ -400,14 +439,14 @@ class Votes:
         """
         if classifiers is None and clusterings is None:
             raise InputError("classifiers", f"or {arg('clusterings')} must be given", came="neither")
-        n_classifiers = sum(model.kind == "classifier" for model in self.models)
+        n_classifiers = int(self.is_voter.sum())
         new = {} if classifiers is None else named_columns(classifiers, "classifiers", "classifier", n_classifiers)
         new_clusters = cluster_columns(clusterings, len(self.models) - n_classifiers)
         n_new = len(next(iter({**new, **new_clusters}.values())))
         if n_new != self.n_objects:
             came = f"{n_new} rows for {self.n_objects} objects"
             raise InputError("classifiers", phrase=f"The added base models must describe the same objects, got {came}")
-        return self + self._of(new, new_clusters, "classifiers", self.classes, missing)._weighted(weights, None)
+        return self + self._of(new, new_clusters, "classifiers", self.classes, missing, scale)._weighted(weights, None)
 
     def __add__(self, other: Self) -> Self:
         """Join the base models of two votes on the same objects."""
@@ -436,8 +475,9 @@ class Votes:
             soft=soft,
             sparse=_side_by_side(left.sparse, right.sparse, self.n_groups, other.n_groups),
             object_ids=object_ids,
+            n_repeated=self.n_repeated + other.n_repeated,
         )
-        return (joined if sample_weight is self.sample_weight else joined._counted(sample_weight))._merged()
+        return (joined if sample_weight is self.sample_weight else joined._counted(sample_weight)).merged()
 
     def split_by(self, codes: Array) -> tuple[Self, Array]:
         """Split distinct rows whose objects differ in `codes` (integers from -1), and return each row's code.
@@ -473,8 +513,9 @@ class Votes:
         >>> Votes.from_probabilities({"lr": [[0.9, 0.1], [0.2, 0.8]]}).hardened().said(1)
         [1]
         """
+        hard_entries = None if self.sparse is None else _hardened_entries(self.sparse, self.group_model)
         if self.soft is None:
-            return self
+            return self if hard_entries is self.sparse else replace(self, sparse=hard_entries)
         tables: dict[int, Array] = {}
         hard = dict(self.hard)
         for soft in self.soft.models:
@@ -490,7 +531,23 @@ class Votes:
             shares[~voted] = np.nan
             tables[soft.number] = shares
         in_order = Codes({m: hard[m] for m in sorted(hard)})
-        return replace(self, hard=in_order, soft=SoftShares.stacked(tables) if tables else None)
+        return replace(self, hard=in_order, soft=SoftShares.stacked(tables) if tables else None, sparse=hard_entries)
+
+    def as_class_votes(self) -> Self:
+        """Return the votes with each answer on a scale replaced by a vote for the class it stands for, by the rule of `Scale`.
+
+        Examples
+        --------
+        >>> from ec3learn import Votes
+        >>> votes = Votes.from_labels({"judge": [0, 2, 4]}, classes=["bad", "good"], scale=range(5))
+        >>> votes.as_class_votes().said(1)
+        [{'bad': 0.5, 'good': 0.5}]
+        """
+        return as_class_votes(self)
+
+    def oriented(self, codes: Array) -> Self:
+        """Return the votes with the direction of scales learned from known labels: the class number of each row, -1 for none."""
+        return oriented(self, codes)
 
     def only_rows(self, rows: Array) -> Self:
         """Return some of the distinct rows with their weights, each as one object.
@@ -531,7 +588,7 @@ class Votes:
             sparse=None if self.sparse is None else frozen_entries(self.sparse[:, groups]),
         )
 
-    def _merged(self) -> Self:
+    def merged(self) -> Self:
         """Merge rows that have become equal; votes kept as shares or sparsely are left as they are."""
         if self.soft is not None or self.sparse is not None:
             return self
@@ -605,3 +662,16 @@ def _side_by_side(
     if left is not None:
         return widened_entries(left, 0, n_right)
     return None if right is None else widened_entries(right, n_left, 0)
+
+
+def _hardened_entries(entries: sparse.csr_array, group_model: Array) -> sparse.csr_array:
+    """Return entries in which the largest share of each vote is the whole of it, shared evenly on a tie."""
+    if (entries.data == 1).all():
+        return entries
+    row = np.repeat(np.arange(entries.shape[0]), np.diff(entries.indptr))
+    vote = np.cumsum((np.diff(row, prepend=-1) != 0) | (np.diff(group_model[entries.indices], prepend=-1) != 0)) - 1
+    largest = np.zeros(vote[-1] + 1)
+    np.maximum.at(largest, vote, entries.data)
+    top = entries.data >= largest[vote] - 1e-12
+    share = 1 / np.bincount(vote[top])[vote[top]]
+    return entries_of_votes(row[top], entries.indices[top], entries.shape, share)

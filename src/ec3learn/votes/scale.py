@@ -1,0 +1,127 @@
+"""Answers that are not classes: scores from 0 to 9, ratings from 1 to 5, "unsure"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .._checks import InputError, InputTypeError, require_choice, unknown_name
+from .._text import arg, listed
+from .labels import Label, kind_of, plain
+
+Array = npt.NDArray[Any]
+
+DIRECTIONS = ("up", "down", "learn")
+LABELS = ("int", "bool", "str")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The answers that a voter may give in place of classes.
+
+    Dawid-Skene and its kin learn what each answer means. Methods that need votes for classes get them by this rule: the scale is
+    divided evenly among the classes, in their order, from its low end to its high end; an answer on the border between two
+    classes is half a vote for each, and an answer outside the order is no vote.
+
+    Parameters
+    ----------
+    values : sequence of labels
+        The answers that have an order, from low to high, such as `range(10)`.
+    unordered : sequence of labels
+        Answers that have none, such as `["unsure"]`.
+    direction : "up", "down" or "learn"
+        Which end means which class: "up" says that the lowest answer stands for the first of `classes` and the highest for the
+        last, "down" the opposite. "learn" takes it from known labels, for each voter alone.
+    outside : "error" or "missing"
+        What to do with an answer that is not on the scale.
+
+    Examples
+    --------
+    >>> from ec3learn import DawidSkene, Scale, Votes
+    >>> scores = {"gpt": [0, 9, 8, 1], "llama": [3, 7, 9, 2], "mistral": [1, 8, "unsure", 0]}
+    >>> votes = Votes.from_labels(scores, classes=["fine", "toxic"], scale=Scale(range(10), unordered=["unsure"]))
+    >>> DawidSkene().solve(votes).labels()
+    array(['fine', 'toxic', 'toxic', 'fine'], dtype=object)
+    """
+
+    values: Sequence[Label]
+    unordered: Sequence[Label] = ()
+    direction: Literal["up", "down", "learn"] = "up"
+    outside: Literal["error", "missing"] = "error"
+
+    def __post_init__(self) -> None:
+        require_choice("direction", self.direction, DIRECTIONS)
+        require_choice("outside", self.outside, ("error", "missing"))
+        values, unordered = (_labels(name, getattr(self, name)) for name in ("values", "unordered"))
+        if len(values) < 2:
+            raise InputError("values", "must name at least two answers, from low to high", came=listed(values))
+        keys = [(kind_of(label), label) for label in (*values, *unordered)]
+        if len(set(keys)) < len(keys):
+            raise InputError("values", f"and {arg('unordered')} must not repeat", came=listed([*values, *unordered]))
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "unordered", unordered)
+
+    @property
+    def labels(self) -> Array:
+        """Return all answers, those with an order first."""
+        labels = np.empty(len(self.values) + len(self.unordered), dtype=object)
+        labels[:] = [*self.values, *self.unordered]
+        return labels
+
+    @property
+    def positions(self) -> Array:
+        """Return where each answer lies between the first class (0) and the last (1); NaN for those without an order."""
+        ordered = np.linspace(0.0, 1.0, len(self.values))
+        return np.concatenate([ordered[::-1] if self.direction == "down" else ordered, np.full(len(self.unordered), np.nan)])
+
+
+def _labels(name: str, given: Any) -> tuple[Label, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputTypeError(name, "must be a sequence of labels (ints, bools or strings)", got=given)
+    labels = tuple(plain(label) for label in given)
+    for label in labels:
+        if kind_of(label) not in LABELS:
+            raise InputTypeError(name, "must hold labels (ints, bools or strings)", got=label)
+    return labels
+
+
+def scales_of(scale: Any, names: Sequence[str]) -> dict[str, Scale]:
+    """Return the scale of each voter that has one: one for all, or a dict of voter -> scale."""
+    if scale is None:
+        return {}
+    if not isinstance(scale, Mapping):
+        return dict.fromkeys(names, _scale(scale))
+    for name in scale:
+        if name not in names:
+            raise unknown_name("voter", name, names)
+    return {name: _scale(own) for name, own in scale.items()}
+
+
+def _scale(given: Any) -> Scale:
+    if isinstance(given, Scale):
+        return given
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputTypeError("scale", "must be a Scale, a sequence of answers, or a dict of voter -> scale", got=given)
+    return Scale(tuple(given))
+
+
+def class_shares(positions: Array, n_classes: int) -> Array:
+    """Return the vote that each answer stands for, answers x classes, by its position; rows of zeros are no vote.
+
+    With t = position x n_classes the answer falls into class floor(t); on a border (t an integer strictly inside) it is half a
+    vote for the class on either side.
+    """
+    shares = np.zeros((len(positions), n_classes))
+    for answer, position in enumerate(positions):
+        if not np.isnan(position):
+            t = position * n_classes
+            border = round(t)
+            if abs(t - border) < 1e-9 and 0 < border < n_classes:
+                shares[answer, border - 1 : border + 1] = 0.5
+            else:
+                shares[answer, min(int(t), n_classes - 1)] = 1.0
+    return shares

@@ -1,0 +1,134 @@
+"""Answers on a scale: what they become, and what is refused."""
+
+import re
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from ec3learn import EC3, Consensus, MajorityVote, Scale, SoftVote, Votes
+from ec3learn.answer.notes import GRADES
+from ec3learn.votes.scale import class_shares
+
+FINE_TOXIC = ["fine", "toxic"]
+
+
+def test_a_score_of_0_to_9_is_a_vote_for_the_nearer_end():
+    shares = class_shares(Scale(range(10)).positions, 2)
+    assert_array_equal(shares.argmax(axis=1), [0] * 5 + [1] * 5)
+    assert_array_equal(shares.max(axis=1), np.ones(10))
+
+
+def test_the_middle_of_an_odd_scale_is_half_a_vote_for_either_side():
+    assert_array_equal(class_shares(Scale([1, 2, 3, 4, 5]).positions, 2), [[1, 0], [1, 0], [0.5, 0.5], [0, 1], [0, 1]])
+
+
+def test_three_classes_divide_a_scale_evenly():
+    assert_array_equal(class_shares(Scale([1, 2, 3, 4, 5]).positions, 3).argmax(axis=1), [0, 0, 1, 2, 2])
+
+
+def test_an_answer_without_an_order_is_no_vote_for_a_class():
+    votes = Votes.from_labels({"j": [0, "unsure", 9]}, classes=FINE_TOXIC, scale=Scale(range(10), unordered=["unsure"]))
+    assert [votes.as_class_votes().said(i) for i in range(3)] == [["fine"], [None], ["toxic"]]
+    assert votes.said(1) == ["unsure"]
+
+
+def test_a_scale_that_runs_down_is_turned_around():
+    votes = Votes.from_labels({"j": [1, 5]}, classes=FINE_TOXIC, scale=Scale(range(1, 6), direction="down"))
+    assert [votes.as_class_votes().said(i) for i in range(2)] == [["toxic"], ["fine"]]
+
+
+def test_voters_may_have_different_scales_or_none():
+    said = {"scores": [0, 9, None], "stars": [1, 3, 5], "plain": ["fine", "toxic", "fine"]}
+    votes = Votes.from_labels(said, scale={"scores": range(10), "stars": range(1, 6)})
+    assert_array_equal(votes.classes, FINE_TOXIC)
+    half = {"fine": 0.5, "toxic": 0.5}
+    assert [votes.as_class_votes().said(i) for i in range(3)] == [
+        ["fine", {"fine": 1.0, "toxic": 0.0}, "fine"],
+        ["toxic", half, "toxic"],
+        [None, {"fine": 0.0, "toxic": 1.0}, "fine"],
+    ]
+
+
+def test_the_direction_is_learned_from_known_labels_for_each_voter_alone():
+    said = {"up": [0, 1, 8, 9, 7], "down": [9, 8, 1, 0, 2]}
+    votes = Votes.from_labels(said, classes=FINE_TOXIC, scale=Scale(range(10), direction="learn"))
+    consensus = MajorityVote().solve(votes, known={0: "fine", 2: "toxic"})
+    assert_array_equal(consensus.labels(), ["fine", "fine", "toxic", "toxic", "toxic"])
+
+
+def test_without_labels_that_tell_the_direction_a_method_asks_for_them():
+    votes = Votes.from_labels({"j": [0, 9]}, classes=FINE_TOXIC, scale=Scale(range(10), direction="learn"))
+    message = "known must tell which end of the scale of 'j' means which class, got no labels that do."
+    with pytest.raises(ValueError, match=re.escape(message)):
+        MajorityVote().solve(votes)
+
+
+def test_wide_and_long_tables_of_scores_are_the_same_votes():
+    scores = np.random.default_rng(0).integers(10, size=(30, 4))
+    wide = Votes.from_labels({f"j{j}": scores[:, j] for j in range(4)}, classes=FINE_TOXIC, scale=range(10))
+    objects, voters = np.indices(scores.shape)
+    long = Votes.from_long(
+        objects.ravel(), [f"j{j}" for j in voters.ravel()], scores.ravel(), classes=FINE_TOXIC, scale=range(10)
+    )
+    assert_allclose(SoftVote().solve(long).proba, SoftVote().solve(wide).proba)
+    assert [long.said(i) for i in range(30)] == [wide.said(i) for i in range(30)]
+
+
+def test_scores_and_classes_stand_side_by_side_in_a_long_table():
+    votes = Votes.from_long([0, 0, 1, 1], ["a", "b", "a", "b"], [7, "fine", 2, "toxic"], scale={"a": range(10)})
+    assert_array_equal(votes.classes, FINE_TOXIC)
+    assert [votes.as_class_votes().said(i) for i in range(2)] == [["toxic", "fine"], ["fine", "toxic"]]
+
+
+def test_a_method_that_needs_classes_says_that_it_took_them_from_scores():
+    votes = Votes.from_labels({"a": [0, 9], "b": [1, 8]}, classes=FINE_TOXIC, scale=range(10))
+    (note,) = EC3().solve(votes).notes
+    assert note.kind == GRADES
+    assert str(note).startswith("2 voters answered on a scale, and each answer was taken as a vote for the nearest class.")
+
+
+def test_new_scores_are_answered_by_a_saved_consensus(tmp_path):
+    votes = Votes.from_labels({"a": [0, 9, 3], "b": [1, 8, 6]}, classes=FINE_TOXIC, scale=range(10))
+    EC3().solve(votes).save(tmp_path / "x.ec3")
+    new = Votes.from_labels({"a": [9], "b": [9]}, classes=FINE_TOXIC, scale=range(10))
+    assert_array_equal(Consensus.load(tmp_path / "x.ec3").extend(new).labels(), ["toxic"])
+
+
+def test_a_score_out_of_range_is_refused_or_missing():
+    message = (
+        "classifiers must hold answers of the scale, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], got 11 at row 1 in column 'j', "
+        "and 1 more answers like it. Pass Scale(..., outside='missing') to take such answers as missing."
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Votes.from_labels({"j": [0, 11, -3]}, classes=FINE_TOXIC, scale=range(10))
+    votes = Votes.from_labels({"j": [0, 11, 9]}, classes=FINE_TOXIC, scale=Scale(range(10), outside="missing"))
+    assert [votes.said(i) for i in range(3)] == [[0], [None], [9]]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Scale([1]), "values must name at least two answers, from low to high, got [1]."),
+        (lambda: Scale([1, 2, 1]), "values and unordered must not repeat, got [1, 2, 1]."),
+        (lambda: Scale("123"), "values must be a sequence of labels (ints, bools or strings), got '123'."),
+        (lambda: Scale([0.5, 1.0]), "values must hold labels (ints, bools or strings), got 0.5."),
+        (lambda: Scale([1, 2], direction="sideways"), "Unknown direction 'sideways'. Choose from: up, down, learn."),
+        (
+            lambda: Votes.from_labels({"j": [1, 2]}, scale=[1, 2]),
+            "classes must say what the ends of a scale mean, from low to high, got none. "
+            "Pass classes=['bad', 'good'], or whatever they are called.",
+        ),
+        (
+            lambda: Votes.from_labels({"j": [1, 2]}, classes=[0, 1], scale={"k": [1, 2]}),
+            "Unknown voter 'k'. Choose from: j.",
+        ),
+        (
+            lambda: Votes.from_labels({"j": [1, 2]}, classes=[0, 1], scale=5),
+            "scale must be a Scale, a sequence of answers, or a dict of voter -> scale, got 5.",
+        ),
+    ],
+)
+def test_scales_that_make_no_sense_are_refused(make, message):
+    with pytest.raises((ValueError, TypeError), match=f"^{re.escape(message)}$"):
+        make()
