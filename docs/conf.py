@@ -10,7 +10,7 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 
 from ec3learn import Consensus, Votes
-from ec3learn.cli.made_up import demo_votes, solve_demo
+from ec3learn.demo import demo_votes, solve_demo
 
 project = "ec3learn"
 author = "The ec3learn developers"

@@ -8,7 +8,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from ec3learn import EC3, Consensus, Table, Votes
-from ec3learn.cli.made_up import demo_votes
+from ec3learn.demo import demo_votes
 from ec3learn.report import plots
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"

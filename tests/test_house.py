@@ -23,7 +23,7 @@ STOREYS = [
     ["report"],
     ["consensus"],
     ["methods"],
-    ["estimator", "tables"],
+    ["estimator", "tables", "demo"],
     ["paper"],
     ["cli"],
 ]
@@ -35,7 +35,6 @@ REMAINING = {
     "ec3learn.diagnosis.summary imports ec3learn.consensus",
     "ec3learn.diagnosis.summary imports ec3learn.methods",
     "ec3learn.diagnosis.summary imports ec3learn.methods.weights",
-    "ec3learn.tables.engines reads _meta",
 }
 
 

@@ -73,6 +73,10 @@ class InputIndexError(InputError, IndexError):
     """What was asked for is not there."""
 
 
+class InputFileError(InputError, OSError):
+    """A file that was named cannot be written."""
+
+
 class InputFileNotFoundError(InputError, FileNotFoundError):
     """A file or folder that was named does not exist."""
 
@@ -106,13 +110,13 @@ class SpelledWarning(UserWarning):
         return self.sentence()
 
 
-def unknown_name(argument: str, name: Any, allowed: Iterable[str], hint: str = "") -> InputError:
+def unknown_name(argument: str, name: Any, allowed: Iterable[str], hint: str = "", of: str = "") -> InputError:
     """Return the error for a name that is not among those allowed, with the nearest of them."""
     names = list(allowed)
     near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
     meant = f"Did you mean {near[0]!r}? " if near else ""
     choose = f"Choose from: {', '.join(names) or 'none'}{f', {hint}' if hint else ''}."
-    return InputError(argument, phrase=f"Unknown {argument} {name!r}", got=name, remedy=f"{meant}{choose}")
+    return InputError(argument, phrase=f"Unknown {argument} {name!r}{of}", got=name, remedy=f"{meant}{choose}")
 
 
 # ---- checks of single arguments --------------------------------------------------------------------------------------

@@ -17,11 +17,11 @@ import polars as pl
 import pytest
 
 from ec3learn import EC3, Consensus, votes_from
-from ec3learn.cli import DONE, INTERRUPTED, OUR_BUG, WRONG_INPUT, main
+from ec3learn.cli import DONE, INTERNAL_ERROR, INTERRUPTED, WRONG_INPUT, main
 from ec3learn.cli.app import app
-from ec3learn.cli.made_up import demo_votes, write_demo
-from ec3learn.cli.opening import steps
+from ec3learn.demo import demo_votes, write_demo
 from ec3learn.tables.columns import LABELS
+from ec3learn.tables.files.workspace import follow_queries
 
 ROOT = Path(__file__).parents[2]
 VOTERS = ["-c", "svm,tree,bayes,knn,rules", "-k", "kmeans,dbscan"]
@@ -148,9 +148,9 @@ def test_several_labels_may_mean_no_vote(folder, run, words, ending):
     frame = pl.DataFrame({"a": ["u", "NA", "v"], "b": ["n/a", "v", "v"]})
     frame.write_csv("x.csv")
     frame.write_parquet("x.parquet")
-    facts = json.loads(run("combine", f"x.{ending}", "-c", "a,b", *words, "--json", "--save", "model.ec3")[1])
+    facts = json.loads(run("combine", f"x.{ending}", "-c", "a,b", *words, "--json", "--save", "mails.ec3")[1])
     assert [found["class"] for found in facts["classes"]] == ["u", "v"]
-    code, out, err = run("apply", "model.ec3", f"x.{ending}", *words, "--out-format", "csv")
+    code, out, err = run("apply", "mails.ec3", f"x.{ending}", *words, "--out-format", "csv")
     assert (code, err) == (DONE, "")
     assert [line.split(",")[:3] for line in out.splitlines()[1:]] == [["u", "n/a", "u"], ["NA", "v", "v"], ["v", "v", "v"]]
 
@@ -162,11 +162,11 @@ def test_a_column_with_gaps_as_pandas_writes_it_holds_whole_numbers(folder, run)
     assert [found["class"] for found in facts["classes"]] == [0, 1, 10]
     assert {voter["model"]: voter["coverage"] for voter in facts["voters"]}["k"] == 0.5  # noise and a gap
     assert [row[:3] for row in records("out.csv")] == records("gaps.csv")
-    run("combine", "x.csv", "-c", "a,b", "-k", "k", "--save", "model.ec3")
+    run("combine", "x.csv", "-c", "a,b", "-k", "k", "--save", "mails.ec3")
     answers = []
     for path in ("x.csv", "floats.csv"):
         Path("floats.csv").write_text("a,b,k\n0.0,0,-1.0\n1.0,1.0,0.0\n1,0.0,1\n10.0,10.0,1.0\n")
-        code, out, err = run("apply", "model.ec3", path)
+        code, out, err = run("apply", "mails.ec3", path)
         assert (code, err) == (DONE, "")
         answers.append([line.split(",")[3:] for line in out.splitlines()])
     assert answers[0] == answers[1]
@@ -180,10 +180,10 @@ def test_noise_of_a_clustering_is_no_cluster(folder, run):
 
 
 def test_more_distinct_rows_than_allowed_are_answered_from_their_groups(folder, run):
-    code, out, _ = run("combine", "votes.csv", *VOTERS, "--max-patterns", "100", "--out", "out.csv")
+    code, out, _ = run("combine", "votes.csv", *VOTERS, "--max-rows", "100", "--out", "out.csv")
     assert code == DONE
-    assert "Note: Solved on 100 distinct rows" in out
-    assert None not in column("out.csv")
+    assert "Note: Solved on the 100 most frequent distinct rows (--max-rows), " in out
+    assert "" not in column("out.csv")
 
 
 def test_a_report_is_written(folder, run):
@@ -198,8 +198,8 @@ def test_a_report_is_written(folder, run):
 @pytest.mark.parametrize("learned", ["votes.csv", "votes.parquet"])
 @pytest.mark.parametrize("applied", ["votes.csv", "votes.parquet"])
 def test_a_saved_model_answers_for_any_format(folder, run, learned, applied):
-    assert run("combine", learned, *VOTERS, "--save", "model.ec3", "--out", "labels.csv")[0] == DONE
-    code, out, err = run("apply", "model.ec3", applied, "--out-format", "csv")
+    assert run("combine", learned, *VOTERS, "--save", "mails.ec3", "--out", "labels.csv")[0] == DONE
+    code, out, err = run("apply", "mails.ec3", applied, "--out-format", "csv")
     assert (code, err) == (DONE, "")
     Path("applied.csv").write_text(out)
     assert column("applied.csv") == column("labels.csv")
@@ -210,18 +210,18 @@ def test_whole_numbers_of_csv_are_those_of_a_model(folder, run, learned, applied
     frame = pl.DataFrame({"a": [0, 1, 1, 10], "b": [0, 1, 0, 10], "k": [-1, 0, 1, 1]})
     frame.write_csv("x.csv")
     frame.write_parquet("x.parquet")
-    run("combine", learned, "-c", "a,b", "-k", "k", "--save", "model.ec3")
-    assert Consensus.load("model.ec3").classes.tolist() == [0, 1, 10]
-    code, out, err = run("apply", "model.ec3", applied, "--out-format", "csv")
+    run("combine", learned, "-c", "a,b", "-k", "k", "--save", "mails.ec3")
+    assert Consensus.load("mails.ec3").classes.tolist() == [0, 1, 10]
+    code, out, err = run("apply", "mails.ec3", applied, "--out-format", "csv")
     assert (code, err) == (DONE, "")
     assert [line.split(",")[3] for line in out.splitlines()[1:]] in (["0", "1", "1", "10"], ["0", "1", "0", "10"])
 
 
 def test_columns_that_a_model_lacks_are_told(folder, run):
-    run("combine", "votes.csv", *VOTERS, "--save", "model.ec3")
+    run("combine", "votes.csv", *VOTERS, "--save", "mails.ec3")
     pl.read_csv("votes.csv").drop("svm").write_csv("less.csv")
-    _, _, err = run("apply", "model.ec3", "less.csv")
-    assert err == "ec3learn: warning: table has no column for 1 base model of the model, treated as missing: ['svm'].\n"
+    _, _, err = run("apply", "mails.ec3", "less.csv")
+    assert err == "ec3learn: warning: The table has no column for 1 base model of the consensus; treated as missing: ['svm'].\n"
 
 
 def test_explain_adds_up_to_the_answer_that_combine_gives(folder, run):
@@ -237,9 +237,9 @@ def test_explain_adds_up_to_the_answer_that_combine_gives(folder, run):
 
 
 def test_voters_come_from_votes_or_from_a_model(folder, run):
-    run("combine", "votes.csv", *VOTERS, "--save", "model.ec3")
-    assert run("voters", "votes.csv", *VOTERS) == run("voters", "model.ec3")
-    assert len(json.loads(run("voters", "model.ec3", "--json")[1])) == 7
+    run("combine", "votes.csv", *VOTERS, "--save", "mails.ec3")
+    assert run("voters", "votes.csv", *VOTERS) == run("voters", "mails.ec3")
+    assert len(json.loads(run("voters", "mails.ec3", "--json")[1])) == 7
 
 
 # ---- the others --------------------------------------------------------------------------------------------------------
@@ -294,39 +294,39 @@ def test_shells_can_complete_the_command():
     ("words", "sentence"),
     [
         ("combine nothing.csv -c svm", "nothing.csv: No such file or directory."),
-        ("combine votes.csv -c svn", "classifiers must name columns of the table, got 'svn'. Did you mean 'svm'?"),
-        ("combine votes.csv", "classifiers must name at least one column, got none."),
+        ("combine votes.csv -c svn", "--classifiers must name columns of the table, got 'svn'. Did you mean 'svm'?"),
+        ("combine votes.csv", "--classifiers must name at least one column, got none."),
         ("combine votes.csv -c svm -m ec4", "Unknown method 'ec4'. Did you mean 'ec3'? Choose from: ec3, iec3,"),
-        ("combine votes.csv -c svm --set alfa=1", "Unknown parameter 'alfa' of iec3. Choose from: alpha,"),
+        ("combine votes.csv -c svm --set alfa=1", "Unknown parameter 'alfa' of iec3. Did you mean 'alpha'? Choose from: alpha,"),
         ("combine votes.csv -c svm --set alpha", "--set must be NAME=VALUE, got 'alpha'."),
-        ("combine votes.csv -c svm --set alpha=-1", "alpha must be a finite number >= 0, got -1."),
+        ("combine votes.csv -c svm --set alpha=-1", "--set alpha must be a finite number >= 0, got -1."),
         ("combine votes.csv -c svm --rule most", "Unknown rule 'most'. Choose from: argmax, mass."),
-        ("combine votes.csv -c svm --memory lots", "memory must be a size such as '800MB' or '4GB', got 'lots'."),
+        ("combine votes.csv -c svm --memory lots", "--memory must be a size such as '800MB' or '4GB', got 'lots'."),
         ("combine votes.csv -c svm --encoding klingon", "votes.csv must be text in klingon (unknown encoding: klingon)."),
-        ("combine votes.csv -c svm --out nowhere/x.csv", "The folder of nowhere/x.csv must exist, got "),
-        ("combine votes.csv -c svm --out .", "The output must be a file, got the folder ."),
+        ("combine votes.csv -c svm --out nowhere/x.csv", "--out must lie in a folder that exists, got nowhere/x.csv."),
+        ("combine votes.csv -c svm --out .", "--out must be a file, got the folder ."),
         ("combine votes.csv -c svm --out votes.csv", "votes.csv exists already. Pass --overwrite to replace it."),
         ("combine votes.csv -c svm --save votes.csv", "votes.csv exists already. Pass --overwrite to replace it."),
-        ("combine votes.csv -c svm --out x.doc", "The format of 'x.doc' is not in its name. Pass --out-format: csv,"),
-        ("combine votes.csv -c svm --classes ham", "classifiers holds"),
-        ("combine votes.csv -c p --soft lr=svm", "classifiers must name columns of the table, got 'p'."),
+        ("combine votes.csv -c svm --out x.doc", "The format of 'x.doc' does not follow from its name. Pass --out-format: csv,"),
+        ("combine votes.csv -c svm --classes ham", "--classifiers "),
+        ("combine votes.csv -c p --soft lr=svm", "--classifiers must name columns of the table, got 'p'."),
         ("combine votes.csv --soft lr=a:svm,b:tree", "A soft model must have numbers in column 'svm', got "),
         ("combine . -c svm --format csv", ".: Is a directory."),
         (
             "combine numbers.csv -c p",
-            f"classifiers must hold {LABELS}, got 50 different numbers such as '0.020'.",
+            f"--classifiers must hold {LABELS}, got 50 different numbers such as '0.020'.",
         ),
         (
             "combine many.csv -c id",
-            "classifiers must hold at most --max-classes 1,000 classes, got 1,200, most in 'id'. Leave out",
+            "--classifiers must hold at most 1,000 classes (--max-classes), got 1,200, most in 'id'. Leave out",
         ),
         ("apply votes.csv votes.csv", "votes.csv is not a consensus saved by ec3learn."),
         (
             "explain votes.csv --object 600 -c svm",
-            "object must be the number of a row, 0 to 599, got '600'. Pass --id for names.",
+            "--object must be the number of a row, 0 to 599, got '600'. Pass --id to identify objects by name.",
         ),
-        ("explain votes.csv --object x --id id -c svm", "object must name one row, got 'x', which no row has in column 'id'."),
-        ("explain votes.csv --object x --id ids -c svm", "id must name a column of the table, got 'ids'."),
+        ("explain votes.csv --object x --id id -c svm", "--object must name one row, got 'x', which no row has in column 'id'."),
+        ("explain votes.csv --object x --id ids -c svm", "--id must name a column of the table, got 'ids'."),
         ("demo --votes votes.csv", "votes.csv exists already. Pass --overwrite to replace it."),
         ("combine votes.csv --outt x", "No such option: --outt"),
         ("combien", "No such command 'combien'. Did you mean 'combine'?"),
@@ -347,13 +347,13 @@ def test_wrong_input_is_one_line_and_exit_code_2(folder, run, words, sentence):
     ("words", "remedy"),
     [
         ("combine votes.csv -c svm --set weights=labels", "Pass --known, or take --set weights=agreement."),
-        ("apply model.ec3 other.csv", "Rename them if they are called otherwise."),
-        ("combine other.csv -c a --voters b", "given together, got no --objects and --voters b."),
-        ("combine votes.csv -c svm --report report.html", "report.html exists. Pass --overwrite to replace it."),
-        ("combine other.csv -c a --classes 1", "The classes are [1]; pass --missing 2 if it means no vote."),
+        ("apply mails.ec3 other.csv", "A long table needs --objects, --voters and --classifiers."),
+        ("combine other.csv -c a --voters b", "given together, got --voters alone."),
+        ("combine votes.csv -c svm --report report.html", "report.html exists already. Pass --overwrite to replace it."),
+        ("combine other.csv -c a --classes 1", "got 2 at row 0 in column 'a'. Pass --missing 2 if it means no vote."),
         (
             "combine other.csv -c 'missing=2' --classes x",
-            "The classes are ['x']; pass --missing 'known= or' if it means no vote.",
+            "in column 'missing=2'. Pass --missing 'known= or' if it means no vote.",
         ),
         ("combine many.csv -c id", "or raise --max-classes."),
     ],
@@ -361,8 +361,8 @@ def test_wrong_input_is_one_line_and_exit_code_2(folder, run, words, sentence):
 def test_a_remedy_is_told_in_the_words_of_the_command(folder, run, monkeypatch, words, remedy):
     pl.DataFrame({"a": [1, 2], "b": ["x", "y"], "missing=2": ["x", "known= or"]}).write_csv("other.csv")
     pl.DataFrame({"id": [f"x{i}" for i in range(1200)]}).write_csv("many.csv")
-    run("combine", "votes.csv", *VOTERS, "--save", "model.ec3")
-    monkeypatch.setattr("ec3learn.tables.files.require_free", lambda *_: None)  # as if the report came into being meanwhile
+    run("combine", "votes.csv", *VOTERS, "--save", "mails.ec3")
+    monkeypatch.setattr("ec3learn.tables.files.require_outputs", lambda *_: None)  # as if the report came into being meanwhile
     Path("report.html").touch()
     code, _, err = run(*shlex.split(words))
     assert code == WRONG_INPUT
@@ -393,21 +393,21 @@ def test_a_file_that_may_not_be_read_or_written_is_told(folder, run):
 
 
 def test_a_bug_of_ours_is_told_as_such(folder, run, monkeypatch):
-    monkeypatch.setattr("ec3learn.diagnosis.summary.summary_of", lambda *_: {}["lost"])
+    monkeypatch.setattr("ec3learn.diagnosis.summary.summary_of", lambda *_, **__: {}["lost"])
     code, _, err = run("combine", "votes.csv", "-c", "svm")
-    assert code == OUR_BUG
-    assert err == "ec3learn: This is a bug of ec3learn (KeyError: 'lost'). Please report what this shows: ec3learn --debug ...\n"
+    assert code == INTERNAL_ERROR
+    assert err == "ec3learn: Internal error (KeyError: 'lost'). Rerun with --debug and report the traceback.\n"
     with pytest.raises(KeyError):
         run("combine", "votes.csv", "-c", "svm", "--debug")
 
 
 def test_an_error_of_a_library_is_no_wrong_input(folder, run, monkeypatch):
-    monkeypatch.setattr("ec3learn.diagnosis.summary.summary_of", lambda *_: int("no number"))
-    assert run("combine", "votes.csv", "-c", "svm")[0] == OUR_BUG
+    monkeypatch.setattr("ec3learn.diagnosis.summary.summary_of", lambda *_, **__: int("no number"))
+    assert run("combine", "votes.csv", "-c", "svm")[0] == INTERNAL_ERROR
 
 
 def test_an_interrupt_is_quiet(folder, run, monkeypatch):
-    def interrupted(*_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("ec3learn.diagnosis.summary.summary_of", interrupted)
@@ -447,20 +447,19 @@ def test_without_its_packages_the_command_tells_how_to_get_them(run, monkeypatch
 
 
 class Slow:
-    """A workspace whose query is half done."""
+    """A connection whose query is half done."""
 
-    class connection:
-        @staticmethod
-        def query_progress():
-            return 50.0
+    @staticmethod
+    def query_progress():
+        return 50.0
 
 
 @pytest.mark.parametrize(("terminal", "shown"), [(True, True), (False, False)])
 def test_a_bar_is_shown_on_a_terminal_alone(monkeypatch, capsys, terminal, shown):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
     monkeypatch.setenv("NO_COLOR", "1")
-    with steps(Slow()) as step:
-        step("Reading votes.csv")
+    with follow_queries(Slow(), shown=True) as bar:
+        bar.update("Reading votes.csv")
         time.sleep(0.6)
     printed = capsys.readouterr().err
     assert ("Reading votes.csv" in printed) == shown
@@ -499,12 +498,12 @@ def examples_folder(tmp_path_factory):
 
 @pytest.mark.parametrize("line", list(examples()))
 def test_an_example_of_the_help_runs(examples_folder, line):
-    for name in ("labels.csv", "labels.parquet", "votes.csv", "model.ec3"):
+    for name in ("labels.csv", "labels.parquet", "votes.csv", "mails.ec3"):
         (examples_folder / name).unlink(missing_ok=True)
     if "demo" not in line:
         write_demo(examples_folder / "votes.csv")
-    if "model.ec3" in line and "--save" not in line:
-        main(["combine", str(examples_folder / "votes.csv"), *VOTERS, "--save", str(examples_folder / "model.ec3")])
+    if "mails.ec3" in line and "--save" not in line:
+        main(["combine", str(examples_folder / "votes.csv"), *VOTERS, "--save", str(examples_folder / "mails.ec3")])
     done = shell(line, examples_folder)
     assert done.returncode == 0, done.stderr
 
@@ -527,17 +526,17 @@ def test_the_report_calls_objects_by_their_row_or_by_a_column(folder, run):
         contested = [row["object"] for row in EC3().solve(votes).contested(5).rows()]
         assert all(f">{first.format(row)}<" in page for row in contested)
     assert run("combine", "named.csv", *VOTERS, "--id", "nam", "--report", "x.html")[2].startswith(
-        "ec3learn: id must name a column of the table, got 'nam'."
+        "ec3learn: --id must name a column of the table, got 'nam'."
     )
 
 
 def test_outputs_are_checked_before_anything_is_written(folder, run):
     code, _, complaint = run("combine", "votes.csv", *VOTERS, "--out", "new.csv", "--report", "nowhere/report.html")
     assert code == WRONG_INPUT
-    assert complaint.startswith("ec3learn: The folder of nowhere/report.html must exist")
+    assert complaint.startswith("ec3learn: --report must lie in a folder that exists, got nowhere/report.html.")
     code, _, complaint = run("combine", "votes.csv", *VOTERS, "--save", "x.html", "--report", "x.html")
     assert code == WRONG_INPUT
-    assert complaint == "ec3learn: --out, --save and --report must name different files.\n"
+    assert complaint == "ec3learn: --save and --report must name different files.\n"
     assert sorted(os.listdir()) == ["votes.csv", "votes.parquet"]
 
 
@@ -562,3 +561,51 @@ def test_known_labels_of_a_long_table_are_hidden_by_object(folder, run):
     held_out = json.loads(printed)["held_out"]
     assert held_out["labels"] == 60
     assert held_out["consensus"] > 0.8
+
+
+# ---- one column, one role ------------------------------------------------------------------------------------------------
+
+
+LONG = "combine answers.csv --objects question --voters worker -c answer"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (f"{LONG} --id question", "--id must be left out for a long table, whose objects are identified by --objects."),
+        (f"{LONG} --id worker", "--id must be left out for a long table, whose objects are identified by --objects."),
+        (f"explain{LONG[7:]} --object q1 --id question", "--id must be left out for a long table, whose"),
+        (f"{LONG[:-6]} question", "--objects and --classifiers must name different columns, got 'question' for both."),
+        (
+            "combine answers.csv --objects question --voters question -c answer",
+            "--objects and --voters must name different columns, got 'question' for both.",
+        ),
+    ],
+)
+def test_a_column_has_one_role_in_a_long_table(folder, run, words, sentence):
+    Path("answers.csv").write_text("question,worker,answer\nq1,ann,yes\nq1,bob,no\nq2,ann,no\nq2,bob,no\n")
+    code, out, err = run(*shlex.split(words))
+    assert (code, out) == (WRONG_INPUT, "")
+    assert err.startswith(f"ec3learn: {sentence}")
+
+
+def test_a_soft_model_without_classes_is_named_by_its_option(folder, run):
+    Path("soft.csv").write_text("a,b\n0.9,0.1\n0.2,0.8\n")
+    code, _, err = run("combine", "soft.csv", "--soft", "svm=a,b")
+    assert code == WRONG_INPUT
+    assert err.startswith("ec3learn: --soft svm must tell the class of each column, got ['a', 'b']. Give a column")
+    assert err.endswith("or pass --classes in the order of the columns.\n")
+
+
+def test_a_tab_between_fields_is_named_as_it_can_be_passed(folder, run):
+    Path("tabs.csv").write_text("a\tb\nx\ty\nx\tx\n")
+    code, _, err = run("combine", "tabs.csv", "-c", "a")
+    assert code == WRONG_INPUT
+    assert err.endswith("Pass --delimiter '\\t'.\n")
+    assert run("combine", "tabs.csv", "-c", "a,b", "--delimiter", "\\t")[0] == DONE
+
+
+def test_fast_leaves_the_diagnosis_out(folder, run):
+    facts = json.loads(run("combine", "votes.csv", *VOTERS, "--known", "gold", "--json", "--fast")[1])
+    assert facts["held_out"] is None
+    assert facts["objects"] == 600

@@ -26,7 +26,7 @@ from ec3learn import (
     WeightedVote,
     combine,
 )
-from ec3learn.cli.made_up import demo_votes
+from ec3learn.demo import demo_votes
 from ec3learn.diagnosis.metrics import agreement_of, confusion
 from ec3learn.diagnosis.pairs import pairs_of
 from ec3learn.report import page

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 import warnings
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,11 +24,10 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from ec3learn.tables import combine
-from ec3learn.tables.columns import frame_of, source_of
-from ec3learn.tables.combining import combined as combined_table
-from ec3learn.tables.files import Format, read, require_free, workspace, write
+from ec3learn.tables.columns import Naming
+from ec3learn.tables.files import Format, combine_file, open_file, require_outputs
 from ec3learn.tables.files.lookup import Lookup
-from ec3learn.tables.output import Output
+from ec3learn.tables.files.writing import write
 
 HOSTILE = [
     "a,b",
@@ -52,16 +50,14 @@ HOSTILE = [
 FILES = ["csv", "csv.gz", "csv.zst", "tsv", "jsonl", "jsonl.gz", "jsonl.zst", "parquet", "arrow", "feather"]
 
 
-@contextmanager
-def opened(path, said=None, **options):
-    with workspace(memory="200MB") as work:
-        yield work, read(work, str(path), Format.of(str(path), said), **options)
+def opened(path, given=None, **options):
+    return open_file(str(path), format=given, memory="200MB", **options)
 
 
-def rows_of(path, said=None, **options):
+def rows_of(path, given=None, **options):
     """What stands in a file, as a list of dicts."""
-    with opened(path, said, **options) as (work, table):
-        return work.connection.sql(table.sql).to_arrow_table().to_pylist()
+    with opened(path, given, **options) as table:
+        return table.connection.sql(table.sql).to_arrow_table().to_pylist()
 
 
 def put(folder, name, columns):
@@ -83,19 +79,15 @@ def put(folder, name, columns):
     return path
 
 
-def answered_of(table, method="majority", classifiers="vote", max_patterns=1_000_000, proba=False, **options):
+def answered_of(table, method="majority", classifiers="vote", max_rows=1_000_000, proba=False, **options):
     """Solve a table of a file, by default by its column `vote`."""
-    frame = frame_of(table.relation)
-    source = source_of(frame, classifiers, (), **options)
-    return combined_table(frame, source, method, Output.of(frame, "", proba), max_patterns)
+    return combine_file(table, Naming(classifiers, **options), method, proba=proba, prefix="", max_rows=max_rows)
 
 
 def combined(path, out, **options):
     """Combine the column `vote` of a file, and return what was written."""
-    with workspace(str(out), "200MB") as work:
-        source = Format.of(str(path))
-        table = read(work, str(path), source).with_labels([["vote"]])
-        write(work, table, answered_of(table, **options), str(out), source.for_output(str(out), None), overwrite=True)
+    with opened(path, beside=str(out)) as table:
+        answered_of(table, **options).write(str(out), overwrite=True)
     return rows_of(out)
 
 
@@ -160,7 +152,7 @@ def test_rows_keep_their_order(tmp_path):
 
 def test_whole_numbers_of_csv_are_numbers_if_all_labels_are(tmp_path):
     (tmp_path / "x.csv").write_text("vote,other,z\n0,1,007\n1,,7\n10,-1,7\n")
-    with opened(tmp_path / "x.csv") as (_, table):
+    with opened(tmp_path / "x.csv") as table:
         both = table.with_labels([["vote", "other"], ["z"]]).relation
         assert both.project("vote, other, z").fetchall() == [(0, 1, "007"), (1, None, "7"), (10, -1, "7")]
         mixed = table.with_labels([["vote", "z"]]).relation
@@ -181,40 +173,40 @@ def test_whole_numbers_of_csv_are_numbers_if_all_labels_are(tmp_path):
 def test_whole_numbers_of_csv_may_be_written_as_floats(tmp_path, fields, labels):
     one, other = fields.split(" ", 1)
     (tmp_path / "x.csv").write_text(f"a,b\n{one},\n,{other}\n")
-    with opened(tmp_path / "x.csv") as (work, table):
+    with opened(tmp_path / "x.csv") as table:
         read_so = table.with_labels([["a", "b"]])
         assert read_so.relation.project("a, b").fetchall() == [(labels[0], None), (None, labels[1])]
-        assert work.connection.sql(read_so.sql).fetchall() == [(one, None), (None, other)]
+        assert table.connection.sql(read_so.sql).fetchall() == [(one, None), (None, other)]
 
 
 def test_labels_that_mean_no_vote_hide_no_whole_numbers(tmp_path):
     (tmp_path / "x.csv").write_text("vote\n0\nNA\n1\nn/a\n")
-    with opened(tmp_path / "x.csv") as (_, table):
+    with opened(tmp_path / "x.csv") as table:
         votes = table.with_labels([["vote"]], ["NA", "n/a"]).relation.project("vote").fetchall()
         assert votes == [(0,), (None,), (1,), (None,)]
 
 
 def test_a_label_that_means_no_vote_is_no_number_that_is_written_otherwise(tmp_path):
     (tmp_path / "x.csv").write_text("vote\n7\n007\n")
-    with opened(tmp_path / "x.csv") as (_, table):
+    with opened(tmp_path / "x.csv") as table:
         assert table.with_labels([["vote"]], ["007"]).relation.project("vote").fetchall() == [(7,), (None,)]
-        assert table.with_text(["vote"], ["007"], numbers=True).relation.project("vote").fetchall() == [("7",), (None,)]
+        assert table.with_text(["vote"], ["007"], integers=True).relation.project("vote").fetchall() == [("7",), (None,)]
 
 
 @pytest.mark.parametrize("said", ["2", "2.0"])
 def test_a_whole_number_that_means_no_vote_may_be_written_as_a_float(tmp_path, said):
     (tmp_path / "x.csv").write_text("a,b\n0,2.0\n2,1.0\n")
-    with opened(tmp_path / "x.csv") as (_, table):
+    with opened(tmp_path / "x.csv") as table:
         assert table.with_labels([["a", "b"]], [said]).relation.project("a, b").fetchall() == [(0, None), (None, 1)]
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet", "arrow"])
 def test_labels_that_mean_no_vote_are_taken_by_the_type_of_their_column(tmp_path, ending):
     columns = {"i": [0, 2], "f": [2.0, 1.0], "t": ["2", "NA"], "b": [True, False]}
-    with opened(put(tmp_path, f"x.{ending}", columns)) as (work, table):
+    with opened(put(tmp_path, f"x.{ending}", columns)) as table:
         votes = table.with_labels([[name] for name in columns], ["2", "NA", "True"])
         assert votes.relation.project("i, f, t, b").fetchall() == [(0, None, None, None), (None, 1.0, None, False)]
-        assert work.connection.sql(votes.sql).fetchall() == list(zip(*columns.values(), strict=True))
+        assert table.connection.sql(votes.sql).fetchall() == list(zip(*columns.values(), strict=True))
 
 
 def test_numbers_beyond_64_bits_and_nested_values_of_json_are_kept(tmp_path):
@@ -255,7 +247,7 @@ def test_an_empty_line_is_a_missing_value_of_a_single_column(tmp_path):
 
 def test_a_column_without_a_name_is_called_after_its_place(tmp_path):
     (tmp_path / "x.csv").write_text(",vote\n0,a\n")
-    with pytest.warns(UserWarning, match=re.escape("columns without a name, called ['column_1'] here.")):
+    with pytest.warns(UserWarning, match=re.escape("columns without a name, named ['column_1'] here.")):
         assert rows_of(tmp_path / "x.csv") == [{"column_1": "0", "vote": "a"}]
 
 
@@ -286,22 +278,22 @@ def test_an_arrow_stream_is_read_as_a_file_is(tmp_path):
         ("x.csv", b"\n1,2\n", "must name its columns in the first line, got an empty one."),
         ("x.csv", b'a,b\n1,2\n"x\ny",2\n3\n', "must have 2 fields in every line, as in the first, got 1 in line 5."),
         ("x.csv", b"a,b\n1,2,3\n", "must have 2 fields in every line, as in the first, got 3 in line 2."),
-        ("x.csv", b"a;b\n1;2\n", "must have ',' between its columns, got 'a;b'. Pass --delimiter ';'."),
+        ("x.csv", b"a;b\n1;2\n", "must have ',' between its columns, got 'a;b'. Pass delimiter=';'."),
         ("x.csv", b"a,a\n1,2\n", "must have columns that differ in more than case, got 'a' and 'a'. Rename one."),
         ("x.csv", b"a,B,b\n1,2,3\n", "must have columns that differ in more than case, got 'B' and 'b'. Rename one."),
-        ("x.csv", b"file_row_number\n1\n", "must have no column called 'file_row_number', a name that is used here. Rename it."),
-        ("x.csv", b"a,b\n\xe9,2\n", "Pass another --encoding, such as latin-1 or utf-16."),
-        ("x.csv", "a,b\n1,2\n".encode("utf-16"), "Pass another --encoding, such as latin-1 or utf-16."),
-        ("x.csv.gz", b"no gzip", "can't be read as csv: "),
-        ("x.csv.zst", b"no zstd", "can't be read as csv: "),
+        ("x.csv", b"file_row_number\n1\n", "must have no column named 'file_row_number', which is reserved. Rename it."),
+        ("x.csv", b"a,b\n\xe9,2\n", "Pass another encoding, such as latin-1 or utf-16."),
+        ("x.csv", "a,b\n1,2\n".encode("utf-16"), "Pass another encoding, such as latin-1 or utf-16."),
+        ("x.csv.gz", b"no gzip", "cannot be read as csv: "),
+        ("x.csv.zst", b"no zstd", "cannot be read as csv: "),
         ("x.jsonl", b"", "must have columns, got none."),
         ("x.jsonl", b'{"a": 1}\n{"a": \n', "must hold a JSON object in each line, expecting value in line 2."),
         ("x.jsonl", b'{"a": 1}\n5\n', "must hold a JSON object in each line, got 5 in line 2."),
         ("x.jsonl", b'[{"a": 1}]\n', 'must hold a JSON object in each line, got [{"a": 1}] in line 1.'),
-        ("x.jsonl", b'{"a": "\xff"}\n', "Pass another --encoding, such as latin-1 or utf-16."),
-        ("x.parquet", b"", "can't be read as parquet: "),
-        ("x.parquet", b"PAR1 and nonsense PAR1", "can't be read as parquet: "),
-        ("x.arrow", b"ARROW1 and nonsense", "can't be read as arrow: "),
+        ("x.jsonl", b'{"a": "\xff"}\n', "Pass another encoding, such as latin-1 or utf-16."),
+        ("x.parquet", b"", "cannot be read as parquet: "),
+        ("x.parquet", b"PAR1 and nonsense PAR1", "cannot be read as parquet: "),
+        ("x.arrow", b"ARROW1 and nonsense", "cannot be read as arrow: "),
     ],
 )
 def test_a_broken_file_is_refused_in_one_sentence(tmp_path, name, content, words):
@@ -315,13 +307,13 @@ def test_a_broken_file_is_refused_in_one_sentence(tmp_path, name, content, words
 def test_half_a_parquet_file_is_refused(tmp_path):
     path = put(tmp_path, "x.parquet", {"vote": [str(i) for i in range(5000)]})
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(ValueError, match="can't be read as parquet"):
+    with pytest.raises(ValueError, match="cannot be read as parquet"):
         rows_of(path)
 
 
 def test_labels_of_several_kinds_in_json_are_refused(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"vote": 1}\n{"vote": "1"}\n')
-    with pytest.raises(ValueError, match=re.escape("Column 'vote' must hold labels of one kind, got ['int', 'text'].")):
+    with pytest.raises(ValueError, match=re.escape("Column 'vote' must hold labels of one type, got ['int', 'text'].")):
         combined(tmp_path / "x.jsonl", tmp_path / "out.csv")
 
 
@@ -349,9 +341,9 @@ def test_any_bytes_are_a_table_or_are_refused(tmp_path_factory, ending, content)
 
 def test_a_file_that_exists_is_not_replaced_unless_told(tmp_path):
     (tmp_path / "out.csv").write_text("precious")
-    with pytest.raises(FileExistsError, match=re.escape("out.csv exists already. Pass --overwrite to replace it.")):
-        require_free(str(tmp_path / "out.csv"), overwrite=False)
-    require_free(str(tmp_path / "out.csv"), overwrite=True)
+    with pytest.raises(FileExistsError, match=re.escape("out.csv exists already. Pass overwrite=True to replace it.")):
+        require_outputs({"out": str(tmp_path / "out.csv")}, overwrite=False)
+    require_outputs({"out": str(tmp_path / "out.csv"), "save": None}, overwrite=True)
 
 
 def test_a_file_can_replace_itself(tmp_path):
@@ -380,10 +372,8 @@ def test_nothing_is_left_beside_the_output(tmp_path):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_device_that_is_full_is_told(tmp_path):
     path = put(tmp_path, "x.csv", {"vote": ["a"]})
-    with workspace(str(tmp_path / "out.csv")) as work:
-        table = read(work, str(path), Format.of("x.csv"))
-        with pytest.raises(OSError, match="No space left on device"):
-            write(work, table, answered_of(table), "/dev/full", Format("csv"))
+    with opened(path) as table, pytest.raises(OSError, match="No space left on device"):
+        answered_of(table).write("/dev/full", "csv")
     assert not Path("/dev/full").is_file()
 
 
@@ -396,7 +386,7 @@ def test_a_full_disk_leaves_the_old_output_whole(tmp_path, ending):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))  # what a full disk does, for files of this process
     try:
-        with pytest.raises(OSError, match="can't be written: "):
+        with pytest.raises(OSError, match="cannot be written: "):
             combined(tmp_path / "x.parquet", out)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -419,13 +409,12 @@ def test_answers_are_the_same_and_in_order_found_by_hash_or_by_joining(tmp_path,
     table = many_rows(tmp_path / "x.parquet", labels)
     written = []
     for found_by_hash in (True, False):
-        with workspace(None, "200MB") as work:
-            rows = read(work, str(tmp_path / "x.parquet"), Format("parquet"))
+        with opened(tmp_path / "x.parquet") as rows:
             if not found_by_hash:
                 monkeypatch.setattr(Lookup, "of", lambda *_: None)
             answered = answered_of(rows, "iec3", ["v0", "v1", "v2"], proba=True)
             out = tmp_path / f"{found_by_hash}.{ending}"
-            write(work, rows, answered, str(out), Format(ending))
+            answered.write(str(out))
             written.append(pl.read_parquet(out) if ending == "parquet" else pl.read_csv(out))
     assert_frame_equal(*written)
     assert written[0]["id"].to_list() == table["id"].to_list()
@@ -437,39 +426,33 @@ def test_answers_are_the_same_and_in_order_found_by_hash_or_by_joining(tmp_path,
 
 def test_rows_with_hashes_in_common_are_joined(tmp_path):
     many_rows(tmp_path / "x.parquet", ["a", "b"], 100)
-    with workspace(None, "200MB") as work:
-        rows = read(work, str(tmp_path / "x.parquet"), Format("parquet"))
-        answered = answered_of(rows, "iec3", ["v0", "v1"])
-        assert Lookup.of(work.connection, rows, answered) is not None
+    with opened(tmp_path / "x.parquet") as rows:
+        answered = answered_of(rows, "iec3", ["v0", "v1"]).answered
+        assert Lookup.of(rows, answered) is not None
         twice = replace(answered, answers=nw.concat([answered.answers, answered.answers]))
-        assert Lookup.of(work.connection, rows, twice) is None
+        assert Lookup.of(rows, twice) is None
 
 
 def test_a_row_without_an_answer_is_told(tmp_path):
     many_rows(tmp_path / "x.parquet", ["a", "b"], 100)
-    with workspace(None, "200MB") as work:
-        rows = read(work, str(tmp_path / "x.parquet"), Format("parquet"))
-        answered = answered_of(rows, "iec3", ["v0", "v1"])
+    with opened(tmp_path / "x.parquet") as rows:
+        answered = answered_of(rows, "iec3", ["v0", "v1"]).answered
         fewer = replace(answered, answers=answered.answers.head(5))
-        with pytest.raises(OSError, match=r"can't be written: .*the file was changed while it was read"):
-            write(work, rows, fewer, str(tmp_path / "out.csv"), Format("csv"))
+        with pytest.raises(OSError, match=r"cannot be written: .*the file was changed while it was read"):
+            write(rows, fewer, str(tmp_path / "out.csv"), Format("csv"))
     assert not (tmp_path / "out.csv").exists()
 
 
 PROGRAM = """
-import sys, time
-from ec3learn.tables.files import Format, read, workspace, write
-from ec3learn.tables.columns import frame_of, source_of
-from ec3learn.tables.combining import combined
-from ec3learn.tables.output import Output
+import sys
+from ec3learn.tables.columns import Naming
+from ec3learn.tables.files import combine_file, open_file
 source, out = sys.argv[1:]
-with workspace(out) as work:
-    table = read(work, source, Format.of(source))
-    frame = frame_of(table.relation)
-    answered = combined(frame, source_of(frame, "vote", ()), "iec3", Output.of(frame, "", False), 10)
+with open_file(source, beside=out) as table:
+    answered = combine_file(table, Naming("vote"), prefix="", max_rows=10)
     print("writing", flush=True)
     while True:
-        write(work, table, answered, out, Format("csv"), overwrite=True)
+        answered.write(out, overwrite=True)
 """
 
 
@@ -489,26 +472,31 @@ def test_killed_at_any_moment_the_output_is_whole(tmp_path, pause):
 
 
 @pytest.mark.parametrize(
-    ("path", "said", "delimiter", "words"),
+    ("path", "given", "delimiter", "words"),
     [
         (
-            "votes.xls",
+            "votes.db",
             None,
             None,
-            "The format of 'votes.xls' is not in its name. Pass --format: csv, tsv, jsonl, parquet, arrow.",
+            "The format of 'votes.db' does not follow from its name. Pass format: csv, tsv, jsonl, parquet, arrow.",
         ),
-        ("-", None, None, "The format of '-' is not in its name."),
-        ("x.parquet.gz", None, None, "The format of 'x.parquet.gz' is not in its name."),
+        ("votes.xlsx", None, None, "votes.xlsx is a spreadsheet. Export it as CSV first."),
+        ("-", None, None, "The format of '-' does not follow from its name."),
+        ("x.parquet.gz", None, None, "The format of 'x.parquet.gz' does not follow from its name."),
         ("x.csv", "xml", None, "Unknown format 'xml'. Choose from: csv, tsv, jsonl, parquet, arrow;"),
-        ("x.csv", None, "ab", "delimiter must be a single character, for CSV alone, got 'ab' for csv."),
-        ("x.parquet", None, ";", "delimiter must be a single character, for CSV alone, got ';' for parquet."),
+        ("x.csv", None, "ab", "delimiter must be a single character, for CSV only, got 'ab' for csv."),
+        ("x.parquet", None, ";", "delimiter must be a single character, for CSV only, got ';' for parquet."),
     ],
 )
-def test_an_unknown_format_is_refused(path, said, delimiter, words):
+def test_an_unknown_format_is_refused(path, given, delimiter, words):
     with pytest.raises(ValueError, match=re.escape(words)):
-        Format.of(path, said, delimiter)
+        Format.of(path, given, delimiter)
 
 
 @pytest.mark.parametrize("path", ["x.CSV", "a.b.tsv.gz", "x.ndjson.zst", "x.pq", "x.ipc", "-"])
 def test_the_format_is_found_by_the_name_or_as_said(path):
     assert Format.of(path, "csv" if path == "-" else None).name in ("csv", "tsv", "jsonl", "parquet", "arrow")
+
+
+def test_a_tab_may_be_written_as_backslash_t():
+    assert Format.of("x.csv", None, "\\t").delimiter == "\t"

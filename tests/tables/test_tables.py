@@ -55,7 +55,7 @@ def votes_table(n=300, seed=0):
 
 
 def long_table(n=60):
-    """One row a vote, with a cluster and sometimes a known label beside the object."""
+    """One row per vote, with a cluster and sometimes a known label beside the object."""
     wide = votes_table(n)
     columns = ["id", "km", "gold", *CLASSIFIERS]
     rows = [
@@ -160,11 +160,11 @@ def test_the_table_comes_back_as_it_was_with_columns_behind(made, kind):
     assert_frame_equal(rows_of(answered).select(before.names()), rows_of(table))
 
 
-@pytest.mark.parametrize("max_patterns", [1000, 50])
+@pytest.mark.parametrize("max_rows", [1000, 50])
 @pytest.mark.parametrize("kind", [*IN_MEMORY, "polars-lazy", DASK])
-def test_rows_keep_their_order(made, kind, max_patterns):
+def test_rows_keep_their_order(made, kind, max_rows):
     frame = votes_table().sample(fraction=1.0, shuffle=True, seed=1)
-    answered = combine(made(kind, frame), **ALL, max_patterns=max_patterns)
+    answered = combine(made(kind, frame), **ALL, max_rows=max_rows)
     assert rows_of(answered, sort=False)["id"].to_list() == frame["id"].to_list()
 
 
@@ -231,12 +231,12 @@ def test_hostile_names_and_labels_survive(made, kind):
     assert_frame_equal(answered.select(frame.columns), rows_of(table))
 
 
-@pytest.mark.parametrize("max_patterns", [100, 2])
+@pytest.mark.parametrize("max_rows", [100, 2])
 @pytest.mark.parametrize("kind", ["polars", "polars-lazy", "duckdb"])
-def test_nan_is_no_vote_and_both_zeros_are_one_label(made, kind, max_patterns):
+def test_nan_is_no_vote_and_both_zeros_are_one_label(made, kind, max_rows):
     said = [1.0, float("nan"), None, -0.0, 0.0, 1.0, -0.0]
     frame = pl.DataFrame({"id": range(7), "a": said, "b": [1, 0, 1, 0, 1, 0, 1]})
-    rows = rows_of(combine(made(kind, frame), classifiers=["a", "b"], max_patterns=max_patterns))
+    rows = rows_of(combine(made(kind, frame), classifiers=["a", "b"], max_rows=max_rows))
     assert rows["consensus"].null_count() == 0
     assert rows["confidence"][4] == pytest.approx(rows["confidence"][6])
 
@@ -281,7 +281,7 @@ def _counting(brought):
 def test_a_lazy_table_is_not_run_by_extend_without_patterns():
     model = combine(votes_table(), **ALL, return_consensus=True)[1]
     table = votes_table().lazy().map_batches(_never, schema=votes_table().schema)
-    answered = extend(table, model, max_patterns=0)
+    answered = extend(table, model, max_rows=0)
     with pytest.raises(RuntimeError, match="was run"):
         answered.collect()
 
@@ -325,9 +325,9 @@ def test_the_import_needs_no_engine():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_beyond_max_patterns_are_answered_from_the_groups(made, kind):
+def test_rows_beyond_max_rows_are_answered_from_the_groups(made, kind):
     frame = votes_table()
-    table, consensus = combine(made(kind, frame), **ALL, proba=True, max_patterns=50, return_consensus=True)
+    table, consensus = combine(made(kind, frame), **ALL, proba=True, max_rows=50, return_consensus=True)
     rows = rows_of(table)
     expected = consensus.extend(solved(frame).votes)
     assert_allclose(rows.select(f"proba_{label}" for label in expected.classes), expected.proba, **EXACT)
@@ -338,11 +338,11 @@ def test_rows_beyond_max_patterns_are_answered_from_the_groups(made, kind):
 @pytest.mark.parametrize("kind", ["pandas", "duckdb"])
 def test_the_consensus_says_that_a_sample_was_solved(made, kind):
     frame = votes_table()
-    _, consensus = combine(made(kind, frame), **ALL, max_patterns=50, return_consensus=True)
+    _, consensus = combine(made(kind, frame), **ALL, max_rows=50, return_consensus=True)
     most = frame.group_by([*CLASSIFIERS, *CLUSTERINGS]).len()["len"].sort(descending=True)[:50].sum()
     assert str(consensus.notes[-1]) == (
-        f"Solved on 50 distinct rows, the most frequent (max_patterns), which stand for {most / 3:.1f} % of the table; every row "
-        "is answered from its groups."
+        f"Solved on the 50 most frequent distinct rows (max_rows), {most / 3:.1f} % of the table; every row is answered from its "
+        "groups."
     )
     assert len(consensus.votes) == 50
 
@@ -351,7 +351,7 @@ def test_the_consensus_says_that_a_sample_was_solved(made, kind):
 def test_a_sample_gives_one_answer_again_and_again(made, kind):
     frame = votes_table()
     one, other = (
-        rows_of(combine(made(kind, table), **ALL, max_patterns=50))
+        rows_of(combine(made(kind, table), **ALL, max_rows=50))
         for table in (frame, frame if kind in IN_MEMORY else frame.reverse())
     )
     assert one["consensus"].to_list() == other["consensus"].to_list()
@@ -361,7 +361,7 @@ def test_a_sample_gives_one_answer_again_and_again(made, kind):
 @pytest.mark.parametrize("kind", ["polars", "polars-lazy", "duckdb", DASK])
 def test_classes_outside_the_sample_are_classes(made, kind):
     frame = votes_table().with_columns(svm=pl.when(pl.col("id") == 7).then(pl.lit("rare")).otherwise(pl.col("svm")))
-    _, consensus = combine(made(kind, frame), **ALL, max_patterns=20, return_consensus=True)
+    _, consensus = combine(made(kind, frame), **ALL, max_rows=20, return_consensus=True)
     assert consensus.classes.tolist() == ["", "ham", "rare", "spam"]
 
 
@@ -369,7 +369,7 @@ def test_classes_outside_the_sample_are_classes(made, kind):
 def test_rows_with_known_labels_are_always_solved(made, kind, known_weight):
     frame = votes_table()
     method = EC3(known_weight=known_weight)
-    table, consensus = combine(made(kind, frame), **ALL, known="gold", method=method, max_patterns=40, return_consensus=True)
+    table, consensus = combine(made(kind, frame), **ALL, known="gold", method=method, max_rows=40, return_consensus=True)
     rows = rows_of(table)
     gold = frame["gold"].is_not_null().to_numpy()
     assert (consensus.known.codes >= 0).sum() == frame.filter(gold).select([*CLASSIFIERS, *CLUSTERINGS, "gold"]).n_unique()
@@ -387,7 +387,7 @@ def test_rows_with_known_labels_are_always_solved(made, kind, known_weight):
 @pytest.mark.parametrize("kind", [DASK, SPARK])
 def test_known_labels_of_whole_numbers_stay_whole_numbers(made, kind):
     frame = votes_table(60).with_columns(gold=pl.when(pl.col("id") < 4).then(pl.col("db")))
-    table = combine(made(kind, frame), classifiers=["db"], clusterings=["tree", "knn"], known="gold", max_patterns=15)
+    table = combine(made(kind, frame), classifiers=["db"], clusterings=["tree", "knn"], known="gold", max_rows=15)
     assert nw.from_native(table).collect_schema()["consensus"] == nw.Int64
     assert rows_of(table).filter(pl.col("gold").is_not_null()).select(pl.col("consensus") == pl.col("gold"))["consensus"].all()
 
@@ -397,7 +397,7 @@ def test_engines_answer_from_the_groups_as_arrays_do(made, method, kind="duckdb"
     frame = votes_table(60)
     model = combine(frame, **ALL, method=method, return_consensus=True)[1]
     new = votes_table(40, seed=5).with_columns(pl.when(pl.col("id") < 3).then(None).otherwise(pl.col(CLASSIFIERS)).name.keep())
-    rows = rows_of(extend(made(kind, new), model, proba=True, max_patterns=0))
+    rows = rows_of(extend(made(kind, new), model, proba=True, max_rows=0))
     expected = model.extend(solved(new, classes=model.classes).votes)
     assert rows["consensus"].to_list() == expected.labels().tolist()
     assert_allclose(rows.select(f"proba_{label}" for label in expected.classes), expected.proba, **EXACT)
@@ -408,23 +408,21 @@ def test_other_engines_answer_from_the_groups_as_arrays_do(made, kind):
     test_engines_answer_from_the_groups_as_arrays_do(made, "dawid-skene", kind)
 
 
-def test_a_method_that_cannot_extend_is_refused_beyond_max_patterns():
-    with pytest.raises(ValueError, match=re.escape("cannot be extended to rows it has not solved. Raise max_patterns, or take")):
-        combine(votes_table().lazy(), **ALL, method="c3e-sl", max_patterns=20)
+def test_a_method_that_cannot_extend_is_refused_beyond_max_rows():
+    with pytest.raises(ValueError, match=re.escape("cannot be extended to rows it has not solved. Raise max_rows, or take")):
+        combine(votes_table().lazy(), **ALL, method="c3e-sl", max_rows=20)
 
 
 @pytest.mark.parametrize("kind", ["polars", "polars-lazy"])
 def test_mass_needs_all_rows(made, kind):
-    with pytest.raises(
-        ValueError, match=re.escape("rule='mass' needs all distinct rows at once, got more than max_patterns=20.")
-    ):
-        combine(made(kind, votes_table()), **ALL, rule="mass", max_patterns=20)
+    with pytest.raises(ValueError, match=re.escape("rule='mass' needs all distinct rows at once, got more than max_rows=20.")):
+        combine(made(kind, votes_table()), **ALL, rule="mass", max_rows=20)
 
 
 @pytest.mark.parametrize("kind", ["polars", "polars-lazy"])
 def test_a_sample_of_known_rows_alone_is_refused(made, kind):
-    with pytest.raises(ValueError, match=re.escape("max_patterns must leave room for rows without a known label, got 5.")):
-        combine(made(kind, votes_table()), **ALL, known="gold", max_patterns=5)
+    with pytest.raises(ValueError, match=re.escape("max_rows must leave room for rows without a known label, got 5.")):
+        combine(made(kind, votes_table()), **ALL, known="gold", max_rows=5)
 
 
 # ---- which columns -----------------------------------------------------------------------------------------------------
@@ -507,7 +505,7 @@ def test_soft_votes_are_groups_of_columns(made, kind):
 def test_soft_votes_are_answered_from_the_groups(made, kind, method):
     chosen = {"classifiers": {"svm": ["svm_spam", "svm_ham"], "knn": "knn"}, "clusterings": {"gmm": ["gmm_0", "gmm_1"]}}
     model = combine(soft_table(), **chosen, method=method, return_consensus=True)[1]
-    rows = rows_of(extend(made(kind, soft_table()), model, **chosen, max_patterns=0, proba=True))
+    rows = rows_of(extend(made(kind, soft_table()), model, **chosen, max_rows=0, proba=True))
     assert_allclose(rows.select(f"proba_{label}" for label in model.classes), model.proba, atol=1e-7)
 
 
@@ -515,8 +513,8 @@ def test_nan_in_a_soft_vote_is_no_vote_as_null_is():
     chosen = {"svm": ["svm_spam", "svm_ham"], "knn": "knn"}
     with_nan = soft_table().with_columns(pl.col("svm_spam", "svm_ham").fill_null(float("nan")))
     model = combine(soft_table(), classifiers=chosen, return_consensus=True)[1]
-    for max_patterns in (0, 100):
-        rows = extend(with_nan.lazy(), model, classifiers=chosen, max_patterns=max_patterns).collect()
+    for max_rows in (0, 100):
+        rows = extend(with_nan.lazy(), model, classifiers=chosen, max_rows=max_rows).collect()
         assert_allclose(rows["confidence"], model.confidence, atol=1e-7)
 
 
@@ -575,20 +573,20 @@ def test_a_long_table_has_the_answer_of_its_object_in_every_row(made, kind):
 
 
 @pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY, SPARK])
-def test_objects_of_a_long_table_beyond_max_patterns_are_answered_from_the_groups(made, kind):
+def test_objects_of_a_long_table_beyond_max_rows_are_answered_from_the_groups(made, kind):
     frame = long_table(40)
-    table, consensus = combine(made(kind, frame), **LONG, clusterings="topic", max_patterns=25, return_consensus=True)
+    table, consensus = combine(made(kind, frame), **LONG, clusterings="topic", max_rows=25, return_consensus=True)
     expected = consensus.extend(long_answer(frame).votes)
     rows, number = rows_of(table), {task: i for i, task in enumerate(expected.object_ids)}
     assert len(consensus.votes) == 25
     assert_allclose(rows["confidence"], expected.confidence[[number[task] for task in rows["task"]]], **EXACT)
 
 
-@pytest.mark.parametrize("max_patterns", [1000, 20])
+@pytest.mark.parametrize("max_rows", [1000, 20])
 @pytest.mark.parametrize("kind", ["polars", "polars-lazy"])
-def test_objects_of_a_long_table_can_be_asked_about_by_name(made, kind, max_patterns):
+def test_objects_of_a_long_table_can_be_asked_about_by_name(made, kind, max_rows):
     frame = long_table()
-    consensus = combine(made(kind, frame), **LONG, max_patterns=max_patterns, return_consensus=True)[1]
+    consensus = combine(made(kind, frame), **LONG, max_rows=max_rows, return_consensus=True)[1]
     said = {(task, worker): answer for task, worker, answer in frame.select("task", "worker", "answer").rows()}
     for task in consensus.object_ids:
         assert consensus.explain(task).said["svm"] == said[task, "svm"]
@@ -605,14 +603,14 @@ def test_an_object_with_two_clusters_is_refused(made, kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "max_patterns"),
+    ("kind", "max_rows"),
     [*((kind, 1000) for kind in [*IN_MEMORY, "polars-lazy", "duckdb"]), ("polars-lazy", 0), ("duckdb", 0)],
 )
-def test_new_objects_get_the_answer_of_the_model(made, kind, max_patterns):
+def test_new_objects_get_the_answer_of_the_model(made, kind, max_rows):
     model = combine(votes_table(), **ALL, return_consensus=True)[1]
     new = votes_table(50, seed=3)
     table = made(kind, new)
-    answered = extend(table, model, max_patterns=max_patterns)
+    answered = extend(table, model, max_rows=max_rows)
     assert type(answered) is type(table)
     assert rows_of(answered).columns == [*new.columns, "consensus", "confidence"]
     assert_allclose(rows_of(answered)["confidence"], model.extend(solved(new).votes).confidence, **EXACT)
@@ -640,15 +638,15 @@ def test_new_objects_without_any_vote_are_answered_by_their_clusters(made, kind)
     votes = Votes.from_labels(
         dict.fromkeys(CLASSIFIERS, [None] * 5), {name: new[name].to_list() for name in CLUSTERINGS}, classes=[""]
     )
-    for max_patterns in (1000, 0):
-        rows = rows_of(extend(made(kind, new), model, max_patterns=max_patterns))
+    for max_rows in (1000, 0):
+        rows = rows_of(extend(made(kind, new), model, max_rows=max_rows))
         assert_allclose(rows["confidence"], model.extend(votes).confidence)
 
 
 def test_a_model_whose_columns_are_not_all_there_answers_with_a_warning():
     model = combine(votes_table(), **ALL, return_consensus=True)[1]
     with pytest.warns(
-        ExtendWarning, match=re.escape("no column for 2 base models of the model, treated as missing: ['tree', 'db']")
+        ExtendWarning, match=re.escape("no column for 2 base models of the consensus; treated as missing: ['tree', 'db']")
     ):
         extend(votes_table().drop("tree", "db"), model)
 
@@ -667,9 +665,9 @@ def test_votes_come_from_any_table(made, kind):
     assert_allclose(sorted(set(EC3().solve(votes).confidence.round(9))), sorted(set(solved(votes_table()).confidence.round(9))))
 
 
-def test_lazy_votes_beyond_max_patterns_are_refused():
-    with pytest.raises(ValueError, match=re.escape("table must have at most max_patterns=50 distinct rows, got more.")):
-        votes_from(votes_table().lazy(), **ALL, max_patterns=50)
+def test_lazy_votes_beyond_max_rows_are_refused():
+    with pytest.raises(ValueError, match=re.escape("table must have at most max_rows=50 distinct rows, got more.")):
+        votes_from(votes_table().lazy(), **ALL, max_rows=50)
 
 
 # ---- what is asked of the consensus, and what is refused ---------------------------------------------------------------
@@ -701,22 +699,28 @@ def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
     ("changed", "words"),
     [
         ({"classifiers": ["smv"]}, "classifiers must name columns of the table, got 'smv'. Did you mean 'svm'?"),
-        ({"classifiers": "clf"}, "classifiers must name columns of the table, got 'clf'. They are ['id', 'weight', 'svm'"),
+        ({"classifiers": "clf"}, "classifiers must name columns of the table, got 'clf'. The columns are ['id', 'weight', 'svm'"),
         ({"classifiers": "tre"}, "got 'tre'. Write 'tre*' for all columns that begin so."),
-        ({"classifiers": "clf_*"}, "classifiers must match columns of the table, got 'clf_*'. They are ['id',"),
+        ({"classifiers": "clf_*"}, "classifiers must match columns of the table, got 'clf_*'. The columns are ['id',"),
         ({"classifiers": []}, "classifiers must name at least one column, got none."),
         ({"classifiers": {"a": "smv"}}, "classifiers must name columns of the table, got 'smv'. Did you mean 'svm'?"),
         ({"clusterings": ["kmm"]}, "clusterings must name columns of the table, got 'kmm'. Did you mean 'km'?"),
         ({"known": "golt"}, "known must name columns of the table, got 'golt'. Did you mean 'gold'?"),
-        ({"known": "svm"}, "known must be no base model's column, got 'svm'."),
-        ({"objects": "id"}, "objects and voters must be given together, got objects='id' and voters=None."),
+        ({"known": "svm"}, "known must not be the column of a base model, got 'svm'."),
+        ({"objects": "id"}, "objects and voters must be given together, got objects alone."),
         ({"objects": "id", "voters": "km"}, "must name the one column of labels of a long table, got ['svm', 'knn', 'tree']."),
         ({"classifiers": ["weight"]}, "classifiers must hold labels (ints, bools, strings or categoricals), got 0."),
-        ({"clusterings": ["weight"]}, "in column 'weight'. The columns of a soft model are given as a dict: {'name': {'class': "),
-        ({"classifiers": ["id"], "max_classes": 99}, "at most max_classes=99 classes, got 300, most in 'id'. Leave out columns"),
+        (
+            {"clusterings": ["weight"]},
+            "in column 'weight'. The columns of a soft model are passed as clusterings={'name': {'class': ",
+        ),
+        (
+            {"classifiers": ["id"], "max_classes": 99},
+            "at most 99 classes (max_classes), got 300, most in 'id'. Leave out columns",
+        ),
         (
             {"classifiers": {"a": ["km", "db"]}},
-            "classifiers['a'] must tell the class of each column, got ['km', 'db']. Pass",
+            "classifiers['a'] must tell the class of each column, got ['km', 'db']. Give a column",
         ),
         (
             {"classifiers": {"a": {"x": "km"}}, "classes": ["x", "y"]},
@@ -724,13 +728,13 @@ def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
         ),
         ({"method": "iec4"}, "Unknown method 'iec4'. Did you mean 'iec3'?"),
         ({"rule": "best"}, "Unknown rule 'best'. Choose from: argmax, mass."),
-        ({"max_patterns": 0}, "max_patterns must be an integer >= 1, got 0."),
+        ({"max_rows": 0}, "max_rows must be an integer >= 1, got 0."),
         ({"max_classes": 0}, "max_classes must be an integer >= 1, got 0."),
         ({"proba": "yes"}, "proba must be True or False, got 'yes'."),
         ({"number": 1}, "number must be True or False, got 1."),
-        ({"number": True, "max_patterns": 5}, "number needs all distinct rows at once, got more than max_patterns=5."),
+        ({"number": True, "max_rows": 5}, "number=True needs all distinct rows at once, got more than max_rows=5."),
         ({"clusterings": ["svm"]}, "Base models must have different names, got 'svm' twice."),
-        ({"known": "km"}, "known must be no base model's column, got 'km'."),
+        ({"known": "km"}, "known must not be the column of a base model, got 'km'."),
     ],
 )
 @pytest.mark.parametrize("kind", ["pandas", "polars-lazy"])
@@ -796,10 +800,10 @@ def test_columns_that_are_there_already_are_not_overwritten(made, kind):
 def test_thousands_of_classes_are_refused_unless_told(made, kind):
     labels = [*range(1200)] * 2
     table = made(kind, pl.DataFrame({"id": range(2400), "a": labels, "b": [3] * 2400}))
-    with pytest.raises(ValueError, match=re.escape("at most max_classes=1,000 classes, got 1,200, most in 'a'.")):
+    with pytest.raises(ValueError, match=re.escape("at most 1,000 classes (max_classes), got 1,200, most in 'a'.")):
         combine(table, classifiers=["a", "b"])
-    with pytest.raises(ValueError, match="at most max_classes=1,000 classes, got"):
-        combine(table, classifiers=["a", "b"], max_patterns=20)
+    with pytest.raises(ValueError, match=r"at most 1,000 classes \(max_classes\), got"):
+        combine(table, classifiers=["a", "b"], max_rows=20)
     assert (
         combine(table, classifiers=["a", "b"], max_classes=2000, method="majority", return_consensus=True)[1].classes.size == 1200
     )
@@ -807,7 +811,7 @@ def test_thousands_of_classes_are_refused_unless_told(made, kind):
 
 @pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
 def test_a_table_without_rows_is_refused(made, kind):
-    with pytest.raises(ValueError, match="table must hold at least one row, got none"):
+    with pytest.raises(ValueError, match="table must have at least one row, got none"):
         combine(made(kind, votes_table()[:0]), **ALL)
 
 
@@ -832,13 +836,15 @@ def test_what_is_no_choice_of_columns_is_refused():
 
 
 def test_what_is_no_model_is_refused():
-    with pytest.raises(TypeError, match=re.escape("model must be a Consensus, got str. Consensus.load(path) reads one")):
+    with pytest.raises(TypeError, match=re.escape("consensus must be a Consensus, got str. Consensus.load(path) reads one")):
         extend(votes_table(), "model.ec3")
 
 
 def test_a_table_without_the_columns_of_the_model_is_refused():
     model = combine(votes_table(), **ALL, return_consensus=True)[1]
-    with pytest.raises(ValueError, match=re.escape("like the model's classifiers, ['svm', 'knn', 'tree'], got ['other'].")):
+    with pytest.raises(
+        ValueError, match=re.escape("like the classifiers of the consensus, ['svm', 'knn', 'tree'], got ['other'].")
+    ):
         extend(pl.DataFrame({"other": [1]}), model)
 
 
@@ -854,7 +860,7 @@ def test_names_that_spark_takes_apart_are_refused(made):
 
 def test_names_of_objects_are_no_votes():
     frame = pl.DataFrame({"id": [f"mail-{i}" for i in range(300)], "svm": ["spam", "ham", "ham"] * 100})
-    words = "got 300 different labels in 300 rows of column 'id', as names of objects have. Leave it out,"
+    words = "got 300 different labels in 300 rows of column 'id', which seem to name objects. Leave it out,"
     for table in (frame, frame.lazy()):
         with pytest.raises(ValueError, match=re.escape(words)):
             combine(table, classifiers=["id", "svm"])
@@ -865,3 +871,25 @@ def test_measurements_beside_labels_are_no_votes():
     frame = pl.DataFrame({"score": [f"{i / 7:.3f}" for i in range(90)], "svm": ["spam", "ham", "ham"] * 30})
     with pytest.raises(ValueError, match=re.escape("got 90 different numbers such as '0.143'")):
         combine(frame, classifiers=["score", "svm"])
+
+
+# ---- other names in a connection, and our own ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["answers", "l", "r", "written", "__ec3learn_", "__ec3learn_answers"])
+@pytest.mark.parametrize("max_rows", [1000, 20])
+def test_other_tables_of_a_connection_change_nothing(name, max_rows):
+    frame = votes_table()
+    connection = duckdb.connect()
+    connection.from_arrow(frame.to_arrow()).create("votes")
+    expected = rows_of(combine(connection.table("votes"), **ALL, max_rows=max_rows))
+    wrong = frame.select("id", *CLASSIFIERS, *CLUSTERINGS).with_columns(consensus=pl.lit("eggs"), confidence=0.5)
+    connection.from_arrow(pl.concat([wrong, wrong]).to_arrow()).create(name)
+    assert_frame_equal(rows_of(combine(connection.table("votes"), **ALL, max_rows=max_rows)), expected)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars-lazy", "duckdb"])
+def test_columns_that_begin_like_ours_are_refused(made, kind):
+    table = made(kind, votes_table().with_columns(__ec3learn_count=2))
+    with pytest.raises(ValueError, match=re.escape("no column that begins with '__ec3learn_', got '__ec3learn_count'. Rename")):
+        combine(table, **ALL)

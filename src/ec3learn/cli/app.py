@@ -1,20 +1,37 @@
-"""All commands of `ec3learn`."""
+"""The commands of `ec3learn`; each parses its options and calls the library.
+
+Libraries are imported inside the commands, so that `ec3learn --help` loads none of them.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from dataclasses import asdict, replace
+from functools import cache
+from json import dumps
+from textwrap import fill
+from typing import Annotated, Any
 
 import typer
 
 from .. import __version__
+from . import options as o
 from . import paper
-from .looking import explain, voters
-from .showing import demo, methods
-from .tables import apply, combine
+from .parsing import method_from, names, naming_from
+from .spelling import spell_option
+
+ABOUT = "One answer from many models: combine the outputs of classifiers, annotators and clusterings into one classification."
+ID = typer.Option(
+    "--id",
+    metavar="COLUMN",
+    help="The column that identifies objects; by default, row numbers from 0.",
+    rich_help_panel=o.COLUMNS,
+)
+WIDTH, INDENT = 100, " " * 4
 
 app = typer.Typer(
     name="ec3learn",
-    help="One answer from many models: combine the outputs of classifiers, annotators and clusterings into one classification.",
+    help=ABOUT,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -22,20 +39,267 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
+def _show_version(asked: bool) -> None:
     if asked:
         print(f"ec3learn {__version__}")
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=ABOUT)
 def ec3learn(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """One answer from many models: combine the outputs of classifiers, annotators and clusterings into one classification."""
+    """Take the options that stand before a command."""
 
 
-for command in (combine, apply, explain, voters, methods, demo, paper.datasets):
+@o.flatten_groups
+def combine(
+    votes: o.Input,
+    columns: o.ColumnOptions,
+    how: o.MethodOptions,
+    file: o.ReadOptions,
+    proba: o.Proba = False,
+    rule: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="argmax, or mass: labels in the shares that the probabilities have.",
+            rich_help_panel=o.METHOD,
+        ),
+    ] = "argmax",
+    id: Annotated[str | None, ID] = None,
+    prefix: o.Prefix = "",
+    max_rows: o.MaxRows = o.MOST_ROWS,
+    out: o.Out = None,
+    out_format: o.OutFormat = None,
+    save: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Save the consensus, for `ec3learn apply`.", rich_help_panel=o.FILES),
+    ] = None,
+    report: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write a report: one HTML file.", rich_help_panel=o.FILES)
+    ] = None,
+    overwrite: o.Overwrite = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Leave out the diagnosis: cross-validation on known labels, biased voters.")
+    ] = False,
+    json: o.Json = False,
+) -> None:
+    """Combine votes and clusters into one classification, and print a summary with a diagnosis.
+
+    Examples
+    --------
+      ec3learn combine votes.csv --classifiers svm,tree --clusterings kmeans --out labels.csv
+
+      ec3learn combine votes.parquet -c 'clf_*' -k 'km_*,dbscan' --known gold --out labels.parquet --save mails.ec3
+
+      ec3learn combine answers.csv --objects task --voters worker -c answer -m dawid-skene --out labels.csv
+
+      cat votes.csv | ec3learn combine - --format csv -c svm,tree --out - > labels.csv
+    """
+    from ..answer import Note
+    from ..diagnosis.summary import summary_of
+    from ..tables.files import combine_file, open_file, require_outputs
+
+    require_outputs({"out": out, "save": save, "report": report}, overwrite)
+    method = method_from(how)
+    with open_file(votes, **asdict(file), beside=out, bar=True) as table:
+        answered = combine_file(
+            table,
+            naming_from(columns, how),
+            method,
+            missing=names(columns.missing),
+            proba=proba,
+            rule=rule,  # type: ignore[arg-type]
+            prefix=prefix,
+            max_rows=max_rows,
+        )
+        consensus, shown = answered.consensus, answered.consensus_named(id)
+        summary = summary_of(consensus, method, fast=fast)
+        if out is not None:
+            answered.write(out, out_format, overwrite)
+    if save is not None:
+        consensus.save(save)
+    if report is not None:
+        shown.report(report, command=["ec3learn", *sys.argv[1:]], overwrite=overwrite)
+    if summary.warning is not None:
+        print(f"ec3learn: warning: {summary.warning}", file=sys.stderr)
+    summary = replace(summary, notes=tuple(Note(note.kind, note.sentence(spelled)) for note in summary.notes))
+    text = dumps(summary.as_dict(), ensure_ascii=False) if json else str(summary)
+    print(text, file=sys.stderr if out == "-" else sys.stdout)
+
+
+@o.flatten_groups
+def apply(
+    consensus: Annotated[
+        str, typer.Argument(metavar="CONSENSUS", help="A file made by `ec3learn combine --save`.", show_default=False)
+    ],
+    votes: o.Input,
+    columns: o.ColumnOptions,
+    file: o.ReadOptions,
+    proba: o.Proba = False,
+    prefix: o.Prefix = "",
+    max_rows: o.MaxRows = o.MOST_ROWS,
+    out: o.Out = None,
+    out_format: o.OutFormat = None,
+    overwrite: o.Overwrite = False,
+) -> None:
+    """Answer for new objects from a saved consensus, without solving again.
+
+    Columns are found by the names of its base models.
+
+    Examples
+    --------
+      ec3learn apply mails.ec3 new.csv --out labels.csv
+
+      ec3learn apply mails.ec3 new.parquet --out - --out-format csv
+    """
+    from ..consensus import Consensus
+    from ..tables.files import STANDARD, extend_file, open_file, require_outputs
+
+    out = STANDARD if out is None else out
+    require_outputs({"out": out}, overwrite)
+    saved = Consensus.load(consensus)
+    with open_file(votes, **asdict(file), beside=out, bar=True) as table:
+        missing = names(columns.missing)
+        answered = extend_file(table, saved, naming_from(columns), missing=missing, proba=proba, prefix=prefix, max_rows=max_rows)
+        answered.write(out, out_format, overwrite)
+
+
+@o.flatten_groups
+def explain(
+    votes: o.Input,
+    object: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER",
+            help="The row, counted from 0; with --id or --objects, a value of that column.",
+            show_default=False,
+        ),
+    ],
+    columns: o.ColumnOptions,
+    how: o.MethodOptions,
+    file: o.ReadOptions,
+    id: Annotated[str | None, ID] = None,
+    max_rows: o.MaxRows = o.MOST_ROWS,
+    json: o.Json = False,
+) -> None:
+    """Explain the answer for one object: the vote of each base model, and how much it gave to each class.
+
+    Examples
+    --------
+      ec3learn explain votes.csv --object 17 --classifiers svm,tree --clusterings kmeans
+
+      ec3learn explain votes.csv --object mail-17 --id id --classifiers svm,tree
+    """
+    from ..tables.files import combine_file, open_file
+
+    method = method_from(how)
+    with open_file(votes, **asdict(file), bar=True) as table:
+        naming, missing = naming_from(columns, how), names(columns.missing)
+        answered = combine_file(table, naming, method, missing=missing, max_rows=max_rows, number=True)
+        explanation = answered.consensus.explain(answered.object_called(object, id))
+    explanation = replace(explanation, object=object)
+    print(dumps(explanation.as_dict(), ensure_ascii=False) if json else explanation)
+
+
+@o.flatten_groups
+def voters(
+    votes: Annotated[
+        str,
+        typer.Argument(metavar="VOTES", help="Table of votes, or a consensus saved by `ec3learn combine`.", show_default=False),
+    ],
+    columns: o.ColumnOptions,
+    how: o.MethodOptions,
+    file: o.ReadOptions,
+    max_rows: o.MaxRows = o.MOST_ROWS,
+    json: o.Json = False,
+) -> None:
+    """Show the base models: coverage, agreement with the consensus, weight; for clusterings, purity and mutual information.
+
+    Examples
+    --------
+      ec3learn voters votes.csv --classifiers svm,tree --clusterings kmeans
+
+      ec3learn voters mails.ec3
+    """
+    from ..consensus import Consensus
+    from ..tables.files import combine_file, open_file
+
+    if votes.endswith(".ec3"):
+        consensus = Consensus.load(votes)
+    else:
+        method = method_from(how)
+        with open_file(votes, **asdict(file), bar=True) as table:
+            naming, missing = naming_from(columns, how), names(columns.missing)
+            consensus = combine_file(table, naming, method, missing=missing, max_rows=max_rows).consensus
+    found = consensus.voters()
+    print(dumps(list(found.rows()), ensure_ascii=False) if json else found)
+
+
+def methods(json: o.Json = False) -> None:
+    """List the methods by name, with their parameters for --set and the defaults.
+
+    Examples
+    --------
+      ec3learn methods
+    """
+    from ..methods.listing import describe_methods
+
+    rows = describe_methods()
+    if json:
+        print(dumps(rows, ensure_ascii=False))
+        return
+    width = max(len(row["method"]) for row in rows) + 2
+    for row in rows:
+        print(f"{row['method']:{width}}{row['what']}")
+        pairs = " ".join(f"{name}={value if isinstance(value, str) else dumps(value)}" for name, value in row["set"].items())
+        if pairs:
+            print(fill(pairs, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT, break_on_hyphens=False))
+
+
+def demo(
+    votes: Annotated[str | None, typer.Option(metavar="FILE", help="Only write the table of votes, as CSV.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace that file if it exists.")] = False,
+) -> None:
+    """Combine the votes of five classifiers and two clusterings on 600 made-up emails, and show the results.
+
+    Examples
+    --------
+      ec3learn demo
+
+      ec3learn demo --votes votes.csv
+    """
+    from ..demo import solve_demo, write_demo
+
+    if votes is not None:
+        write_demo(votes, overwrite)
+        print(f"Written: {votes}. Try: ec3learn combine {votes} -c svm,tree,bayes,knn,rules -k kmeans,dbscan --known gold")
+        return
+    right, consensus = solve_demo()
+    print(f"How often each is right about emails without a known label, where it votes:\n{right}\n")
+    print(f"The base models:\n{consensus.voters()}\n")
+    print(f"The most contested emails:\n{consensus.contested(5)}\n")
+    print("To try it on a file: ec3learn demo --votes votes.csv")
+
+
+COMMANDS: tuple[Any, ...] = (combine, apply, explain, voters, methods, demo, paper.datasets)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(paper.app, name="paper")
+
+
+@cache
+def _options() -> dict[str, str]:
+    """Return the options of all commands by the name of their argument."""
+    main = typer.main.get_command(app)
+    commands: list[Any] = list(getattr(main, "commands", {}).values())
+    commands += [inner for command in commands for inner in getattr(command, "commands", {}).values()]
+    found = (option for command in commands for option in command.params if option.param_type_name == "option")
+    return {option.name: max(option.opts, key=len) for option in found}
+
+
+def spelled(name: str, value: str | None = None) -> str:
+    """Return an argument of the library, and a value for it, as an option of the command."""
+    return spell_option(_options(), name, value)

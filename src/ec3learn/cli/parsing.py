@@ -1,35 +1,21 @@
-"""What stands on the command line, as values; and what the library says, in the words of the command line."""
+"""Options of the command as values of the library."""
 
 from __future__ import annotations
 
-import ast
 import json
-import re
-import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._checks import InputError, unknown_name
+from .options import ColumnOptions, MethodOptions
+
 if TYPE_CHECKING:
     from ..methods import Method
-
-OPTIONS = ["classes", "known", "max_classes", "max_patterns", "missing", "objects", "prefix", "rule", "voters"]
-PHRASES = {  # what only Python can do, or says in another way
-    "Pass classifiers={'name': 'column'} if": "Rename them if",
-    "overwrite=True": "--overwrite",
-    "DawidSkene()": "--method dawid-skene",
-    "Votes.from_probabilities": "--soft",
-    "numpy.inf": "inf",
-}
-QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-ARGUMENT = re.compile(
-    rf"(?<!\w)(?:{QUOTED})"  # a label or a column, which stays as it is
-    rf"|(?<![^\s(])(?P<name>{'|'.join(OPTIONS)}|weights)=(?P<value>{QUOTED}|\[\.\.\.\]|[\w,-]*\w|)(?=[,.;]?(?:\s|$))"
-    r"|(?<![^\s(])(?P<bare>max_classes|max_patterns)\b"
-)
+    from ..tables.columns import Naming
 
 
 def names(words: Sequence[str] | None) -> list[str]:
-    """Return names that stand with commas between or were given one by one.
+    """Return names that are separated by commas or given one by one.
 
     Examples
     --------
@@ -48,7 +34,7 @@ def soft_models(words: Sequence[str] | None) -> dict[str, Any]:
     {'svm': 'svm_*', 'nn': {'spam': 'p1', 'ham': 'p2'}}
     """
     models: dict[str, Any] = {}
-    for name, columns in (_pair(word, "--soft") for word in words or ()):
+    for name, columns in (_pair(word, "soft") for word in words or ()):
         parts = names([columns])
         if all(":" in part for part in parts):
             models[name] = {label: column for label, _, column in (part.partition(":") for part in parts)}
@@ -57,56 +43,38 @@ def soft_models(words: Sequence[str] | None) -> dict[str, Any]:
     return models
 
 
-def choice(words: Sequence[str] | None, soft: Sequence[str] | None = None) -> list[Any]:
-    """Return columns of labels and of soft models, as `combine` takes them."""
-    models = soft_models(soft)
-    return [*names(words), models] if models else list(names(words))
+def naming_from(columns: ColumnOptions, how: MethodOptions | None = None) -> Naming:
+    """Return how the columns of a table are named; without `how`, for a consensus that knows its base models by name."""
+    from ..tables.columns import Naming
+
+    models = soft_models(columns.soft)
+    classifiers = [*names(columns.classifiers), models] if models else list(names(columns.classifiers))
+    clusterings = names(columns.clusterings)
+    long: dict[str, Any] = {"objects": columns.objects, "voters": columns.voters}
+    if how is None:
+        return Naming(classifiers or None, clusterings or None, **long)
+    classes = None if how.classes is None else names([how.classes])
+    return Naming(classifiers, clusterings, how.known, **long, classes=classes, max_classes=how.max_classes)
 
 
-def method_from(name: str, settings: Sequence[str] | None) -> Method:
-    """Return a method by its name, with parameters of one's own."""
+def method_from(how: MethodOptions) -> Method:
+    """Return the method with its parameters."""
     from ..methods import method_of
 
-    method = method_of(name, "method")
+    method = method_of(how.method, "method")
     allowed = method.get_params()
-    for key, value in (_pair(word, "--set") for word in settings or ()):
-        if key not in allowed:
-            raise ValueError(f"Unknown parameter {key!r} of {name}. Choose from: {', '.join(allowed) or 'none'}.")
+    for name, value in (_pair(word, "settings") for word in how.settings or ()):
+        if name not in allowed:
+            raise unknown_name("parameter", name, allowed, of=f" of {how.method}")
         try:
-            method.set_params(**{key: json.loads("Infinity" if value == "inf" else value)})
+            method.set_params(**{name: json.loads("Infinity" if value == "inf" else value)})
         except ValueError:
-            method.set_params(**{key: value})
+            method.set_params(**{name: value})
     return method
 
 
-def _pair(word: str, option: str) -> tuple[str, str]:
+def _pair(word: str, argument: str) -> tuple[str, str]:
     name, sign, value = word.partition("=")
     if not sign or not name or not value:
-        raise ValueError(f"{option} must be NAME=VALUE, got {word!r}.")
+        raise InputError(argument, "must be NAME=VALUE", got=word)
     return name.strip(), value.strip()
-
-
-# ---- the other way ---------------------------------------------------------------------------------------------------
-
-
-def in_words(sentence: str) -> str:
-    """Return a sentence of the library with options where it has arguments of Python.
-
-    Examples
-    --------
-    >>> in_words("weights='labels' needs known labels, got none. Pass known=, or take weights='agreement'.")
-    '--set weights=labels needs known labels, got none. Pass --known, or take --set weights=agreement.'
-    """
-    for python, command in PHRASES.items():
-        sentence = sentence.replace(python, command)
-    return ARGUMENT.sub(_option, sentence)
-
-
-def _option(found: re.Match[str]) -> str:
-    name, value = found["name"] or found["bare"], found["value"]
-    if name is None:
-        return found[0]
-    if value == "None":
-        return f"no --{name}"
-    said = "" if value in (None, "[...]") else shlex.quote(ast.literal_eval(value)) if value[:1] in ("'", '"') else value
-    return f"--set {name}={said}" if name == "weights" else f"--{name.replace('_', '-')} {said}".strip()

@@ -52,6 +52,17 @@ class Explanation:
     parts: Mapping[tuple[str, str], Array]
     unit: str = "probability"
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the explanation as JSON can hold it."""
+        return {
+            "object": self.object,
+            "label": self.label,
+            "proba": {str(label): float(share) for label, share in zip(self.classes, self.proba, strict=True)},
+            "unit": self.unit,
+            "by_model": list(self.by_model.rows()),
+            "by_term": list(self.by_term.rows()),
+        }
+
     @cached_property
     def by_model(self) -> Table:
         """Return what each base model said and gave to each class."""

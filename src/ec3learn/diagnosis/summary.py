@@ -78,7 +78,7 @@ class Summary:
         return "\n\n".join(["\n".join(lines), *tables, *(f"Note: {note}" for note in self.notes)])
 
 
-def summary_of(consensus: Consensus, method: Method | None = None) -> Summary:
+def summary_of(consensus: Consensus, method: Method | None = None, *, fast: bool = False) -> Summary:
     """Return the summary of a consensus.
 
     Parameters
@@ -87,6 +87,8 @@ def summary_of(consensus: Consensus, method: Method | None = None) -> Summary:
         One that holds its votes.
     method : Method
         What made it; it is asked again with some of the known labels hidden, if there are enough of them.
+    fast : bool
+        Leave out what costs further solutions: the scores on hidden labels, and whether voters are biased.
 
     Returns
     -------
@@ -103,7 +105,7 @@ def summary_of(consensus: Consensus, method: Method | None = None) -> Summary:
     counts = votes.counts
     notes = [note for note in consensus.notes if note.kind != DISTINCT_ROWS]  # they are counted above
     notes += _constant(votes)
-    bias = bias_of(votes, consensus.known, consensus.row_proba)
+    bias = None if fast else bias_of(votes, consensus.known, consensus.row_proba)
     notes += [] if bias is None else [Note(BIAS, bias)]
     shares = normalised(np.bincount(consensus.row_classes, weights=counts, minlength=len(consensus.classes)))
     return Summary(
@@ -113,7 +115,7 @@ def summary_of(consensus: Consensus, method: Method | None = None) -> Summary:
         Table({"class": [plain(label) for label in consensus.classes], "share": shares.tolist()}),
         consensus.voters(),
         float(counts @ (consensus.row_margin < CONTESTED) / counts.sum()),
-        None if method is None or consensus.known is None else _held_out(consensus, method),
+        None if fast or method is None or consensus.known is None else _held_out(consensus, method),
         tuple(dict.fromkeys(notes)),
     )
 

@@ -1,4 +1,4 @@
-"""What each engine does in its own way: a left join in which nulls match nulls, a hash of some columns, a function of parts."""
+"""What each engine does in its own way: a left join in which nulls match nulls, a hash of some columns, a function per part."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from functools import partial, reduce
 from importlib import import_module
 from operator import and_
 from typing import Any, Literal
+from uuid import uuid4
 
 import narwhals.stable.v2 as nw
 
 Frame = Any  # a DataFrame or LazyFrame of narwhals
 
-OURS = "__ec3learn_"  # what our columns are called until they are dropped again
+OURS = "__ec3learn_"  # how the names of our columns begin, until they are dropped again
 COUNT, HASH, FIRST = f"{OURS}count", f"{OURS}hash", f"{OURS}first"
 
 
@@ -32,14 +33,14 @@ class Engine:
     together: Callable[[Any, str], Any] | None = None
 
 
-def collected(frame: Frame) -> Frame:
-    """Bring rows to this process; polars works through its table in parts then, which takes less memory."""
+def collect(frame: Frame) -> Frame:
+    """Bring rows to this process; polars streams, which takes less memory."""
     return frame.collect(engine="streaming") if frame.implementation.is_polars() else frame.collect()
 
 
-def counted(frame: Frame, keys: list[str], row: str | None = None) -> Frame:
-    """Return the distinct rows of the keys, how often each stands there, and if a column numbers the rows, the first of each."""
-    plain = {key: _key(i) for i, key in enumerate(keys)}  # on DuckDB narwhals can't group by a name with a dot in it
+def count_rows(frame: Frame, keys: list[str], row: str | None = None) -> Frame:
+    """Return the distinct rows of the keys, how often each occurs and, if a column numbers the rows, the first of each."""
+    plain = {key: _key(i) for i, key in enumerate(keys)}  # narwhals cannot group by a name with a dot in it on DuckDB
     numbers = [] if row is None else [nw.col(row).alias(FIRST)]
     chosen = frame.select(*(nw.col(key).alias(name) for key, name in plain.items()), *numbers)
     grouped = chosen.group_by(list(plain.values())).agg(nw.len().alias(COUNT), *(nw.col(FIRST).min() for _ in numbers))
@@ -51,12 +52,12 @@ def small_table(frame: Frame, columns: Mapping[str, Any]) -> Frame:
     return nw.from_dict(dict(columns), backend=ENGINES[frame.implementation].backend)
 
 
-def joined(frame: Frame, answers: Frame, keys: list[str]) -> Frame:
+def join(frame: Frame, answers: Frame, keys: list[str]) -> Frame:
     """Add the columns of `answers` to the rows with the same keys; nulls match nulls, and nothing else changes."""
     return nw.from_native(ENGINES[frame.implementation].join(frame.to_native(), answers.to_native(), keys))
 
 
-def hashed(frame: Frame, keys: list[str]) -> Frame:
+def add_hash(frame: Frame, keys: list[str]) -> Frame:
     """Add a column with a hash of the keys, the same in every run."""
     return nw.from_native(ENGINES[frame.implementation].add_hash(frame.to_native(), keys))
 
@@ -86,13 +87,23 @@ def _join_duckdb(table: Any, answers: Any, keys: list[str]) -> Any:
     names = answers.columns if type(answers) is type(table) else answers.column_names
     keyed = [f"{quoted(key)} AS {quoted(_key(i))}" for i, key in enumerate(keys)]
     added = [quoted(name) for name in names if name not in keys]
-    chosen = ", ".join([*keyed, *added])
-    # A relation can be asked for columns; an Arrow table is found by the name of the variable that holds it.
-    right = answers.project(chosen) if type(answers) is type(table) else table.query(OURS, f"SELECT {chosen} FROM answers")
-    table.query(OURS, f"DROP VIEW IF EXISTS {quoted(OURS)}")  # which older versions leave behind
+    right = (answers if type(answers) is type(table) else _on_connection(table, answers)).project(", ".join([*keyed, *added]))
     same = [f"{quoted(key)} IS NOT DISTINCT FROM {quoted(_key(i))}" for i, key in enumerate(keys)]
     both = table.set_alias("l").join(right.set_alias("r"), " AND ".join(same), how="left")
     return both.project(", ".join([*map(quoted, table.columns), *added]))
+
+
+def _on_connection(table: Any, answers: Any) -> Any:
+    """Return an Arrow table as a relation on the connection of another.
+
+    A relation does not tell its connection, but `query` runs on it, and there DuckDB finds an Arrow table by the name of the
+    Python variable that holds it. The user's tables come first, so the variable has a name that no table has.
+    """
+    name = f"{OURS}{uuid4().hex}"
+    variables = {"table": table, "view": f"{name}_view", "sql": f"SELECT * FROM {name}", name: answers}
+    relation = eval("table.query(view, sql)", variables)
+    table.query(name, f"DROP VIEW IF EXISTS {name}_view")  # which older versions leave behind
+    return relation
 
 
 def _hash_duckdb(table: Any, keys: list[str]) -> Any:
@@ -108,7 +119,7 @@ def quoted(name: str) -> str:
 
 
 def _join_spark(table: Any, answers: Any, keys: list[str]) -> Any:
-    """Send answers of ours to every worker; the rows stay where they are."""
+    """Broadcast answers of ours to every worker; the rows stay where they are."""
     functions = import_module("pyspark.sql.functions")
     if not hasattr(answers, "sparkSession"):
         answers = functions.broadcast(table.sparkSession.createDataFrame(answers))
@@ -132,7 +143,7 @@ def _backticked(name: str) -> str:
 def _join_dask(table: Any, answers: Any, keys: list[str]) -> Any:
     """Join each partition by itself, which keeps its index and its order; pandas matches nulls with nulls."""
     added = {name: column.iloc[:0].array for name, column in answers.items() if name not in keys}
-    return table.map_partitions(partial(_join_partition, answers=answers, keys=keys), meta=table._meta.assign(**added))
+    return table.map_partitions(partial(_join_partition, answers=answers, keys=keys), meta=_dask_meta(table).assign(**added))
 
 
 def _join_partition(part: Any, answers: Any, keys: list[str]) -> Any:
@@ -140,8 +151,13 @@ def _join_partition(part: Any, answers: Any, keys: list[str]) -> Any:
     return part.assign(**{name: both[name].array for name in answers.columns if name not in keys})
 
 
+def _dask_meta(table: Any) -> Any:
+    """Return an empty pandas table with the columns and the index of a Dask table."""
+    return import_module("dask.dataframe.utils").make_meta(table)
+
+
 def _hash_dask(table: Any, keys: list[str]) -> Any:
-    return table.map_partitions(_hash_partition, keys, meta=_hash_partition(table._meta, keys))
+    return table.map_partitions(_hash_partition, keys, meta=_hash_partition(_dask_meta(table), keys))
 
 
 def _hash_partition(part: Any, keys: list[str]) -> Any:
@@ -149,7 +165,7 @@ def _hash_partition(part: Any, keys: list[str]) -> Any:
 
 
 def _map_dask(table: Any, function: Callable[[Any], Any], added: list[Any]) -> Any:
-    return table.map_partitions(function, meta=table._meta.assign(**{column.name: column.array for column in added}))
+    return table.map_partitions(function, meta=_dask_meta(table).assign(**{column.name: column.array for column in added}))
 
 
 def _together_dask(table: Any, column: str) -> Any:
@@ -157,7 +173,7 @@ def _together_dask(table: Any, column: str) -> Any:
 
 
 def _key(number: int) -> str:
-    """Return what a key of the answers is called beside those of the table."""
+    """Return the name that a key of the answers has, so that it differs from those of the table."""
     return f"{OURS}key{number}"
 
 

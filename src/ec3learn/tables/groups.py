@@ -1,6 +1,8 @@
-"""The answers of a `GroupRule`, worked out by an engine: one small join a base model, then sums.
+"""The answers of a `GroupRule`, computed by an engine: one small join per base model, then sums.
 
-No row comes to this process, and nothing of ours runs in the engine. `rules.py` has the same formulas for arrays.
+No row comes to this process, and nothing of ours runs in the engine. `answer.rule` has the same formulas for arrays:
+a term t says  s_t = sum_g w_tg P_tg / sum_g w_tg  over the groups g of a row, and the answer is the mean of the terms by how
+hard each pulls. So the engine needs, per row, the sums of w_tg and of w_tg P_tg: the columns sum0, sum1, and so on.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from ..algebra.linear import normalised
 from ..answer.rule import EvidenceRule, GroupRule
 from ..consensus import Consensus
 from ..votes.labels import Label, kind_of
-from .columns import Said, Source
-from .engines import OURS, joined, small_table
+from .columns import Column, Columns
+from .engines import OURS, join, small_table
 from .output import Output, label_type
 
 Array = npt.NDArray[Any]
@@ -29,28 +31,28 @@ Block = tuple[list[Label], Array]  # the labels of a base model's groups, and th
 KEY, OBJECT, VOTER, MOST, STRENGTH = f"{OURS}key", f"{OURS}object", f"{OURS}voter", f"{OURS}most", f"{OURS}strength"
 
 
-def answered_from_groups(frame: Frame, source: Source, model: Consensus, output: Output) -> Frame:
+def answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:
     """Let the engine answer for every row."""
     rules: list[GroupRule] = []
-    rule = model.rule
+    rule = consensus.rule
     while rule is not None:
         rules.append(rule)
         rule = None if rule.towards is None else rule.towards[1]
-    n_groups = sum(base.n_groups for base in model.models)
+    n_groups = sum(base.n_groups for base in consensus.models)
     tables = [_group_columns(rule, n_groups) for rule in rules]
-    answered = _with_sums(frame, source, model, np.hstack(tables))
+    answered = _with_sums(frame, columns, consensus, np.hstack(tables))
     for depth in reversed(range(len(rules))):  # the one that others pull towards comes first
         begin = sum(table.shape[1] for table in tables[:depth])
         answer = _with_evidence if isinstance(rules[depth], EvidenceRule) else _with_mean
         answered = answer(answered, rules[depth], begin, depth)
-    return _with_labels(answered, model, output)
+    return _with_labels(answered, consensus, output)
 
 
-def overridden(frame: Frame, answers: Frame, keys: list[str]) -> Frame:
-    """Put answers in the place of those that rows with the same keys have."""
+def override(frame: Frame, answers: Frame, keys: list[str]) -> Frame:
+    """Replace the answers of the rows that have these keys."""
     schema = frame.collect_schema()
     ours = {name: f"{OURS}{name}" for name in answers.columns if name not in keys}
-    both = joined(frame, answers.rename(ours), keys)
+    both = join(frame, answers.rename(ours), keys)
     found = {name: nw.when(nw.col(other).is_null()).then(nw.col(name)).otherwise(nw.col(other)) for name, other in ours.items()}
     return both.with_columns(**{name: value.cast(schema[name]) for name, value in found.items()}).drop(*ours.values())
 
@@ -68,22 +70,22 @@ def _group_columns(rule: GroupRule, n_groups: int) -> Array:
     return table
 
 
-def _with_sums(frame: Frame, source: Source, model: Consensus, table: Array) -> Frame:
-    """Add up the rows of the table that stand for a row's groups, in columns called sum0, sum1, and so on."""
+def _with_sums(frame: Frame, columns: Columns, consensus: Consensus, table: Array) -> Frame:
+    """Add up, over the groups of each row, their rows of the table, in columns called sum0, sum1, and so on."""
     schema = frame.collect_schema()
     blocks: dict[tuple[str, str], Block] = {}
     begin = 0
-    for base in model.models:
+    for base in consensus.models:
         blocks[base.kind, base.name] = (base.labels.tolist(), table[begin : begin + base.n_groups])
         begin += base.n_groups
-    said: dict[tuple[str, str], Said] = {("clustering", name): column for name, column in source.clusterings.items()}
-    if source.objects is None:
-        said |= {("classifier", name): column for name, column in source.classifiers.items()}
+    wide: dict[tuple[str, str], Column] = {("clustering", name): column for name, column in columns.clusterings.items()}
+    if columns.objects is None:
+        wide |= {("classifier", name): column for name, column in columns.classifiers.items()}
         frame = frame.with_columns(nw.lit(0.0).alias(_sum(j)) for j in range(table.shape[1]))
     else:
-        frame = _with_long_sums(frame, source, blocks, table.shape[1])
-    harden = model.rule is not None and model.rule.hard_votes
-    for (kind, name), column in said.items():
+        frame = _with_long_sums(frame, columns, blocks, table.shape[1])
+    harden = consensus.rule is not None and consensus.rule.hard_votes
+    for (kind, name), column in wide.items():
         labels, block = blocks.get((kind, name), ([], table[:0]))
         if isinstance(column, dict):
             frame = _with_soft_sums(frame, column, labels, block, harden and kind == "classifier")
@@ -99,7 +101,7 @@ def _with_hard_sums(frame: Frame, column: str, dtype: Any, labels: list[Label], 
     if not used:
         return frame
     parts = {f"{OURS}part{j}": block[kept, j] for j in used}
-    frame = joined(frame.with_columns(key.alias(KEY)), small_table(frame, {KEY: values} | parts), [KEY])
+    frame = join(frame.with_columns(key.alias(KEY)), small_table(frame, {KEY: values} | parts), [KEY])
     added = (nw.col(_sum(j)) + nw.col(part).fill_null(0.0) for j, part in zip(used, parts, strict=True))
     return frame.with_columns(added).drop(KEY, *parts)
 
@@ -129,20 +131,22 @@ def _hardened(frame: Frame, shares: list[str]) -> Frame:
     return frame.with_columns(nw.col(name) / nw.col(MOST) for name in shares).drop(MOST)
 
 
-def _with_long_sums(frame: Frame, source: Source, blocks: Mapping[tuple[str, str], Block], n_sums: int) -> Frame:
-    """Add up the groups of an object's votes, which stand in several rows of a long table."""
-    assert source.objects is not None and source.voters is not None
-    votes = [(name, block) for (kind, name), block in blocks.items() if kind == "classifier"]
-    names = [name for name, (labels, _) in votes for _ in labels]
-    all_labels = [label for _, (labels, _) in votes for label in labels]
-    table = np.vstack([block for _, (_, block) in votes])
-    key, kept, values = _matching(source.labels, frame.collect_schema()[source.labels], all_labels)
+def _with_long_sums(frame: Frame, columns: Columns, blocks: Mapping[tuple[str, str], Block], n_sums: int) -> Frame:
+    """Add up the groups of an object's votes, which are in several rows of a long table."""
+    assert columns.objects is not None and columns.voters is not None
+    voters = [(name, block) for (kind, name), block in blocks.items() if kind == "classifier"]
+    names = [name for name, (labels, _) in voters for _ in labels]
+    all_labels = [label for _, (labels, _) in voters for label in labels]
+    table = np.vstack([block for _, (_, block) in voters])
+    key, kept, values = _matching(columns.labels, frame.collect_schema()[columns.labels], all_labels)
     sums = {_sum(j): table[kept, j] for j in range(n_sums)}
     groups = small_table(frame, {VOTER: [names[i] for i in kept], KEY: values} | sums)
-    said = frame.select(nw.col(source.objects).alias(OBJECT), nw.col(source.voters).cast(nw.String).alias(VOTER), key.alias(KEY))
-    said = joined(said, groups, [VOTER, KEY]).with_columns(nw.col(*sums).fill_null(0.0))
-    said = said.group_by(OBJECT).agg(nw.col(*sums).sum())
-    return joined(frame, said.rename({OBJECT: source.objects}), [source.objects])
+    votes = frame.select(
+        nw.col(columns.objects).alias(OBJECT), nw.col(columns.voters).cast(nw.String).alias(VOTER), key.alias(KEY)
+    )
+    votes = join(votes, groups, [VOTER, KEY]).with_columns(nw.col(*sums).fill_null(0.0))
+    votes = votes.group_by(OBJECT).agg(nw.col(*sums).sum())
+    return join(frame, votes.rename({OBJECT: columns.objects}), [columns.objects])
 
 
 def _matching(column: str, dtype: Any, labels: list[Label]) -> tuple[nw.Expr, list[int], list[Any]]:
@@ -162,7 +166,7 @@ def _matching(column: str, dtype: Any, labels: list[Label]) -> tuple[nw.Expr, li
 
 
 def _with_mean(frame: Frame, rule: GroupRule, begin: int, depth: int) -> Frame:
-    """Add the mean of what the terms say, and whether they say nothing; as `GroupRule.answer` does."""
+    """Add the mean of the terms, and whether there is none to take the mean of, as `GroupRule.answer` does."""
     width = len(rule.fallback) + 1
     pulls, rates, sums = [], [], []  # how hard each term pulls, that over its total, and its weighted distributions
     for first in range(begin, begin + len(rule.terms) * width, width):
@@ -173,38 +177,38 @@ def _with_mean(frame: Frame, rule: GroupRule, begin: int, depth: int) -> Frame:
         rates.append(nw.when(total > 0).then(constant if term.by_total else constant / total).otherwise(0.0))
         sums.append([nw.col(_sum(first + z)) for z in range(1, width)])
     if rule.towards is not None and rule.towards[1] is not None:
-        pulls.append(nw.when(nw.col(_silent(depth + 1))).then(0.0).otherwise(float(rule.towards[0])))
+        pulls.append(nw.when(nw.col(_unanswered(depth + 1))).then(0.0).otherwise(float(rule.towards[0])))
         rates.append(pulls[-1])
         sums.append([nw.col(_proba(depth + 1, z)) for z in range(width - 1)])
     ours = [f"{OURS}rate{t}" for t in range(len(rates))]
     frame = frame.with_columns(_added(pulls).alias(STRENGTH), *(rate.alias(name) for rate, name in zip(rates, ours, strict=True)))
-    silent = nw.col(STRENGTH) <= 0
+    unanswered = nw.col(STRENGTH) <= 0
     answers = {}
     for z, nothing in enumerate(rule.fallback.tolist()):
-        mean = _added(nw.col(name) * said[z] for name, said in zip(ours, sums, strict=True)) / nw.col(STRENGTH)
-        answers[_proba(depth, z)] = nw.when(silent).then(nothing).otherwise(mean)
-    return frame.with_columns(silent.alias(_silent(depth)), **answers)
+        mean = _added(nw.col(name) * weighted[z] for name, weighted in zip(ours, sums, strict=True)) / nw.col(STRENGTH)
+        answers[_proba(depth, z)] = nw.when(unanswered).then(nothing).otherwise(mean)
+    return frame.with_columns(unanswered.alias(_unanswered(depth)), **answers)
 
 
 def _with_evidence(frame: Frame, rule: GroupRule, begin: int, depth: int) -> Frame:
-    """Add the posterior, and whether no vote says anything; as `EvidenceRule.answer` does."""
+    """Add the posterior, and whether no vote counts, as `EvidenceRule.answer` does: log prior + sums of log likelihoods."""
     width = len(rule.fallback) + 1
     firsts = range(begin, begin + len(rule.terms) * width, width)
-    silent = reduce(and_, (nw.col(_sum(first)) <= 0 for first in firsts))
+    unanswered = reduce(and_, (nw.col(_sum(first)) <= 0 for first in firsts))
     logs = {}
     for z, prior in enumerate(np.log(np.maximum(rule.fallback, 1e-300)).tolist()):
         logs[_proba(depth, z)] = _added([nw.lit(prior), *(nw.col(_sum(first + 1 + z)) for first in firsts)])
-    frame = _with_largest(frame.with_columns(silent.alias(_silent(depth)), **logs), list(logs), MOST)
+    frame = _with_largest(frame.with_columns(unanswered.alias(_unanswered(depth)), **logs), list(logs), MOST)
     frame = frame.with_columns((nw.col(name) - nw.col(MOST)).exp() for name in logs)
     frame = frame.with_columns(_added(map(nw.col, logs)).alias(MOST))
     return frame.with_columns(nw.col(name) / nw.col(MOST) for name in logs).drop(MOST)
 
 
-def _with_labels(frame: Frame, model: Consensus, output: Output) -> Frame:
+def _with_labels(frame: Frame, consensus: Consensus, output: Output) -> Frame:
     """Return the table with labels, confidence and probabilities; of tied classes the one with the larger mass wins."""
-    classes, mass = model.classes, model.tie_mass
-    assert model.rule is not None
-    share = normalised(model.rule.fallback if mass is None else mass)
+    classes, mass = consensus.classes, consensus.tie_mass
+    assert consensus.rule is not None
+    share = normalised(consensus.rule.fallback if mass is None else mass)
     names = [_proba(0, z) for z in range(len(classes))]
     frame = _with_largest(frame, names, MOST)
     dtype = label_type(classes)
@@ -232,8 +236,8 @@ def _sum(j: int) -> str:
     return f"{OURS}sum{j}"
 
 
-def _silent(depth: int) -> str:
-    return f"{OURS}silent{depth}"
+def _unanswered(depth: int) -> str:
+    return f"{OURS}unanswered{depth}"
 
 
 def _proba(depth: int, z: int) -> str:

@@ -10,7 +10,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
-from .._checks import require_bool, require_choice
+from .._checks import InputError, InputTypeError, require_bool, require_choice
+from .._text import arg
 from ..consensus import Consensus
 from ..votes.labels import Label, plain
 
@@ -21,24 +22,24 @@ Rule = Literal["argmax", "mass"]
 
 @dataclass(frozen=True)
 class Output:
-    """The label, the confidence and, on request, the probability of each class; the table must not have them already."""
+    """The label, the confidence and, on request, the probability of each class and the object's number."""
 
     table_columns: list[str]
     prefix: str
     proba: bool
     rule: Rule
-    number: bool = False  # add the number of each row's object, too
+    number: bool = False
 
     @classmethod
-    def of(cls, frame: Frame, prefix: str, proba: bool, rule: Rule = "argmax", number: bool = False) -> Self:
+    def of(cls, frame: Frame, prefix: str = "", proba: bool = False, rule: Rule = "argmax", number: bool = False) -> Self:
         """Check what was asked for."""
         if not isinstance(prefix, str):
-            raise TypeError(f"prefix must be a str, got {type(prefix).__name__}.")
+            raise InputTypeError("prefix", "must be a str", came=type(prefix).__name__)
         require_bool("proba", proba)
         require_choice("rule", rule, ("argmax", "mass"))
         require_bool("number", number)
         output = cls(frame.collect_schema().names(), prefix, proba, rule, number)
-        output.require_free(())
+        output.require_new_names(())
         return output
 
     def names(self, classes: Sequence[Label] | Array) -> list[str]:
@@ -46,19 +47,23 @@ class Output:
         names = ["consensus", "confidence", *(f"proba_{plain(label)}" for label in classes if self.proba)]
         return [self.prefix + name for name in (*names, *(["number"] if self.number else ()))]
 
-    def require_free(self, classes: Sequence[Label] | Array) -> None:
+    def require_new_names(self, classes: Sequence[Label] | Array) -> None:
         """Refuse to overwrite a column."""
         for name in self.names(classes):
             if name in self.table_columns:
-                raise ValueError(f"table must have no column {name!r}, because one is added. Rename it, or pass prefix='ec3_'.")
+                remedy = f"Rename it, or pass {arg('prefix', 'ec3_')}."
+                raise InputError("table", f"must have no column {name!r}, because one is added", remedy=remedy)
 
     def require_sample(self, most: int) -> None:
-        """Refuse what needs all rows at once."""
-        if self.rule != "argmax" or self.number:
-            what, instead = ("number", "leave it out") if self.number else (f"rule={self.rule!r}", "take rule='argmax'")
-            raise ValueError(
-                f"{what} needs all distinct rows at once, got more than max_patterns={most:,}. Raise max_patterns, or {instead}."
-            )
+        """Refuse what needs all distinct rows, where only a sample of them is solved."""
+        if self.number:
+            what, instead = arg("number", True), "leave it out"
+        elif self.rule != "argmax":
+            what, instead = arg("rule", self.rule), f"take {arg('rule', 'argmax')}"
+        else:
+            return
+        phrase = f"{what} needs all distinct rows at once, got more than {arg('max_rows', most)}"
+        raise InputError("max_rows", phrase=phrase, remedy=f"Raise {arg('max_rows')}, or {instead}.")
 
     def columns(self, answer: Consensus, backend: Any) -> list[Any]:
         """Return the answers as columns of a library."""
@@ -80,12 +85,12 @@ class Output:
         types = [label_type(classes), *[nw.Float64()] * (len(self.names(classes)) - 1)]
         return [nw.new_series(name, [], dtype, backend=backend) for name, dtype in zip(self.names(classes), types, strict=True)]
 
-    def beside(self, keys: Frame, answer: Consensus) -> Frame:
-        """Return the answers beside the keys they belong to."""
+    def append_to(self, keys: Frame, answer: Consensus) -> Frame:
+        """Append the answers to the distinct rows they belong to."""
         columns = self.columns(answer, keys.implementation)
         return keys.with_columns(*columns, *self.numbers(len(keys), keys.implementation))
 
 
 def label_type(classes: Array) -> Any:
-    """Return the type of the column of labels: whole numbers, bools or text."""
+    """Return the type of the column of labels: integers, bools or text."""
     return {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.UInt64()}.get(classes.dtype.kind, nw.String())

@@ -1,4 +1,4 @@
-"""Answers found by a hash of a row's keys: unlike a join it leaves the rows in their order, and needs no sorting afterwards."""
+"""Answers found by a hash of a row's keys: unlike a join this keeps the order of the rows, so nothing has to be sorted."""
 
 from __future__ import annotations
 
@@ -11,42 +11,30 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..._text import listed
-from ...votes.labels import label_array
-from ..combining import Answered
 from ..engines import OURS, quoted
-from .reading import FileTable, text
+from ..pipeline import Answered
+from .table import FileTable, text
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+    from duckdb import DuckDBPyRelation
 
 Array = npt.NDArray[Any]
 
 ANSWER, HASH = f"{OURS}answer", f"{OURS}hash"
-MOST_BITS = 24  # a table of 64 MB that tells where to look first
+MOST_BITS = 24  # an index of 64 MB that tells where to look first
 
 
 @contextmanager
-def looked_up(connection: DuckDBPyConnection, table: FileTable, answered: Answered) -> Iterator[DuckDBPyRelation | None]:
-    """Give the columns of the file and the answers, in the order of the file; None if the answers have no hash of their own.
+def look_up(table: FileTable, answered: Answered) -> Iterator[DuckDBPyRelation | None]:
+    """Give the columns of the file and the answers, in the order of the file; None if two answers share a hash.
 
-    Parameters
-    ----------
-    connection : DuckDBPyConnection
-        It gets a function of ours as long as this lasts.
-    table : FileTable
-        The file.
-    answered : Answered
-        The answers to its distinct rows.
-
-    Yields
-    ------
-    relation or None
+    The connection has a function of ours as long as this lasts.
     """
-    lookup = Lookup.of(connection, table, answered)
+    lookup = Lookup.of(table, answered)
     if lookup is None:
         yield None
         return
+    connection = table.connection
     connection.create_function(ANSWER, lookup, ["UBIGINT"], lookup.sql_type, type="arrow")  # type: ignore[call-overload]
     try:
         hashed = table.sql_with("hash", answered.keys, HASH)
@@ -57,30 +45,6 @@ def looked_up(connection: DuckDBPyConnection, table: FileTable, answered: Answer
         connection.remove_function(ANSWER)
 
 
-def named_rows(table: FileTable, rows: Array, column: str) -> Array:
-    """Return what a column says in some rows.
-
-    Parameters
-    ----------
-    table : FileTable
-        The file.
-    rows : array of int
-        Their numbers, counted from 0.
-    column : str
-        Of the table.
-
-    Returns
-    -------
-    array of str
-    """
-    if column not in table.columns:
-        raise ValueError(f"id must name a column of the table, got {column!r}. They are {listed(list(table.columns), 30)}.")
-    wanted = table.connection.from_arrow(pa.table({"place": np.arange(len(rows)), "row": rows}))
-    names = f"SELECT {table.columns[column]} AS name, file_row_number AS row FROM read_parquet({text(table.parquet)})"
-    found = wanted.join(table.connection.sql(names), "row").order("place").project("name").fetchall()
-    return label_array([f"row {row}" if name is None else str(name) for row, (name,) in zip(rows, found, strict=True)])
-
-
 @dataclass(frozen=True)
 class Lookup:
     """A function from hashes to answers, for one vector of DuckDB at a time."""
@@ -88,18 +52,18 @@ class Lookup:
     hashes: Array  # sorted
     first: Array  # where the hashes begin that start with some bits
     shift: np.uint64
-    values: dict[str, Array]  # of each new column, in the order of the hashes; of text the place in `texts`
+    values: dict[str, Array]  # of each new column, in the order of the hashes; text as its place in `texts`
     texts: dict[str, list[str]]
 
     @classmethod
-    def of(cls, connection: DuckDBPyConnection, table: FileTable, answered: Answered) -> Self | None:
+    def of(cls, table: FileTable, answered: Answered) -> Self | None:
         """Index the answers; None if there are none, or if two of them share a hash."""
         if answered.answers is None or not len(answered.answers):
             return None
         answers = answered.answers.to_native()
-        types = dict(zip(table.relation.columns, table.relation.types, strict=True))
+        types = table.types
         keys = ", ".join(f"CAST({quoted(key)} AS {types[key]})" for key in answered.keys)
-        hashes = connection.from_arrow(answers).project(f"hash({keys}) AS h").to_arrow_table()["h"].to_numpy()
+        hashes = table.connection.from_arrow(answers).project(f"hash({keys}) AS h").to_arrow_table()["h"].to_numpy()
         order = np.argsort(hashes)
         hashes = hashes[order]
         if (hashes[1:] == hashes[:-1]).any():
@@ -137,9 +101,9 @@ class Lookup:
             found[name] = f"list_extract([{', '.join(map(text, labels))}], {found[name]} + 1)"
         return [f"{sql} AS {quoted(name)}" for name, sql in found.items()]
 
-    def __call__(self, said: pa.Array) -> pa.Array:
+    def __call__(self, hashes_of_rows: pa.Array) -> pa.Array:
         """Return the answers."""
-        hashes = said.to_numpy(zero_copy_only=False)
+        hashes = hashes_of_rows.to_numpy(zero_copy_only=False)
         places = self.first.take((hashes >> self.shift).view(np.int64)).astype(np.int64)
         missed = np.flatnonzero(self.hashes.take(places) != hashes)
         places[missed] = np.searchsorted(self.hashes, hashes[missed])

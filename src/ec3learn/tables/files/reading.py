@@ -1,9 +1,4 @@
-"""Files become tables of DuckDB that are not held in memory.
-
-Parquet is read where it lies. Other formats are parsed once, into Parquet in the workspace. Nothing is guessed that could
-change a label: a field of a CSV file is text, unless all labels of its kind are whole numbers as Python prints them, as ints
-or as floats.
-"""
+"""Files become tables that DuckDB reads, larger than memory: Parquet where it lies, other formats parsed once into Parquet."""
 
 from __future__ import annotations
 
@@ -12,155 +7,24 @@ import csv
 import io
 import json
 import os
-import re
 import shutil
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 import duckdb
 
-from ..._text import listed
+from ..._checks import InputError
+from ..._text import arg, listed
 from ..engines import OURS, quoted
 from .formats import STANDARD, Format
+from .table import FileTable, text
 from .workspace import Workspace
 
-ROW = f"{OURS}row"
 BLOCK = 1 << 24  # bytes of text parsed at a time; a record must fit
-WHOLE = "0|-?[1-9][0-9]*"  # a whole number as Python prints it
-
-
-@dataclass(frozen=True)
-class FileTable:
-    """A table in a Parquet file: the SQL that reads each column, and where it differs the SQL that reads its labels."""
-
-    connection: duckdb.DuckDBPyConnection
-    parquet: Path
-    columns: dict[str, str]
-    labels: dict[str, str] = field(default_factory=dict)
-    is_text: bool = False  # from CSV, where a label has no type
-    mixed: Mapping[str, list[str]] = field(default_factory=dict)  # what columns of JSON hold that have no one type
-
-    @property
-    def sql(self) -> str:
-        """Return the query for the columns as they are, in the order of the file."""
-        return self._query(self.columns)
-
-    @property
-    def relation(self) -> duckdb.DuckDBPyRelation:
-        """Return the columns with their labels, and behind them the number of each row, counted from 0."""
-        return self.connection.sql(self._query(self.columns | self.labels | {ROW: "file_row_number"}))
-
-    def sql_with(self, call: str, keys: Iterable[str], name: str) -> str:
-        """Return the query for the columns as they are, and a column for what a function says of the labels of some of them."""
-        read = self.columns | self.labels
-        return self._query(self.columns | {name: f"{call}({', '.join(read[key] for key in keys)})"})
-
-    def _query(self, columns: Mapping[str, str]) -> str:
-        chosen = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in columns.items())
-        return f"SELECT {chosen} FROM read_parquet({text(self.parquet)})"
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        """Return the type of each column, as DuckDB calls it."""
-        relation = self.relation
-        return dict(zip(relation.columns, map(str, relation.types), strict=True))
-
-    def with_labels(self, groups: Iterable[Sequence[str]], missing: Sequence[str] = ()) -> FileTable:
-        """Return the table with labels in some columns; text is whole numbers if all in a group of columns are.
-
-        Parameters
-        ----------
-        groups : sequences of column names
-            Columns whose labels must be of one kind.
-        missing : sequence of str
-            What means "no vote", in words.
-        """
-        chosen = [list(names) for names in groups if names]
-        for name in {name for names in chosen for name in names} & self.mixed.keys():
-            raise ValueError(
-                f"Column {name!r} must hold labels of one kind, got {listed(self.mixed[name])}. Mend it in the file."
-            )
-        if not chosen or not (self.is_text or missing):
-            return self
-        kinds = self.kinds
-        gaps = {name: [_value(label, kinds[name]) for label in missing] for names in chosen for name in names}
-        said = {  # what is no value of the column's type does not stand there
-            name: _without(self.columns[name], [label for label in gaps[name] if _fits(label, kinds[name])]) for name in gaps
-        }
-        if not self.is_text:
-            return replace(self, labels=said)
-        # A number that is not written as Python prints it is a label of its own: 007 is not 7. pandas writes 1.0 beside gaps.
-        whole = {name: _whole(sql) for name, sql in said.items()}
-        exact = [
-            f"bool_and(coalesce(CAST(TRY_CAST({whole[name]} AS BIGINT) AS VARCHAR) = {whole[name]}, {sql} IS NULL))"
-            for name, sql in said.items()
-        ]
-        found = self.connection.sql(f"SELECT {', '.join(exact)} FROM read_parquet({text(self.parquet)})").fetchall()[0]
-        numbered = {name for name, is_integer in zip(said, found, strict=True) if is_integer}
-        none = [number for label in missing if isinstance(number := _value(label, "BIGINT"), int)]
-        numbers = {
-            name: _without(f"CAST({whole[name]} AS BIGINT)", none) for names in chosen if numbered >= set(names) for name in names
-        }
-        return replace(self, labels=said | numbers)
-
-    def with_text(self, columns: Iterable[str], missing: Sequence[str] = (), *, numbers: bool = False) -> FileTable:
-        """Return the table with labels in some columns that are text, except those that mean "no vote".
-
-        With `numbers` whole numbers are the same text, however they are written.
-        """
-        said = {name: _without(quoted(name), missing) for name in columns}
-        if numbers:
-            none = [str(_value(label, "BIGINT")) for label in missing]
-            said = {name: _without(_whole(sql), none) for name, sql in said.items()}
-        return replace(self, labels=self.labels | said)
-
-    def value(self, column: str, said: str) -> Any:
-        """Return what was said in words as a value of a column's type; text that is none stays text."""
-        return _value(said, self.kinds.get(column, "VARCHAR"))
-
-    def row(self, named: str, column: str | None = None) -> int:
-        """Return the number of the row that is called so in a column, or by its number."""
-        if column is None:
-            n_rows = self.connection.sql(f"SELECT count(*) FROM read_parquet({text(self.parquet)})").fetchall()[0][0]
-            if not named.isdecimal() or int(named) >= n_rows:
-                raise ValueError(f"object must be the number of a row, 0 to {n_rows - 1}, got {named!r}. Pass --id for names.")
-            return int(named)
-        if column not in self.columns:
-            raise ValueError(f"id must name a column of the table, got {column!r}. They are {listed(list(self.columns), 30)}.")
-        found = self.relation.filter(f"CAST({quoted(column)} AS VARCHAR) = {text(named)}").project(ROW).limit(2).fetchall()
-        if len(found) != 1:
-            many = "two or more rows have" if found else "no row has"
-            raise ValueError(f"object must name one row, got {named!r}, which {many} in column {column!r}.")
-        return int(found[0][0])
-
-
-def _value(said: str, kind: str) -> Any:
-    if kind == "BOOLEAN" and said.lower() in ("true", "false"):
-        return said.lower() == "true"
-    number = said.removesuffix(".0")
-    numeric = "INT" in kind or kind in ("DOUBLE", "FLOAT")
-    return int(number) if numeric and re.fullmatch(WHOLE, number) else said
-
-
-def _fits(value: Any, kind: str) -> bool:
-    return isinstance(value, str) == (kind == "VARCHAR")
-
-
-def _without(sql: str, missing: Sequence[Any]) -> str:
-    if not missing:
-        return sql
-    labels = ", ".join(text(label) if isinstance(label, str) else str(label) for label in missing)
-    return f"CASE WHEN {sql} IN ({labels}) THEN NULL ELSE {sql} END"
-
-
-def _whole(sql: str) -> str:
-    """Return the SQL for a text in which 1.0 is 1."""
-    return rf"if(ends_with({sql}, '.0'), regexp_replace({sql}, '^({WHOLE})\.0$', '\1'), {sql})"
 
 
 def read(work: Workspace, path: str, format: Format, encoding: str = "utf-8") -> FileTable:
@@ -169,11 +33,11 @@ def read(work: Workspace, path: str, format: Format, encoding: str = "utf-8") ->
     Parameters
     ----------
     work : Workspace
-        Where what was parsed is kept.
+        Where parsed files are kept.
     path : path, or "-" for standard input
         The file.
     format : Format
-        What it is.
+        Its format.
     encoding : str
         How text is encoded.
 
@@ -182,55 +46,54 @@ def read(work: Workspace, path: str, format: Format, encoding: str = "utf-8") ->
     FileTable
     """
     name = "Standard input" if path == STANDARD else path
+    work.bar.update(f"Reading {name}")
     source = _local(work, path)
-    with told(name, format.name, encoding):
+    with readable_errors(name, format.name, encoding):
         if format.name == "parquet":
-            return _parquet(work, source, name)
+            return _parquet(work, source, format, name)
         if format.name == "jsonl":
             return _json_lines(work, source, format, encoding, name)
         if format.name == "arrow":
-            return _staged(work, *_arrow(source), name)
-        return replace(_csv(work, source, format, encoding, name), is_text=True)
+            return _staged(work, *_arrow(source), format, name)
+        return _csv(work, source, format, encoding, name)
 
 
 @contextmanager
-def told(name: str, what: str, encoding: str) -> Iterator[None]:
-    """Turn what libraries say about a file into one sentence."""
+def readable_errors(name: str, what: str, encoding: str) -> Iterator[None]:
+    """Turn the errors of libraries about a file into one sentence."""
     import pyarrow as pa
 
     try:
         yield
     except (UnicodeError, LookupError) as error:
         raise _not_encoded(name, encoding, str(error)) from None
-    except (duckdb.Error, pa.ArrowException, OSError, csv.Error) as error:  # Arrow has some of its own as OSError
+    except (duckdb.Error, pa.ArrowException, OSError, csv.Error) as error:  # some errors of Arrow are an OSError
         reason = str(error).splitlines()[0].rstrip(".")
         if "UTF8" in reason:
             raise _not_encoded(name, encoding, reason) from None
-        raise ValueError(f"{name} can't be read as {what}: {reason}.") from None
+        raise _file_error(name, f"cannot be read as {what}: {reason}") from None
 
 
-def _not_encoded(name: str, encoding: str, reason: str) -> ValueError:
-    return ValueError(
-        f"{name} must be text in {encoding} ({reason.rstrip('.')}). Pass another --encoding, such as latin-1 or utf-16."
-    )
+def _not_encoded(name: str, encoding: str, reason: str) -> InputError:
+    remedy = f"Pass another {arg('encoding')}, such as latin-1 or utf-16."
+    return _file_error(name, f"must be text in {encoding} ({reason.rstrip('.')})", remedy)
 
 
-def text(value: object) -> str:
-    """Return a text in SQL."""
-    return "'" + str(value).replace("'", "''") + "'"
+def _file_error(name: str, problem: str, remedy: str = "") -> InputError:
+    return InputError("votes", phrase=f"{name} {problem}", remedy=remedy)
 
 
 # ---- one format each -------------------------------------------------------------------------------------------------
 
 
 def _local(work: Workspace, path: str) -> Path:
-    """Return a file by a name without signs that DuckDB takes for a pattern; what can be read only once is copied."""
+    """Return a file by a name without characters that DuckDB takes for a pattern; what can be read only once is copied."""
     link = work.path("input")
     if path == STANDARD:
         with open(link, "wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
         return link
-    with open(path, "rb") as file:  # says what is wrong with a path in the words of the system
+    with open(path, "rb") as file:  # so that the system says what is wrong with a path
         if os.path.isfile(path):
             link.symlink_to(os.path.realpath(path))
         else:
@@ -239,20 +102,20 @@ def _local(work: Workspace, path: str) -> Path:
     return link
 
 
-def _parquet(work: Workspace, source: Path, name: str) -> FileTable:
+def _parquet(work: Workspace, source: Path, format: Format, name: str) -> FileTable:
     import pyarrow.parquet as pq
 
     names = pq.read_schema(source).names
     _require_names(names, name)
-    return FileTable(work.connection, source, {column: quoted(column) for column in names})
+    return FileTable(work, source, {column: quoted(column) for column in names}, format)
 
 
-def _staged(work: Workspace, batches: Any, names: list[str], name: str) -> FileTable:
+def _staged(work: Workspace, batches: Any, names: list[str], format: Format, name: str) -> FileTable:
     """Write batches into the workspace, once."""
     _require_names(names, name)
     staged = work.path("staged.parquet")
     work.connection.from_arrow(batches).write_parquet(str(staged), compression="zstd")
-    return FileTable(work.connection, staged, {column: quoted(column) for column in names})
+    return FileTable(work, staged, {column: quoted(column) for column in names}, format)
 
 
 def _arrow(source: Path) -> tuple[Any, list[str]]:
@@ -282,7 +145,7 @@ def _csv(work: Workspace, source: Path, format: Format, encoding: str, name: str
     parse = arrow_csv.ParseOptions(delimiter=format.delimiter, newlines_in_values=True, ignore_empty_lines=len(heads) > 1)
     convert = arrow_csv.ConvertOptions(column_types=dict.fromkeys(heads, pa.string()), null_values=[""], strings_can_be_null=True)
     try:
-        return _staged(work, arrow_csv.open_csv(_bytes(source, format), options, parse, convert), heads, name)
+        return _staged(work, arrow_csv.open_csv(_bytes(source, format), options, parse, convert), heads, format, name)
     except (pa.ArrowInvalid, duckdb.Error):
         _require_equal_records(source, format, encoding, name, len(heads))
         raise
@@ -295,25 +158,24 @@ def _bytes(source: Path, format: Format) -> Any:
 
 
 def _records(source: Path, format: Format, encoding: str) -> Any:
-    """Return the records of a CSV file by Python's own reader, which is slow and says where it is."""
+    """Return the records of a CSV file by Python's own reader, which is slow but knows the line."""
     lines = io.TextIOWrapper(_bytes(source, format), encoding=with_bom(encoding), newline="")
     return csv.reader(lines, delimiter=format.delimiter)
 
 
 def _heads(source: Path, format: Format, encoding: str, name: str) -> list[str]:
-    """Return the names of the columns; one without a name is called after its place."""
+    """Return the names of the columns; one without a name is named after its place."""
     heads: list[str] = next(_records(source, format, encoding), [])
     if not any(heads):
-        raise ValueError(f"{name} must name its columns in the first line, got an empty one.")
+        raise _file_error(name, "must name its columns in the first line, got an empty one")
     if len(heads) == 1:
         other = next((sign for sign in ",;\t|" if sign in heads[0]), None)
         if other is not None:
-            raise ValueError(
-                f"{name} must have {format.delimiter!r} between its columns, got {heads[0]!r}. Pass --delimiter {other!r}."
-            )
+            problem = f"must have {format.delimiter!r} between its columns, got {heads[0][:80]!r}"
+            raise _file_error(name, problem, f"Pass {arg('delimiter', other)}.")
     unnamed = {i: f"column_{i + 1}" for i, head in enumerate(heads) if not head}
     if unnamed:
-        warnings.warn(f"{name} has columns without a name, called {listed(list(unnamed.values()))} here.", stacklevel=2)
+        warnings.warn(f"{name} has columns without a name, named {listed(list(unnamed.values()))} here.", stacklevel=2)
     return [unnamed.get(i, head) for i, head in enumerate(heads)]
 
 
@@ -322,10 +184,8 @@ def _require_equal_records(source: Path, format: Format, encoding: str, name: st
     records = _records(source, format, encoding)
     for record in records:
         if record and len(record) != n_columns:
-            raise ValueError(
-                f"{name} must have {n_columns} fields in every line, as in the first, got {len(record)} in line "
-                f"{records.line_num}."
-            )
+            problem = f"must have {n_columns} fields in every line, as in the first"
+            raise _file_error(name, f"{problem}, got {len(record)} in line {records.line_num}")
 
 
 def _json_lines(work: Workspace, source: Path, format: Format, encoding: str, name: str) -> FileTable:
@@ -357,10 +217,10 @@ def _json_lines(work: Workspace, source: Path, format: Format, encoding: str, na
         columns[key] = quoted(key) if read_as is None else read_as.format(quoted(key))
         if read_as is None:
             mixed[key] = sorted(filter(None, kind))
-    return FileTable(work.connection, staged, columns, mixed=mixed)
+    return FileTable(work, staged, columns, format, mixed=mixed)
 
 
-# A whole number beyond 64 bits has a kind of its own: DuckDB takes it for a float, which would lose digits.
+# An integer beyond 64 bits has a type of its own: DuckDB takes it for a float, which would lose digits.
 JSON_KIND = """CASE json_type({0})
     WHEN 'BIGINT' THEN 'int'
     WHEN 'UBIGINT' THEN if(TRY_CAST({0} AS BIGINT) IS NULL, 'large int', 'int')
@@ -397,8 +257,8 @@ def _require_objects(lines: Path, name: str) -> NoReturn:
             except ValueError as error:
                 reason = str(error).split(":")[0].lower()
             if reason:
-                raise ValueError(f"{name} must hold a JSON object in each line, {reason} in line {number}.")
-    raise ValueError(f"{name} must hold a JSON object in each line.")
+                raise _file_error(name, f"must hold a JSON object in each line, {reason} in line {number}")
+    raise _file_error(name, "must hold a JSON object in each line")
 
 
 # ---- checks ----------------------------------------------------------------------------------------------------------
@@ -410,14 +270,15 @@ def with_bom(encoding: str) -> str:
 
 
 def _require_names(names: Sequence[str], name: str) -> None:
-    """Refuse columns that DuckDB can't tell apart or has no name for."""
+    """Refuse columns that DuckDB cannot tell apart, and names that are reserved."""
     seen: dict[str, str] = {}
     for column in names:
         other = seen.get(column.casefold())
         if other is not None:
-            raise ValueError(f"{name} must have columns that differ in more than case, got {other!r} and {column!r}. Rename one.")
+            problem = f"must have columns that differ in more than case, got {other!r} and {column!r}"
+            raise _file_error(name, problem, "Rename one.")
         seen[column.casefold()] = column
         if not column or column.casefold() == "file_row_number" or column.startswith(OURS):
-            raise ValueError(f"{name} must have no column called {column!r}, a name that is used here. Rename it.")
+            raise _file_error(name, f"must have no column named {column!r}, which is reserved", "Rename it.")
     if not names:
-        raise ValueError(f"{name} must have columns, got none.")
+        raise _file_error(name, "must have columns, got none")

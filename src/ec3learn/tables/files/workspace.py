@@ -1,4 +1,4 @@
-"""A hidden folder beside the output and a DuckDB that spills into it; both are gone when the work is done."""
+"""A hidden folder next to the output and a DuckDB that spills into it; both are gone when the work is done."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from ..._files import TEMPORARY
+from ..._checks import InputError
+from ..._files import TEMPORARY, is_plain, place_for
+from ..._progress import Bar, progress
 from .formats import STANDARD
 
 if TYPE_CHECKING:
@@ -22,32 +25,35 @@ MEMORY = "800MB"
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where files lie until they are whole, and the engine that works on them."""
+    """Where files lie until they are whole, the engine that works on them, and a bar that shows what it is doing."""
 
     folder: Path
     connection: duckdb.DuckDBPyConnection
+    bar: Bar
 
     def path(self, name: str) -> Path:
-        """Return where a file of ours lies."""
+        """Return the path of a file of ours."""
         return self.folder / name
 
 
 @contextmanager
-def workspace(output: str | None = None, memory: str = MEMORY) -> Iterator[Workspace]:
+def workspace(output: str | None = None, memory: str = MEMORY, *, bar: bool = False) -> Iterator[Workspace]:
     """Make a workspace on the disk of the output, so that a finished file only needs to be renamed.
 
     Parameters
     ----------
     output : path
-        The file that will be written; the system's folder for temporary files if there is none, or if it is no plain file.
+        The file that will be written; without one, or if it is no plain file, the system's folder for temporary files is used.
     memory : str
-        What DuckDB may use before it spills to the disk.
+        What DuckDB may use before it spills to disk.
+    bar : bool
+        Show the progress of queries, on a terminal.
     """
     import duckdb
 
-    near = None if output is None or not is_plain(output) else os.path.dirname(os.path.realpath(output))
-    if near is not None and not os.path.isdir(near):
-        raise FileNotFoundError(f"The folder of {output} must exist, got {near}.")
+    near = None
+    if output is not None and output != STANDARD and is_plain(output):
+        near = os.path.dirname(os.path.realpath(place_for(output, argument="out")))
     folder = Path(tempfile.mkdtemp(prefix=".ec3learn-", dir=near))
     TEMPORARY.add(folder)
     try:
@@ -57,10 +63,11 @@ def workspace(output: str | None = None, memory: str = MEMORY) -> Iterator[Works
             settings |= dict.fromkeys(("autoinstall_known_extensions", "autoload_known_extensions"), "false")
             connection = duckdb.connect(config=settings)  # type: ignore[arg-type]
         except duckdb.Error:
-            raise ValueError(f"memory must be a size such as '800MB' or '4GB', got {memory!r}.") from None
+            raise InputError("memory", "must be a size such as '800MB' or '4GB'", got=memory) from None
         try:
             connection.execute("SET enable_progress_bar = false")
-            yield Workspace(folder, connection)
+            with follow_queries(connection, shown=bar) as shown:
+                yield Workspace(folder, connection, shown)
         finally:
             connection.close()
     finally:
@@ -68,6 +75,24 @@ def workspace(output: str | None = None, memory: str = MEMORY) -> Iterator[Works
         TEMPORARY.discard(folder)
 
 
-def is_plain(path: str) -> bool:
-    """Return whether a path is, or would be, a file on a disk; pipes and devices are not."""
-    return path != STANDARD and (not os.path.exists(path) or os.path.isfile(path))
+@contextmanager
+def follow_queries(connection: duckdb.DuckDBPyConnection, *, shown: bool) -> Iterator[Bar]:
+    """Show a bar that follows what DuckDB reports about its queries."""
+    ended = Event()
+    with progress("Starting", shown=shown) as bar:
+
+        def watch() -> None:
+            while not ended.wait(0.2):
+                share = connection.query_progress()
+                if share > 0:
+                    bar.update(done=share, total=100)
+
+        watching = Thread(target=watch, daemon=True)
+        if bar.bar is not None:
+            watching.start()
+        try:
+            yield bar
+        finally:
+            ended.set()
+            if bar.bar is not None:
+                watching.join()

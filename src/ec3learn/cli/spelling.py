@@ -1,0 +1,45 @@
+"""Arguments of the library as options of the command, in messages, notes and warnings."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+
+FLAGGED = (None, "True", "[...]")  # no value to write after the option
+INSTEAD = {"number": "object", "path": "out"}  # an argument that has another name in the command
+
+
+def spell_option(options: Mapping[str, str], name: str, value: str | None = None) -> str:
+    """Return an argument of the library, and a value for it, as an option; a parameter of a method goes with `--set`.
+
+    Examples
+    --------
+    >>> options = {"known": "--known", "max_rows": "--max-rows", "overwrite": "--overwrite"}
+    >>> spell_option(options, "max_rows", "100"), spell_option(options, "weights", "agreement")
+    ('--max-rows 100', '--set weights=agreement')
+    """
+    soft = re.fullmatch(r"classifiers\[(?P<quote>['\"])(.*)(?P=quote)\]", name)
+    if soft:
+        return f"--soft {soft[2]}"
+    if name == "classifiers" and value is not None and value.startswith("{"):
+        return "--soft NAME=CLASS:COLUMN,..."
+    given = "" if value in FLAGGED else _quoted(str(value))
+    option = options.get(INSTEAD.get(name, name))
+    if option is not None:
+        return f"{option} {given}".rstrip()
+    if _is_parameter(name):
+        return f"--set {name}={given}" if given else f"--set {name}"
+    return f"{name}={given}" if given else name
+
+
+def _quoted(value: str) -> str:
+    """Return a value as a shell takes it, with control characters escaped."""
+    return shlex.quote(value if value.isprintable() else repr(value)[1:-1])
+
+
+def _is_parameter(name: str) -> bool:
+    """Return whether some method has a parameter of that name."""
+    from ..methods import METHODS
+
+    return any(name in method().get_params() for method in METHODS.values())

@@ -1,0 +1,81 @@
+"""Example data: made-up emails that five classifiers and two clusterings have looked at, and how well their consensus does."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._files import place_for, whole_file
+from ._text import Table
+from .consensus import Consensus
+from .methods import EC3, MajorityVote
+from .votes import Votes
+from .votes.labels import label_array
+
+Array = npt.NDArray[Any]
+
+CLASSES = ["ham", "news", "spam"]
+CLASSIFIERS = {"svm": 0.52, "tree": 0.45, "bayes": 0.48, "knn": 0.42, "rules": 0.5}  # how often each knows the class
+CLUSTERINGS = {"kmeans": 0.85, "dbscan": 0.8}
+N_OBJECTS = 600
+
+
+def demo_votes() -> Table:
+    """Return the votes, with gaps, some known labels (`gold`) and the true classes (`truth`).
+
+    Examples
+    --------
+    >>> list(demo_votes().columns)
+    ['id', 'svm', 'tree', 'bayes', 'knn', 'rules', 'kmeans', 'dbscan', 'gold', 'truth']
+    """
+    rng = np.random.default_rng(0)
+    truth = rng.choice(3, N_OBJECTS, p=[0.5, 0.2, 0.3])
+
+    def guess(knows: float, n: int) -> Array:
+        return np.where(rng.random(N_OBJECTS) < knows, truth, rng.integers(n, size=N_OBJECTS))
+
+    columns: dict[str, list[Any]] = {"id": [f"mail-{i}" for i in range(N_OBJECTS)]}
+    for name, knows in CLASSIFIERS.items():
+        missing = rng.random(N_OBJECTS) < 0.1
+        columns[name] = [None if gap else CLASSES[z] for z, gap in zip(guess(knows, 3), missing, strict=True)]
+    for name, knows in CLUSTERINGS.items():
+        columns[name] = guess(knows, 5).tolist()
+    columns["dbscan"] = [-1 if noise else z for z, noise in zip(columns["dbscan"], rng.random(N_OBJECTS) < 0.05, strict=True)]
+    columns["gold"] = [CLASSES[z] if i % 10 == 0 else None for i, z in enumerate(truth)]
+    columns["truth"] = [CLASSES[z] for z in truth]
+    return Table(columns)
+
+
+def write_demo(path: str | os.PathLike[str], overwrite: bool = False) -> None:
+    """Write the votes as a CSV file."""
+    target = place_for(path, overwrite)
+    table = demo_votes()
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows(row.values() for row in table.rows())
+    with whole_file(target) as file:
+        file.write(text.getvalue().encode())
+
+
+def solve_demo() -> tuple[Table, Consensus]:
+    """Return how often each base model and consensus is right where it votes, and the consensus."""
+    table = demo_votes()
+    classifiers, clusterings = {name: table[name] for name in CLASSIFIERS}, {name: table[name] for name in CLUSTERINGS}
+    votes, alone = Votes.from_labels(classifiers, clusterings), Votes.from_labels(classifiers)
+    consensus = EC3().solve(votes, table["gold"])
+    answers = classifiers | {"majority vote": MajorityVote().solve(alone).labels(), "iEC3": consensus.labels()}
+    truth = label_array(table["truth"])
+    unlabelled = np.array([label is None for label in table["gold"]])
+    right = {name: _accuracy(label_array(labels), truth, unlabelled) for name, labels in answers.items()}
+    return Table({"model": list(right), "right": list(right.values())}), consensus
+
+
+def _accuracy(labels: Array, truth: Array, counted: Array) -> float:
+    counted = counted & np.array([label is not None for label in labels])
+    return float(np.mean(labels[counted] == truth[counted]))

@@ -1,0 +1,190 @@
+"""What the columns of a table hold: its distinct rows (or the objects of a long table) become `Votes`.
+
+Content that cannot be votes, such as measurements or the names of objects, is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+
+from .._checks import InputError
+from .._text import arg
+from ..consensus import Consensus
+from ..votes import Votes
+from ..votes.encoding import classes_of
+from ..votes.labels import Label, plain
+from ..votes.layout import frozen
+from ..votes.reading import encode, named_columns
+from .columns import LABELS, Column, Columns, Frame
+from .engines import COUNT, FIRST, collect
+
+FEW_NUMBERS = 20  # so many classes may be text with fractional numbers in it
+MANY_LABELS, MOSTLY = 100, 0.5  # a column with so many labels, and this share of them different, names objects
+
+
+def votes_of(columns: Columns, distinct: Frame, long: Frame | None) -> Votes:
+    """Return the votes on distinct rows; those on the objects of a long table are in its rows, `long`."""
+    if not len(distinct):
+        raise InputError("table", "must have at least one row", came="none")
+    _require_integers(columns, distinct, long)
+    clusterings = {name: _values(distinct, column) for name, column in columns.clusterings.items()} or None
+    given: dict[str, Any] = {"classes": columns.classes, "missing": columns.missing}
+    if columns.objects is not None:
+        assert long is not None
+        objects, voters, labels = (
+            long.get_column(name).to_native() for name in (columns.objects, columns.voters, columns.labels)
+        )
+        given["object_ids"] = distinct.get_column(columns.objects).to_native()
+        votes = Votes.from_long(objects, voters, labels, clusterings, **given)
+    else:
+        classifiers = {name: _values(distinct, column) for name, column in columns.classifiers.items()}
+        weight = distinct[COUNT].to_numpy() if COUNT in distinct.columns else None
+        votes = Votes.from_labels(classifiers, clusterings, sample_weight=weight, **given)
+        if FIRST in distinct.columns:
+            votes = replace(votes, object_ids=frozen(distinct[FIRST].to_numpy().astype(np.int64)))
+    if columns.classes is None:
+        n_labels = {votes.models[m].name: len(np.unique(codes)) for m, codes in votes.hard.items()}
+        n_labels = {name: n_labels[name] for name in columns.classifiers if name in n_labels}
+        _require_few_classes(votes.n_classes, n_labels, columns.max_classes)
+        _require_no_measurements(votes.classes)
+        _require_no_names(votes, set(columns.classifiers))
+    return votes
+
+
+def new_votes_of(columns: Columns, distinct: Frame, long: Frame | None, consensus: Consensus) -> Votes:
+    """Return votes for a consensus that exists: they may name other classes, or none at all."""
+    soft = any(isinstance(column, dict) for column in columns.classifiers.values())
+    labels = distinct if long is None or columns.objects is None else long
+    no_votes = not soft and all(labels.get_column(column).is_null().all() for column in columns.classifiers.values())
+    return votes_of(replace(columns, classes=consensus.classes.tolist() if soft or no_votes else None), distinct, long)
+
+
+def known_labels_of(columns: Columns, distinct: Frame) -> Any:
+    """Return the known labels of distinct rows, or None if there are none."""
+    if columns.known is None or distinct.get_column(columns.known).is_null().all():
+        return None
+    return distinct.get_column(columns.known).to_native()
+
+
+def find_classes(columns: Columns, frame: Frame) -> list[Label]:
+    """Return the classes voted for anywhere in a table, which the engine finds."""
+    if columns.classes is not None:
+        return columns.classes
+    encoded = []
+    for name, column in columns.classifiers.items():
+        found = frame.select(column).unique()
+        found = collect(found if columns.max_classes is None else found.head(columns.max_classes + 2))  # null is no class
+        raw = named_columns({name: found.get_column(column).to_native()}, "classifiers", "")[name]
+        encoded.append(encode(name, raw, "classifiers"))
+    classes: list[Label] = classes_of(encoded, {}, None, columns.missing, "classifiers").tolist()
+    _require_few_classes(len(classes), {column.name: len(column.seen) for column in encoded}, columns.max_classes)
+    return classes
+
+
+def require_one_row_per_object(columns: Columns, distinct: Frame) -> Frame:
+    """Return the objects of a long table; refuse it where an object has two clusters or two known labels."""
+    if columns.objects is None:
+        return distinct
+    twice = distinct.filter(nw.col(columns.objects).is_duplicated())
+    if len(twice):
+        phrase = f"{arg('clusterings')} and {arg('known')} must be the same in all rows of an object"
+        name = plain(twice.get_column(columns.objects)[0])
+        raise InputError("known", phrase=f"{phrase}, got different ones for object {name!r}")
+    return distinct
+
+
+def _values(distinct: Frame, column: Column) -> Any:
+    """Return a column of labels as it is, and the shares of a soft model as a matrix."""
+    if isinstance(column, dict):
+        return np.column_stack([_shares(distinct.get_column(name), name) for name in column.values()])
+    return distinct.get_column(column).to_native()
+
+
+def _shares(column: Any, name: str) -> npt.NDArray[np.float64]:
+    """Return a column of shares, which a CSV file has as text."""
+    if column.dtype != nw.String:
+        return column.cast(nw.Float64).to_numpy()
+    shares = np.full(len(column), np.nan)
+    for row, share in enumerate(column.to_list()):
+        try:
+            shares[row] = np.nan if share is None else float(share)
+        except ValueError:
+            phrase = f"A soft model must have numbers in column {name!r}, got {share!r}"
+            raise InputError("classifiers", phrase=phrase) from None
+    return shares
+
+
+# ---- content that cannot be votes ------------------------------------------------------------------------------------
+
+
+def _require_integers(columns: Columns, distinct: Frame, long: Frame | None) -> None:
+    """Refuse columns of labels with fractional numbers."""
+    models = {"classifiers": columns.classifiers, "clusterings": columns.clusterings}
+    named = [(argument, column) for argument in models for column in models[argument].values()]
+    for argument, column in [*named, ("known", columns.known)]:
+        frame = long if long is not None and argument == "classifiers" and columns.objects is not None else distinct
+        if column is None or isinstance(column, dict) or not frame.get_column(column).dtype.is_float():
+            continue
+        numbers = frame.get_column(column).to_numpy()
+        broken = numbers[(np.floor(numbers) != numbers) & ~np.isnan(numbers)]
+        if len(broken):
+            raise InputError(
+                argument,
+                f"must hold {LABELS}",
+                came=f"{plain(broken[0])!r} in column {column!r}",
+                remedy=f"The columns of a soft model are passed as {arg(argument, {'name': {'class': column}})}.",
+            )
+
+
+def _require_few_classes(n_classes: int, n_labels: Mapping[str, int], most: int | None) -> None:
+    if most is not None and n_classes > most:
+        most_in = f", most in {max(n_labels, key=lambda name: n_labels[name])!r}" if n_labels else ""
+        raise InputError(
+            "classifiers",
+            f"must hold at most {most:,} classes ({arg('max_classes')})",
+            came=f"{n_classes:,}{most_in}",
+            remedy=f"Leave out columns that are no votes, or raise {arg('max_classes')}.",
+        )
+
+
+def _require_no_measurements(classes: npt.NDArray[Any]) -> None:
+    """Refuse text in which there are many fractional numbers."""
+    if len(classes) <= FEW_NUMBERS or classes.dtype != object:
+        return
+    numbers = [label for label in classes if _is_number(label)]
+    broken = [label for label in numbers if not float(label).is_integer()]
+    if len(broken) > (FEW_NUMBERS if len(numbers) < len(classes) else 0):
+        raise InputError(
+            "classifiers",
+            f"must hold {LABELS}",
+            came=f"{len(numbers):,} different numbers such as {broken[0]!r}",
+            remedy=f"Leave out columns of measurements or probabilities, or name the classes with {arg('classes', ...)}.",
+        )
+
+
+def _is_number(label: str) -> bool:
+    try:
+        return bool(np.isfinite(float(label)))
+    except ValueError:
+        return False
+
+
+def _require_no_names(votes: Votes, classifiers: set[str]) -> None:
+    """Refuse a column in which hardly any label occurs twice."""
+    for m, codes in votes.hard.items():
+        voted = codes < votes.models[m].n_groups
+        n_votes, n_labels = float(votes.counts[voted].sum()), len(np.unique(codes[voted]))
+        if votes.models[m].name in classifiers and n_labels >= MANY_LABELS and n_labels > MOSTLY * n_votes:
+            raise InputError(
+                "classifiers",
+                "must hold votes",
+                came=f"{n_labels:,} different labels in {n_votes:,.0f} rows of column {votes.models[m].name!r}, which seem to "
+                "name objects",
+                remedy=f"Leave it out, or name the classes with {arg('classes', ...)}.",
+            )

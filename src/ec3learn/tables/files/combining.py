@@ -1,0 +1,201 @@
+"""combine and extend for files: a file is opened as a table of DuckDB, and goes through the same pipeline as any other table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..._checks import InputError
+from ..._text import arg
+from ...consensus import Consensus
+from ...methods import Method
+from ...votes.labels import label_array
+from ..columns import Columns, Naming
+from ..engines import OURS
+from ..output import Output, Rule
+from ..pipeline import MOST_ROWS, Answered, combine_frame, extend_frame
+from .formats import Format
+from .reading import read
+from .table import ROW, FileTable, text
+from .workspace import MEMORY, workspace
+from .writing import write
+
+NOISE = "-1"
+UNWRITTEN = f"{OURS}answer_"  # a prefix for columns that are asked for but not written
+
+
+@contextmanager
+def open_file(
+    path: str,
+    *,
+    format: str | None = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    memory: str = MEMORY,
+    beside: str | None = None,
+    bar: bool = False,
+) -> Iterator[FileTable]:
+    """Open a file as a table, as long as this lasts.
+
+    Parameters
+    ----------
+    path : path, or "-" for standard input
+        The file.
+    format, delimiter, encoding : str
+        How to read it; by default, the name tells the format.
+    memory : str
+        What DuckDB may use before it spills to disk.
+    beside : path
+        The output, on whose disk temporary files are kept.
+    bar : bool
+        Show a progress bar, on a terminal.
+    """
+    kind = Format.of(path, format, delimiter)
+    with workspace(beside, memory, bar=bar) as work:
+        yield read(work, path, kind, encoding)
+
+
+@dataclass(frozen=True)
+class AnsweredFile:
+    """A file and its answers."""
+
+    table: FileTable
+    columns: Columns
+    answered: Answered
+
+    @property
+    def consensus(self) -> Consensus:
+        """Return the consensus, whose objects are distinct rows (named by the first of them) or those of a long table."""
+        return self.answered.consensus
+
+    def write(self, path: str, format: str | None = None, overwrite: bool = False) -> None:
+        """Write the file with its answers appended; the format is by default that of the name, or else of the file."""
+        self.table.work.bar.update(f"Writing {path}")
+        write(self.table, self.answered, path, self.table.format.for_output(path, format), overwrite)
+
+    def consensus_named(self, column: str | None) -> Consensus:
+        """Return the consensus with its distinct rows named by what a column holds in the first of each."""
+        rows = self.consensus.object_ids
+        if column is None:
+            return self.consensus
+        sql = self.table.require_column(column, "id")
+        self._require_wide("id")
+        if rows is None:
+            return self.consensus
+        connection = self.table.connection
+        wanted = connection.from_arrow(pa.table({"place": np.arange(len(rows)), "row": rows}))
+        names = f"SELECT {sql} AS name, file_row_number AS row FROM read_parquet({text(self.table.parquet)})"
+        found = wanted.join(connection.sql(names), "row").order("place").project("name").fetchall()
+        ids = label_array([f"row {row}" if name is None else str(name) for row, (name,) in zip(rows, found, strict=True)])
+        return replace(self.consensus, object_ids=ids)
+
+    def object_called(self, name: str, column: str | None = None) -> Any:
+        """Return the name by which the consensus knows an object.
+
+        Parameters
+        ----------
+        name : str
+            A value of `column`, or of the column of objects of a long table, or the number of a row.
+        column : str
+            The column that identifies objects; not for long tables.
+        """
+        if self.columns.objects is not None:
+            if column is not None:
+                self._require_wide("id")
+            return self.table.value(self.columns.objects, name)
+        row = self.table.row(name, column)
+        found = self.answered.table.filter(f"{ROW} = {row}").project(f"{UNWRITTEN}number").fetchall()[0][0]
+        rows = self.consensus.object_ids
+        return int(found if rows is None else rows[found])
+
+    def _require_wide(self, argument: str) -> None:
+        if self.columns.objects is not None:
+            phrase = f"{arg(argument)} must be left out for a long table, whose objects are identified by {arg('objects')}"
+            raise InputError(argument, phrase=phrase)
+
+
+def combine_file(
+    table: FileTable,
+    naming: Naming,
+    method: str | Method = "iec3",
+    *,
+    missing: Sequence[str] = (),
+    proba: bool = False,
+    rule: Rule = "argmax",
+    prefix: str = UNWRITTEN,
+    max_rows: int = MOST_ROWS,
+    number: bool = False,
+) -> AnsweredFile:
+    """Combine the votes in a file; `combine` for files.
+
+    Parameters
+    ----------
+    table : FileTable
+        The file, opened.
+    naming : Naming
+        The columns; `classes` are text.
+    method, proba, rule, prefix, max_rows, number
+        As in `combine`.
+    missing : sequence of str
+        The labels that mean "no vote", as text.
+    """
+    columns = naming.find(table.frame)
+    table = table.with_labels(columns.label_groups, missing)
+    if naming.classes is not None:
+        first = next(iter(columns.label_groups[0]), "")
+        columns = columns.with_classes([table.value(first, label) for label in naming.classes])
+    columns = replace(columns, row_number=ROW if columns.objects is None else None)
+    table.work.bar.update("Combining")
+    number = number and columns.objects is None
+    output = Output.of(table.frame, prefix, proba, rule, number)
+    return AnsweredFile(table, columns, combine_frame(table.frame, columns, method, output, max_rows))
+
+
+def extend_file(
+    table: FileTable,
+    consensus: Consensus,
+    naming: Naming,
+    *,
+    missing: Sequence[str] = (),
+    proba: bool = False,
+    prefix: str = "",
+    max_rows: int = MOST_ROWS,
+) -> AnsweredFile:
+    """Answer for the objects of a file from a consensus that exists; `extend` for files, with the arguments of `combine_file`."""
+    columns = naming.find_for(table.frame, consensus)
+    if table.is_text:
+        table, consensus = _match_label_types(table, columns, consensus, missing)
+        columns = columns.with_classes(consensus.classes.tolist())
+    else:
+        table = table.with_labels(columns.label_groups, missing)
+    table.work.bar.update("Applying")
+    output = Output.of(table.frame, prefix, proba)
+    return AnsweredFile(table, columns, extend_frame(table.frame, columns, consensus, output, max_rows))
+
+
+def _match_label_types(
+    table: FileTable, columns: Columns, consensus: Consensus, missing: Sequence[str]
+) -> tuple[FileTable, Consensus]:
+    """Return the table and the consensus with all labels as text: in a CSV file 1 is text, in a consensus perhaps an int."""
+    votes, *clusters = columns.label_groups
+    table = table.with_text(votes, missing, integers=_are_integers(consensus.classes))
+    labels = {base.name: base.labels for base in consensus.models if base.kind == "clustering"}
+    for (name,) in clusters:
+        found = labels.get(name, consensus.classes[:0])
+        gaps = missing if NOISE in found.tolist() else [*missing, NOISE]
+        table = table.with_text([name], gaps, integers=_are_integers(found))
+    models = tuple(replace(base, labels=_as_text(base.labels)) for base in consensus.models)
+    return table, replace(consensus, classes=_as_text(consensus.classes), models=models)
+
+
+def _are_integers(labels: Any) -> bool:
+    return labels.dtype.kind in "iu"
+
+
+def _as_text(labels: Any) -> Any:
+    return label_array([str(label) for label in labels.tolist()])

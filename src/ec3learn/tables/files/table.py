@@ -1,0 +1,184 @@
+"""A table in a file: DuckDB reads it from Parquet, with its columns as they are and its labels typed.
+
+Nothing is guessed that could change a label: a field of a CSV file is text, unless all labels of its kind are integers as Python
+prints them, as ints or as floats.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import narwhals.stable.v2 as nw
+from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+from ..._checks import InputError
+from ..._text import arg, listed
+from ..columns import Frame
+from ..engines import OURS, quoted
+from .formats import Format
+from .workspace import Workspace
+
+ROW = f"{OURS}row"
+INTEGER = "0|-?[1-9][0-9]*"  # an integer as Python prints it
+
+
+@dataclass(frozen=True)
+class FileTable:
+    """A table in a Parquet file: the SQL that reads each column and, where it differs, the SQL that reads its labels."""
+
+    work: Workspace
+    parquet: Path
+    columns: dict[str, str]
+    format: Format  # of the file that was read
+    labels: dict[str, str] = field(default_factory=dict)
+    mixed: Mapping[str, list[str]] = field(default_factory=dict)  # the types in columns of JSON that have several
+
+    @property
+    def connection(self) -> DuckDBPyConnection:
+        """Return the connection on which the table is read."""
+        return self.work.connection
+
+    @property
+    def is_text(self) -> bool:
+        """Return whether the labels have no type."""
+        return self.format.name in ("csv", "tsv")
+
+    @property
+    def sql(self) -> str:
+        """Return the query for the columns as they are, in the order of the file."""
+        return self._query(self.columns)
+
+    @cached_property
+    def relation(self) -> DuckDBPyRelation:
+        """Return the columns with their labels, and as the last column the number of each row, counted from 0."""
+        return self.connection.sql(self._query(self.columns | self.labels | {ROW: "file_row_number"}))
+
+    @property
+    def frame(self) -> Frame:
+        """Return the same as a table that can be combined."""
+        return nw.from_native(self.relation)
+
+    def sql_with(self, call: str, keys: Iterable[str], name: str) -> str:
+        """Return the query for the columns as they are, and a column with a function of the labels of some of them."""
+        read = self.columns | self.labels
+        return self._query(self.columns | {name: f"{call}({', '.join(read[key] for key in keys)})"})
+
+    def _query(self, columns: Mapping[str, str]) -> str:
+        chosen = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in columns.items())
+        return f"SELECT {chosen} FROM read_parquet({text(self.parquet)})"
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Return the type of each column, by DuckDB's name for it."""
+        return dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
+
+    def with_labels(self, groups: Iterable[Sequence[str]], missing: Sequence[str] = ()) -> FileTable:
+        """Return the table with typed labels; text is integers if all of it in a group of columns is.
+
+        Parameters
+        ----------
+        groups : sequences of column names
+            Columns whose labels must be of one type.
+        missing : sequence of str
+            The labels that mean "no vote", as text.
+        """
+        chosen = [list(names) for names in groups if names]
+        for name in {name for names in chosen for name in names} & self.mixed.keys():
+            phrase = f"Column {name!r} must hold labels of one type, got {listed(self.mixed[name])}"
+            raise InputError("classifiers", phrase=phrase, remedy="Fix it in the file.")
+        if not chosen or not (self.is_text or missing):
+            return self
+        types = self.types
+        gaps = {name: [value_of(label, types[name]) for label in missing] for names in chosen for name in names}
+        labels = {  # a label that is no value of the column's type does not occur in it
+            name: _without(self.columns[name], [label for label in gaps[name] if _fits(label, types[name])]) for name in gaps
+        }
+        return replace(self, labels=labels | (self._integers(labels, chosen, missing) if self.is_text else {}))
+
+    def _integers(self, labels: Mapping[str, str], groups: list[list[str]], missing: Sequence[str]) -> dict[str, str]:
+        """Return the SQL of the columns of text whose group holds integers alone.
+
+        A number that is not written as Python prints it is a label of its own: 007 is not 7. pandas writes 1.0 beside gaps.
+        """
+        plain = {name: _without_fraction(sql) for name, sql in labels.items()}
+        exact = [
+            f"bool_and(coalesce(CAST(TRY_CAST({plain[name]} AS BIGINT) AS VARCHAR) = {plain[name]}, {sql} IS NULL))"
+            for name, sql in labels.items()
+        ]
+        found = self.connection.sql(f"SELECT {', '.join(exact)} FROM read_parquet({text(self.parquet)})").fetchall()[0]
+        integers = {name for name, is_integer in zip(labels, found, strict=True) if is_integer}
+        gaps = [number for label in missing if isinstance(number := value_of(label, "BIGINT"), int)]
+        chosen = [name for names in groups if integers >= set(names) for name in names]
+        return {name: _without(f"CAST({plain[name]} AS BIGINT)", gaps) for name in chosen}
+
+    def with_text(self, columns: Iterable[str], missing: Sequence[str] = (), *, integers: bool = False) -> FileTable:
+        """Return the table with labels that are text, except those that mean "no vote".
+
+        With `integers` the same integer is the same text, however it is written.
+        """
+        labels = {name: _without(quoted(name), missing) for name in columns}
+        if integers:
+            gaps = [str(value_of(label, "BIGINT")) for label in missing]
+            labels = {name: _without(_without_fraction(sql), gaps) for name, sql in labels.items()}
+        return replace(self, labels=self.labels | labels)
+
+    def value(self, column: str, written: str) -> Any:
+        """Return a text as a value of a column's type; what is no such value stays text."""
+        return value_of(written, self.types.get(column, "VARCHAR"))
+
+    def require_column(self, name: str, argument: str) -> str:
+        """Return the SQL of a column; refuse a name that no column has."""
+        if name not in self.columns:
+            remedy = f"The columns are {listed(list(self.columns), 30)}."
+            raise InputError(argument, "must name a column of the table", got=name, remedy=remedy)
+        return self.columns[name]
+
+    def row(self, named: str, column: str | None = None) -> int:
+        """Return the number of the row with a name in a column, or of the row with that number."""
+        if column is None:
+            n_rows = self.connection.sql(f"SELECT count(*) FROM read_parquet({text(self.parquet)})").fetchall()[0][0]
+            if not named.isdecimal() or int(named) >= n_rows:
+                must = f"must be the number of a row, 0 to {n_rows - 1}"
+                raise InputError("object", must, got=named, remedy=f"Pass {arg('id')} to identify objects by name.")
+            return int(named)
+        self.require_column(column, "id")
+        found = self.relation.filter(f"CAST({quoted(column)} AS VARCHAR) = {text(named)}").project(ROW).limit(2).fetchall()
+        if len(found) != 1:
+            many = "two or more rows have" if found else "no row has"
+            raise InputError("object", "must name one row", came=f"{named!r}, which {many} in column {column!r}")
+        return int(found[0][0])
+
+
+def value_of(written: str, kind: str) -> Any:
+    """Return a text as a value of one of DuckDB's types, if it is one."""
+    if kind == "BOOLEAN" and written.lower() in ("true", "false"):
+        return written.lower() == "true"
+    number = written.removesuffix(".0")
+    numeric = "INT" in kind or kind in ("DOUBLE", "FLOAT")
+    return int(number) if numeric and re.fullmatch(INTEGER, number) else written
+
+
+def _fits(value: Any, kind: str) -> bool:
+    return isinstance(value, str) == (kind == "VARCHAR")
+
+
+def _without(sql: str, missing: Sequence[Any]) -> str:
+    if not missing:
+        return sql
+    labels = ", ".join(text(label) if isinstance(label, str) else str(label) for label in missing)
+    return f"CASE WHEN {sql} IN ({labels}) THEN NULL ELSE {sql} END"
+
+
+def _without_fraction(sql: str) -> str:
+    """Return the SQL of a text in which 1.0 is 1."""
+    return rf"if(ends_with({sql}, '.0'), regexp_replace({sql}, '^({INTEGER})\.0$', '\1'), {sql})"
+
+
+def text(value: object) -> str:
+    """Return a text in SQL."""
+    return "'" + str(value).replace("'", "''") + "'"

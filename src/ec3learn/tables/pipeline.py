@@ -1,0 +1,278 @@
+"""The one way from a table to its answers: distinct rows become votes, votes are solved, and every row gets its answer.
+
+Rows with the same votes and clusters get the same answer, so only distinct rows are solved (of a long table, its objects). A
+table in memory is taken as it is, because `Votes` finds its distinct rows; of a lazy table the engine counts them, and joins
+the answers back. Where there are more than `max_rows`, the most frequent are solved and every row is answered from its groups.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+
+from .._checks import InputError, require_integer
+from .._text import arg, count
+from ..answer import ExtendWarning, Note
+from ..answer.extension import require_rule
+from ..answer.notes import DISTINCT_ROWS, SAMPLE
+from ..consensus import Consensus
+from ..methods import Method, method_of
+from ..votes import Votes
+from ..votes.encoding import known_codes, name_codes
+from ..votes.labels import plain
+from ..votes.reading import encode, named_columns
+from .columns import Columns, Frame
+from .content import find_classes, known_labels_of, new_votes_of, require_one_row_per_object, votes_of
+from .engines import COUNT, ENGINES, HASH, OURS, add_hash, collect, count_rows, join
+from .groups import answer_from_groups, override
+from .output import Output
+
+Array = npt.NDArray[Any]
+
+MOST_ROWS, MOST_CLASSES = 5_000_000, 1_000
+UNSOLVED, RAISE = "rows it has not solved", f"Raise {arg('max_rows')}"
+CHUNK = 1 << 18  # rows answered at a time from the groups
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A table, and an answer for each of its distinct rows; without `answers` the table has them in columns already."""
+
+    frame: Frame
+    consensus: Consensus
+    keys: list[str] = field(default_factory=list)  # the columns by which rows find their answers
+    answers: Frame | None = None
+
+    @property
+    def table(self) -> Any:
+        """Return the table with its answers, of the kind it was."""
+        return (self.frame if self.answers is None else join(self.frame, self.answers, self.keys)).to_native()
+
+
+def combine_frame(frame: Frame, columns: Columns, method: str | Method, output: Output, max_rows: int) -> Answered:
+    """Solve the votes in the columns of a table, and answer for every row."""
+    solver = method_of(method, "method")
+    require_integer("max_rows", max_rows, 1)
+    if output.number and columns.objects is not None:
+        remedy = "Its objects are identified by name."
+        raise InputError("number", "must be False for a long table", got=True, remedy=remedy)
+    solve = _combine_in_memory if isinstance(frame, nw.DataFrame) else _combine_in_engine
+    return solve(frame, columns, solver, output, int(max_rows))
+
+
+def votes_in_frame(frame: Frame, columns: Columns, max_rows: int) -> Votes:
+    """Return the votes in the columns of a table: on its rows in memory, on the distinct rows of a lazy table."""
+    require_integer("max_rows", max_rows, 1)
+    if isinstance(frame, nw.DataFrame):
+        return votes_of(columns, _objects_in_memory(frame, columns), frame)
+    distinct = _distinct_rows(frame, columns, int(max_rows))
+    if distinct is None:
+        remedy = f"Raise {arg('max_rows')}, or use combine, which solves a sample of them."
+        raise InputError("table", f"must have at most {arg('max_rows', max_rows)} distinct rows", came="more", remedy=remedy)
+    return votes_of(columns, distinct, _long_rows(frame, columns))
+
+
+def extend_frame(frame: Frame, columns: Columns, consensus: Consensus, output: Output, max_rows: int) -> Answered:
+    """Answer for every row of a table from a consensus that exists."""
+    require_integer("max_rows", max_rows, 0)
+    output.require_new_names(consensus.classes)
+    if isinstance(frame, nw.DataFrame):
+        return Answered(_extend_in_memory(frame, columns, consensus, output), consensus)
+    distinct = _distinct_rows(frame, columns, int(max_rows)) if max_rows else None
+    if distinct is None or not len(distinct):
+        return Answered(_answer_from_groups(frame, columns, consensus, output), consensus)
+    answer = _extend_in_chunks(consensus, new_votes_of(columns, distinct, _long_rows(frame, columns), consensus))
+    return Answered(frame, consensus, columns.keys, output.append_to(distinct.select(columns.keys), answer))
+
+
+# ---- in memory -------------------------------------------------------------------------------------------------------
+
+
+def _combine_in_memory(frame: Frame, columns: Columns, solver: Method, output: Output, max_rows: int) -> Answered:
+    """Solve the distinct rows, which `Votes` finds by itself, and give every row its answer by number."""
+    objects = _objects_in_memory(frame, columns)
+    votes = votes_of(columns, objects, frame)
+    output.require_new_names(votes.classes)
+    known = known_labels_of(columns, objects)
+    if votes.n_rows <= max_rows:
+        consensus = answer = solver.solve(votes, known)
+    else:
+        output.require_sample(max_rows)
+        consensus, answer = _solve_sample(votes, known, solver, max_rows)
+    return Answered(_append_by_number(frame, objects, columns, output, answer), consensus)
+
+
+def _solve_sample(votes: Votes, known: Any, solver: Method, max_rows: int) -> tuple[Consensus, Consensus]:
+    """Solve the most frequent rows, those with a known label first, and answer for all rows from their groups."""
+    codes: Array = np.full(votes.n_rows, -1)
+    if known is not None:
+        votes, codes = votes.split_by(known_codes(known, votes.classes, votes.n_objects, None))
+    shuffled = np.random.default_rng(0).permutation(votes.n_rows)
+    rows = np.lexsort((shuffled, -votes.counts, codes < 0))[:max_rows]
+    labelled = codes[rows] >= 0
+    _require_unlabelled(bool(labelled.all()), max_rows)
+    labels = [plain(votes.classes[code]) if code >= 0 else None for code in codes[rows]]
+    sample = replace(votes.only_rows(rows), object_ids=None if votes.object_ids is None else votes.object_ids[rows])
+    solved = solver.solve(sample, labels if labelled.any() else None)
+    require_rule(solved, UNSOLVED, RAISE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtendWarning)  # clusters outside the sample: the note says how rows are answered
+        extended = _extend_in_chunks(solved, votes)
+    proba = np.array(extended.row_proba)
+    proba[rows[labelled]] = solved.proba[labelled]
+    note = _sample_note(len(rows), sample.counts.sum() / votes.counts.sum())
+    return _with_note(solved, note), replace(extended, solved_proba=proba)
+
+
+def _extend_in_memory(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:
+    """Answer for the rows of a table without solving; there may be none."""
+    if not len(frame):
+        return frame.with_columns(*output.empty(consensus.classes, frame.implementation))
+    objects = _objects_in_memory(frame, columns)
+    extended = _extend_in_chunks(consensus, new_votes_of(columns, objects, frame, consensus))
+    return _append_by_number(frame, objects, columns, output, extended)
+
+
+def _extend_in_chunks(consensus: Consensus, votes: Votes) -> Consensus:
+    """Answer for new votes some rows at a time, which bounds the memory."""
+    if votes.n_rows <= CHUNK:
+        return consensus.extend(votes)
+    rows = np.arange(votes.n_rows)
+    parts = [consensus.extend(votes.only_rows(rows[begin : begin + CHUNK])) for begin in range(0, votes.n_rows, CHUNK)]
+    return replace(
+        parts[0],
+        votes=votes,
+        solved_proba=np.concatenate([part.proba for part in parts]),
+        unanswered_rows=np.concatenate([part.unanswered for part in parts]),
+        index=votes.index,
+        object_ids=votes.object_ids,
+    )
+
+
+def _objects_in_memory(frame: Frame, columns: Columns) -> Frame:
+    """Return one row per object: the table itself, or what a long table says about its objects."""
+    if columns.objects is None:
+        return frame
+    return require_one_row_per_object(columns, frame.select(columns.keys).unique(maintain_order=True))
+
+
+def _append_by_number(frame: Frame, objects: Frame, columns: Columns, output: Output, answer: Consensus) -> Frame:
+    """Append the answers to a table: each row finds its own by the number of its distinct row or object."""
+    index = answer.index
+    if columns.objects is not None:
+        index = np.argsort(_object_codes(objects, columns.objects))[_object_codes(frame, columns.objects)]
+    new = output.columns(replace(answer, index=None), frame.implementation)
+    answers = (column if index is None else column[index] for column in new)
+    return frame.with_columns(*answers, *output.numbers(len(frame), frame.implementation))
+
+
+def _object_codes(frame: Frame, objects: str) -> Array:
+    """Return the objects as numbers in sorted order."""
+    column = named_columns({"objects": frame.get_column(objects).to_native()}, "table", "")["objects"]
+    return name_codes(encode("objects", column, "table"), "objects")[0]
+
+
+# ---- in an engine ----------------------------------------------------------------------------------------------------
+
+
+def _combine_in_engine(frame: Frame, columns: Columns, solver: Method, output: Output, max_rows: int) -> Answered:
+    """Solve the distinct rows that the engine counts."""
+    distinct = _distinct_rows(frame, columns, max_rows)
+    if distinct is None:
+        return _combine_sample(frame, columns, solver, output, max_rows)
+    votes = votes_of(columns, distinct, _long_rows(frame, columns))
+    output.require_new_names(votes.classes)
+    consensus = solver.solve(votes, known_labels_of(columns, distinct))
+    answers = output.append_to(distinct.select(columns.keys), consensus)
+    if columns.objects is None:
+        rows = count(len(distinct), "distinct row")
+        text = f"The objects here are the {rows} of the table, each counted as often as it occurs."
+        consensus = _with_note(consensus, Note(DISTINCT_ROWS, text))
+    return Answered(frame, consensus, columns.keys, answers)
+
+
+def _combine_sample(frame: Frame, columns: Columns, solver: Method, output: Output, max_rows: int) -> Answered:
+    """Solve the most frequent rows; the engine answers for all rows from their groups."""
+    output.require_sample(max_rows)
+    sample = _most_frequent_rows(frame, columns, max_rows)
+    columns = replace(columns, classes=find_classes(columns, frame))
+    votes = votes_of(columns, sample, _long_rows(frame, columns, sample))
+    output.require_new_names(votes.classes)
+    solved = solver.solve(votes, known_labels_of(columns, sample))
+    answered = _answer_from_groups(frame, columns, solved, output)
+    if columns.known is not None:
+        labelled = output.append_to(sample.select(columns.keys), solved).filter(~nw.col(columns.known).is_null())
+        answered = override(answered, labelled, columns.keys)
+    n_rows = collect(frame.select(nw.len().alias(COUNT)))[COUNT].item()
+    return Answered(answered, _with_note(solved, _sample_note(len(sample), sample[COUNT].sum() / n_rows)))
+
+
+def _answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:
+    """Let the engine answer for every row from its groups: by arrays where it works in Python anyway, else by joins."""
+    require_rule(consensus, UNSOLVED, RAISE)
+    engine, table = ENGINES[frame.implementation], frame.to_native()
+    if engine.map_parts is None or (columns.objects is not None and engine.together is None):
+        return answer_from_groups(frame, columns, consensus, output)
+    if columns.objects is not None and engine.together is not None:
+        table = engine.together(table, columns.objects)
+    answer = partial(_answer_part, columns=columns, consensus=consensus, output=output)
+    added = [column.to_native() for column in output.empty(consensus.classes, engine.backend)]
+    return nw.from_native(engine.map_parts(table, answer, added))
+
+
+def _answer_part(part: Any, columns: Columns, consensus: Consensus, output: Output) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExtendWarning)
+        return _extend_in_memory(nw.from_native(part, eager_only=True), columns, consensus, output).to_native()
+
+
+def _distinct_rows(frame: Frame, columns: Columns, max_rows: int) -> Frame | None:
+    """Return the distinct rows and how often each occurs, or None if there are too many."""
+    found = collect(count_rows(frame, columns.keys, columns.row_number).head(max_rows + 1))
+    return None if len(found) > max_rows else require_one_row_per_object(columns, found)
+
+
+def _most_frequent_rows(frame: Frame, columns: Columns, max_rows: int) -> Frame:
+    """Return the most frequent distinct rows, those with a known label first, equally frequent ones in the order of a hash."""
+    unknown = nw.lit(0) if columns.known is None else nw.when(nw.col(columns.known).is_null()).then(1).otherwise(0)
+    order = {f"{OURS}unknown": unknown, f"{OURS}rare": 0 - nw.col(COUNT).cast(nw.Int64)}
+    ranked = add_hash(count_rows(frame, columns.keys, columns.row_number), columns.keys).with_columns(**order).sort(*order, HASH)
+    sample = collect(ranked.head(max_rows)).drop(HASH, *order)
+    _require_unlabelled(columns.known is not None and not sample.get_column(columns.known).is_null().any(), max_rows)
+    return require_one_row_per_object(columns, sample)
+
+
+def _long_rows(frame: Frame, columns: Columns, sample: Frame | None = None) -> Frame | None:
+    """Return the votes of a long table: all, or those on a sample of the objects."""
+    if columns.objects is None:
+        return None
+    rows = frame.select(columns.objects, columns.voters, columns.labels)
+    if sample is not None:
+        chosen = join(rows, sample.select(columns.objects, COUNT), [columns.objects])
+        rows = chosen.filter(~nw.col(COUNT).is_null()).drop(COUNT)
+    return collect(rows)
+
+
+# ---- notes -----------------------------------------------------------------------------------------------------------
+
+
+def _with_note(consensus: Consensus, note: Note) -> Consensus:
+    return replace(consensus, notes=(*consensus.notes, note))
+
+
+def _sample_note(n_solved: int, share: float) -> Note:
+    solved = (
+        f"Solved on the {count(n_solved, 'most frequent distinct row')} ({arg('max_rows')}), {100 * share:.1f} % of the table"
+    )
+    return Note(SAMPLE, f"{solved}; every row is answered from its groups.")
+
+
+def _require_unlabelled(all_known: bool, max_rows: int) -> None:
+    if all_known:
+        raise InputError("max_rows", "must leave room for rows without a known label", came=f"{max_rows:,}", remedy="Raise it.")
