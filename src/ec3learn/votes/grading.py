@@ -29,13 +29,14 @@ def as_class_votes(votes: AnyVotes) -> AnyVotes:
     hard, soft = dict(votes.hard), _soft_tables(votes)
     for m, shares in meaning.items():
         said = np.vstack([shares, np.zeros(votes.n_classes)])  # the last row is that of a missing vote
-        nothing = ~said.any(axis=1)
+        nothing: Array = ~said.any(axis=1)
+        shared: Array = ((said > 0) & (said < 1)).any(axis=1)  # an answer on the border of two classes
         if m in soft:
             soft[m] = soft[m] @ shares  # NaN stays NaN
-        elif m in hard and not ((said > 0) & (said < 1)).any(axis=1)[hard[m]].any():
+        elif m in hard and not shared[hard[m]].any():
             codes = np.where(nothing, votes.n_classes, said.argmax(axis=1))
             hard[m] = frozen(codes.astype(smallest_uint(votes.n_classes + 1))[hard[m]])
-        elif m in hard:  # an answer on the border of two classes is half a vote for each
+        elif m in hard:
             said[nothing] = np.nan
             soft[m] = said[hard.pop(m)]
     models = [BaseModel(old.name, "classifier", votes.classes) if m in meaning else old for m, old in enumerate(votes.models)]
