@@ -21,8 +21,8 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from ec3learn import EC3, EC3Classifier, Votes
-from ec3learn.diagnosis.metrics import mean_auc
-from ec3learn.estimator import selection as tuning
+from ec3learn.estimator.selection import Split, make_folds
+from ec3learn.methods.ec3.grid import grid
 
 
 def seconds(work: Any) -> tuple[float, Any]:
@@ -35,8 +35,14 @@ def predicting(n_rows: int) -> None:
     X, y = make_classification(n_rows + 4000, 20, n_informative=8, n_classes=3, random_state=0)
     model = EC3Classifier(random_state=0).fit(X[:4000], y[:4000])
     new = X[4000:]
+
+    def ask_base_models() -> None:
+        model.transform(new)
+        for clusterer in model.clusterers_.values():
+            clusterer.predict(new)
+
     for _ in range(3):
-        alone, _ = seconds(lambda: model._said(new))
+        alone, _ = seconds(ask_base_models)
         whole, _ = seconds(lambda: model.predict(new))
         print(f"predict, {n_rows:,} rows: base models {alone:.2f} s, EC3Classifier {whole:.2f} s, ratio {whole / alone:.3f}")
 
@@ -51,19 +57,15 @@ def choosing(n_objects: int = 20_000, n_classes: int = 3) -> None:
     classifiers = {f"c{i}": noisy(0.5 + 0.05 * i, n_classes, y) for i in range(7)}
     parts = y * 3 + rng.integers(0, 3, n_objects)
     votes = Votes.from_labels(classifiers, {f"k{i}": noisy(0.6, 3 * n_classes, parts) for i in range(5)})
-    settings = tuning.grid(0.05)
-    folds = tuning._folds(y, 5, 0)
-    summing, split = seconds(lambda: tuning._Split.of(votes, y, folds))
-    weighing, candidate = seconds(lambda: split.candidate("equal", split.equal))
-
-    def all_settings() -> float:
-        return max(mean_auc(tuning._held_out(candidate, setting, folds, y), y) for setting in settings)
-
-    searching, best = seconds(all_settings)
+    settings = grid(0.05)
+    folds = make_folds(y, 5, 0)
+    summing, split = seconds(lambda: Split.of(votes, y, folds))
+    weighing, candidate = seconds(lambda: split.candidate("equal", split.equal_weights))
+    searching, _ = seconds(lambda: candidate.search(settings, y))
     known = {int(i): int(y[i]) for i in np.flatnonzero(folds != 0)}
     single, _ = seconds(lambda: EC3(0.4, 0.2, 0.2, 0.2).solve(votes, known=known))
     total, apart = summing + weighing + searching, single * len(settings) * 5
-    print(f"{len(settings):,} settings on {n_objects:,} x 12 in 5 folds: {total:.1f} s (best AUC {best:.4f})")
+    print(f"{len(settings):,} settings on {n_objects:,} x 12 in 5 folds: {total:.1f} s (best AUC {candidate.score:.4f})")
     print(f"as many solutions one by one: about {apart:.0f} s, {apart / total:.0f} times that")
 
 

@@ -139,6 +139,8 @@ def test_transform_has_what_each_classifier_says(iris):
     said = model.transform(new_X)
     assert said.columns[0] == "lr_0"
     assert said.shape == (len(new_X), 9)
+    model.clusterers_["km3"] = None  # nobody asks the clusterings
+    assert_array_equal(model.transform(new_X), said)
 
 
 def test_a_grid_search_reaches_base_models_and_method(iris):

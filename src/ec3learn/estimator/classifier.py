@@ -381,7 +381,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         -------
         array of shape (n_rows, n_classifiers * n_classes)
         """
-        shares, _ = self._collect(X)
+        shares, _ = self._collect(X, clusterings=False)
         return np.hstack(list(shares.values()))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
@@ -399,18 +399,19 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         check_is_fitted(self)
         return np.array([f"{name}_{label}" for name in self.estimators_ for label in self.classes_], dtype=object)
 
-    def _collect(self, X: Any) -> tuple[dict[str, Array], dict[str, Array]]:
+    def _collect(self, X: Any, clusterings: bool = True) -> tuple[dict[str, Array], dict[str, Array]]:
         """Return the class probabilities by classifier, and the clusters by clustering."""
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
         class_names = self.classes_ if self.prefit else np.arange(len(self.classes_))
+        clusterers = self.clusterers_ if clusterings else {}
         jobs = [delayed(mean_shares)(models, X, class_names) for models in self.estimators_.values()]
-        jobs += [delayed(predict_clusters)(model, X) for model in self.clusterers_.values()]
+        jobs += [delayed(predict_clusters)(model, X) for model in clusterers.values()]
         with _limit_threads(X):
             answers = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
         n_classifiers = len(self.estimators_)
         shares = dict(zip(self.estimators_, answers[:n_classifiers], strict=True))
-        return shares, dict(zip(self.clusterers_, answers[n_classifiers:], strict=True))
+        return shares, dict(zip(clusterers, answers[n_classifiers:], strict=True))
 
     # ---- diagnosis ---------------------------------------------------------------------------------------------------
 

@@ -137,7 +137,7 @@ def choose(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
 
 
 def _choose_by_auc(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
-    fold_of = _make_folds(codes, n_folds, seed)
+    fold_of = make_folds(codes, n_folds, seed)
     labels = codes[codes >= 0]
     candidates = _make_candidates(votes, codes, fold_of)
     for candidate in candidates:
@@ -146,7 +146,7 @@ def _choose_by_auc(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choic
     best.search(_affordable_grid(best.folds), codes)
     # With few labels, a stacked vote learned from four fifths of them looks worse than one learned from all.
     many = labels.size >= LABELS_FOR_STACKING * votes.n_classes
-    split = Split.of(votes, codes, fold_of if many else _make_folds(codes, 2 * n_folds, seed))
+    split = Split.of(votes, codes, fold_of if many else make_folds(codes, 2 * n_folds, seed))
     answer = candidates[0].answer(SOFT_VOTE, codes)
     soft = Finalist(candidates[0], SOFT_VOTE, answer, mean_auc(answer, labels))
     winner = _stacking_or(soft, candidates, split, labels)
@@ -204,7 +204,7 @@ def _sample(votes: Votes, codes: Array, seed: int, most: int = MOST_ROWS) -> tup
     return (votes, codes) if len(kept) == len(codes) else (votes[kept], codes[kept])
 
 
-def _make_folds(codes: Array, n_folds: int, seed: int) -> Array:
+def make_folds(codes: Array, n_folds: int, seed: int) -> Array:
     """Return the fold of each labelled object, -1 for the others."""
     labelled = np.flatnonzero(codes >= 0)
     n_folds = int(min(n_folds, np.bincount(codes[labelled]).min()))
@@ -378,7 +378,7 @@ def drop_one_auc(method: Method, votes: Votes, codes: Array, n_folds: int, seed:
     if np.bincount(codes[codes >= 0], minlength=votes.n_classes).min() < 2:
         return [None] * len(votes.models)
     votes, codes = _sample(votes, codes, seed, DROP_ONE_ROWS)
-    fold_of = _make_folds(codes, n_folds, seed)
+    fold_of = make_folds(codes, n_folds, seed)
     with_all = _held_out_auc(method, votes, codes, fold_of)
     classifiers = [votes.models[m].name for m in np.flatnonzero(votes.is_classifier)]
     adds: list[float | None] = []
