@@ -29,8 +29,8 @@ def as_class_votes(votes: AnyVotes) -> AnyVotes:
     hard, soft = dict(votes.hard), _soft_tables(votes)
     for m, shares in meaning.items():
         said = np.vstack([shares, np.zeros(votes.n_classes)])  # the last row is that of a missing vote
-        nothing: Array = ~said.any(axis=1)
-        shared: Array = ((said > 0) & (said < 1)).any(axis=1)  # an answer on the border of two classes
+        nothing = said.sum(axis=1) == 0
+        shared = ((said > 0) & (said < 1)).sum(axis=1) > 0  # an answer on the border of two classes
         if m in soft:
             soft[m] = soft[m] @ shares  # NaN stays NaN
         elif m in hard and not shared[hard[m]].any():
