@@ -1,0 +1,135 @@
+"""Which method is right most often on real crowds and on a jury of LLM judges, and is it as sure as it should be?
+
+    python benchmarks/crowds.py [--markdown]
+
+Prints the accuracy, the log loss and the calibration error of every method on nine public crowds, beside the numbers that the
+authors of EBCC printed, and on 12 language models that scored comments for toxicity from 0 to 9. It needs the folders `crowd`
+and `judges` in the folder that EC3LEARN_DATA names. An object whose tied classes include the truth counts as right by its share.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ec3learn import EC3, METHODS, DawidSkene, MajorityVote, Scale, Table, Votes, WeightedVote
+from ec3learn.diagnosis.metrics import mean_auc
+
+FOLDER = Path(os.environ.get("EC3LEARN_DATA", Path(__file__).parents[2] / "shared" / "data"))
+# name: (iBCC, BWA, EBCC) as printed by Li, Rubinstein and Cohn (2019); None where they are not at hand
+PRINTED = {
+    "weather_tweets": (0.883, 0.893, 0.883),
+    "music_genre": (0.790, 0.786, 0.787),
+    "movie_reviews": (0.915, 0.917, 0.915),
+    "entity_links": (0.827, 0.911, 0.912),
+    "product": (0.938, 0.919, 0.935),
+    "company_tweets": (0.960, 0.956, 0.961),
+    "web_pages": (0.745, 0.742, 0.748),
+    "dog": (0.839, 0.831, 0.840),
+    "entailment": (0.928, 0.928, 0.931),
+}
+BINS = 10
+
+
+def methods() -> dict[str, object]:
+    """Return the methods that answer from votes alone, by the name in the table."""
+    found = {
+        "majority": MajorityVote(),
+        "weighted vote": WeightedVote(),
+        "Dawid-Skene": DawidSkene(),
+        "Dawid-Skene, one coin": DawidSkene(one_coin=True),
+        "iEC3": EC3(),
+    }
+    return found | {name: METHODS[name]() for name in ("ebcc", "panel", "auto") if name in METHODS}
+
+
+def crowd(name: str) -> tuple[Votes, pd.Series]:
+    """Return the votes of a crowd, and the truth by object."""
+    answers = pd.read_parquet(FOLDER / "crowd" / f"{name}_answers.parquet")
+    truth = pd.read_parquet(FOLDER / "crowd" / f"{name}_truth.parquet").set_index("question")["truth"]
+    classes = sorted({*answers["answer"], *truth})
+    return Votes.from_long(answers["question"], answers["worker"], answers["answer"], classes=classes), truth
+
+
+def judges() -> tuple[Votes, pd.Series]:
+    """Return the scores of the language models, and whether each comment is toxic."""
+    table = pd.read_parquet(FOLDER / "judges" / "toxicity_scores.parquet")
+    scores = {name: table[name] for name in table.columns if name not in ("comment", "toxic")}
+    scale = Scale(range(10), outside="missing")
+    truth = pd.Series(np.where(table["toxic"].to_numpy().astype(bool), "toxic", "fine"))
+    return Votes.from_labels(scores, classes=["fine", "toxic"], scale=scale), truth
+
+
+def measured(method: object, votes: Votes, truth: pd.Series) -> dict[str, float]:
+    """Return how right and how sure a method is about the objects whose truth is known."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        consensus = method.solve(votes)
+    names = list(consensus.classes)
+    place = {obj: i for i, obj in enumerate(range(len(votes)) if votes.object_ids is None else votes.object_ids.tolist())}
+    objects = np.array([place[obj] for obj in truth.index if obj in place])
+    codes = np.array([names.index(label) for obj, label in truth.items() if obj in place])
+    proba = consensus.proba[objects]
+    top = proba >= proba.max(axis=1, keepdims=True) - 1e-9
+    right = (top / top.sum(axis=1, keepdims=True))[np.arange(len(codes)), codes]
+    sure = proba.max(axis=1)
+    bins = np.minimum((sure * BINS).astype(int), BINS - 1)
+    gaps = [abs(sure[bins == b].sum() - right[bins == b].sum()) for b in range(BINS)]
+    return {
+        "accuracy": float(right.mean()),
+        "log loss": float(-np.log(np.maximum(proba[np.arange(len(codes)), codes], 1e-12)).mean()),
+        "calibration error": float(sum(gaps) / len(codes)),
+        "AUC": mean_auc(proba, codes) or float("nan"),
+    }
+
+
+def show(table: Table, markdown: bool) -> None:
+    if not markdown:
+        print(table, end="\n\n")
+        return
+    print("| " + " | ".join(table.columns) + " |\n|" + "---|" * len(table.columns))
+    for row in table.rows():
+        print("| " + " | ".join("" if v is None else f"{v:.3f}" if isinstance(v, float) else str(v) for v in row.values()) + " |")
+    print()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--markdown", action="store_true", help="print tables for a page")
+    asked = parser.parse_args()
+    if not (FOLDER / "crowd").is_dir():
+        print(f"Nothing was measured: there is no folder `crowd` in {FOLDER}. Set EC3LEARN_DATA to the folder that has it.")
+        return 0
+    crowds = {name: crowd(name) for name in PRINTED}
+    results = {name: {key: measured(method, *case) for key, case in crowds.items()} for name, method in methods().items()}
+    for what in ("accuracy", "log loss", "calibration error"):
+        columns: dict[str, list[object]] = {"method": list(results)}
+        columns |= {key: [results[name][key][what] for name in results] for key in crowds}
+        columns["mean"] = [float(np.mean([results[name][key][what] for key in crowds])) for name in results]
+        if what == "accuracy":
+            for k, name in enumerate(("iBCC", "BWA", "EBCC")):
+                columns["method"].append(f"{name}, as printed")
+                for key in crowds:
+                    columns[key].append(PRINTED[key][k])
+                columns["mean"].append(float(np.mean([PRINTED[key][k] for key in crowds])))
+        print(f"{what.capitalize()} on nine public crowds")
+        show(Table(columns), asked.markdown)
+    if (FOLDER / "judges").is_dir():
+        votes, truth = judges()
+        jury = {name: measured(method, votes, truth) for name, method in methods().items()}
+        print("Twelve language models as judges, scores from 0 to 9")
+        show(
+            Table({"method": list(jury)} | {what: [row[what] for row in jury.values()] for what in jury["majority"]}),
+            asked.markdown,
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
