@@ -560,6 +560,13 @@ def long_answer(frame, method=None, known=False):
     return (method or EC3()).solve(votes, gold if known else None)
 
 
+def test_known_labels_of_a_long_pandas_table_go_by_object_not_by_index():
+    frame = long_table().to_pandas()
+    plain = combine(frame, **LONG, known="gold")
+    indexed = combine(frame.set_index(frame["worker"] + frame["task"]), **LONG, known="gold")
+    assert indexed["consensus"].tolist() == plain["consensus"].tolist()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_long_table_has_the_answer_of_its_object_in_every_row(made, kind):
     frame = long_table()

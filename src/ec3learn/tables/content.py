@@ -69,7 +69,7 @@ def known_labels_of(columns: Columns, distinct: Frame) -> Any:
     """Return the known labels of distinct rows, or None if there are none."""
     if columns.known is None or distinct.get_column(columns.known).is_null().all():
         return None
-    return distinct.get_column(columns.known).to_native()
+    return nw.maybe_reset_index(distinct.get_column(columns.known)).to_native()  # pandas: an index would name objects
 
 
 def find_classes(columns: Columns, frame: Frame) -> list[Label]:
