@@ -385,17 +385,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         return np.hstack(list(shares.values()))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the columns of `transform`, such as "lr_spam".
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        array of str
-        """
+        """Return the names of the columns of `transform`, such as "lr_spam"; `input_features` is ignored."""
         check_is_fitted(self)
         return np.array([f"{name}_{label}" for name in self.estimators_ for label in self.classes_], dtype=object)
 

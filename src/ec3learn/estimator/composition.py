@@ -32,17 +32,7 @@ class Composition(BaseEstimator):  # type: ignore[misc]
     # ---- parameters --------------------------------------------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; those of base models have names such as `classifiers__lr__C`.
-
-        Parameters
-        ----------
-        deep : bool
-            Include the parameters of base models and of the method.
-
-        Returns
-        -------
-        dict
-        """
+        """Return the parameters; if deep, also those of base models, with names such as `classifiers__lr__C`."""
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             for pool in POOLS:
@@ -53,17 +43,7 @@ class Composition(BaseEstimator):  # type: ignore[misc]
         return params
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters; those of base models have names such as `classifiers__lr__C`.
-
-        Parameters
-        ----------
-        **params
-            Names and values.
-
-        Returns
-        -------
-        EC3Classifier
-        """
+        """Set parameters; those of base models have names such as `classifiers__lr__C`."""
         in_pools = {key for key in params if key.startswith(tuple(f"{pool}__" for pool in POOLS))}
         own = {key: value for key, value in params.items() if key not in in_pools}
         method = own.get("consensus", self.consensus)
@@ -137,12 +117,7 @@ class Composition(BaseEstimator):  # type: ignore[misc]
     # ---- metadata ----------------------------------------------------------------------------------------------------
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return which base model asks for which metadata.
-
-        Returns
-        -------
-        MetadataRouter
-        """
+        """Return which base model asks for which metadata, for scikit-learn's metadata routing."""
         router = MetadataRouter(owner=self)
         for name, model in _pairs(self.classifiers):
             router.add(**{name: model}, method_mapping=MethodMapping().add(callee="fit", caller="fit"))

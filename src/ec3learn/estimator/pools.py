@@ -41,34 +41,14 @@ class TableModel(Pipeline):  # type: ignore[misc]
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, those of the model under their short names as well.
-
-        Parameters
-        ----------
-        deep : bool
-            Include the parameters of the steps.
-
-        Returns
-        -------
-        dict
-        """
+        """Return the parameters, as `Pipeline.get_params` does, those of the model under their short names as well."""
         parameters = super().get_params(deep=deep)
         if deep:
             parameters |= {short: parameters[name] for short, name in self._short_names().items()}
         return parameters
 
     def set_params(self, **parameters: Any) -> TableModel:
-        """Set parameters by their full or short names.
-
-        Parameters
-        ----------
-        **parameters : dict
-            Names and values.
-
-        Returns
-        -------
-        TableModel
-        """
+        """Set parameters by their full or short names."""
         names = self._short_names()
         full = {name: value for name, value in parameters.items() if name not in names}
         super().set_params(**full)

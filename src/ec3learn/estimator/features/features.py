@@ -122,19 +122,7 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Learn from the table and turn it into numbers.
-
-        Parameters
-        ----------
-        X : dataframe, array or sparse matrix of shape (n_samples, n_features)
-            The table.
-        y : array of shape (n_samples,), or None
-            The classes; only used by text="shares".
-
-        Returns
-        -------
-        array or sparse matrix of shape (n_samples, n_columns)
-        """
+        """Do `fit` and `transform` at once; with text="shares", a row does not count for its own shares."""
         table = self._learn(X, y)
         if not isinstance(table, Columns):
             return self._convert_sparse(table)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -18,83 +17,31 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._checks import InputError, require_integer, require_number
 from ..rows import count_rows
+from .base import ProbabilisticClassifier
 
 Array = npt.NDArray[Any]
-FLOATS = [np.float64, np.float32]
 FEW_ROWS = 500
 VERY_FEW_ROWS = 200
 
 
-class Wrapped(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Wrapped(ProbabilisticClassifier):
     """A classifier that delegates to another one, `model_`, whose settings depend on the number of rows per class."""
 
-    def fit(self, X: Any, y: Any) -> Wrapped:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The features.
-        y : array of shape (n_samples,)
-            The classes.
-
-        Returns
-        -------
-        Wrapped
-            The fitted classifier.
-        """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS)
-        check_classification_targets(y)
-        self.classes_, counts = np.unique(y, return_counts=True)
-        self.model_ = self._make_model(counts)
+    def _fit(self, X: Any, codes: Array) -> None:
+        self.model_ = self._make_model(np.bincount(codes))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # max_iter is meant to be enough for a vote
-            self.model_.fit(X, y)
-        return self
+            self.model_.fit(X, codes)
 
-    def predict_proba(self, X: Any) -> Array:
-        """Return the class probabilities.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The features.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        return self.model_.predict_proba(validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False))
-
-    def predict(self, X: Any) -> Array:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The features.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+    def _predict_proba(self, X: Any) -> Array:
+        return self.model_.predict_proba(X)
 
     def _make_model(self, counts: Array) -> Any:
         """Return the classifier to fit, given the number of rows per class."""
         raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 class NearestNeighbours(Wrapped):
@@ -184,22 +131,7 @@ class Boosting(HistGradientBoostingClassifier):  # type: ignore[misc]
     learning_rate: float
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Boosting:
-        """Fit the trees.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            The features, NaN where they are missing.
-        y : array of shape (n_samples,)
-            The classes.
-        sample_weight : array of shape (n_samples,) or None
-            Weight of each row.
-
-        Returns
-        -------
-        Boosting
-            The fitted classifier.
-        """
+        """Fit the trees, as `HistGradientBoostingClassifier.fit` does."""
         n_rows = count_rows(X)
         asked = {name: getattr(self, name) for name in ("min_samples_leaf", "max_iter", "learning_rate")}
         self.min_samples_leaf = int(max(1, min(self.min_samples_leaf, n_rows // 20)))
@@ -218,22 +150,7 @@ class _FewerTrees:
     n_estimators: int
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the trees.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            The features, NaN where they are missing.
-        y : array of shape (n_samples,)
-            The classes.
-        sample_weight : array of shape (n_samples,) or None
-            Weight of each row.
-
-        Returns
-        -------
-        forest
-            The fitted classifier.
-        """
+        """Fit the trees, as `RandomForestClassifier.fit` does."""
         asked = self.n_estimators
         if count_rows(X) < VERY_FEW_ROWS and isinstance(asked, int):
             self.n_estimators = max(asked // 2, min(asked, 1))

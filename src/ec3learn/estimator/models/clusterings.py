@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import DBSCAN, KMeans, MeanShift, estimate_bandwidth
 from sklearn.metrics import euclidean_distances, pairwise_distances, pairwise_distances_argmin_min, silhouette_score
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._checks import InputError, require_integer
+from .base import Clustering
 from .landmarks import NOISE, count_distinct
 
 Array = npt.NDArray[Any]
@@ -23,45 +22,17 @@ MOST_STEPS = 300
 STILL = 1e-3  # of the bandwidth: a row that moves less has arrived
 
 
-class _Clustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """A clustering that predicts the nearest centre, or does so by its own `_assign`."""
-
-    _sparse = True
-    _model: Any
-    labels_: Array
-
-    def predict(self, X: Any) -> Array:
-        """Return the cluster of each row.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            The features.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            -1 is noise.
-        """
-        check_is_fitted(self)
-        return self._assign(self._check_X(X, reset=False))
-
-    def _assign(self, X: Any) -> Array:
-        return self._model.predict(X)
-
-    def _check_X(self, X: Any, reset: bool) -> Any:
-        return validate_data(self, X, accept_sparse="csr" if self._sparse else False, dtype=[np.float64, np.float32], reset=reset)
+class _Centred(Clustering):
+    """A clustering that assigns rows to the nearest centre, as the model it wraps does."""
 
     def _keep(self, model: Any) -> None:
         self._model, self.labels_, self.cluster_centers_ = model, model.labels_, model.cluster_centers_
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._sparse
-        return tags
+    def _assign(self, X: Any) -> Array:
+        return self._model.predict(X)
 
 
-class KDistanceDBSCAN(_Clustering):
+class KDistanceDBSCAN(Clustering):
     """DBSCAN whose radius is read off the k-distance curve.
 
     The distances of all rows to their k-th nearest neighbour, sorted, form a flat curve that rises at its end: rows beyond the
@@ -90,30 +61,16 @@ class KDistanceDBSCAN(_Clustering):
     def __init__(self, min_samples: int = 5) -> None:
         self.min_samples = min_samples
 
-    def fit(self, X: Any, y: Any = None) -> KDistanceDBSCAN:
-        """Find `eps`, and the clusters.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The features.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        KDistanceDBSCAN
-            The fitted clustering.
-        """
+    def _check(self) -> None:
         require_integer("min_samples", self.min_samples, 1)
-        X = self._check_X(X, reset=True)
+
+    def _fit(self, X: Any) -> None:
         n_neighbors = min(max(self.min_samples, 2), X.shape[0])
         distances = np.sort(NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(X)[0][:, -1])
         self.eps_ = elbow(distances)
         model = DBSCAN(eps=self.eps_, min_samples=self.min_samples).fit(X)
         self.labels_, self.core_sample_indices_ = model.labels_, model.core_sample_indices_
         self._cores = X[self.core_sample_indices_]
-        return self
 
     def _assign(self, X: Any) -> Array:
         """Return the cluster of the nearest core within `eps`, else noise."""
@@ -123,7 +80,7 @@ class KDistanceDBSCAN(_Clustering):
         return np.where(distance <= self.eps_, self.labels_[self.core_sample_indices_][nearest], NOISE)
 
 
-class SilhouetteKMeans(_Clustering):
+class SilhouetteKMeans(_Centred):
     """K-means with the number of clusters that has the best silhouette.
 
     Parameters
@@ -155,24 +112,11 @@ class SilhouetteKMeans(_Clustering):
         self.sample_size = sample_size
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> SilhouetteKMeans:
-        """Choose the number of clusters, and find them.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The features.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        SilhouetteKMeans
-            The fitted clustering.
-        """
+    def _check(self) -> None:
         require_integer("max_clusters", self.max_clusters, 2)
         require_integer("sample_size", self.sample_size, 2)
-        X = self._check_X(X, reset=True)
+
+    def _fit(self, X: Any) -> None:
         random = check_random_state(self.random_state)
         sample = X
         if X.shape[0] > self.sample_size:
@@ -188,10 +132,9 @@ class SilhouetteKMeans(_Clustering):
                 self.silhouettes_[n_clusters] = float(silhouette_score(distances, labels, metric="precomputed"))
         self.n_clusters_ = max(self.silhouettes_, key=self.silhouettes_.__getitem__, default=1)
         self._keep(KMeans(self.n_clusters_, random_state=random).fit(X))
-        return self
 
 
-class QuantileMeanShift(_Clustering):
+class QuantileMeanShift(_Centred):
     """Mean shift whose bandwidth is the mean distance to the neighbour that a share of all rows is nearer than.
 
     Parameters
@@ -221,28 +164,14 @@ class QuantileMeanShift(_Clustering):
     def __init__(self, quantile: float = 0.1) -> None:
         self.quantile = quantile
 
-    def fit(self, X: Any, y: Any = None) -> QuantileMeanShift:
-        """Find the bandwidth, and the clusters.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            The features.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        QuantileMeanShift
-            The fitted clustering.
-        """
+    def _check(self) -> None:
         if not 0 < self.quantile <= 1:
             raise InputError("quantile", "must be > 0 and <= 1", got=self.quantile)
-        X = self._check_X(X, reset=True)
+
+    def _fit(self, X: Any) -> None:
         self.bandwidth_ = self._find_bandwidth(X)
         # scikit-learn moves one seed at a time. Started at the modes, which we find many rows at a time, it has nothing to do.
         self._keep(MeanShift(bandwidth=self.bandwidth_, seeds=climb_to_modes(X, self.bandwidth_)).fit(X))
-        return self
 
     def _find_bandwidth(self, X: Array) -> float:
         quantile = float(self.quantile)

@@ -10,19 +10,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._checks import MissingExtraError, require_integer, require_number
+from .base import ProbabilisticClassifier
 
 Array = npt.NDArray[Any]
 
 NEEDS = ("torch", "skorch")
 
 
-class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ConvolutionalNetwork(ProbabilisticClassifier):
     """Two 1-D convolutions over the features in their order, and a dense layer.
 
     The features should be standardised. The network is trained by Adam on the cross-entropy, through skorch.
@@ -57,6 +55,8 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     array(['b'], dtype='<U1')
     """
 
+    _dtype, _sparse = np.float32, False
+
     def __init__(
         self,
         n_filters: int = 16,
@@ -75,28 +75,13 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.batch_size = batch_size
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> ConvolutionalNetwork:
-        """Train the network.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            Standardised features.
-        y : array of shape (n_samples,)
-            The classes.
-
-        Returns
-        -------
-        ConvolutionalNetwork
-            The fitted classifier.
-        """
+    def _check(self) -> None:
         require_cnn()
         for name in ("n_filters", "kernel_size", "n_hidden", "max_epochs", "batch_size"):
             require_integer(name, getattr(self, name), 1)
         require_number("lr", self.lr, above=0)
-        X, y = validate_data(self, X, y, dtype=np.float32)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+
+    def _fit(self, X: Array, codes: Array) -> None:
         torch, skorch = (import_module(name) for name in NEEDS)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         with torch.random.fork_rng(devices=[]), one_thread(torch):  # the seed of the user's own torch code stays as it is
@@ -112,41 +97,12 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 train_split=None,
                 verbose=0,
             ).fit(X, codes.astype(np.int64))
-        return self
 
-    def predict_proba(self, X: Any) -> Array:
-        """Return the class probabilities.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            Standardised features.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float32, reset=False)
+    def _predict_proba(self, X: Array) -> Array:
         torch = import_module("torch")
         with torch.random.fork_rng(devices=[]), one_thread(torch):  # loading rows draws random numbers too
             proba = np.asarray(self.net_.predict_proba(X), dtype=np.float64)
         return proba / proba.sum(axis=1, keepdims=True)
-
-    def predict(self, X: Any) -> Array:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            Standardised features.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def _layers(self, nn: Any, n_features: int, n_classes: int) -> Any:
         layers = [

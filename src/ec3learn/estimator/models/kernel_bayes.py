@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import logsumexp, ndtr
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..._checks import InputError, is_number, require_number
 from ..rows import check_weights
+from .base import ProbabilisticClassifier
 
 Array = npt.NDArray[Any]
 
@@ -37,7 +36,7 @@ ROWS_AT_ONCE = 1 << 14
 LEAST = np.log(np.finfo(float).tiny)
 
 
-class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class KernelNaiveBayes(ProbabilisticClassifier):
     """Naive Bayes with Gaussian kernel density estimates.
 
     A missing value (NaN) is left out: the other features of the row decide. Features need no scaling.
@@ -74,6 +73,8 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     array(['low', 'high'], dtype='<U4')
     """
 
+    _dtype, _sparse, _allow_nan = np.float64, False, True
+
     def __init__(self, bandwidth: str | float = "scott", smoothing: float = 0.1, priors: Any = None) -> None:
         self.bandwidth = bandwidth
         self.smoothing = smoothing
@@ -97,11 +98,10 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             The fitted classifier.
         """
         self._check()
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
-        check_classification_targets(y)
+        X, y = self._check_rows(X, y, reset=True)
         weight = check_weights(sample_weight, X)
         X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        codes = self._encode_classes(y)
         counts = np.bincount(codes, weights=weight)
         self.class_prior_ = self._class_prior(counts)
         shape = len(self.classes_), X.shape[1]
@@ -129,7 +129,9 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
+        return self._log_proba(self._check_rows(X, reset=False))
+
+    def _log_proba(self, X: Array) -> Array:
         with np.errstate(divide="ignore"):  # a prior may be 0
             log_prior = np.log(self.class_prior_)
         joint = np.empty((len(X), len(self.classes_)))
@@ -138,34 +140,8 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             joint[rows] = log_prior + self._log_likelihood(X[rows])
         return joint - logsumexp(joint, axis=1, keepdims=True)
 
-    def predict_proba(self, X: Any) -> Array:
-        """Return the class probabilities.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            The features; NaN is a missing value.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X: Any) -> Array:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            The features; NaN is a missing value.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+    def _predict_proba(self, X: Array) -> Array:
+        return np.exp(self._log_proba(X))
 
     def _check(self) -> None:
         rule = isinstance(self.bandwidth, str) and self.bandwidth in ("scott", "silverman")
@@ -222,11 +198,6 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 found[missing] = 0
                 joint[:, number] += found
         return joint
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def weighted_variance(values: Array, weight: Array) -> float:

@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.base import clone
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._checks import InputTypeError, require_integer
+from .base import Clustering
 
 Array = npt.NDArray[Any]
 
 NOISE = -1
 
 
-class Landmarks(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class Landmarks(Clustering):
     """Cluster landmarks, a sample of the rows, and extend the clusters to all rows and to new ones.
 
     Time and memory of the clustering depend on the number of landmarks only, so affinity propagation, mean shift and complete
@@ -69,23 +69,12 @@ class Landmarks(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.n_landmarks = n_landmarks
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Landmarks:
-        """Cluster the landmarks, and assign all rows to the clusters.
+    def _check(self) -> None:
+        if not hasattr(self.clusterer, "fit_predict"):
+            raise InputTypeError("clusterer", "must be a clustering with fit_predict", came=type(self.clusterer).__name__)
+        require_integer("n_landmarks", self.n_landmarks, 1)
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The features.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        Landmarks
-            The fitted clustering.
-        """
-        self._check()
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    def _fit(self, X: Any) -> None:
         n_rows = X.shape[0]
         random = check_random_state(self.random_state)
         use_all = n_rows <= self.n_landmarks
@@ -95,28 +84,6 @@ class Landmarks(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.landmark_labels_ = np.asarray(self.clusterer_.fit_predict(self.landmarks_))
         self._predicts = self._predicts_noise()
         self.labels_ = self.landmark_labels_ if use_all else self._assign(X)
-        return self
-
-    def predict(self, X: Any) -> Array:
-        """Return the cluster of each row.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The features.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            -1 is noise.
-        """
-        check_is_fitted(self)
-        return self._assign(validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False))
-
-    def _check(self) -> None:
-        if not hasattr(self.clusterer, "fit_predict"):
-            raise InputTypeError("clusterer", "must be a clustering with fit_predict", came=type(self.clusterer).__name__)
-        require_integer("n_landmarks", self.n_landmarks, 1)
 
     def _prepare_clusterer(self, random: np.random.RandomState) -> Any:
         """Return a seeded copy of the clusterer that looks for no more clusters than there are distinct landmarks."""

@@ -1,0 +1,151 @@
+"""What our classifiers, and our clusterings, share: checking rows, `fit`, `predict`, and tags."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+Array = npt.NDArray[Any]
+
+
+class _RowModel(BaseEstimator):  # type: ignore[misc]
+    """A model of rows of numbers; it says which rows it accepts."""
+
+    _dtype: ClassVar[Any] = (np.float64, np.float32)
+    _sparse: ClassVar[bool] = True  # whether sparse matrices are accepted
+    _allow_nan: ClassVar[bool] = False
+
+    def _check_rows(self, *data: Any, reset: bool) -> Any:
+        """Return X, or X and y, checked."""
+        dtype = list(self._dtype) if isinstance(self._dtype, tuple) else self._dtype
+        accept, finite = "csr" if self._sparse else False, "allow-nan" if self._allow_nan else True
+        return validate_data(self, *data, accept_sparse=accept, dtype=dtype, ensure_all_finite=finite, reset=reset)
+
+    def _check(self) -> None:
+        """Refuse parameters that are not allowed."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._sparse
+        tags.input_tags.allow_nan = self._allow_nan
+        return tags
+
+
+class ProbabilisticClassifier(ClassifierMixin, _RowModel):  # type: ignore[misc]
+    """A classifier that writes `_fit` and `_predict_proba` for rows that have been checked."""
+
+    classes_: Array
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The features.
+        y : array of shape (n_samples,)
+            The classes.
+
+        Returns
+        -------
+        classifier
+            The fitted classifier.
+        """
+        self._check()
+        X, y = self._check_rows(X, y, reset=True)
+        self._fit(X, self._encode_classes(y))
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the class probabilities.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The features.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        return self._predict_proba(self._check_rows(X, reset=False))
+
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The features.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def _encode_classes(self, y: Array) -> Array:
+        """Set `classes_`, and return the number of each row's class."""
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        return codes
+
+    def _fit(self, X: Any, codes: Array) -> None:
+        raise NotImplementedError
+
+    def _predict_proba(self, X: Any) -> Array:
+        raise NotImplementedError
+
+
+class Clustering(ClusterMixin, _RowModel):  # type: ignore[misc]
+    """A clustering that writes `_fit` and `_assign` for rows that have been checked."""
+
+    labels_: Array
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The features.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        clustering
+            The fitted clustering.
+        """
+        self._check()
+        self._fit(self._check_rows(X, reset=True))
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return the cluster of each row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The features.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            -1 is noise.
+        """
+        check_is_fitted(self)
+        return self._assign(self._check_rows(X, reset=False))
+
+    def _fit(self, X: Any) -> None:
+        raise NotImplementedError
+
+    def _assign(self, X: Any) -> Array:
+        raise NotImplementedError
