@@ -96,18 +96,7 @@ def _require_same_protocol(out: Path, protocol: Protocol) -> None:
 def units(experiments: Sequence[str], names: Sequence[str], repeats: int, named: bool = False) -> Iterator[Unit]:
     """Return all units in the order they are run: seed by seed, so that the rows cover all data sets early.
 
-    Parameters
-    ----------
-    experiments, names : sequence of str
-        Experiments and data sets.
-    repeats : int
-        Seeds are 0, 1, ..., `repeats` - 1.
-    named : bool
-        Whether experiments and data sets were asked for by name; then each experiment runs on each data set.
-
-    Yields
-    ------
-    Unit
+    With `named`, experiments and data sets were asked for by name, and each experiment runs on each data set.
     """
     for seed in range(repeats):
         for name in names:

@@ -23,7 +23,7 @@ from ..consensus import Consensus
 from ..diagnosis.metrics import macro_f, mean_auc
 from ..estimator.selection import choose
 from ..methods import BGCM, C3ESL, EC3, UPE, DawidSkene, MajorityVote, Method, ReliabilityWarning, SoftVote, WeightedVote
-from ..methods.ec3.grid import HeldOutFold, grid
+from ..methods.ec3.grid import HeldOutFold, Setting, grid
 from ..votes import Votes
 from . import published
 from .datasets import Dataset
@@ -172,20 +172,21 @@ def _score_choice(outputs: Outputs, clusterings: str, seed: int) -> list[Row]:
 def parameters(case: Case) -> list[Row]:
     """Score iEC3 over the whole grid of alpha, beta, gamma and delta, and the setting that is best on the validation set."""
     outputs = case.outputs()
-    rows: list[Row] = []
-    found: dict[str, Array] = {}
     settings = grid(published.STEP)
-    for name, part in (("test", outputs.test), ("validation", outputs.part(outputs.known))):
-        votes = part.votes()
-        everybody = np.ones(votes.n_rows, dtype=bool)
-        fold = HeldOutFold(votes, membership(votes), votes.weights, np.full(votes.n_rows, -1), everybody)
-        spread = slice(None) if votes.index is None else votes.index
-        found[name] = np.array([mean_auc(fold.proba(setting)[spread], part.truth) for setting in settings])
-    for setting, area in zip(settings, found["test"], strict=True):
-        rows.append(("iEC3", "{:.2f} {:.2f} {:.2f} {:.2f}".format(*setting), "auc", float(area)))
-    chosen = int(found["validation"].argmax())
-    rows.append(("iEC3, tuned", "{:.2f} {:.2f} {:.2f} {:.2f}".format(*settings[chosen]), "auc", float(found["test"][chosen])))
-    return rows
+    names = ["{:.2f} {:.2f} {:.2f} {:.2f}".format(*setting) for setting in settings]
+    test, validation = (_grid_auc(part, settings) for part in (outputs.test, outputs.part(outputs.known)))
+    rows: list[Row] = [("iEC3", name, "auc", area) for name, area in zip(names, test, strict=True)]
+    chosen = int(np.argmax(validation))
+    return [*rows, ("iEC3, tuned", names[chosen], "auc", test[chosen])]
+
+
+def _grid_auc(part: Outputs, settings: Sequence[Setting]) -> list[float]:
+    """Return the AUC of each setting, all solved on one system over groups in which no label is known."""
+    votes = part.votes()
+    unknown, everybody = np.full(votes.n_rows, -1), np.ones(votes.n_rows, dtype=bool)
+    fold = HeldOutFold(votes, membership(votes), votes.weights, unknown, everybody)
+    row_of = slice(None) if votes.index is None else votes.index  # the distinct row of each object
+    return [mean_auc(fold.proba(setting)[row_of], part.truth) for setting in settings]
 
 
 def epsilon(case: Case) -> list[Row]:
