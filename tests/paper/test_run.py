@@ -115,9 +115,13 @@ def test_merging_changes_no_row_and_its_order_is_that_of_data_sets_and_seeds(tmp
 
 
 def test_a_merge_that_was_cut_off_doubles_no_row(tmp_path, monkeypatch):
+    def cut_off(path, missing_ok=False):
+        if path == UNIT.path(tmp_path):
+            raise KeyboardInterrupt
+
     write(tmp_path, UNIT, [ROW])
     with monkeypatch.context() as patched:
-        patched.setattr("pathlib.Path.unlink", lambda path: exec("raise KeyboardInterrupt"))
+        patched.setattr("pathlib.Path.unlink", cut_off)
         with pytest.raises(KeyboardInterrupt):
             merge(tmp_path)
     assert UNIT.path(tmp_path).is_file()
