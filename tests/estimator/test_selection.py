@@ -123,5 +123,5 @@ def test_a_stacked_vote_learns_whom_to_disbelieve():
 
 
 def test_a_stacked_vote_needs_labels(w8):
-    with pytest.raises(ValueError, match=r"^Stacked vote needs known labels, got none\. Pass known=, "):
+    with pytest.raises(ValueError, match=r"^Stacked vote needs known labels, got none\. Pass known, "):
         StackedVote().solve(w8)

@@ -104,7 +104,7 @@ def test_the_golden_numbers_with_a_known_label(solver, w8):
 def test_one_sweep_from_uniform_rows(w8):
     groups = membership(w8)
     graph = Graph.of(w8, groups, None, 2.0, False)
-    swept = graph.best_objects(graph.best_groups(np.full((8, 3), 1 / 3)))
+    swept = graph.update_objects(graph.update_groups(np.full((8, 3), 1 / 3)))
     assert_allclose(swept[w8.index], table(W8_ONE_SWEEP), **GOLDEN)
 
 
@@ -176,7 +176,7 @@ def test_a_loop_that_is_cut_off_says_so(w8):
 
 REFUSED = {
     "alpha must be a finite number > 0, got 0.": {"alpha": 0},
-    "beta must be above 0, got -1. Use numpy.inf to hold known labels fixed.": {"beta": -1},
+    "beta must be a number > 0, got -1. Use numpy.inf to keep known labels fixed.": {"beta": -1},
     "normalize must be True or False, got 'yes'.": {"normalize": "yes"},
     "Unknown solver 'bcd'. Choose from: auto, cg, direct, loop.": {"solver": "bcd"},
     "tol must be a finite number > 0, got inf.": {"tol": np.inf},

@@ -141,7 +141,8 @@ def test_too_many_ways_of_having_gaps_are_refused():
     clusters = np.where(rng.random((6000, 20)) < 0.5, -1, rng.integers(3, size=(6000, 20)))
     votes = Votes.from_labels(rng.integers(2, size=(6000, 1)), clusters)
     with pytest.raises(
-        ValueError, match=r"^C3E takes clusterings with at most 4,096 different ways of having gaps, got 5,9\d\d\. "
+        ValueError,
+        match=r"^C3E supports at most 4,096 different sets of clusterings that objects are missing from, got 5,9\d\d\. ",
     ):
         C3ESL().solve(votes)
 

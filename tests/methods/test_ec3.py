@@ -687,19 +687,21 @@ def test_a_term_s_weight_that_is_none_is_refused(w8, name, value):
 REFUSED = {
     "gamma and delta must not both be 0, got 0 and 0: nothing would tie the consensus to the votes.": {"gamma": 0, "delta": 0},
     "gamma and alpha must not both be 0, got 0 and 0: nothing would tie the objects to the votes.": {"gamma": 0, "alpha": 0},
-    "known_weight must be above 0, got 0. Use numpy.inf to hold known labels fixed.": {"known_weight": 0},
-    "known_weight must be above 0, got nan. Use numpy.inf to hold known labels fixed.": {"known_weight": np.nan},
+    "known_weight must be a number > 0, got 0. Use numpy.inf to keep known labels fixed.": {"known_weight": 0},
+    "known_weight must be a number > 0, got nan. Use numpy.inf to keep known labels fixed.": {"known_weight": np.nan},
     "Unknown solver 'lu'. Choose from: auto, bcd, cg, direct.": {"solver": "lu"},
     "tol must be a finite number > 0, got 0.": {"tol": 0},
     "max_iter must be an integer >= 1, got 0.": {"max_iter": 0},
     "max_iter must be an integer >= 1, got 10.0.": {"max_iter": 10.0},
     "reweight_rounds must be an integer >= 0, got -1.": {"reweight_rounds": -1},
     "reweight_rounds must be an integer >= 0, got True.": {"reweight_rounds": True},
-    "Unknown weights 'equl'. Choose from: agreement, equal, labels, or pass one number a classifier.": {"weights": "equl"},
-    "weights='labels' needs known labels, got none. Pass known=, or take weights='agreement'.": {"weights": "labels"},
-    "weights names the unknown classifier 'k0'. Choose from: c0, c1, c2.": {"weights": {"k0": 1}},
+    "Unknown weights 'equl'. Did you mean 'equal'? Choose from: agreement, equal, labels, or pass one number per classifier.": {
+        "weights": "equl"
+    },
+    "weights='labels' needs known labels, got none. Pass known, or take weights='agreement'.": {"weights": "labels"},
+    "weights must name classifiers, got 'k0'. Choose from: c0, c1, c2.": {"weights": {"k0": 1}},
     "weights must have one number for each of the 3 classifiers, got shape (2,).": {"weights": [1, 1]},
-    "weights must be finite and at least 0, got -1.0 at position 1.": {"weights": [1, -1, 1]},
+    "weights must be finite and >= 0, got -1.0 at position 1.": {"weights": [1, -1, 1]},
     "votes must hold at least one class vote whose classifier and object have a weight above 0, got none.": {
         "weights": [0, 0, 0]
     },
@@ -751,7 +753,7 @@ BAD_KNOWN = {
     "known must name objects by number, from 0 to 7, got 'first'.": {"first": 1},
     "known must hold classes, [0, 1, 2], got 5 for object 3.": {0: 1, 3: 5},
     "known must hold at least one value, got none.": [],
-    "known must have one dimension, one value a row, got shape (8, 1).": [[0]] * 8,
+    "known must have one dimension, one value per row, got shape (8, 1).": [[0]] * 8,
 }
 
 
@@ -764,7 +766,7 @@ def test_known_labels_that_make_no_sense_are_refused(w8, message):
 @pytest.mark.parametrize("known", [5, "a", True, {0, 1}, len])
 def test_known_labels_of_another_kind_are_refused(w8, known):
     message = (
-        "known must be an array with one label an object, None where there is none, a dict of object -> label, or a pair "
+        "known must be an array with one label per object, None where there is none, a dict of object -> label, or a pair "
         f"(objects, labels), got {type(known).__name__}."
     )
     with pytest.raises(TypeError, match=f"^{re.escape(message)}$"):
@@ -790,7 +792,7 @@ def test_an_object_known_twice_with_two_labels_is_refused(w8):
 
 def test_a_known_object_that_a_long_table_lacks_is_refused():
     votes = Votes.from_long(["q1", "q2"], ["a", "a"], ["yes", "no"])
-    message = "known names the unknown object 'q9'. The first objects are ['q1', 'q2']."
+    message = "known must name objects that were voted on, got 'q9'. The first objects are ['q1', 'q2']."
     with pytest.raises(ValueError, match=re.escape(message)):
         EC3().solve(votes, known={"q9": "yes"})
 
@@ -807,7 +809,7 @@ def test_stopping_early_is_warned_about_and_reported(w8, solver, tol):
 
 def test_a_scaling_that_stops_early_is_warned_about(w8, monkeypatch):
     monkeypatch.setattr("ec3learn.methods.ec3.objective.co_occurrence_scaling", partial(co_occurrence_scaling, max_iter=2))
-    with pytest.warns(UserWarning, match=r"The scaling of K\^c stopped after 2 rounds with change .*; weights or sample weights"):
+    with pytest.warns(UserWarning, match=r"The scaling of K\^c stopped after 2 rounds with change .*: it converges slowly"):
         EC3().solve(w8)
 
 
@@ -883,6 +885,8 @@ def test_tiny_shares_of_the_last_class_count_in_iec3():
 def test_a_dense_system_over_too_many_groups_is_refused():
     fine = {f"k{m}": np.random.default_rng(m).permutation(6000) for m in range(2)}
     votes = Votes.from_labels({"c": np.arange(6000) % 2}, fine)
-    message = "solver='direct' needs a dense matrix over groups, at most 10,000 of them, got 12,002. Take solver='cg' or 'auto'."
+    message = (
+        "solver='direct' needs a dense matrix over groups, at most 10,000 of them, got 12,002. Take solver='cg' or solver='auto'."
+    )
     with pytest.raises(ValueError, match=re.escape(message)):
         EC3(solver="direct").solve(votes)

@@ -1,1 +1,1 @@
-"""Sums over groups, K^c as a product, conjugate gradients."""
+"""Sums over groups, K^c as a product, conjugate gradients, and the steps of EM."""

@@ -1,50 +1,49 @@
-"""K^c, the doubly stochastic scaling of A^c."""
+"""K^c, the doubly stochastic scaling of A^c.
+
+K^c = diag(d) A diag(w) A' diag(d), where A is A^m and w weighs the groups. Its rows, weighted by the counts s, sum to 1 where
+
+    d_i (A w y)_i = 1    with    y = A' (s d)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .membership import JointMembership, SparseMembership
+from .membership import Membership
 
 Array = npt.NDArray[Any]
 
 
-# ---- K^c: the doubly stochastic scaling ------------------------------------------------------------------------------
-
-
 def co_occurrence_scaling(
-    groups: JointMembership | SparseMembership, group_weights: Array, counts: Array, tol: float = 1e-11, max_iter: int = 200
+    groups: Membership, group_weights: Array, counts: Array, tol: float = 1e-11, max_iter: int = 200
 ) -> tuple[Array, int, float]:
-    """Return d with K^c = diag(d) A^c diag(d) doubly stochastic, the rounds it took and the last change.
+    """Return d, the rounds it took and the last change.
 
-    A^c is weighted by `group_weights`, rows by `counts`. With y = A^m' (counts d), d = 1 / A^m (weights y): the rounds go there
-    and back on the logarithm of d or of y, whichever is shorter, and take half of each step, mixed by Anderson's rule. Groups of
-    a single row lie on the diagonal of A^c; for given y of the others their part of d follows from a quadratic equation.
+    The rounds go from y to d and back, on the logarithm of whichever is shorter. Each takes half of the step, as the symmetric
+    scaling needs, and is mixed with those before by Anderson's rule. Groups of a single row lie on the diagonal of A^c: for given
+    y of the shared groups, d solves the quadratic equation d_i ((A w y)_i + own_i d_i) = 1.
     """
+    n_shared = groups.n_shared
+    weights = group_weights[:n_shared]
     own = None
-    gather: Callable[[Array], Array] = groups.gather
-    scatter: Callable[[Array], Array] = groups.scatter
-    if isinstance(groups, SparseMembership):
-        gather, scatter = groups.shared.__matmul__, groups.shared.T.__matmul__
-        group_weights, solo_weights = groups.split(group_weights)
-        own = counts * (groups.solo.power(2) @ solo_weights)
+    if n_shared < groups.n_groups:
+        own = counts * groups.gather_solo_squares(group_weights[n_shared:])
 
     def to_rows(y: Array) -> Array:
-        total = gather(group_weights * y)
-        if own is not None:  # d (total + own d) = 1
+        total = groups.gather_shared(weights * y)
+        if own is not None:
             total = (total + np.sqrt(total**2 + 4 * own)) / 2
         return np.divide(1.0, total, out=total, where=total > 0)
 
     def to_groups(d: Array) -> Array:
-        return scatter(counts * d)
+        return groups.scatter_shared(counts * d)
 
-    by_group = len(group_weights) <= groups.n_rows
-    y = scatter(counts)
-    y[group_weights <= 0] = 0.0
+    by_group = n_shared <= groups.n_rows
+    y = groups.scatter_shared(counts)
+    y[weights <= 0] = 0.0
     state = y if by_group else to_rows(y)
     dead = np.flatnonzero(state <= 0)
     logs = _logs(state, dead)
@@ -57,7 +56,7 @@ def co_occurrence_scaling(
         move = _logs(to_groups(d) if by_group else d, dead)
         move -= logs
         change = float(max(move.max(initial=0.0), -move.min(initial=0.0)))
-        if n_iter == 1:  # a step turns a common factor around: half of it settles that at once
+        if n_iter == 1:  # a step inverts a common factor, so half of the mean step settles that factor at once
             logs += move.sum() / max(len(move) - len(dead), 1) / 2
         elif change > tol:
             move *= 0.5
@@ -73,13 +72,17 @@ def _logs(values: Array, dead: Array) -> Array:
 
 
 class _Anderson:
-    """Anderson's mixing of the last rounds of a fixed-point iteration x <- x + f(x)."""
+    """Anderson's mixing for a fixed-point iteration x <- x + f(x).
+
+    The next point is the combination of the last images x + f(x), with shares that sum to 1, for which the same combination of
+    the moves f(x) is shortest.
+    """
 
     def __init__(self) -> None:
         self.rounds: list[tuple[Array, Array]] = []  # x + f(x) and f(x), the latest last
 
     def __call__(self, point: Array, move: Array) -> Array:
-        memory = 8 if len(point) < 400_000 else 3  # they take memory
+        memory = 8 if len(point) < 400_000 else 3  # long ones take too much memory
         earlier = self.rounds[-memory:]
         image = point + move
         self.rounds = [*earlier, (image, move)]

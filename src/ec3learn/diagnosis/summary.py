@@ -11,12 +11,12 @@ import numpy.typing as npt
 from .._text import Table, count, listed
 from ..algebra.linear import normalised
 from ..algebra.membership import membership, scatter_to_votes
-from ..answer.notes import BIAS, CONSTANT, DISTINCT_ROWS, Note
+from ..answer.notes import CONSTANT, DISTINCT_ROWS, Note
 from ..consensus import Consensus
 from ..methods import MajorityVote, Method
-from ..methods.weights import bias_of
 from ..votes import Votes
 from ..votes.labels import plain
+from .bias import bias_of
 
 Array = npt.NDArray[Any]
 
@@ -105,8 +105,8 @@ def summary_of(consensus: Consensus, method: Method | None = None, *, fast: bool
     counts = votes.counts
     notes = [note for note in consensus.notes if note.kind != DISTINCT_ROWS]  # they are counted above
     notes += _constant(votes)
-    bias = None if fast else bias_of(votes, consensus.known, consensus.row_proba)
-    notes += [] if bias is None else [Note(BIAS, bias)]
+    bias = None if fast else bias_of(consensus)
+    notes += [] if bias is None else [bias]
     shares = normalised(np.bincount(consensus.row_classes, weights=counts, minlength=len(consensus.classes)))
     return Summary(
         str(consensus.settings["method"]),

@@ -19,16 +19,17 @@ from sklearn.model_selection import StratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from .._text import count
-from ..algebra.membership import JointMembership, SparseMembership, entries, membership
+from ..algebra.membership import Membership, entries, membership
 from ..answer.notes import CHOICE, Note
 from ..answer.rule import KnownLabels, Targets
 from ..diagnosis.metrics import macro_f, mean_auc, sharpened_log_loss
 from ..methods.base import Method
 from ..methods.ec3.ec3 import EC3
-from ..methods.ec3.grid import SOFT_VOTE, HeldOutFold, Setting, grid
+from ..methods.ec3.grid import SOFT_VOTE, HeldOutFold, grid
+from ..methods.ec3.objective import Setting
 from ..methods.stacking import StackedVote, greedy_weights
 from ..methods.voting import SoftVote, WeightedVote
-from ..methods.weights import learned_from_labels
+from ..methods.weights import weights_from_labels
 from ..votes import Votes
 from ..votes.labels import plain
 
@@ -219,7 +220,7 @@ class Split:
     """Votes split into distinct rows that have one class and one fold each."""
 
     rows: Votes
-    groups: JointMembership | SparseMembership
+    groups: Membership
     codes: Array  # of each row
     fold: Array  # of each row
     fold_of: Array  # of each object
@@ -277,7 +278,7 @@ class Split:
 
     def learned_weights(self, known: KnownLabels) -> Array:
         """Return weights learned from known labels."""
-        return learned_from_labels(self.rows, known)
+        return weights_from_labels(self.rows, known).weights
 
 
 # ---- candidates ------------------------------------------------------------------------------------------------------

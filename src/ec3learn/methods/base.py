@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from .._checks import InputError, InputTypeError, unknown_name
+from .._checks import InputError, InputTypeError, is_number, unknown_name
 from .._text import arg, count
 from ..answer.notes import GRADES, REPEATS, Note
 from ..answer.outcome import NOT_REACHED, unanswered_notes
@@ -24,6 +24,8 @@ from ..votes.encoding import known_codes
 from ..votes.layout import frozen
 
 Array = npt.NDArray[Any]
+
+MOST_DIRECT_GROUPS = 10_000  # of which a dense matrix fits into memory
 
 
 @dataclass
@@ -187,6 +189,23 @@ def require_votes(votes: Votes, model_weights: Array) -> None:
     if not (counted.n_votes * votes.weights * model_weights)[votes.is_classifier].any():
         must = "must hold at least one class vote whose classifier and object have a weight above 0"
         raise InputError("votes", must, came="none")
+
+
+def require_pull(name: str, value: Any) -> None:
+    """Refuse what is not a number > 0; infinity is allowed."""
+    if not is_number(value) or not value > 0:
+        raise InputError(name, "must be a number > 0", got=value, remedy="Use numpy.inf to keep known labels fixed.")
+
+
+def require_few_groups(n_groups: int) -> None:
+    """Refuse a dense matrix over so many groups that it would fill the memory."""
+    if n_groups > MOST_DIRECT_GROUPS:
+        raise InputError(
+            "solver",
+            phrase=f"{arg('solver', 'direct')} needs a dense matrix over groups, at most {MOST_DIRECT_GROUPS:,} of them, "
+            f"got {n_groups:,}",
+            remedy=f"Take {arg('solver', 'cg')} or {arg('solver', 'auto')}.",
+        )
 
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,15 @@
 """BGCM: objects and groups are the two sides of a graph, and probabilities flow along its edges.
 
-Of the classes of objects (U) and of groups (Q) it minimises
+Over the class distributions of objects (U) and of groups (Q) it minimises
 
     f = sum_ij a_ij |u_i - q_j|^2 + alpha sum_j k_j |q_j - y_j|^2 + beta sum_i h_i |u_i - f_i|^2
 
-where k_j is 1 for the groups of classifiers, whose class y_j is, and h_i is 1 for objects with a known label f_i (BGCM-L). Given
-Q each u_i is a weighted mean; putting that in leaves one positive definite system over groups, which is solved exactly.
+where k_j is 1 for the groups of classifiers, with class y_j, and h_i is 1 for objects with a known label f_i (BGCM-L). Given Q
+each u_i is a weighted mean; putting that in leaves one positive definite system over groups, which is solved exactly.
 
-The published loop goes back and forth between U and Q from a random start. Its common mode contracts by about
-1 - alpha r c / (n M) a round, so it needs a number of rounds that grows like n, and its stopping rule fires long before: beyond a
-few hundred objects it returns noise. `solver="loop"` is that loop.
+The published loop goes back and forth between U and Q from a random start. A round shrinks its slowest error only by a factor of
+about 1 - alpha r c / (n M), for n objects, M models, r classifiers among them, and c classes. So the rounds it needs grow like n,
+and its stopping rule fires long before: beyond a few hundred objects it returns noise. `solver="loop"` is that loop.
 """
 
 from __future__ import annotations
@@ -22,17 +22,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from .._checks import is_number, require_bool, require_choice, require_integer, require_number, require_seed
-from ..algebra.linear import solved_columns
-from ..algebra.membership import JointMembership, Membership, membership, reached_groups
+from .._checks import require_bool, require_choice, require_integer, require_number, require_seed
+from ..algebra.linear import conjugate_gradients, squared_norms
+from ..algebra.membership import Membership, membership, reached_groups
 from ..answer.rule import GROUPS, GroupRule, KnownLabels, Term, mean_votes
 from ..votes import Votes
-from .base import Answer, Method
+from .base import Answer, Method, require_few_groups, require_pull
 
 Array = npt.NDArray[Any]
 
 SOLVERS = ("auto", "cg", "direct", "loop")
-MOST_DIRECT_GROUPS = 10_000
 
 
 class BGCM(Method):
@@ -43,17 +42,17 @@ class BGCM(Method):
     alpha : float
         How hard a classifier's group is pulled to its class.
     beta : float
-        How hard a known label pulls its object (BGCM-L); infinite holds it fixed.
+        How hard a known label pulls its object (BGCM-L); infinity keeps it fixed.
     normalize : bool
-        Divide each group's edges by its size first, so that small groups count as much as large ones. A different objective:
-        its probabilities are spread out, where the plain ones approach 1 / number of classes as objects get more.
+        Divide each group's edges by its size first, so that small groups count as much as large ones. This is a different
+        objective: its probabilities are spread out, whereas the plain ones approach 1 / number of classes as objects get more.
     solver : "auto", "direct", "cg" or "loop"
-        "direct" factors the system over groups, "cg" takes conjugate gradients, "auto" the first up to 3,000 groups. "loop" is
+        "direct" factors the system over groups, "cg" uses conjugate gradients, "auto" the first up to 3,000 groups. "loop" is
         the published loop from a random start, with its stopping rule: it fails beyond a few hundred objects.
     tol : float or None
         When to stop: for "cg" the relative residual (None: 1e-12), for "loop" the largest change in U (None: 1e-3).
     max_iter : int
-        How many rounds "cg" and "loop" may take.
+        The most rounds of "cg" and "loop".
     random_state : int, Generator or None
         Seeds the start of "loop".
 
@@ -87,8 +86,7 @@ class BGCM(Method):
 
     def _check(self) -> None:
         require_number("alpha", self.alpha, above=0)
-        if not is_number(self.beta) or not self.beta > 0:
-            raise ValueError(f"beta must be above 0, got {self.beta!r}. Use numpy.inf to hold known labels fixed.")
+        require_pull("beta", self.beta)
         require_bool("normalize", self.normalize)
         require_choice("solver", self.solver, SOLVERS)
         if self.tol is not None:
@@ -111,50 +109,46 @@ class BGCM(Method):
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         groups = membership(votes)
         graph = Graph.of(votes, groups, known, float(self.alpha), bool(self.normalize))
-        solver = self._solver(groups, graph)
+        solver = self._solver(graph)
         n_iter, converged = 0, True
         history: list[float] = []
         if solver == "direct":
-            group_proba = graph.factored()
+            group_proba = graph.solve_directly()
         elif solver == "cg":
-            group_proba, n_iter, converged = graph.by_conjugate_gradients(self._tolerance(), self.max_iter)
+            group_proba, n_iter, converged = graph.solve_by_conjugate_gradients(self._tolerance(), self.max_iter)
         else:
             start = np.random.default_rng(self.random_state).dirichlet(np.ones(votes.n_classes), votes.n_rows)
-            group_proba, history, converged = graph.looped(start, self._tolerance(), self.max_iter)
+            group_proba, history, converged = graph.run_loop(start, self._tolerance(), self.max_iter)
             n_iter = len(history)
         _, _, votes_alone = mean_votes(votes, groups, votes.weights, known)
         rule = graph.rule(votes, group_proba, votes_alone.fallback)
-        proba, silent = rule.all_answers(groups, known)
+        proba, unanswered = rule.all_answers(groups, known)
         live = np.flatnonzero(graph.live)
         return Answer(
             proba,
-            silent,
+            unanswered,
             rule,
             group_table=(groups.order[live], group_proba[live]),
-            objective=graph.objective(np.where(silent[:, None], 0.0, proba), group_proba),
+            objective=graph.objective(np.where(unanswered[:, None], 0.0, proba), group_proba),
             n_iter=n_iter,
             converged=converged,
             history=history,
         )
 
-    def _solver(self, groups: Membership, graph: Graph) -> str:
-        n_live = int(graph.live.sum())
-        if self.solver == "direct" and n_live > MOST_DIRECT_GROUPS:
-            raise ValueError(
-                f"solver='direct' needs a dense matrix over groups, at most {MOST_DIRECT_GROUPS:,} of them, got {n_live:,}. "
-                "Take solver='cg' or 'auto'."
-            )
+    def _solver(self, graph: Graph) -> str:
+        if self.solver == "direct":
+            require_few_groups(int(graph.live.sum()))
         if self.solver != "auto":
             return self.solver
-        return "direct" if isinstance(groups, JointMembership) else "cg"
+        return "direct" if np.isfinite(graph.groups.gram_cost) else "cg"
 
 
 @dataclass(eq=False)
 class Graph:
-    """The edges a_ij v_j between rows and groups, and what is known on either side.
+    """The edges a_ij v_j between rows and groups, and the labels on either side.
 
-    `weight` is v_j, the weight of a group's edges: that of its model, over its size if groups are normalised. `label_pull` is
-    alpha k_j and `label` y_j, likewise weighted. Groups that no vote reaches are not `live` and have no weight.
+    `weight` is v_j, the weight of a group's edges: that of its model, divided by its size if groups are normalised. `label_pull`
+    is alpha k_j, likewise weighted, and `label` is y_j. Groups that no vote reaches are not `live` and have no weight.
     """
 
     groups: Membership
@@ -205,12 +199,12 @@ class Graph:
 
     # ---- one side, given the other -----------------------------------------------------------------------------------
 
-    def best_objects(self, group_proba: Array) -> Array:
+    def update_objects(self, group_proba: Array) -> Array:
         """Return the best U given Q, rows of zeros where a row has no edge."""
         means = self.share[:, None] * self.groups.gather(self.weight[:, None] * group_proba)
         return means if self.labels_of_objects is None else means + self.labels_of_objects
 
-    def best_groups(self, object_proba: Array) -> Array:
+    def update_groups(self, object_proba: Array) -> Array:
         """Return the best Q given U, rows of zeros for groups that take no part."""
         sums = self.weight[:, None] * self.groups.scatter(self.counts[:, None] * object_proba)
         return (sums + self.label_pull[:, None] * self.label) / self.diagonal[:, None]
@@ -218,13 +212,13 @@ class Graph:
     # ---- the system over groups --------------------------------------------------------------------------------------
 
     def right(self) -> Array:
-        """Return the right-hand side: the classes of groups, and known labels as the groups of their objects hear of them."""
+        """Return the right-hand side: the classes of groups, and the known labels of their members."""
         right = self.label_pull[:, None] * self.label
         if self.labels_of_objects is not None:
             right += self.weight[:, None] * self.groups.scatter(self.counts[:, None] * self.labels_of_objects)
         return right
 
-    def factored(self) -> Array:
+    def solve_directly(self) -> Array:
         """Return Q by a dense Cholesky factorisation over the groups that take part."""
         live = np.flatnonzero(self.live)
         (gram,) = self.groups.grams(lambda rows: (self.counts[rows] * self.share[rows])[:, None], 1)
@@ -235,45 +229,45 @@ class Graph:
             group_proba[live] = linalg.solve(system, self.right()[live], assume_a="pos")
         return np.maximum(group_proba, 0.0)
 
-    def by_conjugate_gradients(self, tol: float, max_iter: int) -> tuple[Array, int, bool]:
-        """Return Q a class at a time, how many rounds that took, and whether it converged."""
+    def solve_by_conjugate_gradients(self, tol: float, max_iter: int) -> tuple[Array, int, bool]:
+        """Return Q, found one class at a time, the most rounds a class took, and whether all converged."""
 
         def apply(column: Array) -> Array:
             through_rows = self.groups.gather(self.weight * column)
             return self.diagonal * column - self.weight * self.groups.scatter(self.counts * self.share * through_rows)
 
         group_proba, n_iter, converged = np.zeros_like(self.label), 0, True
-        for z, (column, rounds, done) in enumerate(solved_columns(apply, self.diagonal, self.right().T, tol, max_iter)):
-            group_proba[:, z] = column
+        for z, right in enumerate(self.right().T):
+            group_proba[:, z], rounds, done = conjugate_gradients(apply, self.diagonal, right, tol, max_iter)
             n_iter, converged = max(n_iter, rounds), converged and done
         return np.maximum(group_proba, 0.0), n_iter, converged
 
-    def looped(self, object_proba: Array, tol: float, max_iter: int) -> tuple[Array, list[float], bool]:
+    def run_loop(self, object_proba: Array, tol: float, max_iter: int) -> tuple[Array, list[float], bool]:
         """Return Q where the published loop stops, the objective after each round, and whether it reached the tolerance."""
         history: list[float] = []
-        group_proba = self.best_groups(object_proba)
+        group_proba = self.update_groups(object_proba)
         for _ in range(max_iter):
-            moved = self.best_objects(group_proba)
+            moved = self.update_objects(group_proba)
             history.append(self.objective(moved, group_proba))
             change = float(np.abs(moved - object_proba).max(initial=0.0))
             object_proba = moved
             if change <= tol:
                 return group_proba, history, True
-            group_proba = self.best_groups(object_proba)
+            group_proba = self.update_groups(object_proba)
         return group_proba, history, False
 
     # ---- the answer --------------------------------------------------------------------------------------------------
 
     def objective(self, object_proba: Array, group_proba: Array) -> float:
         """Return f, its squares multiplied out."""
-        of_groups, of_labels = _squared_norms(group_proba), _squared_norms(group_proba - self.label)
+        of_groups, of_labels = squared_norms(group_proba), squared_norms(group_proba - self.label)
         sizes = self.groups.scatter(self.counts)
         crossed = self.groups.scatter(self.counts[:, None] * object_proba)
-        total = float((self.counts * self.groups.gather(self.weight)) @ _squared_norms(object_proba))
+        total = float((self.counts * self.groups.gather(self.weight)) @ squared_norms(object_proba))
         total += float(self.weight @ (sizes * of_groups - 2 * np.einsum("jz,jz->j", crossed, group_proba)))
         total += float(self.label_pull @ of_labels)
         if self.known is not None and not self.known.fixed:
-            apart = _squared_norms(object_proba - self.known.one_hot(self.label.shape[1]))
+            apart = squared_norms(object_proba - self.known.one_hot(self.label.shape[1]))
             total += self.known.pull * float((self.counts * self.known.labelled) @ apart)
         return max(total, 0.0)
 
@@ -286,7 +280,3 @@ class Graph:
         weight = np.concatenate([self.weight[live], votes.weights[votes.group_model[empty]]])
         proba = np.vstack([group_proba[live], np.eye(votes.n_classes)[votes.group_class[empty]]])
         return GroupRule((Term(GROUPS, 1.0, groups, weight, proba, by_total=True),), fallback)
-
-
-def _squared_norms(table: Array) -> Array:
-    return np.einsum("iz,iz->i", table, table)

@@ -12,9 +12,9 @@ each object has two copies, l and r, and
 
 falls with every exact step: r is an arithmetic mean given l, and l a geometric mean given r.
 
-S is never formed: it is a product of memberships, divided by how many clusterings cover both objects, which depends on the two
-objects' gaps only. And alpha is divided by the mean degree sum_j s_ij, which grows with the number of objects: so the same alpha
-means the same at any size.
+S is never formed: it is a product of memberships, divided by the number of clusterings that cover both objects, which depends on
+the gaps of the two objects only. alpha is divided by the mean degree sum_j s_ij, which grows with the number of objects, so that
+the same alpha means the same at any size.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.special import xlogy
 
-from .._checks import require_integer, require_number
-from ..algebra.linear import normalised, solved_columns
+from .._checks import InputError, require_integer, require_number
+from ..algebra.linear import normalised, solve_free_rows
 from ..algebra.membership import entries, membership, reached_groups
 from ..answer.rule import KnownLabels, mean_votes
 from ..votes import Votes
@@ -35,8 +35,8 @@ from .base import Answer, Method
 
 Array = npt.NDArray[Any]
 
-FLOOR = 1e-9  # what a class that got no vote has, so that its logarithm exists
-MOST_GAPS = 4_096  # a table with a row and a column for each way of having gaps must be small
+FLOOR = 1e-9  # added to each class, so that the logarithm of a class without votes exists
+MOST_GAPS = 4_096  # a dense table has one row and one column per distinct row of gaps
 
 
 class C3ESL(Method):
@@ -45,15 +45,15 @@ class C3ESL(Method):
     Parameters
     ----------
     alpha : float
-        How hard objects that clusterings put together pull on each other, over the mean degree: 1 lets an ordinary object's
-        companions weigh about as much as twice its own votes. Large values give every object the majority class.
+        How hard objects in the same clusters pull on each other, divided by the mean degree: at 1 the companions of an average
+        object weigh about twice as much as its own votes. Large values give every object the majority class.
     sweeps : int or None
         None solves the problem exactly. A number makes that many passes in place, one object after the other, from the uniform
-        distribution, as published: few passes are a second way of smoothing, and make the answer depend on the objects' order.
+        distribution, as published. Few passes smooth less, and the answer depends on the order of the objects.
     tol : float
         The relative residual at which conjugate gradients stop.
     max_iter : int
-        How many rounds they may take.
+        The most rounds of conjugate gradients.
 
     Examples
     --------
@@ -80,16 +80,16 @@ class C3ESL(Method):
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         similar = CoAssociation(votes)
-        pi, silent = similar.mean_vote(known)
-        alpha = similar.scaled(float(self.alpha))
+        pi, unanswered = similar.mean_vote(known)
+        alpha = similar.scale(float(self.alpha))
         if self.sweeps is not None:
-            proba = _swept(votes, similar, pi, alpha, self.sweeps, known)
+            proba = _sweep(votes, similar, pi, alpha, self.sweeps, known)
             n_iter, converged = self.sweeps, True
         else:
-            proba, n_iter, converged = _smoothed(similar, pi, alpha, known, self.tol, self.max_iter)
+            proba, n_iter, converged = _smooth(similar, pi, alpha, known, self.tol, self.max_iter)
         objective = _squared_loss(similar, pi, proba, alpha, known)
-        proba[silent] = similar.fallback
-        return Answer(proba, silent, objective=objective, n_iter=n_iter, converged=converged)
+        proba[unanswered] = similar.fallback
+        return Answer(proba, unanswered, objective=objective, n_iter=n_iter, converged=converged)
 
 
 class C3EKL(Method):
@@ -98,13 +98,13 @@ class C3EKL(Method):
     Parameters
     ----------
     alpha : float
-        How hard objects that clusterings put together pull on each other, over the mean degree.
+        How hard objects in the same clusters pull on each other, divided by the mean degree.
     agreement : float
         Lambda: how hard the two copies of an object pull on each other.
     tol : float
         Stop when no probability of the right copy moves by more.
     max_iter : int
-        How many rounds at most.
+        The most rounds.
 
     Examples
     --------
@@ -130,9 +130,9 @@ class C3EKL(Method):
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         similar = CoAssociation(votes)
-        pi, silent = similar.mean_vote(known)
+        pi, unanswered = similar.mean_vote(known)
         pi = normalised(pi + FLOOR)
-        copies = Copies(similar, pi, similar.scaled(float(self.alpha)), float(self.agreement), known)
+        copies = Copies(similar, pi, similar.scale(float(self.alpha)), float(self.agreement), known)
         converged = False
         history: list[float] = []
         while not converged and len(history) < self.max_iter:
@@ -143,16 +143,18 @@ class C3EKL(Method):
         proba = (normalised(copies.left) + normalised(copies.right)) / 2
         if known is not None:
             proba[known.labelled] = known.one_hot(votes.n_classes)[known.labelled]
-        proba[silent] = similar.fallback
-        return Answer(proba, silent, objective=history[-1], n_iter=len(history), converged=converged, history=history)
+        proba[unanswered] = similar.fallback
+        return Answer(proba, unanswered, objective=history[-1], n_iter=len(history), converged=converged, history=history)
 
 
 class CoAssociation:
     """S, without its diagonal, over distinct rows.
 
-    Rows with the same gaps (the same clusterings missing) are covered by the same clusterings together with any other row. So a
-    product with S sums a table over clusters, once for each way of having gaps, divides by the number of clusterings that cover
-    both sides, and sums over each row's clusters.
+    How many clusterings cover two rows depends on their gaps only, which is where clusterings are missing. So a product with S
+    sums a table over clusters, separately for rows with different gaps, divides by the number of clusterings that cover both
+    sides, and sums over each row's clusters:
+
+        (S v)_i = sum_(g in clusters of i) w_g sum_h 1 / (clusterings that cover gaps of i and h) sum_(j in g with gaps h) s_j v_j
     """
 
     def __init__(self, votes: Votes) -> None:
@@ -170,9 +172,11 @@ class CoAssociation:
         covered = (matrix @ of_model).toarray() > 0.5
         gaps, self.gap = _distinct(covered)
         if len(gaps) > MOST_GAPS:
-            raise ValueError(
-                f"C3E takes clusterings with at most {MOST_GAPS:,} different ways of having gaps, got {len(gaps):,}. Give "
-                "missing objects a cluster of their own, or leave the clusterings with most gaps out."
+            raise InputError(
+                "votes",
+                phrase=f"C3E supports at most {MOST_GAPS:,} different sets of clusterings that objects are missing from, "
+                f"got {len(gaps):,}",
+                remedy="Give the missing objects a cluster of their own, or leave out the clusterings with most gaps.",
             )
         both = (gaps * votes.weights[models]) @ gaps.T
         self.per_cover = np.divide(1.0, both, out=np.zeros_like(both), where=both > 0)
@@ -186,7 +190,7 @@ class CoAssociation:
         self.degree = np.maximum(self.product(np.ones((votes.n_rows, 1)))[:, 0], 0.0)
 
     def spread(self, sums: Array) -> Array:
-        """Return for each way of having gaps and each cluster what the sums over all clusters mean to it."""
+        """Return for each set of gaps and each cluster its sums, each divided by how many clusterings cover both sets."""
         if not sums.size:
             return sums
         by_gap = sums.reshape(len(self.per_cover), -1)
@@ -194,36 +198,36 @@ class CoAssociation:
         return spread.reshape(sums.shape)
 
     def whole_product(self, values: Array) -> Array:
-        """Return S (counts values) with the diagonal, which is as if every object had another one just like it."""
+        """Return S (counts values), the diagonal included, as if every object occurred once more."""
         return self.clusters @ self.spread(self.clusters.T @ (self.counts[:, None] * values))
 
     def product(self, values: Array) -> Array:
-        """Return sum_(j != i) s_ij values_j: an object has no part in itself, but in the others of its row."""
+        """Return sum_(j != i) s_ij values_j: without the object itself, with the other objects of its row."""
         return self.whole_product(values) - (self.itself * self.own)[:, None] * values
 
-    def scaled(self, alpha: float) -> float:
-        """Return alpha over the mean degree."""
+    def scale(self, alpha: float) -> float:
+        """Return alpha divided by the mean degree."""
         mean = float(self.counts @ self.degree / self.counts.sum())
         return alpha / mean if mean > 0 else 0.0
 
     def mean_vote(self, known: KnownLabels | None) -> tuple[Array, Array]:
-        """Return pi, the mean vote on each row (uniform where there is none), and which rows nothing is said about."""
+        """Return pi, the mean vote on each row (uniform where there is none), and which rows no vote reaches."""
         votes = self.votes
         groups = membership(votes)
-        pi, voteless, rule = mean_votes(votes, groups, votes.weights, known)
+        pi, unvoted, rule = mean_votes(votes, groups, votes.weights, known)
         self.fallback = rule.fallback
-        pi[voteless] = 1 / votes.n_classes
-        if not voteless.any():
-            return pi, voteless
+        pi[unvoted] = 1 / votes.n_classes
+        if not unvoted.any():
+            return pi, unvoted
         live = votes.weights[votes.group_model[groups.order]] > 0
         cluster = votes.group_class[groups.order] < 0
-        voted = groups.scatter(votes.counts * ~voteless) > 0
-        reached = reached_groups(groups, votes.counts, live & cluster, voted & live & cluster, ~voteless) & live & cluster
-        return pi, voteless & (groups.gather(reached.astype(np.float64)) <= 0)
+        voted = groups.scatter(votes.counts * ~unvoted) > 0
+        reached = reached_groups(groups, votes.counts, live & cluster, voted & live & cluster, ~unvoted) & live & cluster
+        return pi, unvoted & (groups.gather(reached.astype(np.float64)) <= 0)
 
 
 def _self_weight(votes: Votes) -> Array:
-    """Return how much of a row is the object itself, not others like it: its weight, at most 1, meaned over the row's objects."""
+    """Return how much of a row is the object itself, not others like it: its weight, at most 1, averaged over its objects."""
     if votes.sample_weight is None:
         return np.ones(votes.n_rows)
     own = np.minimum(votes.sample_weight, 1.0)
@@ -236,7 +240,7 @@ def _self_weight(votes: Votes) -> Array:
 def _distinct(covered: Array) -> tuple[Array, Array]:
     """Return the distinct rows of a table of truth values, and the number of each row among them."""
     numbers = np.zeros(len(covered), dtype=np.int64)
-    for begin in range(0, covered.shape[1], 40):  # 40 columns at a time, in one whole number with those before them
+    for begin in range(0, covered.shape[1], 40):  # 40 columns at a time, in one integer with those before them
         part = covered[:, begin : begin + 40]
         _, numbers = np.unique(numbers, return_inverse=True)
         numbers = (numbers << part.shape[1]) + part @ (1 << np.arange(part.shape[1]))
@@ -247,32 +251,23 @@ def _distinct(covered: Array) -> tuple[Array, Array]:
 # ---- squared loss ----------------------------------------------------------------------------------------------------
 
 
-def _smoothed(
+def _smooth(
     similar: CoAssociation, pi: Array, alpha: float, known: KnownLabels | None, tol: float, max_iter: int
 ) -> tuple[Array, int, bool]:
-    """Return the solution of (I + 2 alpha L) Y = Pi with known labels held fixed, the rounds and whether it converged.
+    """Return the solution of (I + 2 alpha L) Y = Pi with known labels kept fixed, the rounds and whether it converged.
 
-    Symmetric in the inner product weighted by counts, so it is solved for sqrt(counts) Y.
+    L is the Laplacian of S, diag(S 1) - S, in which the diagonal of S cancels.
     """
     whole = similar.whole_product(np.ones((len(pi), 1)))[:, 0]
     fixed = np.zeros(len(pi), dtype=bool) if known is None else known.labelled
     free = ~fixed & (similar.counts > 0)
-    root = np.sqrt(similar.counts)
-    inverse = np.divide(1.0, root, out=np.zeros_like(root), where=free)
 
     def apply(column: Array) -> Array:
         return column * (1 + 2 * alpha * whole) - 2 * alpha * similar.whole_product(column[:, None])[:, 0]
 
-    def masked(vector: Array) -> Array:
-        return np.where(free, root * apply(inverse * vector), vector)
-
     proba = np.where(fixed[:, None], pi, 0.0)
-    rights = (np.where(free, root * (pi[:, z] - (apply(proba[:, z]) if fixed.any() else 0.0)), 0.0) for z in range(pi.shape[1]))
-    diagonal = np.where(free, 1 + 2 * alpha * (whole - similar.counts * similar.own), 1.0)
-    n_iter, converged = 0, True
-    for z, (column, rounds, done) in enumerate(solved_columns(masked, diagonal, rights, tol, max_iter)):
-        proba[free, z] = (inverse * column)[free]
-        n_iter, converged = max(n_iter, rounds), converged and done
+    diagonal = 1 + 2 * alpha * (whole - similar.counts * similar.own)
+    n_iter, converged = solve_free_rows(apply, diagonal, iter(pi.T), similar.counts, free, proba, tol, max_iter)
     weightless = np.flatnonzero(~fixed & ~free)
     if len(weightless):
         pulled = pi + 2 * alpha * similar.whole_product(proba)
@@ -289,8 +284,8 @@ def _squared_loss(similar: CoAssociation, pi: Array, proba: Array, alpha: float,
     return float(own @ ((proba - pi) ** 2).sum(axis=1)) / 2 + alpha * max(squares - crossed, 0.0)
 
 
-def _swept(votes: Votes, similar: CoAssociation, pi: Array, alpha: float, sweeps: int, known: KnownLabels | None) -> Array:
-    """Return each row's mean answer after some passes over single objects, each using what the ones before it have become."""
+def _sweep(votes: Votes, similar: CoAssociation, pi: Array, alpha: float, sweeps: int, known: KnownLabels | None) -> Array:
+    """Return each row's mean answer after some passes over single objects, each using the new answers of those before it."""
     index = np.arange(votes.n_rows) if votes.index is None else np.asarray(votes.index)
     weight = np.ones(votes.n_objects) if votes.sample_weight is None else votes.sample_weight
     fixed = np.zeros(votes.n_rows, dtype=bool) if known is None else known.labelled
@@ -326,7 +321,7 @@ def _swept(votes: Votes, similar: CoAssociation, pi: Array, alpha: float, sweeps
 
 
 class Copies:
-    """The two copies of each row, and the exact step for each given the other; known labels are held fixed."""
+    """The two copies of each row, and the exact step for each given the other; known labels are kept fixed."""
 
     def __init__(self, similar: CoAssociation, pi: Array, alpha: float, agreement: float, known: KnownLabels | None) -> None:
         self.similar, self.pi, self.alpha, self.agreement = similar, pi, alpha, agreement
@@ -347,7 +342,7 @@ class Copies:
         self.left = np.where(self.fixed[:, None], self.pi, np.exp(mean))
 
     def objective(self) -> float:
-        """Return what falls with every step, after one."""
+        """Return the objective, which falls with every step; one step must have been made."""
         counts, degree = self.similar.counts, self.similar.degree
         entropy = xlogy(self.left, self.left).sum(axis=1) - self.left.sum(axis=1)
         right = self.right.sum(axis=1)

@@ -1,6 +1,6 @@
-"""Methods that need known labels: greedy selection of voters, and a logistic regression over their votes.
+"""Learning from known labels how to combine votes: greedy selection of voters, and a logistic regression over their votes.
 
-Both look at the votes on objects with known labels, so those votes must not come from models that were trained on these labels
+Both use the votes on objects with known labels, so those votes must not come from models that were trained on these labels
 (`EC3Classifier` takes care of that with out-of-fold votes).
 """
 
@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
-from .._checks import require_number
+from .._checks import InputError, require_number
+from .._text import arg
 from ..algebra.membership import entries, membership
 from ..answer.rule import VOTES, EvidenceRule, KnownLabels, Term
 from ..votes import Votes
@@ -20,16 +21,14 @@ from .base import Answer, Method
 
 Array = npt.NDArray[Any]
 
-NO_LABELS = "needs known labels, got none. Pass known=, or take a method that learns without labels."
-
 
 class StackedVote(Method):
-    """Learn from known labels how votes, and clusters if asked, speak for classes: a logistic regression (stacking).
+    """Learn from known labels what each vote says about the classes, by a logistic regression (stacking).
 
     Parameters
     ----------
     C : float
-        How freely the regression may fit the labels, the inverse of its penalty.
+        The inverse of the penalty: larger values fit the labels more closely.
 
     Examples
     --------
@@ -49,27 +48,31 @@ class StackedVote(Method):
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         if known is None:
-            raise ValueError(f"{self.title} {NO_LABELS}")
-        speaking = np.flatnonzero(votes.is_classifier[votes.group_model])
-        shares = entries(votes)[:, speaking]
+            raise InputError(
+                "known",
+                phrase=f"{self.title} needs known labels, got none",
+                remedy=f"Pass {arg('known')}, or take a method that learns without labels.",
+            )
+        voting = np.flatnonzero(votes.is_classifier[votes.group_model])
+        shares = entries(votes)[:, voting]
         labelled = np.flatnonzero(known.labelled)
         coefficients, intercept = _regression(
             shares[labelled], known.codes[labelled], votes.counts[labelled], votes.n_classes, self.C
         )
-        term = Term(VOTES, 1.0, speaking, np.ones(len(speaking)), coefficients)
+        term = Term(VOTES, 1.0, voting, np.ones(len(voting)), coefficients)
         rule = EvidenceRule((term,), softmax(intercept))
-        proba, silent = rule.all_answers(membership(votes), known)
-        return Answer(proba, silent, rule, lacking="no vote and got the shares of the known labels")
+        proba, unanswered = rule.all_answers(membership(votes), known)
+        return Answer(proba, unanswered, rule, lacking="no vote and got the shares of the known labels")
 
 
 def _regression(shares: Any, codes: Array, counts: Array, n_classes: int, C: float) -> tuple[Array, Array]:
-    """Return what each group says for each class, groups x classes, and for a start; classes without a label get no say."""
+    """Return the evidence of each group for each class, groups x classes, and the intercepts; unlabelled classes get none."""
     found = np.unique(codes)
     coefficients, intercept = np.zeros((shares.shape[1], n_classes)), np.full(n_classes, -30.0)
     if len(found) == 1:
         intercept[found] = 0.0
         return coefficients, intercept
-    from sklearn.linear_model import LogisticRegression  # slow to load, and few need it
+    from sklearn.linear_model import LogisticRegression  # slow to load, and only this needs it
 
     model = LogisticRegression(C=C, max_iter=1000).fit(shares, codes, sample_weight=counts)
     if len(found) == 2:
@@ -84,8 +87,8 @@ def _regression(shares: Any, codes: Array, counts: Array, n_classes: int, C: flo
 def greedy_weights(shares: Array, codes: Array, score: Any, n_rounds: int = 50, patience: int = 10) -> tuple[Array, list[float]]:
     """Return how often each model is taken by greedy forward selection with replacement, and the score after each round.
 
-    `shares` are models x objects x classes. Each round takes the model that raises the score of the mean most; rounds without a
-    new best score are taken back, and `patience` of them end it. Selection starts from the best model alone.
+    `shares` are models x objects x classes. Each round takes the model that raises the score of the mean most, beginning with the
+    best model alone. `patience` rounds without a new best score end the selection, and are undone.
     """
     n_models = len(shares)
     taken: list[int] = []

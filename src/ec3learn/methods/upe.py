@@ -1,14 +1,15 @@
-"""UPE-style: objects, classes and clusters get places in one space, near to each other where they belong together.
+"""UPE-style: objects, classes and clusters are points in one space, near to each other where they belong together.
 
-This is our reconstruction of unsupervised probabilistic embedding: the paper's full text was not at hand, only its abstract and
-first page. All classifiers share one point a class (phi), every clustering has a point a cluster (psi), and a model puts object
-i into group g with a probability that falls with the squared distance of their points, normalised within the model:
+This is our reconstruction of unsupervised probabilistic embedding: only the abstract and the first page of the paper were
+available, not its full text. All classifiers share one point per class (phi), every clustering has one point per cluster (psi). A
+model puts object i into group g with a probability that falls with the squared distance of their points, normalised within the
+model:
 
     P(g | i) = exp(-|x_i - theta_g|^2 / 2) / sum_h exp(-|x_i - theta_h|^2 / 2)
 
 The points minimise the negative logarithm of the votes' probability plus gamma/2 sum_i |x_i|^2 + eta n/2 sum_g |theta_g|^2, by
 L-BFGS from several random starts; the answer is P(class | i). Given the groups' points the problem is convex in x_i, so objects
-with equal rows have equal places and distinct rows are enough.
+with equal rows have equal points and distinct rows are enough.
 """
 
 from __future__ import annotations
@@ -34,23 +35,23 @@ Array = npt.NDArray[Any]
 class UPE(Method):
     """Combine classifiers and clusterings by an embedding (UPE-style: our reconstruction).
 
-    It has no place for known labels, and none for new objects.
+    It does not support known labels, and its answer cannot be extended to new objects.
 
     Parameters
     ----------
     n_components : int or None
-        The dimension of the space; None takes the number of classes less 1, the fewest that can express every answer.
+        The dimension of the space; None takes the number of classes minus 1, the fewest that can express every answer.
     gamma : float
-        How hard objects are held near the origin.
+        How hard objects are pulled to the origin.
     eta : float
-        How hard classes and clusters are held near the origin, for each object.
+        How hard classes and clusters are pulled to the origin, per object.
     n_init : int
-        How many random starts; the best is kept. The problem is not convex.
+        How many random starts; the best is kept, since the problem is not convex.
     tol : float
         L-BFGS stops when no entry of the gradient, over the root of the number of objects, is larger, or when the cost falls
         by less than a thousandth of it, relatively.
     max_iter : int
-        How many rounds of L-BFGS a start may take.
+        The most rounds of L-BFGS per start.
     random_state : int, Generator or None
         Seeds the starts.
 
@@ -95,13 +96,13 @@ class UPE(Method):
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         n_components = max(1, votes.n_classes - 1) if self.n_components is None else self.n_components
-        places = Embedding(votes, n_components, float(self.gamma), float(self.eta))
+        embedding = Embedding(votes, n_components, float(self.gamma), float(self.eta))
         rng = np.random.default_rng(self.random_state)
         best: Any = None
         for _ in range(self.n_init):
             found = minimize(
-                places.cost,
-                0.1 * rng.normal(size=places.n_unknown),
+                embedding.cost,
+                0.1 * rng.normal(size=embedding.n_unknown),
                 jac=True,
                 method="L-BFGS-B",
                 options={
@@ -109,28 +110,28 @@ class UPE(Method):
                     "maxfun": 2 * self.max_iter,
                     "maxcor": 20,
                     "ftol": 1e-3 * self.tol,
-                    "gtol": self.tol * float(np.sqrt(places.total)),
+                    "gtol": self.tol * float(np.sqrt(embedding.total)),
                 },
             )
             if best is None or found.fun < best.fun:
                 best = found
-        proba = places.class_proba(best.x)
+        proba = embedding.class_proba(best.x)
         weightless = np.flatnonzero(votes.counts <= 0)
         if len(weightless):
-            proba[weightless] = places.placed_alone(weightless, best.x)
+            proba[weightless] = embedding.place_alone(weightless, best.x)
         _, _, votes_alone = mean_votes(votes, membership(votes), votes.weights, known)
-        silent = places.total_of_rows <= 0
-        proba[silent] = votes_alone.fallback
+        unanswered = embedding.total_of_rows <= 0
+        proba[unanswered] = votes_alone.fallback
         lacking = "no vote and no cluster, and got the mean vote of all"
         converged = bool(best.success) or best.status == 2  # 2: no step can improve it in floating point
-        return Answer(proba, silent, objective=float(best.fun), n_iter=int(best.nit), converged=converged, lacking=lacking)
+        return Answer(proba, unanswered, objective=float(best.fun), n_iter=int(best.nit), converged=converged, lacking=lacking)
 
 
 class Embedding:
-    """The cost of places for the objects and groups of some votes, and its gradient.
+    """The cost of points for the objects and groups of some votes, and its gradient.
 
-    The unknowns are sqrt(counts) x for the rows, then theta for classes and clusters: scaled so, rows that stand for many objects
-    are no steeper than others.
+    The unknowns are sqrt(counts) x for the rows, then theta for classes and clusters. On this scale the cost is no steeper for
+    rows that stand for many objects.
     """
 
     def __init__(self, votes: Votes, n_components: int, gamma: float, eta: float) -> None:
@@ -189,8 +190,8 @@ class Embedding:
         gradient[self.n_rows :] = self.eta * theta + reach[:, None] * theta - pull
         return total, gradient.ravel()
 
-    def placed_alone(self, rows: Array, unknown: Array) -> Array:
-        """Return P(class | i) of rows that do not count: they find their places among groups that stay where they are."""
+    def place_alone(self, rows: Array, unknown: Array) -> Array:
+        """Return P(class | i) of rows without weight: their points are found among groups that stay where they are."""
         _, theta = self.split(unknown)
         alone = copy(self)
         alone.n_rows, alone.said, alone.votes = len(rows), self.said[rows], [votes[rows] for votes in self.votes]

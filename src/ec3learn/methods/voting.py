@@ -1,7 +1,7 @@
-"""Voting: what to compare everything with. Clusterings have no say.
+"""Voting: the baseline to compare everything with. Clusterings do not vote.
 
-A tie is no accident here: tied classes have equal probabilities, and `Consensus.labels` says how ties are broken (the class with
-the larger mass over all objects, then the first of `classes`).
+Ties are common here: tied classes have equal probabilities, and `Consensus.labels` breaks ties (the class with the larger mass
+over all objects wins, then the first of `classes`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..algebra.membership import membership
 from ..answer.rule import GroupRule, KnownLabels, mean_votes
 from ..votes import Votes
 from .base import Answer, Method, require_votes
-from .weights import ModelWeights, first_weights, settled
+from .weights import ModelWeights, first_weights, learn_weights
 
 Array = npt.NDArray[Any]
 
@@ -64,12 +64,12 @@ class WeightedVote(Method):
 
     Parameters
     ----------
-    weights : "agreement", "labels", "equal", or one number a classifier (sequence, or dict of name -> number)
+    weights : "agreement", "labels", "equal", or one number per classifier (sequence, or dict of name -> number)
         "agreement" learns them without labels, from how often each classifier agrees with the vote so far; "labels" learns them
         from the known labels. A classifier worse than chance gets 0. A learned weight is the log-odds of being right, which is
         the best weight for classifiers that err independently and without bias.
     reweight_rounds : int
-        How often at most weights are learned anew from the vote ("agreement").
+        The most times weights are learned anew from the vote ("agreement").
 
     Examples
     --------
@@ -94,15 +94,13 @@ class WeightedVote(Method):
             require_votes(votes, start)
         groups = membership(votes)
 
-        def solve(weights: Array) -> tuple[Array, tuple[Array, GroupRule]]:
-            proba, silent, rule = mean_votes(votes, groups, votes.weights * weights, known)
-            return proba, (silent, rule)
+        def solve(weights: Array) -> tuple[Array, tuple[Array, Array, GroupRule]]:
+            found = mean_votes(votes, groups, votes.weights * weights, known)
+            return found[0], found
 
-        learned, proba, (silent, rule) = settled(self.weights, votes, groups, start, known, self.reweight_rounds, solve)
+        learned, found = learn_weights(self.weights, votes, groups, start, known, self.reweight_rounds, solve)
         return Answer(
-            proba,
-            silent,
-            rule,
+            *found,
             weights=votes.weights * learned.weights,
             notes=learned.notes,
             worse_than_chance=learned.worse_than_chance,

@@ -1,8 +1,7 @@
 """EC3 and iEC3: an object agrees with its groups, with the objects it shares them with, and with its votes.
 
-The class probabilities of objects (F^o) and of groups (F^g) minimise the convex function P of `objective`, exactly. EC3
-lets every group count by its size; iEC3 (`balanced=True`) divides by the size first, so that small groups and rare classes are
-heard.
+The class probabilities of objects (F^o) and of groups (F^g) minimise the convex function P of `objective`, exactly. In EC3 every
+group counts by its size; iEC3 (`balanced=True`) divides by the size first, so that small groups and rare classes count too.
 """
 
 from __future__ import annotations
@@ -15,22 +14,22 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
-from ..._checks import is_number, require_bool, require_choice, require_integer, require_number, require_seed
-from ...algebra.membership import JointMembership, SparseMembership, membership
+from ..._checks import InputError, require_bool, require_choice, require_integer, require_number, require_seed
+from ..._text import arg
+from ...algebra.membership import Membership, membership
 from ...answer.notes import Note
 from ...answer.rule import KnownLabels, Targets
 from ...votes import Votes
 from ...votes.layout import frozen
-from ..base import Answer, Method, method_of, require_votes
-from ..weights import ModelWeights, first_weights, settled
-from .objective import Problem, Solution, Weights
+from ..base import Answer, Method, method_of, require_few_groups, require_pull, require_votes
+from ..weights import ModelWeights, first_weights, learn_weights
+from .objective import Problem, Setting, Solution
 from .solvers import block_descent, conjugate_gradients, direct
 
 Array = npt.NDArray[Any]
 Solver = Literal["auto", "cg", "direct", "bcd"]
 
 SOLVERS = ("auto", "bcd", "cg", "direct")
-MOST_DIRECT_GROUPS = 10_000
 
 
 class EC3(Method):
@@ -43,34 +42,34 @@ class EC3(Method):
     alpha : float
         Pulls an object and its groups together.
     beta : float
-        Pulls objects together that share groups.
+        Pulls together objects that share groups.
     gamma : float
         Pulls an object to the mean of its votes.
     delta : float
         Pulls a group to the mean vote on its members.
     balanced : bool
         True is iEC3: small groups count as much as large ones. False is EC3.
-    weights : "equal", "agreement", "labels", or one number a classifier (sequence, or dict of name -> number)
-        How much each classifier counts, times the weight it has in the votes. "agreement" learns it without labels: from how
-        often each classifier agrees with the consensus. "labels" learns it from the known labels. A classifier worse than
-        chance gets 0 and is named in the result.
+    weights : "equal", "agreement", "labels", or one number per classifier (sequence, or dict of name -> number)
+        How much each classifier counts, times its weight in the votes. "agreement" learns it without labels, from how often
+        each classifier agrees with the consensus. "labels" learns it from the known labels. A classifier worse than chance gets
+        0 and is named in the notes of the result.
     towards : "votes", or another method or its name
-        What gamma pulls an object to: the mean of its votes, or the class probabilities that another method gives it, such as
+        What gamma pulls an object to: the mean of its votes, or the class probabilities that another method finds, such as
         DawidSkene(). The clusterings then refine that method's answer.
     known_weight : float
-        How hard a known label pulls its object, in units of alpha + beta + gamma + delta; infinite holds it fixed.
+        How hard a known label pulls its object, in units of alpha + beta + gamma + delta; infinity keeps it fixed.
     reweight_rounds : int
-        How often at most weights are learned anew from the consensus ("agreement").
+        The most times weights are learned anew from the consensus ("agreement").
     solver : "auto", "cg", "direct" or "bcd"
-        "direct" solves a small dense system over groups; "cg" takes conjugate gradients over objects; "auto" takes the
-        cheaper one. "bcd" is the paper's loop from a random start.
+        "direct" solves a small dense system over groups; "cg" uses conjugate gradients over objects; "auto" chooses the
+        cheaper one. "bcd" is the paper's loop from a random start (block coordinate descent).
     tol : float or None
         When a solver stops: for "cg" the relative residual (None: 1e-12), for "bcd" the paper's epsilon, the Frobenius norm of
         the change of F^o (None: 0.025).
     max_iter : int
-        How many rounds "cg" and "bcd" may take.
+        The most rounds of "cg" and "bcd".
     random_state : int, Generator or None
-        Seeds the start of "bcd"; the other solvers have no randomness.
+        Seeds the start of "bcd"; the other solvers are deterministic.
 
     Examples
     --------
@@ -122,12 +121,12 @@ class EC3(Method):
             problem, solution = self._minimise(votes, groups, model_weights, known, targets)
             return solution.object_proba, (problem, solution)
 
-        learned, _, (problem, solution) = settled(self.weights, votes, groups, start, known, self.reweight_rounds, solve)
+        learned, (problem, solution) = learn_weights(self.weights, votes, groups, start, known, self.reweight_rounds, solve)
         _fill_idle_groups(problem, solution)
-        rule = problem.rule(solution.group_proba, solution.companions, last_use=True)
+        rule = problem.rule(solution.group_proba, solution.companions, in_place=True)
         return Answer(
             solution.object_proba,
-            solution.silent,
+            solution.unanswered,
             rule=None if targets is not None and targets.rule is None else rule,
             group_table=(groups.order, solution.group_proba),
             weights=votes.weights * learned.weights,
@@ -140,7 +139,7 @@ class EC3(Method):
         )
 
     def _targets(self, votes: Votes, known: KnownLabels | None) -> tuple[Targets | None, tuple[Note, ...]]:
-        """Return what objects are pulled to in place of their votes, if anything, and what there is to say about it."""
+        """Return what objects are pulled to in place of their votes, if anything, and the other method's notes."""
         if isinstance(self.towards, str) and self.towards == "votes":
             return None, ()
         other = method_of(self.towards, "towards", ("votes",))
@@ -168,17 +167,14 @@ class EC3(Method):
     def _minimise(
         self,
         votes: Votes,
-        groups: JointMembership | SparseMembership,
+        groups: Membership,
         model_weights: Array,
         known: KnownLabels | None,
         targets: Targets | None,
     ) -> tuple[Problem, Solution]:
-        weights = Weights(float(self.alpha), float(self.beta), float(self.gamma), float(self.delta), bool(self.balanced))
-        by_model = votes.weights * model_weights
-        problem = Problem(
-            groups, votes.counts, by_model, votes.group_model, votes.group_class, votes.n_classes, weights, known, targets
-        )
-        solver = self._solver(votes, groups, problem)
+        setting = Setting(float(self.alpha), float(self.beta), float(self.gamma), float(self.delta))
+        problem = Problem(votes, groups, votes.weights * model_weights, setting, bool(self.balanced), known, targets)
+        solver = self._solver(problem)
         if solver == "direct":
             solution = direct(problem)
         elif solver == "cg":
@@ -187,25 +183,19 @@ class EC3(Method):
             start = np.random.default_rng(self.random_state).dirichlet(np.ones(votes.n_classes), votes.n_rows)
             solution = block_descent(problem, self._tolerance(), self.max_iter, start)
         np.maximum(solution.object_proba, 0.0, out=solution.object_proba)  # rounding may leave -1e-17
-        problem.forget("all_targets", "group_votes")
+        problem.forget("targets", "group_votes")
         return problem, solution
 
-    def _solver(self, votes: Votes, groups: JointMembership | SparseMembership, problem: Problem) -> str:
-        """Return the solver asked for, or the one that needs fewer operations."""
+    def _solver(self, problem: Problem) -> str:
+        """Return the solver asked for, or the one that is estimated to be faster."""
         n_live = int(problem.live.sum())
-        if self.solver == "direct" and n_live > MOST_DIRECT_GROUPS:
-            raise ValueError(
-                f"solver='direct' needs a dense matrix over groups, at most {MOST_DIRECT_GROUPS:,} of them, got {n_live:,}. "
-                "Take solver='cg' or 'auto'."
-            )
+        if self.solver == "direct":
+            require_few_groups(n_live)
         if self.solver != "auto":
             return self.solver
-        if isinstance(groups, SparseMembership):
-            return "cg"
-        # In nanoseconds, as measured: counting pairs of groups and factoring, against about eight rounds a class.
-        counting = 15.0 * votes.n_rows * groups.n_columns**2
-        factoring = (2.0 * n_live) ** 3 / 60
-        rounds = 40.0 * votes.n_rows * groups.n_columns * (votes.n_classes - 1)
+        # In nanoseconds, as measured: counting pairs of groups and factoring, against about eight rounds per class.
+        counting, factoring = problem.groups.gram_cost, (2.0 * n_live) ** 3 / 60
+        rounds = 8 * problem.groups.product_cost * (problem.n_classes - 1)
         return "direct" if counting + factoring < rounds + 1e7 else "cg"
 
     def _tolerance(self) -> float:
@@ -217,13 +207,14 @@ class EC3(Method):
         for name in ("alpha", "beta", "gamma", "delta"):
             require_number(name, getattr(self, name), least=0)
         if self.gamma == 0 and self.delta == 0:
-            raise ValueError("gamma and delta must not both be 0, got 0 and 0: nothing would tie the consensus to the votes.")
-        if self.gamma == 0 and self.alpha == 0:
-            raise ValueError("gamma and alpha must not both be 0, got 0 and 0: nothing would tie the objects to the votes.")
-        if not is_number(self.known_weight) or not self.known_weight > 0:
-            raise ValueError(
-                f"known_weight must be above 0, got {self.known_weight!r}. Use numpy.inf to hold known labels fixed."
+            raise InputError(
+                "gamma", f"and {arg('delta')} must not both be 0", came="0 and 0: nothing would tie the consensus to the votes"
             )
+        if self.gamma == 0 and self.alpha == 0:
+            raise InputError(
+                "gamma", f"and {arg('alpha')} must not both be 0", came="0 and 0: nothing would tie the objects to the votes"
+            )
+        require_pull("known_weight", self.known_weight)
         require_bool("balanced", self.balanced)
         require_choice("solver", self.solver, SOLVERS)
         if self.tol is not None:
@@ -236,7 +227,7 @@ class EC3(Method):
 
 
 def _fill_idle_groups(problem: Problem, solution: Solution) -> None:
-    """Give groups that nothing pulls (no weight, or no vote and alpha 0) the mean of their members for F^g."""
+    """Give groups that nothing pulls (no weight, or no vote and alpha = 0) the mean of their members as F^g."""
     np.maximum(solution.group_proba, 0.0, out=solution.group_proba)
     idle = np.flatnonzero(~problem.live | (solution.group_proba.sum(axis=1) < 0.5))
     if len(idle):

@@ -7,33 +7,38 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg
 
-from ...algebra.membership import JointMembership, SparseMembership, entries
+from ...algebra.membership import Membership, entries
 from ...answer.rule import KnownLabels, Targets
 from ...votes import Votes
-from .objective import Problem, Weights
+from .objective import Problem, Setting
+from .system import ALPHA, BETA, LiveGroups, RowSums, solve_over_groups
 
 Array = npt.NDArray[Any]
-Setting = tuple[float, float, float, float]  # alpha, beta, gamma, delta
 
-SOFT_VOTE: Setting = (0.0, 0.0, 1.0, 0.0)
+SOFT_VOTE = Setting(0.0, 0.0, 1.0, 0.0)
+UNIT = Setting(1.0, 1.0, 1.0, 1.0)
 
 
 def grid(step: float = 0.05) -> list[Setting]:
-    """Return all settings with alpha + beta + gamma + delta = 1 in these steps that leave something to go by."""
+    """Return all settings with alpha + beta + gamma + delta = 1 in these steps that tie the answer to the votes."""
     n = round(1 / step)
     parts = ((a, b, c, n - a - b - c) for a, b, c in product(range(n + 1), repeat=3) if a + b + c <= n)
-    return [tuple(x / n for x in part) for part in parts if part[2] > 0 or (part[0] > 0 and part[3] > 0)]  # type: ignore[misc]
+    return [Setting(*(x / n for x in part)) for part in parts if part[2] > 0 or (part[0] > 0 and part[3] > 0)]
 
 
 class HeldOutFold:
-    """The system over groups for votes of which some rows' labels are hidden; every row must have a class vote or a target."""
+    """EC3's answers for rows whose labels are hidden, for any setting; every row must have a class vote or a target.
+
+    Then all rows whose labels are not known have the same share, 1 / (alpha + 2 beta + 2 gamma). So the sums over rows are taken
+    once, and a setting costs one small system. `rows` are the hidden ones; `objects` are the objects they stand for, and `places`
+    says which of the rows each of these objects is.
+    """
 
     def __init__(
         self,
         votes: Votes,
-        groups: JointMembership | SparseMembership,
+        groups: Membership,
         model_weights: Array,
         codes: Array,
         hidden: Array,
@@ -41,72 +46,38 @@ class HeldOutFold:
         balanced: bool = True,
     ) -> None:
         known = KnownLabels(np.where(hidden, -1, codes), np.inf)
-        unit = Weights(1.0, 1.0, 1.0, 1.0, balanced)
-        problem = Problem(
-            groups, votes.counts, model_weights, votes.group_model, votes.group_class, votes.n_classes, unit, known, given
-        )
+        problem = Problem(votes, groups, model_weights, UNIT, balanced, known, given)
         self.live = live = np.flatnonzero(problem.live)
-        free, fixed = np.flatnonzero(~problem.fixed), np.flatnonzero(problem.fixed)
-        factors = [problem.inverse_rho, problem.d]
-        pairs = [(0, 0), (0, 1), (1, 1)]
-
-        def row_weights(rows: slice) -> Array:
-            counts = problem.counts[rows] * ~problem.fixed[rows]
-            return np.stack([counts * factors[a][rows] * factors[b][rows] for a, b in pairs], axis=1)
-
-        grams = groups.grams(row_weights, 3)
-        self.grams = {pair: gram[np.ix_(live, live)] for pair, gram in zip(pairs, grams, strict=True)}
-        target = problem.all_targets
-        hit = [np.zeros_like(target), np.zeros_like(target)]
-        self.votes, self.labels = [], []
-        for factor in factors:
-            hit[0][:], hit[1][:] = 0.0, 0.0
-            hit[0][free] = (problem.counts * factor)[free, None] * target[free]
-            hit[1][fixed] = (problem.counts * factor)[fixed, None] * target[fixed]
-            self.votes.append(groups.scatter(hit[0])[live])
-            self.labels.append(groups.scatter(hit[1])[live])
-        self.u, self.w = problem.u[live], problem.w[live]
-        self.mass = (problem.u * groups.scatter(problem.counts * problem.inverse_rho))[live]  # c_j
-        self.group_votes = problem.group_votes[live]
-        self.tied = problem.voted[live]
+        self._sums = RowSums.of(problem)
+        own = (problem.u[live], problem.w[live], problem.total[live], problem.delta[live], self._sums.group_votes[live])
+        self._groups = LiveGroups(*own)
+        self._mass = problem.u[live] * groups.scatter(problem.counts * problem.inverse_rho)[live]  # c_j
         self.rows = np.flatnonzero(hidden)
         shares = entries(votes)[self.rows][:, groups.order[live]].toarray()
-        self.to_groups = problem.inverse_rho[self.rows, None] * shares * self.u
-        self.to_companions = problem.d[self.rows, None] * shares * self.w
-        self.target = target[self.rows]
-        self.objects = self.places = np.arange(len(self.rows))  # which objects the rows stand for, and which row is each one's
+        self._to_groups = problem.inverse_rho[self.rows, None] * shares * self._groups.u
+        self._to_companions = problem.d[self.rows, None] * shares * self._groups.w
+        self.target = problem.targets[self.rows]
+        self.objects = self.places = np.arange(len(self.rows))
 
-    def proba(self, setting: Setting) -> Array:
+    def proba(self, setting: tuple[float, float, float, float]) -> Array:
         """Return the class probabilities of the hidden rows."""
-        alpha, beta, gamma, delta = setting
+        alpha, beta, gamma, _ = setting
         share = 1 / (alpha + 2 * beta + 2 * gamma)
         answer = 2 * gamma * self.target
-        weight = {0: alpha, 1: 2 * beta}
-        sides = [a for a in (0, 1) if weight[a] > 0]
-        if sides:
-            unknown = self._solved(sides, weight, delta, share, 2 * gamma * share)
-            for a, table in zip(sides, unknown, strict=True):
-                answer = answer + weight[a] * (self.to_groups, self.to_companions)[a] @ table
+        if alpha > 0 or beta > 0:
+            unknown = self._solve(Setting(*setting), share)
+            if alpha > 0:
+                answer = answer + alpha * self._to_groups @ unknown[ALPHA]
+            if beta > 0:
+                answer = answer + 2 * beta * self._to_companions @ unknown[BETA]
         return np.asarray(share * answer)
 
-    def _solved(self, sides: list[int], weight: dict[int, float], delta: float, share: float, pull: float) -> list[Array]:
-        """Return F^g and x, those of them that couple anything."""
-        n = len(self.live)
-        pulled = np.where(self.tied, 2 * delta, 0.0)
-        diagonal = {0: weight[0] * self.mass + pulled, 1: weight[1] * self.w}
-        factor = {0: weight[0] * self.u, 1: weight[1] * self.w}
-        scale = {a: 1 / np.sqrt(np.maximum(diagonal[a], 1e-300)) for a in sides}
-        system = np.empty((len(sides) * n, len(sides) * n))
-        right = np.empty((len(sides) * n, self.target.shape[1]))
-        for i, a in enumerate(sides):
-            rows = slice(i * n, (i + 1) * n)
-            own = scale[a] * factor[a]
-            for j, b in enumerate(sides):
-                gram = self.grams[min(a, b), max(a, b)]
-                system[rows, j * n : (j + 1) * n] = -share * own[:, None] * gram * (scale[b] * factor[b])
-            right[rows] = own[:, None] * (pull * self.votes[a] + self.labels[a])
-            if a == 0:
-                right[rows] += (scale[a] * pulled)[:, None] * self.group_votes
-        system.flat[:: len(system) + 1] += 1
-        solved = linalg.solve(system, right, assume_a="pos", overwrite_a=True, overwrite_b=True, check_finite=False)
-        return [scale[a][:, None] * solved[i * n : (i + 1) * n] for i, a in enumerate(sides)]
+    def _solve(self, setting: Setting, share: float) -> dict[int, Array]:
+        """Return F^g and x: the sums over rows were taken with the share and the pull of the unit setting."""
+        unit_share = 1 / (UNIT.alpha + 2 * UNIT.beta + 2 * UNIT.gamma)
+        delta = setting.delta * self._groups.delta
+        groups = self._groups._replace(total=setting.alpha * self._mass + 2 * delta, delta=delta)
+        pull = setting.gamma * share / (UNIT.gamma * unit_share)
+        assert self._sums.labels is not None
+        right = {a: pull * votes + self._sums.labels[a] for a, votes in self._sums.votes.items()}
+        return solve_over_groups(setting, groups, self._sums.grams, right, share / unit_share)

@@ -1,0 +1,145 @@
+"""The EM algorithm of Dawid and Skene: the confusion matrix of each voter, and the true classes, from the votes alone.
+
+A voter says g when the truth is z with probability C_gz, independently of the others. EM finds the most likely C, the shares p of
+the classes, and the distribution q_i of each object's truth:
+
+    E:  q_iz ~ p_z prod_g C_gz^(w a_ig)        M:  C_gz ~ t + sum_i s_i q_iz a_ig,    p_z ~ sum_i s_i q_iz
+
+Everything is in logarithms and over distinct rows: a step gathers one table over an object's groups and scatters it back. A soft
+vote a_ig counts by its shares, a model's weight w as that many equal votes, and the smoothing t is a prior that keeps C above 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..votes import Votes
+from .membership import Membership, scatter_to_votes
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Where EM ended: q, the logarithms of C (groups x classes) and of p, and the log-likelihood after each round."""
+
+    proba: Array
+    evidence: Array
+    prior: Array
+    likelihoods: list[float]
+    converged: bool
+
+
+class ConfusionModel:
+    """The steps of EM for some votes.
+
+    Parameters
+    ----------
+    votes, groups
+        The votes and their A^m.
+    known
+        The class of each row whose label is known, -1 for the others; None where there is none.
+    one_coin
+        Give each classifier one number instead of a confusion matrix: the probability of being right. It is wrong in every way
+        alike.
+    with_clusterings
+        Take clusterings as voters too, whose labels have no names.
+    smoothing
+        The votes t that are added to each count.
+    """
+
+    def __init__(
+        self,
+        votes: Votes,
+        groups: Membership,
+        known: Array | None = None,
+        *,
+        one_coin: bool = False,
+        with_clusterings: bool = False,
+        smoothing: float = 0.01,
+    ) -> None:
+        self.votes, self.groups, self.known, self.smoothing = votes, groups, known, smoothing
+        takes_part = votes.weights > 0 if with_clusterings else (votes.weights > 0) & votes.is_classifier
+        self.group_model = votes.group_model  # also of groups nobody is in, for votes to come
+        self.weight = np.where(takes_part, votes.weights, 0.0)[self.group_model]
+        self.size = np.array([model.n_groups for model in votes.models])[self.group_model]
+        self.own_class = np.maximum(votes.group_class, 0)
+        self.coins = np.flatnonzero(votes.is_classifier[self.group_model]) if one_coin else np.empty(0, dtype=np.int64)
+        self.weight_of_rows = groups.gather(self.weight[groups.order])
+        self.total = max(float(votes.counts.sum()), 1e-300)
+        self.answered = self.weight_of_rows > 0 if known is None else (self.weight_of_rows > 0) | (known >= 0)
+        self.counted = votes.counts * self.answered
+
+    def fit(self, proba: Array, tol: float, max_iter: int) -> Fit:
+        """Alternate the steps from a first q until the mean log-likelihood of an object rises by less than `tol`."""
+        likelihoods: list[float] = []
+        converged = False
+        while not converged and len(likelihoods) < max_iter:
+            evidence, prior = self.m_step(proba)
+            proba, likelihood = self.e_step(evidence, prior)
+            likelihoods.append(likelihood)
+            converged = len(likelihoods) > 1 and likelihoods[-1] - likelihoods[-2] < tol * self.total
+        return Fit(proba, evidence, prior, likelihoods, converged)
+
+    def m_step(self, proba: Array) -> tuple[Array, Array]:
+        """Return the logarithms of the C and the p that fit the truth best."""
+        n_classes, smoothing = self.votes.n_classes, self.smoothing
+        sums = np.maximum(scatter_to_votes(self.votes, self.groups, self.votes.counts[:, None] * proba), 0.0)
+        mass = self.counted @ proba
+        prior = np.log(np.maximum(mass + 1e-12, 1e-12)) - np.log(mass.sum() + 1e-12 * n_classes)
+        totals = self._by_model(sums)
+        evidence = np.log((sums + smoothing) / (totals + smoothing * self.size[:, None]))
+        if len(self.coins):
+            evidence[self.coins] = self._one_coin(sums, totals)[self.coins]
+        return evidence, prior
+
+    def e_step(self, evidence: Array, prior: Array) -> tuple[Array, float]:
+        """Return q, and the log-likelihood of all votes with the prior of C."""
+        n_classes = self.votes.n_classes
+        proba = np.empty((self.groups.n_rows, n_classes))
+        likelihood = self._log_prior(evidence)
+        for rows, sums in self.groups.gather_parts((self.weight[:, None] * evidence)[self.groups.order]):
+            joint = np.ascontiguousarray(sums.T)  # classes x rows: few long rows are quicker than many short ones
+            joint += prior[:, None]
+            if self.known is not None:
+                codes = self.known[rows]
+                joint[(np.arange(n_classes)[:, None] != codes) & (codes >= 0)] = -np.inf
+            top = joint.max(axis=0)
+            joint -= top
+            np.exp(joint, out=joint)
+            total = joint.sum(axis=0)
+            joint /= total
+            likelihood += float(self.votes.counts[rows] @ (np.log(total) + top))
+            proba[rows] = joint.T
+        return proba, likelihood
+
+    def _by_model(self, per_group: Array) -> Array:
+        """Return for each group the sum over its model's groups."""
+        sums = np.zeros((len(self.votes.models), per_group.shape[1]))
+        np.add.at(sums, self.group_model, per_group)
+        return sums[self.group_model]
+
+    def _one_coin(self, sums: Array, totals: Array) -> Array:
+        """Return the logarithms of C where each classifier has one number, the probability of being right."""
+        n_classes, smoothing = self.votes.n_classes, self.smoothing
+        right = sums[np.arange(len(sums)), self.own_class][:, None]
+        skill = (self._by_model(right) + smoothing) / (totals.sum(axis=1, keepdims=True) + smoothing * min(n_classes, 2))
+        wrong = (1 - skill) / max(n_classes - 1, 1)
+        return np.log(np.where(np.arange(n_classes) == self.own_class[:, None], skill, np.maximum(wrong, 1e-300)))
+
+    def _log_prior(self, evidence: Array) -> float:
+        """Return the logarithm of the prior that the smoothing stands for, up to a constant."""
+        per_group = evidence.sum(axis=1)
+        if len(self.coins):
+            n_classes, own = evidence.shape[1], self.own_class
+            right = evidence[np.arange(len(own)), own]
+            wrong = evidence[np.arange(len(own)), (own + 1) % n_classes] + np.log(max(n_classes - 1, 1))
+            per_group[self.coins] = 0.0
+            # The one number of a classifier occurs in each of its groups, and is counted in the first only.
+            first = np.intersect1d(np.unique(self.group_model, return_index=True)[1], self.coins)
+            per_group[first] = (right + wrong)[first]
+        return self.smoothing * float(self.weight @ per_group)

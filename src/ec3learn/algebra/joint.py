@@ -1,0 +1,252 @@
+"""A^m as joint columns, for hard and soft votes with up to a few thousand groups.
+
+Three voters with 4 classes each have 64 joint codes. So one integer per row holds what all three voted, and one look-up in a
+table of 64 entries sums over the row's three groups: a pass over the rows serves several models. Pairs of groups are counted the
+same way: the count of any pair follows from the counts of all joint codes by addition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from ..votes import Votes
+from ..votes.layout import SoftShares
+from .linear import CHUNK, chunks
+from .sparse import entries
+
+Array = npt.NDArray[Any]
+
+JOINT_CODES = 1 << 12  # codes of a joint column in gather and scatter: a table of them stays in the cache
+GRAM_CODES = 1 << 16  # codes of a joint column in grams: fewer passes matter more
+
+
+class JointMembership:
+    """A^m as joint columns of hard votes, and as the table of the soft ones. No group is set apart for having a single row."""
+
+    def __init__(self, votes: Votes) -> None:
+        self._votes = votes
+        self.n_rows, self.n_groups = votes.n_rows, votes.n_groups
+        self.n_shared, self.order = self.n_groups, np.arange(self.n_groups)
+        self._codes = dict(votes.hard)
+        self._first_group = votes.offsets
+        # A missing vote is one more code after those of the groups, for which no table has an entry.
+        self._n_groups_of = [model.n_groups for model in votes.models]
+        self._n_codes = {m: self._n_groups_of[m] + bool((codes == self._n_groups_of[m]).any()) for m, codes in votes.hard.items()}
+        self._blocks = _blocks(self._n_codes, JOINT_CODES)
+        self._keys = [self._joint_column(block, slice(None), np.dtype(np.uint16)) for block in self._blocks]
+        self._soft = votes.soft
+        if votes.soft is not None:
+            self._soft_groups = np.concatenate([self._groups(model.number) for model in votes.soft.models])
+            self._basis = votes.soft.basis()
+        n_columns = len(self._blocks) + (votes.soft is not None)
+        self.gram_cost, self.product_cost = 15.0 * self.n_rows * n_columns**2, 5.0 * self.n_rows * n_columns
+
+    @property
+    def matrix(self) -> sparse.csr_array:
+        """Return A^m as one sparse matrix."""
+        return entries(self._votes)
+
+    def gather_parts(self, table: Array) -> Iterator[tuple[slice, Array]]:
+        """Return A^m table, some rows at a time."""
+        joint_tables = [self._joint_table(block, table) for block in self._blocks]
+        soft_table = None if self._soft is None else self._basis @ table[self._soft_groups]
+        for rows in chunks(self.n_rows, CHUNK if table.ndim == 1 else CHUNK // 8):
+            if self._soft is None:
+                out = np.zeros((rows.stop - rows.start, *table.shape[1:]))
+            else:
+                out = self._soft.table[rows] @ soft_table
+            for keys, joint in zip(self._keys, joint_tables, strict=True):
+                out += np.take(joint, keys[rows], axis=0)
+            yield rows, out
+
+    def gather(self, table: Array) -> Array:
+        """Return A^m table."""
+        out = np.empty((self.n_rows, *table.shape[1:]))
+        for rows, values in self.gather_parts(table):
+            out[rows] = values
+        return out
+
+    def scatter(self, values: Array) -> Array:
+        """Return A^m' values."""
+        columns = values.reshape(self.n_rows, math.prod(values.shape[1:]))
+        width = columns.shape[1]
+        sums = self.empty_sums(width)
+        soft_sums = np.zeros((0 if self._soft is None else self._soft.table.shape[1], width))
+        for rows in chunks(self.n_rows):
+            self.add_to_sums(rows, columns[rows], sums)
+            if self._soft is not None:
+                soft_sums += self._soft.table[rows].T @ columns[rows]
+        out = self.fold_sums(sums, width)
+        if self._soft is not None:
+            out[self._soft_groups] = self._basis.T @ soft_sums
+        return out.reshape(self.n_groups, *values.shape[1:])
+
+    gather_shared, scatter_shared = gather, scatter
+
+    def gather_solo_squares(self, column: Array) -> Array:
+        """Return zeros: all groups are among the shared ones."""
+        return np.zeros(self.n_rows)
+
+    def grams(self, weights: Callable[[slice], Array], n_weights: int) -> Array:
+        """Return A^m' W A^m for each column of weights, groups x groups, dense."""
+        out = np.zeros((n_weights, self.n_groups, self.n_groups))
+        blocks = _pair_cover(self._n_codes, min(GRAM_CODES, max(JOINT_CODES, self.n_rows // 4)))
+        sizes = [[self._n_codes[m] for m in block] for block in blocks]
+        counts = [np.zeros((math.prod(size), n_weights)) for size in sizes]
+        soft = None if self._soft is None else _SoftGrams(self, self._soft, self._basis, n_weights)
+        for rows in chunks(self.n_rows, 4 * CHUNK if soft is None else CHUNK // 8):
+            columns = weights(rows)
+            for block, total in zip(blocks, counts, strict=True):
+                total += _sums_by_key(self._joint_column(block, rows, np.dtype(np.int32)), columns, len(total))
+            if soft is not None:
+                soft.add(rows, columns)
+        for block, size, total in zip(blocks, sizes, counts, strict=True):
+            self._read_pairs(block, np.ascontiguousarray(total.T).reshape(n_weights, *size), out)
+        if soft is not None:
+            soft.write(self._soft_groups, out)
+        return out
+
+    # ---- sums by joint code ------------------------------------------------------------------------------------------
+
+    def empty_sums(self, width: int) -> list[Array]:
+        """Return a table of zeros for each joint column, with one row per code."""
+        return [np.zeros((math.prod(self._n_codes[m] for m in block), width)) for block in self._blocks]
+
+    def add_to_sums(self, rows: slice, values: Array, sums: Sequence[Array]) -> None:
+        """Add some rows' values to the sums by joint code."""
+        for keys, total in zip(self._keys, sums, strict=True):
+            total += _sums_by_key(keys[rows], values, len(total))
+
+    def fold_sums(self, sums: Sequence[Array], width: int) -> Array:
+        """Return the sums by group: over all joint codes in which the group occurs."""
+        out = np.zeros((self.n_groups, width))
+        for block, total in zip(self._blocks, sums, strict=True):
+            cube = total.reshape(*[self._n_codes[m] for m in block], width)
+            for axis, m in enumerate(block):
+                own = cube.sum(axis=tuple(a for a in range(len(block)) if a != axis))
+                out[self._span(m)] = own[: self._n_groups_of[m]]
+        return out
+
+    # ---- joint columns -----------------------------------------------------------------------------------------------
+
+    def _span(self, m: int) -> slice:
+        return slice(int(self._first_group[m]), int(self._first_group[m + 1]))
+
+    def _groups(self, m: int) -> Array:
+        return np.arange(self._first_group[m], self._first_group[m + 1])
+
+    def _joint_column(self, block: Sequence[int], rows: slice, dtype: np.dtype[Any]) -> Array:
+        """Return one integer per row for the codes of several models, the last model's digit changing fastest."""
+        joint = self._codes[block[0]][rows].astype(dtype)
+        for m in block[1:]:
+            joint *= dtype.type(self._n_codes[m])
+            joint += self._codes[m][rows].astype(dtype, copy=False)
+        return joint
+
+    def _joint_table(self, block: Sequence[int], table: Array) -> Array:
+        """Return for each joint code the sum of the table's rows for its groups."""
+        joint = np.zeros((1, *table.shape[1:]))
+        for m in block:
+            own = np.zeros((self._n_codes[m], *table.shape[1:]))
+            own[: self._n_groups_of[m]] = table[self._span(m)]
+            joint = (joint[:, None] + own[None, :]).reshape(len(joint) * len(own), *table.shape[1:])
+        return joint
+
+    def _read_pairs(self, block: Sequence[int], cube: Array, out: Array) -> None:
+        """Read the counts of all pairs of groups off the counts of joint codes: the last model's pairs, then without it."""
+        while block:
+            *others, last = block
+            with_last = cube
+            for m in reversed(others):  # pairs (first model, last) are read from the smallest cube
+                both = with_last.sum(axis=tuple(range(1, with_last.ndim - 2)))
+                first, second = self._span(m), self._span(last)
+                out[:, first, second] = both[:, : self._n_groups_of[m], : self._n_groups_of[last]]
+                out[:, second, first] = out[:, first, second].transpose(0, 2, 1)
+                with_last = with_last.sum(axis=-2)
+            groups = self._groups(last)
+            out[:, groups, groups] = with_last[:, : len(groups)]
+            block, cube = others, cube.sum(axis=-1)
+
+
+class _SoftGrams:
+    """The part of the Gram matrices that involves soft votes: among themselves, and with hard votes.
+
+    Soft shares are table x basis, so their Gram matrix is basis' (table' W table) basis.
+    """
+
+    def __init__(self, groups: JointMembership, soft: SoftShares, basis: Array, n_weights: int) -> None:
+        self.groups, self.table, self.basis, self.n_weights = groups, soft.table, basis, n_weights
+        self.width = basis.shape[0]
+        self.inner = np.zeros((self.width, n_weights * self.width))
+        self.across = groups.empty_sums(n_weights * self.width)
+
+    def add(self, rows: slice, weights: Array) -> None:
+        table = np.ascontiguousarray(self.table[rows])
+        weighted = (weights[:, :, None] * table[:, None, :]).reshape(len(table), -1)
+        self.inner += table.T @ weighted
+        self.groups.add_to_sums(rows, weighted, self.across)
+
+    def write(self, soft_groups: Array, out: Array) -> None:
+        across = self.groups.fold_sums(self.across, self.n_weights * self.width)
+        for i in range(self.n_weights):
+            columns = slice(i * self.width, (i + 1) * self.width)
+            mixed = across[:, columns] @ self.basis
+            out[i][:, soft_groups] += mixed
+            out[i][soft_groups] += mixed.T
+            out[i][np.ix_(soft_groups, soft_groups)] = self.basis.T @ self.inner[:, columns] @ self.basis
+
+
+def _sums_by_key(keys: Array, values: Array, n_keys: int) -> Array:
+    """Return for each key the sum of the values that have it."""
+    if values.shape[1] == 1:
+        return np.bincount(keys, weights=values[:, 0], minlength=n_keys)[:, None]
+    index = keys.astype(np.int32, copy=False)
+    one_hot = sparse.csc_array(
+        (np.ones(len(index)), index, np.arange(len(index) + 1, dtype=np.int32)), shape=(n_keys, len(index))
+    )
+    return np.asarray(one_hot @ values)
+
+
+def _blocks(n_codes: dict[int, int], most: int) -> list[list[int]]:
+    """Put models into as few blocks as first-fit finds, none with more than `most` joint codes unless it is a single model."""
+    blocks: list[list[int]] = []
+    for m in sorted(n_codes, key=lambda m: -n_codes[m]):
+        for block in blocks:
+            if math.prod(n_codes[k] for k in block) * n_codes[m] <= most:
+                block.append(m)
+                break
+        else:
+            blocks.append([m])
+    return blocks
+
+
+def _pair_cover(n_codes: dict[int, int], most: int) -> list[list[int]]:
+    """Return blocks of models such that any two models meet in one of them.
+
+    Greedily: each block starts with a pair that has not met yet, and takes in whoever completes most such pairs.
+    """
+    models = sorted(n_codes, key=lambda m: -n_codes[m])
+    if len(models) == 1:
+        return [models]
+    open_pairs = {frozenset(pair) for pair in combinations(models, 2)}
+    cover = []
+    while open_pairs:
+        block = list(max(open_pairs, key=lambda pair: (math.prod(n_codes[m] for m in pair), sorted(pair))))
+        while True:
+            room = most // math.prod(n_codes[m] for m in block)
+            gains = {
+                m: sum(frozenset((m, k)) in open_pairs for k in block) for m in models if m not in block and n_codes[m] <= room
+            }
+            if not any(gains.values()):
+                break
+            block.append(max(gains, key=lambda m: (gains[m], -n_codes[m])))
+        open_pairs -= {frozenset(pair) for pair in combinations(block, 2)}
+        cover.append(block)
+    return cover

@@ -1,0 +1,116 @@
+"""A^m as sparse matrices, for crowds and for very many groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import inf
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from ..votes import Votes
+from ..votes.layout import entries_of_columns
+from .linear import chunks
+
+Array = npt.NDArray[Any]
+
+
+def entries(votes: Votes) -> sparse.csr_array:
+    """Return A^m as one sparse matrix, its groups in the order of the votes."""
+    sizes = [model.n_groups for model in votes.models]
+    shape = (votes.n_rows, votes.n_groups)
+    parts = [] if votes.sparse is None else [votes.sparse]
+    if votes.hard:
+        parts.append(entries_of_columns(votes.hard, votes.offsets, sizes))
+    if votes.soft is not None:
+        soft = votes.soft
+        shares = sparse.csr_array(np.hstack([soft.shares_of(model) for model in soft.models]))
+        columns = np.concatenate([votes.offsets[model.number] + np.arange(model.n_groups) for model in soft.models])
+        parts.append(sparse.csr_array((shares.data, columns[shares.indices], shares.indptr), shape=shape))
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return sparse.csr_array(total)
+
+
+class SparseMembership:
+    """A^m as two sparse matrices: of the groups that rows share, and of those with a single row, which fine clusterings have.
+
+    Its groups have an order of their own, shared ones first, so that a table over groups is cut in two instead of picked from:
+    `order` says which group of the votes each is. Groups without members are left out.
+    """
+
+    gram_cost = inf
+
+    def __init__(self, matrix: sparse.csr_array) -> None:
+        n_rows, n_groups = matrix.shape
+        number_type = matrix.indices.dtype
+        is_shared = np.bincount(matrix.indices, minlength=n_groups) > 1
+        stays = is_shared[matrix.indices]  # of each entry
+        starts = _counts_before(stays, matrix.indptr)
+        shared_groups = np.flatnonzero(is_shared).astype(number_type)
+        number = np.cumsum(is_shared, dtype=number_type) - number_type.type(1)
+        shared = (matrix.data[stays], number[matrix.indices[stays]], starts)
+        np.logical_not(stays, out=stays)
+        solo_groups = matrix.indices[stays]  # each has one entry, so the order of the entries will do
+        solo = (matrix.data[stays], np.arange(len(solo_groups), dtype=number_type), matrix.indptr - starts)
+        self.shared = sparse.csr_array(shared, shape=(n_rows, len(shared_groups)))
+        self.solo = sparse.csr_array(solo, shape=(n_rows, len(solo_groups)))
+        self.order = np.concatenate([shared_groups, solo_groups])
+        self.n_rows, self.n_groups, self.n_shared = n_rows, len(self.order), len(shared_groups)
+        self.product_cost = 3.0 * matrix.nnz
+
+    @property
+    def matrix(self) -> sparse.csr_array:
+        """Return A^m as one sparse matrix."""
+        return sparse.hstack([self.shared, self.solo], format="csr")
+
+    def gather_parts(self, table: Array) -> Iterator[tuple[slice, Array]]:
+        """Return A^m table, some rows at a time."""
+        shared, solo = table[: self.n_shared], table[self.n_shared :]
+        for rows in chunks(self.n_rows):
+            yield rows, np.asarray(self.shared[rows] @ shared) + np.asarray(self.solo[rows] @ solo)
+
+    def gather(self, table: Array) -> Array:
+        """Return A^m table."""
+        return _by_columns(self.shared, table[: self.n_shared]) + _by_columns(self.solo, table[self.n_shared :])
+
+    def scatter(self, values: Array) -> Array:
+        """Return A^m' values."""
+        out = np.empty((self.n_groups, *values.shape[1:]))
+        out[: self.n_shared] = _by_columns(self.shared.T, values)
+        out[self.n_shared :] = _by_columns(self.solo.T, values)
+        return out
+
+    def gather_shared(self, column: Array) -> Array:
+        """Return the sum over each row's shared groups."""
+        return np.asarray(self.shared @ column)
+
+    def scatter_shared(self, values: Array) -> Array:
+        """Return the sum over each shared group's rows."""
+        return np.asarray(self.shared.T @ values)
+
+    def gather_solo_squares(self, column: Array) -> Array:
+        """Return the sum over each row's own groups, weighted by the squares of A^m."""
+        return np.asarray(self.solo.power(2) @ column)
+
+    def grams(self, weights: Callable[[slice], Array], n_weights: int) -> Array:
+        """Return A^m' W A^m for each column of weights, groups x groups, dense."""
+        matrix, columns = self.matrix, weights(slice(0, self.n_rows)).T
+        return np.stack([(matrix.T @ matrix.multiply(column[:, None]).tocsr()).toarray() for column in columns])
+
+
+def _counts_before(chosen: Array, places: Array) -> Array:
+    """Return how many entries are chosen before each of some places."""
+    before = np.zeros(len(chosen) + 1, dtype=places.dtype)
+    np.cumsum(chosen, out=before[1:])
+    return before[places]
+
+
+def _by_columns(matrix: Any, values: Array) -> Array:
+    """Return the product with a table, one column at a time where there are few: that is faster."""
+    if values.ndim == 1 or not 1 <= values.shape[1] <= 4:
+        return np.asarray(matrix @ values)
+    return np.stack([matrix @ np.ascontiguousarray(column) for column in values.T], axis=1)

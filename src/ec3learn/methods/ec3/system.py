@@ -1,0 +1,150 @@
+"""The dense system over groups that is left of EC3's equations when F^o is eliminated.
+
+There are two couplings: alpha's with the unknown F^g, and beta's with the unknown x. Write f for their factors by row (1/rho, d),
+g for those by group (alpha u, 2 beta w), and D for their diagonals (alpha c + 2 delta, 2 beta w). Then
+
+    F^o_i = share_i (sum_b f_b,i (A g_b X_b)_i + 2 gamma_i Y^o_i)
+
+and putting this into the equations of F^g and x leaves for each coupling a
+
+    D_a X_a - sum_b g_a G_ab g_b X_b = g_a R_a  (+ 2 delta Y^g for F^g)
+    G_ab = A' diag(s share f_a f_b) A,    R_a = A' (s share f_a 2 gamma Y^o)
+
+Only G and R depend on rows. `RowSums` takes them in one pass, and `solve_over_groups` does the rest. Where all rows have the same
+share, the same sums serve every setting of alpha, beta, gamma and delta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from ...algebra.linear import normalised
+from .objective import Problem, Setting
+
+Array = npt.NDArray[Any]
+
+ALPHA, BETA = 0, 1  # the couplings
+
+
+class LiveGroups(NamedTuple):
+    """What the system needs of the groups, those that take part."""
+
+    u: Array
+    w: Array
+    total: Array  # alpha c_j + 2 delta_j
+    delta: Array  # delta_j, 0 where there is no Y^g_j
+    votes: Array  # Y^g
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """What the system needs of the rows: sums over them for the groups that take part, by coupling."""
+
+    grams: Mapping[tuple[int, int], Array]  # G_ab for a <= b
+    votes: Mapping[int, Array]  # R_a of the rows whose labels are not known
+    labels: Mapping[int, Array] | None  # R_a of the others
+    group_votes: Array  # Y^g of all groups
+
+    @classmethod
+    def of(cls, problem: Problem) -> RowSums:
+        """Sum over the rows of a problem, for the couplings whose weight is above 0.
+
+        Where Y^o is the mean vote its sums are sums over pairs of groups too. So one pass that counts pairs of groups, weighted
+        in several ways, gives everything.
+        """
+        live, factors, given = np.flatnonzero(problem.live), _row_factors(problem), problem.given
+        pairs = list(combinations_with_replacement(factors, 2))
+
+        def row_weights(rows: slice) -> Array:
+            counts = problem.counts[rows]
+            own = {a: factor[rows] for a, factor in factors.items()}
+            shared = counts * problem.share[rows]
+            weights = [shared * own[a] * own[b] for a, b in pairs]
+            if given is None:
+                per_vote = counts * _pull_per_vote(problem, rows)
+                weights += [*(per_vote * factor for factor in own.values()), counts]
+            return np.stack(weights, axis=1)
+
+        counted = problem.groups.grams(row_weights, len(pairs) + (len(factors) + 1 if given is None else 0))
+        grams = {pair: gram[live][:, live] for pair, gram in zip(pairs, counted, strict=False)}
+        labels = None if problem.known is None else _label_sums(problem, factors, live)
+        if given is not None:
+            return cls(grams, _target_sums(problem, factors, live), labels, problem.group_votes)
+        table = problem.vote_table()
+        *by_factor, by_count = counted[len(pairs) :]
+        votes = {a: gram[live] @ table for a, gram in zip(factors, by_factor, strict=True)}
+        return cls(grams, votes, labels, normalised(np.maximum(by_count @ table, 0.0)))
+
+
+def _row_factors(problem: Problem) -> dict[int, Array]:
+    """Return f of the couplings whose weight is above 0."""
+    factors = {}
+    if problem.setting.alpha > 0:
+        factors[ALPHA] = problem.inverse_rho
+    if problem.setting.beta > 0:
+        factors[BETA] = problem.d
+    return factors
+
+
+def _pull_per_vote(problem: Problem, rows: slice) -> Array:
+    """Return how hard a single vote pulls each row; a known label replaces the votes."""
+    n_votes = problem.n_votes[rows]
+    pull = np.divide(problem.anchor[rows] * problem.share[rows], n_votes, out=np.zeros_like(n_votes), where=n_votes > 0)
+    return pull if problem.known is None else np.where(problem.known.codes[rows] >= 0, 0.0, pull)
+
+
+def _target_sums(problem: Problem, factors: Mapping[int, Array], live: Array) -> dict[int, Array]:
+    """Return R_a where other targets than the votes are given; known labels replace them."""
+    assert problem.given is not None
+    pull = problem.counts * problem.anchor * problem.share
+    if problem.known is not None:
+        pull = np.where(problem.known.labelled, 0.0, pull)
+    return {a: problem.groups.scatter((pull * f)[:, None] * problem.given.proba)[live] for a, f in factors.items()}
+
+
+def _label_sums(problem: Problem, factors: Mapping[int, Array], live: Array) -> dict[int, Array]:
+    """Return R_a of the rows with known labels; the F^o of a fixed one is its label, whatever the shares."""
+    assert problem.known is not None
+    pull = problem.counts * np.where(problem.fixed, 1.0, problem.anchor * problem.share)
+    one_hot = problem.known.one_hot(problem.n_classes)
+    return {a: problem.groups.scatter((pull * f)[:, None] * one_hot)[live] for a, f in factors.items()}
+
+
+def solve_over_groups(
+    setting: Setting, groups: LiveGroups, grams: Mapping[tuple[int, int], Array], right: Mapping[int, Array], share: float = 1.0
+) -> dict[int, Array]:
+    """Return the unknowns F^g and x, those of couplings whose weight is above 0.
+
+    `right` are the R_a; `share` multiplies the Gram matrices. Rows and columns are divided by sqrt(D), so that the matrix is the
+    identity less the couplings.
+    """
+    factor = {}
+    if setting.alpha > 0:
+        factor[ALPHA] = setting.alpha * groups.u
+    if setting.beta > 0:
+        factor[BETA] = 2 * setting.beta * groups.w
+    diagonal = {**factor, ALPHA: groups.total}
+    scale = {a: 1 / np.sqrt(np.maximum(diagonal[a], 1e-300)) for a in factor}
+    n = len(groups.u)
+    place = {a: slice(i * n, (i + 1) * n) for i, a in enumerate(factor)}
+    system = np.empty((len(factor) * n, len(factor) * n))
+    for a, b in combinations_with_replacement(factor, 2):
+        block = system[place[a], place[b]]
+        np.multiply(grams[a, b], (-share * scale[a] * factor[a])[:, None], out=block)
+        block *= scale[b] * factor[b]
+        if a != b:
+            system[place[b], place[a]] = block.T
+    system.flat[:: len(system) + 1] += 1
+    sides = {a: (scale[a] * factor[a])[:, None] * right[a] for a in factor}
+    if ALPHA in factor:
+        sides[ALPHA] += (scale[ALPHA] * 2 * groups.delta)[:, None] * groups.votes
+    rights = np.vstack(list(sides.values()))
+    unknown = linalg.solve(system, rights, assume_a="pos", overwrite_a=True, overwrite_b=True, check_finite=False)
+    return {a: scale[a][:, None] * unknown[place[a]] for a in factor}
