@@ -23,7 +23,8 @@ from ..consensus import Consensus
 from ..diagnosis.metrics import macro_f, mean_auc
 from ..estimator.selection import choose
 from ..methods import BGCM, C3ESL, EC3, UPE, DawidSkene, MajorityVote, Method, ReliabilityWarning, SoftVote, WeightedVote
-from ..methods.ec3.grid import HeldOutFold, Setting, grid
+from ..methods.ec3.grid import HeldOutFold, grid
+from ..methods.ec3.objective import Setting
 from ..votes import Votes
 from . import published
 from .datasets import Dataset
