@@ -7,6 +7,7 @@ import pytest
 typer = pytest.importorskip("typer")
 from typer.testing import CliRunner  # noqa: E402
 
+from ec3learn.cli import main  # noqa: E402
 from ec3learn.cli.paper import app, datasets  # noqa: E402
 from ec3learn.paper.studies import EXPERIMENTS  # noqa: E402
 
@@ -47,3 +48,16 @@ def test_data_sets_are_listed(folder):
     text = called("--data", folder, of=single)
     assert re.search(r"^iris +120 +3 +4 ", text, flags=re.M)
     assert re.search(r"^susy .*5000000.*not available; load\(\) downloads it$", text, flags=re.M)
+
+
+def test_an_error_names_the_option(tmp_path, capsys):
+    assert main(["datasets", "--data", str(tmp_path / "nowhere")]) == 2
+    assert capsys.readouterr().err.startswith("ec3learn: --data must be a folder with Parquet files, got '")
+
+
+def test_rows_of_another_protocol_are_refused_by_the_option(folder, tmp_path, capsys):
+    words = ["paper", "run", "datasets", "--datasets", "iris", "--data", str(folder), "--out", str(tmp_path / "out")]
+    assert main(words) == 0
+    assert main([*words, "--max-rows", "100"]) == 2
+    sentence = r"^ec3learn: --out must be a folder with rows of the same protocol, got .*max_rows 2500, not 100\."
+    assert re.search(sentence, capsys.readouterr().err, flags=re.M)

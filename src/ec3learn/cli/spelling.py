@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 
 FLAGGED = (None, "True", "[...]")  # no value to write after the option
-INSTEAD = {"number": "object", "path": "out"}  # an argument that has another name in the command
+INSTEAD = {"folder": "data", "number": "object", "path": "out"}  # an argument that has another name in the command
 
 
 def spell_option(options: Mapping[str, str], name: str, value: str | None = None) -> str:
