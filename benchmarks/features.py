@@ -1,10 +1,11 @@
-"""Features beside the same steps put together from scikit-learn: is it as good, and what does it cost?
+"""How good and how fast is `Features`, compared with the same steps built from scikit-learn?
 
     python benchmarks/features.py [--datasets adults diabetes ...] [--rows 4000] [--repeats 3]
 
-AUC of a model behind each, and milliseconds of `fit_transform` on the rows to learn from and `transform` of the others; on the
-Parquet files of the folder EC3LEARN_DATA. Scikit-learn's are `SimpleImputer(add_indicator=True)`, `StandardScaler` or
-`QuantileTransformer` for numbers and `OneHotEncoder(max_categories=31)` or `TargetEncoder(smooth=10)` for text.
+Prints the AUC of a model after each, and the milliseconds of `fit_transform` on the training rows and of `transform` on the
+others, for the Parquet files in the folder EC3LEARN_DATA. The steps of scikit-learn are `SimpleImputer(add_indicator=True)`,
+`StandardScaler` or `QuantileTransformer` for numbers and `OneHotEncoder(max_categories=31)` or `TargetEncoder(smooth=10)` for
+text.
 """
 
 from __future__ import annotations

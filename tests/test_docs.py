@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+from operator import attrgetter
 from pathlib import Path
 
 import matplotlib
@@ -63,6 +64,26 @@ def test_functions_the_page_names_are_there():
     assert named
     for module, name in named:
         assert hasattr(importlib.import_module(f"ec3learn.{module}"), name), f"{module}.{name}"
+
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+STOPS = re.findall(r"^(\d+)\. `([\w/]+)\.py`, `([\w.]+)`", CONTRIBUTING, flags=re.M)
+
+
+def test_one_vote_goes_through_the_house_in_ten_stops():
+    assert 5 < len(STOPS) <= 10
+    assert [int(number) for number, _, _ in STOPS] == list(range(1, len(STOPS) + 1))
+    assert len(re.findall(r"^\d+\. ", CONTRIBUTING, flags=re.M)) == len(STOPS)
+
+
+@pytest.mark.parametrize(("path", "name"), [(path, name) for _, path, name in STOPS])
+def test_a_stop_of_the_vote_is_there(path, name):
+    assert attrgetter(name)(importlib.import_module(f"ec3learn.{path.replace('/', '.')}"))
+
+
+@pytest.mark.parametrize("path", re.findall(r"`((?:\w+/)+\w+\.\w+)`", CONTRIBUTING))
+def test_a_file_that_contributors_are_sent_to_is_there(path):
+    assert (ROOT / path).is_file() or (ROOT / "src/ec3learn" / path).is_file()
 
 
 def test_two_commands_are_all_the_set_up():

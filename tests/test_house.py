@@ -4,6 +4,7 @@ Imports inside functions count as well; those under `if TYPE_CHECKING` do not, s
 """
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ STOREYS = [
     ["report"],
     ["consensus"],
     ["methods"],
-    ["estimator", "tables", "demo"],
+    ["tables", "estimator", "demo"],
     ["paper"],
     ["cli"],
 ]
@@ -134,6 +135,12 @@ def _cycle(edges: dict[str, set[str]]) -> list[str]:
 
 def test_every_room_has_its_place():
     assert {module.room for module in MODULES.values()} - {FACADE} == set(LEVEL)
+
+
+def test_every_room_has_its_line_for_contributors():
+    text = (PACKAGE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.split("| room |")[1].split("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, flags=re.M) == list(LEVEL)
 
 
 def test_modules_do_not_import_each_other_in_a_circle():

@@ -108,5 +108,6 @@ def test_the_tests_run_on_the_oldest_and_the_newest_python_of_the_classifiers():
     assert PROJECT["requires-python"] == f">={listed[0]}"
 
 
-def test_the_citation_has_the_version_of_the_package():
+def test_the_version_is_the_same_everywhere():
+    assert ec3learn.__version__ == PROJECT["version"]
     assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
