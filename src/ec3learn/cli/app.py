@@ -17,16 +17,10 @@ import typer
 from .. import __version__
 from . import options as o
 from . import paper
-from .parsing import method_from, names, naming_from
+from .parsing import method_from, naming_from
 from .spelling import spell_option
 
 ABOUT = "One answer from many models: combine the outputs of classifiers, annotators and clusterings into one classification."
-ID = typer.Option(
-    "--id",
-    metavar="COLUMN",
-    help="The column that identifies objects; by default, row numbers from 0.",
-    rich_help_panel=o.COLUMNS,
-)
 WIDTH, INDENT = 100, " " * 4
 
 app = typer.Typer(
@@ -61,28 +55,18 @@ def combine(
     file: o.ReadOptions,
     proba: o.Proba = False,
     rule: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="argmax, or mass: labels in the shares that the probabilities have.",
-            rich_help_panel=o.METHOD,
-        ),
+        str, o.option(o.METHOD, "NAME", "argmax, or mass: labels in the shares that the probabilities have.")
     ] = "argmax",
-    id: Annotated[str | None, ID] = None,
+    id: o.Id = None,
     prefix: o.Prefix = "",
     max_rows: o.MaxRows = o.MOST_ROWS,
     out: o.Out = None,
     out_format: o.OutFormat = None,
-    save: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Save the consensus, for `ec3learn apply`.", rich_help_panel=o.FILES),
-    ] = None,
-    report: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write a report: one HTML file.", rich_help_panel=o.FILES)
-    ] = None,
+    save: Annotated[o.Text, o.option(o.FILES, "FILE", "Save the consensus, for `ec3learn apply`.")] = None,
+    report: Annotated[o.Text, o.option(o.FILES, "FILE", "Write a report: one HTML file.")] = None,
     overwrite: o.Overwrite = False,
     fast: Annotated[
-        bool, typer.Option("--fast", help="Leave out the diagnosis: cross-validation on known labels, biased voters.")
+        bool, o.option(None, None, "Leave out the diagnosis: cross-validation on known labels, biased voters.", "--fast")
     ] = False,
     json: o.Json = False,
 ) -> None:
@@ -103,18 +87,10 @@ def combine(
     from ..tables.files import combine_file, open_file, require_outputs
 
     require_outputs({"out": out, "save": save, "report": report}, overwrite)
-    method = method_from(how)
+    method, naming = method_from(how), naming_from(columns, how)
+    added: dict[str, Any] = {"proba": proba, "rule": rule, "prefix": prefix}
     with open_file(votes, **asdict(file), beside=out, bar=True) as table:
-        answered = combine_file(
-            table,
-            naming_from(columns, how),
-            method,
-            missing=names(columns.missing),
-            proba=proba,
-            rule=rule,  # type: ignore[arg-type]
-            prefix=prefix,
-            max_rows=max_rows,
-        )
+        answered = combine_file(table, naming, method, max_rows=max_rows, **added)
         consensus, shown = answered.consensus, answered.consensus_named(id)
         summary = summary_of(consensus, method, fast=fast)
         if out is not None:
@@ -132,9 +108,7 @@ def combine(
 
 @o.flatten_groups
 def apply(
-    consensus: Annotated[
-        str, typer.Argument(metavar="CONSENSUS", help="A file made by `ec3learn combine --save`.", show_default=False)
-    ],
+    consensus: Annotated[str, o.argument("CONSENSUS", "A file made by `ec3learn combine --save`.")],
     votes: o.Input,
     columns: o.ColumnOptions,
     file: o.ReadOptions,
@@ -162,26 +136,18 @@ def apply(
     require_outputs({"out": out}, overwrite)
     saved = Consensus.load(consensus)
     with open_file(votes, **asdict(file), beside=out, bar=True) as table:
-        missing = names(columns.missing)
-        answered = extend_file(table, saved, naming_from(columns), missing=missing, proba=proba, prefix=prefix, max_rows=max_rows)
+        answered = extend_file(table, saved, naming_from(columns), proba=proba, prefix=prefix, max_rows=max_rows)
         answered.write(out, out_format, overwrite)
 
 
 @o.flatten_groups
 def explain(
     votes: o.Input,
-    object: Annotated[
-        str,
-        typer.Option(
-            metavar="NUMBER",
-            help="The row, counted from 0; with --id or --objects, a value of that column.",
-            show_default=False,
-        ),
-    ],
+    object: Annotated[str, o.option(None, "NUMBER", "The row, counted from 0; with --id or --objects, a value of that column.")],
     columns: o.ColumnOptions,
     how: o.MethodOptions,
     file: o.ReadOptions,
-    id: Annotated[str | None, ID] = None,
+    id: o.Id = None,
     max_rows: o.MaxRows = o.MOST_ROWS,
     json: o.Json = False,
 ) -> None:
@@ -195,10 +161,9 @@ def explain(
     """
     from ..tables.files import combine_file, open_file
 
-    method = method_from(how)
+    method, naming = method_from(how), naming_from(columns, how)
     with open_file(votes, **asdict(file), bar=True) as table:
-        naming, missing = naming_from(columns, how), names(columns.missing)
-        answered = combine_file(table, naming, method, missing=missing, max_rows=max_rows, number=True)
+        answered = combine_file(table, naming, method, max_rows=max_rows, number=True)
         explanation = answered.consensus.explain(answered.object_called(object, id))
     explanation = replace(explanation, object=object)
     print(dumps(explanation.as_dict(), ensure_ascii=False) if json else explanation)
@@ -206,10 +171,7 @@ def explain(
 
 @o.flatten_groups
 def voters(
-    votes: Annotated[
-        str,
-        typer.Argument(metavar="VOTES", help="Table of votes, or a consensus saved by `ec3learn combine`.", show_default=False),
-    ],
+    votes: Annotated[str, o.argument("VOTES", "Table of votes, or a consensus saved by `ec3learn combine`.")],
     columns: o.ColumnOptions,
     how: o.MethodOptions,
     file: o.ReadOptions,
@@ -230,10 +192,9 @@ def voters(
     if votes.endswith(".ec3"):
         consensus = Consensus.load(votes)
     else:
-        method = method_from(how)
+        method, naming = method_from(how), naming_from(columns, how)
         with open_file(votes, **asdict(file), bar=True) as table:
-            naming, missing = naming_from(columns, how), names(columns.missing)
-            consensus = combine_file(table, naming, method, missing=missing, max_rows=max_rows).consensus
+            consensus = combine_file(table, naming, method, max_rows=max_rows).consensus
     found = consensus.voters()
     print(dumps(list(found.rows()), ensure_ascii=False) if json else found)
 
@@ -260,8 +221,8 @@ def methods(json: o.Json = False) -> None:
 
 
 def demo(
-    votes: Annotated[str | None, typer.Option(metavar="FILE", help="Only write the table of votes, as CSV.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace that file if it exists.")] = False,
+    votes: Annotated[o.Text, o.option(None, "FILE", "Only write the table of votes, as CSV.")] = None,
+    overwrite: o.Overwrite = False,
 ) -> None:
     """Combine the votes of five classifiers and two clusterings on 600 made-up emails, and show the results.
 

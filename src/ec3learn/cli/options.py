@@ -12,42 +12,40 @@ import typer
 
 COLUMNS, METHOD, FILES = "Columns", "Method", "Files"
 
-Input = Annotated[
-    str, typer.Argument(metavar="VOTES", help="Table of votes: a file, or - for standard input.", show_default=False)
-]
+
+def option(panel: str | None, metavar: str | None, help: str, *names: str) -> Any:
+    """Return an option of a command, in a panel of its help; without names it is called like its parameter."""
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel)
+
+
+def argument(metavar: str, help: str) -> Any:
+    """Return a positional argument of a command."""
+    return typer.Argument(metavar=metavar, help=help, show_default=False)
+
+
+Text = str | None
+Texts = list[str] | None
+
+Input = Annotated[str, argument("VOTES", "Table of votes: a file, or - for standard input.")]
+Id = Annotated[Text, option(COLUMNS, "COLUMN", "The column that identifies objects; by default, row numbers from 0.")]
 MaxRows = Annotated[
     int,
-    typer.Option(
-        metavar="N",
-        help="Distinct rows to solve. Above it the most frequent are solved, and the others are answered from their groups.",
-        rich_help_panel=METHOD,
+    option(
+        METHOD,
+        "N",
+        "Distinct rows to solve. Above it the most frequent are solved, and the others are answered from their groups.",
     ),
 ]
+Proba = Annotated[bool, option(METHOD, None, "Add the probability of each class.", "--proba")]
+Prefix = Annotated[str, option(METHOD, "TEXT", "Prepended to the names of the new columns.")]
 Out = Annotated[
-    str | None,
-    typer.Option(
-        "--out",
-        "-o",
-        metavar="FILE",
-        help="Write the table with the answers appended: a file, or - for standard output.",
-        rich_help_panel=FILES,
-    ),
+    Text, option(FILES, "FILE", "Write the table with the answers appended: a file, or - for standard output.", "--out", "-o")
 ]
-OutFormat = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FORMAT", help="Format of the output; by default that of its name, or else of the input.", rich_help_panel=FILES
-    ),
-]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.", rich_help_panel=FILES)]
-Proba = Annotated[bool, typer.Option("--proba", help="Add the probability of each class.", rich_help_panel=METHOD)]
-Prefix = Annotated[str, typer.Option(metavar="TEXT", help="Prepended to the names of the new columns.", rich_help_panel=METHOD)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+OutFormat = Annotated[Text, option(FILES, "FORMAT", "Format of the output; by default that of its name, or else of the input.")]
+Overwrite = Annotated[bool, option(FILES, None, "Replace files that exist.", "--overwrite")]
+Json = Annotated[bool, option(None, None, "Print JSON.", "--json")]
 
 MOST_ROWS = 5_000_000
-
-
-# ---- groups ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -55,48 +53,35 @@ class ColumnOptions:
     """Which columns hold votes."""
 
     classifiers: Annotated[
-        list[str] | None,
-        typer.Option(
+        Texts,
+        option(
+            COLUMNS,
+            "COLUMNS",
+            "Columns of class votes: names or patterns such as 'clf_*', separated by commas. May be repeated.",
             "--classifiers",
             "-c",
-            metavar="COLUMNS",
-            help="Columns of class votes: names or patterns such as 'clf_*', separated by commas. May be repeated.",
-            rich_help_panel=COLUMNS,
         ),
     ] = None
     clusterings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--clusterings", "-k", metavar="COLUMNS", help="Columns of clusters, named in the same way.", rich_help_panel=COLUMNS
-        ),
+        Texts, option(COLUMNS, "COLUMNS", "Columns of clusters, named in the same way.", "--clusterings", "-k")
     ] = None
     soft: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--soft",
-            metavar="NAME=COLUMNS",
-            help="A classifier with one column of probabilities per class: svm='svm_*', or svm=spam:p1,ham:p2. May be repeated.",
-            rich_help_panel=COLUMNS,
+        Texts,
+        option(
+            COLUMNS,
+            "NAME=COLUMNS",
+            "A classifier with one column of probabilities per class: svm='svm_*', or svm=spam:p1,ham:p2. May be repeated.",
         ),
     ] = None
     objects: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="For a long table with one row per vote: the object. --classifiers is then the column of labels.",
-            rich_help_panel=COLUMNS,
+        Text,
+        option(
+            COLUMNS, "COLUMN", "For a long table with one row per vote: the object. --classifiers is then the column of labels."
         ),
     ] = None
-    voters: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="For a long table: the voter.", rich_help_panel=COLUMNS)
-    ] = None
+    voters: Annotated[Text, option(COLUMNS, "COLUMN", "For a long table: the voter.")] = None
     missing: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LABELS",
-            help="Labels that mean no vote, like an empty field: NA,n/a. May be repeated.",
-            rich_help_panel=COLUMNS,
-        ),
+        Texts, option(COLUMNS, "LABELS", "Labels that mean no vote, like an empty field: NA,n/a. May be repeated.")
     ] = None
 
 
@@ -104,32 +89,16 @@ class ColumnOptions:
 class MethodOptions:
     """How votes are combined."""
 
-    known: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Known labels of some objects; empty where there is none.", rich_help_panel=COLUMNS),
-    ] = None
+    known: Annotated[Text, option(COLUMNS, "COLUMN", "Known labels of some objects; empty where there is none.")] = None
     classes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABELS",
-            help="The classes and their order, separated by commas; by default those that are voted for.",
-            rich_help_panel=COLUMNS,
-        ),
+        Text,
+        option(COLUMNS, "LABELS", "The classes and their order, separated by commas; by default those that are voted for."),
     ] = None
-    method: Annotated[
-        str,
-        typer.Option("--method", "-m", metavar="NAME", help="A method that `ec3learn methods` lists.", rich_help_panel=METHOD),
-    ] = "iec3"
+    method: Annotated[str, option(METHOD, "NAME", "A method that `ec3learn methods` lists.", "--method", "-m")] = "iec3"
     settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A parameter of the method, such as alpha=0.4. May be repeated.",
-            rich_help_panel=METHOD,
-        ),
+        Texts, option(METHOD, "NAME=VALUE", "A parameter of the method, such as alpha=0.4. May be repeated.", "--set")
     ] = None
-    max_classes: Annotated[int, typer.Option(metavar="N", help="Refuse votes for more classes.", rich_help_panel=METHOD)] = 1_000
+    max_classes: Annotated[int, option(METHOD, "N", "Refuse votes for more classes.")] = 1_000
 
 
 @dataclass(frozen=True)
@@ -137,23 +106,12 @@ class ReadOptions:
     """How a file is read; the arguments of `open_file`."""
 
     format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="csv, tsv, jsonl (also with .gz or .zst), parquet or arrow; by default that of the file's name.",
-            rich_help_panel=FILES,
-        ),
+        Text,
+        option(FILES, "FORMAT", "csv, tsv, jsonl (also with .gz or .zst), parquet or arrow; by default that of the file's name."),
     ] = None
-    delimiter: Annotated[
-        str | None, typer.Option(metavar="CHARACTER", help="What separates the fields of a CSV file.", rich_help_panel=FILES)
-    ] = None
-    encoding: Annotated[
-        str, typer.Option(metavar="NAME", help="How text is encoded, such as latin-1.", rich_help_panel=FILES)
-    ] = "utf-8"
-    memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory that DuckDB may use before it spills to disk.", rich_help_panel=FILES)
-    ] = "800MB"
+    delimiter: Annotated[Text, option(FILES, "CHARACTER", "What separates the fields of a CSV file.")] = None
+    encoding: Annotated[str, option(FILES, "NAME", "How text is encoded, such as latin-1.")] = "utf-8"
+    memory: Annotated[str, option(FILES, "SIZE", "Memory that DuckDB may use before it spills to disk.")] = "800MB"
 
 
 def flatten_groups(function: Callable[..., None]) -> Callable[..., None]:

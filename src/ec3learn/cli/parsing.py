@@ -50,11 +50,11 @@ def naming_from(columns: ColumnOptions, how: MethodOptions | None = None) -> Nam
     models = soft_models(columns.soft)
     classifiers = [*names(columns.classifiers), models] if models else list(names(columns.classifiers))
     clusterings = names(columns.clusterings)
-    long: dict[str, Any] = {"objects": columns.objects, "voters": columns.voters}
+    given: dict[str, Any] = {"objects": columns.objects, "voters": columns.voters, "missing": names(columns.missing)}
     if how is None:
-        return Naming(classifiers or None, clusterings or None, **long)
+        return Naming(classifiers or None, clusterings or None, **given)
     classes = None if how.classes is None else names([how.classes])
-    return Naming(classifiers, clusterings, how.known, **long, classes=classes, max_classes=how.max_classes)
+    return Naming(classifiers, clusterings, how.known, **given, classes=classes, max_classes=how.max_classes)
 
 
 def method_from(how: MethodOptions) -> Method:

@@ -108,7 +108,7 @@ class Naming:
     objects: str | None = None
     voters: str | None = None
     classes: Iterable[Label] | None = None
-    missing: Label | None = None
+    missing: Any = None  # a label; for a file, labels as text
     max_classes: int | None = None
 
     def find(self, frame: Frame) -> Columns:

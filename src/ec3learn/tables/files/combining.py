@@ -40,21 +40,7 @@ def open_file(
     beside: str | None = None,
     bar: bool = False,
 ) -> Iterator[FileTable]:
-    """Open a file as a table, as long as this lasts.
-
-    Parameters
-    ----------
-    path : path, or "-" for standard input
-        The file.
-    format, delimiter, encoding : str
-        How to read it; by default, the name tells the format.
-    memory : str
-        What DuckDB may use before it spills to disk.
-    beside : path
-        The output, on whose disk temporary files are kept.
-    bar : bool
-        Show a progress bar, on a terminal.
-    """
+    """Open a file (or standard input, "-") as a table, as long as this lasts, with temporary files beside the output."""
     kind = Format.of(path, format, delimiter)
     with workspace(beside, memory, bar=bar) as work:
         yield read(work, path, kind, encoding)
@@ -80,13 +66,11 @@ class AnsweredFile:
 
     def consensus_named(self, column: str | None) -> Consensus:
         """Return the consensus with its distinct rows named by what a column holds in the first of each."""
+        self._require_wide(column)
         rows = self.consensus.object_ids
-        if column is None:
+        if column is None or rows is None:
             return self.consensus
         sql = self.table.require_column(column, "id")
-        self._require_wide("id")
-        if rows is None:
-            return self.consensus
         connection = self.table.connection
         wanted = connection.from_arrow(pa.table({"place": np.arange(len(rows)), "row": rows}))
         names = f"SELECT {sql} AS name, file_row_number AS row FROM read_parquet({text(self.table.parquet)})"
@@ -95,28 +79,22 @@ class AnsweredFile:
         return replace(self.consensus, object_ids=ids)
 
     def object_called(self, name: str, column: str | None = None) -> Any:
-        """Return the name by which the consensus knows an object.
+        """Return how the consensus names the object that has a value in a column, or of a long table in that of the objects.
 
-        Parameters
-        ----------
-        name : str
-            A value of `column`, or of the column of objects of a long table, or the number of a row.
-        column : str
-            The column that identifies objects; not for long tables.
+        Without a column, the name is the number of a row.
         """
+        self._require_wide(column)
         if self.columns.objects is not None:
-            if column is not None:
-                self._require_wide("id")
             return self.table.value(self.columns.objects, name)
         row = self.table.row(name, column)
         found = self.answered.table.filter(f"{ROW} = {row}").project(f"{UNWRITTEN}number").fetchall()[0][0]
         rows = self.consensus.object_ids
         return int(found if rows is None else rows[found])
 
-    def _require_wide(self, argument: str) -> None:
-        if self.columns.objects is not None:
-            phrase = f"{arg(argument)} must be left out for a long table, whose objects are identified by {arg('objects')}"
-            raise InputError(argument, phrase=phrase)
+    def _require_wide(self, column: str | None) -> None:
+        if column is not None and self.columns.objects is not None:
+            must = f"must be left out for a long table, whose objects are identified by {arg('objects')}"
+            raise InputError("id", must)
 
 
 def combine_file(
@@ -124,35 +102,21 @@ def combine_file(
     naming: Naming,
     method: str | Method = "iec3",
     *,
-    missing: Sequence[str] = (),
     proba: bool = False,
     rule: Rule = "argmax",
     prefix: str = UNWRITTEN,
     max_rows: int = MOST_ROWS,
     number: bool = False,
 ) -> AnsweredFile:
-    """Combine the votes in a file; `combine` for files.
-
-    Parameters
-    ----------
-    table : FileTable
-        The file, opened.
-    naming : Naming
-        The columns; `classes` are text.
-    method, proba, rule, prefix, max_rows, number
-        As in `combine`.
-    missing : sequence of str
-        The labels that mean "no vote", as text.
-    """
-    columns = naming.find(table.frame)
-    table = table.with_labels(columns.label_groups, missing)
+    """Combine the votes in a file: `combine` for files. `naming` has classes, and any number of missing labels, as text."""
+    columns = replace(naming, missing=None).find(table.frame)
+    table = table.with_labels(columns.label_groups, naming.missing)
     if naming.classes is not None:
         first = next(iter(columns.label_groups[0]), "")
         columns = columns.with_classes([table.value(first, label) for label in naming.classes])
     columns = replace(columns, row_number=ROW if columns.objects is None else None)
     table.work.bar.update("Combining")
-    number = number and columns.objects is None
-    output = Output.of(table.frame, prefix, proba, rule, number)
+    output = Output.of(table.frame, prefix, proba, rule, number and columns.objects is None)
     return AnsweredFile(table, columns, combine_frame(table.frame, columns, method, output, max_rows))
 
 
@@ -161,18 +125,17 @@ def extend_file(
     consensus: Consensus,
     naming: Naming,
     *,
-    missing: Sequence[str] = (),
     proba: bool = False,
     prefix: str = "",
     max_rows: int = MOST_ROWS,
 ) -> AnsweredFile:
-    """Answer for the objects of a file from a consensus that exists; `extend` for files, with the arguments of `combine_file`."""
-    columns = naming.find_for(table.frame, consensus)
+    """Answer for the objects of a file from a consensus that exists: `extend` for files."""
+    columns = replace(naming, missing=None).find_for(table.frame, consensus)
     if table.is_text:
-        table, consensus = _match_label_types(table, columns, consensus, missing)
+        table, consensus = _match_label_types(table, columns, consensus, naming.missing)
         columns = columns.with_classes(consensus.classes.tolist())
     else:
-        table = table.with_labels(columns.label_groups, missing)
+        table = table.with_labels(columns.label_groups, naming.missing)
     table.work.bar.update("Applying")
     output = Output.of(table.frame, prefix, proba)
     return AnsweredFile(table, columns, extend_frame(table.frame, columns, consensus, output, max_rows))

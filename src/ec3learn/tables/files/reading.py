@@ -28,23 +28,7 @@ BLOCK = 1 << 24  # bytes of text parsed at a time; a record must fit
 
 
 def read(work: Workspace, path: str, format: Format, encoding: str = "utf-8") -> FileTable:
-    """Open a file as a table.
-
-    Parameters
-    ----------
-    work : Workspace
-        Where parsed files are kept.
-    path : path, or "-" for standard input
-        The file.
-    format : Format
-        Its format.
-    encoding : str
-        How text is encoded.
-
-    Returns
-    -------
-    FileTable
-    """
+    """Open a file, or standard input for "-", as a table."""
     name = "Standard input" if path == STANDARD else path
     work.bar.update(f"Reading {name}")
     source = _local(work, path)

@@ -77,17 +77,12 @@ class FileTable:
         """Return the type of each column, by DuckDB's name for it."""
         return dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
 
-    def with_labels(self, groups: Iterable[Sequence[str]], missing: Sequence[str] = ()) -> FileTable:
+    def with_labels(self, groups: Iterable[Sequence[str]], missing: Sequence[str] | None = None) -> FileTable:
         """Return the table with typed labels; text is integers if all of it in a group of columns is.
 
-        Parameters
-        ----------
-        groups : sequences of column names
-            Columns whose labels must be of one type.
-        missing : sequence of str
-            The labels that mean "no vote", as text.
+        `missing` are the labels that mean "no vote", as text.
         """
-        chosen = [list(names) for names in groups if names]
+        chosen, missing = [list(names) for names in groups if names], missing or ()
         for name in {name for names in chosen for name in names} & self.mixed.keys():
             phrase = f"Column {name!r} must hold labels of one type, got {listed(self.mixed[name])}"
             raise InputError("classifiers", phrase=phrase, remedy="Fix it in the file.")

@@ -40,14 +40,7 @@ class Workspace:
 def workspace(output: str | None = None, memory: str = MEMORY, *, bar: bool = False) -> Iterator[Workspace]:
     """Make a workspace on the disk of the output, so that a finished file only needs to be renamed.
 
-    Parameters
-    ----------
-    output : path
-        The file that will be written; without one, or if it is no plain file, the system's folder for temporary files is used.
-    memory : str
-        What DuckDB may use before it spills to disk.
-    bar : bool
-        Show the progress of queries, on a terminal.
+    DuckDB uses so much memory before it spills to disk. With `bar` the progress of its queries is shown, on a terminal.
     """
     import duckdb
 

@@ -38,21 +38,7 @@ def require_outputs(paths: Mapping[str, str | None], overwrite: bool) -> None:
 
 
 def write(table: FileTable, answered: Answered, path: str, format: Format, overwrite: bool = False) -> None:
-    """Write the columns of a file with the answers appended.
-
-    Parameters
-    ----------
-    table : FileTable
-        The columns, as they are in the file.
-    answered : Answered
-        The answers.
-    path : path, or "-" for standard output
-        The file; a pipe or a device gets the finished bytes.
-    format : Format
-        How to write it.
-    overwrite : bool
-        Replace a file that exists.
-    """
+    """Write the columns of a file with the answers appended, to standard output for "-"."""
     finished = table.work.path("output")
     try:
         with look_up(table, answered) as found:
