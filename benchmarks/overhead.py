@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 
 from ec3learn import EC3, EC3Classifier, Votes
-from ec3learn.estimator.selection import Split, make_folds
+from ec3learn.estimator.candidates import Split, make_folds
 from ec3learn.methods.ec3.grid import grid
 
 
