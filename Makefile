@@ -8,6 +8,8 @@ else
 PYTHON ?= python3
 PY := .venv/bin/python
 endif
+# The files of the repository are UTF-8, also on Windows.
+export PYTHONUTF8 := 1
 RUN := .venv/.installed
 DEV := .venv/.installed-dev
 BENCH := .venv/.installed-bench

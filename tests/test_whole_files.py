@@ -27,6 +27,7 @@ def test_a_file_appears_when_it_is_whole(tmp_path):
     assert os.listdir(tmp_path) == ["x"]
 
 
+@pytest.mark.posix
 def test_an_existing_file_keeps_its_mode_and_a_new_one_gets_the_usual(tmp_path):
     for name, mode in (("mine", 0o600), ("new", None)):
         target = tmp_path / name
@@ -40,6 +41,7 @@ def test_an_existing_file_keeps_its_mode_and_a_new_one_gets_the_usual(tmp_path):
         assert target.stat().st_mode & 0o777 == (mode or 0o640)
 
 
+@pytest.mark.posix
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "folder" / "real")
@@ -48,6 +50,7 @@ def test_a_link_stays_a_link(tmp_path):
     assert (tmp_path / "folder" / "real").read_bytes() == b"new"
 
 
+@pytest.mark.posix
 def test_a_pipe_gets_the_bytes_and_stays_a_pipe(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

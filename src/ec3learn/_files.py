@@ -60,7 +60,7 @@ def publish(finished: Path, target: Path) -> None:
 
     A pipe or a device is no file that could be replaced: it gets the bytes.
     """
-    with open(finished, "rb") as file:
+    with open(finished, "r+b") as file:  # Windows flushes only what is open for writing
         if not is_plain(target):
             with open(target, "wb") as device:
                 shutil.copyfileobj(file, device, 1 << 20)

@@ -383,7 +383,8 @@ def test_the_votes_of_the_demo_can_be_written_again(folder, run):
     assert len(records("votes.csv")) == 601
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
+@pytest.mark.posix
+@pytest.mark.skipif(getattr(os, "geteuid", int)() == 0, reason="root may read and write everything")
 def test_a_file_that_may_not_be_read_or_written_is_told(folder, run):
     Path("votes.csv").chmod(0)
     assert run("combine", "votes.csv", "-c", "svm")[2] == "ec3learn: votes.csv: Permission denied.\n"
@@ -415,6 +416,7 @@ def test_an_interrupt_is_quiet(folder, run, monkeypatch):
     assert sorted(os.listdir()) == ["votes.csv", "votes.parquet"]
 
 
+@pytest.mark.posix
 def test_nobody_reading_on_is_quiet(folder):
     command = f"{sys.executable} -m ec3learn combine votes.csv -c svm --out - --proba | head -n 0"
     done = subprocess.run(["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True)
@@ -422,6 +424,7 @@ def test_nobody_reading_on_is_quiet(folder):
     assert done.returncode in (0, 141)
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
 def test_a_run_that_is_told_to_end_leaves_nothing_behind(folder, told):
     os.mkfifo("pipe.csv")

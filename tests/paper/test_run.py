@@ -2,7 +2,6 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -49,7 +48,7 @@ def test_killed_at_any_time_it_goes_on_and_no_row_is_lost_or_doubled(folder, tmp
     until = time.monotonic() + 60
     while len(finished(out)) < 4 and process.poll() is None and time.monotonic() < until:
         time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
+    process.kill()
     process.wait()
     there = finished(out)
     assert 4 <= len(there) < 12, "it was to be killed on the way"

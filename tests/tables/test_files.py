@@ -5,7 +5,6 @@ import json
 import os
 import re
 import resource
-import signal
 import subprocess
 import sys
 import time
@@ -346,6 +345,7 @@ def test_a_file_that_exists_is_not_replaced_unless_told(tmp_path):
     require_outputs({"out": str(tmp_path / "out.csv"), "save": None}, overwrite=True)
 
 
+@pytest.mark.posix
 def test_a_file_can_replace_itself(tmp_path):
     path = put(tmp_path, "x.parquet", {"vote": ["a", "b", "b"]})
     path.chmod(0o640)
@@ -354,6 +354,7 @@ def test_a_file_can_replace_itself(tmp_path):
     assert path.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.posix
 def test_a_link_stays_a_link(tmp_path):
     path = put(tmp_path, "x.csv", {"vote": ["a"]})
     (tmp_path / "real.csv").touch()
@@ -464,7 +465,7 @@ def test_killed_at_any_moment_the_output_is_whole(tmp_path, pause):
     process = subprocess.Popen([sys.executable, "-c", PROGRAM, tmp_path / "x.parquet", out], stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"writing\n"
     time.sleep(pause)
-    process.send_signal(signal.SIGKILL)
+    process.kill()
     process.communicate()
     lines = out.read_text().splitlines()
     assert lines == ["old"] or (len(lines) == 40_001 and lines[-1].startswith("b,b,"))
