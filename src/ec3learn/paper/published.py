@@ -12,19 +12,11 @@ from typing import Any
 
 # The paper's names of its data sets, in its order, and our names.
 DATASETS = {
-    "Titanic": "titanic",
-    "Spambase": "spambase",
-    "Magic": "magic",
-    "Creditcard": "creditcard",
-    "Adults": "adults",
-    "Diabetes": "diabetes",
-    "Susy": "susy",
-    "Iris": "iris",
-    "Image": "image",
-    "Waveform": "waveform",
-    "Statlog": "statlog",
-    "Letter": "letter",
-    "Sensor": "sensor",
+    name.capitalize(): name
+    for name in (
+        *("titanic", "spambase", "magic", "creditcard", "adults", "diabetes", "susy"),  # two classes
+        *("iris", "image", "waveform", "statlog", "letter", "sensor"),  # more classes
+    )
 }
 
 # Parts of a data set that is not available as a whole. Their scores are never compared with the paper's.

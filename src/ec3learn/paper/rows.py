@@ -35,17 +35,7 @@ class Unit:
 
 
 def write(folder: Path, unit: Unit, rows: Sequence[tuple[str, str, str, float]]) -> None:
-    """Write the rows of a unit, whole or not at all.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of all rows.
-    unit : Unit
-        The unit the rows belong to.
-    rows : sequence of (method, setting, metric, value)
-        The rows; values are rounded to six digits.
-    """
+    """Write the rows (method, setting, metric, value) of a unit, whole or not at all; values are rounded to six digits."""
     import pandas as pd
 
     whole = [(*astuple(unit), *names, float(f"{value:.6g}")) for *names, value in rows]
@@ -55,13 +45,7 @@ def write(folder: Path, unit: Unit, rows: Sequence[tuple[str, str, str, float]])
 
 
 def merge(folder: Path) -> None:
-    """Move the rows of finished units into the files of their experiments.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of all rows.
-    """
+    """Move the rows of finished units into the files of their experiments."""
     for name, units in _units(folder).items():
         _write_frame(folder / f"{name}.parquet", _experiment(folder, name, units))
         for path in units:  # if this is cut off, the next merge finds rows twice and drops one of each
@@ -71,17 +55,7 @@ def merge(folder: Path) -> None:
 
 
 def finished(folder: Path) -> set[Unit]:
-    """Return the units whose rows are there, merged or not.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of all rows.
-
-    Returns
-    -------
-    set of Unit
-    """
+    """Return the units whose rows are there, merged or not."""
     there = (frame[list(COLUMNS[:3])].drop_duplicates() for frame in _experiments(folder))
     return {Unit(*row) for frame in there for row in frame.itertuples(index=False, name=None)}
 

@@ -15,18 +15,7 @@ from ..datasets import at_hand, load
 from ..datasets.registry import DATASETS
 from ..exhibits import Block, Exhibit, Finding, Frame, comparable, means, printed
 from ..studies import describe
-from .accuracy import accuracy, accuracy_f, hard_and_soft, labels, ranks, where
-from .base_models import (
-    add_classifier,
-    add_clustering,
-    clustering_nmi,
-    drop_classifier,
-    drop_clustering,
-    drop_term,
-    epsilon,
-    parameters,
-)
-from .robustness import growth, imbalance, robustness, runtime
+from . import accuracy, base_models, robustness
 
 HEADS = {"rows": "n_objects", "classes": "n_classes", "features": "n_features", "majority": "majority", "entropy": "entropy"}
 COUNTS = ("rows", "classes", "features")
@@ -65,24 +54,24 @@ def differing_entropies(ours: dict[str, float], theirs: dict[str, float]) -> str
 # The experiments each exhibit needs, and the function that makes it.
 EXHIBITS: dict[str, tuple[tuple[str, ...], Callable[[Frame], Exhibit]]] = {
     "datasets": (("datasets",), datasets),
-    "labels": (("labels_5", "labels_20", "accuracy"), labels),
-    "where": (("labels_5", "labels_20", "accuracy", "clustering_nmi"), where),
-    "accuracy_auc": (("accuracy",), accuracy),
-    "accuracy_f": (("accuracy",), accuracy_f),
-    "ranks": (("accuracy",), ranks),
-    "hard_and_soft": (("accuracy",), hard_and_soft),
-    "parameters": (("parameters",), parameters),
-    "epsilon": (("epsilon",), epsilon),
-    "drop_classifier": (("drop_classifier", "accuracy"), drop_classifier),
-    "add_classifier": (("add_classifier",), add_classifier),
-    "clustering_nmi": (("clustering_nmi",), clustering_nmi),
-    "drop_clustering": (("drop_clustering",), drop_clustering),
-    "add_clustering": (("add_clustering",), add_clustering),
-    "drop_term": (("drop_term",), drop_term),
-    "imbalance": (("imbalance",), imbalance),
-    "robustness": (("random_classifiers", "random_clusterings"), robustness),
-    "runtime": (("runtime",), runtime),
-    "growth": (("growth_objects", "growth_models", "growth_classes"), growth),
+    "labels": (("labels_5", "labels_20", "accuracy"), accuracy.labels),
+    "where": (("labels_5", "labels_20", "accuracy", "clustering_nmi"), accuracy.where),
+    "accuracy_auc": (("accuracy",), accuracy.accuracy),
+    "accuracy_f": (("accuracy",), accuracy.accuracy_f),
+    "ranks": (("accuracy",), accuracy.ranks),
+    "hard_and_soft": (("accuracy",), accuracy.hard_and_soft),
+    "parameters": (("parameters",), base_models.parameters),
+    "epsilon": (("epsilon",), base_models.epsilon),
+    "drop_classifier": (("drop_classifier", "accuracy"), base_models.drop_classifier),
+    "add_classifier": (("add_classifier",), base_models.add_classifier),
+    "clustering_nmi": (("clustering_nmi",), base_models.clustering_nmi),
+    "drop_clustering": (("drop_clustering",), base_models.drop_clustering),
+    "add_clustering": (("add_clustering",), base_models.add_clustering),
+    "drop_term": (("drop_term",), base_models.drop_term),
+    "imbalance": (("imbalance",), robustness.imbalance),
+    "robustness": (("random_classifiers", "random_clusterings"), robustness.robustness),
+    "runtime": (("runtime",), robustness.runtime),
+    "growth": (("growth_objects", "growth_models", "growth_classes"), robustness.growth),
 }
 
 

@@ -8,33 +8,12 @@ from typing import Any
 import numpy as np
 
 from .. import published
-from ..exhibits import (
-    NOISE,
-    Block,
-    Exhibit,
-    Finding,
-    Frame,
-    comparable,
-    means,
-    numbers,
-    ordered,
-    printed,
-    rank_correlation,
-)
+from ..exhibits import NOISE, Block, Exhibit, Finding, Frame, comparable, means, numbers, ordered, printed, rank_correlation
 from ..ranks import LEVEL, critical_difference, mean_ranks, paired_tests
 
 LABELS = {"labels_5": "5 labels per class", "labels_20": "20 labels per class", "accuracy": "all labels"}
-OURS = (
-    "majority vote",
-    "soft vote",
-    "weighted vote",
-    "Dawid-Skene",
-    "C3E-SL",
-    "iEC3, soft votes",
-    "iEC3, learned weights",
-    "auto",
-)
 WITH_CLUSTERINGS = ("iEC3", "iEC3, soft votes", "iEC3, learned weights", "auto")
+OURS = ("majority vote", "soft vote", "weighted vote", "Dawid-Skene", "C3E-SL", *WITH_CLUSTERINGS[1:])
 
 
 def accuracy(rows: Frame, metric: str = "auc") -> Exhibit:

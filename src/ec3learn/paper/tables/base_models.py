@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from .. import published
-from ..exhibits import (
-    NOISE,
-    Block,
-    Exhibit,
-    Finding,
-    Frame,
-    comparable,
-    means,
-    numbers,
-    ordered,
-    printed,
-    rank_correlation,
-)
+from ..exhibits import NOISE, Block, Exhibit, Finding, Frame, comparable, means, numbers, ordered, printed, rank_correlation
 from .accuracy import scored
 
 # ---- parameters ------------------------------------------------------------------------------------------------------
@@ -155,22 +145,27 @@ def drop_classifier(rows: Frame) -> Exhibit:
     return Exhibit("drop_classifier", "One classifier left out (Table 4)", blocks, findings)
 
 
-def _steps(rows: Frame, experiment: str, table: str) -> tuple[Frame, Frame]:
-    """Return scores by number of base models: ours and the paper's on its two data sets, and AUC on all data sets."""
+def _beside_printed(rows: Frame, experiment: str, theirs: Frame) -> Frame:
+    """Return AUC and F by setting on the two data sets the paper prints, ours and its own, and our mean AUC on all."""
     import pandas as pd
 
-    steps = rows[(rows["experiment"] == experiment) & rows["metric"].isin(["auc", "f"])]
-    theirs = pd.DataFrame(published.printed(table))
-    theirs.index = [str(step) for step in range(1, len(theirs) + 1)]
     columns = {}
-    for name in ("creditcard", "waveform"):
-        for metric, head in (("auc", "auc"), ("f", "fscore")):
-            own = steps[(steps["dataset"] == name) & (steps["metric"] == metric)].groupby("setting")["value"].mean()
-            columns[f"{name} {metric}"] = own
-            columns[f"{name} {metric}, paper"] = theirs[f"{name}_{head}"]
-    frame = pd.DataFrame(columns)
-    every = means(steps, experiment, "auc", columns="setting")
-    frame["AUC, all data sets"] = every.mean()
+    for name, (metric, head) in product(("creditcard", "waveform"), (("auc", "auc"), ("f", "fscore"))):
+        own = means(rows, experiment, metric, columns="setting")
+        if name in own.index:
+            columns[f"{name} {metric}"] = own.loc[name]
+        columns[f"{name} {metric}, paper"] = theirs[f"{name}_{head}"]
+    return pd.DataFrame(columns).assign(**{"AUC, all data sets": means(rows, experiment, "auc", columns="setting").mean()})
+
+
+def _steps(rows: Frame, experiment: str) -> tuple[Frame, Frame]:
+    """Return the scores by number of base models beside the printed ones, and the AUC on all data sets."""
+    import pandas as pd
+
+    theirs = pd.DataFrame(published.printed(experiment))
+    theirs.index = [str(step) for step in range(1, len(theirs) + 1)]
+    every = means(rows, experiment, "auc", columns="setting")
+    frame = _beside_printed(rows, experiment, theirs)
     return frame.sort_index().rename_axis("added"), every[sorted(every.columns, key=int)]
 
 
@@ -186,7 +181,7 @@ def _never_hurts(what: str, every: Frame) -> Finding:
 
 def add_classifier(rows: Frame) -> Exhibit:
     """Return the AUC of iEC3 as classifiers are added."""
-    frame, every = _steps(rows, "add_classifier", "add_classifier")
+    frame, every = _steps(rows, "add_classifier")
     share = (every["4"] / every["7"]).mean()
     findings = [
         Finding(
@@ -228,15 +223,7 @@ def drop_clustering(rows: Frame) -> Exhibit:
 
     theirs = pd.DataFrame(published.printed("drop_clustering")).set_index("dropped")
     every = means(rows, "drop_clustering", "auc", columns="setting")
-    columns = {}
-    for name in ("creditcard", "waveform"):
-        for metric, head in (("auc", "auc"), ("f", "fscore")):
-            own = means(rows, "drop_clustering", metric, columns="setting")
-            if name in own.index:
-                columns[f"{name} {metric}"] = own.loc[name]
-            columns[f"{name} {metric}, paper"] = theirs[f"{name}_{head}"]
-    frame = pd.DataFrame(columns).reindex(theirs.index)
-    frame["AUC, all data sets"] = every.mean()
+    frame = _beside_printed(rows, "drop_clustering", theirs).reindex(theirs.index)
     lost = every["none"].to_frame().to_numpy() - every.drop(columns="none")
     mean = lost.mean()
     findings = [
@@ -257,7 +244,7 @@ def drop_clustering(rows: Frame) -> Exhibit:
 
 def add_clustering(rows: Frame) -> Exhibit:
     """Return the AUC of iEC3 as clusterings are added."""
-    frame, every = _steps(rows, "add_clustering", "add_clustering")
+    frame, every = _steps(rows, "add_clustering")
     added = every["5"] - every["0"]
     findings = [
         Finding(
