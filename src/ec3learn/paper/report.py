@@ -54,7 +54,7 @@ set and tuned on the second; clusterings are fitted to the features of all rows;
 
 
 def report(rows: Frame, path: str | Path) -> Path:
-    """Write the report as Markdown, and its figures into a folder `figures` beside it.
+    """Write the report as Markdown, and its figures to a folder `figures` next to it.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """The data sets of the paper, by name: from a folder, the user's cache, or the network.
 
-A data set is one Parquet file, features first and the class as its last column, `target`. Those that are not in a folder are
-fetched once from UCI or OpenML, checked, and kept in the cache in the same form. Two need no file: Iris comes with scikit-learn,
-and Waveform can be made from its published definition.
+A data set is one Parquet file with the features and, as its last column, the class (`target`). Data sets that are not in a folder
+are downloaded once from UCI or OpenML, checked, and kept in the cache in the same form. Two need no file: Iris comes with
+scikit-learn, and Waveform is made from its published definition.
 """
 
 from .fetching import DatasetError

@@ -1,4 +1,4 @@
-"""The data sets: what is known of each, and how files as they are published become tables."""
+"""The data sets: what is known of each, and how to read the published files into tables."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _table(
     rename: dict[str, str] | None = None,
     **options: Any,
 ) -> Any:
-    """Return the tables in an archive, one below the other, with the class as the last column."""
+    """Return the tables in an archive, concatenated, with the class as the last column."""
     import pandas as pd
 
     options = {"header": None, "skipinitialspace": True} | options
@@ -62,7 +62,7 @@ def _table(
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> Any:
-    """Open a file of an archive, found by the end of its path; .gz ones are unpacked."""
+    """Open a file of an archive, found by the end of its path; .gz files are decompressed."""
     found = [path for path in archive.namelist() if path.endswith(name)]
     if not found:
         raise ValueError(f"the archive has no file {name!r}, only {', '.join(archive.namelist()[:10])}")
@@ -151,7 +151,7 @@ def waveforms(n_rows: int = 5000, seed: int = 0) -> Any:
     return frame.assign(**{TARGET: pd.Categorical(codes.astype(str))})
 
 
-# ---- what there is -----------------------------------------------------------------------------------------------------
+# ---- the data sets ----------------------------------------------------------------------------------------------------
 
 UCI = "https://archive.ics.uci.edu/static/public"
 OPENML = "https://api.openml.org/api/v1/json/data"
@@ -169,7 +169,7 @@ DATASETS: dict[str, Known] = {
         Source(f"{OPENML}/40704", _arff),
     ),
     "spambase": Known(
-        "Mail, spam or not: frequencies of 54 words and signs, and three lengths. KEEL's copy has 4 rows fewer than UCI's 4,601.",
+        "Emails, spam or not: frequencies of 54 words and characters, and three lengths. KEEL's copy lacks 4 of 4,601 rows.",
         (4601, 57, 2),
         Source(
             f"{UCI}/94/spambase.zip",
@@ -178,12 +178,12 @@ DATASETS: dict[str, Known] = {
         ),
     ),
     "magic": Known(
-        "Showers in a gamma telescope, of gamma rays or of hadrons (simulated): ten measures of their images.",
+        "Simulated showers in a gamma telescope, caused by gamma rays or hadrons: ten measures of their images.",
         (19020, 10, 2),
         Source(f"{UCI}/159/magic+gamma+telescope.zip", partial(_table, members=("magic04.data",), columns=MAGIC_COLUMNS)),
     ),
     "creditcard": Known(
-        "Holders of credit cards in Taiwan who do or do not pay next month: limit, person, six months of bills and payments.",
+        "Credit card holders in Taiwan who default next month or not: limit, person, six months of bills and payments.",
         (30000, 23, 2),
         Source(
             f"{UCI}/350/default+of+credit+card+clients.zip",
@@ -193,12 +193,12 @@ DATASETS: dict[str, Known] = {
         ),
     ),
     "adults": Known(
-        "Who earns more than 50,000 dollars, from a census; rows with a missing value are left out.",
+        "Who earns more than 50,000 dollars, from a census; rows with missing values are left out.",
         (45222, 14, 2),
         Source(f"{UCI}/2/adult.zip", _adults),
     ),
     "diabetes": Known(
-        "Stays of diabetic patients in hospitals: who comes back. The two identifiers are left out.",
+        "Hospital stays of diabetic patients: who is readmitted. The two identifiers are left out.",
         (101766, 47, 2),
         Source(
             f"{UCI}/296/diabetes+130-us+hospitals+for+years+1999-2008.zip",
@@ -215,7 +215,7 @@ DATASETS: dict[str, Known] = {
         ),
     ),
     "susy": Known(
-        "Collisions that do or do not make supersymmetric particles (simulated): 18 measures of 5,000,000.",
+        "Simulated collisions that do or do not produce supersymmetric particles: 18 measures of 5,000,000 collisions.",
         (5000000, 18, 2),
         Source(f"{UCI}/279/susy.zip", partial(_table, members=("SUSY.csv.gz",), target=0)),
     ),
@@ -252,15 +252,13 @@ DATASETS: dict[str, Known] = {
         ),
     ),
     "sensor": Known(
-        "Currents of a drive in eleven states, whole or damaged: 48 features of 58,509 measurements.",
+        "Currents of a drive in eleven states, intact or damaged: 48 features of 58,509 measurements.",
         (58509, 48, 11),
         Source(
             f"{UCI}/325/dataset+for+sensorless+drive+diagnosis.zip",
             partial(_table, members=("Sensorless_drive_diagnosis.txt",), sep=" "),
         ),
     ),
-    "sensor_sample": Known(
-        "200 rows of each class of sensor, all 48 features. Not the whole: no score of sensor's.", (2200, 48, 11)
-    ),
-    "sensor_3feat": Known("All rows of sensor, 3 of its 48 features. Not the whole: no score of sensor's.", (58509, 3, 11)),
+    "sensor_sample": Known("200 rows per class of sensor, with all 48 features. Scores are not those of sensor.", (2200, 48, 11)),
+    "sensor_3feat": Known("All rows of sensor, with 3 of its 48 features. Scores are not those of sensor.", (58509, 3, 11)),
 }

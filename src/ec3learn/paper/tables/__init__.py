@@ -22,7 +22,7 @@ COUNTS = ("rows", "classes", "features")
 
 
 def datasets(rows: Frame) -> Exhibit:
-    """Return the data sets beside the paper's Table 2."""
+    """Return our figures of the data sets, and those of the paper's Table 2."""
     ours = means(rows, "datasets", "value", columns="setting")
     theirs = printed("datasets")
     theirs = theirs.rename(columns={column: head for head, column in HEADS.items()})[list(HEADS)]
@@ -99,7 +99,7 @@ def exhibits(rows: Frame, names: Sequence[str] = ()) -> list[Exhibit]:
 
 
 def datasets_at_hand(folder: str | Path | None = None) -> Table:
-    """Return all data sets with the paper's figures, and ours for those that need no download from the network.
+    """Return all data sets with the paper's figures, and ours for those that need no download.
 
     Parameters
     ----------
