@@ -367,7 +367,8 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         -------
         Consensus
         """
-        return self.consensus_.extend(self._make_votes(*self._collect(X)))
+        votes = self._make_votes(*self._collect(X))
+        return self.consensus_.extend(votes)
 
     def transform(self, X: Any) -> Array:
         """Return the class probabilities that each classifier predicts, side by side.
