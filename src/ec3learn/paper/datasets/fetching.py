@@ -128,7 +128,7 @@ def _download(name: str, url: str, path: Path) -> None:
 
 def _verify(name: str, source: Source, first: dict[str, Any], md5: str | None, url: str, raw: Path) -> dict[str, Any]:
     """Return size and checksum of a file; delete it, and raise an error, if it is not the expected one."""
-    found = {"size": raw.stat().st_size, "sha256": _checksum(raw, "sha256"), "md5": _checksum(raw, "md5")}
+    found = {"size": raw.stat().st_size, "sha256": _checksum(raw, "sha256"), "md5": _checksum(raw, "md5") if md5 else None}
     recorded = {key: first.get(key) for key in ("size", "sha256") if getattr(source, key) is None}
     expected = {"size": source.size, "sha256": source.sha256, "md5": md5} | recorded
     for key, known in expected.items():
