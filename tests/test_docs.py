@@ -100,7 +100,7 @@ EXAMPLE = "Examples\n--------\n>>> "
 def _public() -> dict[str, object]:
     """Return everything that users import by name."""
     found: dict[str, object] = {name: getattr(ec3learn, name) for name in ec3learn.__all__ if name != "__version__"}
-    for part in ("estimator", "report.plots", "paper.datasets"):
+    for part in ("diagnosis", "demo", "estimator", "report.plots", "paper.datasets"):
         module = importlib.import_module(f"ec3learn.{part}")
         own = [n for n, value in vars(module).items() if inspect.isfunction(value) and value.__module__ == module.__name__]
         names = getattr(module, "__all__", [name for name in own if not name.startswith("_")])

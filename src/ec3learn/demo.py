@@ -17,6 +17,8 @@ from .methods import EC3, MajorityVote
 from .votes import Votes
 from .votes.labels import label_array
 
+__all__ = ["demo_votes"]  # the others are for the command
+
 Array = npt.NDArray[Any]
 
 CLASSES = ["ham", "news", "spam"]

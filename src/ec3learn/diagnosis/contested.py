@@ -20,7 +20,14 @@ CLOSE = 0.1  # the margin below which an object is a close call
 
 
 def close_calls(outcome: Outcome) -> Array:
-    """Return which distinct rows are close calls: their two most probable classes are less than `CLOSE` apart."""
+    """Return which distinct rows are close calls: their two most probable classes are less than `CLOSE` apart.
+
+    Examples
+    --------
+    >>> from ec3learn import SoftVote, Votes
+    >>> close_calls(SoftVote().solve(Votes.from_labels({"svm": ["a", "b"], "knn": ["a", "a"]})))
+    array([False,  True])
+    """
     return outcome.row_margin < CLOSE
 
 

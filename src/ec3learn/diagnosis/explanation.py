@@ -41,6 +41,13 @@ class Explanation:
         add up to the logarithms of `proba`, less their mean: +1 for one class over another means 2.7 times as likely.
     unit : "probability" or "log evidence"
         What the parts are measured in.
+
+    Examples
+    --------
+    >>> from ec3learn import SoftVote, Votes
+    >>> SoftVote().solve(Votes.from_labels({"svm": ["a", "b"], "knn": ["a", "a"]})).explain(1).by_term
+    term   weight   to a   to b
+    votes   1.000  0.500  0.500
     """
 
     object: Label
