@@ -55,7 +55,10 @@ def combine(
     file: o.ReadOptions,
     proba: o.Proba = False,
     rule: Annotated[
-        str, o.option(o.METHOD, "NAME", "argmax, or mass: labels in the shares that the probabilities have.")
+        str,
+        o.option(
+            o.METHOD, "NAME", "How labels follow from probabilities: argmax, or mass, which keeps the shares of the classes."
+        ),
     ] = "argmax",
     id: o.Id = None,
     prefix: o.Prefix = "",

@@ -15,7 +15,8 @@ COLUMNS, METHOD, FILES = "Columns", "Method", "Files"
 
 def option(panel: str | None, metavar: str | None, help: str, *names: str) -> Any:
     """Return an option of a command, in a panel of its help; without names it is called like its parameter."""
-    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel)
+    # A flag shows a blank in place of its type.
+    return typer.Option(*names, metavar=metavar or " ", help=help, rich_help_panel=panel)
 
 
 def argument(metavar: str, help: str) -> Any:
@@ -33,7 +34,7 @@ MaxRows = Annotated[
     option(
         METHOD,
         "N",
-        "Distinct rows to solve. Above it the most frequent are solved, and the others are answered from their groups.",
+        "Distinct rows to solve at most; if there are more, the most frequent, and the others are answered from their groups.",
     ),
 ]
 Proba = Annotated[bool, option(METHOD, None, "Add the probability of each class.", "--proba")]
@@ -98,7 +99,7 @@ class MethodOptions:
     settings: Annotated[
         Texts, option(METHOD, "NAME=VALUE", "A parameter of the method, such as alpha=0.4. May be repeated.", "--set")
     ] = None
-    max_classes: Annotated[int, option(METHOD, "N", "Refuse votes for more classes.")] = 1_000
+    max_classes: Annotated[int, option(METHOD, "N", "Refuse votes for more classes than this.")] = 1_000
 
 
 @dataclass(frozen=True)
