@@ -71,6 +71,16 @@ def test_the_matrix_itself_is_the_dense_one(groups, matrix):
     assert_allclose(groups.matrix.toarray(), matrix, atol=1e-12)
 
 
+def test_shared_groups_come_first_and_the_others_have_a_single_row(groups, matrix):
+    column = np.random.default_rng(0).random(groups.n_groups)
+    values = np.random.default_rng(1).random(groups.n_rows)
+    shared, solo = matrix[:, : groups.n_shared], matrix[:, groups.n_shared :]
+    assert ((solo > 0).sum(axis=0) == 1).all()
+    assert_allclose(groups.gather_shared(column[: groups.n_shared]), shared @ column[: groups.n_shared], atol=1e-12)
+    assert_allclose(groups.scatter_shared(values), shared.T @ values, atol=1e-12)
+    assert_allclose(groups.gather_solo_squares(column[groups.n_shared :]), solo**2 @ column[groups.n_shared :], atol=1e-12)
+
+
 def test_every_group_with_members_is_in_the_order_once(votes, groups):
     members = np.flatnonzero(dense_membership(votes).any(axis=0))
     assert len(set(groups.order.tolist())) == groups.n_groups

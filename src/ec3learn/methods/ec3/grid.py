@@ -67,9 +67,9 @@ class HeldOutFold:
         if alpha > 0 or beta > 0:
             unknown = self._solve(Setting(*setting), share)
             if alpha > 0:
-                answer = answer + alpha * self._to_groups @ unknown[ALPHA]
+                answer = answer + alpha * (self._to_groups @ unknown[ALPHA])
             if beta > 0:
-                answer = answer + 2 * beta * self._to_companions @ unknown[BETA]
+                answer = answer + 2 * beta * (self._to_companions @ unknown[BETA])
         return np.asarray(share * answer)
 
     def _solve(self, setting: Setting, share: float) -> dict[int, Array]:
