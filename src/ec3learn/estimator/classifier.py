@@ -33,7 +33,7 @@ from ..votes.reading import frame_of
 from .composition import Composition
 from .pools import Pool
 from .rows import check_weights, count_rows
-from .selection import Choice, choose, drop_one_auc
+from .selection import Choice, choose, measure_base_models
 from .target import Target
 from .training import Training, mean_shares, predict_clusters
 
@@ -420,7 +420,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         """
         check_is_fitted(self)
         votes = self.consensus_.require_votes("drop_one")
-        adds = drop_one_auc(self.method_, votes, self._target.codes, self.cv, self._seed)
+        adds = measure_base_models(self.method_, votes, self._target.codes, self.cv, self._seed)
         return Table({"model": [model.name for model in votes.models], "adds": adds})
 
     def report(self, path: Any, *, details: Mapping[str, Any] | None = None, **options: Any) -> None:

@@ -6,19 +6,17 @@ more than one solution (`methods.ec3.grid`). The best of many settings is best b
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from .._text import count
 from ..answer.notes import CHOICE, Note
+from ..diagnosis.drop_one import drop_one_auc
 from ..diagnosis.metrics import macro_f, mean_auc, sharpened_log_loss
 from ..methods.base import Method
 from ..methods.ec3.ec3 import EC3
@@ -26,7 +24,6 @@ from ..methods.ec3.grid import SOFT_VOTE, grid
 from ..methods.ec3.objective import Setting
 from ..methods.voting import SoftVote
 from ..votes import Votes
-from ..votes.labels import plain
 from .candidates import Candidate, Split, affordable_grid, make_candidates, make_folds
 
 Array = npt.NDArray[Any]
@@ -193,46 +190,9 @@ def _best_offsets(proba: Array, codes: Array) -> Array:
 # ---- what each base model adds ---------------------------------------------------------------------------------------
 
 
-def drop_one_auc(method: Method, votes: Votes, codes: Array, n_folds: int, seed: int) -> list[float | None]:
-    """Return by how much the AUC on held-out labels falls when a base model is left out, for each of them.
-
-    None where that cannot be measured: for the only classifier, or if a class has a single label.
-    """
+def measure_base_models(method: Method, votes: Votes, codes: Array, n_folds: int, seed: int) -> list[float | None]:
+    """Return what each base model adds (`drop_one_auc`), on a sample; None for all if a class has a single label."""
     if np.bincount(codes[codes >= 0], minlength=votes.n_classes).min() < 2:
         return [None] * len(votes.models)
     votes, codes = _sample(votes, codes, seed, DROP_ONE_ROWS)
-    fold_of = make_folds(codes, n_folds, seed)
-    with_all = _held_out_auc(method, votes, codes, fold_of)
-    classifiers = [votes.models[m].name for m in np.flatnonzero(votes.is_classifier)]
-    adds: list[float | None] = []
-    for model in votes.models:
-        if [model.name] == classifiers:
-            adds.append(None)
-        else:
-            others = _without(method, model.name, classifiers)
-            adds.append(with_all - _held_out_auc(others, votes.drop(model.name), codes, fold_of))
-    return adds
-
-
-def _held_out_auc(method: Method, votes: Votes, codes: Array, fold_of: Array) -> float:
-    proba = np.empty((len(codes), votes.n_classes))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the consensus on all votes has given them already
-        if not method.admits_known:
-            proba = method.solve(votes).proba
-        else:
-            for f in range(int(fold_of.max()) + 1):
-                shown = np.flatnonzero((codes >= 0) & (fold_of != f))
-                known = {int(i): plain(votes.classes[codes[i]]) for i in shown}
-                proba[fold_of == f] = method.solve(votes, known=known).proba[fold_of == f]
-    return mean_auc(proba[codes >= 0], codes[codes >= 0])
-
-
-def _without(method: Method, name: str, classifiers: list[str]) -> Method:
-    """Return the method without the weight of one base model; if no other had one, all others get equal weights."""
-    weights = method.get_params().get("weights")
-    if weights is None or isinstance(weights, str):
-        return method
-    given = weights if isinstance(weights, Mapping) else dict(zip(classifiers, weights, strict=True))
-    rest = {own: weight for own, weight in given.items() if own != name}
-    return clone(method).set_params(weights=rest if any(rest.values()) else "equal")
+    return drop_one_auc(method, votes, codes, make_folds(codes, n_folds, seed))

@@ -1,0 +1,81 @@
+"""What each base model adds: the AUC on held-out labels with and without it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from ..votes import Votes
+from ..votes.labels import plain
+from .metrics import mean_auc
+
+Array = npt.NDArray[Any]
+
+
+def drop_one_auc(method: Any, votes: Votes, codes: Array, fold_of: Array) -> list[float | None]:
+    """Return by how much the AUC on held-out labels falls when a base model is left out, for each of them.
+
+    Parameters
+    ----------
+    method : Method
+        What to solve with, once per fold for all base models and for all but each one.
+    votes : Votes
+        The votes on all objects.
+    codes : array of shape (n_objects,)
+        The number of each object's class, -1 where its label is not known.
+    fold_of : array of shape (n_objects,)
+        The fold in which each label is hidden, -1 for objects without one.
+
+    Returns
+    -------
+    list of float or None
+        None for the only classifier, which cannot be left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ec3learn import SoftVote, Votes
+    >>> truth = np.array([0, 1, 0, 1])
+    >>> votes = Votes.from_labels({"good": truth, "liar": 1 - truth, "fair": [0, 1, 0, 0]})
+    >>> drop_one_auc(SoftVote(), votes, truth, np.array([0, 0, 1, 1]))
+    [0.5, -0.25, 0.25]
+    """
+    with_all = _held_out_auc(method, votes, codes, fold_of)
+    classifiers = [model.name for model, votes_for in zip(votes.models, votes.is_classifier, strict=True) if votes_for]
+    adds: list[float | None] = []
+    for model in votes.models:
+        if [model.name] == classifiers:
+            adds.append(None)
+        else:
+            others = _without(method, model.name, classifiers)
+            adds.append(with_all - _held_out_auc(others, votes.drop(model.name), codes, fold_of))
+    return adds
+
+
+def _held_out_auc(method: Any, votes: Votes, codes: Array, fold_of: Array) -> float:
+    proba = np.empty((len(codes), votes.n_classes))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the consensus on all votes has given them already
+        if not method.admits_known:
+            proba = method.solve(votes).proba
+        else:
+            for f in range(int(fold_of.max()) + 1):
+                shown = np.flatnonzero((codes >= 0) & (fold_of != f))
+                known = {int(i): plain(votes.classes[codes[i]]) for i in shown}
+                proba[fold_of == f] = method.solve(votes, known=known).proba[fold_of == f]
+    return mean_auc(proba[codes >= 0], codes[codes >= 0])
+
+
+def _without(method: Any, name: str, classifiers: Sequence[str]) -> Any:
+    """Return the method without the weight of one base model; if no other had one, all others get equal weights."""
+    weights = method.get_params().get("weights")
+    if weights is None or isinstance(weights, str):
+        return method
+    given = weights if isinstance(weights, Mapping) else dict(zip(classifiers, weights, strict=True))
+    rest = {own: weight for own, weight in given.items() if own != name}
+    return clone(method).set_params(weights=rest if any(rest.values()) else "equal")
