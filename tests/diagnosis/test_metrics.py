@@ -5,12 +5,12 @@ import pytest
 from sklearn.metrics import f1_score, log_loss, roc_auc_score
 
 from ec3learn.diagnosis.metrics import (
+    Difference,
     calibration,
-    chance_of_difference,
     confusion,
     macro_f,
     mean_auc,
-    quality_of,
+    quality,
     sharpened_log_loss,
 )
 
@@ -20,7 +20,7 @@ def test_the_measures_of_quality_by_hand():
     assert confusion(labels, truth, 3, np.ones(4)).tolist() == [[1, 0, 0], [1, 2, 0], [0, 0, 0]]
     assert macro_f(labels, truth, 3) == pytest.approx((2 / 3 + 4 / 5) / 2)
     assert calibration(np.array([0.9, 1.0, 0.5]), np.array([True, False, True]), np.ones(3)) == [(0.5, 1.0, 1), (0.95, 0.5, 2)]
-    assert chance_of_difference(0, 5) == pytest.approx(2 / 32)
+    assert Difference(0, 5).p_value == pytest.approx(2 / 32)
     assert mean_auc(np.array([[0.2, 0.8], [0.5, 0.5], [0.5, 0.5]]), np.array([1, 1, 0])) == 0.75
 
 
@@ -56,7 +56,7 @@ def test_quality_by_weights_is_that_of_repeated_objects():
     proba, truth, weight = rng.dirichlet(np.ones(3), 50).round(1), rng.integers(3, size=50), rng.integers(4, size=50)
     labels = proba.argmax(axis=1)
     one, other = (
-        quality_of(proba[chosen], labels[chosen], truth[chosen], counts)
+        quality(proba[chosen], labels[chosen], truth[chosen], counts)
         for chosen, counts in ((slice(None), weight), (np.repeat(np.arange(50), weight), np.ones(weight.sum())))
     )
     assert (one.accuracy, one.f_score, one.auc) == pytest.approx((other.accuracy, other.f_score, other.auc))
@@ -65,4 +65,4 @@ def test_quality_by_weights_is_that_of_repeated_objects():
 
 def test_objects_without_weight_do_not_make_a_class_occur():
     proba = np.array([[0.9, 0.1], [0.2, 0.8]])
-    assert quality_of(proba, np.array([0, 1]), np.array([0, 1]), np.array([1, 0])).auc is None
+    assert quality(proba, np.array([0, 1]), np.array([0, 1]), np.array([1, 0])).auc is None

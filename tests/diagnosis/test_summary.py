@@ -6,7 +6,7 @@ import pytest
 
 from ec3learn import EC3, DawidSkene, Votes, WeightedVote
 from ec3learn.answer.notes import BIAS
-from ec3learn.diagnosis.summary import summary_of
+from ec3learn.diagnosis import summarise
 
 
 def crowd(order):
@@ -25,9 +25,9 @@ def crowd(order):
 def test_known_labels_are_hidden_in_turn_whatever_objects_are_called(names):
     votes, known = crowd(names)
     method = WeightedVote(weights="labels")
-    held_out = summary_of(method.solve(votes, known), method).held_out
-    assert held_out["labels"] == 60
-    assert held_out["consensus"] >= 0.85
+    held_out = summarise(method.solve(votes, known), method).held_out
+    assert held_out.n_labels == 60
+    assert held_out.accuracy >= 0.85
 
 
 def judges(n=2000):
@@ -45,15 +45,15 @@ def judges(n=2000):
 
 
 def test_votes_that_tell_nothing_and_bias_are_noted():
-    notes = summary_of(EC3().solve(judges())).notes
-    assert "always always says 'good', which tells nothing about an object. Leave it out." in map(str, notes)
+    notes = summarise(EC3().solve(judges())).notes
+    assert notes[0].text.startswith("Always the same label: always ('good'). Such votes carry no information about an object.")
     assert any(note.kind == BIAS for note in notes)
 
 
 def test_a_method_that_allows_for_bias_has_no_such_note():
-    assert not any(note.kind == BIAS for note in summary_of(DawidSkene().solve(judges())).notes)
+    assert not any(note.kind == BIAS for note in summarise(DawidSkene().solve(judges())).notes)
 
 
 def test_good_votes_have_no_notes():
     votes = Votes.from_labels({name: ["a", "b"] * 50 for name in ("svm", "knn", "tree")})
-    assert summary_of(EC3().solve(votes)).notes == ()
+    assert summarise(EC3().solve(votes)).notes == ()

@@ -205,11 +205,11 @@ def test_names_are_drawn_as_they_are():
         (lambda c: plots.reliability_bars(c, by="size"), "Unknown by 'size'. Choose from: weight, agreement."),
         (lambda c: plots.cluster_classes(c, "k"), "Unknown clustering 'k'. Choose from: kmeans."),
         (lambda c: plots.weight_simplex([[1, 2]], [1]), r"settings must be n x 4 and scores n numbers, got shapes \(1, 2\)"),
-        (lambda c: plots.weight_simplex([[-1, 2, 0, 0]], [1]), "settings must hold weights of at least 0"),
+        (lambda c: plots.weight_simplex([[-1, 2, 0, 0]], [1]), "settings must hold weights >= 0"),
         (lambda c: plots.scaling_lines({}), "seconds must hold at least one method, got none."),
         (lambda c: plots.scaling_lines({"a": ([1, 0], [1, 1])}), r"seconds\['a'\] must pair numbers of objects with seconds"),
-        (lambda c: plots.scaling_lines({"a": [1, 2, 3]}), r"seconds\['a'\] must pair .* all above 0, got \[1, 2, 3\]\."),
-        (lambda c: plots.scaling_lines({"a": 5}), r"seconds\['a'\] must pair .* all above 0, got 5\."),
+        (lambda c: plots.scaling_lines({"a": [1, 2, 3]}), r"seconds\['a'\] must pair .* all > 0, got \[1, 2, 3\]\."),
+        (lambda c: plots.scaling_lines({"a": 5}), r"seconds\['a'\] must pair .* all > 0, got 5\."),
         (lambda c: plots.weight_simplex([[1, 1, 1, 1]], [np.nan]), r"scores must be finite numbers, got nan\."),
         (lambda c: plots.confidence_histogram(c, bins=0), r"bins must be an integer >= 1, got 0\."),
         (lambda c: plots.confidence_histogram(c, bins="x"), r"bins must be an integer >= 1, got 'x'\."),
@@ -253,7 +253,7 @@ def test_a_picture_of_no_contested_object_is_empty(consensus):
 
 def test_without_matplotlib_one_sentence_says_what_to_do(monkeypatch, consensus):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ModuleNotFoundError, match=r"Pictures need matplotlib: pip install 'ec3learn\[plots\]'\."):
+    with pytest.raises(ModuleNotFoundError, match=r"Drawing plots needs matplotlib: pip install 'ec3learn\[plots\]'\."):
         plots.confidence_histogram(consensus)
 
 

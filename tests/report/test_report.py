@@ -27,8 +27,8 @@ from ec3learn import (
     combine,
 )
 from ec3learn.demo import demo_votes
-from ec3learn.diagnosis.metrics import agreement_of, confusion
-from ec3learn.diagnosis.pairs import pairs_of
+from ec3learn.diagnosis import pairs
+from ec3learn.diagnosis.metrics import confusion, kappa
 from ec3learn.report import page
 from ec3learn.report.facts import code_of, facts_of
 from ec3learn.report.page import page_of
@@ -107,7 +107,7 @@ def test_held_out_labels_judge_the_answer_beside_the_majority_vote(pool):
         np.mean(consensus.labels() == truth),
         np.mean(majority == truth),
     ]
-    assert fair["difference"]["ours"] == np.sum((consensus.labels() == truth) & (majority != truth))
+    assert fair["difference"].first == np.sum((consensus.labels() == truth) & (majority != truth))
     assert np.trace(fair["confusion"]["table"]) == np.sum(consensus.labels() == truth)
 
 
@@ -117,7 +117,7 @@ def test_labels_the_method_was_given_do_not_judge_it():
     quality = facts_of(consensus, truth=truth)["quality"]
     assert (quality["fair"]["n"], quality["n_both"], quality["given"]["n"]) == (300, 100, 100)
     assert quality["fair"]["answers"][0]["accuracy"] == np.mean((consensus.labels() == truth)[100:])
-    assert "100 further labels were given to the method and are left out" in text_of(consensus, truth=truth)
+    assert "100 further labels were given to the method, so they are left out" in text_of(consensus, truth=truth)
 
 
 def test_with_given_labels_only_the_base_models_and_the_majority_vote_are_judged():
@@ -132,8 +132,8 @@ def test_with_given_labels_only_the_base_models_and_the_majority_vote_are_judged
 
 
 def test_an_answer_that_changes_nothing_is_warned_of():
-    consensus = EC3().solve(Votes.from_labels({"a": [0, 1, 1, 0], "b": [0, 1, 1, 0]}))
-    assert "Nothing was gained over the majority vote in labels" in facts_of(consensus)["warnings"][0]
+    consensus = EC3().solve(Votes.from_labels({"a": [0, 1, 1, 0], "b": [0, 1, 1, 0], "c": [1, 1, 1, 0]}))
+    assert "No label differs from the majority vote's." in facts_of(consensus)["warnings"][0]
 
 
 def test_an_answer_that_is_no_better_than_the_majority_vote_is_warned_of(pool):
@@ -141,7 +141,7 @@ def test_an_answer_that_is_no_better_than_the_majority_vote_is_warned_of(pool):
     majority = MajorityVote().solve(consensus.votes).labels()
     warnings = facts_of(consensus, truth=majority)["warnings"]
     assert len(warnings) == 1
-    assert warnings[0].startswith("Nothing was gained over the majority vote on the held-out labels")
+    assert warnings[0].startswith("The majority vote is better on the held-out labels: where the two differ, it is right on ")
 
 
 def test_copies_are_redundant_and_good_models_are_not():
@@ -163,7 +163,7 @@ def test_similar_models_stand_side_by_side():
         f"{'ab'[m % 2]}{m}": np.where(rng.random(300) < 0.9, (one, other)[m % 2], rng.integers(2, size=300)) for m in range(8)
     }
     votes = Votes.from_labels(said)
-    families = [votes.models[m].name[0] for m in pairs_of(votes, "classifier", np.zeros(votes.n_rows, dtype=int)).models]
+    families = [name[0] for name in pairs(MajorityVote().solve(votes)).names]
     assert sorted(families[:4]) in (["a"] * 4, ["b"] * 4)
 
 
@@ -173,7 +173,7 @@ def test_a_classifier_that_turns_classes_around_is_worse_than_chance(pool):
     assert facts_of(EC3().solve(consensus.votes.add(turned)))["models"]["worse"] == ["turned"]
     learned = facts_of(WeightedVote().solve(consensus.votes.add(turned)))["models"]
     assert learned["worse"] == ["turned"]
-    assert learned["rule"].endswith("the method itself left out for this reason.")
+    assert learned["rule"].endswith("The method itself left out some for this reason.")
 
 
 def test_agreement_beyond_1_in_k_is_worse_than_chance_where_guesses_would_do_better():
@@ -186,7 +186,7 @@ def test_agreement_beyond_1_in_k_is_worse_than_chance_where_guesses_would_do_bet
     judge = facts["models"]["rows"][-1]
     assert 1 / 3 > judge["agreement"] > 0.27
     assert judge["remark"] == "worse than chance"
-    assert facts["warnings"][-1].startswith("Worse than chance: \u2068judge\u2069.")
+    assert facts["warnings"][-1].startswith("Worse than chance: judge.")
     assert '<span class="mark">worse than chance</span>' in page_of(facts).decode()
 
 
@@ -196,11 +196,12 @@ def test_classifiers_that_guess_or_always_say_the_same_say_nothing(pool):
     others = {"guess": rng.choice(["ant", "bee", "cat"], 400), "same": ["bee"] * 400}
     facts = facts_of(MajorityVote().solve(consensus.votes.add(others).add({f"c{i}": consensus.labels() for i in range(9)})))
     remarks = {row["model"]: row["remark"] for row in facts["models"]["rows"]}
-    assert remarks["guess"] == "says nothing about the answer"
+    assert remarks["guess"] == "no better than chance"
     assert remarks["same"] == "always says \u2068bee\u2069"
     assert {remarks[f"m{m}"] for m in range(5)} == {None}
     assert facts["models"]["worse"] == []
-    assert "\u2068guess\u2069, \u2068same\u2069 (always says \u2068bee\u2069)" in facts["warnings"][-1]
+    assert facts["warnings"][-2].startswith("No better than chance: guess.")
+    assert facts["warnings"][-1].startswith("Always the same label: same ('bee').")
 
 
 def test_nothing_is_said_of_few_votes_or_of_the_only_class_there():
@@ -222,7 +223,7 @@ def test_a_guesser_is_called_worse_than_chance_once_in_a_hundred_times():
     rng = np.random.default_rng(0)
     truth = rng.choice(3, 200, p=[0.6, 0.3, 0.1])
     tables = (confusion(truth, rng.choice(3, 200, p=[0.5, 0.2, 0.3]), 3, np.ones(200)) for _ in range(4000))
-    found = [agreement_of(table, np.arange(3)) for table in tables]
+    found = [kappa(table, np.arange(3)) for table in tables]
     assert 0.005 < np.mean([one.kappa < -one.noise for one in found]) < 0.016
 
 
@@ -336,11 +337,11 @@ def test_where_all_labels_were_given_it_is_said(tmp_path):
     model = EC3Classifier([("lr", LogisticRegression())], [], cv=3, random_state=0).fit(X, y)
     model.report(tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text("utf-8")
-    assert "All labels were given and held fixed, so there is no confidence to tell" in text
+    assert "All labels were given and held fixed, so there is no confidence to show" in text
     assert "so no object is contested" in text
     assert "mean confidence 1.000" not in text
     assert "labels changed" not in text
-    assert "Nothing was gained" not in text
+    assert "No label differs" not in text
     assert "trained on these very labels" not in text
 
 
@@ -425,10 +426,10 @@ def test_nothing_is_left_of_a_report_that_failed(pool, tmp_path, monkeypatch):
     [
         ({"truth": ["dog"] * 400}, ValueError, "truth must hold classes, .* got 'dog' for object 0"),
         ({"truth": ["ant"]}, ValueError, "truth must have one entry for each of the 400 objects, got 1"),
-        ({"truth": 5}, TypeError, "^truth must be an array with one label an object, .* got int"),
+        ({"truth": 5}, TypeError, "^truth must be an array with one label per object, .* got int"),
         ({"truth": {999: "ant"}}, ValueError, "^truth must name objects by number, from 0 to 399, got 999"),
         ({"truth": ([0, 0], ["ant", "bee"])}, ValueError, "^truth must give an object one label, got two for 0"),
-        ({"truth": ["ant", 1] * 200}, TypeError, "^truth mixes str and int labels, the first int at row 1: 1"),
+        ({"truth": ["ant", 1] * 200}, TypeError, "^truth must hold labels of one kind: .* got str and int labels, the first int at row 1: 1"),
         ({"title": None}, TypeError, "title must be a string, got None"),
         ({"command": 5}, TypeError, "command must be a string or a list of strings, got 5"),
         ({"details": "x"}, TypeError, "details must be a dict of name -> value, got 'x'"),
@@ -444,7 +445,7 @@ def test_what_is_refused(options, error, words, pool, tmp_path):
 
 def test_labels_to_judge_a_long_table_by_name_its_objects(tmp_path):
     consensus = EC3().solve(Votes.from_long(["q1", "q2"], ["a", "b"], ["x", "y"]))
-    with pytest.raises(ValueError, match=r"^truth names the unknown object 'q9'\. The first objects are \['q1', 'q2'\]\.$"):
+    with pytest.raises(ValueError, match=r"^truth must name objects that were voted on, got 'q9'\. The first objects are \['q1', 'q2'\]\.$"):
         consensus.report(tmp_path / "report.html", truth={"q9": "x"})
 
 

@@ -13,6 +13,12 @@ WORSE_THAN_CHANCE = "worse than chance"  # voters that got no weight
 WEIGHTS = "weights"  # learned weights that should not be believed
 BIAS = "bias"  # voters that are biased, not only unreliable
 CONSTANT = "constant"  # voters that always say the same
+NO_BETTER_THAN_CHANCE = "no better than chance"  # voters that agree with the answer as often as random votes would
+NOT_CONVERGED = "not converged"  # the solver stopped early
+ONE_CLASS = "one class"  # all objects got the same class
+SAME_AS_MAJORITY = "same as majority"  # no label differs from the majority vote's
+WORSE_THAN_MAJORITY = "worse than majority"  # on labels that the method did not see
+OVERCONFIDENT = "overconfident"  # more confident than right, on labels that the method did not see
 CHOICE = "choice"  # which method was chosen, and why
 REPEATS = "repeats"  # several votes of a voter on one object
 GRADES = "grades"  # answers on a scale that were taken as votes for classes
@@ -21,6 +27,22 @@ FEW_LABELS = "few labels"  # classes with fewer labels than folds
 FREE_TEXT = "free text"  # columns of text that base models would take for categories
 UNUSED_LABELS = "unused labels"  # known labels that the method does not support
 WARNING = "warning"  # a warning of the method
+
+# Kinds that say: look twice before you use the answer. The others only say how it came about.
+WARNINGS = frozenset(
+    (
+        WORSE_THAN_CHANCE,
+        WEIGHTS,
+        BIAS,
+        CONSTANT,
+        NO_BETTER_THAN_CHANCE,
+        NOT_CONVERGED,
+        ONE_CLASS,
+        SAME_AS_MAJORITY,
+        WORSE_THAN_MAJORITY,
+        OVERCONFIDENT,
+    )
+)
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,6 @@ def combine(
       cat votes.csv | ec3learn combine - --format csv -c svm,tree --out - > labels.csv
     """
     from ..answer import Note
-    from ..diagnosis.summary import summary_of
     from ..tables.files import combine_file, open_file, require_outputs
 
     require_outputs({"out": out, "save": save, "report": report}, overwrite)
@@ -95,16 +94,16 @@ def combine(
     with open_file(votes, **asdict(file), beside=out, bar=True) as table:
         answered = combine_file(table, naming, method, max_rows=max_rows, **added)
         consensus, shown = answered.consensus, answered.consensus_named(id)
-        summary = summary_of(consensus, method, fast=fast)
+        summary = consensus.summary(method, fast=fast)
         if out is not None:
             answered.write(out, out_format, overwrite)
     if save is not None:
         consensus.save(save)
     if report is not None:
-        shown.report(report, command=["ec3learn", *sys.argv[1:]], overwrite=overwrite)
-    if summary.warning is not None:
-        print(f"ec3learn: warning: {summary.warning}", file=sys.stderr)
+        shown.report(report, command=["ec3learn", *sys.argv[1:]], summary=summary, overwrite=overwrite)
     summary = replace(summary, notes=tuple(Note(note.kind, note.sentence(spelled)) for note in summary.notes))
+    if json and summary.warning is not None:
+        print(f"ec3learn: warning: {summary.warning}", file=sys.stderr)
     text = dumps(summary.as_dict(), ensure_ascii=False) if json else str(summary)
     print(text, file=sys.stderr if out == "-" else sys.stdout)
 

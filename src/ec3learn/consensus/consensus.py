@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -16,9 +17,8 @@ from .._text import Table
 from ..algebra.linear import normalised
 from ..answer.extension import extended_answers, require_rule
 from ..answer.outcome import Outcome, unanswered_notes
-from ..diagnosis.contested import contested
-from ..diagnosis.explanation import Explanation, explain
-from ..diagnosis.voters import confusion_of, voters
+from ..diagnosis import Explanation, Summary, confusion_of, contested, explain, summarise, voters
+from ..diagnosis.held_out import Solver
 from ..report.page import write_report
 from ..votes import Votes
 from ..votes.labels import plain
@@ -81,6 +81,10 @@ class Consensus(Outcome):
     def explain(self, i: Any) -> Explanation:
         """Explain one object: `ec3learn.diagnosis.explain`."""
         return explain(self, i)
+
+    def summary(self, method: Solver | None = None, *, fast: bool = False) -> Summary:
+        """Summarise the answer: `ec3learn.diagnosis.summarise`."""
+        return summarise(self, method, fast=fast)
 
     def extend(self, votes: Votes) -> Consensus:
         """Answer for new objects without solving again.
@@ -168,6 +172,7 @@ class Consensus(Outcome):
         n_contested: int = 200,
         command: str | Sequence[str] | None = None,
         details: Mapping[str, Any] | None = None,
+        summary: Summary | None = None,
         overwrite: bool = False,
     ) -> None:
         """Write a report to look at or to mail: one HTML file that needs no network (it needs jinja2 to be made).
@@ -187,6 +192,9 @@ class Consensus(Outcome):
             The command that made the answer, to be shown.
         details : dict of name -> value
             What else to show about how it was made: the data, the seed of the base models, and so on.
+        summary : Summary
+            What `summary` returned, if it was called before: the page then shows its cross-validated score too, and does not
+            compute its notes again.
         overwrite : bool
             Replace the file if it exists.
         """
@@ -198,6 +206,7 @@ class Consensus(Outcome):
             n_contested=n_contested,
             command=command,
             details=details,
+            summary=summary,
             overwrite=overwrite,
         )
 
@@ -206,13 +215,20 @@ class Consensus(Outcome):
 
     def _repr_html_(self) -> str:
         parts = [f"<p><b>Consensus</b>: {escape(self.description)}</p>"]
-        parts += [f"<p>Note: {escape(str(note))}</p>" for note in self.notes]
+        known_votes = self.votes is not None and self.has_objects
+        parts += [f"<p>{escape(line)}</p>" for line in (self._facts.lines[1:] if known_votes else ())]
+        parts += [f"<p>Note: {escape(str(note))}</p>" for note in (self._facts.notes if known_votes else self.notes)]
         if self.has_objects:
             counts = np.bincount(self.row_classes, weights=self.row_counts, minlength=len(self.classes))
             shares, mass = normalised(counts.astype(np.float64)).tolist(), normalised(self.mass).tolist()
             parts.append(Table({"class": [plain(z) for z in self.classes], "share": shares, "mass": mass})._repr_html_())
         if self.votes is not None or self.stored_voters is not None:
             parts.append(self.voters()._repr_html_())
-        if self.votes is not None and self.has_objects:
+        if known_votes:
             parts.append(f"<p>Most contested</p>{self.contested(5)._repr_html_()}")
         return "".join(parts)
+
+    @cached_property
+    def _facts(self) -> Summary:
+        """Return the summary for the notebook view, which may be shown many times."""
+        return self.summary()

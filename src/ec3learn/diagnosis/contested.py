@@ -20,15 +20,17 @@ CLOSE = 0.1  # the margin below which an object is a close call
 
 
 def close_calls(outcome: Outcome) -> Array:
-    """Return which distinct rows are close calls: their two most probable classes are less than `CLOSE` apart.
+    """Return which distinct rows are close calls: their label is not known, and the two top classes are less than 0.1 apart.
 
     Examples
     --------
     >>> from ec3learn import SoftVote, Votes
-    >>> close_calls(SoftVote().solve(Votes.from_labels({"svm": ["a", "b"], "knn": ["a", "a"]})))
-    array([False,  True])
+    >>> votes = Votes.from_labels({"a": ["x", "x"], "b": ["x", "y"]})
+    >>> close_calls(SoftVote().solve(votes)), close_calls(SoftVote().solve(votes, known={1: "y"}))
+    (array([False,  True]), array([False, False]))
     """
-    return outcome.row_margin < CLOSE
+    close = outcome.row_margin < CLOSE
+    return close if outcome.known is None else close & ~outcome.known.labelled
 
 
 def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:

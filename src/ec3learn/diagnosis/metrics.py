@@ -1,4 +1,7 @@
-"""How good an answer is by labels it was not given, and whether a classifier agrees with it more than chance would."""
+"""Measures: how good an answer is by true labels, and how far two agree beyond chance.
+
+Classes are numbers here, and objects count by weights.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,23 @@ from scipy.stats import binomtest, norm
 Array = npt.NDArray[Any]
 
 MOST_RANKED = 200_000  # objects that the AUC is measured on, evenly spaced: ranking a million takes longer than all the rest
-CLEARLY = 0.99  # of guessers do better than what is called worse than chance
+CLEARLY = 0.99  # of random votes do better than what is called worse than chance
+UNLIKELY = 0.05  # a p-value below which a difference is not put down to chance
 BINS = 10  # of confidence, in the calibration curve
 
 
 @dataclass(frozen=True)
 class Quality:
-    """What one answer is worth: shares of objects, by their weights.
+    """How good one answer is.
 
-    `calibration` has, for each bin of confidence that occurs, its mean confidence, the share that is right, and the objects.
+    Attributes
+    ----------
+    accuracy, f_score, auc
+        The share of objects that are right, macro F and mean AUC (None where only one class occurs).
+    calibration
+        For each bin of confidence that occurs its mean confidence, the share that is right, and the number of objects.
+    calibration_error
+        The mean gap between confidence and the share that is right.
     """
 
     accuracy: float
@@ -30,16 +41,16 @@ class Quality:
     calibration_error: float
 
 
-def quality_of(proba: Array, labels: Array, truth: Array, weight: Array) -> Quality:
-    """Judge class probabilities and labels (numbers of classes) by the true classes.
+def quality(proba: Array, labels: Array, truth: Array, weight: Array) -> Quality:
+    """Judge class probabilities and labels by the true classes.
 
     Parameters
     ----------
-    proba : array
-        Objects x classes.
-    labels, truth : arrays
-        The class each object got, and the one it has.
-    weight : array
+    proba : array of shape (n_objects, n_classes)
+        The class probabilities.
+    labels, truth : arrays of shape (n_objects,)
+        The number of the class that each object got, and of the one it has.
+    weight : array of shape (n_objects,)
         How many objects each counts for.
 
     Returns
@@ -49,7 +60,7 @@ def quality_of(proba: Array, labels: Array, truth: Array, weight: Array) -> Qual
     Examples
     --------
     >>> import numpy as np
-    >>> quality_of(np.array([[0.9, 0.1], [0.4, 0.6]]), np.array([0, 1]), np.array([0, 0]), np.array([3, 1])).accuracy
+    >>> quality(np.array([[0.9, 0.1], [0.4, 0.6]]), np.array([0, 1]), np.array([0, 0]), np.array([3, 1])).accuracy
     0.75
     """
     right, n = labels == truth, float(weight.sum())
@@ -147,19 +158,70 @@ def calibration(confidence: Array, right: Array, weight: Array) -> list[tuple[fl
     return [(float(sure[b] / n[b]), float(correct[b] / n[b]), float(n[b])) for b in np.flatnonzero(n)]
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """Cohen's kappa: 0 for one who guesses with the same shares of classes, 1 for one who always agrees.
+# ---- two answers -----------------------------------------------------------------------------------------------------
 
-    A guesser's kappa lies below -`noise`, or above `noise`, once in a hundred times each.
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two answers differ: how often only the first is right, and how often only the second.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Difference.of(np.array([True, True, False]), np.array([True, False, True]), np.array([1, 4, 3]))
+    Difference(first=4, second=3)
+    """
+
+    first: int
+    second: int
+
+    @classmethod
+    def of(cls, first: Array, second: Array, weight: Array) -> Difference:
+        """Count from which objects each answer is right on."""
+        return cls(round(float(weight @ (first & ~second))), round(float(weight @ (second & ~first))))
+
+    @property
+    def p_value(self) -> float:
+        """Return how likely two equally good answers are to differ this much or more (McNemar's exact test)."""
+        n = self.first + self.second
+        return 1.0 if n == 0 else float(binomtest(self.first, n).pvalue)
+
+    @property
+    def inconclusive(self) -> bool:
+        """Return whether they differ, but no more than by chance."""
+        return self.first != self.second and self.p_value > UNLIKELY
+
+    @property
+    def second_is_better(self) -> bool:
+        """Return whether the second answer is right more often, beyond chance."""
+        return self.second > self.first and self.p_value <= UNLIKELY
+
+
+def wilson_interval(right: float, n: float) -> tuple[float, float]:
+    """Return the 95 % interval of a share (Wilson's).
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in wilson_interval(8, 10)]
+    [0.49, 0.943]
+    """
+    found = binomtest(round(right), max(round(n), 1)).proportion_ci(method="wilson")
+    return float(found.low), float(found.high)
+
+
+@dataclass(frozen=True)
+class Kappa:
+    """Cohen's kappa: 0 for random votes with the same class frequencies, 1 for votes that always agree.
+
+    The kappa of random votes is below -`noise` once in a hundred times, and above `noise` as often.
     """
 
     kappa: float
     noise: float
 
 
-def agreement_of(said: Array, number: Array) -> Agreement | None:
-    """Compare what a classifier said with the answer.
+def kappa(said: Array, number: Array) -> Kappa | None:
+    """Return Cohen's kappa of a classifier and an answer, and how large it is by chance.
 
     Parameters
     ----------
@@ -170,13 +232,13 @@ def agreement_of(said: Array, number: Array) -> Agreement | None:
 
     Returns
     -------
-    Agreement or None
-        None where chance alone would agree always: the answer has but one class there.
+    Kappa or None
+        None where the answer has only one class there, so that chance alone would always agree.
 
     Examples
     --------
     >>> import numpy as np
-    >>> agreement_of(np.array([[30, 10], [10, 30]]), np.array([0, 1])).kappa
+    >>> kappa(np.array([[30, 10], [10, 30]]), np.array([0, 1])).kappa
     0.5
     """
     n, n_classes = float(said.sum()), said.shape[1]
@@ -188,28 +250,30 @@ def agreement_of(said: Array, number: Array) -> Agreement | None:
     if ours.max() > 1 - 1e-12:
         return None
     agreed = float(shares[same, number[same]].sum())
-    # The variance of kappa for one who guesses: Fleiss, Cohen and Everitt (1969).
+    # The variance of kappa for random votes: Fleiss, Cohen and Everitt (1969).
     variance = max(by_chance + by_chance**2 - float((ours * theirs) @ (ours + theirs)), 0.0) / n
-    return Agreement((agreed - by_chance) / (1 - by_chance), float(norm.ppf(CLEARLY) * np.sqrt(variance)) / (1 - by_chance))
-
-
-def chance_of_difference(only_one_right: int, only_other_right: int) -> float:
-    """Return how likely two equally good answers are to differ this much or more (the exact test of McNemar)."""
-    n = only_one_right + only_other_right
-    return 1.0 if n == 0 else float(binomtest(only_one_right, n).pvalue)
+    return Kappa((agreed - by_chance) / (1 - by_chance), float(norm.ppf(CLEARLY) * np.sqrt(variance)) / (1 - by_chance))
 
 
 def normalised_mutual_information(counts: Array) -> float:
     """Return the mutual information of rows and columns of a contingency table over the mean of their entropies.
 
-    It is 1 where both are constant.
+    Examples
+    --------
+    >>> import numpy as np
+    >>> normalised_mutual_information(np.array([[5, 0], [0, 3]]))
+    1.0
     """
-    joint = counts / counts.sum()
+    return shared_information(entropy(counts.sum(axis=1)), entropy(counts.sum(axis=0)), entropy(counts.ravel()))
 
-    def entropy(p: Array) -> float:
-        p = p[p > 0]
-        return float(-(p * np.log(p)).sum())
 
-    rows, columns = entropy(joint.sum(axis=1)), entropy(joint.sum(axis=0))
-    mean = (rows + columns) / 2
-    return 1.0 if mean == 0 else min(1.0, max(0.0, (rows + columns - entropy(joint.ravel())) / mean))
+def shared_information(one: float, other: float, both: float) -> float:
+    """Return the normalised mutual information from two entropies and that of the pairs; 1 where both are constant."""
+    mean = (one + other) / 2
+    return 1.0 if mean == 0 else min(1.0, max(0.0, (one + other - both) / mean))
+
+
+def entropy(counts: Array) -> float:
+    """Return the entropy of the shares that counts have; 0 where there are none."""
+    shares = counts[counts > 0] / max(float(counts.sum()), 1e-300)
+    return float(-(shares * np.log(shares)).sum())

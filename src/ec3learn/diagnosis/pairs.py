@@ -1,4 +1,4 @@
-"""Who says the same as whom: base models compared two by two."""
+"""Base models compared two by two: who agrees with whom, and which are redundant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from ..algebra.membership import chunks
+from ..answer.extension import matching_labels
+from ..answer.outcome import Outcome
 from ..votes import Kind, Votes
+from .counting import row_weights
+from .metrics import entropy, shared_information
 
 Array = npt.NDArray[Any]
 
@@ -24,47 +28,66 @@ FEW = 30  # objects in common below which nothing is said about a pair
 
 @dataclass(frozen=True)
 class Pairs:
-    """How similar base models of one kind are.
+    """How similar base models of one kind are; they are ordered so that similar ones stand together.
 
-    `similarity` is, of two classifiers, the share of objects both spoke about where they name the same class; of two clusterings
-    their normalised mutual information; NaN where they have too few objects in common. The models are ordered so that similar
-    ones stand together. `redundant` has the pairs of places among them that say nearly the same.
+    Attributes
+    ----------
+    names : list of str
+        The base models.
+    similarity : array
+        Of two classifiers, the share of the objects both voted on where they name the same class; of two clusterings, their
+        normalised mutual information; NaN with too few objects in common.
+    common : array
+        How many objects both voted on.
+    redundant : list of (int, int)
+        The pairs, by their places, that say nearly the same.
+    share_of_rows : float
+        The share of the distinct rows that was looked at.
+    n_left_out : int
+        How many base models were left out: those with the fewest votes.
     """
 
-    models: list[int]
+    names: list[str]
     similarity: Array
     common: Array
     redundant: list[tuple[int, int]]
-    share_of_rows: float  # how much of the table was looked at
+    share_of_rows: float
     n_left_out: int
 
 
-def pairs_of(votes: Votes, kind: Kind, answers: Array, counts: Array | None = None) -> Pairs:
-    """Compare the base models of one kind.
+def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
+    """Compare the base models of one kind, two by two.
+
+    Two classifiers are redundant if they nearly always agree, and mostly so too where either departs from the answer: two good
+    classifiers agree as often, but not where they are wrong.
 
     Parameters
     ----------
-    votes : Votes
-        What they said.
+    outcome : Consensus
+        An answer with its votes.
     kind : "classifier" or "clustering"
-        Which of them.
-    answers : array
-        The class of the consensus of each distinct row, as a number among the classes of the votes.
-    counts : array
-        How many objects each distinct row counts for; by default its weight.
+        Which base models to compare.
 
     Returns
     -------
     Pairs
+
+    Examples
+    --------
+    >>> from ec3learn import EC3, Votes
+    >>> votes = Votes.from_labels({"a": [0, 1, 1] * 20, "b": [0, 0, 1] * 20, "copy of a": [0, 1, 1] * 20})
+    >>> found = pairs(EC3().solve(votes))
+    >>> [(found.names[i], found.names[j]) for i, j in found.redundant]
+    [('copy of a', 'a')]
     """
+    votes = outcome.require_votes("pairs")
     own = [m for m, model in enumerate(votes.models) if model.kind == kind and votes.n_votes[m] > 0]
     chosen = sorted(sorted(own, key=lambda m: -votes.n_votes[m])[:MOST_MODELS])
     n_rows = min(votes.n_rows, max(1000, int(BUDGET / max(len(chosen), 1) ** 2)))
     rows = np.arange(votes.n_rows) if n_rows == votes.n_rows else np.linspace(0, votes.n_rows - 1, n_rows).astype(np.int64)
-    said = said_by(votes, chosen, rows)
-    counts = (votes.counts if counts is None else counts)[rows]
+    said, counts = votes_by(votes, chosen, rows), row_weights(outcome)[rows]
     if kind == "classifier":
-        similarity, common, same_errors = _agreements(said, answers[rows], counts)
+        similarity, common, same_errors = _agreements(said, _answers(outcome, votes)[rows], counts)
     else:
         similarity, common = _shared_information(said, counts)
         same_errors = np.ones_like(similarity)
@@ -74,7 +97,7 @@ def pairs_of(votes: Votes, kind: Kind, answers: Array, counts: Array | None = No
     similarity, common, same_errors = (table[np.ix_(order, order)] for table in (similarity, common, same_errors))
     alike = np.argwhere(np.triu((np.nan_to_num(similarity) >= ALIKE) & (same_errors >= 0.5), k=1))
     return Pairs(
-        [chosen[i] for i in order],
+        [votes.models[chosen[i]].name for i in order],
         similarity,
         common,
         [(int(a), int(b)) for a, b in alike],
@@ -83,8 +106,14 @@ def pairs_of(votes: Votes, kind: Kind, answers: Array, counts: Array | None = No
     )
 
 
-def said_by(votes: Votes, models: Sequence[int], rows: Array) -> Array:
-    """Return what some base models said about some rows, models x rows: the number of the class or cluster, -1 for no vote.
+def _answers(outcome: Outcome, votes: Votes) -> Array:
+    """Return the answer for each distinct row, as the number of a class of the votes (-2: none of theirs)."""
+    place = matching_labels(outcome.classes, votes.classes)
+    return np.where(place < 0, -2, place)[outcome.row_classes]
+
+
+def votes_by(votes: Votes, models: Sequence[int], rows: Array) -> Array:
+    """Return the votes of some base models on some rows, models x rows: the number of the class or cluster, -1 for none.
 
     A soft vote counts for its most probable class or cluster.
     """
@@ -119,10 +148,10 @@ def order_by_similarity(similarity: Array) -> Array:
 
 
 def _agreements(said: Array, answers: Array, counts: Array) -> tuple[Array, Array, Array]:
-    """Return of each two classifiers how often they agree, on how many objects, and how many of their departures are the same.
+    """Return for each two classifiers how often they agree, on how many objects, and how many of their departures are the same.
 
-    The last is, of the objects where either departs from the consensus, the share where both say the same: two good models agree
-    nearly always too, but not where they are wrong. It is 1 where neither ever departs.
+    The last is, of the objects where either departs from the answer, the share where both name the same class; 1 where neither
+    ever departs.
     """
     n = len(said)
     common, same, either, both = (np.zeros((n, n)) for _ in range(4))
@@ -141,7 +170,7 @@ def _agreements(said: Array, answers: Array, counts: Array) -> tuple[Array, Arra
 
 
 def _shared_information(said: Array, counts: Array) -> tuple[Array, Array]:
-    """Return of each two clusterings the normalised mutual information, and on how many objects."""
+    """Return for each two clusterings their normalised mutual information, and on how many objects."""
     n = len(said)
     information, common = np.zeros((n, n)), np.zeros((n, n))
     for a in range(n):
@@ -149,18 +178,14 @@ def _shared_information(said: Array, counts: Array) -> tuple[Array, Array]:
             two = np.flatnonzero((said[a] >= 0) & (said[b] >= 0))
             weight = counts[two]
             joint = said[a, two].astype(np.int64) * (int(said[b].max(initial=0)) + 1) + said[b, two]
-            one, other, together = (_entropy(labels, weight) for labels in (said[a, two], said[b, two], joint))
-            mean = (one + other) / 2
-            information[a, b] = information[b, a] = 1.0 if mean == 0 else np.clip((one + other - together) / mean, 0, 1)
+            entropies = (entropy(_sums(labels, weight)) for labels in (said[a, two], said[b, two], joint))
+            information[a, b] = information[b, a] = shared_information(*entropies)
             common[a, b] = common[b, a] = weight.sum()
         common[a, a] = counts @ (said[a] >= 0)
     return information, common
 
 
-def _entropy(labels: Array, weight: Array) -> float:
-    if len(labels) == 0:
-        return 0.0
-    numbers = labels if labels.max() < 4 * len(labels) + 1000 else np.unique(labels, return_inverse=True)[1]
-    sums = np.bincount(numbers, weights=weight)
-    p = sums[sums > 0] / sums.sum()
-    return float(-(p * np.log(p)).sum())
+def _sums(labels: Array, weight: Array) -> Array:
+    """Return the weight of each label; labels that are large numbers are renumbered first."""
+    small = labels.max(initial=0) < 4 * len(labels) + 1000
+    return np.bincount(labels if small else np.unique(labels, return_inverse=True)[1], weights=weight)

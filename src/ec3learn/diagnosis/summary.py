@@ -1,34 +1,68 @@
-"""A consensus in a few lines: how much there was, who agrees, how much is contested, and whether it beats the majority vote."""
+"""An answer in a few lines: what there is, who agrees, what is contested, how good it is, and what to be careful about."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._text import Table, count, listed
+from .._text import Table, arg, count, listed, percent, shown, some
 from ..algebra.linear import normalised
-from ..algebra.membership import membership, scatter_to_votes
-from ..answer.notes import CONSTANT, DISTINCT_ROWS, Note
-from ..consensus import Consensus
-from ..methods import MajorityVote, Method
-from ..votes import Votes
+from ..answer.notes import (
+    CONSTANT,
+    DISTINCT_ROWS,
+    NO_BETTER_THAN_CHANCE,
+    NOT_CONVERGED,
+    ONE_CLASS,
+    OVERCONFIDENT,
+    SAME_AS_MAJORITY,
+    WORSE_THAN_CHANCE,
+    WORSE_THAN_MAJORITY,
+    Note,
+)
+from ..answer.outcome import Outcome
 from ..votes.labels import plain
 from .bias import bias_of
+from .contested import CLOSE, close_calls
+from .counting import open_rows, row_weights
+from .doubts import ALWAYS, NO_BETTER, WORSE, doubts
+from .held_out import HeldOut, Solver, held_out
+from .majority import changed_rows, is_majority, majority
+from .metrics import Difference
+from .voters import voters
 
 Array = npt.NDArray[Any]
 
-CONTESTED = 0.1  # the margin below which an object is contested
-FOLDS, LEAST_KNOWN = 5, 20
-MANY_VOTES = 20  # that are all the same
 SHOWN = 20  # rows of a table on the terminal
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a person wants to know first."""
+    """What a person wants to know first.
+
+    Attributes
+    ----------
+    method : str
+        The name of the method.
+    n_objects, n_distinct : int
+        How many objects there are, by their weights, and how many distinct rows.
+    classes : Table
+        class and share, the share of the objects that got it.
+    voters : Table
+        The base models, as `Consensus.voters` has them.
+    contested : float
+        The share of objects that are close calls.
+    changed : float or None
+        The share of the objects whose label differs from the majority vote's, of those whose label was not held fixed; None
+        where there is no other majority vote to compare with.
+    held_out : HeldOut or None
+        How often the method is right on known labels that were hidden from it.
+    notes : tuple of Note
+        What to be careful about, the notes of the method first.
+    """
 
     method: str
     n_objects: int
@@ -36,19 +70,14 @@ class Summary:
     classes: Table
     voters: Table
     contested: float
-    held_out: dict[str, float] | None
+    changed: float | None
+    held_out: HeldOut | None
     notes: tuple[Note, ...]
 
     @property
     def warning(self) -> str | None:
-        """Return a plain warning if the majority vote is as good on labels that were hidden from the method."""
-        if self.held_out is None or self.held_out["consensus"] > self.held_out["majority"]:
-            return None
-        ours, theirs = (f"{100 * self.held_out[who]:.1f} %" for who in ("consensus", "majority"))
-        return (
-            f"The result is no better than the majority vote: of {count(int(self.held_out['labels']), 'known label')}, hidden in "
-            f"turn, {ours} came out right, by majority {theirs}. Try another method, or take the majority."
-        )
+        """Return the note that the majority vote is better on known labels, if it is."""
+        return next((str(note) for note in self.notes if note.kind == WORSE_THAN_MAJORITY), None)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same for machines."""
@@ -59,36 +88,41 @@ class Summary:
             "classes": list(self.classes.rows()),
             "voters": list(self.voters.rows()),
             "contested": self.contested,
-            "held_out": self.held_out,
+            "changed": self.changed,
+            "held_out": None if self.held_out is None else self.held_out.as_dict(),
             "warning": self.warning,
             "notes": [str(note) for note in self.notes],
         }
 
-    def __str__(self) -> str:
+    @property
+    def lines(self) -> list[str]:
+        """Return the facts that are single numbers, in words."""
         distinct = "" if self.n_distinct == self.n_objects else f" ({self.n_distinct:,} distinct)"
         names = listed(self.classes["class"], 5)
         lines = [
             f"{self.method}: {count(self.n_objects, 'object')}{distinct}, {count(len(self.classes), 'class', 'classes')} {names}",
-            f"contested: {100 * self.contested:.1f} % of the objects (margin below {CONTESTED})",
+            f"Contested: {percent(self.contested)} of the objects (margin below {CLOSE})",
         ]
-        if self.held_out is not None:
-            right = ", ".join(f"{who} {100 * self.held_out[who]:.1f} %" for who in ("consensus", "majority"))
-            lines.append(f"right on {count(int(self.held_out['labels']), 'known label')}, hidden in turn: {right}")
+        if self.changed:
+            lines.append(f"Different from the majority vote: {percent(self.changed)} of the labels")
+        return lines if self.held_out is None else [*lines, str(self.held_out)]
+
+    def __str__(self) -> str:
         tables = (_first(self.classes, "classes"), _first(self.voters, "base models"))
-        return "\n\n".join(["\n".join(lines), *tables, *(f"Note: {note}" for note in self.notes)])
+        return "\n\n".join(["\n".join(self.lines), *tables, *(f"Note: {note}" for note in self.notes)])
 
 
-def summary_of(consensus: Consensus, method: Method | None = None, *, fast: bool = False) -> Summary:
-    """Return the summary of a consensus.
+def summarise(outcome: Outcome, method: Solver | None = None, *, fast: bool = False) -> Summary:
+    """Summarise an answer.
 
     Parameters
     ----------
-    consensus : Consensus
+    outcome : Consensus
         One that holds its votes.
     method : Method
-        What made it; it is asked again with some of the known labels hidden, if there are enough of them.
+        What made it. It solves again five times, each time with a fifth of the known labels hidden, if there are 20 or more.
     fast : bool
-        Leave out what costs further solutions: the scores on hidden labels, and whether voters are biased.
+        Leave out what takes long: neither cross-validate `method`, nor ask Dawid-Skene whether the voters are biased.
 
     Returns
     -------
@@ -97,69 +131,133 @@ def summary_of(consensus: Consensus, method: Method | None = None, *, fast: bool
     Examples
     --------
     >>> from ec3learn import EC3, Votes
-    >>> consensus = EC3().solve(Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}))
-    >>> summary_of(consensus).n_objects
-    3
+    >>> print(summarise(EC3().solve(Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}))))
+    iEC3: 3 objects, 2 classes ['a', 'b']
+    Contested: 33.3 % of the objects (margin below 0.1)
+    <BLANKLINE>
+    class  share
+    a      0.667
+    b      0.333
+    <BLANKLINE>
+    model  kind        coverage  agreement  weight  purity  nmi
+    svm    classifier     1.000      0.667   1.000
+    knn    classifier     1.000      1.000   1.000
+    <BLANKLINE>
+    Note: No label differs from the majority vote's. What may differ is how confident the answer is.
     """
-    votes = consensus.require_votes("summary")
-    counts = votes.counts
-    notes = [note for note in consensus.notes if note.kind != DISTINCT_ROWS]  # they are counted above
-    notes += _constant(votes)
-    bias = None if fast else bias_of(consensus)
-    notes += [] if bias is None else [bias]
-    shares = normalised(np.bincount(consensus.row_classes, weights=counts, minlength=len(consensus.classes)))
+    votes = outcome.require_votes("summary")
+    facts = _Facts(outcome)
+    score = None if method is None or fast else held_out(outcome, method)
+    notes = [note for note in outcome.notes if note.kind != DISTINCT_ROWS]  # these are counted above
+    notes += [*facts.notes(), *_held_out_notes(score)]
+    bias = None if fast else bias_of(outcome)
+    notes += [] if bias is None or any(note.kind == bias.kind for note in notes) else [bias]
+    weight = facts.weight
+    shares = normalised(np.bincount(outcome.row_classes, weights=weight, minlength=len(outcome.classes)))
     return Summary(
-        str(consensus.settings["method"]),
-        votes.n_objects if votes.sample_weight is None else round(float(votes.sample_weight.sum())),
+        str(outcome.settings["method"]),
+        round(float(weight.sum())),
         votes.n_rows,
-        Table({"class": [plain(label) for label in consensus.classes], "share": shares.tolist()}),
-        consensus.voters(),
-        float(counts @ (consensus.row_margin < CONTESTED) / counts.sum()),
-        None if fast or method is None or consensus.known is None else _held_out(consensus, method),
+        Table({"class": [plain(label) for label in outcome.classes], "share": shares.tolist()}),
+        voters(outcome),
+        facts.share(close_calls(outcome)),
+        facts.changed,
+        score,
         tuple(dict.fromkeys(notes)),
     )
 
 
-def _constant(votes: Votes) -> list[Note]:
-    """Say which classifiers always say the same."""
-    said = votes.hardened()
-    seen = scatter_to_votes(said, membership(said), votes.counts[:, None])[:, 0]
+def majority_note(difference: Difference, labels: str) -> Note:
+    """Return the note that the majority vote is right more often, on some labels."""
+    return Note(
+        WORSE_THAN_MAJORITY,
+        f"The majority vote is better on {labels}: where the two differ, it is right on {count(difference.second, 'object')} and "
+        f"the consensus on {difference.first:,} (p = {difference.p_value:.1g}). Try another method, or take the majority vote.",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Facts:
+    """What several notes look at."""
+
+    outcome: Outcome
+
+    @cached_property
+    def weight(self) -> Array:
+        return row_weights(self.outcome)
+
+    def share(self, rows: Array) -> float:
+        return float(self.weight @ rows) / max(float(self.weight.sum()), 1e-300)
+
+    @cached_property
+    def changed(self) -> float | None:
+        """Return the share of labels that differ from the majority vote's, of those that were not held fixed."""
+        votes = None if is_majority(self.outcome) else majority(self.outcome)
+        total = float(self.weight @ open_rows(self.outcome))
+        if votes is None or total <= 0:
+            return None
+        return float(self.weight @ changed_rows(self.outcome, votes)) / total
+
+    def notes(self) -> list[Note]:
+        return [*self._answer_notes(), *_voter_notes(self.outcome)]
+
+    def _answer_notes(self) -> list[Note]:
+        """Return what is odd about the answer itself."""
+        outcome, notes = self.outcome, []
+        if not outcome.converged:
+            remedy = f"raise {arg('max_iter')} or {arg('tol')} and solve again"
+            notes.append(Note(NOT_CONVERGED, f"The solver stopped before it reached its tolerance: {remedy}."))
+        votes = majority(outcome)
+        if len(outcome.classes) == 1:
+            notes.append(Note(ONE_CLASS, "There is only one class, so every object has it."))
+        elif votes is not None and self._collapsed(votes.classes):
+            label, others = plain(outcome.classes[outcome.row_classes[0]]), self.share(votes.classes != outcome.row_classes)
+            text = f"All objects got the class {shown(label)}, though most votes name another for {percent(others)} of them."
+            notes.append(Note(ONE_CLASS, f"{text} Compare with another method."))
+        elif votes is not None and self.changed == 0 and (votes.proba.max(axis=1) < 1 - 1e-9).any():
+            text = "No label differs from the majority vote's. What may differ is how confident the answer is."
+            notes.append(Note(SAME_AS_MAJORITY, text))
+        return notes
+
+    def _collapsed(self, by_majority: Array) -> bool:
+        """Return whether all objects got one class, while the majority vote names others for many."""
+        classes = self.outcome.row_classes
+        return bool((classes == classes[0]).all()) and self.share(by_majority != classes) >= 0.05
+
+
+def _voter_notes(outcome: Outcome) -> list[Note]:
+    """Return a note per kind of doubt about voters."""
+    doubted: dict[str, list[str]] = {WORSE: [], NO_BETTER: [], ALWAYS: []}
+    for row in doubts(outcome).rows():
+        if row["model"] not in outcome.worse_than_chance:  # the method has a note on these
+            label = f" ({row['says']!r})" if row["doubt"] == ALWAYS else ""
+            doubted[row["doubt"]].append(shown(row["model"]) + label)
+    worse, no_better, constant = (some(names) if names else "" for names in doubted.values())
     notes = []
-    for m, model in enumerate(votes.models):
-        own = seen[votes.offsets[m] : votes.offsets[m + 1]]
-        if model.kind == "classifier" and votes.n_classes > 1 and own.sum() >= MANY_VOTES and (own > 0).sum() == 1:
-            label = plain(model.labels[int(own.argmax())])
-            notes.append(
-                Note(CONSTANT, f"{model.name} always says {label!r}, which tells nothing about an object. Leave it out.")
-            )
+    if worse:
+        text = f"Worse than chance: {worse}. They agree with the answer less often than random votes would."
+        notes.append(Note(WORSE_THAN_CHANCE, text))
+    if no_better:
+        text = f"No better than chance: {no_better}. They agree with the answer no more often than random votes would."
+        notes.append(Note(NO_BETTER_THAN_CHANCE, text))
+    if constant:
+        text = f"Always the same label: {constant}. Such votes carry no information about an object. Leave them out."
+        notes.append(Note(CONSTANT, text))
+    return notes
+
+
+def _held_out_notes(score: HeldOut | None) -> list[Note]:
+    notes = []
+    if score is not None and score.difference is not None and score.difference.second_is_better:
+        notes.append(majority_note(score.difference, "known labels that were hidden from the method"))
+    if score is not None and score.overconfident:
+        text = f"The answer is overconfident: on hidden known labels the mean confidence is {score.confidence:.3f}, but only"
+        notes.append(Note(OVERCONFIDENT, f"{text} {percent(score.accuracy)} are correct."))
     return notes
 
 
 def _first(table: Table, what: str) -> str:
     """Return the first rows of a table as text, and how many more there are."""
     rest = len(table) - SHOWN
-    shown = Table({name: list(values)[:SHOWN] for name, values in table.columns.items()})
-    return str(shown) if rest <= 0 else f"{shown}\n... and {rest:,} more {what}"
-
-
-def _held_out(consensus: Consensus, method: Method) -> dict[str, float] | None:
-    """Hide a part of the known labels at a time, solve, and count which of them come out right; None if there are too few."""
-    assert consensus.known is not None and consensus.votes is not None
-    votes, codes = consensus.votes, consensus.known.codes
-    codes = codes if votes.index is None else codes[votes.index]
-    weight = np.ones(len(codes)) if votes.sample_weight is None else votes.sample_weight
-    objects = np.random.default_rng(0).permutation(np.flatnonzero(codes >= 0))
-    folds = [objects[fold::FOLDS] for fold in range(min(FOLDS, len(objects)))]
-    if weight[objects].sum() < LEAST_KNOWN or len(folds) < 2:
-        return None
-    right = np.zeros(2)
-    majority = MajorityVote().solve(votes).labels()
-    for hidden in folds:
-        given: Array = np.full(len(codes), None)
-        given[objects] = consensus.classes[codes[objects]]
-        given[hidden] = None
-        labels = method.solve(votes, given).labels()
-        truth = consensus.classes[codes[hidden]]
-        right += [float(weight[hidden] @ (answer[hidden] == truth)) for answer in (labels, majority)]
-    total = float(weight[objects].sum())
-    return {"labels": total, "consensus": float(right[0]) / total, "majority": float(right[1]) / total}
+    first = Table({name: list(values)[:SHOWN] for name, values in table.columns.items()})
+    return str(first) if rest <= 0 else f"{first}\n... and {rest:,} more {what}"

@@ -108,16 +108,30 @@ def confusion_of(outcome: Outcome, model: str) -> Table:
 
 
 def contingency(outcome: Outcome) -> Array:
-    """Return how many objects of each group of the votes the answer puts into each class."""
-    votes = outcome.require_votes("voters")
-    return count_by_group(votes, outcome.row_classes, len(outcome.classes))
+    """Return how many objects of each class of the answer each group of the votes has, groups x classes."""
+    return count_by_group(outcome.require_votes("voters"), outcome.row_classes, len(outcome.classes))
 
 
-def count_by_group(votes: Votes, codes: Array, n_classes: int) -> Array:
-    """Return how many objects of each group have each class, from the class number of each distinct row."""
+def count_by_group(votes: Votes, codes: Array, n_classes: int, counts: Array | None = None) -> Array:
+    """Return how many objects of each class each group has, from the class number (and the count) of each distinct row."""
     one_hot = np.zeros((votes.n_rows, n_classes))
-    one_hot[np.arange(votes.n_rows), codes] = votes.counts
+    one_hot[np.arange(votes.n_rows), codes] = votes.counts if counts is None else counts
     return scatter_to_votes(votes, membership(votes), one_hot)
+
+
+def voter_accuracy(outcome: Outcome, codes: Array) -> dict[int, float | None]:
+    """Return for each classifier, by its number, the share of its votes that name the class of the object.
+
+    `codes` has the number of each object's class, -1 where it is not known.
+    """
+    votes = outcome.votes
+    if votes is None:
+        return {}
+    split, row_codes = votes.split_by(codes)
+    rows = np.flatnonzero(row_codes >= 0)
+    labelled, codes = split.only_rows(rows), row_codes[rows]
+    counts = count_by_group(labelled, codes, len(outcome.classes))
+    return agreement_with(labelled, codes, counts, matching_labels(votes.classes, outcome.classes))
 
 
 def agreement_with(votes: Votes, row_classes: Array, counts: Array, number: Array) -> dict[int, float | None]:

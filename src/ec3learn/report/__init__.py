@@ -1,4 +1,4 @@
-"""The report: facts about a consensus into a dict, the dict into one HTML file that needs nothing else."""
+"""The report: facts about a consensus, arranged in a dict and shown as a single HTML file. Plots with matplotlib too."""
 
 from .page import write_report
 

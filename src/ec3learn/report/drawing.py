@@ -1,4 +1,4 @@
-"""Small pictures as inline SVG: they take their colours from the page, so that they follow light, dark and print."""
+"""Small plots as inline SVG: they take their colours from the page, so that they follow light, dark and print."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEFT, BOTTOM, TOP, RIGHT = 62, 44, 12, 12  # its margins
 
 
 def bar(value: float | None, top: float = 1.0) -> Markup:
-    """Return a bar for a table's cell; the number stands beside it, so that readers of text miss nothing."""
+    """Return a bar for a table's cell; the number is beside it, so a screen reader can skip the bar."""
     if value is None:
         return Markup("")
     width = f"{100 * min(value / top, 1.0) if top > 0 else 0:.1f}"
@@ -57,7 +57,7 @@ def histogram(edges: Sequence[float], shares: Sequence[float], x_label: str, y_l
 
 
 def calibration_lines(answers: Sequence[Mapping[str, Any]]) -> Markup:
-    """Return the share that is right against confidence, a line and a marker an answer, beside the diagonal."""
+    """Return the share that is correct against confidence, with one line per answer, and the diagonal."""
     drawn = [Markup('<path class="diagonal" d="M{:.1f} {:.1f}L{:.1f} {:.1f}"/>').format(_x(0), _y(0), _x(1), _y(1))]
     for i, answer in enumerate(answers):
         name, points = shown(answer["name"]), answer["calibration"]
@@ -65,10 +65,10 @@ def calibration_lines(answers: Sequence[Mapping[str, Any]]) -> Markup:
         path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
         drawn.append(Markup('<path class="line line{}" d="{}"/>').format(i, path))
         for (x, y), (sure, right, n) in zip(places, points, strict=True):
-            hint = f"{name}: {sure:.2f} sure, {percent(right)} right, {n:,} objects"
+            hint = f"{name}: confidence {sure:.2f}, {percent(right)} correct, {n:,} objects"
             shape = _square(x, y) if i else Markup('<circle class="dot line{}" cx="{:.1f}" cy="{:.1f}" r="4">').format(i, x, y)
             drawn.append(Markup("{}<title>{}</title>{}").format(shape, hint, Markup("</rect>" if i else "</circle>")))
-    return _chart([*_axes(1.0, "confidence", "share right"), *drawn], "Share right by confidence")
+    return _chart([*_axes(1.0, "confidence", "share correct"), *drawn], "Share correct by confidence")
 
 
 def _square(x: float, y: float) -> Markup:

@@ -1,4 +1,4 @@
-"""The dict of facts into the template, and the page onto disk."""
+"""The page: facts are filled into the template, and the result is written as one file."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from .._checks import require_integer
+from .._checks import InputTypeError, MissingExtraError, require_integer
 from .._files import place_for, whole_file
 from .._text import HINTED, SHOWN, number, percent, shown, signed
 from ..answer.outcome import Outcome
+from ..diagnosis import Summary
 from .facts import Facts, facts_of
 
 MOST_BYTES = 2_000_000
@@ -29,22 +30,28 @@ def write_report(
     n_contested: int = 200,
     command: str | Sequence[str] | None = None,
     details: Mapping[str, Any] | None = None,
+    summary: Summary | None = None,
     overwrite: bool = False,
 ) -> None:
     """Write the report; see `Consensus.report`."""
     target = place_for(path, overwrite)
-    if not isinstance(title, str):
-        raise TypeError(f"title must be a string, got {title!r}.")
+    _require_kind("title", title, str, "a string")
     require_integer("n_contested", n_contested, 0)
-    if command is not None and not isinstance(command, (str, Sequence)):
-        raise TypeError(f"command must be a string or a list of strings, got {command!r}.")
-    if details is not None and not isinstance(details, Mapping):
-        raise TypeError(f"details must be a dict of name -> value, got {details!r}.")
+    _require_kind("command", command, (str, Sequence, type(None)), "a string or a list of strings")
+    _require_kind("details", details, (Mapping, type(None)), "a dict of name -> value")
+    _require_kind("summary", summary, (Summary, type(None)), "what summarise returns")
     require_jinja2()
-    facts = facts_of(consensus, truth=truth, title=title, n_contested=n_contested, command=command, details=details)
+    facts = facts_of(
+        consensus, truth=truth, title=title, n_contested=n_contested, command=command, details=details, summary=summary
+    )
     page = page_of(facts)
     with whole_file(target) as file:
         file.write(page)
+
+
+def _require_kind(name: str, value: Any, kinds: Any, must: str) -> None:
+    if not isinstance(value, kinds):
+        raise InputTypeError(name, f"must be {must}", got=value)
 
 
 def page_of(facts: Facts) -> bytes:
@@ -80,7 +87,7 @@ def _rendered(facts: Facts) -> bytes:
 
 
 def _name(text: Any) -> Any:
-    """Return a name as an element of its own, whose direction of writing does not touch what stands around it."""
+    """Return a name as an element of its own, so that its direction of writing does not change the text around it."""
     from markupsafe import Markup
 
     if text is None:
@@ -90,7 +97,7 @@ def _name(text: Any) -> Any:
 
 
 def _hash(content: str) -> str:
-    """Return what the page's policy allows to run by: nothing else in it can."""
+    """Return the hash by which the page's security policy allows this content, and nothing else, to run."""
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
@@ -115,8 +122,8 @@ def _safe_cell(value: Any) -> Any:
 
 
 def require_jinja2() -> None:
-    """Refuse in one sentence where jinja2 is missing."""
+    """Say what to install where jinja2 is missing."""
     try:
         import jinja2  # noqa: F401
     except ModuleNotFoundError:
-        raise ModuleNotFoundError("A report needs jinja2: pip install 'ec3learn[report]'.") from None
+        raise MissingExtraError.of("A report", "jinja2", "report") from None

@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .._checks import require_choice, require_integer
+from .._checks import InputError, InputTypeError, MissingExtraError, require_choice, require_integer, unknown_name
 from .._text import shown
 from ..answer.outcome import Outcome
-from ..diagnosis.contested import contested
-from ..diagnosis.pairs import pairs_of
-from ..diagnosis.voters import contingency, voters
+from ..diagnosis import contested, pairs, voters
+from ..diagnosis.voters import contingency
 from ..votes import Kind
 from ..votes.labels import plain
-from .facts import Subject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,20 +61,19 @@ def agreement_map(consensus: Outcome, *, kind: Kind = "classifier", ax: Axes | N
     """
     _require_consensus(consensus)
     require_choice("kind", kind, ("classifier", "clustering"))
-    votes = consensus.require_votes("agreement_map")
-    pairs = pairs_of(votes, kind, Subject(consensus).answers)
-    if not pairs.models:
-        raise ValueError(f"consensus must have a {kind} that said something, got none.")
-    names = [votes.models[m].name for m in pairs.models]
+    found = pairs(consensus, kind)
+    if not found.names:
+        raise InputError("consensus", f"must have a {kind} with votes", came="none")
+    names = found.names
     long = LETTER_INCHES * max(max(len(_text(name)) for name in names) - 8, 0)
     ax = _axes(ax, 6.4 + long, 5.4 + long)
-    image = ax.imshow(pairs.similarity, vmin=0, vmax=1, cmap=COLOURS, interpolation="nearest")
+    image = ax.imshow(found.similarity, vmin=0, vmax=1, cmap=COLOURS, interpolation="nearest")
     _name_ticks(ax, names, "x")
     _name_ticks(ax, names, "y")
     what = "share of objects named alike" if kind == "classifier" else "normalised mutual information"
     _colour_bar(ax, image, what)
     if len(names) <= 12:
-        for (i, j), value in np.ndenumerate(pairs.similarity):
+        for (i, j), value in np.ndenumerate(found.similarity):
             if not np.isnan(value):
                 ax.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color="black" if value > 0.55 else "white")
     title = "Who agrees with whom" if kind == "classifier" else "How alike the clusterings are"
@@ -237,7 +234,7 @@ def cluster_classes(consensus: Outcome, clustering: str, *, most: int = 20, ax: 
     votes = consensus.require_votes("cluster_classes")
     names = [model.name for model in votes.models if model.kind == "clustering"]
     if clustering not in names:
-        raise ValueError(f"Unknown clustering {clustering!r}. Choose from: {', '.join(names) or 'none, there is none'}.")
+        raise unknown_name("clustering", clustering, names)
     m = [model.name for model in votes.models].index(clustering)
     counts = contingency(consensus)[votes.offsets[m] : votes.offsets[m + 1]]
     counts = counts / max(counts.sum(), 1e-300)
@@ -292,13 +289,15 @@ def weight_simplex(settings: Any, scores: Any, *, score: str = "score", ax: Axes
     try:
         weights, values = np.asarray(settings, dtype=np.float64), np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError("settings and scores must hold numbers, n x 4 and n of them, got others.") from None
+        raise InputTypeError("settings", "and scores must hold numbers, n x 4 and n of them", came="others") from None
     if weights.ndim != 2 or weights.shape[1:] != (4,) or values.shape != weights.shape[:1] or not len(values):
-        raise ValueError(f"settings must be n x 4 and scores n numbers, got shapes {weights.shape} and {values.shape}.")
-    if not (weights >= 0).all() or not (weights.sum(axis=1) > 0).all():
-        raise ValueError("settings must hold weights of at least 0, in each row one above 0.")
+        raise InputError("settings", "must be n x 4 and scores n numbers", came=f"shapes {weights.shape} and {values.shape}")
+    wrong = ~((weights >= 0).all(axis=1) & (weights.sum(axis=1) > 0))
+    if wrong.any():
+        raise InputError("settings", "must hold weights >= 0, in each row one > 0", got=weights[wrong][0].tolist())
     if not np.isfinite(values).all():
-        raise ValueError(f"scores must be finite numbers, got {values[~np.isfinite(values)][0]}. Leave such settings out.")
+        came = str(values[~np.isfinite(values)][0])
+        raise InputError("scores", "must be finite numbers", came=came, remedy="Leave such settings out.")
     weights = weights / weights.sum(axis=1, keepdims=True)
     corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
     (x, y), order = (weights @ corners).T, np.argsort(values, kind="stable")
@@ -341,9 +340,10 @@ def scaling_lines(seconds: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     'EC3: slope 1.00'
     """
     if not isinstance(seconds, Mapping):
-        raise TypeError(f"seconds must be a dict of method -> (numbers of objects, seconds), got {type(seconds).__name__}.")
+        must = "must be a dict of method -> (numbers of objects, seconds)"
+        raise InputTypeError("seconds", must, came=type(seconds).__name__)
     if not seconds:
-        raise ValueError("seconds must hold at least one method, got none.")
+        raise InputError("seconds", "must hold at least one method", came="none")
     measured = {name: _measured(name, pair) for name, pair in seconds.items()}
     beside = _legend_inches(f"{_text(name)}: slope 1.00" for name in seconds) if len(seconds) > MOST_WITHIN else 0.0
     ax = _axes(ax, 6.4 + beside)
@@ -363,7 +363,8 @@ def scaling_lines(seconds: Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 def _require_consensus(consensus: Any) -> None:
     if not isinstance(consensus, Outcome):
-        raise TypeError(f"consensus must be a Consensus, got {type(consensus).__name__}. Solve votes first: EC3().solve(votes).")
+        remedy = "Solve votes first: EC3().solve(votes)."
+        raise InputTypeError("consensus", "must be a Consensus", came=type(consensus).__name__, remedy=remedy)
 
 
 def _measured(name: str, pair: Any) -> tuple[Array, Array]:
@@ -374,19 +375,19 @@ def _measured(name: str, pair: Any) -> tuple[Array, Array]:
     except (TypeError, ValueError):
         right = False
     if not right:
-        raise ValueError(f"seconds[{name!r}] must pair numbers of objects with seconds, all above 0, got {pair!r}.")
+        raise InputError(f"seconds[{name!r}]", "must pair numbers of objects with seconds, all > 0", got=pair)
     return n, t
 
 
 def _axes(ax: Axes | None, width: float = 6.4, height: float = 4.4) -> Axes:
     if ax is not None:
         if not hasattr(ax, "barh"):
-            raise TypeError(f"ax must be matplotlib axes, got {type(ax).__name__}. Pass figure.subplots().")
+            raise InputTypeError("ax", "must be matplotlib axes", came=type(ax).__name__, remedy="Pass figure.subplots().")
         return ax
     try:
         import matplotlib.pyplot as plt
     except ModuleNotFoundError:
-        raise ModuleNotFoundError("Pictures need matplotlib: pip install 'ec3learn[plots]'.") from None
+        raise MissingExtraError.of("Drawing plots", "matplotlib", "plots") from None
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 

@@ -1,0 +1,94 @@
+"""Classifiers whose votes should not be trusted: they agree with the answer less often than chance, or no more often."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._text import Table
+from ..answer.extension import matching_labels
+from ..answer.outcome import Outcome
+from ..votes.labels import Label, plain
+from .counting import row_weights
+from .metrics import CLEARLY, kappa
+from .voters import count_by_group
+
+Array = npt.NDArray[Any]
+
+FEW_VOTES = 30  # below which nothing is said about a classifier
+FEW_OTHERS = 5  # objects of other classes that a classifier must miss before it is said to say always the same
+SOME = 0.2  # a kappa that would be worth something
+WORSE, NO_BETTER, ALWAYS = "worse than chance", "no better than chance", "always says the same"
+
+RULE = (
+    f"Each classifier with {FEW_VOTES} votes or more is compared with random votes of the same class frequencies. Worse than "
+    f"chance: {100 * CLEARLY:.0f} % of such random votes agree with the consensus more often. No better than chance: they agree "
+    "about as often."
+)
+
+
+def doubts(outcome: Outcome) -> Table:
+    """Return the classifiers whose votes should not be trusted, and why.
+
+    Parameters
+    ----------
+    outcome : Consensus
+        The answer they are judged by.
+
+    Returns
+    -------
+    Table
+        model; doubt: "worse than chance" (Cohen's kappa with the answer is below 0, beyond noise, or the method left the
+        classifier out for this reason), "no better than chance" (kappa is within noise of 0 and cannot be large), or "always
+        says the same"; and says, the label that it always gives.
+
+    Examples
+    --------
+    >>> from ec3learn import MajorityVote, Votes
+    >>> good = ["a", "b"] * 20
+    >>> doubts(MajorityVote().solve(Votes.from_labels({"one": good, "two": good, "lazy": ["a"] * 40})))
+    model  doubt                 says
+    lazy   always says the same  a
+    """
+    left_out, votes = set(outcome.worse_than_chance), outcome.votes
+    models = outcome.models if votes is None else votes.models
+    judged = votes is not None and outcome.has_objects and len(outcome.classes) > 1
+    counts = _hard_counts(outcome) if judged else None
+    found: list[tuple[str, str, Label]] = []
+    for m, model in enumerate(models):
+        if model.kind != "classifier":
+            continue
+        if model.name in left_out:
+            found.append((model.name, WORSE, None))
+        elif votes is not None and counts is not None:
+            doubt = _doubt(counts[votes.offsets[m] : votes.offsets[m + 1]], votes.classes, outcome.classes)
+            if doubt is not None:
+                found.append((model.name, *doubt))
+    names, kinds, labels = zip(*found, strict=True) if found else ((), (), ())
+    return Table({"model": list(names), "doubt": list(kinds), "says": list(labels)})
+
+
+def _hard_counts(outcome: Outcome) -> Array:
+    """Return how many objects of each class of the answer each group has; soft votes count for their most probable class."""
+    assert outcome.votes is not None
+    return count_by_group(outcome.votes.hardened(), outcome.row_classes, len(outcome.classes), row_weights(outcome))
+
+
+def _doubt(said: Array, labels: Array, classes: Array) -> tuple[str, Label] | None:
+    """Return what is wrong with a classifier that gave its labels (rows) to objects of each class of the answer (columns)."""
+    if said.sum() < FEW_VOTES:
+        return None
+    number = matching_labels(labels, classes)
+    found = kappa(said, number)
+    if found is None:
+        return None
+    spoken = np.flatnonzero(said.sum(axis=1))
+    if len(spoken) == 1:
+        only = spoken[0]
+        right = said[only, number[only]] if number[only] >= 0 else 0
+        return (ALWAYS, plain(labels[only])) if said.sum() - right >= FEW_OTHERS else None
+    if found.kappa < -found.noise:
+        return WORSE, None
+    return (NO_BETTER, None) if found.kappa < found.noise and found.kappa + found.noise < SOME else None
