@@ -84,8 +84,7 @@ def test_the_summary_tells_what_there_was(folder, run):
     _, out, err = run("combine", "votes.csv", *VOTERS, "--known", "gold")
     assert out.startswith("iEC3: 600 objects (489 distinct), 3 classes ['ham', 'news', 'spam']\n")
     assert "\nContested: " in out
-    score = "Cross-validated on 60 known labels: 85.0 % correct (95 % interval 73.9 % to 91.9 %), 80.0 % by majority vote (inconcl"
-    assert score in out
+    assert "Cross-validated on 60 known labels: 85.0 % correct (95 % interval 73.9 % to 91.9 %), 80.0 % by majority vote" in out
     assert re.search(r"^svm +classifier +0\.902", out, flags=re.M)
     assert not err
 
