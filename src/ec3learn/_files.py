@@ -99,10 +99,10 @@ def end_at_once(*signals: int) -> None:
     if not hasattr(signal, "pthread_sigmask"):
         return
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    Thread(target=_end_when_told, args=(signals,), daemon=True).start()
+    Thread(target=_end_on_signal, args=(signals,), daemon=True).start()
 
 
-def _end_when_told(signals: tuple[int, ...]) -> None:
+def _end_on_signal(signals: tuple[int, ...]) -> None:
     came = signal.sigwait(signals)
     for folder in list(TEMPORARY):
         for _ in range(TRIES):  # others may be writing there still

@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass
 class Bar:
-    """A bar that may be told what is going on and how far it is; without a terminal or rich it says nothing."""
+    """A bar that shows what is going on and how far it is; without a terminal or rich it shows nothing."""
 
     bar: Any = None
     task: Any = None

@@ -382,7 +382,7 @@ def test_a_remedy_is_told_in_the_words_of_the_command(folder, run, monkeypatch, 
 
 def test_a_warning_is_told_in_the_words_of_the_command(folder, run):
     _, _, err = run("combine", "votes.csv", "-c", "svm,tree,bayes,knn,rules", "--set", "weights=agreement", "--set", "alpha=0.4")
-    assert "ompare with --set weights=equal and with --method dawid-skene.\n" in err
+    assert "ompare with --set weights=equal and --method dawid-skene.\n" in err
 
 
 def test_the_votes_of_the_demo_can_be_written_again(folder, run):

@@ -44,7 +44,7 @@ def test_bias_that_weights_cannot_fix_is_warned_about(method, seed):
     assert accuracy(DawidSkene(), votes, truth) > accuracy(method, votes, truth) + 0.05
     with pytest.warns(ReliabilityWarning, match=r"^The classifiers look biased, .*, and one weight each cannot fix that:"):
         consensus = method.solve(votes)
-    assert any("compare with DawidSkene() or EC3(towards='dawid-skene')" in str(note) for note in consensus.notes)
+    assert any("compare with method='dawid-skene' or towards='dawid-skene'" in str(note) for note in consensus.notes)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -166,7 +166,7 @@ def explain(
     method, naming = method_from(how), naming_from(columns, how)
     with open_file(votes, **asdict(file), bar=True) as table:
         answered = combine_file(table, naming, method, max_rows=max_rows, number=True)
-        explanation = answered.consensus.explain(answered.object_called(object, id))
+        explanation = answered.consensus.explain(answered.find_object(object, id))
     explanation = replace(explanation, object=object)
     print(dumps(explanation.as_dict(), ensure_ascii=False) if json else explanation)
 

@@ -14,7 +14,7 @@ COLUMNS, METHOD, FILES = "Columns", "Method", "Files"
 
 
 def option(panel: str | None, metavar: str | None, help: str, *names: str) -> Any:
-    """Return an option of a command, in a panel of its help; without names it is called like its parameter."""
+    """Return an option of a command, in a panel of its help; without names it has that of its parameter."""
     # A flag shows a blank in place of its type.
     return typer.Option(*names, metavar=metavar or " ", help=help, rich_help_panel=panel)
 

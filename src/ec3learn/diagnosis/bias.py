@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._text import arg
 from ..algebra.em import ConfusionModel
 from ..algebra.membership import membership
 from ..answer.labelling import top_classes
@@ -89,8 +90,8 @@ def bias_note(apart: float) -> Note:
     return Note(
         BIAS,
         "The classifiers look biased, not only unreliable, and one weight each cannot fix that: Dawid-Skene explains the votes "
-        f"better and answers otherwise for {apart:.0%} of the objects. Check some of them, and compare with DawidSkene() or "
-        "EC3(towards='dawid-skene').",
+        f"better and answers otherwise for {apart:.0%} of the objects. Check some of them, and compare with "
+        f"{arg('method', 'dawid-skene')} or {arg('towards', 'dawid-skene')}.",
     )
 
 

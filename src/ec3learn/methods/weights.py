@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .._checks import InputError, unknown_name
+from .._checks import InputError, SpelledWarning, unknown_name
 from .._text import arg, count, some
 from ..algebra.membership import Membership, membership, scatter_to_votes
 from ..answer.labelling import top_classes
@@ -30,7 +30,7 @@ Found = TypeVar("Found")
 LEARNED = ("agreement", "equal", "labels")
 
 
-class ReliabilityWarning(UserWarning):
+class ReliabilityWarning(SpelledWarning):
     """Weights learned from agreement should not be trusted.
 
     Examples
@@ -115,7 +115,7 @@ def learn_weights(
         learned = replace(tried[-1], weights=learned.weights)
     doubts = _doubts(votes, known, tried, settled, (equal_proba, proba))
     for doubt in doubts:
-        warnings.warn(str(doubt), ReliabilityWarning, stacklevel=5)
+        warnings.warn(doubt.text, ReliabilityWarning, stacklevel=5)
     return replace(learned, notes=(*learned.notes, *doubts)), found
 
 
@@ -186,7 +186,7 @@ def _doubts(
     if not settled and last_move > 0.05:
         text = (
             f"Weights from agreement did not settle in {count(len(tried) - 1, 'round')}. Raise {arg('reweight_rounds')}, or "
-            f"compare with {arg('weights', 'equal')} and DawidSkene()."
+            f"compare with {arg('weights', 'equal')} and {arg('method', 'dawid-skene')}."
         )
         doubts.append(Note(WEIGHTS, text))
     bias = judge_bias(votes, known, answers)
@@ -198,7 +198,8 @@ def _doubts(
         reversed_for = f", and were reversed for {some(turned)}" if turned else ""
         text = (
             f"Weights from agreement brought the answer no nearer to that of Dawid-Skene{reversed_for}: {after:.0%} of the "
-            f"objects differ, {before:.0%} with equal weights. Compare with {arg('weights', 'equal')} and with DawidSkene()."
+            f"objects differ, {before:.0%} with equal weights. Compare with {arg('weights', 'equal')} and "
+            f"{arg('method', 'dawid-skene')}."
         )
         doubts.append(Note(WEIGHTS, text))
     if bias.biased and after >= MUCH_APART:

@@ -71,7 +71,7 @@ def _group_columns(rule: GroupRule, n_groups: int) -> Array:
 
 
 def _with_sums(frame: Frame, columns: Columns, consensus: Consensus, table: Array) -> Frame:
-    """Add up, over the groups of each row, their rows of the table, in columns called sum0, sum1, and so on."""
+    """Add up, over the groups of each row, their rows of the table, in the columns sum0, sum1, and so on."""
     schema = frame.collect_schema()
     blocks: dict[tuple[str, str], Block] = {}
     begin = 0

@@ -78,7 +78,7 @@ class AnsweredFile:
         ids = label_array([f"row {row}" if name is None else str(name) for row, (name,) in zip(rows, found, strict=True)])
         return replace(self.consensus, object_ids=ids)
 
-    def object_called(self, name: str, column: str | None = None) -> Any:
+    def find_object(self, name: str, column: str | None = None) -> Any:
         """Return how the consensus names the object that has a value in a column, or of a long table in that of the objects.
 
         Without a column, the name is the number of a row.
