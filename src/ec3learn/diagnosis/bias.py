@@ -1,8 +1,8 @@
 """Whether voters are biased, not only unreliable, and whether an answer suffers from it.
 
-Dawid-Skene is the judge, since it allows for bias: a voter's confusion matrix can say that it takes one class for another. One
-number per voter, as a weight is, cannot. Which of the two explains the votes better is decided by the Bayesian information
-criterion; how much it matters is the share of objects for which Dawid-Skene answers otherwise.
+Dawid-Skene is the judge, since it allows for bias: the confusion matrix of a voter shows that it mistakes one class for another.
+One number per voter, such as a weight, cannot. The Bayesian information criterion decides which of the two explains the votes
+better; how much that matters is the share of objects for which Dawid-Skene answers otherwise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Array = npt.NDArray[Any]
 
 SAMPLE = 20_000  # distinct rows that are enough to judge by
 MOST_CLASSES = 30  # for which a confusion matrix per classifier is learned quickly
-LEAST_CLASSIFIERS = 3  # with fewer nobody can say who is wrong
+LEAST_CLASSIFIERS = 3  # with fewer it is unknown who is wrong
 MUCH_APART = 0.1  # a share of objects, or of votes, that is too large to ignore
 
 

@@ -15,7 +15,6 @@ with equal rows have equal points and distinct rows are enough.
 from __future__ import annotations
 
 from copy import copy
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -139,26 +138,23 @@ class Embedding:
         self.counts, self.total = votes.counts, float(votes.counts.sum())
         self.eta = eta * self.total
         self.root = np.sqrt(votes.counts)
-        groups = membership(votes)
-        some = np.array([model.n_groups > 0 for model in votes.models])
-        clusterings = np.flatnonzero(~votes.is_classifier & (votes.weights > 0) & some)
-        self.sizes = [votes.n_classes, *(votes.models[m].n_groups for m in clusterings)]
-        column = np.full(votes.n_groups, -1)
-        column[votes.group_class >= 0] = votes.group_class[votes.group_class >= 0]
-        first = votes.n_classes
-        for m in clusterings:
-            column[votes.offsets[m] : votes.offsets[m + 1]] = first + np.arange(votes.models[m].n_groups)
-            first += votes.models[m].n_groups
-        pooled = np.zeros((votes.n_groups, first))
-        spoken = np.flatnonzero(column >= 0)
-        pooled[spoken, column[spoken]] = votes.weights[votes.group_model[spoken]]
-        self.said = groups.gather(pooled[groups.order])  # classifiers pooled into one block of votes by class
-        bounds = np.concatenate([[0], np.cumsum(self.sizes)])
-        self.blocks = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
-        self.n_rows, self.n_points = votes.n_rows, first
+        # All classifiers are pooled into one block of votes by class; then comes one block of clusters per clustering.
+        column = votes.group_class.astype(np.int64)
+        self.blocks = [slice(0, votes.n_classes)]
+        for m in np.flatnonzero(~votes.is_classifier & (votes.weights > 0)):
+            first, size = self.blocks[-1].stop, votes.models[m].n_groups
+            if size:
+                column[votes.offsets[m] : votes.offsets[m + 1]] = first + np.arange(size)
+                self.blocks.append(slice(first, first + size))
+        self.n_rows, self.n_points = votes.n_rows, self.blocks[-1].stop
         self.n_unknown = (self.n_rows + self.n_points) * n_components
-        self.votes = [self.said[:, block].sum(axis=1) for block in self.blocks]
-        self.total_of_rows = self.said.sum(axis=1)
+        to_points = np.zeros((votes.n_groups, self.n_points))
+        placed = np.flatnonzero(column >= 0)
+        to_points[placed, column[placed]] = votes.weights[votes.group_model[placed]]
+        groups = membership(votes)
+        self.pooled = groups.gather(to_points[groups.order])
+        self.n_votes = [self.pooled[:, block].sum(axis=1) for block in self.blocks]
+        self.total_of_rows = self.pooled.sum(axis=1)
 
     def split(self, unknown: Array) -> tuple[Array, Array]:
         """Return x and theta."""
@@ -173,16 +169,16 @@ class Embedding:
         gradient = np.empty((self.n_rows + self.n_points, self.n_components))
         pull, reach = np.zeros_like(theta), np.zeros(self.n_points)
         for rows in chunks(self.n_rows):
-            said, counts, here = self.said[rows], self.counts[rows], x[rows]
+            pooled, counts, here = self.pooled[rows], self.counts[rows], x[rows]
             near = here @ theta.T - (theta**2).sum(axis=1) / 2  # |x_i|^2 is the same for all groups of a model and drops out
-            rest = said.copy()
-            for block, votes in zip(self.blocks, self.votes, strict=True):
+            rest = pooled.copy()
+            for block, n_votes in zip(self.blocks, self.n_votes, strict=True):
                 proba = near[:, block] - near[:, block].max(axis=1, keepdims=True)
-                total -= float(counts @ np.einsum("ig,ig->i", said[:, block], proba))
+                total -= float(counts @ np.einsum("ig,ig->i", pooled[:, block], proba))
                 np.exp(proba, out=proba)
                 mass = proba.sum(axis=1)
-                total += float((counts * votes[rows]) @ np.log(mass))
-                rest[:, block] -= (votes[rows] / mass)[:, None] * proba
+                total += float((counts * n_votes[rows]) @ np.log(mass))
+                rest[:, block] -= (n_votes[rows] / mass)[:, None] * proba
             gradient[rows] = self.root[rows, None] * (self.gamma * here - rest @ theta)
             weighted = counts[:, None] * rest
             pull += weighted.T @ here
@@ -194,7 +190,8 @@ class Embedding:
         """Return P(class | i) of rows without weight: their points are found among groups that stay where they are."""
         _, theta = self.split(unknown)
         alone = copy(self)
-        alone.n_rows, alone.said, alone.votes = len(rows), self.said[rows], [votes[rows] for votes in self.votes]
+        alone.n_rows, alone.pooled = len(rows), self.pooled[rows]
+        alone.n_votes = [n_votes[rows] for n_votes in self.n_votes]
         alone.counts = alone.root = np.ones(len(rows))
 
         def cost(x: Array) -> tuple[float, Array]:

@@ -120,7 +120,7 @@ def learn_weights(
 
 
 def weights_from_labels(votes: Votes, known: KnownLabels, start: Array | None = None) -> Learned:
-    """Return the weights that known labels teach; base models that say nothing about them keep those of `start`, or 1."""
+    """Return the weights that known labels teach; base models without a vote on them keep those of `start`, or 1."""
     rows = np.flatnonzero(known.labelled)
     labelled = votes.only_rows(rows).hardened()
     shares = _shares_right(labelled, membership(labelled), known.codes[rows])

@@ -49,8 +49,7 @@ class HeldOutFold:
         problem = Problem(votes, groups, model_weights, UNIT, balanced, known, given)
         self.live = live = np.flatnonzero(problem.live)
         self._sums = RowSums.of(problem)
-        own = (problem.u[live], problem.w[live], problem.total[live], problem.delta[live], self._sums.group_votes[live])
-        self._groups = LiveGroups(*own)
+        self._groups = LiveGroups.of(problem, self._sums.group_votes)
         self._mass = problem.u[live] * groups.scatter(problem.counts * problem.inverse_rho)[live]  # c_j
         self.rows = np.flatnonzero(hidden)
         shares = entries(votes)[self.rows][:, groups.order[live]].toarray()

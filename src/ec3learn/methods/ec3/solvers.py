@@ -43,9 +43,8 @@ def _solve_groups(problem: Problem) -> tuple[Array, Array, Array]:
     if not len(live) or problem.setting.alpha == problem.setting.beta == 0:
         return problem.group_votes.copy(), np.zeros_like(problem.group_votes), problem.group_votes
     sums = RowSums.of(problem)
-    own = (problem.u[live], problem.w[live], problem.total[live], problem.delta[live], sums.group_votes[live])
     right = sums.votes if sums.labels is None else {a: votes + sums.labels[a] for a, votes in sums.votes.items()}
-    unknown = solve_over_groups(problem.setting, LiveGroups(*own), sums.grams, right)
+    unknown = solve_over_groups(problem.setting, LiveGroups.of(problem, sums.group_votes), sums.grams, right)
     group_proba, companions = sums.group_votes.copy(), np.zeros_like(sums.group_votes)
     if ALPHA in unknown:
         group_proba[live] = unknown[ALPHA]

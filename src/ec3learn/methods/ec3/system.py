@@ -42,6 +42,12 @@ class LiveGroups(NamedTuple):
     delta: Array  # delta_j, 0 where there is no Y^g_j
     votes: Array  # Y^g
 
+    @classmethod
+    def of(cls, problem: Problem, group_votes: Array) -> LiveGroups:
+        """Take from a problem, and from the Y^g of all groups, the groups that take part."""
+        live = np.flatnonzero(problem.live)
+        return cls(*(of_groups[live] for of_groups in (problem.u, problem.w, problem.total, problem.delta, group_votes)))
+
 
 @dataclass(frozen=True)
 class RowSums:
