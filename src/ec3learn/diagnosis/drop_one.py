@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from ..votes import Votes
-from ..votes.labels import plain
+from .held_out import held_out_answers
 from .metrics import mean_auc
 
 Array = npt.NDArray[Any]
@@ -59,16 +58,10 @@ def drop_one_auc(method: Any, votes: Votes, codes: Array, fold_of: Array) -> lis
 
 def _held_out_auc(method: Any, votes: Votes, codes: Array, fold_of: Array) -> float:
     proba = np.empty((len(codes), votes.n_classes))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the consensus on all votes has given them already
-        if not method.admits_known:
-            proba = method.solve(votes).proba
-        else:
-            for f in range(int(fold_of.max()) + 1):
-                shown = np.flatnonzero((codes >= 0) & (fold_of != f))
-                known = {int(i): plain(votes.classes[codes[i]]) for i in shown}
-                proba[fold_of == f] = method.solve(votes, known=known).proba[fold_of == f]
-    return mean_auc(proba[codes >= 0], codes[codes >= 0])
+    for hidden, answer in held_out_answers(method, votes, codes, fold_of):
+        proba[hidden] = answer.proba[hidden]
+    labelled = np.flatnonzero(fold_of >= 0)
+    return mean_auc(proba[labelled], codes[labelled])
 
 
 def _without(method: Any, name: str, classifiers: Sequence[str]) -> Any:
