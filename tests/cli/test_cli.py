@@ -312,6 +312,7 @@ def test_shells_can_complete_the_command():
         ("combine votes.csv -c svm --set alpha=-1", "--set alpha must be a finite number >= 0, got -1."),
         ("combine votes.csv -c svm --rule most", "Unknown rule 'most'. Choose from: argmax, mass."),
         ("combine votes.csv -c svm --memory lots", "--memory must be a size such as '800MB' or '4GB', got 'lots'."),
+        ("combine votes.csv -c svm --memory 1MB", "--memory must be larger for this table, got '1MB'."),
         ("combine votes.csv -c svm --encoding klingon", "votes.csv must be text in klingon (unknown encoding: klingon)."),
         ("combine votes.csv -c svm --out nowhere/x.csv", "--out must lie in a folder that exists, got nowhere/x.csv."),
         ("combine votes.csv -c svm --out .", "--out must be a file, got the folder ."),
@@ -622,3 +623,12 @@ def test_fast_leaves_the_diagnosis_out(folder, run):
     facts = json.loads(run("combine", "votes.csv", *VOTERS, "--known", "gold", "--json", "--fast")[1])
     assert facts["held_out"] is None
     assert facts["objects"] == 600
+
+
+def test_defaults_are_those_of_the_library():
+    from ec3learn.cli import options
+    from ec3learn.tables.files.workspace import MEMORY
+    from ec3learn.tables.pipeline import MOST_CLASSES, MOST_ROWS
+
+    found = (options.MOST_ROWS, options.MethodOptions().max_classes, options.ReadOptions().memory)
+    assert found == (MOST_ROWS, MOST_CLASSES, MEMORY)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from duckdb import OutOfMemoryException
 
 from ..._checks import InputError
 from ..._text import arg
@@ -42,8 +43,11 @@ def open_file(
 ) -> Iterator[FileTable]:
     """Open a file (or standard input, "-") as a table, as long as this lasts, with temporary files beside the output."""
     kind = Format.of(path, format, delimiter)
-    with workspace(beside, memory, bar=bar) as work:
-        yield read(work, path, kind, encoding)
+    try:
+        with workspace(beside, memory, bar=bar) as work:
+            yield read(work, path, kind, encoding)
+    except OutOfMemoryException:
+        raise InputError("memory", "must be larger for this table", got=memory) from None
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,8 @@ def readable_errors(name: str, what: str, encoding: str) -> Iterator[None]:
         yield
     except (UnicodeError, LookupError) as error:
         raise _not_encoded(name, encoding, str(error)) from None
+    except duckdb.OutOfMemoryException:  # not the file's fault
+        raise
     except (duckdb.Error, pa.ArrowException, OSError, csv.Error) as error:  # some errors of Arrow are an OSError
         reason = str(error).splitlines()[0].rstrip(".")
         if "UTF8" in reason:

@@ -44,6 +44,8 @@ def write(table: FileTable, answered: Answered, path: str, format: Format, overw
         with look_up(table, answered) as found:
             rows = _join_and_sort(table, answered) if found is None else found
             _write_arrow(rows, finished) if format.name == "arrow" else _copy(rows, finished, format)
+    except duckdb.OutOfMemoryException:
+        raise
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise InputFileError("out", phrase=f"{path} cannot be written: {reason}") from None
