@@ -427,6 +427,15 @@ def test_a_base_model_that_fails_can_be_dropped(iris):
     assert any("'broken' failed and was left out" in note.text for note in model.notes_)
 
 
+def test_without_any_classifier_left_there_is_no_answer(iris):
+    X, _, y, _ = iris
+    with (
+        pytest.warns(UserWarning, match="failed and was left out"),
+        pytest.raises(ValueError, match=r"^All classifiers failed\. The reasons are in the warnings above\. Pass others\.$"),
+    ):
+        made(classifiers=[("broken", Broken())], on_error="drop").fit(X, y)
+
+
 def test_a_clustering_without_predict_is_named(iris):
     X, _, y, _ = iris
     with pytest.raises(

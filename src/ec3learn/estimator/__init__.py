@@ -2,21 +2,19 @@
 
 from .classifier import EC3Classifier
 from .features import Features
-from .models import (
+from .models.classifiers import (
     Boosting,
     CalibratedLinearSVM,
-    ConvolutionalNetwork,
     ExtraTrees,
-    KDistanceDBSCAN,
     KernelLogisticRegression,
-    KernelNaiveBayes,
-    Landmarks,
     NearestNeighbours,
     Perceptron,
-    QuantileMeanShift,
     RandomForest,
-    SilhouetteKMeans,
 )
+from .models.clusterings import KDistanceDBSCAN, QuantileMeanShift, SilhouetteKMeans
+from .models.convolution import ConvolutionalNetwork
+from .models.kernel_bayes import KernelNaiveBayes
+from .models.landmarks import Landmarks
 from .pools import TableModel, classifier_pool, clusterer_pool, grids
 
 __all__ = [

@@ -94,17 +94,19 @@ class Training:
             failures = [result for result in results if isinstance(result, str)]
             if failures:
                 self._fail("classifier", name, failures[0])
-                continue
-            model = results[-1][0]
-            table = np.full((len(self.labelled), self.n_classes), np.nan)  # the only row of a class gets no vote
-            for f, (_, test) in enumerate(folds):
-                table[test] = results[f][1] if len(results) > 1 else _last_step(model).oob_decision_function_[test]
-            fitted[name], votes[name] = [model], table
+            else:
+                fitted[name], votes[name] = [results[-1][0]], self._held_out_votes(results, folds)
         if not fitted:
-            raise InputError(
-                "classifiers", phrase="All classifiers failed", remedy="The reasons are in the warnings above. Pass others."
-            )
+            remedy = "The reasons are in the warnings above. Pass others."
+            raise InputError("classifiers", phrase="All classifiers failed", remedy=remedy)
         return fitted, votes
+
+    def _held_out_votes(self, results: list[Any], folds: list[Fold]) -> Array:
+        """Return the votes of a classifier on the labelled rows: by its copies in the folds, or out of bag if it has none."""
+        votes = np.full((len(self.labelled), self.n_classes), np.nan)  # the only row of a class gets no vote
+        for f, (_, test) in enumerate(folds):
+            votes[test] = results[f][1] if len(results) > 1 else _last_step(results[-1][0]).oob_decision_function_[test]
+        return votes
 
     def _job(self, name: str, model: Any, part: Fold) -> Any:
         """Return the call, for another process perhaps, that fits a copy to some labelled rows and lets it vote on others."""
