@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
-from ec3learn import EC3, DawidSkene, Votes, WeightedVote
-from ec3learn.answer.notes import BIAS
+from ec3learn import EC3, DawidSkene, MajorityVote, Votes, WeightedVote
+from ec3learn.answer.notes import BIAS, CONSTANT, NOT_CONVERGED, ONE_CLASS, SAME_AS_MAJORITY
 from ec3learn.diagnosis import summarise
 
 
@@ -57,3 +58,46 @@ def test_a_method_that_allows_for_bias_has_no_such_note():
 def test_good_votes_have_no_notes():
     votes = Votes.from_labels({name: ["a", "b"] * 50 for name in ("svm", "knn", "tree")})
     assert summarise(EC3().solve(votes)).notes == ()
+
+
+def test_fast_leaves_out_what_takes_long():
+    votes, known = crowd(list(range(200)))
+    method = WeightedVote(weights="labels")
+    fast = summarise(method.solve(votes, known), method, fast=True)
+    assert fast.held_out is None
+    assert not any(note.kind == BIAS for note in summarise(EC3().solve(judges()), fast=True).notes)
+
+
+def test_an_answer_of_one_class_is_noted_where_the_votes_are_not():
+    said = {"a": ["x", "y"] * 50, "b": ["x", "y"] * 50, "c": ["x"] * 100}
+    notes = summarise(WeightedVote(weights=[0.1, 0.1, 9]).solve(Votes.from_labels(said))).notes
+    text = next(str(note) for note in notes if note.kind == ONE_CLASS)
+    assert text == "All objects got the class x, though most votes name another for 50.0 % of them. Compare with another method."
+
+
+def test_an_answer_that_changes_no_label_is_noted_but_not_where_all_votes_agree():
+    split = Votes.from_labels({"a": [0, 1, 1, 0], "b": [0, 1, 1, 0], "c": [1, 1, 1, 0]})
+    assert [note.kind for note in summarise(EC3().solve(split)).notes] == [SAME_AS_MAJORITY]
+    assert summarise(MajorityVote().solve(split)).notes == ()
+    agreed = Votes.from_labels({"a": [0, 1, 1, 0], "b": [0, 1, 1, 0]})
+    assert summarise(EC3().solve(agreed)).notes == ()
+
+
+def test_overconfidence_on_known_labels_is_noted():
+    truth = np.tile([0, 1], 30)
+    votes = Votes.from_labels({"a": np.zeros(60, dtype=int), "b": np.zeros(60, dtype=int)}, classes=[0, 1])
+    summary = summarise(MajorityVote().solve(votes, known=truth), MajorityVote())
+    assert "mean confidence is 1.000, but only 50.0 % are correct." in str(summary)
+
+
+def test_many_notes_of_one_kind_are_one():
+    said = {f"good{m}": ["x", "y"] * 50 for m in range(15)} | {f"same{m}": ["x"] * 100 for m in range(12)}
+    notes = [note for note in summarise(MajorityVote().solve(Votes.from_labels(said))).notes if note.kind == CONSTANT]
+    assert len(notes) == 1
+    assert "same9 ('x') and 2 more" in notes[0].text
+
+
+def test_solvers_that_stopped_early_are_noted():
+    with pytest.warns(ConvergenceWarning):
+        consensus = DawidSkene(max_iter=1).solve(judges())
+    assert next(note.kind for note in summarise(consensus).notes) == NOT_CONVERGED

@@ -2,6 +2,7 @@
 
 import base64
 import csv
+import html
 import io
 import re
 import shutil
@@ -27,8 +28,6 @@ from ec3learn import (
     combine,
 )
 from ec3learn.demo import demo_votes
-from ec3learn.diagnosis import pairs
-from ec3learn.diagnosis.metrics import confusion, kappa
 from ec3learn.report import page
 from ec3learn.report.facts import code_of, facts_of
 from ec3learn.report.page import page_of
@@ -156,17 +155,6 @@ def test_copies_are_redundant_and_good_models_are_not():
     assert [set(pair[:2]) for pair in clusterings["redundant"]] == [{"k", "renamed"}]
 
 
-def test_similar_models_stand_side_by_side():
-    rng = np.random.default_rng(0)
-    one, other = rng.integers(2, size=(2, 300))
-    said = {
-        f"{'ab'[m % 2]}{m}": np.where(rng.random(300) < 0.9, (one, other)[m % 2], rng.integers(2, size=300)) for m in range(8)
-    }
-    votes = Votes.from_labels(said)
-    families = [name[0] for name in pairs(MajorityVote().solve(votes)).names]
-    assert sorted(families[:4]) in (["a"] * 4, ["b"] * 4)
-
-
 def test_a_classifier_that_turns_classes_around_is_worse_than_chance(pool):
     consensus, _ = pool
     turned = {"turned": [{"ant": "bee", "bee": "cat", "cat": "ant"}[label] for label in consensus.labels()]}
@@ -219,12 +207,18 @@ def test_soft_votes_are_judged_by_their_most_probable_class():
     assert facts_of(SoftVote().solve(votes))["models"]["worse"] == ["turned"]
 
 
-def test_a_guesser_is_called_worse_than_chance_once_in_a_hundred_times():
-    rng = np.random.default_rng(0)
-    truth = rng.choice(3, 200, p=[0.6, 0.3, 0.1])
-    tables = (confusion(truth, rng.choice(3, 200, p=[0.5, 0.2, 0.3]), 3, np.ones(200)) for _ in range(4000))
-    found = [kappa(table, np.arange(3)) for table in tables]
-    assert 0.005 < np.mean([one.kappa < -one.noise for one in found]) < 0.016
+def test_the_page_has_the_facts_of_the_summary():
+    said, clusters, truth = a_pool()
+    said["same"] = ["bee"] * 400
+    method = EC3()
+    consensus = method.solve(Votes.from_labels(said, clusters), known={i: truth[i] for i in range(100)})
+    summary = consensus.summary(method)
+    page, notebook = html.unescape(text_of(consensus, summary=summary)), html.unescape(consensus._repr_html_())
+    assert str(summary.held_out) in page
+    assert summary.notes
+    for note in summary.notes:
+        assert str(note) in page
+        assert str(note) in notebook
 
 
 def test_what_clusters_hold_adds_up(pool):

@@ -17,8 +17,9 @@ from .._text import Table
 from ..algebra.linear import normalised
 from ..answer.extension import extended_answers, require_rule
 from ..answer.outcome import Outcome, unanswered_notes
-from ..diagnosis import Explanation, Summary, confusion_of, contested, explain, summarise, voters
+from ..diagnosis import Explanation, confusion_of, contested, explain, summarise, voters
 from ..diagnosis.held_out import Solver
+from ..diagnosis.summary import Summary
 from ..report.page import write_report
 from ..votes import Votes
 from ..votes.labels import plain

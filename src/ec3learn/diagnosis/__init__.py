@@ -1,33 +1,39 @@
 """Judging an answer and its voters: each function takes a `Consensus` and returns a table, a number or a small record of them.
 
-`metrics` has the measures themselves, on plain arrays.
+The measures at the end take plain arrays.
 """
 
+from .bias import bias_of
 from .contested import close_calls, contested
 from .doubts import doubts
+from .drop_one import drop_one_auc
 from .explanation import Explanation, explain
-from .held_out import HeldOut, Judgement, held_out, judge
-from .majority import Majority, majority
-from .pairs import Pairs, pairs
-from .summary import Summary, summarise
+from .held_out import held_out, judge
+from .majority import majority
+from .metrics import kappa, macro_f, mean_auc, normalised_mutual_information, quality, sharpened_log_loss
+from .pairs import pairs
+from .summary import summarise
 from .voters import confusion_of, voters
 
 __all__ = [
     "Explanation",
-    "HeldOut",
-    "Judgement",
-    "Majority",
-    "Pairs",
-    "Summary",
+    "bias_of",
     "close_calls",
     "confusion_of",
     "contested",
     "doubts",
+    "drop_one_auc",
     "explain",
     "held_out",
     "judge",
+    "kappa",
+    "macro_f",
     "majority",
+    "mean_auc",
+    "normalised_mutual_information",
     "pairs",
+    "quality",
+    "sharpened_log_loss",
     "summarise",
     "voters",
 ]

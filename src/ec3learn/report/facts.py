@@ -23,16 +23,16 @@ from .._text import count, isolated, number_text, percent
 from ..answer.extension import matching_labels
 from ..answer.notes import DISTINCT_ROWS, WARNINGS, Note
 from ..answer.outcome import Outcome
-from ..diagnosis import Explanation, Majority, Pairs, Summary, close_calls, contested, doubts, explain, majority, pairs, summarise
+from ..diagnosis import Explanation, close_calls, contested, doubts, explain, judge, majority, pairs, summarise, voters
 from ..diagnosis.contested import CLOSE
 from ..diagnosis.counting import are_counts, given_weights, object_weights, open_rows, row_weights
 from ..diagnosis.doubts import ALWAYS, RULE, WORSE
 from ..diagnosis.explanation import tally_of
-from ..diagnosis.held_out import given_labels, judge, true_codes
-from ..diagnosis.majority import changed_rows, is_majority
-from ..diagnosis.pairs import ALIKE, FEW
-from ..diagnosis.summary import majority_note
-from ..diagnosis.voters import contingency, voter_accuracy, voters
+from ..diagnosis.held_out import given_labels, true_codes
+from ..diagnosis.majority import Majority, changed_rows, is_majority
+from ..diagnosis.pairs import ALIKE, FEW, Pairs
+from ..diagnosis.summary import Summary, majority_note
+from ..diagnosis.voters import contingency, voter_accuracy
 from ..votes import Kind, Votes
 from ..votes.labels import label_array, plain
 

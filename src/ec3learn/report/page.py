@@ -15,7 +15,7 @@ from .._checks import InputTypeError, MissingExtraError, require_integer
 from .._files import place_for, whole_file
 from .._text import HINTED, SHOWN, number, percent, shown, signed
 from ..answer.outcome import Outcome
-from ..diagnosis import Summary
+from ..diagnosis.summary import Summary
 from .facts import Facts, facts_of
 
 MOST_BYTES = 2_000_000

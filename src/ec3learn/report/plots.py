@@ -1,8 +1,8 @@
-"""Pictures of a consensus, and of studies of methods: each draws on `ax`, or on a new figure, and returns the axes.
+"""Plots of a consensus, and of studies of methods: each draws on `ax`, or on a new figure, and returns the axes.
 
-They read in grey and for the colour-blind: colours are cividis, and hatches or markers tell apart what colours do. Names are cut
-in the middle, and thinned out where there is no room for them. Legends stand beside or above axes that bars or lines may fill: a
-figure with layout="constrained" makes room for them.
+They can be read in grey and by the colour-blind: colours are cividis, and hatches or markers repeat what colours say. Long names
+are cut in the middle, and some are left out where there is no room for all. Legends are beside or above the axes; a figure with
+layout="constrained" makes room for them.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ MOST_WITHIN = 4  # lines among which a legend finds room
 
 
 def agreement_map(consensus: Outcome, *, kind: Kind = "classifier", ax: Axes | None = None) -> Axes:
-    """Draw who agrees with whom; similar base models stand side by side.
+    """Draw who agrees with whom; similar base models are next to each other.
 
     Parameters
     ----------
     consensus : Consensus
         An answer that has its votes.
     kind : "classifier" or "clustering"
-        Whom to compare: classifiers by the share of objects they name the same class for, clusterings by their normalised mutual
-        information. Of more than 100 those with the most votes are shown.
+        Which base models to compare: classifiers by the share of objects for which they name the same class, clusterings by their
+        normalised mutual information. Of more than 100, those with the most votes are shown.
     ax : matplotlib axes
         Where to draw.
 
@@ -70,25 +70,25 @@ def agreement_map(consensus: Outcome, *, kind: Kind = "classifier", ax: Axes | N
     image = ax.imshow(found.similarity, vmin=0, vmax=1, cmap=COLOURS, interpolation="nearest")
     _name_ticks(ax, names, "x")
     _name_ticks(ax, names, "y")
-    what = "share of objects named alike" if kind == "classifier" else "normalised mutual information"
+    what = "share of objects with the same class" if kind == "classifier" else "normalised mutual information"
     _colour_bar(ax, image, what)
     if len(names) <= 12:
         for (i, j), value in np.ndenumerate(found.similarity):
             if not np.isnan(value):
                 ax.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color="black" if value > 0.55 else "white")
-    title = "Who agrees with whom" if kind == "classifier" else "How alike the clusterings are"
+    title = "Who agrees with whom" if kind == "classifier" else "How similar the clusterings are"
     return _labelled(ax, title, kind, kind)
 
 
 def confidence_histogram(consensus: Outcome, *, bins: int = 20, ax: Axes | None = None) -> Axes:
-    """Draw how sure the answer is: the share of objects by the probability of their class.
+    """Draw how confident the answer is: the share of objects by the probability of their class.
 
     Parameters
     ----------
     consensus : Consensus
         An answer that has its objects.
     bins : int
-        Into how many columns the range from 0 to 1 is cut.
+        The number of bins between 0 and 1.
     ax : matplotlib axes
         Where to draw.
 
@@ -111,11 +111,11 @@ def confidence_histogram(consensus: Outcome, *, bins: int = 20, ax: Axes | None 
     ax = _axes(ax)
     ax.bar(edges[:-1], heights / heights.sum(), np.diff(edges), align="edge", color=_shade(0.25), edgecolor="white")
     ax.set_xlim(0, 1)
-    return _labelled(ax, "How sure the answer is", "confidence", "share of objects")
+    return _labelled(ax, "How confident the answer is", "confidence", "share of objects")
 
 
 def reliability_bars(consensus: Outcome, *, by: Literal["weight", "agreement"] = "weight", ax: Axes | None = None) -> Axes:
-    """Draw how much each classifier counted, or how often it agrees with the answer; most first.
+    """Draw the weight of each classifier, or how often it agrees with the answer; the largest first.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def reliability_bars(consensus: Outcome, *, by: Literal["weight", "agreement"] =
     Returns
     -------
     matplotlib axes
-        Bars of classifiers worse than chance, which a method left out, are hatched and end in a cross.
+        The bars of classifiers that the method left out as worse than chance are hatched and end in a cross.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def reliability_bars(consensus: Outcome, *, by: Literal["weight", "agreement"] =
     worse = [i for i, row in enumerate(rows) if row["model"] in consensus.worse_than_chance]
     ax = _axes(ax, 6.4, min(9.0, 1.4 + 0.25 * len(rows)))
     bars = ax.barh(range(len(rows)), [row[by] for row in rows], color=_shade(0.25))
-    title = "How far each classifier is trusted" if by == "weight" else "Who agrees with the answer"
+    title = "How much each classifier is trusted" if by == "weight" else "Who agrees with the answer"
     _labelled(ax, title, by, "classifier")
     if worse:
         for i in worse:
@@ -159,14 +159,14 @@ def reliability_bars(consensus: Outcome, *, by: Literal["weight", "agreement"] =
 
 
 def contested_objects(consensus: Outcome, n: int = 15, *, ax: Axes | None = None) -> Axes:
-    """Draw the objects a person should look at first: the probabilities of their label and of the runner-up.
+    """Draw the objects a person should review first: the probabilities of their label and of the runner-up.
 
     Parameters
     ----------
     consensus : Consensus
         An answer that has its votes.
     n : int
-        How many.
+        How many objects.
     ax : matplotlib axes
         Where to draw.
 
@@ -204,7 +204,7 @@ def contested_objects(consensus: Outcome, n: int = 15, *, ax: Axes | None = None
 
 
 def cluster_classes(consensus: Outcome, clustering: str, *, most: int = 20, ax: Axes | None = None) -> Axes:
-    """Draw which classes, by the answer, the clusters of one clustering hold; the largest clusters first.
+    """Draw which classes of the answer the clusters of one clustering contain; the largest clusters first.
 
     Parameters
     ----------
@@ -213,14 +213,15 @@ def cluster_classes(consensus: Outcome, clustering: str, *, most: int = 20, ax: 
     clustering : str
         The clustering's name.
     most : int
-        How many clusters to show at most.
+        The largest number of clusters to show.
     ax : matplotlib axes
         Where to draw.
 
     Returns
     -------
     matplotlib axes
-        One bar a cluster, as high as its share of the objects, cut by classes; of more than ten the nine largest are told apart.
+        One bar per cluster, as high as its share of the objects, divided by class. Of more than ten classes, the nine largest are
+        shown.
 
     Examples
     --------
@@ -257,7 +258,7 @@ def cluster_classes(consensus: Outcome, clustering: str, *, most: int = 20, ax: 
     ax.set_ylim(0, 1.05 * base.max(initial=0.01))
     _name_ticks(ax, [plain(votes.models[m].labels[j]) for j in shown_clusters], "x", beside)
     _legend_beside(ax, "class")
-    return _labelled(ax, f"What the clusters of {_text(clustering)} hold", "cluster", "share of objects")
+    return _labelled(ax, f"What the clusters of {_text(clustering)} contain", "cluster", "share of objects")
 
 
 def weight_simplex(settings: Any, scores: Any, *, score: str = "score", ax: Axes | None = None) -> Axes:
@@ -265,10 +266,10 @@ def weight_simplex(settings: Any, scores: Any, *, score: str = "score", ax: Axes
 
     Parameters
     ----------
-    settings : settings x 4 array-like
+    settings : array-like of shape (n_settings, 4)
         alpha, beta, gamma and delta of each setting; only their ratios matter.
-    scores : one number a setting
-        How good each is.
+    scores : array-like of shape (n_settings,)
+        How good each setting is.
     score : str
         What the scores are, for the colour bar.
     ax : matplotlib axes
@@ -277,8 +278,8 @@ def weight_simplex(settings: Any, scores: Any, *, score: str = "score", ax: Axes
     Returns
     -------
     matplotlib axes
-        Each setting lies between four corners, the nearer to one the larger that weight. Where several settings share a place
-        the best is on top; the best of all is ringed and named.
+        Each setting lies between four corners, the nearer to one the larger that weight. Where several settings share a place,
+        the best is on top; the best of all is circled and named.
 
     Examples
     --------
@@ -323,14 +324,14 @@ def scaling_lines(seconds: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     Parameters
     ----------
     seconds : dict of method -> (numbers of objects, seconds)
-        What was measured.
+        The measurements.
     ax : matplotlib axes
         Where to draw.
 
     Returns
     -------
     matplotlib axes
-        The legend has each line's slope: with slope 1, ten times the objects take ten times as long.
+        The legend shows the slope of each line: with slope 1, ten times the objects take ten times as long.
 
     Examples
     --------

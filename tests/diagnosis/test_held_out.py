@@ -1,0 +1,80 @@
+"""How often an answer is right: cross-validated on known labels, and by labels it was not given."""
+
+import numpy as np
+import pytest
+
+from ec3learn import EC3, UPE, MajorityVote, SoftVote, Votes, WeightedVote
+from ec3learn.diagnosis import held_out, judge
+from ec3learn.diagnosis.held_out import held_out_answers
+
+TRUTH = np.tile([0, 1], 30)
+VOTES = Votes.from_labels({"good": TRUTH, "too": TRUTH, "bad": np.zeros(60, dtype=int)})
+
+
+def test_a_hidden_label_is_not_known_to_the_answer_that_is_judged():
+    votes = Votes.from_labels({"lies": 1 - TRUTH, "too": 1 - TRUTH})
+    found = held_out(SoftVote().solve(votes, known=TRUTH), SoftVote())
+    assert (found.n_labels, found.accuracy, found.majority) == (60, 0, 0)
+
+
+def test_every_object_is_held_out_once_and_the_labels_of_other_folds_are_known():
+    fold_of = np.arange(60) % 3
+    answers = list(held_out_answers(EC3(), VOTES, TRUTH, fold_of))
+    assert sorted(np.concatenate([hidden for hidden, _ in answers])) == list(range(60))
+    for hidden, answer in answers:
+        assert not answer.expand(answer.known.labelled)[hidden].any()
+        assert answer.known.labelled.any()
+
+
+def test_a_method_without_known_labels_solves_once():
+    first, second = (answer for _, answer in held_out_answers(UPE(), VOTES, TRUTH, np.arange(60) % 2))
+    assert first is second
+
+
+@pytest.mark.parametrize(("method", "said"), [(MajorityVote(), None), (EC3(), 1.0)])
+def test_the_majority_vote_is_not_compared_with_itself(method, said):
+    found = held_out(method.solve(VOTES, known=TRUTH), method)
+    assert found.majority == said
+    assert ("by majority vote" in str(found)) == (said is not None)
+
+
+def test_too_few_labels_say_nothing():
+    assert held_out(EC3().solve(VOTES, known={i: TRUTH[i] for i in range(19)}), EC3()) is None
+    assert held_out(EC3().solve(VOTES), EC3()) is None
+
+
+def test_a_better_majority_vote_is_told_from_chance():
+    method = WeightedVote(weights=[0.1, 0.1, 9])
+    found = held_out(method.solve(VOTES, known=TRUTH), method)
+    assert (found.accuracy, found.majority, found.difference.second_is_better) == (0.5, 1.0, True)
+    few = held_out(method.solve(VOTES, known=[0] * 20 + [1] * 4 + [None] * 36), method)
+    assert not few.difference.second_is_better
+
+
+def test_an_answer_that_is_surer_than_right_is_overconfident():
+    votes = Votes.from_labels({"a": np.zeros(60, dtype=int), "b": np.zeros(60, dtype=int)}, classes=[0, 1])
+    assert held_out(MajorityVote().solve(votes, known=TRUTH), MajorityVote()).overconfident
+    assert not held_out(MajorityVote().solve(VOTES, known=TRUTH), MajorityVote()).overconfident
+
+
+def test_the_interval_is_that_of_wilson():
+    found = held_out(MajorityVote().solve(VOTES, known=np.where(np.arange(60) < 50, TRUTH, 1 - TRUTH)), MajorityVote())
+    z, p, n = 1.959964, 50 / 60, 60
+    middle, half = p + z * z / (2 * n), z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    assert found.interval == pytest.approx(((middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)), abs=1e-6)
+
+
+def test_labels_the_method_was_given_do_not_judge_it():
+    consensus = EC3().solve(VOTES, known={0: 1, 1: 0})
+    assert judge(consensus, {0: 1, 1: 0}) is None
+    found = judge(consensus, TRUTH)
+    assert (found.n_labels, found.n_objects, found.consensus.accuracy) == (58, 58, 1.0)
+    assert found.confusion.tolist() == [[29, 0], [0, 29]]
+
+
+@pytest.mark.filterwarnings("ignore::ec3learn.ExtendWarning")
+def test_a_vote_for_a_class_the_answer_does_not_have_is_wrong():
+    consensus = EC3().solve(Votes.from_labels({"a": ["x", "y"]}))
+    new = consensus.extend(Votes.from_labels({"a": ["x", "y"], "b": ["z", "z"], "c": ["z", "z"]}))
+    found = judge(new, ["x", "y"])
+    assert (found.consensus.accuracy, found.majority.accuracy) == (1.0, 0.0)
