@@ -74,11 +74,18 @@ class Columns:
         return list(dict.fromkeys(used if self.known is None else [*used, self.known]))
 
     @property
+    def hard_columns(self) -> list[tuple[str, str]]:
+        """Return the columns of labels, each with the argument that names it."""
+        chosen = [("classifiers", column) for column in self.classifiers.values()]
+        chosen += [("clusterings", column) for column in self.clusterings.values()]
+        known = [] if self.known is None else [("known", self.known)]
+        return [(argument, column) for argument, column in chosen if not isinstance(column, dict)] + known
+
+    @property
     def label_groups(self) -> list[list[str]]:
         """Return the columns of labels in groups of one type: all those of classes, and each clustering by itself."""
-        classes = [column for column in self.classifiers.values() if not isinstance(column, dict)]
-        clusters = [[column] for column in self.clusterings.values() if not isinstance(column, dict)]
-        return [classes if self.known is None else [*classes, self.known], *clusters]
+        classes = [column for argument, column in self.hard_columns if argument != "clusterings"]
+        return [classes, *([column] for argument, column in self.hard_columns if argument == "clusterings")]
 
     def with_classes(self, classes: Sequence[Label]) -> Columns:
         """Return the same columns with the same classes as values of another type."""
@@ -200,17 +207,13 @@ def _require_column(name: Any, columns: list[str], argument: str) -> None:
 def _require_label_types(frame: Frame, columns: Columns) -> None:
     """Refuse types that cannot be labels; whether floats are integers only their values tell."""
     schema = frame.collect_schema()
-    known: dict[str, Column] = {} if columns.known is None else {"known": columns.known}
-    for argument, chosen in (("classifiers", columns.classifiers), ("clusterings", columns.clusterings), ("known", known)):
-        for column in chosen.values():
-            if isinstance(column, dict):
-                continue
-            if frame.implementation.is_pyspark() and any(sign in column for sign in ".`"):
-                must = "must name columns without dots and backticks on Spark"
-                raise InputError(argument, must, got=column, remedy="Rename it.")
-            dtype = schema[column]
-            if not (dtype.is_integer() or dtype.is_float() or isinstance(dtype, LABEL_TYPES)):
-                raise InputTypeError(argument, f"must hold {LABELS}", came=f"{dtype} in column {column!r}")
+    for argument, column in columns.hard_columns:
+        if frame.implementation.is_pyspark() and any(sign in column for sign in ".`"):
+            must = "must name columns without dots and backticks on Spark"
+            raise InputError(argument, must, got=column, remedy="Rename it.")
+        dtype = schema[column]
+        if not (dtype.is_integer() or dtype.is_float() or isinstance(dtype, LABEL_TYPES)):
+            raise InputTypeError(argument, f"must hold {LABELS}", came=f"{dtype} in column {column!r}")
 
 
 # ---- names, patterns, selectors and dicts ----------------------------------------------------------------------------

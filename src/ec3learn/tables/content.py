@@ -125,11 +125,9 @@ def _shares(column: Any, name: str) -> npt.NDArray[np.float64]:
 
 def _require_integers(columns: Columns, distinct: Frame, long: Frame | None) -> None:
     """Refuse columns of labels with fractional numbers."""
-    models = {"classifiers": columns.classifiers, "clusterings": columns.clusterings}
-    named = [(argument, column) for argument in models for column in models[argument].values()]
-    for argument, column in [*named, ("known", columns.known)]:
+    for argument, column in columns.hard_columns:
         frame = long if long is not None and argument == "classifiers" and columns.objects is not None else distinct
-        if column is None or isinstance(column, dict) or not frame.get_column(column).dtype.is_float():
+        if not frame.get_column(column).dtype.is_float():
             continue
         numbers = frame.get_column(column).to_numpy()
         broken = numbers[(np.floor(numbers) != numbers) & ~np.isnan(numbers)]
