@@ -39,3 +39,21 @@ def test_similar_models_are_next_to_each_other():
     }
     families = [name[0] for name in pairs(MajorityVote().solve(Votes.from_labels(said))).names]
     assert sorted(families[:4]) in (["a"] * 4, ["b"] * 4)
+
+
+def redundant(said, **options):
+    found = pairs(MajorityVote().solve(Votes.from_labels(said)), **options)
+    return [{found.names[i], found.names[j]} for i, j in found.redundant]
+
+
+def test_two_that_never_depart_from_the_answer_are_not_redundant():
+    mostly = np.where(np.arange(100) < 5, "b", "a")
+    assert redundant({"one": mostly, "two": mostly, "three": mostly}) == []
+
+
+def test_a_copy_is_redundant_but_not_where_others_do_not_replace_its_votes():
+    good, own = np.tile(["a", "b"], 100), np.tile(["a", "b", "a", "a"], 50)
+    said = {f"good{m}": good for m in range(4)} | {"own": own.astype(object), "copy": own.astype(object)}
+    assert redundant(said) == [{"own", "copy"}]
+    said["own"][:60], said["copy"][140:] = None, None  # each alone has votes on 60 objects
+    assert redundant(said) == []

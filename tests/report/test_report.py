@@ -589,6 +589,14 @@ def test_nothing_is_wider_than_a_phone(name, opened):
 
 
 @in_browser
+@pytest.mark.parametrize("width", [1300, 1920])
+def test_the_table_of_classes_is_not_cut_off(width, opened):
+    page = opened("pool", viewport={"width": width, "height": 900})
+    box = page.locator(".columns .scroll").first
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+
+
+@in_browser
 def test_rows_are_not_mostly_blank_on_a_phone(opened):
     page = opened("pool", viewport={"width": 400, "height": 740})
     heights = "selector => [...document.querySelectorAll(selector)].map(row => row.getBoundingClientRect().height)"

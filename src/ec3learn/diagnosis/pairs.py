@@ -24,6 +24,8 @@ MOST_MODELS = 100  # compared two by two: those with the most votes
 BUDGET = 5e8  # comparisons of two votes: beyond them only some of the rows are looked at, evenly spaced
 ALIKE = 0.98  # similarity from which two base models may be redundant
 FEW = 30  # objects in common below which nothing is said about a pair
+FEW_DEPARTURES = 5  # objects on which two classifiers must depart from the answer together before they are called redundant
+REPLACED = 0.9  # share of the votes of one that the other must have too
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,9 @@ class Pairs:
 def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     """Compare the base models of one kind, two by two.
 
-    Two classifiers are redundant if they nearly always agree, and mostly so too where either departs from the answer: two good
-    classifiers agree as often, but not where they are wrong.
+    Two classifiers are redundant if they nearly always agree, and mostly so too where either departs from the answer (on 5
+    objects or more): two good classifiers agree as often, but not where they are wrong, and two that never depart show nothing.
+    One of the two must have voted on nearly all objects that the other voted on, so that the other can be dropped.
 
     Parameters
     ----------
@@ -75,10 +78,10 @@ def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     Examples
     --------
     >>> from ec3learn import EC3, Votes
-    >>> votes = Votes.from_labels({"a": [0, 1, 1] * 20, "b": [0, 0, 1] * 20, "copy of a": [0, 1, 1] * 20})
-    >>> found = pairs(EC3().solve(votes))
+    >>> said, others = [0, 1, 1] * 20, [0, 0, 1] * 20
+    >>> found = pairs(EC3().solve(Votes.from_labels({"a": said, "b": others, "c": others, "d": others, "copy of a": said})))
     >>> [(found.names[i], found.names[j]) for i, j in found.redundant]
-    [('copy of a', 'a')]
+    [('a', 'copy of a')]
     """
     votes = outcome.require_votes("pairs")
     own = [m for m, model in enumerate(votes.models) if model.kind == kind and votes.n_votes[m] > 0]
@@ -87,20 +90,21 @@ def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     rows = np.arange(votes.n_rows) if n_rows == votes.n_rows else np.linspace(0, votes.n_rows - 1, n_rows).astype(np.int64)
     said, counts = votes_by(votes, chosen, rows), row_weights(outcome)[rows]
     if kind == "classifier":
-        similarity, common, same_errors = _agreements(said, _answers(outcome, votes)[rows], counts)
+        similarity, common, alike = _agreements(said, _answers(outcome, votes)[rows], counts)
     else:
         similarity, common = _shared_information(said, counts)
-        same_errors = np.ones_like(similarity)
+        alike = np.ones_like(similarity, dtype=bool)
     np.fill_diagonal(similarity, 1.0)
     similarity[common < FEW] = np.nan
+    n_votes = np.diag(common)
+    alike = alike & (np.nan_to_num(similarity) >= ALIKE) & (common >= REPLACED * np.minimum.outer(n_votes, n_votes))
     order = order_by_similarity(similarity)
-    similarity, common, same_errors = (table[np.ix_(order, order)] for table in (similarity, common, same_errors))
-    alike = np.argwhere(np.triu((np.nan_to_num(similarity) >= ALIKE) & (same_errors >= 0.5), k=1))
+    similarity, common, alike = (table[np.ix_(order, order)] for table in (similarity, common, alike))
     return Pairs(
         [votes.models[chosen[i]].name for i in order],
         similarity,
         common,
-        [(int(a), int(b)) for a, b in alike],
+        [(int(a), int(b)) for a, b in np.argwhere(np.triu(alike, k=1))],
         len(rows) / max(votes.n_rows, 1),
         len(own) - len(chosen),
     )
@@ -148,10 +152,9 @@ def order_by_similarity(similarity: Array) -> Array:
 
 
 def _agreements(said: Array, answers: Array, counts: Array) -> tuple[Array, Array, Array]:
-    """Return for each two classifiers how often they agree, on how many objects, and how many of their departures are the same.
+    """Return for each two classifiers how often they agree, on how many objects, and whether they mostly depart together.
 
-    The last is, of the objects where either departs from the answer, the share where both name the same class; 1 where neither
-    ever departs.
+    That is so if, of the objects where either departs from the answer, both name the same class for half or more.
     """
     n = len(said)
     common, same, either, both = (np.zeros((n, n)) for _ in range(4))
@@ -166,7 +169,7 @@ def _agreements(said: Array, answers: Array, counts: Array) -> tuple[Array, Arra
             both[a, a:] += (equal & departs[a]) @ weight
     common, same, either, both = (table + np.triu(table, 1).T for table in (common, same, either, both))
     share = np.divide(same, common, out=np.zeros_like(same), where=common > 0)
-    return share, common, np.divide(both, either, out=np.ones_like(both), where=either > 0)
+    return share, common, (both >= 0.5 * either) & (both >= FEW_DEPARTURES)
 
 
 def _shared_information(said: Array, counts: Array) -> tuple[Array, Array]:

@@ -30,7 +30,7 @@ from ..diagnosis.doubts import ALWAYS, RULE, WORSE
 from ..diagnosis.explanation import tally_of
 from ..diagnosis.held_out import given_labels, true_codes
 from ..diagnosis.majority import Majority, changed_rows, is_majority
-from ..diagnosis.pairs import ALIKE, FEW, Pairs
+from ..diagnosis.pairs import ALIKE, FEW, FEW_DEPARTURES, Pairs
 from ..diagnosis.summary import Summary, majority_note
 from ..diagnosis.voters import contingency, voter_accuracy
 from ..votes import Kind, Votes
@@ -375,7 +375,7 @@ def _pair_facts(kind: str, found: Pairs) -> Facts:
     closest_first = sorted(found.redundant, key=lambda pair: -found.similarity[pair])
     rules = {
         "classifier": f"they name the same class for at least {ALIKE:.0%} of the objects both voted on ({FEW} or more), and "
-        "mostly so too where either departs from the consensus",
+        f"mostly so too where either departs from the consensus ({FEW_DEPARTURES} or more)",
         "clustering": f"their normalised mutual information is at least {ALIKE}, on {FEW} objects or more",
     }
     return {
