@@ -88,6 +88,14 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         The consensus on the rows passed to `fit`.
     voters_ : Table
         The base models, with their agreement with the consensus and their weights.
+    estimators_ : dict of name -> list of classifiers
+        The fitted classifiers: trained on all labelled rows, and two more for each round of retraining.
+    clusterers_ : dict of name -> clustering
+        The fitted clusterings.
+    method_ : Method
+        The method that combined the votes.
+    offsets_ : array or None
+        What is added to the probabilities of the classes before a label is taken.
     notes_ : list of Note
         What was chosen and why, what was left out, and what else to know. `print(note)` shows its text.
 
