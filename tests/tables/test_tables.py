@@ -900,3 +900,10 @@ def test_columns_that_begin_like_ours_are_refused(made, kind):
     table = made(kind, votes_table().with_columns(__ec3learn_count=2))
     with pytest.raises(ValueError, match=re.escape("no column that begins with '__ec3learn_', got '__ec3learn_count'. Rename")):
         combine(table, **ALL)
+
+
+def test_a_connection_that_sees_no_python_variables_is_refused():
+    connection = duckdb.connect(config={"python_enable_replacements": False})
+    connection.from_arrow(votes_table().to_arrow()).create("votes")
+    with pytest.raises(ValueError, match=re.escape("sees Python variables, with python_enable_replacements = true.")):
+        combine(connection.table("votes"), **ALL)

@@ -12,6 +12,8 @@ from uuid import uuid4
 
 import narwhals.stable.v2 as nw
 
+from .._checks import InputError
+
 Frame = Any  # a DataFrame or LazyFrame of narwhals
 
 OURS = "__ec3learn_"  # how the names of our columns begin, until they are dropped again
@@ -101,7 +103,11 @@ def _on_connection(table: Any, answers: Any) -> Any:
     """
     name = f"{OURS}{uuid4().hex}"
     variables = {"table": table, "view": f"{name}_view", "sql": f"SELECT * FROM {name}", name: answers}
-    relation = eval("table.query(view, sql)", variables)
+    try:
+        relation = eval("table.query(view, sql)", variables)
+    except import_module("duckdb").CatalogException:
+        setting = "python_enable_replacements"
+        raise InputError("table", f"must be on a connection that sees Python variables, with {setting} = true") from None
     table.query(name, f"DROP VIEW IF EXISTS {name}_view")  # which older versions leave behind
     return relation
 
