@@ -1,4 +1,4 @@
-"""The objects a person should look at first, and why."""
+"""The objects a person should review first, and why."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def close_calls(outcome: Outcome) -> Array:
 
 
 def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
-    """Return the objects a person should look at first: those whose two most probable classes are closest.
+    """Return the objects a person should review first: those whose two most probable classes are closest.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
     n : int
         How many objects.
     distinct : bool
-        Of objects with the same votes and clusters, show only the first, and how many are alike.
+        Show only the first of the objects with the same votes and clusters, and how many there are.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def _closest(outcome: Outcome, n: int, distinct: bool) -> tuple[list[int], Array
 
 
 def _decided_by(outcome: Outcome) -> str:
-    """Return what decides besides the number of votes."""
+    """Return what decides an answer, besides the number of votes."""
     if isinstance(outcome.rule, EvidenceRule):
         return "who said it"
     terms = set() if outcome.rule is None else {term.name for term in outcome.rule.terms}

@@ -17,8 +17,8 @@ from .voters import count_by_group
 
 Array = npt.NDArray[Any]
 
-FEW_VOTES = 30  # below which nothing is said about a classifier
-FEW_OTHERS = 5  # objects of other classes that a classifier must miss before it is said to say always the same
+FEW_VOTES = 30  # below which a classifier is not judged
+FEW_OTHERS = 5  # objects of other classes that a classifier must miss before its constant votes count against it
 SOME = 0.2  # a kappa that would be worth something
 WORSE, NO_BETTER, ALWAYS = "worse than chance", "no better than chance", "always says the same"
 

@@ -1,4 +1,4 @@
-"""Why one object got its answer: what each base model and each term gave to each class, and sentences about votes."""
+"""Why an object got its answer: what each base model and each term gave to each class, and its votes in words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Explanation:
     label, proba
         The answer and the class probabilities.
     by_model : Table
-        What each base model said, and how much it gave to each class.
+        The vote of each base model, and how much it gave to each class.
     by_term : Table
         How much each term gave to each class: the distributions of its groups, the objects it shares groups with, its own
         votes, its known label.
@@ -72,7 +72,7 @@ class Explanation:
 
     @cached_property
     def by_model(self) -> Table:
-        """Return what each base model said and gave to each class."""
+        """Return the vote of each base model, and what it gave to each class."""
         rest = [name for name in dict.fromkeys(name for name, _ in self.parts) if name not in self.said]
         names = [*self.said, *rest]
         given = self._sums(names, position=0)
@@ -97,7 +97,7 @@ class Explanation:
         return np.array(sums).reshape(len(names), len(zero))
 
     def _weight(self, given: Array) -> list[float]:
-        """Return how much each row moved: shares of the answer, or how far apart evidence sets the classes."""
+        """Return how much each row counted: its share of the answer, or how far its evidence sets the classes apart."""
         return (given.sum(axis=1) if self.unit == "probability" else np.ptp(given, axis=1)).tolist()
 
     def _class_columns(self, given: Array) -> dict[str, Sequence[Any]]:
@@ -117,7 +117,7 @@ class Explanation:
 
 
 def explain(outcome: Outcome, i: Any) -> Explanation:
-    """Explain one object: what each base model said, and how much it and each term gave to each class.
+    """Explain one object: the vote of each base model, and how much it and each term gave to each class.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
     -------
     Explanation
         Its parts add up to the object's class probabilities (of Dawid-Skene: to their logarithms, less the mean). C3E and
-        UPE have no such parts: there it shows who said what.
+        UPE have no such parts: there it shows the votes only.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def tally_of(said: Sequence[Any], models: Sequence[BaseModel]) -> list[tuple[Lab
 
 
 def why_contested(tally: list[tuple[Label, float]], label: Label, decides: str) -> str:
-    """Return in a few words why an object is contested: by the tally of its votes, its label, and what decides besides."""
+    """Return in a few words why an object is contested: from its votes, its label, and what else decides."""
     if not tally:
         return "no classifier voted on it: its clusters decide"
     first, most = tally[0]
@@ -200,7 +200,7 @@ def why_contested(tally: list[tuple[Label, float]], label: Label, decides: str) 
 
 
 def tally_text(tally: list[tuple[Label, float]], most: int = 4) -> str:
-    """Return how many voted for each class in a few words, the most frequent ones."""
+    """Return the classes with the most votes, and how many each has, as text."""
     shown = [f"{label} ({number_text(count)})" for label, count in tally[:most]]
     return ", ".join(shown if len(tally) <= most else [*shown, f"{len(tally) - most} more"])
 

@@ -136,7 +136,7 @@ def sharpened_log_loss(proba: Array, truth: Array) -> float:
     """Return the mean log loss after all probabilities were raised to the power, of a few, that makes it least.
 
     The average of many votes is less sure than it might be. The power takes that out, so that answers are compared by what they
-    tell apart and not by how sure they are.
+    distinguish and not by how confident they are.
 
     Examples
     --------

@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 MOST_MODELS = 100  # compared two by two: those with the most votes
 BUDGET = 5e8  # comparisons of two votes: beyond them only some of the rows are looked at, evenly spaced
 ALIKE = 0.98  # similarity from which two base models may be redundant
-FEW = 30  # objects in common below which nothing is said about a pair
+FEW = 30  # objects in common below which a pair is not judged
 FEW_DEPARTURES = 5  # objects on which two classifiers must depart from the answer together before they are called redundant
 REPLACED = 0.9  # share of the votes of one that the other must have too
 

@@ -1,4 +1,4 @@
-"""The base models, judged by the answer: how much each said, how often it agrees, what it confuses."""
+"""The base models, judged by the answer: how many objects each voted on, how often it agrees, what it confuses."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def voters(outcome: Outcome) -> Table:
     Returns
     -------
     Table
-        kind; coverage, the share of objects it said something about; agreement, the share of those where its (most
-        probable) class is that of the consensus; weight; and of clusterings purity, the share of objects in the
-        majority class of their cluster, and nmi, the normalised mutual information with the consensus.
+        model; kind; coverage, the share of objects it voted on; agreement, the share of these where its (most probable) class
+        is that of the consensus; weight; and for clusterings purity, the share of objects in the majority class of their
+        cluster, and nmi, the normalised mutual information with the consensus.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def voters(outcome: Outcome) -> Table:
 
 
 def confusion_of(outcome: Outcome, model: str) -> Table:
-    """Return what one base model says about objects of each class, by the answer.
+    """Return the confusion matrix of one base model, by the answer.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ def confusion_of(outcome: Outcome, model: str) -> Table:
     Returns
     -------
     Table
-        One row per class: its share of the objects the model spoke about, and how often the model says each of its labels
-        there; objects count by their class probabilities. A biased annotator has large shares off the diagonal.
+        One row per class: its share of the objects the model voted on, and how often the model gives each of its labels there.
+        Objects count by their class probabilities. A biased annotator has large shares off the diagonal.
 
     Examples
     --------
@@ -137,8 +137,8 @@ def voter_accuracy(outcome: Outcome, codes: Array) -> dict[int, float | None]:
 def agreement_with(votes: Votes, row_classes: Array, counts: Array, number: Array) -> dict[int, float | None]:
     """Return for each classifier the share of its votes whose (most probable) class is that of the row; None without votes.
 
-    `counts` has for each group the objects of each class; `number` says which of those classes each class of the votes is, -1
-    for none.
+    `counts` has the objects of each class in each group; `number` has the number of each class of the votes among these
+    classes, -1 for none.
     """
     shares: dict[int, float | None] = {}
     same = np.flatnonzero(number >= 0)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import scipy
 
 from .. import __version__
+from .._checks import InputTypeError, require_integer
 from .._text import count, isolated, number_text, percent
 from ..answer.extension import matching_labels
 from ..answer.notes import DISTINCT_ROWS, WARNINGS, Note
@@ -146,6 +147,11 @@ def facts_of(
     -------
     dict
     """
+    _require_kind("title", title, str, "a string")
+    require_integer("n_contested", n_contested, 0)
+    _require_kind("command", command, (str, Sequence, type(None)), "a string or a list of strings")
+    _require_kind("details", details, (Mapping, type(None)), "a dict of name -> value")
+    _require_kind("summary", summary, (Summary, type(None)), "what Consensus.summary returns")
     subject = Subject(consensus, truth)
     if summary is None and subject.votes is not None and subject.has_objects:
         summary = summarise(consensus)
@@ -172,6 +178,11 @@ def facts_of(
         "contested": _contested(subject, n_contested),
         "how": _how(subject, command, details or {}),
     }
+
+
+def _require_kind(name: str, value: Any, kinds: Any, must: str) -> None:
+    if not isinstance(value, kinds):
+        raise InputTypeError(name, f"must be {must}", got=value)
 
 
 # ---- the answer --------------------------------------------------------------------------------------------------------

@@ -11,47 +11,22 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from .._checks import InputTypeError, MissingExtraError, require_integer
+from .._checks import MissingExtraError
 from .._files import place_for, whole_file
 from .._text import HINTED, SHOWN, number, percent, shown, signed
 from ..answer.outcome import Outcome
-from ..diagnosis.summary import Summary
 from .facts import Facts, facts_of
 
 MOST_BYTES = 2_000_000
 
 
-def write_report(
-    consensus: Outcome,
-    path: str | os.PathLike[str],
-    *,
-    truth: Any = None,
-    title: str = "Consensus report",
-    n_contested: int = 200,
-    command: str | Sequence[str] | None = None,
-    details: Mapping[str, Any] | None = None,
-    summary: Summary | None = None,
-    overwrite: bool = False,
-) -> None:
-    """Write the report; see `Consensus.report`."""
+def write_report(consensus: Outcome, path: str | os.PathLike[str], *, overwrite: bool = False, **options: Any) -> None:
+    """Write the report; for the options see `Consensus.report`."""
     target = place_for(path, overwrite)
-    _require_kind("title", title, str, "a string")
-    require_integer("n_contested", n_contested, 0)
-    _require_kind("command", command, (str, Sequence, type(None)), "a string or a list of strings")
-    _require_kind("details", details, (Mapping, type(None)), "a dict of name -> value")
-    _require_kind("summary", summary, (Summary, type(None)), "what summarise returns")
     require_jinja2()
-    facts = facts_of(
-        consensus, truth=truth, title=title, n_contested=n_contested, command=command, details=details, summary=summary
-    )
-    page = page_of(facts)
+    page = page_of(facts_of(consensus, **options))
     with whole_file(target) as file:
         file.write(page)
-
-
-def _require_kind(name: str, value: Any, kinds: Any, must: str) -> None:
-    if not isinstance(value, kinds):
-        raise InputTypeError(name, f"must be {must}", got=value)
 
 
 def page_of(facts: Facts) -> bytes:
