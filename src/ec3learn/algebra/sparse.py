@@ -52,10 +52,10 @@ class SparseMembership:
         starts = _counts_before(stays, matrix.indptr)
         shared_groups = np.flatnonzero(is_shared).astype(number_type)
         number = np.cumsum(is_shared, dtype=number_type) - number_type.type(1)
-        shared = (matrix.data[stays], number[matrix.indices[stays]], starts)
+        shared = (_pick(matrix.data, stays), number[matrix.indices[stays]], starts)
         np.logical_not(stays, out=stays)
         solo_groups = matrix.indices[stays]  # each has one entry, so the order of the entries will do
-        solo = (matrix.data[stays], np.arange(len(solo_groups), dtype=number_type), matrix.indptr - starts)
+        solo = (_pick(matrix.data, stays), np.arange(len(solo_groups), dtype=number_type), matrix.indptr - starts)
         self.shared = sparse.csr_array(shared, shape=(n_rows, len(shared_groups)))
         self.solo = sparse.csr_array(solo, shape=(n_rows, len(solo_groups)))
         self.order = np.concatenate([shared_groups, solo_groups])
@@ -107,6 +107,13 @@ def _counts_before(chosen: Array, places: Array) -> Array:
     before = np.zeros(len(chosen) + 1, dtype=places.dtype)
     np.cumsum(chosen, out=before[1:])
     return before[places]
+
+
+def _pick(data: Array, chosen: Array) -> Array:
+    """Return the chosen entries; hard votes are all 1, and need no picking."""
+    if data.size and (data.min() != 1 or data.max() != 1):
+        return data[chosen]
+    return np.ones(np.count_nonzero(chosen))
 
 
 def _by_columns(matrix: Any, values: Array) -> Array:

@@ -84,8 +84,7 @@ class DawidSkene(Method):
             with_clusterings=self.clusterings == "voters",
             smoothing=self.smoothing,
         )
-        start, _, _ = mean_votes(votes, groups, votes.weights, known)
-        fit = model.fit(start, self.tol, self.max_iter)
+        fit = model.fit(mean_votes(votes, groups, votes.weights, known)[0], self.tol, self.max_iter)
         voting = np.flatnonzero(model.weight > 0)
         term = Term(VOTES, 1.0, voting, model.weight[voting], fit.evidence[voting])
         return Answer(
