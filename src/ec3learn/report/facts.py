@@ -9,9 +9,8 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from ..diagnosis.counting import are_counts, given_weights, object_weights, open
 from ..diagnosis.doubts import ALWAYS, RULE, WORSE
 from ..diagnosis.explanation import tally_of
 from ..diagnosis.held_out import given_labels, true_codes
-from ..diagnosis.majority import Majority, changed_rows, is_majority
+from ..diagnosis.majority import changed_rows, is_majority
 from ..diagnosis.pairs import ALIKE, FEW, FEW_DEPARTURES, Pairs
 from ..diagnosis.summary import Summary, majority_note
 from ..diagnosis.voters import contingency, voter_accuracy
@@ -48,82 +47,24 @@ MOST_PAIRS = 50
 LOOKUPS = 4e5  # of groups, for explanations: with very many groups only the first objects are explained
 
 
-@dataclass(frozen=True)
 class Subject:
     """A consensus, the labels it is judged by, and what several sections ask for."""
 
-    consensus: Outcome
-    truth: Any = None
-
-    @property
-    def votes(self) -> Votes | None:
-        """Return the votes, None where a file did not keep them."""
-        return self.consensus.votes
-
-    @property
-    def has_objects(self) -> bool:
-        """Return whether there are answers for objects."""
-        return self.consensus.has_objects
-
-    @cached_property
-    def weight(self) -> Array:
-        """Return how many objects each object counts for."""
-        return object_weights(self.consensus)
-
-    @cached_property
-    def row_weight(self) -> Array:
-        """Return how many objects each distinct row counts for."""
-        return row_weights(self.consensus)
-
-    @cached_property
-    def whole(self) -> bool:
-        """Return whether weights say how often an object occurs."""
-        return are_counts(given_weights(self.consensus))
-
-    @cached_property
-    def total(self) -> float:
-        """Return how many objects there are, by their weights."""
-        return float(self.weight.sum()) if self.has_objects else 0.0
-
-    @property
-    def distinct(self) -> bool:
-        """Return whether the objects are the distinct rows of a table."""
-        return any(note.kind == DISTINCT_ROWS for note in self.consensus.notes)
-
-    @cached_property
-    def open_rows(self) -> Array:
-        """Return which distinct rows the method had to answer."""
-        return open_rows(self.consensus)
-
-    @cached_property
-    def n_open(self) -> float:
-        """Return how many objects the method had to answer."""
-        return float(self.row_weight @ self.open_rows) if self.has_objects else 0.0
-
-    @property
-    def all_given(self) -> bool:
-        """Return whether all labels were given and held fixed."""
-        return self.consensus.n_objects > 0 and not self.open_rows.any()
-
-    @property
-    def names(self) -> list[str]:
-        """Return the classes as text."""
-        return [str(plain(label)) for label in self.consensus.classes]
-
-    @cached_property
-    def majority(self) -> Majority | None:
-        """Return the majority vote."""
-        return majority(self.consensus)
-
-    @cached_property
-    def given(self) -> Array:
-        """Return which objects' labels the method was given."""
-        return given_labels(self.consensus)
-
-    @cached_property
-    def true_codes(self) -> Array:
-        """Return the class of each object by the labels to judge by, -1 where there is none."""
-        return true_codes(self.consensus, self.truth)
+    def __init__(self, consensus: Outcome, truth: Any = None) -> None:
+        self.consensus, self.truth = consensus, truth
+        self.votes, self.has_objects = consensus.votes, consensus.has_objects
+        self.names = [str(plain(label)) for label in consensus.classes]
+        self.distinct = any(note.kind == DISTINCT_ROWS for note in consensus.notes)  # the objects are distinct rows of a table
+        self.true_codes = true_codes(consensus, truth)  # the class of each object by the labels to judge by, -1 for none
+        self.given = given_labels(consensus)  # objects whose labels the method was given
+        self.majority = majority(consensus)
+        nothing: Array = np.zeros(0)
+        self.weight = object_weights(consensus) if self.has_objects else nothing  # how many objects each object counts for
+        self.row_weight = row_weights(consensus) if self.has_objects else nothing  # the same for distinct rows
+        self.whole = not self.has_objects or are_counts(given_weights(consensus))  # weights say how often an object occurs
+        self.open_rows = open_rows(consensus) if self.has_objects else nothing  # rows that the method had to answer
+        self.total, self.n_open = float(self.weight.sum()), float(self.row_weight @ self.open_rows)
+        self.all_given = consensus.n_objects > 0 and not self.open_rows.any()  # all labels were given and held fixed
 
 
 def facts_of(
