@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ec3learn.algebra.linear import chunks, solve_free_rows
+from ec3learn.algebra.linear import chunks, normalised, solve_free_rows
 
 
 def test_free_rows_are_solved_while_the_others_stay():
@@ -29,3 +29,7 @@ def test_free_rows_are_solved_while_the_others_stay():
 def test_chunks_cover_all_rows_once():
     assert [(part.start, part.stop) for part in chunks(7, 3)] == [(0, 3), (3, 6), (6, 7)]
     assert list(chunks(0)) == []
+
+
+def test_counts_become_shares_and_zeros_stay():
+    assert_array_equal(normalised(np.array([[1, 3], [0, 0]])), [[0.25, 0.75], [0, 0]])

@@ -22,7 +22,7 @@ def chunks(n_rows: int, size: int = CHUNK) -> Iterator[slice]:
 def normalised(sums: Array) -> Array:
     """Return rows divided by their sums; rows of zeros stay."""
     totals = sums.sum(axis=-1, keepdims=True)
-    return np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
+    return np.divide(sums, totals, out=np.zeros_like(sums, dtype=np.float64), where=totals > 0)
 
 
 def squared_norms(table: Array) -> Array:
