@@ -101,3 +101,9 @@ def test_solvers_that_stopped_early_are_noted():
     with pytest.warns(ConvergenceWarning):
         consensus = DawidSkene(max_iter=1).solve(judges())
     assert next(note.kind for note in summarise(consensus).notes) == NOT_CONVERGED
+
+
+def test_no_objects_have_a_summary():
+    votes = Votes.from_labels({"a": [0, 1], "b": [0, 1]})
+    summary = EC3().solve(votes).extend(votes[:0]).summary()
+    assert (summary.n_objects, summary.contested, list(summary.classes["share"])) == (0, 0.0, [0.0, 0.0])

@@ -153,12 +153,12 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, fast: bool = Fa
     bias = None if fast else bias_of(outcome)
     notes += [] if bias is None or any(note.kind == bias.kind for note in notes) else [bias]
     weight = facts.weight
-    shares = normalised(np.bincount(outcome.row_classes, weights=weight, minlength=len(outcome.classes)))
+    sums = np.bincount(outcome.row_classes, weights=weight, minlength=len(outcome.classes))
     return Summary(
         str(outcome.settings["method"]),
         round(float(weight.sum())),
         votes.n_rows,
-        Table({"class": [plain(label) for label in outcome.classes], "share": shares.tolist()}),
+        Table({"class": [plain(label) for label in outcome.classes], "share": normalised(sums.astype(np.float64)).tolist()}),
         voters(outcome),
         facts.share(close_calls(outcome)),
         facts.changed,
