@@ -47,8 +47,10 @@ def test_a_better_majority_vote_is_told_from_chance():
     method = WeightedVote(weights=[0.1, 0.1, 9])
     found = held_out(method.solve(VOTES, known=TRUTH), method)
     assert (found.accuracy, found.majority, found.difference.second_is_better) == (0.5, 1.0, True)
-    few = held_out(method.solve(VOTES, known=[0] * 20 + [1] * 4 + [None] * 36), method)
+    few = held_out(method.solve(VOTES, known={i: TRUTH[i] for i in (*range(0, 40, 2), 1, 3, 5, 7)}), method)
+    assert (few.difference.first, few.difference.second) == (0, 4)
     assert not few.difference.second_is_better
+    assert str(few).endswith("100.0 % by majority vote (inconclusive)")
 
 
 def test_an_answer_that_is_surer_than_right_is_overconfident():

@@ -24,6 +24,12 @@ def test_the_measures_of_quality_by_hand():
     assert mean_auc(np.array([[0.2, 0.8], [0.5, 0.5], [0.5, 0.5]]), np.array([1, 1, 0])) == 0.75
 
 
+def test_a_difference_is_judged_by_the_test_of_mcnemar():
+    assert [Difference(0, n).second_is_better for n in (0, 5, 6)] == [False, False, True]  # 2 / 2**5 > 0.05 > 2 / 2**6
+    assert [Difference(0, n).inconclusive for n in (0, 5, 6)] == [False, True, False]
+    assert not Difference(9, 0).second_is_better
+
+
 def test_the_mean_area_is_that_of_scikit_learn():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(3), 200).round(2)  # with ties
