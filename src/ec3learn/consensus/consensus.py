@@ -216,16 +216,16 @@ class Consensus(Outcome):
 
     def _repr_html_(self) -> str:
         parts = [f"<p><b>Consensus</b>: {escape(self.description)}</p>"]
-        known_votes = self.votes is not None and self.has_objects
-        parts += [f"<p>{escape(line)}</p>" for line in (self._facts.lines[1:] if known_votes else ())]
-        parts += [f"<p>Note: {escape(str(note))}</p>" for note in (self._facts.notes if known_votes else self.notes)]
+        judged = self.votes is not None and self.has_objects
+        parts += [f"<p>{escape(line)}</p>" for line in (self._facts.lines[1:] if judged else ())]
+        parts += [f"<p>Note: {escape(str(note))}</p>" for note in (self._facts.notes if judged else self.notes)]
         if self.has_objects:
             counts = np.bincount(self.row_classes, weights=self.row_counts, minlength=len(self.classes))
             shares, mass = normalised(counts.astype(np.float64)).tolist(), normalised(self.mass).tolist()
             parts.append(Table({"class": [plain(z) for z in self.classes], "share": shares, "mass": mass})._repr_html_())
         if self.votes is not None or self.stored_voters is not None:
             parts.append(self.voters()._repr_html_())
-        if known_votes:
+        if judged:
             parts.append(f"<p>Most contested</p>{self.contested(5)._repr_html_()}")
         return "".join(parts)
 
