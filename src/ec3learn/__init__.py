@@ -13,17 +13,22 @@ if TYPE_CHECKING:
     from .estimator.classifier import EC3Classifier
     from .methods import (
         BGCM,
+        BWA,
         C3EKL,
         C3ESL,
+        EBCC,
         EC3,
         METHODS,
         UPE,
+        Auto,
         DawidSkene,
         MajorityVote,
+        Panel,
         ReliabilityWarning,
         SoftVote,
         StackedVote,
         WeightedVote,
+        solve,
     )
     from .tables import combine, extend, votes_from
     from .votes import Scale, Votes
@@ -32,17 +37,21 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "BGCM",
+    "BWA",
     "C3EKL",
     "C3ESL",
+    "EBCC",
     "EC3",
     "METHODS",
     "UPE",
+    "Auto",
     "Consensus",
     "DawidSkene",
     "EC3Classifier",
     "ExtendWarning",
     "MajorityVote",
     "Note",
+    "Panel",
     "ReliabilityWarning",
     "Scale",
     "SoftVote",
@@ -53,6 +62,7 @@ __all__ = [
     "__version__",
     "combine",
     "extend",
+    "solve",
     "votes_from",
 ]
 

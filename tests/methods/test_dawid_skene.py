@@ -51,7 +51,7 @@ def biased():
 
 
 def test_the_golden_numbers_of_one_coin(w8):
-    consensus = DawidSkene(one_coin=True, tol=1e-15).solve(w8)
+    consensus = DawidSkene(one_coin=True, prior="uniform", tol=1e-15).solve(w8)
     assert_allclose(consensus.proba.ravel(), np.array(W8_ONE_COIN.split(), dtype=float), rtol=0, atol=2e-6)
     skills = [0.585862, 0.585565, 0.994466]
     prior = 0.01 * (np.log(skills) + np.log1p(-np.array(skills))).sum()  # the smoothing, as a prior of each skill
@@ -59,7 +59,7 @@ def test_the_golden_numbers_of_one_coin(w8):
 
 
 def test_one_coin_gives_each_classifier_one_skill(w8):
-    term = DawidSkene(one_coin=True, tol=1e-15).solve(w8).rule.terms[0]
+    term = DawidSkene(one_coin=True, prior="uniform", tol=1e-15).solve(w8).rule.terms[0]
     confusions = np.exp(term.group_proba).reshape(3, 3, 3)
     for confusion, skill in zip(confusions, [0.585862, 0.585565, 0.994466], strict=True):
         assert_allclose(np.diag(confusion), skill, rtol=0, atol=1e-5)
@@ -75,7 +75,7 @@ def test_em_written_out_in_full_agrees(seed):
     labels[:, 0] = np.where(labels[:, 0] < 0, truth, labels[:, 0])
     votes = Votes.from_labels(labels, classes=[0, 1, 2], missing=-1)
     with pytest.warns(ConvergenceWarning):
-        ours = DawidSkene(smoothing=0.1, tol=1e-300, max_iter=7).solve(votes)
+        ours = DawidSkene(prior="uniform", smoothing=0.1, tol=1e-300, max_iter=7).solve(votes)
     theirs, confusion = em_in_full(labels, 3, 0.1, 7)
     assert_allclose(ours.proba, theirs, rtol=0, atol=1e-9)
     assert_allclose(np.exp(ours.rule.terms[0].group_proba).reshape(6, 3, 3), confusion, rtol=0, atol=1e-9)
@@ -87,7 +87,7 @@ def test_em_written_out_in_full_agrees(seed):
 @hypothesis_settings(max_examples=25)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_likelihood_never_falls(one_coin, clusterings, table, smoothing):
-    method = DawidSkene(one_coin=one_coin, clusterings=clusterings, smoothing=smoothing, max_iter=60)
+    method = DawidSkene(one_coin=one_coin, prior="uniform", clusterings=clusterings, smoothing=smoothing, max_iter=60)
     consensus = method.solve(table.votes(), known=table.known or None)
     scale = 1e-9 * (1 + abs(consensus.objective))
     assert all(later <= earlier + scale for earlier, later in pairwise(consensus.history))
@@ -159,7 +159,8 @@ REFUSED = {
     "one_coin must be True or False, got 'no'.": {"one_coin": "no"},
     "Unknown clusterings 'votes'. Did you mean 'voters'? Choose from: ignore, voters.": {"clusterings": "votes"},
     "smoothing must be a finite number > 0, got 0.": {"smoothing": 0},
-    "tol must be a finite number > 0, got None.": {"tol": None},
+    "tol must be a finite number > 0, got 0.": {"tol": 0},
+    "Unknown prior 'flat'. Choose from: learned, diagonal, uniform.": {"prior": "flat"},
     "max_iter must be an integer >= 1, got 1.5.": {"max_iter": 1.5},
 }
 
@@ -171,6 +172,6 @@ def test_settings_that_make_no_sense_are_refused(w8, message):
 
 
 def test_a_run_that_is_cut_off_says_so(w8):
-    wanted = "Dawid-Skene stopped at max_iter=3 before reaching tol=1e-08. Raise max_iter or tol."
+    wanted = "Dawid-Skene stopped at max_iter=3 before reaching tol=1e-05. Raise max_iter or tol."
     with pytest.warns(ConvergenceWarning, match=f"^{re.escape(wanted)}$"):
         DawidSkene(max_iter=3).solve(w8)

@@ -63,7 +63,7 @@ class ConfusionModel:
         smoothing: float = 0.01,
     ) -> None:
         self.votes, self.groups, self.known, self.smoothing = votes, groups, known, smoothing
-        takes_part = votes.weights > 0 if with_clusterings else (votes.weights > 0) & votes.is_classifier
+        takes_part = votes.weights > 0 if with_clusterings else (votes.weights > 0) & votes.is_voter
         self.group_model = votes.group_model  # also of groups nobody is in, for votes to come
         self.weight = np.where(takes_part, votes.weights, 0.0)[self.group_model]
         self.size = np.array([model.n_groups for model in votes.models])[self.group_model]

@@ -24,11 +24,21 @@ from ..votes.labels import Label, kind_of, plain
 from ..votes.layout import frozen
 from .labelling import mass_classes, top_classes
 from .notes import UNANSWERED, Note
-from .rule import GroupRule, KnownLabels
+from .rule import KnownLabels, Rule
 
 Array = npt.NDArray[Any]
 
 NOT_REACHED = "no vote, not even through others in the same groups, and got the mean vote of all"
+
+
+@dataclass(frozen=True, eq=False)
+class PanelMember:
+    """A method on a panel: whether it sat, on how many objects (a share) it differs from the others, and its own classes."""
+
+    name: str
+    sat: bool
+    distance: float
+    row_classes: Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +50,7 @@ class Outcome:
     weights: Array
     settings: Mapping[str, Any]
     made_by: str = ""  # the class of the method
-    rule: GroupRule | None = None  # how new objects are answered, where the method can
+    rule: Rule | None = None  # how new objects are answered, where the method can
     group_table: tuple[Array, Array] | None = None  # numbers of groups and their distributions; None: the means of their members
     votes: Votes | None = None
     solved_proba: Array | None = None  # by distinct row; None: the objects were not kept
@@ -54,6 +64,7 @@ class Outcome:
     converged: bool = True
     history: Sequence[float] = ()
     notes: tuple[Note, ...] = ()
+    members: tuple[PanelMember, ...] = ()  # of a panel of methods
     worse_than_chance: tuple[str, ...] = ()
     lacking: str = NOT_REACHED  # what unanswered objects lack, and what they got instead
     stored_mass: Array | None = None  # the mass of the classes that breaks ties, where it is that of another table

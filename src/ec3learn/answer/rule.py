@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -71,15 +71,66 @@ class KnownLabels:
         return out
 
 
+class Rule(Protocol):
+    """How an object's answer follows from its groups: for the objects that were solved, and for new ones."""
+
+    @property
+    def fallback(self) -> Array:
+        """Return the answer for an object that no group reaches."""
+        ...
+
+    @property
+    def unit(self) -> str:
+        """Return what `parts` are measured in."""
+        ...
+
+    @property
+    def hard_votes(self) -> bool:
+        """Return whether a soft vote counts for its most probable class only."""
+        ...
+
+    @property
+    def towards(self) -> tuple[float, Rule | None] | None:
+        """Return how hard the answers of another method pull in place of the votes, and that method's rule."""
+        ...
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """Return the terms, of rules that are a mean of terms."""
+        ...
+
+    def answers(
+        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
+    ) -> Iterator[tuple[slice, Array, Array]]:
+        """Return the class probabilities and which rows no term reaches, some rows at a time."""
+        ...
+
+    def all_answers(
+        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
+    ) -> tuple[Array, Array]:
+        """Return the same for all rows at once."""
+        ...
+
+    def parts(
+        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
+    ) -> dict[tuple[int, str], Array]:
+        """Return what each (base model, term) gave to one row's classes."""
+        ...
+
+    def stored(self, prefix: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the rule as plain facts and arrays."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Targets:
     """The answers of another method, which pull objects in place of their votes; rows of zeros do not pull."""
 
     proba: Array
-    rule: GroupRule | None  # the other method's own, for new objects
+    rule: Rule | None  # the other method's own, for new objects
 
     @classmethod
-    def of(cls, proba: Array, unanswered: Array, rule: GroupRule | None) -> Targets:
+    def of(cls, proba: Array, unanswered: Array, rule: Rule | None) -> Targets:
         """Return the answers, without those for rows that no vote reaches."""
         return cls(np.where(unanswered[:, None], 0.0, proba), rule)
 
@@ -110,7 +161,7 @@ class GroupRule:
     terms: tuple[Term, ...]
     fallback: Array
     hard_votes: bool = False
-    towards: tuple[float, GroupRule | None] | None = None
+    towards: tuple[float, Rule | None] | None = None
 
     unit = "probability"
 
@@ -213,27 +264,6 @@ class GroupRule:
             arrays |= more
         return facts, arrays
 
-    @staticmethod
-    def from_stored(facts: Mapping[str, Any], arrays: Mapping[str, Array], prefix: str = "") -> GroupRule:
-        """Return the rule that was `stored`."""
-        terms = tuple(
-            Term(
-                term["name"],
-                term["pull"],
-                arrays[f"{prefix}term{t}_groups"],
-                arrays[f"{prefix}term{t}_weight"],
-                arrays[f"{prefix}term{t}_proba"],
-                term["by_total"],
-            )
-            for t, term in enumerate(facts["terms"])
-        )
-        towards = None
-        if "towards" in facts:
-            inner = GroupRule.from_stored(facts["towards"]["rule"], arrays, f"{prefix}towards_")
-            towards = (facts["towards"]["pull"], inner)
-        kind = EvidenceRule if facts["combine"] == EvidenceRule.unit else GroupRule
-        return kind(terms, arrays[f"{prefix}fallback"], facts["hard_votes"], towards)
-
 
 @dataclass(frozen=True, eq=False)
 class EvidenceRule(GroupRule):
@@ -279,9 +309,9 @@ def mean_votes(
 
     A known label is the answer where there is one; a row without votes gets the mean vote of all.
     """
-    group_weight = np.where(votes.group_class >= 0, weights[votes.group_model], 0.0)
+    group_weight = np.where(votes.group_meaning.any(axis=1), weights[votes.group_model], 0.0)
     speaking = np.flatnonzero(group_weight > 0)
-    said = np.eye(votes.n_classes)[votes.group_class[speaking]]
+    said = votes.group_meaning[speaking]
     term = Term(VOTES, 1.0, speaking, group_weight[speaking], said)
     proba, unanswered = GroupRule((term,), np.zeros(votes.n_classes), hard).all_answers(groups, known)
     mass = votes.counts @ proba

@@ -95,7 +95,7 @@ class MethodOptions:
         Text,
         option(COLUMNS, "LABELS", "The classes and their order, separated by commas; by default those that are voted for."),
     ] = None
-    method: Annotated[str, option(METHOD, "NAME", "A method that `ec3learn methods` lists.", "--method", "-m")] = "iec3"
+    method: Annotated[str, option(METHOD, "NAME", "A method that `ec3learn methods` lists.", "--method", "-m")] = "auto"
     settings: Annotated[
         Texts, option(METHOD, "NAME=VALUE", "A parameter of the method, such as alpha=0.4. May be repeated.", "--set")
     ] = None

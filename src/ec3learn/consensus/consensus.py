@@ -17,7 +17,7 @@ from .._text import Table
 from ..algebra.linear import normalised
 from ..answer.extension import extended_answers, require_rule
 from ..answer.outcome import Outcome, unanswered_notes
-from ..diagnosis import Explanation, confusion_of, contested, explain, summarise, voters
+from ..diagnosis import Explanation, confusion_of, contested, explain, panel, summarise, voters
 from ..diagnosis.held_out import Solver
 from ..diagnosis.summary import Summary
 from ..report.page import write_report
@@ -78,6 +78,10 @@ class Consensus(Outcome):
     def contested(self, n: int = 10, *, distinct: bool = True) -> Table:
         """Return the objects a person should look at first: `ec3learn.diagnosis.contested`."""
         return contested(self, n, distinct=distinct)
+
+    def panel(self) -> Table:
+        """Return who sat on the panel of methods, and how they differ: `ec3learn.diagnosis.panel`."""
+        return panel(self)
 
     def explain(self, i: Any) -> Explanation:
         """Explain one object: `ec3learn.diagnosis.explain`."""

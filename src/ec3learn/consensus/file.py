@@ -16,9 +16,9 @@ import numpy.typing as npt
 from .._checks import InputError
 from .._files import path_of, place_for, whole_file
 from .._text import Table
+from ..answer.mixtures import restored_rule
 from ..answer.notes import Note
 from ..answer.outcome import Outcome
-from ..answer.rule import GroupRule
 from ..diagnosis.voters import voters
 from ..votes import BaseModel
 from ..votes.labels import label_array, plain
@@ -87,7 +87,7 @@ def restored(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str,
     return {name: facts[name] for name in same} | {
         "classes": classes,
         "models": tuple(models),
-        "rule": None if facts["rule"] is None else GroupRule.from_stored(facts["rule"], arrays),
+        "rule": None if facts["rule"] is None else restored_rule(facts["rule"], arrays),
         "weights": arrays["weights"],
         "group_table": (arrays["group_order"], arrays["group_table"]),
         "solved_proba": arrays.get("row_proba"),

@@ -5,6 +5,7 @@ The measures at the end take plain arrays.
 
 from .bias import bias_of
 from .contested import close_calls, contested
+from .correlation import error_correlation
 from .doubts import doubts
 from .drop_one import drop_one_auc
 from .explanation import Explanation, explain
@@ -12,6 +13,7 @@ from .held_out import held_out, judge
 from .majority import majority
 from .metrics import kappa, macro_f, mean_auc, normalised_mutual_information, quality, sharpened_log_loss
 from .pairs import pairs
+from .panel import panel
 from .summary import summarise
 from .voters import confusion_of, voters
 
@@ -23,6 +25,7 @@ __all__ = [
     "contested",
     "doubts",
     "drop_one_auc",
+    "error_correlation",
     "explain",
     "held_out",
     "judge",
@@ -32,6 +35,7 @@ __all__ = [
     "mean_auc",
     "normalised_mutual_information",
     "pairs",
+    "panel",
     "quality",
     "sharpened_log_loss",
     "summarise",

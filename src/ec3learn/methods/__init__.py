@@ -2,11 +2,15 @@
 
 from functools import partial
 
+from .auto import Auto, solve
 from .base import METHODS, Method, method_of
 from .bgcm import BGCM
+from .bwa import BWA
 from .c3e import C3EKL, C3ESL
 from .dawid_skene import DawidSkene
+from .ebcc import EBCC
 from .ec3.ec3 import EC3
+from .panel import Panel
 from .stacking import StackedVote
 from .upe import UPE
 from .voting import MajorityVote, SoftVote, WeightedVote
@@ -14,6 +18,8 @@ from .weights import ReliabilityWarning
 
 METHODS.update(
     {
+        "auto": Auto,
+        "panel": Panel,
         "ec3": partial(EC3, balanced=False),
         "iec3": EC3,
         "majority": MajorityVote,
@@ -23,6 +29,8 @@ METHODS.update(
         "upe": UPE,
         "c3e-kl": C3EKL,
         "c3e-sl": C3ESL,
+        "bwa": BWA,
+        "ebcc": EBCC,
         "dawid-skene": DawidSkene,
         "dawid-skene-one-coin": partial(DawidSkene, one_coin=True),
     }
@@ -30,17 +38,22 @@ METHODS.update(
 
 __all__ = [
     "BGCM",
+    "BWA",
     "C3EKL",
     "C3ESL",
+    "EBCC",
     "EC3",
     "METHODS",
     "UPE",
+    "Auto",
     "DawidSkene",
     "MajorityVote",
     "Method",
+    "Panel",
     "ReliabilityWarning",
     "SoftVote",
     "StackedVote",
     "WeightedVote",
     "method_of",
+    "solve",
 ]

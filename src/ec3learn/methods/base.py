@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from .._checks import InputError, InputTypeError, is_number, unknown_name
 from .._text import arg, count
 from ..answer.notes import GRADES, REPEATS, Note
-from ..answer.outcome import NOT_REACHED, unanswered_notes
-from ..answer.rule import GroupRule, KnownLabels
+from ..answer.outcome import NOT_REACHED, PanelMember, unanswered_notes
+from ..answer.rule import KnownLabels, Rule
 from ..consensus import Consensus
 from ..votes import Votes
 from ..votes.encoding import known_codes
@@ -34,7 +34,7 @@ class Answer:
 
     proba: Array
     unanswered: Array
-    rule: GroupRule | None = None  # how new objects are answered
+    rule: Rule | None = None  # how new objects are answered
     group_table: tuple[Array, Array] | None = None  # numbers of groups and their distributions; None: means of members
     weights: Array | None = None  # None: those of the votes
     objective: float | None = None
@@ -42,6 +42,7 @@ class Answer:
     converged: bool = True
     history: list[float] = field(default_factory=list)
     notes: tuple[Note, ...] = ()
+    members: tuple[PanelMember, ...] = ()  # of a panel of methods
     worse_than_chance: tuple[str, ...] = ()
     lacking: str = NOT_REACHED  # what unanswered objects lack, and what they got
 
@@ -103,6 +104,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
             n_iter=answer.n_iter,
             converged=answer.converged,
             history=answer.history,
+            members=answer.members,
             notes=(*notes, *answer.notes, *unanswered_notes(answer.unanswered, votes, answer.lacking)),
             worse_than_chance=answer.worse_than_chance,
             lacking=answer.lacking,
@@ -186,7 +188,7 @@ def method_of(method: str | Method, argument: str, also: tuple[str, ...] = ()) -
 def require_votes(votes: Votes, model_weights: Array) -> None:
     """Refuse votes among which no class vote counts."""
     counted = votes if votes.sample_weight is None else votes.only_rows(np.flatnonzero(votes.counts > 0))
-    if not (counted.n_votes * votes.weights * model_weights)[votes.is_classifier].any():
+    if not (counted.n_votes * votes.weights * model_weights)[votes.is_voter].any():
         must = "must hold at least one class vote whose classifier and object have a weight above 0"
         raise InputError("votes", must, came="none")
 

@@ -1,44 +1,61 @@
 """Dawid-Skene: each voter has its own way of being wrong, and the true classes are what explains all votes best.
 
-`ec3learn.algebra.em` has the model and the steps of EM.
+`algebra.em` has the model and the steps of EM, `algebra.bayes` those with a prior for the voters.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from .._checks import require_bool, require_choice, require_integer, require_number
+from ..algebra.bayes import BayesFit, CoinModel, SubtypeModel
 from ..algebra.em import ConfusionModel
-from ..algebra.membership import membership
+from ..algebra.linear import normalised
+from ..algebra.membership import Membership, membership
+from ..answer.labelling import top_classes
+from ..answer.mixtures import SubtypeRule
+from ..answer.notes import COLLAPSE, Note
 from ..answer.rule import VOTES, EvidenceRule, KnownLabels, Term, mean_votes
 from ..votes import Votes
 from .base import Answer, Method
+
+Array = npt.NDArray[Any]
+
+NO_VOTE = "no vote and got the shares of the classes"
+FAR = 0.25  # the share of objects from which an answer is far from another
+NEARLY_ALL = 0.9
 
 
 class DawidSkene(Method):
     """Combine voters by Dawid-Skene: the confusion matrix of each voter and the true classes are found together.
 
-    It fits annotators who are biased, not only unreliable, and needs enough votes per voter to learn a confusion matrix. It
-    assumes that voters err independently of each other given the class. Models trained on the same data hardly do, so it grows
-    too sure of them.
+    It fits annotators who are biased, not only unreliable. It assumes that voters err independently of each other given the
+    class. Models trained on the same data hardly do, so it grows too sure of them. Of voters who answer on a scale it learns what
+    each answer means.
 
     Parameters
     ----------
     one_coin : bool
         Learn one number per classifier instead of a confusion matrix: it is right with that probability, and wrong in every way
         alike.
+    prior : "learned", "diagonal" or "uniform"
+        What is thought of a voter before it votes. "learned" takes it from all voters, shifted by the voter's own skill: one with
+        three votes is judged like the average voter, one with three thousand by its own. "diagonal" takes four votes for the
+        true class and one for each other. "uniform" is plain Dawid-Skene, whose `smoothing` keeps probabilities above 0.
     clusterings : "ignore" or "voters"
         "voters" takes clusterings as voters whose labels have no names: each cluster has its own distribution over the classes.
         That assumes that clusterings too err independently of all others given the class. Clusterings of the same features do
         not, and several of them can outvote the classifiers.
     smoothing : float
-        Votes added to each count of how often a voter says what, so that nothing counts as impossible.
-    tol : float
-        Stop when the mean log-likelihood of an object rises by less.
+        With the uniform prior: votes added to each count of how often a voter says what, so that nothing counts as impossible.
+    tol : float or None
+        Stop when the mean log-likelihood of an object rises by less (uniform prior; None: 1e-8), or when the probabilities move
+        by less on average (None: 1e-5).
     max_iter : int
-        The most rounds of EM.
+        The most rounds.
 
     Examples
     --------
@@ -53,47 +70,103 @@ class DawidSkene(Method):
     def __init__(
         self,
         one_coin: bool = False,
+        prior: Literal["learned", "diagonal", "uniform"] = "learned",
         clusterings: Literal["ignore", "voters"] = "ignore",
         smoothing: float = 0.01,
-        tol: float = 1e-8,
+        tol: float | None = None,
         max_iter: int = 1000,
     ) -> None:
         self.one_coin = one_coin
+        self.prior = prior
         self.clusterings = clusterings
         self.smoothing = smoothing
         self.tol = tol
         self.max_iter = max_iter
 
+    @property
+    def reads_grades(self) -> bool:  # type: ignore[override]
+        """Return whether it learns what each answer on a scale means; one number per voter cannot."""
+        return not self.one_coin
+
     def _check(self) -> None:
         require_bool("one_coin", self.one_coin)
+        require_choice("prior", self.prior, ("learned", "diagonal", "uniform"))
         require_choice("clusterings", self.clusterings, ("ignore", "voters"))
         require_number("smoothing", self.smoothing, above=0)
-        require_number("tol", self.tol, above=0)
+        if self.tol is not None:
+            require_number("tol", self.tol, above=0)
         require_integer("max_iter", self.max_iter, 1)
 
     def _title(self, known: KnownLabels | None) -> str:
         return "Dawid-Skene, one coin" if self.one_coin else self.title
 
+    def _not_converged(self) -> str:
+        cut = f"stopped at max_iter={self.max_iter} before reaching tol={self._tolerance()}"
+        return f"{self._title(None)} {cut}. Raise max_iter or tol."
+
+    def _tolerance(self) -> float:
+        return (1e-8 if self.prior == "uniform" else 1e-5) if self.tol is None else self.tol
+
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         groups = membership(votes)
-        model = ConfusionModel(
-            votes,
-            groups,
-            None if known is None else known.codes,
-            one_coin=bool(self.one_coin),
-            with_clusterings=self.clusterings == "voters",
-            smoothing=self.smoothing,
-        )
-        fit = model.fit(mean_votes(votes, groups, votes.weights, known)[0], self.tol, self.max_iter)
-        voting = np.flatnonzero(model.weight > 0)
-        term = Term(VOTES, 1.0, voting, model.weight[voting], fit.evidence[voting])
+        codes = None if known is None else known.codes
+        start, _, _ = mean_votes(votes, groups, votes.weights, known)
+        voters = self.clusterings == "voters"
+        objective, history = None, []
+        model: ConfusionModel
+        if self.prior == "uniform":
+            model = ConfusionModel(
+                votes, groups, codes, one_coin=bool(self.one_coin), with_clusterings=voters, smoothing=self.smoothing
+            )
+            fit: Any = model.fit(start, self._tolerance(), self.max_iter)
+            history = [-value for value in fit.likelihoods]
+            objective = history[-1]
+        elif self.one_coin:
+            model = CoinModel(votes, groups, codes, with_clusterings=voters, learned=self.prior == "learned")
+            fit = model.fit(start, self._tolerance(), self.max_iter)
+        else:
+            model = SubtypeModel(votes, groups, codes, pooled=self.prior == "learned", with_clusterings=voters)
+            fit = model.fit(start, self._tolerance(), self.max_iter)
         return Answer(
             fit.proba,
             ~model.answered,
-            EvidenceRule((term,), np.exp(fit.prior)),
-            objective=-fit.likelihoods[-1],
-            n_iter=len(fit.likelihoods),
+            subtype_rule(model, fit) if self.one_coin and self.prior != "uniform" else _evidence_rule(model, fit),
+            objective=objective,
+            n_iter=len(history) if history else fit.n_iter,
             converged=fit.converged,
-            history=[-value for value in fit.likelihoods],
-            lacking="no vote and got the shares of the classes",
+            history=history,
+            notes=collapse_notes(votes, groups, codes, start, fit.proba) if self.one_coin else (),
+            lacking=NO_VOTE,
         )
+
+
+def _evidence_rule(model: ConfusionModel, fit: Any) -> EvidenceRule:
+    voting = np.flatnonzero(model.weight > 0)
+    term = Term(VOTES, 1.0, voting, model.weight[voting], fit.evidence[voting])
+    return EvidenceRule((term,), np.exp(fit.prior))
+
+
+def subtype_rule(model: ConfusionModel, fit: BayesFit, correlation: float = 0.0) -> SubtypeRule:
+    """Return how new objects are answered by a fit; those without votes get the shares of the classes, here too."""
+    voting = np.flatnonzero(model.weight > 0)
+    shares = normalised(model.counted @ fit.proba)
+    fit.proba[~model.answered] = shares
+    return SubtypeRule(voting, model.weight[voting, None] * fit.evidence[voting], shares, fit.prior, correlation)
+
+
+def collapse_notes(votes: Votes, groups: Membership, known: Array | None, start: Array, proba: Array) -> tuple[Note, ...]:
+    """Return a note if an answer is far from that of full confusion matrices.
+
+    They are fitted only if there is a suspicion: one class has nearly all objects, or many have another class than by mean vote.
+    """
+    ours, mean = (top_classes(answer, votes.counts @ answer) for answer in (proba, start))
+    total = max(float(votes.counts.sum()), 1e-300)
+    largest = np.bincount(ours, weights=votes.counts, minlength=votes.n_classes).max() / total
+    if largest < NEARLY_ALL and float(votes.counts @ (ours != mean)) / total <= FAR:
+        return ()
+    other = SubtypeModel(votes, groups, known).fit(start, 1e-4, 50).proba
+    far = float(votes.counts @ (ours != top_classes(other, votes.counts @ other))) / total
+    if far <= FAR:
+        return ()
+    text = f"One number per voter may have collapsed: full confusion matrices answer otherwise for {far:.0%} of the objects."
+    return (Note(COLLAPSE, f"{text} Check some of them, or take DawidSkene() or the default."),)

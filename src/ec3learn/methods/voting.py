@@ -92,17 +92,24 @@ class WeightedVote(Method):
         start = first_weights(self.weights, votes, known)
         if known is None:
             require_votes(votes, start)
-        groups = membership(votes)
+        return weighted_answer(self.weights, votes, start, known, self.reweight_rounds)
 
-        def solve(weights: Array) -> tuple[Array, tuple[Array, Array, GroupRule]]:
-            found = mean_votes(votes, groups, votes.weights * weights, known)
-            return found[0], found
 
-        learned, found = learn_weights(self.weights, votes, groups, start, known, self.reweight_rounds, solve)
-        return Answer(
-            *found,
-            weights=votes.weights * learned.weights,
-            notes=learned.notes,
-            worse_than_chance=learned.worse_than_chance,
-            lacking=NO_VOTE,
-        )
+def weighted_answer(
+    asked: ModelWeights, votes: Votes, start: Array, known: KnownLabels | None, rounds: int, judge: bool = True
+) -> Answer:
+    """Return the weighted mean vote on each row, with the weights asked for; with `judge`, notes say if not to trust them."""
+    groups = membership(votes)
+
+    def solve(weights: Array) -> tuple[Array, tuple[Array, Array, GroupRule]]:
+        found = mean_votes(votes, groups, votes.weights * weights, known)
+        return found[0], found
+
+    learned, found = learn_weights(asked, votes, groups, start, known, rounds, solve, judge)
+    return Answer(
+        *found,
+        weights=votes.weights * learned.weights,
+        notes=learned.notes,
+        worse_than_chance=learned.worse_than_chance,
+        lacking=NO_VOTE,
+    )

@@ -87,11 +87,12 @@ def learn_weights(
     known: KnownLabels | None,
     rounds: int,
     solve: Callable[[Array], tuple[Array, Found]],
+    judge: bool = True,
 ) -> tuple[Learned, Found]:
     """Solve with the weights asked for; weights from agreement are learned and used in turn until they settle.
 
     `solve` takes the weights of base models and returns the class probabilities by row and whatever else it found, which is
-    returned for the last weights.
+    returned for the last weights. With `judge` it is checked whether weights from agreement should be trusted.
     """
     learned = Learned(start)
     if isinstance(asked, str) and asked == "labels":
@@ -113,7 +114,7 @@ def learn_weights(
         proba, found = solve(learned.weights)
     if settled:
         learned = replace(tried[-1], weights=learned.weights)
-    doubts = _doubts(votes, known, tried, settled, (equal_proba, proba))
+    doubts = () if not judge else _doubts(votes, known, tried, settled, (equal_proba, proba))
     for doubt in doubts:
         warnings.warn(doubt.text, ReliabilityWarning, stacklevel=5)
     return replace(learned, notes=(*learned.notes, *doubts)), found

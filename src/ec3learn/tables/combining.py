@@ -22,7 +22,7 @@ def combine(
     *,
     classifiers: Any,
     clusterings: Any = (),
-    method: str | Method = "iec3",
+    method: str | Method = "auto",
     known: str | None = None,
     objects: str | None = None,
     voters: str | None = None,

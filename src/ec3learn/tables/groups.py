@@ -16,6 +16,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
+from .._checks import InputError
+from .._text import arg
 from ..algebra.linear import normalised
 from ..answer.rule import EvidenceRule, GroupRule
 from ..consensus import Consensus
@@ -36,6 +38,12 @@ def answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, out
     rules: list[GroupRule] = []
     rule = consensus.rule
     while rule is not None:
+        if not isinstance(rule, GroupRule):
+            raise InputError(
+                "method",
+                phrase=f"The engine cannot answer by {consensus.settings['method']} for rows that were not solved",
+                remedy=f"Raise {arg('max_rows')}, or take another {arg('method')}.",
+            )
         rules.append(rule)
         rule = None if rule.towards is None else rule.towards[1]
     n_groups = sum(base.n_groups for base in consensus.models)

@@ -53,6 +53,22 @@ def as_class_votes(votes: AnyVotes) -> AnyVotes:
     ).merged()
 
 
+def group_meaning(votes: Votes) -> Array:
+    """Return the vote that each group stands for, groups x classes; rows of zeros are no vote."""
+    meaning = np.zeros((votes.n_groups, votes.n_classes))
+    for m, model in enumerate(votes.models):
+        own = slice(int(votes.offsets[m]), int(votes.offsets[m + 1]))
+        if model.kind == "classifier":
+            meaning[own] = np.eye(votes.n_classes)
+        elif model.kind == "grader":
+            _require_direction(model)
+            assert model.positions is not None
+            place = model.positions * (votes.n_classes - 1)
+            apart = np.abs(place[:, None] - np.arange(votes.n_classes))
+            meaning[own] = np.nan_to_num(np.maximum(1 - apart, 0.0))
+    return meaning
+
+
 def oriented(votes: AnyVotes, codes: Array) -> AnyVotes:
     """Return the votes with the direction of scales learned: the end that goes with later classes becomes the high end.
 
@@ -74,6 +90,12 @@ def oriented(votes: AnyVotes, codes: Array) -> AnyVotes:
 
 
 def _meaning(model: BaseModel, n_classes: int) -> Array:
+    _require_direction(model)
+    assert model.positions is not None
+    return class_shares(model.positions, n_classes)
+
+
+def _require_direction(model: BaseModel) -> None:
     if not model.oriented:
         raise InputError(
             "known",
@@ -81,8 +103,6 @@ def _meaning(model: BaseModel, n_classes: int) -> Array:
             came="no labels that do",
             remedy="Pass known labels of objects it voted on, or Scale(..., direction='up').",
         )
-    assert model.positions is not None
-    return class_shares(model.positions, n_classes)
 
 
 def _soft_tables(votes: Votes) -> dict[int, Array]:

@@ -32,7 +32,7 @@ from .assembly import (
 )
 from .distinct import distinct_rows
 from .encoding import columns_by_class
-from .grading import as_class_votes, oriented
+from .grading import as_class_votes, group_meaning, oriented
 from .labels import Label, kind_of, plain
 from .layout import (
     BaseModel,
@@ -279,6 +279,19 @@ class Votes:
             if model.kind == "classifier":
                 numbers[self.offsets[m] : self.offsets[m + 1]] = np.arange(model.n_groups)
         return numbers
+
+    @cached_property
+    def group_meaning(self) -> Array:
+        """Return the vote that each group stands for, groups x classes; rows of zeros are no vote.
+
+        An answer on a scale is shared between the two classes it lies between, in proportion.
+        """
+        return group_meaning(self)
+
+    @property
+    def is_hard(self) -> bool:
+        """Return whether every vote is whole: there are no soft or repeated ones."""
+        return self.soft is None and (self.sparse is None or bool((self.sparse.data == 1).all()))
 
     @property
     def is_classifier(self) -> Array:

@@ -104,7 +104,7 @@ class AnsweredFile:
 def combine_file(
     table: FileTable,
     naming: Naming,
-    method: str | Method = "iec3",
+    method: str | Method = "auto",
     *,
     proba: bool = False,
     rule: Rule = "argmax",

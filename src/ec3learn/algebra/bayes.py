@@ -1,0 +1,265 @@
+"""Bayesian relatives of Dawid-Skene, solved variationally: voters with few votes are judged by what all voters do.
+
+Every voter has a prior b over what it says when the truth is k (counts of votes it seems to have cast already), and every class
+may have M subtypes of objects, easy ones and hard ones, on which voters err differently (EBCC; M = 1 is iBCC). With
+E ln x = psi(x) - psi(sum of x), psi the digamma function, and the mean votes counted by class as the prior a of the classes:
+
+    mu_jkml = b_jkl + sum_i s_i q_ikm a_i,jl     nu_k = a_k + sum_im s_i q_ikm     eta_km = .1/M + sum_i s_i q_ikm
+    q_ikm ~ exp( E ln nu_k + E ln eta_km + sum_jl w_j a_i,jl E ln mu_jkml )
+
+The rounds end when the answers z_ik = sum_m q_ikm move by less than `tol` on average.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import digamma, expit, logit, softmax
+
+from ..votes import Votes
+from .em import ConfusionModel
+from .membership import Membership, membership, scatter_to_votes
+
+Array = npt.NDArray[Any]
+
+ON, OFF = 4.0, 1.0  # votes a voter seems to have cast for the true class, and for each other one
+SKILL_VOTES = 4.0  # how many votes it takes to move a voter's skill half way from the crowd's to its own
+GRADE_VOTES = 5.0  # the strength of the pooled prior for answers on a scale
+SUBTYPE_MASS = 0.1
+SAMPLE = 100_000  # distinct rows that subtypes are learned from, where there are more than twice as many
+WARM_UP = 3  # rounds before the prior of skills is learned
+
+
+@dataclass(frozen=True, eq=False)
+class BayesFit:
+    """Where the rounds ended: z by row, the evidence of each group for each class and subtype, and the prior of those."""
+
+    proba: Array
+    evidence: Array  # groups x (classes x subtypes), logarithms
+    prior: Array  # classes x subtypes, flattened, logarithms
+    n_iter: int
+    converged: bool
+
+
+class SubtypeModel(ConfusionModel):
+    """iBCC and EBCC for some votes.
+
+    Parameters
+    ----------
+    votes, groups, known, with_clusterings
+        As for `ConfusionModel`.
+    subtypes
+        M, the number of subtypes of each class.
+    pooled
+        Take the prior of each voter from what all voters say, shifted by how much better or worse it is than they are; else it
+        is strong on the diagonal.
+    """
+
+    def __init__(
+        self,
+        votes: Votes,
+        groups: Membership,
+        known: Array | None = None,
+        *,
+        subtypes: int = 1,
+        pooled: bool = True,
+        with_clusterings: bool = False,
+    ) -> None:
+        super().__init__(votes, groups, known, with_clusterings=with_clusterings)
+        self.subtypes, self.pooled = subtypes, pooled
+        self.fixed = np.ones((votes.n_groups, votes.n_classes))
+        self.classifiers = self._blocks("classifier")
+        if self.classifiers.size:
+            self.fixed[self.classifiers.ravel()] = np.tile(_diagonal(votes.n_classes), (len(self.classifiers), 1))
+        self.graders = [] if not pooled else self._grader_blocks()
+
+    def fit(  # type: ignore[override]
+        self, start: Array, tol: float, max_iter: int, tilt: Array | None = None
+    ) -> BayesFit:
+        """Alternate the steps from a first answer until it moves by less than `tol` on average.
+
+        At first the subtypes of an object are divided by how much its votes agree, or by what each group favours (`tilt`, groups
+        x subtypes). With subtypes and very many distinct rows, the voters are learned from a sample of the rows.
+        """
+        n_classes = self.votes.n_classes
+        graded = any(model.kind == "grader" for model in self.votes.models)
+        class_votes = np.ones(n_classes) if graded else self.counted @ start
+        kinds = _easy_and_hard(start, self.subtypes) if tilt is None else self._tilted(tilt)
+        mass = (start[:, :, None] * kinds[:, None, :]).reshape(len(start), -1)
+        if self.subtypes > 1 and self.groups.n_rows > 2 * SAMPLE:
+            rows = np.linspace(0, self.groups.n_rows - 1, SAMPLE).astype(np.int64)
+            learned = self._on(rows).fit(start[rows], tol, max_iter, tilt)
+            self._update(mass, learned.evidence, learned.prior)
+            return replace(learned, proba=mass.reshape(len(mass), n_classes, -1).sum(axis=2))
+        converged, n_iter = False, 0
+        while not converged and n_iter < max_iter:
+            n_iter += 1
+            evidence, prior = self.variational_step(mass, class_votes)
+            converged = self._update(mass, evidence, prior) < tol
+        return BayesFit(mass.reshape(len(mass), n_classes, -1).sum(axis=2), evidence, prior, n_iter, converged)
+
+    def variational_step(self, mass: Array, class_votes: Array) -> tuple[Array, Array]:
+        """Return E ln of what each group says about each class and subtype, and E ln of their shares."""
+        n_classes, subtypes = self.votes.n_classes, self.subtypes
+        counts = self.votes.counts
+        sums = scatter_to_votes(self.votes, self.groups, mass if (counts == 1).all() else counts[:, None] * mass)
+        np.maximum(sums, 0.0, out=sums)
+        by_class = sums.reshape(len(sums), n_classes, subtypes).sum(axis=2)
+        posterior = sums + np.repeat(self._prior(by_class), subtypes, axis=1)
+        totals = self._by_model(posterior)
+        shares = (self.counted @ mass).reshape(n_classes, subtypes)
+        class_mass = np.maximum(class_votes + shares.sum(axis=1), 0.01)  # a class without any vote is unlikely, not impossible
+        type_mass = SUBTYPE_MASS / subtypes + shares
+        if self.pooled and subtypes == 1:  # the posterior mean judges rare answers less harshly
+            return np.log(posterior / totals), np.log(class_mass / class_mass.sum())
+        prior = digamma(class_mass) - digamma(class_mass.sum())
+        kinds = digamma(type_mass) - digamma(type_mass.sum(axis=1, keepdims=True))
+        return digamma(posterior) - digamma(totals), (prior[:, None] + kinds).ravel()
+
+    def _update(self, mass: Array, evidence: Array, prior: Array) -> float:
+        """Replace q by the best one, some rows at a time; return by how much z moves on average."""
+        moved, n_classes = 0.0, self.votes.n_classes
+        for rows, joint in self.groups.gather_parts((self.weight[:, None] * evidence)[self.groups.order]):
+            joint += prior
+            if self.known is not None:
+                codes = self.known[rows]
+                other = (np.arange(n_classes) != codes[:, None]) & (codes >= 0)[:, None]
+                joint[np.repeat(other, self.subtypes, axis=1)] = -np.inf
+            joint -= joint.max(axis=1, keepdims=True)
+            np.exp(joint, out=joint)
+            joint /= joint.sum(axis=1, keepdims=True)
+            change = (joint - mass[rows]).reshape(len(joint), n_classes, -1).sum(axis=2)
+            moved += float(self.votes.counts[rows] @ np.abs(change).sum(axis=1))
+            mass[rows] = joint
+        return moved / self.total / 2
+
+    def _on(self, rows: Array) -> SubtypeModel:
+        """Return the same model of some rows."""
+        some = self.votes.only_rows(rows)
+        known = None if self.known is None else self.known[rows]
+        clusterings = bool((self.weight[~self.votes.is_voter[self.group_model]] > 0).any())
+        return SubtypeModel(
+            some, membership(some), known, subtypes=self.subtypes, pooled=self.pooled, with_clusterings=clusterings
+        )
+
+    def _tilted(self, tilt: Array) -> Array:
+        leaning = self.groups.gather(tilt[self.groups.order])
+        return softmax(leaning / np.sqrt(np.maximum(self.weight_of_rows, 1.0))[:, None], axis=1)
+
+    # ---- priors ------------------------------------------------------------------------------------------------------
+
+    def _blocks(self, kind: str) -> Array:
+        """Return the groups of each base model of a kind that takes part, models x its groups."""
+        offsets, votes = self.votes.offsets, self.votes
+        own = [m for m, model in enumerate(votes.models) if model.kind == kind and votes.weights[m] > 0]
+        n_groups = votes.models[own[0]].n_groups if own else 0
+        return offsets[own][:, None] + np.arange(n_groups)
+
+    def _grader_blocks(self) -> list[Array]:
+        """Return the groups of voters that answer on a scale, one block per scale."""
+        scales: dict[tuple[Any, ...], list[int]] = {}
+        for m, model in enumerate(self.votes.models):
+            if model.kind == "grader" and self.votes.weights[m] > 0:
+                scales.setdefault(tuple(model.labels.tolist()), []).append(m)
+        return [self.votes.offsets[own][:, None] + np.arange(len(labels)) for labels, own in scales.items()]
+
+    def _prior(self, sums: Array) -> Array:
+        """Return b, groups x classes, from the expected votes of each group on each class."""
+        if not self.pooled:
+            return self.fixed
+        prior = self.fixed.copy()
+        if self.classifiers.size:
+            own = _pooled_prior(sums[self.classifiers], self.weight[self.classifiers[:, 0]])
+            own += 1 / sums.shape[1] if self.subtypes > 1 else 0.0
+            prior[self.classifiers.ravel()] = own.reshape(-1, sums.shape[1])
+        for block in self.graders:
+            together = np.tensordot(self.weight[block[:, 0]], sums[block], axes=1) + 1 / block.shape[1]
+            prior[block] = GRADE_VOTES * together / together.sum(axis=0)
+        return prior
+
+
+def _diagonal(n_classes: int) -> Array:
+    return np.where(np.eye(n_classes, dtype=bool), ON, OFF)
+
+
+def _easy_and_hard(start: Array, subtypes: int) -> Array:
+    """Return how each object is divided among subtypes at first: by how much its votes agree."""
+    if subtypes == 1:
+        return np.ones((len(start), 1))
+    n_classes = start.shape[1]
+    easy = 0.1 + 0.8 * (n_classes * start.max(axis=1) - 1) / max(n_classes - 1, 1)
+    return np.column_stack([easy, *[(1 - easy) / (subtypes - 1)] * (subtypes - 1)])
+
+
+def _pooled_prior(sums: Array, weight: Array) -> Array:
+    """Return the prior of each voter, voters x answers x classes, from their expected votes; each counts by its weight.
+
+    It is the crowd's confusion matrix with the odds of being right multiplied by rho_j, by which the voter is right more often
+    than the crowd would be on the same classes; a few votes of the crowd keep rho_j of a voter with few votes near 1.
+    """
+    n_voters, n_classes = len(sums), sums.shape[2]
+    crowd = np.tensordot(weight, sums, axes=1) + _diagonal(n_classes)
+    crowd /= crowd.sum(axis=0)
+    own = np.arange(n_classes)
+    hit = np.clip(crowd[own, own], 1e-6, 1 - 1e-6)
+    votes = sums.sum(axis=1)  # voters x classes
+    right, total = sums[:, own, own].sum(axis=1), votes.sum(axis=1)
+    expected = votes @ hit
+    mean = np.clip(weight @ expected / max(float(weight @ total), 1e-300), 1e-6, 1 - 1e-6)
+
+    def odds(hits: Array) -> Array:
+        return (hits + SKILL_VOTES * mean) / (np.maximum(total - hits, 0.0) + SKILL_VOTES * (1 - mean))
+
+    skill = expit(logit(hit) + np.log(odds(right) / odds(expected))[:, None])  # voters x classes
+    wrong = np.where(np.eye(n_classes, dtype=bool), 0.0, crowd) / (1 - hit)
+    prior = wrong * (1 - skill)[:, None, :]
+    prior[:, own, own] = skill
+    return (ON + (n_classes - 1) * OFF) * prior.reshape(n_voters, n_classes, n_classes)
+
+
+class CoinModel(ConfusionModel):
+    """One skill per voter with a prior Beta(b) that is learned from all voters; the classes are equally likely beforehand.
+
+    After a few rounds b moves by one step of Minka's fixed point per round, with one voter more whose votes are the first b.
+    """
+
+    def __init__(self, *args: Any, learned: bool = True, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.learned = learned
+
+    def fit(self, start: Array, tol: float, max_iter: int) -> BayesFit:  # type: ignore[override]
+        """Alternate the steps from a first answer until it moves by less than `tol` on average."""
+        n_classes, votes = self.votes.n_classes, self.votes
+        first = np.array([ON, max(n_classes - 1.0, OFF)])
+        beta, proba, prior = first, start, np.full(n_classes, -np.log(n_classes))
+        voters = np.flatnonzero((votes.n_votes > 0) & votes.is_classifier & (votes.weights > 0))
+        weight = np.append(votes.weights[voters], 1.0)
+        converged, n_iter = False, 0
+        while not converged and n_iter < max_iter:
+            sums = np.maximum(scatter_to_votes(votes, self.groups, votes.counts[:, None] * proba), 0.0)
+            right = self._of_model(sums[np.arange(len(sums)), self.own_class])
+            counts = np.column_stack([right, np.maximum(self._of_model(sums.sum(axis=1)) - right, 0.0)])
+            if self.learned and n_iter >= WARM_UP:
+                beta = _minka_step(beta, np.vstack([counts[voters], first]), weight)
+            skill = digamma(counts + beta) - digamma((counts + beta).sum(axis=1, keepdims=True))
+            hit, miss = skill[self.group_model, 0], skill[self.group_model, 1] - np.log(max(n_classes - 1, 1))
+            evidence = np.where(np.arange(n_classes) == self.own_class[:, None], hit[:, None], miss[:, None])
+            n_iter += 1
+            answer, _ = self.e_step(evidence, prior)
+            moved = float(votes.counts @ np.abs(answer - proba).sum(axis=1)) / self.total / 2
+            proba, converged = answer, moved < tol
+        return BayesFit(proba, evidence, prior, n_iter, converged)
+
+    def _of_model(self, per_group: Array) -> Array:
+        return np.bincount(self.group_model, weights=per_group, minlength=len(self.votes.models))
+
+
+def _minka_step(beta: Array, counts: Array, weight: Array) -> Array:
+    """Return the prior after one step towards the most likely one for these counts, voters x outcomes."""
+    total = counts.sum(axis=1)
+    up = weight @ (digamma(counts + beta) - digamma(beta))
+    down = weight @ (digamma(total + beta.sum()) - digamma(beta.sum()))
+    return np.maximum(beta * up / max(float(down), 1e-300), 0.01)

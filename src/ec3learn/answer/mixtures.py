@@ -1,0 +1,268 @@
+"""Rules that are no plain mean: subtypes of objects, voters with a precision per class, and a panel of several rules.
+
+Each gathers one table over an object's groups, like the rules in `rule`, and makes the answer from the sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.special import softmax
+
+from ..algebra.linear import normalised
+from ..algebra.membership import Membership, SparseMembership
+from .rule import KNOWN, NOBODY, PRIOR, EvidenceRule, GroupRule, KnownLabels, Rule, Targets, Term
+
+Array = npt.NDArray[Any]
+
+SUBTYPES = "subtypes"
+
+
+@dataclass(frozen=True, eq=False)
+class SumRule:
+    """What rules share that make an answer from sums over groups: `groups` are numbers, with one row of `table` each."""
+
+    groups: Array
+    table: Array
+    fallback: Array  # the answer for an object that none of the groups reaches
+
+    unit: ClassVar[str] = "probability"
+    kind: ClassVar[str]
+    hard_votes: ClassVar[bool] = False
+    towards: ClassVar[None] = None
+    terms: ClassVar[tuple[Term, ...]] = ()
+
+    def finish(self, sums: Array, n_votes: Array) -> Array:
+        """Return the class probabilities of some rows from the sums of the table over their groups, and how many those are."""
+        raise NotImplementedError
+
+    def answers(
+        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
+    ) -> Iterator[tuple[slice, Array, Array]]:
+        """Return the class probabilities and which rows no group reaches, some rows at a time."""
+        width = self.table.shape[1]
+        table = np.zeros((max(int(groups.order.max(initial=-1)), int(self.groups.max(initial=-1))) + 1, width + 1))
+        table[self.groups, :width] = self.table
+        table[self.groups, width] = 1.0
+        for rows, sums in groups.gather_parts(table[groups.order]):
+            unanswered = sums[:, width] <= 0
+            proba = self.finish(sums[:, :width], sums[:, width])
+            proba[unanswered] = self.fallback
+            if known is not None:
+                labelled = known.labelled[rows]
+                proba[labelled] = known.one_hot(len(self.fallback), rows)[labelled]
+                unanswered &= ~labelled
+            yield rows, proba, unanswered
+
+    def all_answers(
+        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
+    ) -> tuple[Array, Array]:
+        """Return the same for all rows at once."""
+        return collected_answers(self, groups, known)
+
+    def stored(self, prefix: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the rule as plain facts and arrays."""
+        arrays = {"groups": self.groups, "table": self.table, "fallback": self.fallback}
+        return {"combine": self.kind}, {f"{prefix}{name}": array for name, array in arrays.items()}
+
+
+def collected_answers(rule: Any, groups: Membership, known: KnownLabels | None) -> tuple[Array, Array]:
+    """Return the answers of a rule for all rows at once."""
+    proba, unanswered = np.empty((groups.n_rows, len(rule.fallback))), np.empty(groups.n_rows, dtype=bool)
+    for rows, part, nothing in rule.answers(groups, known):
+        proba[rows], unanswered[rows] = part, nothing
+    return proba, unanswered
+
+
+@dataclass(frozen=True, eq=False)
+class SubtypeRule(SumRule):
+    """Evidence for each class and subtype adds up, and the subtypes of a class are summed: z_k ~ sum_m exp(prior + evidence).
+
+    Voters whose errors correlate repeat each other: with n votes the answer is tempered, z_k^(1/T), T = 1 + (n - 1) correlation.
+    """
+
+    prior: Array  # classes x subtypes, flattened, logarithms
+    correlation: float = 0.0
+
+    unit: ClassVar[str] = "log evidence"
+    kind: ClassVar[str] = "subtypes"
+
+    def finish(self, sums: Array, n_votes: Array) -> Array:
+        """Return the posterior."""
+        joint = softmax(sums + self.prior, axis=1)
+        return tempered(joint.reshape(len(joint), len(self.fallback), -1).sum(axis=2), n_votes, self.correlation)
+
+    def parts(
+        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
+    ) -> dict[tuple[int, str], Array]:
+        """Return the evidence for each class of the prior and of each base model, averaged over subtypes.
+
+        ln sum_m exp(x_m) = sum_m r_m x_m + H(r), with r the shares of the subtypes and H their entropy: so the parts, with H as
+        the part of the subtypes, add up to the logarithms of the class probabilities, less their mean.
+        """
+        n_classes = len(self.fallback)
+        if known is not None and known.codes[0] >= 0:
+            return {(NOBODY, KNOWN): known.one_hot(n_classes)[0]}
+        said = _said(self, one)
+        total = self.prior + sum(said.values(), np.zeros_like(self.prior))
+        shares = softmax(total.reshape(n_classes, -1), axis=1)
+
+        def averaged(evidence: Array) -> Array:
+            return (shares * evidence.reshape(n_classes, -1)).sum(axis=1)
+
+        parts: dict[tuple[int, str], Array] = {(NOBODY, PRIOR): averaged(self.prior)}
+        for group, evidence in said.items():
+            key = (int(owner[group]), "votes")
+            parts[key] = parts.get(key, np.zeros(n_classes)) + averaged(evidence)
+        if shares.shape[1] > 1:
+            parts[NOBODY, SUBTYPES] = -(shares * np.log(np.maximum(shares, 1e-300))).sum(axis=1)
+        heat = 1 + max(sum(one.data[np.isin(one.indices, self.groups)]) - 1, 0.0) * self.correlation
+        return {key: (part - part.mean()) / heat for key, part in parts.items()}
+
+    def stored(self, prefix: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the rule as plain facts and arrays."""
+        facts, arrays = super().stored(prefix)
+        return facts | {"correlation": float(self.correlation)}, arrays | {f"{prefix}prior": self.prior}
+
+
+def tempered(proba: Array, n_votes: Array, correlation: float) -> Array:
+    """Return answers made less sure where their votes repeat each other: z^(1/T), T = 1 + (n - 1) correlation for n votes."""
+    if correlation <= 0:
+        return proba
+    heat = 1 + np.maximum(n_votes - 1, 0.0) * correlation
+    return softmax(np.log(np.maximum(proba, 1e-300)) / heat[:, None], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class PrecisionRule(SumRule):
+    """A mean per class in which each voter has a precision, then normalised: z_k ~ (own_k + sum v y_k) / (ballast + sum v).
+
+    The table has the precisions times what the group says in its first half, and the precisions in its second.
+    """
+
+    own: Array  # what the ballast says, one number per class
+    ballast: float
+
+    kind: ClassVar[str] = "precision"
+
+    def finish(self, sums: Array, n_votes: Array) -> Array:
+        """Return the normalised means."""
+        return normalised(np.maximum(self.means(sums), 1e-12))
+
+    def means(self, sums: Array) -> Array:
+        """Return the mean of each class alone."""
+        n_classes = len(self.fallback)
+        return np.asarray((self.ballast * self.own + sums[:, :n_classes]) / (self.ballast + sums[:, n_classes:]))
+
+    def parts(
+        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
+    ) -> dict[tuple[int, str], Array]:
+        """Return what the ballast and each base model gave to each class; they add up to the class probabilities."""
+        n_classes = len(self.fallback)
+        if known is not None and known.codes[0] >= 0:
+            return {(NOBODY, KNOWN): known.one_hot(n_classes)[0]}
+        said = _said(self, one)
+        sums = sum(said.values(), np.zeros(2 * n_classes))
+        scale = 1 / (self.ballast + sums[n_classes:])
+        scale /= ((self.ballast * self.own + sums[:n_classes]) * scale).sum()
+        parts: dict[tuple[int, str], Array] = {(NOBODY, PRIOR): self.ballast * self.own * scale}
+        for group, pulls in said.items():
+            key = (int(owner[group]), "votes")
+            parts[key] = parts.get(key, np.zeros(n_classes)) + pulls[:n_classes] * scale
+        return parts
+
+    def stored(self, prefix: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the rule as plain facts and arrays."""
+        facts, arrays = super().stored(prefix)
+        return facts | {"ballast": float(self.ballast)}, arrays | {f"{prefix}own": self.own}
+
+
+def _said(rule: SumRule, one: sparse.csr_array) -> dict[int, Array]:
+    """Return the rows of the table that one object's groups have, by group, times its memberships."""
+    place = np.flatnonzero(np.isin(rule.groups, one.indices))
+    share = dict(zip(one.indices.tolist(), one.data.tolist(), strict=True))
+    return {int(group): share[int(group)] * rule.table[at] for at, group in zip(place, rule.groups[place], strict=True)}
+
+
+@dataclass(frozen=True, eq=False)
+class PanelRule:
+    """The mean of several rules' answers, by name; where none is reached, the fallback."""
+
+    members: tuple[tuple[str, Rule], ...]
+    fallback: Array
+
+    unit: ClassVar[str] = "probability"
+    kind: ClassVar[str] = "panel"
+    hard_votes: ClassVar[bool] = False
+    towards: ClassVar[None] = None
+    terms: ClassVar[tuple[Term, ...]] = ()
+
+    def answers(
+        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
+    ) -> Iterator[tuple[slice, Array, Array]]:
+        """Return the class probabilities and which rows no member answers, some rows at a time."""
+        for parts in zip(*(rule.answers(groups, known) for _, rule in self.members), strict=True):
+            unanswered = np.logical_and.reduce([part[2] for part in parts])
+            proba = np.mean([part[1] for part in parts], axis=0)
+            proba[unanswered] = self.fallback
+            yield parts[0][0], proba, unanswered
+
+    def all_answers(
+        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
+    ) -> tuple[Array, Array]:
+        """Return the same for all rows at once."""
+        return collected_answers(self, groups, known)
+
+    def parts(
+        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
+    ) -> dict[tuple[int, str], Array]:
+        """Return what each member gave to each class: its answer, divided by the number of members."""
+        from_members = {}
+        for name, rule in self.members:
+            _, proba, _ = next(rule.answers(SparseMembership(one), known))
+            from_members[NOBODY, name] = proba[0] / len(self.members)
+        return from_members
+
+    def stored(self, prefix: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the rule as plain facts and arrays."""
+        facts: dict[str, Any] = {"combine": self.kind, "members": []}
+        arrays = {f"{prefix}fallback": self.fallback}
+        for place, (name, rule) in enumerate(self.members):
+            inner, more = rule.stored(f"{prefix}member{place}_")
+            facts["members"].append({"name": name, "rule": inner})
+            arrays |= more
+        return facts, arrays
+
+
+def restored_rule(facts: Mapping[str, Any], arrays: Mapping[str, Array], prefix: str = "") -> Rule:
+    """Return the rule that was `stored`."""
+    kind = facts["combine"]
+    fallback = arrays[f"{prefix}fallback"]
+    if kind == PanelRule.kind:
+        members = (
+            (member["name"], restored_rule(member["rule"], arrays, f"{prefix}member{place}_"))
+            for place, member in enumerate(facts["members"])
+        )
+        return PanelRule(tuple(members), fallback)
+    if kind in (SubtypeRule.kind, PrecisionRule.kind):
+        shared = arrays[f"{prefix}groups"], arrays[f"{prefix}table"], fallback
+        if kind == SubtypeRule.kind:
+            return SubtypeRule(*shared, arrays[f"{prefix}prior"], facts["correlation"])
+        return PrecisionRule(*shared, arrays[f"{prefix}own"], facts["ballast"])
+    towards = None
+    if "towards" in facts:
+        inner = restored_rule(facts["towards"]["rule"], arrays, f"{prefix}towards_")
+        towards = (facts["towards"]["pull"], inner)
+    terms = tuple(_restored_term(term, arrays, f"{prefix}term{t}_") for t, term in enumerate(facts["terms"]))
+    cls = EvidenceRule if kind == EvidenceRule.unit else GroupRule
+    return cls(terms, fallback, facts["hard_votes"], towards)
+
+
+def _restored_term(facts: Mapping[str, Any], arrays: Mapping[str, Array], prefix: str) -> Term:
+    groups, weight, proba = (arrays[f"{prefix}{name}"] for name in ("groups", "weight", "proba"))
+    return Term(facts["name"], facts["pull"], groups, weight, proba, facts["by_total"])

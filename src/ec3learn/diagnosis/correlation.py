@@ -1,0 +1,108 @@
+"""How much of the voters' agreement is one opinion repeated: the correlation of their errors, without labels.
+
+The errors of voters who see the same surface of an object correlate, and then n votes are worth fewer. An answer made from all
+votes has absorbed what they have in common, so the errors of one half of the voters are measured against the answer of the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..algebra.em import ConfusionModel
+from ..algebra.membership import entries, membership
+from ..answer.rule import mean_votes
+from ..votes import Votes
+
+Array = npt.NDArray[Any]
+
+SAMPLE = 20_000  # distinct rows that are enough to measure on
+
+
+def error_correlation(votes: Votes) -> float:
+    """Return the mean correlation of two voters' errors on the same object.
+
+    Parameters
+    ----------
+    votes : Votes
+        The votes, for classes or on a scale.
+
+    Returns
+    -------
+    float
+        At most 1; below 0 where voters err less together than by chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ec3learn import Votes
+    >>> rng = np.random.default_rng(0)
+    >>> truth, hard = rng.integers(2, size=2000), rng.random(2000) < 0.3
+    >>> alone = {f"v{j}": truth ^ (rng.random(2000) < 0.1) for j in range(12)}
+    >>> together = {f"v{j}": truth ^ (rng.random(2000) < np.where(hard, 0.6, 0.05)) for j in range(12)}
+    >>> [round(abs(error_correlation(Votes.from_labels(votes))), 1) for votes in (alone, together)]
+    [0.0, 0.1]
+    """
+    n_rows = min(votes.n_rows, SAMPLE)
+    rows = votes.only_rows(np.linspace(0, votes.n_rows - 1, n_rows).astype(np.int64))
+    rows = replace(rows, sample_weight=rows.counts)  # each distinct row as one object that counts as often as it occurs
+    voters = np.flatnonzero(votes.is_voter & (votes.n_votes > 0))
+    if len(voters) < 4 or votes.n_classes < 2:
+        return 0.0
+    by_votes = voters[np.argsort(-votes.n_votes[voters], kind="stable")]
+    halves = [set(by_votes[0::2].tolist()), set(by_votes[1::2].tolist())]
+    names = [model.name for model in votes.models]
+    parts = [rows.drop(*(name for m, name in enumerate(names) if m not in half)) for half in halves]
+    answers = []
+    for part in parts:
+        groups = membership(part)
+        fitted = ConfusionModel(part, groups).fit(mean_votes(part, groups, part.weights, None)[0], 1e-6, 200).proba
+        answers.append(fitted if part.index is None else fitted[part.index])
+    # Both halves over the same rows again, as they were before equal rows were merged.
+    apart = [part if part.index is None else replace(part.only_rows(part.index), counts=rows.counts) for part in parts]
+    return float(np.mean([_excess(apart[0], answers[1]), _excess(apart[1], answers[0])]))
+
+
+def _excess(votes: Votes, proba: Array) -> float:
+    """Return the mean correlation of residuals given an answer, less what the uncertainty of that answer explains.
+
+    The residual of voter j on object i is e_ij = y_ij - sum_k z_ik mu_jk, with y the vote over classes and mu_jk the mean vote of
+    j on class k, divided by its root mean square. Sums over pairs follow from sums over objects:
+    sum_{j != h} e_j e_h = (sum_j e_j)^2 - sum_j e_j^2.
+    """
+    matrix = entries(votes).tocoo()
+    (row, group), share = matrix.coords, matrix.data
+    n_models, n_classes = len(votes.models), votes.n_classes
+    pair, vote = np.unique(row * n_models + votes.group_model[group], return_inverse=True)
+    rows, voters = np.divmod(pair, n_models)
+    said = np.zeros((len(pair), n_classes))
+    np.add.at(said, vote, share[:, None] * votes.group_meaning[group])
+    weight = votes.counts[rows]
+    mean = np.zeros((n_models, n_classes, n_classes))  # mu: voters x classes x what they say
+    total = np.zeros((n_models, n_classes))
+    for k in range(n_classes):
+        mass = weight * proba[rows, k]
+        np.add.at(mean[:, k], voters, mass[:, None] * said)
+        np.add.at(total[:, k], voters, mass)
+    mean /= np.maximum(total, 1e-12)[:, :, None]
+    expected = np.einsum("vk,vkc->vc", proba[rows], mean[voters])
+    residual = said - expected
+    size = np.bincount(voters, weights=weight * (residual**2).sum(axis=1), minlength=n_models)
+    scale = np.sqrt(size / np.maximum(np.bincount(voters, weights=weight, minlength=n_models), 1e-12))
+    scale = np.maximum(scale, 1e-9)[voters][:, None]
+
+    def products(values: Array) -> Array:
+        """Return for each object the sum of products of two voters' values."""
+        sums = np.zeros((votes.n_rows, n_classes))
+        np.add.at(sums, rows, values)
+        return (sums**2).sum(axis=1) - np.bincount(rows, weights=(values**2).sum(axis=1), minlength=votes.n_rows)
+
+    found = products(residual / scale)
+    for k in range(n_classes):
+        found -= proba[:, k] * products((mean[voters, k] - expected) / scale)
+    n_votes = np.bincount(rows, minlength=votes.n_rows).astype(np.float64)
+    pairs = float(votes.counts @ (n_votes * (n_votes - 1)))
+    return float(votes.counts @ found) / pairs if pairs > 0 else 0.0

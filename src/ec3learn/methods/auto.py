@@ -1,0 +1,79 @@
+"""The default: the method that suits what there is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..answer.notes import CHOICE, Note
+from ..answer.rule import KnownLabels
+from ..consensus import Consensus
+from ..votes import Votes
+from .base import Answer, Method, method_of
+from .ec3.ec3 import EC3
+from .panel import Panel
+from .voting import SoftVote
+
+
+class Auto(Method):
+    """Take the method that suits what there is: votes alone go to the panel, votes and clusterings to EC3 towards the panel.
+
+    Examples
+    --------
+    >>> from ec3learn import Auto, Votes
+    >>> consensus = Auto().solve(Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [1, 0, 1, 0, 0]}))
+    >>> print(consensus.notes[0])
+    Panel: there are votes alone, and several methods together answer best from those.
+    """
+
+    title = "Auto"
+    reads_grades = True
+
+    def solve(self, votes: Votes, known: Any = None) -> Consensus:
+        """Combine the votes; see `Method.solve`. The first note of the consensus says which method was taken, and why."""
+        if not isinstance(votes, Votes):
+            return super().solve(votes, known)  # which refuses it
+        method, why = choose(votes)
+        consensus = method.solve(votes, known)
+        return replace(consensus, notes=(Note(CHOICE, f"{consensus.settings['method']}: {why}"), *consensus.notes))
+
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        return choose(votes)[0].answer(votes, known)
+
+    def _title(self, known: KnownLabels | None) -> str:
+        return "Panel"
+
+
+def choose(votes: Votes) -> tuple[Method, str]:
+    """Return the method that suits the votes, and why."""
+    if votes.n_classes < 2:
+        return SoftVote(), "there is only one class."
+    if votes.is_voter.all():
+        return Panel(), "there are votes alone, and several methods together answer best from those."
+    return EC3(towards=Panel()), "there are clusterings too, which refine the answer of several methods together."
+
+
+def solve(votes: Votes, known: Any = None, method: str | Method = "auto") -> Consensus:
+    """Combine votes into one classification, in one call.
+
+    Parameters
+    ----------
+    votes : Votes
+        What classifiers, annotators or judges said, and clusterings if there are any.
+    known : array with missing values, dict of object -> label, or pair (objects, labels)
+        Labels of a few objects.
+    method : str or method
+        By default the one that suits what there is: `Auto`. A name in `METHODS`, or a method with parameters of your own.
+
+    Returns
+    -------
+    Consensus
+
+    Examples
+    --------
+    >>> import ec3learn
+    >>> votes = ec3learn.Votes.from_labels({"ann": ["a", "b", "b"], "bob": ["a", "a", "b"], "cy": ["a", "b", None]})
+    >>> ec3learn.solve(votes).labels()
+    array(['a', 'b', 'b'], dtype=object)
+    """
+    return method_of(method, "method").solve(votes, known)

@@ -1,0 +1,130 @@
+"""BWA: a weighted vote in which every voter has a precision per class, learned from how far it lies from the others.
+
+Li, Rubinstein and Cohn (ICML 2019). Class by class, one against the rest, with y_ij = 1 where voter j names the class:
+
+    v_j = (a + N_j) / (b + sum_i (z_i - y_ij)^2)      z_i = (L mean(z) + sum_j v_j y_ij) / (L + sum_j v_j)
+
+N_j counts the votes of j. b = a 4 (1 - 1/K) sum_i W_i z_i (1 - z_i) / votes is taken at the mean vote, with W_i votes on i. The
+results of the classes are normalised. A soft vote counts by its shares, in the squares too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._checks import require_integer, require_number
+from ..algebra.linear import normalised
+from ..algebra.membership import membership, scatter_to_votes
+from ..answer.mixtures import PrecisionRule
+from ..answer.rule import KnownLabels, mean_votes
+from ..votes import Votes
+from .base import Answer, Method
+from .voting import NO_VOTE
+
+Array = npt.NDArray[Any]
+
+
+class BWA(Method):
+    """Combine voters by Bayesian weighted averaging: voters who lie near the others weigh more.
+
+    Parameters
+    ----------
+    prior_votes : float
+        a: how many votes the prior of a voter's precision is worth.
+    ballast : float
+        L: how hard the mean answer of all objects pulls each object.
+    tol : float
+        Stop when the answers of every class move by less on average.
+    max_iter : int
+        The most rounds.
+
+    Examples
+    --------
+    >>> from ec3learn import BWA, Votes
+    >>> votes = Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [1, 0, 1, 0, 1]})
+    >>> BWA().solve(votes).labels()
+    array([0, 0, 1, 1, 1])
+    """
+
+    title = "BWA"
+
+    def __init__(self, prior_votes: float = 15.0, ballast: float = 1.0, tol: float = 1e-4, max_iter: int = 100) -> None:
+        self.prior_votes = prior_votes
+        self.ballast = ballast
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _check(self) -> None:
+        require_number("prior_votes", self.prior_votes, above=0)
+        require_number("ballast", self.ballast, above=0)
+        require_number("tol", self.tol, above=0)
+        require_integer("max_iter", self.max_iter, 1)
+
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        model = _Precisions(votes, float(self.prior_votes), float(self.ballast))
+        means, _, _ = mean_votes(votes, model.groups, votes.weights, known)
+        model.set_rate(means)
+        labels = None if known is None else known.one_hot(votes.n_classes)
+        converged, n_iter = False, 0
+        while not converged and n_iter < self.max_iter:
+            n_iter += 1
+            rule = model.rule(means)
+            moved = model.means(rule)
+            if known is not None and labels is not None:
+                moved[known.labelled] = labels[known.labelled]
+            converged = float((votes.counts @ np.abs(moved - means)).max()) / model.total < self.tol
+            means = moved
+        proba, unanswered = rule.all_answers(model.groups, known)
+        return Answer(proba, unanswered, rule, n_iter=n_iter, converged=converged, lacking=NO_VOTE)
+
+
+class _Precisions:
+    """The steps for some votes, all classes at once; `speaking` are the groups of voters that take part."""
+
+    def __init__(self, votes: Votes, prior_votes: float, ballast: float) -> None:
+        self.votes, self.groups, self.prior_votes, self.ballast = votes, membership(votes), prior_votes, ballast
+        taking_part = votes.is_classifier & (votes.weights > 0)
+        self.speaking = np.flatnonzero(taking_part[votes.group_model])
+        self.said, self.voter = votes.group_meaning[self.speaking], votes.group_model[self.speaking]
+        self.total = max(float(votes.counts.sum()), 1e-300)
+        sums = self.squares = scatter_to_votes(votes, self.groups, votes.counts)  # sum of y^2 in each group: y is 0 or 1
+        if not votes.is_hard:
+            self.squares = np.zeros(votes.n_groups)
+            self.squares[self.groups.order] = self.groups.matrix.power(2).T @ votes.counts
+        self.n_votes = self._of_voter(sums[self.speaking, None])  # N_j
+        self.rate: Array = np.zeros(votes.n_classes)  # b
+
+    def set_rate(self, means: Array) -> None:
+        """Set b from the first means."""
+        weight = np.zeros(self.votes.n_groups)
+        weight[self.speaking] = self.votes.weights[self.voter]
+        cast = self.votes.counts * self.groups.gather(weight[self.groups.order])  # W_i
+        spread = cast @ (means * (1 - means)) / max(float(cast.sum()), 1e-300)
+        scale = self.prior_votes * 4 * (1 - 1 / self.votes.n_classes)
+        self.rate = np.maximum(scale * spread, 1e-3 * self.prior_votes)  # above 0 where all votes agree
+
+    def rule(self, means: Array) -> PrecisionRule:
+        """Return the weighted means that follow from the precisions of the voters, given the means so far."""
+        n_classes, counts = self.votes.n_classes, self.votes.counts
+        sums = scatter_to_votes(self.votes, self.groups, counts[:, None] * np.hstack([means, means**2]))[self.speaking]
+        near, far = sums[:, :n_classes] * self.said, sums[:, n_classes:]
+        distance = self._of_voter(far - 2 * near + self.squares[self.speaking, None] * self.said)  # sum_i (z_i - y_ij)^2
+        precision = (self.prior_votes + self.n_votes) / (self.rate + np.maximum(distance, 0.0))
+        pull = self.votes.weights[self.voter][:, None] * precision[self.voter]
+        own = counts @ means / self.total
+        fallback = normalised(np.maximum(own, 1e-12))
+        return PrecisionRule(self.speaking, np.hstack([pull * self.said, pull]), fallback, own, self.ballast)
+
+    def means(self, rule: PrecisionRule) -> Array:
+        """Return z of each class alone, not yet normalised."""
+        table = np.zeros((self.votes.n_groups, rule.table.shape[1]))
+        table[rule.groups] = rule.table
+        return rule.means(self.groups.gather(table[self.groups.order]))
+
+    def _of_voter(self, per_group: Array) -> Array:
+        sums = np.zeros((len(self.votes.models), per_group.shape[1]))
+        np.add.at(sums, self.voter, per_group)
+        return sums

@@ -1,0 +1,210 @@
+"""The panel: a consensus of consensuses.
+
+No single method is best on all crowds, and no method knows from the votes alone whether it is. So several answer, and the mean of
+their class probabilities is taken. Where they disagree the mean is unsure, so it is far better calibrated than any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .._checks import InputTypeError
+from .._text import some
+from ..algebra.bayes import SubtypeModel
+from ..algebra.linear import normalised
+from ..algebra.membership import Membership, membership, scatter_to_votes
+from ..answer.labelling import top_classes
+from ..answer.mixtures import PanelRule, PrecisionRule, tempered
+from ..answer.notes import PANEL, Note
+from ..answer.outcome import PanelMember
+from ..answer.rule import KnownLabels, mean_votes
+from ..diagnosis.correlation import error_correlation
+from ..votes import Votes
+from .base import Answer, Method, method_of
+from .bwa import BWA
+from .dawid_skene import DawidSkene, subtype_rule
+from .ebcc import EBCC
+from .voting import NO_VOTE, weighted_answer
+
+Array = npt.NDArray[Any]
+
+IGNORANCE = 1.0  # votes that say nothing, added to a weighted vote: a single vote is no certainty
+COIN_ROUNDS = 50
+LEAST_SEATED = 3
+FAR, TIMES_MEDIAN = 0.25, 2.0  # a member leaves that differs on more objects than this, and than this many times the median
+SEEN_OF_CORRELATION = 2.0  # the errors that all judges share cannot be seen; on real judges about half of the correlation was
+
+
+class Panel(Method):
+    """Let several methods answer, and take the mean of their class probabilities.
+
+    By default these are a weighted vote, Dawid-Skene with one number per voter, BWA, and EBCC with two priors. For voters who
+    answer on a scale they are three methods that learn what each answer means, made less sure by how much the voters' errors
+    correlate. A member whose answer is far from all others' is left out. `Consensus.panel()` shows who sat, and how they differ.
+
+    Parameters
+    ----------
+    members : "default", or a sequence of methods or their names
+        Who sits on the panel.
+
+    Examples
+    --------
+    >>> from ec3learn import Panel, Votes
+    >>> votes = Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [1, 0, 1, 0, 0]})
+    >>> Panel().solve(votes).labels()
+    array([0, 0, 1, 1, 0])
+    """
+
+    title = "Panel"
+
+    def __init__(self, members: Literal["default"] | Sequence[str | Method] = "default") -> None:
+        self.members = members
+
+    @property
+    def reads_grades(self) -> bool:  # type: ignore[override]
+        """Return whether the members learn what each answer on a scale means."""
+        return self._is_default() or all(member.reads_grades for member in self._given())
+
+    def _is_default(self) -> bool:
+        return isinstance(self.members, str) and self.members == "default"
+
+    def _given(self) -> list[Method]:
+        if isinstance(self.members, str) or not isinstance(self.members, Sequence) or not len(self.members):
+            raise InputTypeError("members", "must be 'default' or a sequence of methods or their names", got=self.members)
+        return [method_of(member, "members") for member in self.members]
+
+    def _check(self) -> None:
+        if not self._is_default():
+            for member in self._given():
+                member._check()
+
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        answers = _default_answers(votes, known) if self._is_default() else self._own_answers(votes, known)
+        seated, distances = seat({name: answer.proba for name, answer in answers.items()}, votes.counts)
+        members = tuple(
+            PanelMember(name, name in seated, distances[name], top_classes(answer.proba, votes.counts @ answer.proba))
+            for name, answer in answers.items()
+        )
+        sitting = [answers[name] for name in seated]
+        proba = np.asarray(sum(answer.proba for answer in sitting)) / len(sitting)
+        unanswered = np.logical_and.reduce([answer.unanswered for answer in sitting])
+        shares = normalised(votes.counts[~unanswered] @ proba[~unanswered])
+        proba[unanswered] = shares
+        rules = tuple((name, own) for name, own in ((name, answers[name].rule) for name in seated) if own is not None)
+        return Answer(
+            proba,
+            unanswered,
+            PanelRule(rules, shares) if len(rules) == len(sitting) else None,
+            n_iter=max(answer.n_iter for answer in answers.values()),
+            notes=_notes(members, votes),
+            members=members,
+            lacking=NO_VOTE,
+        )
+
+    def _own_answers(self, votes: Votes, known: KnownLabels | None) -> dict[str, Answer]:
+        answers: dict[str, Answer] = {}
+        for member in self._given():
+            labels = known if known is None or member.admits_known else None
+            name = member._title(labels)
+            answers[name if name not in answers else f"{name} {len(answers) + 1}"] = member.answer(votes, labels)
+        return answers
+
+
+# ---- the members -----------------------------------------------------------------------------------------------------
+
+
+def _default_answers(votes: Votes, known: KnownLabels | None) -> dict[str, Answer]:
+    if any(model.kind == "grader" for model in votes.models):
+        return _graded_answers(votes, known)
+    coin = DawidSkene(one_coin=True, tol=1e-4, max_iter=COIN_ROUNDS)
+    members = {"one coin": coin, "BWA": BWA(), "EBCC": EBCC(), "EBCC, learned priors": EBCC(prior="learned")}
+    return {"weighted vote": _cautious_vote(votes, known)} | {
+        name: method.answer(votes, known) for name, method in members.items()
+    }
+
+
+def _cautious_vote(votes: Votes, known: KnownLabels | None) -> Answer:
+    """Return the weighted vote with a vote of ignorance: (sum_j w_j y_ij + s / K) / (sum_j w_j + s)."""
+    groups = membership(votes)
+    learned = weighted_answer("agreement", votes, np.ones(len(votes.models)), known, 10, judge=False)
+    assert learned.weights is not None
+    spoken = scatter_to_votes(votes, groups, votes.counts)
+    cast = np.bincount(votes.group_model, weights=spoken, minlength=len(votes.models)) * votes.is_classifier
+    weights = learned.weights * (cast @ votes.weights / max(float(cast @ learned.weights), 1e-300))  # 1 on average over votes
+    speaking = np.flatnonzero((votes.is_classifier & (weights > 0))[votes.group_model])
+    weight = weights[votes.group_model[speaking]][:, None]
+    own = np.full(votes.n_classes, 1 / votes.n_classes)
+    table = np.hstack([weight * votes.group_meaning[speaking], np.repeat(weight, votes.n_classes, axis=1)])
+    fallback = np.asarray(learned.rule.fallback) if learned.rule is not None else own
+    rule = PrecisionRule(speaking, table, fallback, own, IGNORANCE)
+    proba, unanswered = rule.all_answers(groups, known)
+    return Answer(proba, unanswered, rule, lacking=NO_VOTE)
+
+
+def _graded_answers(votes: Votes, known: KnownLabels | None) -> dict[str, Answer]:
+    """Return the answers of three models that learn what each answer on a scale means, tempered by the voters' correlation."""
+    groups = membership(votes)
+    codes = None if known is None else known.codes
+    start, _, _ = mean_votes(votes, groups, votes.weights, known)
+    correlation = float(np.clip(SEEN_OF_CORRELATION * error_correlation(votes), 0.0, 1.0))
+    kinds = {
+        "Dawid-Skene, learned prior": {"pooled": True},
+        "Dawid-Skene": {"pooled": False},
+        "EBCC": {"pooled": False, "subtypes": 2},
+    }
+    answers = {}
+    for name, options in kinds.items():
+        model = SubtypeModel(votes, groups, codes, **options)  # type: ignore[arg-type]
+        fit = model.fit(start, 1e-4, 200)
+        rule = subtype_rule(model, fit, correlation)
+        proba = _tempered(model, groups, fit.proba, correlation)
+        answers[name] = Answer(proba, ~model.answered, rule, n_iter=fit.n_iter)
+    return answers
+
+
+def _tempered(model: SubtypeModel, groups: Membership, proba: Array, correlation: float) -> Array:
+    n_votes = groups.gather((model.weight > 0).astype(np.float64)[groups.order])
+    cooler = tempered(proba, n_votes, correlation)
+    if model.known is not None:
+        cooler[model.known >= 0] = proba[model.known >= 0]
+    return cooler
+
+
+# ---- who sits --------------------------------------------------------------------------------------------------------
+
+
+def seat(answers: Mapping[str, Array], counts: Array) -> tuple[list[str], dict[str, float]]:
+    """Return who sits on the panel, and how far each member is from the others: the share of objects they answer otherwise.
+
+    The farthest member leaves while it is far from the mean of the others, and farther than twice the median member.
+    """
+    total = max(float(counts.sum()), 1e-300)
+    seated, distances = list(answers), {}
+    while True:
+        everyone = np.asarray(sum(answers[name] for name in seated))
+        for name in seated:
+            others = everyone - answers[name] if len(seated) > 1 else everyone
+            distances[name] = float(counts @ (answers[name].argmax(axis=1) != others.argmax(axis=1))) / total
+        farthest = max(seated, key=lambda name: distances[name])
+        median = float(np.median([distances[name] for name in seated]))
+        if len(seated) <= LEAST_SEATED or distances[farthest] <= max(FAR, TIMES_MEDIAN * median):
+            return seated, distances
+        seated.remove(farthest)
+
+
+def _notes(members: Sequence[PanelMember], votes: Votes) -> tuple[Note, ...]:
+    sitting = [member for member in members if member.sat]
+    total = max(float(votes.counts.sum()), 1e-300)
+    alike = np.logical_and.reduce([member.row_classes == sitting[0].row_classes for member in sitting])
+    agreed = float(votes.counts @ alike) / total
+    text = f"The panel ({some([member.name for member in sitting])}) agrees on {agreed:.0%} of the objects."
+    notes = [Note(PANEL, text)]
+    for member in members:
+        if not member.sat:
+            far = f"its answer differs from the others' on {member.distance:.0%} of the objects"
+            notes.append(Note(PANEL, f"{member.name} was left out of the panel: {far}."))
+    return tuple(notes)

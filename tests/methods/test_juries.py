@@ -1,0 +1,245 @@
+"""Dawid-Skene with a prior, EBCC, BWA, the panel and the default, on votes alone."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import ec3learn
+from ec3learn import BWA, EBCC, EC3, METHODS, Auto, Consensus, DawidSkene, MajorityVote, Panel, Scale, SoftVote, Votes
+from ec3learn.answer.notes import CHOICE, COLLAPSE, PANEL
+from ec3learn.methods.panel import seat
+
+from .. import dense_juries
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def jury(seed, n_objects=40, n_voters=7, n_classes=3, missing=0.3):
+    """Return answers of voters of unequal skill, and the truth; everybody votes at least once on an object."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(n_classes, size=n_objects)
+    skill = rng.uniform(0.3, 0.9, n_voters)
+    right = rng.random((n_objects, n_voters)) < skill
+    answers = np.where(right, truth[:, None], rng.integers(n_classes, size=(n_objects, n_voters)))
+    answers[rng.random(answers.shape) < missing] = -1
+    answers[np.arange(n_objects), rng.integers(n_voters, size=n_objects)] = truth
+    return answers, truth
+
+
+def votes_of(answers, n_classes=3):
+    labels = {f"v{j}": [None if x < 0 else int(x) for x in column] for j, column in enumerate(answers.T)}
+    return Votes.from_labels(labels, classes=range(n_classes))
+
+
+# ---- beside sums written out in full ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("rounds", [1, 5])
+@pytest.mark.parametrize(("prior", "learned"), [("diagonal", False), ("learned", True)])
+def test_rounds_of_dawid_skene_with_a_prior_agree_with_loops(seed, rounds, prior, learned):
+    answers, _ = jury(seed)
+    ours = DawidSkene(prior=prior, tol=1e-300, max_iter=rounds).solve(votes_of(answers))
+    assert_allclose(ours.proba, dense_juries.subtypes(answers, 3, 1, learned, rounds), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("prior", "learned"), [("diagonal", False), ("learned", True)])
+def test_rounds_of_ebcc_agree_with_loops(seed, prior, learned):
+    answers, _ = jury(seed)
+    ours = EBCC(prior=prior, tol=1e-300, max_iter=6).solve(votes_of(answers))
+    assert_allclose(ours.proba, dense_juries.subtypes(answers, 3, 2, learned, 6), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rounds_of_a_learned_coin_agree_with_loops(seed):
+    answers, _ = jury(seed)
+    ours = DawidSkene(one_coin=True, tol=1e-300, max_iter=6).solve(votes_of(answers))
+    assert_allclose(ours.proba, dense_juries.coin(answers, 3, 6), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bwa_agrees_with_loops(seed):
+    answers, _ = jury(seed)
+    assert_allclose(BWA(tol=1e-14, max_iter=2000).solve(votes_of(answers)).proba, dense_juries.bwa(answers, 3), rtol=0, atol=1e-9)
+
+
+# Computed by a prototype of its own, to six digits: the three classifiers of W8, iterated to the end.
+GOLDEN = {
+    "iBCC": (DawidSkene(prior="diagonal", tol=1e-12), [0.995508, 0.001324, 0.003168], [0.053043, 0.013552, 0.933404]),
+    "pooled": (DawidSkene(tol=1e-12), [0.991373, 0.000207, 0.008420], [0.010903, 0.011979, 0.977118]),
+    "EBCC": (EBCC(tol=1e-12, max_iter=3000), [0.995552, 0.001325, 0.003123], [0.053921, 0.013776, 0.932303]),
+    "EBCC learned": (
+        EBCC(prior="learned", tol=1e-12, max_iter=3000),
+        [0.994280, 0.000103, 0.005616],
+        [0.007948, 0.009297, 0.982754],
+    ),
+    "BWA": (BWA(tol=1e-12, max_iter=3000), [0.955553, 0.027957, 0.016490], [0.326003, 0.027255, 0.646741]),
+    "panel": (Panel(), [0.952775, 0.024029, 0.023196], [0.169414, 0.032957, 0.797629]),
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_the_golden_numbers(name, w8):
+    method, first, last = GOLDEN[name]
+    proba = method.solve(w8.drop("k0", "k1")).proba
+    assert_allclose(proba[[0, 7]], [first, last], rtol=0, atol=1e-5 if name == "panel" else 1e-6)
+
+
+# ---- what a prior is for ---------------------------------------------------------------------------------------------
+
+
+def test_voters_with_few_votes_are_judged_like_the_average_voter():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=400)
+    objects = np.repeat(np.arange(400), 5)
+    voters = rng.permutation(len(objects)) // 4  # four votes each
+    right = rng.random(len(objects)) < 0.75
+    said = np.where(right, truth[objects], rng.integers(3, size=len(objects)))
+    votes = Votes.from_long(objects, [f"v{v}" for v in voters], said)
+    accuracy = {prior: (DawidSkene(prior=prior).solve(votes).labels() == truth).mean() for prior in ("learned", "uniform")}
+    assert accuracy["learned"] > accuracy["uniform"] + 0.05
+
+
+def test_a_collapsed_coin_is_noted_and_others_are_not():
+    rng = np.random.default_rng(1)  # spammers who always name the first class, and few who know
+    truth = rng.integers(2, size=600)
+    spam = np.zeros((600, 9), dtype=int)
+    honest = np.where(rng.random((600, 12)) < 0.75, truth[:, None], 1 - truth[:, None])
+    votes = Votes.from_labels(np.hstack([spam, honest]))
+    collapsed = DawidSkene(one_coin=True, prior="uniform").solve(votes)
+    assert (collapsed.labels() == 0).all()
+    assert [note.kind for note in collapsed.notes] == [COLLAPSE]
+    good = votes_of(jury(0, 300, 9)[0])
+    assert COLLAPSE not in [note.kind for note in DawidSkene(one_coin=True).solve(good).notes]
+
+
+def test_several_starts_are_the_same_for_the_same_seed():
+    votes = votes_of(jury(0)[0])
+    one, again, other = (EBCC(starts=3, random_state=seed).solve(votes).proba for seed in (0, 0, 1))
+    assert_array_equal(one, again)
+    assert not np.array_equal(one, other)
+
+
+# ---- grades ----------------------------------------------------------------------------------------------------------
+
+
+def graded(n=400, n_judges=5, seed=0):
+    """Return scores of judges who use the scale differently, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(2, size=n)
+    shift = np.linspace(-3, 3, n_judges)
+    scores = np.clip(np.rint(rng.normal(np.where(truth, 6.0, 3.0)[:, None] + shift, 1.5, (n, n_judges))), 0, 9).astype(int)
+    return Votes.from_labels(scores, classes=[0, 1], scale=range(10)), truth
+
+
+@pytest.mark.parametrize("method", [DawidSkene(), DawidSkene(prior="diagonal"), DawidSkene(prior="uniform"), EBCC(), Panel()])
+def test_what_each_score_means_is_learned(method):
+    votes, truth = graded()
+    learned = (method.solve(votes).labels() == truth).mean()
+    assert learned > (MajorityVote().solve(votes).labels() == truth).mean() + 0.02
+
+
+def test_grades_are_extended_saved_and_explained(tmp_path):
+    votes, _ = graded()
+    consensus = Panel().solve(votes)
+    consensus.save(tmp_path / "jury.ec3")
+    again = Consensus.load(tmp_path / "jury.ec3").extend(votes)
+    assert_allclose(again.proba, consensus.proba, rtol=0, atol=1e-12)
+    assert_allclose(sum(consensus.explain(3).parts.values()), consensus.proba[3], rtol=0, atol=1e-12)
+
+
+def test_two_scales_and_plain_votes_are_answered_together():
+    votes, truth = graded()
+    stars = np.clip(
+        votes.as_class_votes().n_rows * 0 + 1 + 3 * truth + np.random.default_rng(0).integers(-1, 2, len(truth)), 1, 5
+    )
+    plain = np.where(np.random.default_rng(1).random(len(truth)) < 0.8, truth, 1 - truth)
+    both = votes.add({"stars": stars}, scale=Scale(range(1, 6))).add({"plain": plain})
+    assert (Panel().solve(both).labels() == truth).mean() > 0.95
+
+
+# ---- the panel -------------------------------------------------------------------------------------------------------
+
+
+def test_the_panel_is_the_mean_of_its_members():
+    votes = votes_of(jury(0)[0])
+    members = [SoftVote(), DawidSkene(), EC3()]
+    proba = Panel(members).solve(votes).proba
+    assert_allclose(proba, np.mean([member.solve(votes).proba for member in members], axis=0), rtol=0, atol=1e-12)
+
+
+def test_a_member_far_from_all_others_leaves():
+    rng = np.random.default_rng(0)
+    good = [rng.dirichlet([9, 1], size=100) for _ in range(4)]
+    seated, distances = seat(
+        {**{f"m{i}": proba for i, proba in enumerate(good)}, "far": np.tile([0.0, 1.0], (100, 1))}, np.ones(100)
+    )
+    assert seated == ["m0", "m1", "m2", "m3"]
+    assert distances["far"] > 0.9
+
+
+def test_three_members_stay_however_far_they_are():
+    answers = {"a": np.tile([1.0, 0.0], (9, 1)), "b": np.tile([1.0, 0.0], (9, 1)), "c": np.tile([0.0, 1.0], (9, 1))}
+    assert seat(answers, np.ones(9))[0] == ["a", "b", "c"]
+
+
+def test_the_result_says_who_sat_and_where_they_disagree():
+    consensus = Panel().solve(votes_of(jury(0)[0]))
+    table = consensus.panel()
+    assert table["member"] == ["weighted vote", "one coin", "BWA", "EBCC", "EBCC, learned priors"]
+    assert table["sat"] == [True] * 5
+    note = next(note for note in consensus.notes if note.kind == PANEL)
+    alike = np.mean([len({m.row_classes[i] for m in consensus.members}) == 1 for i in range(len(consensus.row_proba))])
+    assert str(note).endswith(f"agrees on {alike:.0%} of the objects.")
+
+
+def test_a_method_without_members_has_no_panel():
+    with pytest.raises(ValueError, match=r"^panel needs a panel of methods, and Majority vote is a single one\.$"):
+        MajorityVote().solve(votes_of(jury(0)[0])).panel()
+
+
+@pytest.mark.parametrize("members", ["best", [], 3])
+def test_members_that_are_none_are_refused(members, w8):
+    wanted = f"members must be 'default' or a sequence of methods or their names, got {members!r}."
+    with pytest.raises(TypeError, match=f"^{re.escape(wanted)}$"):
+        Panel(members).solve(w8)
+
+
+# ---- the default -----------------------------------------------------------------------------------------------------
+
+
+def test_votes_alone_go_to_the_panel_and_clusterings_refine_it(w8):
+    alone, both = Auto().solve(w8.drop("k0", "k1")), ec3learn.solve(w8)
+    assert [note.kind for note in (alone.notes[0], both.notes[0])] == [CHOICE, CHOICE]
+    assert_allclose(alone.proba, Panel().solve(w8.drop("k0", "k1")).proba)
+    assert_allclose(both.proba, EC3(towards=Panel()).solve(w8).proba)
+    assert str(both.notes[0]).startswith("iEC3 towards Panel: there are clusterings too")
+
+
+def test_one_call_takes_known_labels_and_other_methods(w8):
+    assert_array_equal(ec3learn.solve(w8, known={7: 0}).labels()[7], 0)
+    assert_allclose(ec3learn.solve(w8, method="majority").proba, MajorityVote().solve(w8).proba)
+
+
+@pytest.mark.parametrize("name", ["auto", "panel", "ebcc", "bwa", "dawid-skene", "dawid-skene-one-coin"])
+@pytest.mark.parametrize(
+    "votes",
+    [
+        Votes.from_labels({"a": [0, 1], "b": [0, 0]}),  # two voters
+        Votes.from_labels({"a": [0, 1, 1]}),  # a single one
+        Votes.from_labels({"a": [0, 0], "b": [0, 0]}),  # one class
+        Votes.from_long(range(30), [f"v{i}" for i in range(30)], [0, 1] * 15),  # everybody votes once
+        Votes.from_labels({"a": [0, 1], "silent": [None, None]}),  # a voter without a vote
+        Votes.from_labels({"a": [0, 1, 0]}, classes=[0, 1, 2, 3]),  # classes nobody named
+    ],
+)
+def test_small_and_odd_juries_get_an_answer(name, votes):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        consensus = METHODS[name]().solve(votes)
+    assert_allclose(consensus.proba.sum(axis=1), 1)
+    assert (consensus.confidence >= 1 / len(consensus.classes) - 1e-9).all()
