@@ -190,7 +190,7 @@ def test_three_members_stay_however_far_they_are():
 def test_the_result_says_who_sat_and_where_they_disagree():
     consensus = Panel().solve(votes_of(jury(0)[0]))
     table = consensus.panel()
-    assert table["member"] == ["weighted vote", "one coin", "BWA", "EBCC", "EBCC, learned priors"]
+    assert table["member"] == ["weighted vote", "one coin", "BWA", "EBCC", "EBCC with learned priors"]
     assert table["sat"] == [True] * 5
     note = next(note for note in consensus.notes if note.kind == PANEL)
     alike = np.mean([len({m.row_classes[i] for m in consensus.members}) == 1 for i in range(len(consensus.row_proba))])
@@ -243,3 +243,9 @@ def test_small_and_odd_juries_get_an_answer(name, votes):
         consensus = METHODS[name]().solve(votes)
     assert_allclose(consensus.proba.sum(axis=1), 1)
     assert (consensus.confidence >= 1 / len(consensus.classes) - 1e-9).all()
+
+
+def test_a_vote_that_the_panel_overrules_is_overruled_by_who_said_it():
+    answers, _ = jury(0, n_objects=200)
+    reasons = Panel().solve(votes_of(answers)).contested(50)["why"]
+    assert any(reason.startswith("the votes are overruled by who said it") for reason in reasons)

@@ -99,7 +99,7 @@ def _closest(outcome: Outcome, n: int, distinct: bool) -> tuple[list[int], Array
 
 def _decided_by(outcome: Outcome) -> str:
     """Return what decides an answer, besides the number of votes."""
-    if isinstance(outcome.rule, EvidenceRule):
+    if isinstance(outcome.rule, EvidenceRule) or (outcome.rule is not None and not outcome.rule.terms):
         return "who said it"
     terms = set() if outcome.rule is None else {term.name for term in outcome.rule.terms}
     equal = len(set(outcome.weights.tolist())) == 1

@@ -121,7 +121,7 @@ def _default_answers(votes: Votes, known: KnownLabels | None) -> dict[str, Answe
     if any(model.kind == "grader" for model in votes.models):
         return _graded_answers(votes, known)
     coin = DawidSkene(one_coin=True, tol=1e-4, max_iter=COIN_ROUNDS)
-    members = {"one coin": coin, "BWA": BWA(), "EBCC": EBCC(), "EBCC, learned priors": EBCC(prior="learned")}
+    members = {"one coin": coin, "BWA": BWA(), "EBCC": EBCC(), "EBCC with learned priors": EBCC(prior="learned")}
     return {"weighted vote": _cautious_vote(votes, known)} | {
         name: method.answer(votes, known) for name, method in members.items()
     }
@@ -152,7 +152,7 @@ def _graded_answers(votes: Votes, known: KnownLabels | None) -> dict[str, Answer
     start, _, _ = mean_votes(votes, groups, votes.weights, known)
     correlation = float(np.clip(SEEN_OF_CORRELATION * error_correlation(votes), 0.0, 1.0))
     kinds = {
-        "Dawid-Skene, learned prior": {"pooled": True},
+        "Dawid-Skene with a learned prior": {"pooled": True},
         "Dawid-Skene": {"pooled": False},
         "EBCC": {"pooled": False, "subtypes": 2},
     }
