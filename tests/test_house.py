@@ -5,12 +5,16 @@ Imports inside functions count as well; those under `if TYPE_CHECKING` do not, s
 
 import ast
 import re
+import shutil
+import subprocess
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src/ec3learn"
 HELPERS = ("_checks", "_files", "_progress", "_text")
@@ -198,3 +202,11 @@ def test_the_house_is_read_with_imports_in_functions_and_without_those_for_types
     module = Module("ec3learn.votes.some", ast.parse(program))
     assert list(module.imports()) == [("b", None), ("ec3learn.votes.c", "_d")]
     assert list(module.private_reads()) == ["_e"]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_the_repository_has_fewer_than_300_files():
+    listed = subprocess.run(["git", "ls-files"], cwd=PACKAGE.parents[1], capture_output=True, text=True)
+    if listed.returncode or not listed.stdout:
+        pytest.skip("this is not a clone")
+    assert len(listed.stdout.splitlines()) < 300

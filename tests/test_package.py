@@ -1,4 +1,4 @@
-"""What users import by name, and what pyproject.toml promises about it."""
+"""What users import by name, what pyproject.toml promises about it, and the example votes."""
 
 import ast
 import re
@@ -7,9 +7,11 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ec3learn
+from ec3learn.demo import demo_votes, solve_demo
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -111,3 +113,14 @@ def test_the_tests_run_on_the_oldest_and_the_newest_python_of_the_classifiers():
 def test_the_version_is_the_same_everywhere():
     assert ec3learn.__version__ == PROJECT["version"]
     assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+# ---- the example votes -----------------------------------------------------------------------------------------------
+
+
+def test_a_missing_vote_is_neither_right_nor_wrong():
+    table = demo_votes()
+    cast = [(row["svm"], row["truth"]) for row in table.rows() if row["gold"] is None and row["svm"] is not None]
+    scores = dict(zip(*solve_demo()[0].columns.values(), strict=True))
+    assert scores["svm"] == np.mean([vote == truth for vote, truth in cast])
+    assert scores["iEC3"] > scores["majority vote"]

@@ -1,7 +1,7 @@
 """What the paper ran and the numbers it printed: data only.
 
-T. Chakraborty, "EC3: Combining Clustering and Classification for Ensemble Learning". The printed tables are the files in
-`printed/`, exactly as in the paper; averages there are the paper's own.
+T. Chakraborty, "EC3: Combining Clustering and Classification for Ensemble Learning". `printed.csv` has the printed
+tables, exactly as in the paper; averages there are the paper's own.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def printed(table: str) -> list[dict[str, Any]]:
     Parameters
     ----------
     table : str
-        The name of a file in `printed/`, such as "accuracy_auc".
+        The name of a table in `printed.csv`, such as "accuracy_auc".
 
     Returns
     -------
@@ -61,8 +61,9 @@ def printed(table: str) -> list[dict[str, Any]]:
     >>> published.printed("accuracy_auc")[0]["iEC3"]
     0.687
     """
-    with (files(__package__) / "printed" / f"{table}.csv").open() as file:
-        return [{name: _number(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
+    tables = (files(__package__) / "printed.csv").read_text(encoding="utf-8").split("\n\n")
+    lines = next(lines for title, *lines in map(str.splitlines, tables) if title == f"# {table}")
+    return [{name: _number(cell) for name, cell in row.items()} for row in csv.DictReader(lines)]
 
 
 def _number(cell: str) -> Any:

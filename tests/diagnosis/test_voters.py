@@ -1,0 +1,155 @@
+"""Voters whose votes should not be trusted: doubts, pairs that agree too well, and bias."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import cohen_kappa_score, normalized_mutual_info_score
+
+from ec3learn import EC3, DawidSkene, MajorityVote, Votes
+from ec3learn.answer.notes import BIAS
+from ec3learn.diagnosis import doubts, kappa, normalised_mutual_information, pairs
+from ec3learn.diagnosis.bias import bias_of, judge_bias
+from ec3learn.diagnosis.metrics import confusion
+
+GOOD = np.tile(["a", "b"], 300)
+
+
+def doubted(**said):
+    votes = Votes.from_labels({f"good{m}": GOOD for m in range(5)} | said)
+    return {row["model"]: (row["doubt"], row["says"]) for row in doubts(MajorityVote().solve(votes)).rows()}
+
+
+def test_each_doubt_has_its_name():
+    guess = np.random.default_rng(0).permutation(GOOD)
+    turned = np.where(GOOD == "a", "b", "a")
+    assert doubted(turned=turned, guess=guess, lazy=["b"] * 600) == {
+        "turned": ("worse than chance", None),
+        "guess": ("no better than chance", None),
+        "lazy": ("always says the same", "b"),
+    }
+
+
+def test_good_classifiers_are_not_doubted():
+    assert doubted() == {}
+
+
+def test_nothing_is_said_of_few_votes():
+    assert doubted(turned=[{"a": "b", "b": "a"}[x] for x in GOOD[:29]] + [None] * 571) == {}
+
+
+def test_who_always_says_the_same_where_nearly_all_is_that_is_not_doubted():
+    mostly = np.where(np.arange(60) < 3, "b", "a")
+    votes = Votes.from_labels({"one": mostly, "two": mostly, "lazy": ["a"] * 60})
+    assert len(doubts(MajorityVote().solve(votes))) == 0
+
+
+def test_kappa_is_that_of_scikit_learn():
+    ours, theirs = np.random.default_rng(0).integers(3, size=(2, 200))
+    theirs = np.where(np.arange(200) % 2, ours, theirs)
+    found = kappa(confusion(ours, theirs, 3, np.ones(200)), np.arange(3))
+    assert found.kappa == pytest.approx(cohen_kappa_score(ours, theirs))
+
+
+def test_a_guesser_is_called_worse_than_chance_once_in_a_hundred_times():
+    rng = np.random.default_rng(0)
+    truth = rng.choice(3, 200, p=[0.6, 0.3, 0.1])
+    tables = (confusion(truth, rng.choice(3, 200, p=[0.5, 0.2, 0.3]), 3, np.ones(200)) for _ in range(4000))
+    found = [kappa(table, np.arange(3)) for table in tables]
+    assert 0.005 < np.mean([one.kappa < -one.noise for one in found]) < 0.016
+
+
+# ---- pairs -----------------------------------------------------------------------------------------------------------
+
+
+def test_agreement_is_the_share_of_objects_both_voted_on():
+    votes = Votes.from_labels({"a": [0, 1] * 20, "b": [0, 0] * 15 + [None] * 10})
+    found = pairs(MajorityVote().solve(votes))
+    assert found.similarity[0, 1] == 0.5
+    assert found.common[0, 1] == 30
+
+
+def test_nothing_is_said_of_few_objects_in_common():
+    votes = Votes.from_labels({"a": [0, 1] * 20, "b": [0, 1] * 14 + [None] * 12})
+    found = pairs(MajorityVote().solve(votes))
+    assert np.isnan(found.similarity[0, 1])
+    assert found.redundant == []
+
+
+def test_clusterings_are_compared_by_the_mutual_information_of_scikit_learn():
+    one, other = np.random.default_rng(0).integers(4, size=(2, 300))
+    other = np.where(np.arange(300) % 3, one, other)
+    found = pairs(EC3().solve(Votes.from_labels({"a": one}, {"k": one, "l": other})), "clustering")
+    expected = normalized_mutual_info_score(one, other)
+    assert found.similarity[0, 1] == pytest.approx(expected)
+    assert normalised_mutual_information(np.histogram2d(one, other, bins=4)[0]) == pytest.approx(expected)
+
+
+def test_similar_models_are_next_to_each_other():
+    rng = np.random.default_rng(0)
+    one, other = rng.integers(2, size=(2, 300))
+    said = {
+        f"{'ab'[m % 2]}{m}": np.where(rng.random(300) < 0.9, (one, other)[m % 2], rng.integers(2, size=300)) for m in range(8)
+    }
+    families = [name[0] for name in pairs(MajorityVote().solve(Votes.from_labels(said))).names]
+    assert sorted(families[:4]) in (["a"] * 4, ["b"] * 4)
+
+
+def redundant(said, **options):
+    found = pairs(MajorityVote().solve(Votes.from_labels(said)), **options)
+    return [{found.names[i], found.names[j]} for i, j in found.redundant]
+
+
+def test_two_that_never_depart_from_the_answer_are_not_redundant():
+    mostly = np.where(np.arange(100) < 5, "b", "a")
+    assert redundant({"one": mostly, "two": mostly, "three": mostly}) == []
+
+
+def test_a_copy_is_redundant_but_not_where_others_do_not_replace_its_votes():
+    good, own = np.tile(["a", "b"], 100), np.tile(["a", "b", "a", "a"], 50)
+    said = {f"good{m}": good for m in range(4)} | {"own": own.astype(object), "copy": own.astype(object)}
+    assert redundant(said) == [{"own", "copy"}]
+    said["own"][:60], said["copy"][140:] = None, None  # each alone has votes on 60 objects
+    assert redundant(said) == []
+
+
+# ---- bias ------------------------------------------------------------------------------------------------------------
+
+
+def annotators(threshold, n_objects=300, n_annotators=15):
+    """Yes-or-no questions; annotators see the truth through noise and say yes above a threshold."""
+    rng = np.random.default_rng(0)
+    truth = rng.random(n_objects) < 0.45
+    seen = rng.normal(size=(n_objects, n_annotators)) + np.where(truth, 0.65, -0.65)[:, None]
+    said = seen > threshold + rng.normal(0, 0.3, n_annotators)
+    return Votes.from_labels({f"a{j}": said[:, j] for j in range(n_annotators)})
+
+
+def test_annotators_who_say_yes_too_rarely_are_biased_and_the_majority_suffers():
+    consensus = MajorityVote().solve(annotators(1.0))
+    bias = judge_bias(consensus.votes, None, [consensus.row_proba])
+    assert bias.biased
+    assert bias.apart[0] > 0.1
+    note = bias_of(consensus)
+    assert note.kind == BIAS
+    assert f"answers otherwise for {bias.apart[0]:.0%} of the objects" in note.text
+
+
+def test_dawid_skene_itself_has_no_such_note():
+    assert bias_of(DawidSkene().solve(annotators(1.0))) is None
+
+
+def test_unreliable_annotators_are_not_biased():
+    votes = annotators(0.0)
+    assert bias_of(MajorityVote().solve(votes)) is None
+
+
+def test_a_sample_of_many_rows_is_judged(monkeypatch):
+    consensus = MajorityVote().solve(annotators(1.0))
+    monkeypatch.setattr("ec3learn.diagnosis.bias.SAMPLE", 100)
+    assert consensus.votes.n_rows > 100
+    assert judge_bias(consensus.votes, None, [consensus.row_proba]).biased
+
+
+@pytest.mark.parametrize("table", [{"a": [0, 1], "b": [1, 1]}, {"a": [0, 0], "b": [0, 0], "c": [0, 0]}])
+def test_two_voters_or_one_class_are_too_few_to_tell(table):
+    votes = Votes.from_labels(table)
+    assert judge_bias(votes, None, [MajorityVote().solve(votes).row_proba]) is None
