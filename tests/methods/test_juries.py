@@ -216,8 +216,10 @@ def test_votes_alone_go_to_the_panel_and_clusterings_refine_it(w8):
     alone, both = Auto().solve(w8.drop("k0", "k1")), ec3learn.solve(w8)
     assert [note.kind for note in (alone.notes[0], both.notes[0])] == [CHOICE, CHOICE]
     assert_allclose(alone.proba, Panel().solve(w8.drop("k0", "k1")).proba)
-    assert_allclose(both.proba, EC3(towards=Panel()).solve(w8).proba)
-    assert str(both.notes[0]).startswith("iEC3 towards Panel: there are clusterings too")
+    members = [Panel().solve(w8), EC3(0.5, 0, 0.5, 0, towards=Panel()).solve(w8), DawidSkene(clusterings="voters").solve(w8)]
+    assert_allclose(both.proba, np.mean([member.proba for member in members], axis=0), rtol=0, atol=1e-12)
+    assert both.panel()["member"] == ["panel", "EC3 towards the panel", "Dawid-Skene with clusterings"]
+    assert "there are clusterings too" in str(both.notes[0])
 
 
 def test_one_call_takes_known_labels_and_other_methods(w8):
@@ -249,3 +251,13 @@ def test_a_vote_that_the_panel_overrules_is_overruled_by_who_said_it():
     answers, _ = jury(0, n_objects=200)
     reasons = Panel().solve(votes_of(answers)).contested(50)["why"]
     assert any(reason.startswith("the votes are overruled by who said it") for reason in reasons)
+
+
+def test_a_clustering_does_not_undo_what_the_panel_knows_of_biased_voters():
+    rng = np.random.default_rng(0)
+    truth = (rng.random(500) < 0.45).astype(int)
+    seen = rng.normal(size=(500, 25)) + np.where(truth, 0.6, -0.6)[:, None]
+    votes = Votes.from_labels((seen > rng.normal(0.7, 0.6, 25)).astype(int))
+    both = votes.add(clusterings={"k": np.where(rng.random(500) < 0.6, truth, rng.integers(2, size=500))})
+    alone, joined = ((Auto().solve(votes).labels() == truth).mean() for votes in (votes, both))
+    assert joined >= alone - 0.01

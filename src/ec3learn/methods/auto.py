@@ -10,13 +10,12 @@ from ..answer.rule import KnownLabels
 from ..consensus import Consensus
 from ..votes import Votes
 from .base import Answer, Method, method_of
-from .ec3.ec3 import EC3
 from .panel import Panel
 from .voting import SoftVote
 
 
 class Auto(Method):
-    """Take the method that suits what there is: votes alone go to the panel, votes and clusterings to EC3 towards the panel.
+    """Take the method that suits what there is: votes alone go to the panel, votes and clusterings to a panel that uses both.
 
     Examples
     --------
@@ -50,7 +49,7 @@ def choose(votes: Votes) -> tuple[Method, str]:
         return SoftVote(), "there is only one class."
     if votes.is_voter.all():
         return Panel(), "there are votes alone, and several methods together answer best from those."
-    return EC3(towards=Panel()), "there are clusterings too, which refine the answer of several methods together."
+    return Panel(clusterings="join"), "there are clusterings too, and several methods together answer best from both."
 
 
 def solve(votes: Votes, known: Any = None, method: str | Method = "auto") -> Consensus:
