@@ -42,6 +42,7 @@ bench: $(BENCH)
 	$(PY) benchmarks/consensus.py
 	$(PY) benchmarks/agreement.py
 	$(PY) benchmarks/accuracy.py
+	$(PY) benchmarks/crowds.py
 	$(PY) benchmarks/methods.py
 	$(PY) benchmarks/growth.py
 	$(PY) benchmarks/imports.py

@@ -96,8 +96,12 @@ def show(table: Table, markdown: bool) -> None:
         return
     print("| " + " | ".join(table.columns) + " |\n|" + "---|" * len(table.columns))
     for row in table.rows():
-        print("| " + " | ".join("" if v is None else f"{v:.3f}" if isinstance(v, float) else str(v) for v in row.values()) + " |")
+        print("| " + " | ".join(cell(value) for value in row.values()) + " |")
     print()
+
+
+def cell(value: object) -> str:
+    return f"{value:.3f}".removeprefix("0") if isinstance(value, float) else str(value)
 
 
 def main() -> int:
