@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ec3learn import EBCC, EC3, METHODS, DawidSkene, Scale, Table, Votes
+from ec3learn import EBCC, EC3, METHODS, Auto, DawidSkene, Scale, Table, Votes
 from ec3learn.diagnosis.metrics import mean_auc
 
 FOLDER = Path(os.environ.get("EC3LEARN_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -67,15 +67,15 @@ def judges() -> tuple[Votes, pd.Series]:
     return Votes.from_labels(scores, classes=["fine", "toxic"], scale=scale), truth
 
 
-def measured(method: object, votes: Votes, truth: pd.Series) -> dict[str, float]:
-    """Return how right and how sure a method is about the objects whose truth is known."""
+def measured(method: object, votes: Votes, truth: pd.Series, known: dict[object, object] | None = None) -> dict[str, float]:
+    """Return how right and how sure a method is about the objects whose truth is known to us but not to it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        consensus = method.solve(votes)
+        consensus = method.solve(votes, known=known)
     names = list(consensus.classes)
     place = {obj: i for i, obj in enumerate(range(len(votes)) if votes.object_ids is None else votes.object_ids.tolist())}
-    objects = np.array([place[obj] for obj in truth.index if obj in place])
-    codes = np.array([names.index(label) for obj, label in truth.items() if obj in place])
+    judged = [(place[obj], names.index(label)) for obj, label in truth.items() if obj in place and obj not in (known or {})]
+    objects, codes = np.array(judged).T
     proba = consensus.proba[objects]
     top = proba >= proba.max(axis=1, keepdims=True) - 1e-9
     right = (top / top.sum(axis=1, keepdims=True))[np.arange(len(codes)), codes]
@@ -88,6 +88,15 @@ def measured(method: object, votes: Votes, truth: pd.Series) -> dict[str, float]
         "calibration error": float(sum(gaps) / len(codes)),
         "AUC": mean_auc(proba, codes) or float("nan"),
     }
+
+
+def with_labels(votes: Votes, truth: pd.Series, n: int, draws: int = 20) -> dict[str, float]:
+    """Return the mean of what the default reaches with n known labels, drawn at random."""
+    found = []
+    for seed in range(draws):
+        chosen = np.random.default_rng(seed).choice(len(truth), n, replace=False)
+        found.append(measured(Auto(), votes, truth, {int(i): truth[i] for i in chosen}))
+    return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
 
 
 def show(table: Table, markdown: bool) -> None:
@@ -128,6 +137,7 @@ def main() -> int:
     if (FOLDER / "judges").is_dir():
         votes, truth = judges()
         jury = {name: measured(method, votes, truth) for name, method in methods().items()}
+        jury |= {f"auto, {n} known labels (mean of 20 draws)": with_labels(votes, truth, n) for n in (30, 50, 200)}
         print("Twelve language models as judges, scores from 0 to 9")
         show(
             Table({"method": list(jury)} | {what: [row[what] for row in jury.values()] for what in jury["majority"]}),

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import ec3learn
 from ec3learn import BWA, EBCC, EC3, METHODS, Auto, Consensus, DawidSkene, MajorityVote, Panel, Scale, SoftVote, Votes
-from ec3learn.answer.notes import CHOICE, COLLAPSE, PANEL
-from ec3learn.methods.panel import seat
+from ec3learn.answer.notes import CALIBRATION, CHOICE, COLLAPSE, PANEL
+from ec3learn.methods.panel import learn_slope, seat
 
 from .. import dense_juries
 
@@ -261,3 +261,51 @@ def test_a_clustering_does_not_undo_what_the_panel_knows_of_biased_voters():
     both = votes.add(clusterings={"k": np.where(rng.random(500) < 0.6, truth, rng.integers(2, size=500))})
     alone, joined = ((Auto().solve(votes).labels() == truth).mean() for votes in (votes, both))
     assert joined >= alone - 0.01
+
+
+# ---- calibration -----------------------------------------------------------------------------------------------------
+
+
+def correlated(n=1500, seed=0):
+    """Return scores of judges who make the same mistakes, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(2, size=n)
+    surface = np.where(truth, 5.5, 3.5) + rng.normal(0, 2, n)  # what all of them see
+    scores = np.clip(np.rint(surface[:, None] + rng.normal(0, 1, (n, 8))), 0, 9).astype(int)
+    return Votes.from_labels(scores, classes=[0, 1], scale=range(10)), truth
+
+
+def log_loss(consensus, truth, rows):
+    return -np.log(np.maximum(consensus.proba[rows, truth[rows]], 1e-12)).mean()
+
+
+def test_fifty_labels_calibrate_the_confidence_and_keep_the_order_of_classes():
+    votes, truth = correlated()
+    known, rest = {i: int(truth[i]) for i in range(50)}, np.arange(50, 1500)
+    without, taught = Panel().solve(votes), Panel().solve(votes, known=known)
+    assert log_loss(taught, truth, rest) < log_loss(without, truth, rest) - 0.05
+    few = Panel().solve(votes, known={i: int(truth[i]) for i in range(29)})
+    assert CALIBRATION not in [note.kind for note in few.notes]
+    note = next(note for note in taught.notes if note.kind == CALIBRATION)
+    assert str(note).startswith("The confidence was calibrated on 50 known labels: cross-validated log loss 0.")
+
+
+def test_a_calibrated_panel_is_saved_extended_and_explained(tmp_path):
+    votes, truth = correlated(300)
+    consensus = Panel().solve(votes, known={i: int(truth[i]) for i in range(60)})
+    consensus.save(tmp_path / "jury.ec3")
+    again = Consensus.load(tmp_path / "jury.ec3").extend(votes)
+    assert_allclose(again.proba[60:], consensus.proba[60:], rtol=0, atol=1e-12)
+    parts = consensus.explain(100).parts
+    assert ("calibration", "calibration") in parts
+    assert_allclose(sum(parts.values()), consensus.proba[100], rtol=0, atol=1e-12)
+
+
+def test_a_slope_is_one_where_confidence_is_right_and_below_where_it_is_too_high():
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0.5, 1, 4000)
+    codes = (rng.random(4000) > sure).astype(int)
+    fair = np.stack([sure, 1 - sure], axis=1)
+    too_sure = fair**3 / (fair**3).sum(axis=1, keepdims=True)
+    assert learn_slope(fair, codes, np.ones(4000)) == pytest.approx(1, abs=0.1)
+    assert learn_slope(too_sure, codes, np.ones(4000)) == pytest.approx(1 / 3, abs=0.05)

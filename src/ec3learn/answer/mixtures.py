@@ -20,7 +20,7 @@ from .rule import KNOWN, NOBODY, PRIOR, EvidenceRule, GroupRule, KnownLabels, Ru
 
 Array = npt.NDArray[Any]
 
-SUBTYPES = "subtypes"
+SUBTYPES, CALIBRATED = "subtypes", "calibration"
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +138,11 @@ def tempered(proba: Array, n_votes: Array, correlation: float) -> Array:
     return softmax(np.log(np.maximum(proba, 1e-300)) / heat[:, None], axis=1)
 
 
+def sharpened(proba: Array, slope: float) -> Array:
+    """Return z^slope, normalised: more sure above 1, less sure below; the order of the classes stays."""
+    return proba if slope == 1 else softmax(slope * np.log(np.maximum(proba, 1e-300)), axis=1)
+
+
 @dataclass(frozen=True, eq=False)
 class PrecisionRule(SumRule):
     """A mean per class in which each voter has a precision, then normalised: z_k ~ (own_k + sum v y_k) / (ballast + sum v).
@@ -191,10 +196,11 @@ def _said(rule: SumRule, one: sparse.csr_array) -> dict[int, Array]:
 
 @dataclass(frozen=True, eq=False)
 class PanelRule:
-    """The mean of several rules' answers, by name; where none is reached, the fallback."""
+    """The mean of several rules' answers, by name, made more or less sure; where none is reached, the fallback."""
 
     members: tuple[tuple[str, Rule], ...]
     fallback: Array
+    slope: float = 1.0  # of the log-probabilities
 
     unit: ClassVar[str] = "probability"
     kind: ClassVar[str] = "panel"
@@ -208,7 +214,7 @@ class PanelRule:
         """Return the class probabilities and which rows no member answers, some rows at a time."""
         for parts in zip(*(rule.answers(groups, known) for _, rule in self.members), strict=True):
             unanswered = np.logical_and.reduce([part[2] for part in parts])
-            proba = np.mean([part[1] for part in parts], axis=0)
+            proba = sharpened(np.mean([part[1] for part in parts], axis=0), self.slope)
             proba[unanswered] = self.fallback
             yield parts[0][0], proba, unanswered
 
@@ -221,16 +227,19 @@ class PanelRule:
     def parts(
         self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
     ) -> dict[tuple[int, str], Array]:
-        """Return what each member gave to each class: its answer, divided by the number of members."""
-        from_members = {}
+        """Return what each member gave to each class: its answer, divided by the number of members; and what calibration did."""
+        from_members: dict[tuple[int, str], Array] = {}
         for name, rule in self.members:
             _, proba, _ = next(rule.answers(SparseMembership(one), known))
             from_members[NOBODY, name] = proba[0] / len(self.members)
+        if self.slope != 1:
+            mean = sum(from_members.values(), np.zeros(len(self.fallback)))
+            from_members[NOBODY, CALIBRATED] = sharpened(mean[None], self.slope)[0] - mean
         return from_members
 
     def stored(self, prefix: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the rule as plain facts and arrays."""
-        facts: dict[str, Any] = {"combine": self.kind, "members": []}
+        facts: dict[str, Any] = {"combine": self.kind, "members": [], "slope": float(self.slope)}
         arrays = {f"{prefix}fallback": self.fallback}
         for place, (name, rule) in enumerate(self.members):
             inner, more = rule.stored(f"{prefix}member{place}_")
@@ -248,7 +257,7 @@ def restored_rule(facts: Mapping[str, Any], arrays: Mapping[str, Array], prefix:
             (member["name"], restored_rule(member["rule"], arrays, f"{prefix}member{place}_"))
             for place, member in enumerate(facts["members"])
         )
-        return PanelRule(tuple(members), fallback)
+        return PanelRule(tuple(members), fallback, facts["slope"])
     if kind in (SubtypeRule.kind, PrecisionRule.kind):
         shared = arrays[f"{prefix}groups"], arrays[f"{prefix}table"], fallback
         if kind == SubtypeRule.kind:

@@ -20,6 +20,7 @@ SAME_AS_MAJORITY = "same as majority"  # no label differs from the majority vote
 WORSE_THAN_MAJORITY = "worse than majority"  # on labels that the method did not see
 OVERCONFIDENT = "overconfident"  # more confident than right, on labels that the method did not see
 COLLAPSE = "collapse"  # an answer that is far from every other
+CALIBRATION = "calibration"  # how the confidence was calibrated
 PANEL = "panel"  # who sat on a panel, and who was left out
 CHOICE = "choice"  # which method was chosen, and why
 REPEATS = "repeats"  # several votes of a voter on one object

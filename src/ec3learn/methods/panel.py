@@ -12,15 +12,17 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
 
 from .._checks import InputTypeError, require_choice
-from .._text import some
+from .._text import count, some
 from ..algebra.bayes import SubtypeModel
 from ..algebra.linear import normalised
 from ..algebra.membership import Membership, membership, scatter_to_votes
 from ..answer.labelling import top_classes
-from ..answer.mixtures import PanelRule, PrecisionRule, tempered
-from ..answer.notes import PANEL, Note
+from ..answer.mixtures import PanelRule, PrecisionRule, sharpened, tempered
+from ..answer.notes import CALIBRATION, PANEL, Note
 from ..answer.outcome import PanelMember
 from ..answer.rule import KnownLabels, mean_votes
 from ..diagnosis.correlation import error_correlation
@@ -38,6 +40,8 @@ IGNORANCE = 1.0  # votes that say nothing, added to a weighted vote: a single vo
 COIN_ROUNDS = 50
 TO_GROUPS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma and delta of EC3 towards the panel
 LEAST_SEATED = 3
+LEAST_LABELS, FOLDS = 30, 5  # to calibrate on
+SLOPE_SPREAD = 0.4  # standard deviation of the logarithm of a slope, before any label is seen
 FAR, TIMES_MEDIAN = 0.25, 2.0  # a member leaves that differs on more objects than this, and than this many times the median
 SEEN_OF_CORRELATION = 2.0  # the errors that all judges share cannot be seen; on real judges about half of the correlation was
 
@@ -48,6 +52,7 @@ class Panel(Method):
     By default these are a weighted vote, Dawid-Skene with one number per voter, BWA, and EBCC with two priors. For voters who
     answer on a scale they are three methods that learn what each answer means, made less sure by how much the voters' errors
     correlate. A member whose answer is far from all others' is left out. `Consensus.panel()` shows who sat, and how they differ.
+    With 30 known labels or more, the confidence is calibrated on them; a note says what that did.
 
     Parameters
     ----------
@@ -99,6 +104,16 @@ class Panel(Method):
                 member._check()
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        answer = self._combined(votes, known)
+        if known is None or answer.rule is None:
+            return answer
+        labelled = known.labelled & ~mean_votes(votes, membership(votes), votes.weights, None)[1] & (votes.counts > 0)
+        if votes.objects_per_row[labelled].sum() < LEAST_LABELS or votes.n_classes < 2:
+            return answer
+        blind = self._combined(votes, None).proba[labelled]  # answers that the labels had no part in
+        return _calibrated(answer, blind, known, labelled, votes.counts[labelled])
+
+    def _combined(self, votes: Votes, known: KnownLabels | None) -> Answer:
         answers = _default_answers(votes, known) if self._is_default() else self._own_answers(votes, known)
         panel = _mean_answer(answers, votes)
         if self.clusterings == "ignore" or votes.is_voter.all():
@@ -154,6 +169,44 @@ def _mean_answer(answers: Mapping[str, Answer], votes: Votes) -> Answer:
         members=members,
         lacking=NO_VOTE,
     )
+
+
+# ---- calibration -----------------------------------------------------------------------------------------------------
+
+
+def _calibrated(answer: Answer, blind: Array, known: KnownLabels, labelled: Array, counts: Array) -> Answer:
+    """Return the answer with the slope of its log-probabilities that suits the known labels.
+
+    It is learned from answers that the labels had no part in. One number keeps the order of the classes, and needs few labels.
+    """
+    codes = known.codes[labelled]
+    slope, n = learn_slope(blind, codes, counts), len(codes)
+    held_out = np.empty_like(blind)
+    for fold in range(FOLDS):
+        own = np.arange(n) % FOLDS == fold
+        held_out[own] = sharpened(blind[own], learn_slope(blind[~own], codes[~own], counts[~own]))
+    before, after = (_log_loss(proba, codes, counts) for proba in (blind, held_out))
+    text = f"The confidence was calibrated on {count(round(float(counts.sum())), 'known label')}: cross-validated log loss"
+    note = Note(CALIBRATION, f"{text} {after:.3f}, {before:.3f} without. Log-probabilities were multiplied by {slope:.2f}.")
+    proba = sharpened(answer.proba, slope)
+    proba[answer.unanswered] = answer.proba[answer.unanswered]
+    assert isinstance(answer.rule, PanelRule)
+    return replace(answer, proba=proba, rule=replace(answer.rule, slope=slope), notes=(*answer.notes, note))
+
+
+def learn_slope(proba: Array, codes: Array, counts: Array) -> float:
+    """Return the slope of log-probabilities with the least log loss on labels, held near 1 by a normal prior of its logarithm."""
+    logs = np.log(np.maximum(proba, 1e-300))
+
+    def cost(log_slope: float) -> float:
+        lost = -counts @ log_softmax(np.exp(log_slope) * logs, axis=1)[np.arange(len(codes)), codes]
+        return float(lost) + (log_slope / SLOPE_SPREAD) ** 2 / 2
+
+    return float(np.exp(minimize_scalar(cost, bounds=(-4.0, 3.0), method="bounded").x))
+
+
+def _log_loss(proba: Array, codes: Array, counts: Array) -> float:
+    return float(-counts @ np.log(np.maximum(proba[np.arange(len(codes)), codes], 1e-12)) / counts.sum())
 
 
 # ---- the members -----------------------------------------------------------------------------------------------------
