@@ -86,7 +86,7 @@ def job(name: str, n_objects: int, rounds: int) -> Job:
     if name.startswith(RIVAL):
         return Job(_rival(name, classifiers, rounds), truth)
     if name.startswith("ours"):
-        method = MajorityVote() if "majority" in name else DawidSkene(max_iter=rounds, tol=1e-300)
+        method = MajorityVote() if "majority" in name else DawidSkene(prior="uniform", max_iter=rounds, tol=1e-300)
         clusterings = {}
     else:
         method = METHODS[name](**({"n_init": 1, "random_state": 0} if name == "upe" else {}))

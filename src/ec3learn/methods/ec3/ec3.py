@@ -33,7 +33,10 @@ SOLVERS = ("auto", "bcd", "cg", "direct")
 
 
 class EC3(Method):
-    """Combine classifiers and clusterings by EC3 or iEC3.
+    """Combine classifiers and clusterings by EC3 or iEC3, the methods of the paper.
+
+    They are right for repeating the paper, for one convex objective, and for models and clusterings of the same data: objects
+    that share groups get similar answers. From votes alone, or if voters are biased, `Auto` answers better.
 
     Only the ratios of alpha, beta, gamma and delta matter.
 
