@@ -3,6 +3,7 @@
 The measures at the end take plain arrays.
 """
 
+from .agreement import agreement, alpha, fleiss_kappa
 from .bias import bias_of
 from .contested import close_calls, contested
 from .correlation import error_correlation
@@ -19,6 +20,8 @@ from .voters import confusion_of, voters
 
 __all__ = [
     "Explanation",
+    "agreement",
+    "alpha",
     "bias_of",
     "close_calls",
     "confusion_of",
@@ -27,6 +30,7 @@ __all__ = [
     "drop_one_auc",
     "error_correlation",
     "explain",
+    "fleiss_kappa",
     "held_out",
     "judge",
     "kappa",

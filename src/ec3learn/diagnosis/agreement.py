@@ -1,0 +1,179 @@
+"""How much voters agree beyond chance, from the votes alone: Krippendorff's alpha and Fleiss' kappa, with intervals.
+
+Both need only how many votes each answer got on each object, so the cost is linear in the votes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .._checks import InputError, require_choice, require_integer, require_seed
+from .._text import Table, arg
+from ..algebra.membership import entries
+from ..votes import Votes
+from ..votes.labels import kind_of
+
+Array = npt.NDArray[Any]
+Level = Literal["nominal", "ordinal", "interval"]
+
+LEVELS = ("nominal", "ordinal", "interval")
+
+
+def alpha(votes: Votes, level: Level = "nominal") -> float:
+    """Return Krippendorff's alpha: 1 for voters who always agree, 0 for voters who agree as often as chance.
+
+    Parameters
+    ----------
+    votes : Votes
+        The votes for classes, or on one scale that all voters share; any may be missing.
+    level : "nominal", "ordinal" or "interval"
+        How far two answers are apart: all alike, by the votes that lie between them, or by their difference (numbers only).
+
+    Returns
+    -------
+    float
+        NaN where no object has two votes, or all votes are alike.
+
+    Examples
+    --------
+    >>> from ec3learn import Votes
+    >>> round(alpha(Votes.from_labels({"a": [1, 2, 3, 3], "b": [1, 2, 3, 2], "c": [1, 2, None, 3]}), "ordinal"), 3)
+    0.852
+    """
+    require_choice("level", level, LEVELS)
+    counts, labels = _answer_counts(votes)
+    return _alpha(counts, votes.counts, _places(labels, level), level)
+
+
+def fleiss_kappa(votes: Votes) -> float:
+    """Return Fleiss' kappa; objects may have different numbers of votes, and those with fewer than two are left out.
+
+    Examples
+    --------
+    >>> from ec3learn import Votes
+    >>> fleiss_kappa(Votes.from_labels({"a": [0, 0, 1, 1], "b": [0, 0, 1, 1], "c": [0, 0, 1, 1]}))
+    1.0
+    """
+    counts, _ = _answer_counts(votes)
+    return _fleiss(counts, votes.counts)
+
+
+def agreement(votes: Votes, level: Level = "nominal", *, draws: int = 200, random_state: Any = 0) -> Table:
+    """Return measures of agreement with 95 % intervals.
+
+    Parameters
+    ----------
+    votes : Votes
+        The votes, as in `alpha`.
+    level : "nominal", "ordinal" or "interval"
+        As in `alpha`.
+    draws : int
+        How many times objects are drawn anew for the intervals (bootstrap); 0 leaves them out.
+    random_state : int, Generator or None
+        Seeds the draws.
+
+    Returns
+    -------
+    Table
+        measure, value, low and high: Krippendorff's alpha, Fleiss' kappa, and the share of pairs of votes that agree.
+
+    Examples
+    --------
+    >>> from ec3learn import Votes
+    >>> agreement(Votes.from_labels({"a": [0, 0, 1, 1] * 5, "b": [0, 0, 1, 0] * 5}), draws=0)
+    measure               value  low  high
+    Krippendorff's alpha  0.480
+    Fleiss' kappa         0.467
+    pairs that agree      0.750
+    """
+    require_choice("level", level, LEVELS)
+    require_integer("draws", draws, 0)
+    require_seed("random_state", random_state)
+    counts, labels = _answer_counts(votes)
+    places = _places(labels, level)
+
+    def measured(weight: Array) -> list[float]:
+        return [_alpha(counts, weight, places, level), _fleiss(counts, weight), _pairs_alike(counts, weight)]
+
+    values = measured(votes.counts)
+    low: list[float | None] = [None] * len(values)
+    high = list(low)
+    if draws:
+        rng = np.random.default_rng(random_state)
+        total = round(float(votes.counts.sum()))
+        samples = rng.multinomial(total, votes.counts / votes.counts.sum(), size=draws)
+        drawn = np.array([measured(sample.astype(np.float64)) for sample in samples])
+        low, high = (np.nanquantile(drawn, q, axis=0).tolist() for q in (0.025, 0.975))
+    names = ["Krippendorff's alpha", "Fleiss' kappa", "pairs that agree"]
+    return Table({"measure": names, "value": values, "low": low, "high": high})
+
+
+# ---- from counts -----------------------------------------------------------------------------------------------------
+
+
+def _answer_counts(votes: Votes) -> tuple[Array, list[Any]]:
+    """Return how many votes each answer got in each distinct row, and the answers."""
+    voters = [m for m, model in enumerate(votes.models) if model.is_voter]
+    labels = votes.models[voters[0]].labels.tolist() if voters else []
+    for m in voters:
+        if votes.models[m].labels.tolist() != labels:
+            raise InputError(
+                "votes",
+                "must be of voters with the same answers",
+                came=f"other ones of {votes.models[m].name!r}",
+                remedy="Use votes.as_class_votes(), or leave the others out with votes.drop.",
+            )
+    answer = np.full(votes.n_groups, -1)
+    for m in voters:
+        answer[votes.offsets[m] : votes.offsets[m + 1]] = np.arange(len(labels))
+    matrix = entries(votes).tocoo()
+    (row, group), share = matrix.coords, matrix.data
+    counts = np.zeros((votes.n_rows, len(labels)))
+    voted = answer[group] >= 0
+    np.add.at(counts, (row[voted], answer[group[voted]]), share[voted])
+    return counts, labels
+
+
+def _places(labels: list[Any], level: str) -> Array:
+    """Return where the answers lie, for interval distances."""
+    if level == "interval" and not all(kind_of(label) == "int" for label in labels):
+        wanted = f"must be 'nominal' or {arg('level', 'ordinal')} for answers that are not numbers"
+        raise InputError("level", wanted, got=level)
+    return np.array(labels, dtype=np.float64) if level == "interval" else np.arange(len(labels), dtype=np.float64)
+
+
+def _alpha(counts: Array, weight: Array, places: Array, level: str) -> float:
+    """Return 1 - D_o / D_e, with o_ck = sum_i n_ic (n_ik - [c = k]) / (m_i - 1) for the m_i votes on object i."""
+    n_votes = counts.sum(axis=1)
+    paired = np.flatnonzero((n_votes >= 2) & (weight > 0))
+    own, share = counts[paired], weight[paired] / (n_votes[paired] - 1)
+    observed = own.T @ (share[:, None] * own) - np.diag(share @ own)
+    totals = observed.sum(axis=1)  # n_c
+    n = float(totals.sum())
+    if level == "ordinal":
+        between = np.cumsum(totals) - totals / 2
+        distance = (between[:, None] - between[None, :]) ** 2
+    else:
+        distance = (places[:, None] - places[None, :]) ** 2 if level == "interval" else 1 - np.eye(len(totals))
+    expected = float(totals @ distance @ totals) / max(n - 1, 1e-300)
+    return 1 - float((observed * distance).sum()) / expected if expected > 0 else float("nan")
+
+
+def _fleiss(counts: Array, weight: Array) -> float:
+    n_votes = counts.sum(axis=1)
+    weight = weight * (n_votes >= 2)
+    shares = weight @ counts / max(float(weight @ n_votes), 1e-300)
+    by_chance = float(shares @ shares)
+    return (_pairs_alike(counts, weight) - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
+
+
+def _pairs_alike(counts: Array, weight: Array) -> float:
+    """Return the mean over objects of the share of pairs of votes that agree."""
+    n_votes = counts.sum(axis=1)
+    paired = np.flatnonzero((n_votes >= 2) & (weight > 0))
+    alike = (counts[paired] * (counts[paired] - 1)).sum(axis=1) / (n_votes[paired] * (n_votes[paired] - 1))
+    total = float(weight[paired].sum())
+    return float(weight[paired] @ alike) / total if total > 0 else float("nan")
