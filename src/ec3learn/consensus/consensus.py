@@ -17,7 +17,7 @@ from .._text import Table
 from ..algebra.linear import normalised
 from ..answer.extension import extended_answers, require_rule
 from ..answer.outcome import Outcome, unanswered_notes
-from ..diagnosis import Explanation, confusion_of, contested, explain, panel, summarise, voters
+from ..diagnosis import Explanation, confusion_of, contested, estimate, explain, panel, summarise, voters
 from ..diagnosis.held_out import Solver
 from ..diagnosis.summary import Summary
 from ..report.page import write_report
@@ -82,6 +82,10 @@ class Consensus(Outcome):
     def panel(self) -> Table:
         """Return who sat on the panel of methods, and how they differ: `ec3learn.diagnosis.panel`."""
         return panel(self)
+
+    def estimate(self, label: Any, known: Any) -> Table:
+        """Return the share of a class and the accuracy of the answer, with intervals: `ec3learn.diagnosis.estimate`."""
+        return estimate(self, label, known)
 
     def explain(self, i: Any) -> Explanation:
         """Explain one object: `ec3learn.diagnosis.explain`."""

@@ -9,6 +9,7 @@ from .contested import close_calls, contested
 from .correlation import error_correlation
 from .doubts import doubts
 from .drop_one import drop_one_auc
+from .estimate import estimate
 from .explanation import Explanation, explain
 from .held_out import held_out, judge
 from .majority import majority
@@ -29,6 +30,7 @@ __all__ = [
     "doubts",
     "drop_one_auc",
     "error_correlation",
+    "estimate",
     "explain",
     "fleiss_kappa",
     "held_out",
