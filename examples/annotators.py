@@ -20,6 +20,7 @@ The data is simulated, so that we can check at the end whether it worked.
 import matplotlib.pyplot as plt
 import numpy as np
 
+import ec3learn
 from ec3learn import DawidSkene, MajorityVote, Table, Votes
 from ec3learn.report import plots
 
@@ -50,14 +51,24 @@ majority = MajorityVote().solve(votes)
 plots.agreement_map(majority)
 
 # %%
+# The labels
+# ----------
+#
+# `solve` lets several methods answer and takes the mean of their probabilities. `panel` shows on which share of the photos each
+# method differs from the others.
+
+consensus = ec3learn.solve(votes)
+consensus.panel()
+
+# %%
 # What mistakes does each annotator make?
 # ---------------------------------------
 #
-# Dawid-Skene estimates the true labels together with a confusion matrix for each annotator. `confusion` shows it: Ida calls
-# foxes dogs. Her other answers are good, and the method uses them.
+# To describe the annotators, take a method that is a model of them: Dawid-Skene estimates the true labels together with a
+# confusion matrix for each annotator. Ida calls foxes dogs. Her other answers are good, and the method uses them.
 
-consensus = DawidSkene().solve(votes)
-consensus.confusion("Ida")
+skills = DawidSkene().solve(votes)
+skills.confusion("Ida")
 
 # %%
 # Did it work?
@@ -67,8 +78,8 @@ consensus.confusion("Ida")
 
 
 def estimated(name: str) -> float:
-    """Return how often this annotator is right, estimated by the consensus."""
-    table = consensus.confusion(name)
+    """Return how often this annotator is right, estimated from the votes."""
+    table = skills.confusion(name)
     return sum(share * table[f"says {animal}"][z] for z, (animal, share) in enumerate(zip(animals, table["share"], strict=True)))
 
 
@@ -78,7 +89,7 @@ def actual(name: str) -> float:
 
 
 print(Table({"annotator": list(skill), "estimated": [*map(estimated, skill)], "actual": [*map(actual, skill)]}))
-print("majority vote right:", np.mean(majority.labels() == truth), " Dawid-Skene right:", np.mean(consensus.labels() == truth))
+print("majority vote right:", np.mean(majority.labels() == truth), " solve right:", np.mean(consensus.labels() == truth))
 
 # %%
 # Left: how often each annotator is right, estimated and actual. Right: the photos to review first.
@@ -97,15 +108,14 @@ plt.show()
 # When not to trust it
 # --------------------
 #
-# The method sees only agreement. Suppose Hal, who guesses, has four friends who copy him. They agree perfectly, so they look
+# All methods see only agreement. Suppose Hal, who guesses, has four friends who copy him. They agree perfectly, so they look
 # perfect, and the answer follows them. Thirty known labels hardly help.
 
 copies = votes.add({f"friend {i}": np.where(seen["Hal"], said["Hal"], None) for i in range(4)})
 known = {i: truth[i] for i in range(30)}
-print("right with four copies of Hal:", np.mean(DawidSkene().solve(copies).labels() == truth))
-print("and with 30 known labels:", np.mean(DawidSkene().solve(copies, known).labels() == truth))
+print("right with four copies of Hal:", np.mean(ec3learn.solve(copies).labels() == truth))
+print("and with 30 known labels:", np.mean(ec3learn.solve(copies, known).labels() == truth))
 
 # %%
-# Copies of Joe would do no harm: Dawid-Skene recognises that a voter with a single answer carries no information. For other
-# copies, look for people who agree too well in the agreement map, and keep only one of them:
-# ``votes.drop("friend 0", "friend 1")``.
+# Copies of Joe would do little harm, because a voter with a single answer carries no information. For other copies, look for
+# people who agree too well in the agreement map, and keep only one of them: ``votes.drop("friend 0", "friend 1")``.
