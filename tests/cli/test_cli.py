@@ -82,9 +82,16 @@ def test_every_format_has_the_same_answers(folder, run):
 
 def test_the_summary_tells_what_there_was(folder, run):
     _, out, err = run("combine", "votes.csv", *VOTERS, "--known", "gold")
-    assert out.startswith("iEC3: 600 objects (489 distinct), 3 classes ['ham', 'news', 'spam']\n")
+    first, why, who, *_ = out.splitlines()
+    assert first == "Panel with clusterings: 600 objects (489 distinct), 3 classes ['ham', 'news', 'spam']"
+    assert (
+        why
+        == f"{first.split(':')[0]} was chosen because there are clusterings too, and several methods together answer best from both."
+    )
+    assert who.startswith("The panel (weighted vote, one coin, BWA, EBCC, EBCC with learned priors) agrees on ")
+    assert "Note: The panel" not in out
     assert "\nContested: " in out
-    assert "Cross-validated on 60 known labels: 85.0 % correct (95 % interval 73.9 % to 91.9 %), 80.0 % by majority vote" in out
+    assert re.search(r"\nCross-validated on 60 known labels: 9\d\.\d % correct \(.*\), 80\.0 % by majority vote\n", out)
     assert re.search(r"^svm +classifier +0\.902", out, flags=re.M)
     assert not err
 
@@ -122,7 +129,7 @@ def test_standard_input_and_output_have_the_table_alone(folder, run, monkeypatch
     assert code == DONE
     assert out.splitlines()[0].endswith(",truth,consensus,confidence")
     assert len(out.splitlines()) == 601
-    assert err.startswith("iEC3: 600 objects")
+    assert err.startswith("Panel with clusterings: 600 objects")
 
 
 def test_soft_votes_are_columns_of_probabilities(folder, run):
@@ -145,7 +152,7 @@ def test_a_long_table_has_a_row_a_vote(folder, run):
 
 def test_labels_that_mean_no_vote_classes_and_parameters_are_said_in_words(folder, run):
     Path("x.csv").write_text("a,b,k\n1,NA,0\n2,2,-1\nNA,1,NA\n")
-    words = ["-c", "a,b", "-k", "k", "--missing", "NA", "--classes", "2,1,3", "--proba", "--set", "alpha=0.1"]
+    words = ["-c", "a,b", "-k", "k", "--missing", "NA", "--classes", "2,1,3", "--proba", "-m", "iec3", "--set", "alpha=0.1"]
     assert run("combine", "x.csv", *words, "--out", "out.csv")[0] == DONE
     assert records("out.csv")[0][3:] == ["consensus", "confidence", "proba_2", "proba_1", "proba_3"]
     assert column("out.csv") == ["1", "2", "1"]
@@ -306,10 +313,18 @@ def test_shells_can_complete_the_command():
         ("combine nothing.csv -c svm", "nothing.csv: No such file or directory."),
         ("combine votes.csv -c svn", "--classifiers must name columns of the table, got 'svn'. Did you mean 'svm'?"),
         ("combine votes.csv", "--classifiers must name at least one column, got none."),
-        ("combine votes.csv -c svm -m ec4", "Unknown method 'ec4'. Did you mean 'ec3'? Choose from: ec3, iec3,"),
-        ("combine votes.csv -c svm --set alfa=1", "Unknown parameter 'alfa' of iec3. Did you mean 'alpha'? Choose from: alpha,"),
+        ("combine votes.csv -c svm -m ec4", "Unknown method 'ec4'. Did you mean 'ec3'? Choose from: auto, panel, ec3, iec3,"),
+        (
+            "combine votes.csv -c svm --set alpha=1",
+            "The method auto has no parameters, got 'alpha'. 'alpha' is a parameter of ec3, iec3, bgcm, c3e-kl, c3e-sl: pass --method ",
+        ),
+        ("combine votes.csv -c svm --set alfa=1", "The method auto has no parameters, got 'alfa'. Leave it out, or pass another"),
+        (
+            "combine votes.csv -c svm -m iec3 --set alfa=1",
+            "Unknown parameter 'alfa' of iec3. Did you mean 'alpha'? Choose from: alpha,",
+        ),
         ("combine votes.csv -c svm --set alpha", "--set must be NAME=VALUE, got 'alpha'."),
-        ("combine votes.csv -c svm --set alpha=-1", "--set alpha must be a finite number >= 0, got -1."),
+        ("combine votes.csv -c svm -m iec3 --set alpha=-1", "--set alpha must be a finite number >= 0, got -1."),
         ("combine votes.csv -c svm --rule most", "Unknown rule 'most'. Choose from: argmax, mass."),
         ("combine votes.csv -c svm --memory lots", "--memory must be a size such as '800MB' or '4GB', got 'lots'."),
         ("combine votes.csv -c svm --memory 1MB", "--memory must be larger for this table, got '1MB'."),
@@ -357,7 +372,7 @@ def test_wrong_input_is_one_line_and_exit_code_2(folder, run, words, sentence):
 @pytest.mark.parametrize(
     ("words", "remedy"),
     [
-        ("combine votes.csv -c svm --set weights=labels", "Pass --known, or take --set weights=agreement."),
+        ("combine votes.csv -c svm -m iec3 --set weights=labels", "Pass --known, or take --set weights=agreement."),
         ("apply mails.ec3 other.csv", "A long table needs --objects, --voters and --classifiers."),
         ("combine other.csv -c a --voters b", "given together, got --voters alone."),
         ("combine votes.csv -c svm --report report.html", "report.html exists already. Pass --overwrite to replace it."),
@@ -382,7 +397,8 @@ def test_a_remedy_is_told_in_the_words_of_the_command(folder, run, monkeypatch, 
 
 
 def test_a_warning_is_told_in_the_words_of_the_command(folder, run):
-    _, _, err = run("combine", "votes.csv", "-c", "svm,tree,bayes,knn,rules", "--set", "weights=agreement", "--set", "alpha=0.4")
+    words = ["-c", "svm,tree,bayes,knn,rules", "-m", "iec3", "--set", "weights=agreement", "--set", "alpha=0.4"]
+    _, _, err = run("combine", "votes.csv", *words)
     assert "ompare with --set weights=equal and --method dawid-skene.\n" in err
 
 

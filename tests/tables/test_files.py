@@ -419,7 +419,7 @@ def test_answers_are_the_same_and_in_order_found_by_hash_or_by_joining(tmp_path,
             written.append(pl.read_parquet(out) if ending == "parquet" else pl.read_csv(out))
     assert_frame_equal(*written)
     assert written[0]["id"].to_list() == table["id"].to_list()
-    in_memory = combine(table, classifiers=["v0", "v1", "v2"], proba=True)
+    in_memory = combine(table, classifiers=["v0", "v1", "v2"], method="iec3", proba=True)
     assert written[0].columns == in_memory.columns
     if ending == "parquet":
         assert_frame_equal(written[0], in_memory)

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from numpy.testing import assert_allclose
 from polars.testing import assert_frame_equal
 
-from ec3learn import EC3, Consensus, DawidSkene, ExtendWarning, Votes
+from ec3learn import EC3, Auto, Consensus, DawidSkene, ExtendWarning, Votes
 from ec3learn.tables import combine, extend, votes_from
 
 from ..strategies import any_tables
@@ -133,7 +133,7 @@ def solved(frame, method=None, known=None, **options):
     votes = Votes.from_labels(
         {name: frame[name].to_list() for name in CLASSIFIERS}, {name: frame[name].to_list() for name in CLUSTERINGS}, **options
     )
-    return (method or EC3()).solve(votes, None if known is None else frame[known].to_list())
+    return (method or Auto()).solve(votes, None if known is None else frame[known].to_list())
 
 
 # ---- the same answer on every kind of table ----------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def test_categoricals_enums_and_bools_vote(made, kind):
     )
     rows = rows_of(combine(made(kind, frame), classifiers=CLASSIFIERS, clusterings=["yes"]))
     plain = {name: frame[name].cast(pl.String).to_list() for name in CLASSIFIERS}
-    expected = EC3().solve(Votes.from_labels(plain, {"yes": frame["yes"].to_list()}))
+    expected = Auto().solve(Votes.from_labels(plain, {"yes": frame["yes"].to_list()}))
     assert rows["consensus"].to_list() == expected.labels().tolist()
     assert_allclose(rows["confidence"], expected.confidence, **EXACT)
 
@@ -205,7 +205,7 @@ def test_categoricals_enums_and_bools_vote(made, kind):
 def test_labels_that_are_whole_numbers_come_back_as_such(made, kind):
     frame = votes_table(80)
     answered = combine(made(kind, frame), classifiers=CLUSTERINGS, missing=-1)
-    expected = EC3().solve(Votes.from_labels({name: frame[name].to_list() for name in CLUSTERINGS}, missing=-1))
+    expected = Auto().solve(Votes.from_labels({name: frame[name].to_list() for name in CLUSTERINGS}, missing=-1))
     assert nw.from_native(answered).collect_schema()["consensus"] == nw.Int64
     assert rows_of(answered)["consensus"].to_list() == expected.labels().tolist()
 
@@ -227,7 +227,7 @@ def test_hostile_names_and_labels_survive(made, kind):
     frame = pl.DataFrame({"id": range(40), **said})
     table = made(kind, frame)
     answered = rows_of(combine(table, classifiers=names))
-    assert answered["consensus"].to_list() == EC3().solve(Votes.from_labels(said)).labels().tolist()
+    assert answered["consensus"].to_list() == Auto().solve(Votes.from_labels(said)).labels().tolist()
     assert_frame_equal(answered.select(frame.columns), rows_of(table))
 
 
@@ -250,7 +250,7 @@ def test_every_table_has_one_answer(table):
     chosen = {"classifiers": list(table.classifiers), "clusterings": list(table.clusterings), "classes": table.classes}
     expected = EC3().solve(table.votes(), table.known or None)
     for kind in ["pandas", "polars", "pyarrow", "polars-lazy", "duckdb"]:
-        rows = rows_of(combine(MAKERS[kind](None, frame), known="gold", **chosen))
+        rows = rows_of(combine(MAKERS[kind](None, frame), known="gold", method="iec3", **chosen))
         assert rows["consensus"].to_list() == expected.labels().tolist()
         assert_allclose(rows["confidence"], expected.confidence, **EXACT)
 
@@ -494,7 +494,7 @@ def soft_answer(method):
 def test_soft_votes_are_groups_of_columns(made, kind):
     chosen = {"svm": ["svm_spam", "svm_ham"], "knn": "knn"}
     table = combine(made(kind, soft_table()), classifiers=chosen, clusterings={"gmm": "gmm_*"}, classes=["ham", "spam"])
-    expected = soft_answer(EC3())
+    expected = soft_answer(Auto())
     assert rows_of(table)["consensus"].to_list() == expected.labels().tolist()
     assert_allclose(rows_of(table)["confidence"], expected.confidence, atol=1e-7)
 
@@ -557,7 +557,7 @@ def long_answer(frame, method=None, known=False):
         object_ids=objects["task"].to_list(),
     )
     gold = {task: label for task, label in objects.select("task", "gold").rows() if label is not None}
-    return (method or EC3()).solve(votes, gold if known else None)
+    return (method or Auto()).solve(votes, gold if known else None)
 
 
 def test_known_labels_of_a_long_pandas_table_go_by_object_not_by_index():
@@ -614,7 +614,7 @@ def test_an_object_with_two_clusters_is_refused(made, kind):
     [*((kind, 1000) for kind in [*IN_MEMORY, "polars-lazy", "duckdb"]), ("polars-lazy", 0), ("duckdb", 0)],
 )
 def test_new_objects_get_the_answer_of_the_model(made, kind, max_rows):
-    model = combine(votes_table(), **ALL, return_consensus=True)[1]
+    model = combine(votes_table(), **ALL, method="iec3", return_consensus=True)[1]
     new = votes_table(50, seed=3)
     table = made(kind, new)
     answered = extend(table, model, max_rows=max_rows)
@@ -640,7 +640,7 @@ def test_no_new_objects_get_no_answers(made, kind):
 
 @pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
 def test_new_objects_without_any_vote_are_answered_by_their_clusters(made, kind):
-    model = combine(votes_table(), **ALL, return_consensus=True)[1]
+    model = combine(votes_table(), **ALL, method="iec3", return_consensus=True)[1]
     new = votes_table(5).with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in CLASSIFIERS)
     votes = Votes.from_labels(
         dict.fromkeys(CLASSIFIERS, [None] * 5), {name: new[name].to_list() for name in CLUSTERINGS}, classes=[""]
@@ -669,7 +669,7 @@ def test_labels_never_seen_are_counted():
 def test_votes_come_from_any_table(made, kind):
     votes = votes_from(made(kind, votes_table()), **ALL)
     assert votes.counts.sum() == 300
-    assert_allclose(sorted(set(EC3().solve(votes).confidence.round(9))), sorted(set(solved(votes_table()).confidence.round(9))))
+    assert_allclose(sorted(set(Auto().solve(votes).confidence.round(9))), sorted(set(solved(votes_table()).confidence.round(9))))
 
 
 def test_lazy_votes_beyond_max_rows_are_refused():

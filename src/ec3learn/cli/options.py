@@ -81,6 +81,31 @@ class ColumnOptions:
         ),
     ] = None
     voters: Annotated[Text, option(COLUMNS, "COLUMN", "For a long table: the voter.")] = None
+    repeats: Annotated[
+        str,
+        option(
+            COLUMNS,
+            "NAME",
+            "For a long table, what to take of several votes of a voter on an object: mean, last, first or error.",
+        ),
+    ] = "mean"
+    scale: Annotated[
+        Texts,
+        option(
+            COLUMNS,
+            "ANSWERS",
+            "Answers of voters who score or rate instead of naming classes, from low to high: 0-9, or low,medium,high; for one "
+            "voter, NAME=0-9. --classes says what the ends mean. May be repeated.",
+        ),
+    ] = None
+    unordered: Annotated[Texts, option(COLUMNS, "ANSWERS", "Answers beside the scale, without an order: unsure.")] = None
+    outside: Annotated[str, option(COLUMNS, "NAME", "Answers that are not on the scale: error, or missing.")] = "error"
+    direction: Annotated[
+        str,
+        option(
+            COLUMNS, "NAME", "The end of a scale that means the last of --classes: up (high), down (low), or learn, from --known."
+        ),
+    ] = "up"
     missing: Annotated[
         Texts, option(COLUMNS, "LABELS", "Labels that mean no vote, like an empty field: NA,n/a. May be repeated.")
     ] = None

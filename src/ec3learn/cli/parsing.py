@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .._checks import InputError, unknown_name
+from .._text import arg
 from .options import ColumnOptions, MethodOptions
 
 if TYPE_CHECKING:
@@ -43,6 +45,42 @@ def soft_models(words: Sequence[str] | None) -> dict[str, Any]:
     return models
 
 
+def scale_from(columns: ColumnOptions) -> Any:
+    """Return the scale of all voters, or a dict of voter -> scale, with answers as text.
+
+    Examples
+    --------
+    >>> scale_from(ColumnOptions(scale=["1-3"], unordered=["unsure"]))
+    Scale(values=('1', '2', '3'), unordered=('unsure',), direction='up', outside='error')
+    >>> list(scale_from(ColumnOptions(scale=["ann=low,medium,high", "bob=0-9"])))
+    ['ann', 'bob']
+    """
+    from ..votes import Scale
+
+    given: dict[str, Any] = {"direction": columns.direction, "outside": columns.outside}
+    if columns.scale is None:
+        for argument, default in (("unordered", None), ("outside", "error"), ("direction", "up")):
+            if getattr(columns, argument) != default:
+                raise InputError(argument, phrase=f"{arg(argument)} needs {arg('scale')}, got none")
+        return None
+    given["unordered"] = names(columns.unordered)
+    parts = [("", word) if "=" not in word else _pair(word, "scale") for word in columns.scale]
+    scales = {name: Scale(_answers(word), **given) for name, word in parts}
+    if len(scales) < len(parts) or ("" in scales and len(scales) > 1):
+        must = "must be one scale for all voters, or one for each as NAME=ANSWERS"
+        raise InputError("scale", must, came=", ".join(columns.scale))
+    return scales.get("", scales)
+
+
+def _answers(word: str) -> list[str]:
+    """Return the answers of a scale: all integers from one to another, or those that are listed."""
+    ends = re.fullmatch(r"(-?\d+)-(-?\d+)", word.strip())
+    if ends is None:
+        return names([word])
+    low, high = int(ends[1]), int(ends[2])
+    return [str(number) for number in (range(low, high + 1) if low <= high else range(low, high - 1, -1))]
+
+
 def naming_from(columns: ColumnOptions, how: MethodOptions | None = None) -> Naming:
     """Return how the columns of a table are named; without `how`, for a consensus that knows its base models by name."""
     from ..tables.columns import Naming
@@ -51,6 +89,7 @@ def naming_from(columns: ColumnOptions, how: MethodOptions | None = None) -> Nam
     classifiers = [*names(columns.classifiers), models] if models else list(names(columns.classifiers))
     clusterings = names(columns.clusterings)
     given: dict[str, Any] = {"objects": columns.objects, "voters": columns.voters, "missing": names(columns.missing)}
+    given |= {"scale": scale_from(columns), "repeats": columns.repeats}
     if how is None:
         return Naming(classifiers or None, clusterings or None, **given)
     classes = None if how.classes is None else names([how.classes])
@@ -59,11 +98,16 @@ def naming_from(columns: ColumnOptions, how: MethodOptions | None = None) -> Nam
 
 def method_from(how: MethodOptions) -> Method:
     """Return the method with its parameters."""
-    from ..methods import method_of
+    from ..methods import METHODS, method_of
 
     method = method_of(how.method, "method")
     allowed = method.get_params()
     for name, value in (_pair(word, "settings") for word in how.settings or ()):
+        if not allowed:
+            others = [other for other, make in METHODS.items() if name in make().get_params()]
+            remedy = f"{name!r} is a parameter of {', '.join(others)}: pass {arg('method', others[0])}." if others else ""
+            phrase = f"The method {how.method} has no parameters, got {name!r}"
+            raise InputError("settings", phrase=phrase, remedy=remedy or f"Leave it out, or pass another {arg('method')}.")
         if name not in allowed:
             raise unknown_name("parameter", name, allowed, of=f" of {how.method}")
         try:

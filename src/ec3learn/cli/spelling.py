@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+from ast import literal_eval
 from collections.abc import Mapping
 
 FLAGGED = (None, "True", "[...]")  # no value to write after the option
-INSTEAD = {"folder": "data", "number": "object", "path": "out"}  # an argument that has another name in the command
+# Arguments that have another name in the command.
+INSTEAD = {"folder": "data", "number": "object", "path": "out", "values": "scale"}
 
 
 def spell_option(options: Mapping[str, str], name: str, value: str | None = None) -> str:
@@ -24,13 +26,18 @@ def spell_option(options: Mapping[str, str], name: str, value: str | None = None
         return f"--soft {soft[2]}"
     if name == "classifiers" and value is not None and value.startswith("{"):
         return "--soft NAME=CLASS:COLUMN,..."
-    given = "" if value in FLAGGED else _quoted(str(value))
+    given = "" if value in FLAGGED else _quoted(_as_written(str(value)))
     option = options.get(INSTEAD.get(name, name))
     if option is not None:
         return f"{option} {given}".rstrip()
     if _is_parameter(name):
         return f"--set {name}={given}" if given else f"--set {name}"
     return f"{name}={given}" if given else name
+
+
+def _as_written(value: str) -> str:
+    """Return a value as the command reads it: a list is separated by commas."""
+    return ",".join(map(str, literal_eval(value))) if value.startswith("[") else value
 
 
 def _quoted(value: str) -> str:

@@ -226,7 +226,7 @@ class Consensus(Outcome):
         parts = [f"<p><b>Consensus</b>: {escape(self.description)}</p>"]
         judged = self.votes is not None and self.has_objects
         parts += [f"<p>{escape(line)}</p>" for line in (self._facts.lines[1:] if judged else ())]
-        parts += [f"<p>Note: {escape(str(note))}</p>" for note in (self._facts.notes if judged else self.notes)]
+        parts += [f"<p>Note: {escape(str(note))}</p>" for note in (self._facts.further_notes if judged else self.notes)]
         if self.has_objects:
             counts = np.bincount(self.row_classes, weights=self.row_counts, minlength=len(self.classes))
             shares, mass = normalised(counts.astype(np.float64)).tolist(), normalised(self.mass).tolist()

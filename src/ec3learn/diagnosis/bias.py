@@ -18,9 +18,10 @@ from .._text import arg
 from ..algebra.em import ConfusionModel
 from ..algebra.membership import membership
 from ..answer.labelling import top_classes
+from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.notes import BIAS, Note
 from ..answer.outcome import Outcome
-from ..answer.rule import KnownLabels, mean_votes
+from ..answer.rule import EvidenceRule, KnownLabels, mean_votes
 from ..votes import Votes
 
 Array = npt.NDArray[Any]
@@ -106,6 +107,7 @@ def bias_of(outcome: Outcome) -> Note | None:
     Returns
     -------
     Note or None
+        None too where the method itself allows for bias, as the panel and Dawid-Skene do.
 
     Examples
     --------
@@ -115,7 +117,15 @@ def bias_of(outcome: Outcome) -> Note | None:
     True
     """
     votes = outcome.require_votes("bias")
-    if votes.n_classes > MOST_CLASSES:
+    if votes.n_classes > MOST_CLASSES or _allows_for_bias(outcome):
         return None
     bias = judge_bias(votes, outcome.known, [outcome.row_proba])
     return bias_note(bias.apart[0]) if bias is not None and bias.biased and bias.apart[0] >= MUCH_APART else None
+
+
+def _allows_for_bias(outcome: Outcome) -> bool:
+    """Return whether the method, or the one it goes towards, learns how each voter mistakes one class for another."""
+    rule = outcome.rule
+    if rule is not None and rule.towards is not None:
+        rule = rule.towards[1]
+    return isinstance(rule, (PanelRule, SubtypeRule, EvidenceRule)) and not outcome.settings.get("one_coin")

@@ -12,12 +12,14 @@ import numpy.typing as npt
 from .._text import Table, arg, count, listed, percent, shown, some
 from ..algebra.linear import normalised
 from ..answer.notes import (
+    CHOICE,
     CONSTANT,
     DISTINCT_ROWS,
     NO_BETTER_THAN_CHANCE,
     NOT_CONVERGED,
     ONE_CLASS,
     OVERCONFIDENT,
+    PANEL,
     SAME_AS_MAJORITY,
     WORSE_THAN_CHANCE,
     WORSE_THAN_MAJORITY,
@@ -37,6 +39,7 @@ from .voters import voters
 Array = npt.NDArray[Any]
 
 SHOWN = 20  # rows of a table on the terminal
+FIRST = (CHOICE, PANEL)  # notes that say whose answer it is, at the beginning
 
 
 @dataclass(frozen=True)
@@ -95,12 +98,18 @@ class Summary:
         }
 
     @property
+    def further_notes(self) -> tuple[Note, ...]:
+        """Return the notes that are not among the lines."""
+        return tuple(note for note in self.notes if note.kind not in FIRST)
+
+    @property
     def lines(self) -> list[str]:
-        """Return the facts that are single numbers, in words."""
+        """Return what was solved by which method and why, and the facts that are single numbers, in words."""
         distinct = "" if self.n_distinct == self.n_objects else f" ({self.n_distinct:,} distinct)"
         names = listed(self.classes["class"], 5)
         lines = [
             f"{self.method}: {count(self.n_objects, 'object')}{distinct}, {count(len(self.classes), 'class', 'classes')} {names}",
+            *(str(note) for note in self.notes if note.kind in FIRST),
             f"Contested: {percent(self.contested)} of the objects (margin below {CLOSE})",
         ]
         if self.changed:
@@ -109,7 +118,7 @@ class Summary:
 
     def __str__(self) -> str:
         tables = (_first(self.classes, "classes"), _first(self.voters, "base models"))
-        return "\n\n".join(["\n".join(self.lines), *tables, *(f"Note: {note}" for note in self.notes)])
+        return "\n\n".join(["\n".join(self.lines), *tables, *(f"Note: {note}" for note in self.further_notes)])
 
 
 def summarise(outcome: Outcome, method: Solver | None = None, *, fast: bool = False) -> Summary:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from .._text import arg
 from ..answer.notes import CHOICE, Note
 from ..answer.rule import KnownLabels
 from ..consensus import Consensus
 from ..votes import Votes
 from .base import Answer, Method, method_of
-from .panel import Panel
+from .dawid_skene import DawidSkene
+from .ec3.ec3 import EC3
+from .panel import TO_GROUPS, Panel
 from .voting import SoftVote
 
 
@@ -22,7 +25,7 @@ class Auto(Method):
     >>> from ec3learn import Auto, Votes
     >>> consensus = Auto().solve(Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [1, 0, 1, 0, 0]}))
     >>> print(consensus.notes[0])
-    Panel: there are votes alone, and several methods together answer best from those.
+    Panel was chosen because there are votes alone, and several methods together answer best from those.
     """
 
     title = "Auto"
@@ -32,24 +35,37 @@ class Auto(Method):
         """Combine the votes; see `Method.solve`. The first note of the consensus says which method was taken, and why."""
         if not isinstance(votes, Votes):
             return super().solve(votes, known)  # which refuses it
-        method, why = choose(votes)
+        method, why = self.choose(votes)
         consensus = method.solve(votes, known)
-        return replace(consensus, notes=(Note(CHOICE, f"{consensus.settings['method']}: {why}"), *consensus.notes))
+        choice = Note(CHOICE, f"{consensus.settings['method']} was chosen because {why}")
+        return replace(consensus, notes=(choice, *consensus.notes))
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
-        return choose(votes)[0].answer(votes, known)
+        return self.choose(votes)[0].answer(votes, known)
 
     def _title(self, known: KnownLabels | None) -> str:
         return "Panel"
 
+    def choose(self, votes: Votes) -> tuple[Method, str]:
+        """Return the method that suits the votes, and why."""
+        if votes.n_classes < 2:
+            return SoftVote(), "there is only one class."
+        if votes.is_voter.all():
+            return Panel(), "there are votes alone, and several methods together answer best from those."
+        return Panel(clusterings="join"), "there are clusterings too, and several methods together answer best from both."
 
-def choose(votes: Votes) -> tuple[Method, str]:
-    """Return the method that suits the votes, and why."""
-    if votes.n_classes < 2:
-        return SoftVote(), "there is only one class."
-    if votes.is_voter.all():
-        return Panel(), "there are votes alone, and several methods together answer best from those."
-    return Panel(clusterings="join"), "there are clusterings too, and several methods together answer best from both."
+    def for_joins(self) -> Auto:
+        """Return the default for tables too large to solve, whose other rows an engine answers by joins; a panel cannot be."""
+        return _AutoForJoins()
+
+
+class _AutoForJoins(Auto):
+    def choose(self, votes: Votes) -> tuple[Method, str]:
+        """Return a method whose answers are sums over groups, and why."""
+        if votes.n_classes < 2:
+            return super().choose(votes)
+        why = f"there are more distinct rows than {arg('max_rows')}, and the engine can answer for the others by it, not a panel."
+        return (DawidSkene() if votes.is_voter.all() else EC3(*TO_GROUPS, towards=DawidSkene())), why
 
 
 def solve(votes: Votes, known: Any = None, method: str | Method = "auto") -> Consensus:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -12,11 +12,14 @@ from typing import Any
 import narwhals
 import narwhals.stable.v2 as nw
 
-from .._checks import InputError, InputTypeError, require_integer
+from .._checks import InputError, InputTypeError, require_choice, require_integer
 from .._text import arg, count, listed
 from ..answer import ExtendWarning
 from ..consensus import Consensus
+from ..votes import Scale
+from ..votes.assembly import REPEATS, Repeats
 from ..votes.labels import Label, plain
+from ..votes.scale import scale_of, scales_of
 from .engines import ENGINES, OURS
 
 Frame = Any  # a DataFrame or LazyFrame of narwhals
@@ -59,6 +62,8 @@ class Columns:
     classes: list[Label] | None
     missing: Label | None
     max_classes: int | None
+    scale: Any = None  # name -> Scale; of a long table, as in `Votes.from_long`
+    repeats: Repeats = "mean"  # of a long table
     row_number: str | None = None  # a column that numbers the rows; a distinct row is then named by the first of its rows
 
     @property
@@ -82,10 +87,17 @@ class Columns:
         return [(argument, column) for argument, column in chosen if not isinstance(column, dict)] + known
 
     @property
+    def graded(self) -> list[str]:
+        """Return the columns that hold answers on a scale, and no classes."""
+        if self.objects is not None:
+            return [] if self.scale is None or isinstance(self.scale, Mapping) else [self.labels]
+        return columns_in({name: self.classifiers[name] for name in self.scale or ()})
+
+    @property
     def label_groups(self) -> list[list[str]]:
-        """Return the columns of labels in groups of one type: all those of classes, and each clustering by itself."""
-        classes = [column for argument, column in self.hard_columns if argument != "clusterings"]
-        return [classes, *([column] for argument, column in self.hard_columns if argument == "clusterings")]
+        """Return the columns of labels in groups of one type: all those of classes, and each clustering or scale by itself."""
+        alone = [column for argument, column in self.hard_columns if argument == "clusterings" or column in self.graded]
+        return [[column for _, column in self.hard_columns if column not in alone], *([column] for column in alone)]
 
     def with_classes(self, classes: Sequence[Label]) -> Columns:
         """Return the same columns with the same classes as values of another type."""
@@ -95,6 +107,18 @@ class Columns:
 
         classifiers = {name: typed(column) for name, column in self.classifiers.items()}
         return replace(self, classifiers=classifiers, classes=list(classes))
+
+    def with_answers(self, typed: Callable[[str, Label], Label]) -> Columns:
+        """Return the same columns with the answers of scales as values of another type, which a column and an answer tell."""
+
+        def retyped(column: Any, scale: Scale) -> Scale:
+            values, unordered = ([typed(column, label) for label in labels] for labels in (scale.values, scale.unordered))
+            return replace(scale, values=values, unordered=unordered)
+
+        if isinstance(self.scale, Scale):
+            return replace(self, scale=retyped(self.labels, self.scale))
+        columns = self.classifiers if self.objects is None else dict.fromkeys(self.scale or (), self.labels)
+        return replace(self, scale={name: retyped(columns[name], scale) for name, scale in (self.scale or {}).items()} or None)
 
 
 def columns_in(base_models: Mapping[str, Column]) -> list[str]:
@@ -117,6 +141,8 @@ class Naming:
     classes: Iterable[Label] | None = None
     missing: Any = None  # a label; for a file, labels as text
     max_classes: int | None = None
+    scale: Any = None
+    repeats: Repeats = "mean"
 
     def find(self, frame: Frame) -> Columns:
         """Find the columns in a table, and check what their names and types tell."""
@@ -140,14 +166,29 @@ class Naming:
         if self.objects is not None:
             _require_different({"objects": self.objects, "voters": self.voters, "classifiers": next(iter(votes.values()))})
         classes = soft[0] if classes is None and soft else classes
-        columns = Columns(votes, clusters, self.known, self.objects, self.voters, classes, self.missing, self.max_classes)
+        require_choice("repeats", self.repeats, REPEATS)
+        columns = Columns(
+            votes,
+            clusters,
+            self.known,
+            self.objects,
+            self.voters,
+            classes,
+            self.missing,
+            self.max_classes,
+            self._scale(votes),
+            self.repeats,
+        )
         _require_label_types(frame, columns)
         return columns
 
     def find_for(self, frame: Frame, consensus: Consensus) -> Columns:
         """Find the columns for a consensus that exists: those that are named, or else those named like its base models."""
         columns = names_in(frame)
-        wanted = {kind: [base.name for base in consensus.models if base.kind == kind] for kind in ("classifier", "clustering")}
+        wanted = {
+            "classifier": [base.name for base in consensus.models if base.is_voter],
+            "clustering": [base.name for base in consensus.models if not base.is_voter],
+        }
         found = {kind: [name for name in wanted[kind] if name in columns] for kind in wanted}
         if self.classifiers is None and self.objects is not None:
             raise InputError("classifiers", "must name the column of labels of a long table", got=None)
@@ -170,7 +211,27 @@ class Naming:
             )
         classifiers = found["classifier"] if unnamed["classifier"] else self.classifiers
         clusterings = found["clustering"] if unnamed["clustering"] else self.clusterings
-        return replace(self, classifiers=classifiers, clusterings=clusterings, classes=consensus.classes).find(frame)
+        named = replace(self, classifiers=classifiers, clusterings=clusterings, classes=consensus.classes)
+        found_columns = named.find(frame)
+        return (
+            found_columns
+            if self.scale is not None
+            else replace(found_columns, scale=self._scale_of(consensus, found["classifier"]))
+        )
+
+    def _scale_of(self, consensus: Consensus, found: Sequence[str]) -> Any:
+        """Return the scales of a consensus; the one for all voters, if there is one, also suits voters it has never seen."""
+        scales = {base.name: scale_of(base) for base in consensus.models if base.kind == "grader"}
+        if self.objects is None:
+            return {name: scales[name] for name in found if name in scales} or None
+        shared = len(set(scales.values())) == 1 and len(scales) == sum(base.is_voter for base in consensus.models)
+        return next(iter(scales.values())) if shared else scales or None
+
+    def _scale(self, votes: Mapping[str, Column]) -> Any:
+        """Return the scale of each classifier that has one; of a long table, whose voters are known later, what was given."""
+        if self.objects is None:
+            return scales_of(self.scale, [name for name, column in votes.items() if not isinstance(column, dict)]) or None
+        return scales_of(self.scale, list(self.scale)) if isinstance(self.scale, Mapping) else scales_of(self.scale, [""]).get("")
 
     def _require_roles(self, columns: list[str]) -> None:
         for argument, name in {"known": self.known, "objects": self.objects, "voters": self.voters}.items():

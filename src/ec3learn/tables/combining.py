@@ -9,6 +9,7 @@ from .._checks import InputTypeError
 from ..consensus import Consensus
 from ..methods import Method
 from ..votes import Votes
+from ..votes.assembly import Repeats
 from ..votes.labels import Label
 from .columns import Naming, as_frame
 from .output import Output, Rule
@@ -28,6 +29,8 @@ def combine(
     voters: str | None = None,
     classes: Sequence[Label] | None = None,
     missing: Label | None = None,
+    scale: Any = None,
+    repeats: Repeats = "mean",
     proba: bool = False,
     rule: Rule = "argmax",
     prefix: str = "",
@@ -48,7 +51,8 @@ def combine(
         `{"svm": {"spam": "p1", "ham": "p2"}}`, or a list of columns: in the order of `classes`, or named after model and class,
         `{"svm": ["svm_spam", "svm_ham"]}`. Patterns and selectors skip columns that other arguments name.
     method : str or method
-        A name in `METHODS`, or a method with its parameters.
+        By default the one that suits what there is, as in `ec3learn.solve`; a note of the consensus says which was chosen. A name
+        in `METHODS`, or a method with its parameters.
     known : column name
         Known labels of some objects; null elsewhere.
     objects, voters : column names
@@ -58,6 +62,11 @@ def combine(
         The classes and their order. Needed to include classes nobody voted for, and for the order of soft votes.
     missing : label
         A further value that means "no vote".
+    scale : Scale, sequence of answers from low to high, or dict of classifier or voter -> one of them
+        For voters that answer on a scale instead of naming classes; see `Scale`. `classes` then says what the ends mean.
+    repeats : "mean", "last", "first" or "error"
+        What to do with several votes of a voter on one object of a long table, as in `Votes.from_long`. Which vote is the last
+        depends on the order of the rows, which some lazy tables do not guarantee.
     proba : bool
         Add a column `proba_<class>` for each class.
     rule : "argmax" or "mass"
@@ -103,6 +112,8 @@ def combine(
         classes=classes,
         missing=missing,
         max_classes=max_classes,
+        scale=scale,
+        repeats=repeats,
     )
     output = Output.of(frame, prefix, proba, rule, number)
     answered = combine_frame(frame, naming.find(frame), method, output, max_rows)
@@ -118,6 +129,8 @@ def votes_from(
     voters: str | None = None,
     classes: Sequence[Label] | None = None,
     missing: Label | None = None,
+    scale: Any = None,
+    repeats: Repeats = "mean",
     max_rows: int = MOST_ROWS,
     max_classes: int = MOST_CLASSES,
 ) -> Votes:
@@ -125,7 +138,7 @@ def votes_from(
 
     Parameters
     ----------
-    table, classifiers, clusterings, objects, voters, classes, missing, max_classes
+    table, classifiers, clusterings, objects, voters, classes, missing, scale, repeats, max_classes
         As in `combine`.
     max_rows : int
         The largest number of distinct rows of a lazy table to load into this process.
@@ -146,7 +159,15 @@ def votes_from(
     """
     frame = as_frame(table)
     naming = Naming(
-        classifiers, clusterings, objects=objects, voters=voters, classes=classes, missing=missing, max_classes=max_classes
+        classifiers,
+        clusterings,
+        objects=objects,
+        voters=voters,
+        classes=classes,
+        missing=missing,
+        max_classes=max_classes,
+        scale=scale,
+        repeats=repeats,
     )
     return votes_in_frame(frame, naming.find(frame), max_rows)
 
@@ -160,6 +181,8 @@ def extend(
     objects: str | None = None,
     voters: str | None = None,
     missing: Label | None = None,
+    scale: Any = None,
+    repeats: Repeats = "mean",
     proba: bool = False,
     prefix: str = "",
     max_rows: int = MOST_ROWS,
@@ -174,8 +197,11 @@ def extend(
         The consensus to extend; `Consensus.load` reads one from a file.
     classifiers, clusterings : as in `combine`
         The columns of the base models; by default those that are named like the base models of the consensus.
-    objects, voters, missing, proba, prefix
+    objects, voters, missing, repeats, proba, prefix
         As in `combine`.
+    scale : as in `combine`
+        By default the scales of the consensus, without answers that are not on them. One that was made by a method without
+        scales, such as the majority vote, has none.
     max_rows : int
         The largest number of distinct rows of a lazy table to load into this process. Above it the engine answers from the
         groups, and labels that were never seen are not counted. With 0 it always does so, and nothing runs until you ask for
@@ -199,7 +225,7 @@ def extend(
         remedy = "Consensus.load(path) reads one from a file."
         raise InputTypeError("consensus", "must be a Consensus", came=type(consensus).__name__, remedy=remedy)
     frame = as_frame(table)
-    naming = Naming(classifiers, clusterings, objects=objects, voters=voters, missing=missing)
+    naming = Naming(classifiers, clusterings, objects=objects, voters=voters, missing=missing, scale=scale, repeats=repeats)
     output = Output.of(frame, prefix, proba)
     answered: Table = extend_frame(frame, naming.find_for(frame, consensus), consensus, output, max_rows).table
     return answered

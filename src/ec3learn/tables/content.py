@@ -34,14 +34,14 @@ def votes_of(columns: Columns, distinct: Frame, long: Frame | None) -> Votes:
         raise InputError("table", "must have at least one row", came="none")
     _require_integers(columns, distinct, long)
     clusterings = {name: _values(distinct, column) for name, column in columns.clusterings.items()} or None
-    given: dict[str, Any] = {"classes": columns.classes, "missing": columns.missing}
+    given: dict[str, Any] = {"classes": columns.classes, "missing": columns.missing, "scale": columns.scale}
     if columns.objects is not None:
         assert long is not None
         objects, voters, labels = (
             long.get_column(name).to_native() for name in (columns.objects, columns.voters, columns.labels)
         )
         given["object_ids"] = distinct.get_column(columns.objects).to_native()
-        votes = Votes.from_long(objects, voters, labels, clusterings, **given)
+        votes = Votes.from_long(objects, voters, labels, clusterings, repeats=columns.repeats, **given)
     else:
         classifiers = {name: _values(distinct, column) for name, column in columns.classifiers.items()}
         weight = distinct[COUNT].to_numpy() if COUNT in distinct.columns else None
@@ -50,10 +50,11 @@ def votes_of(columns: Columns, distinct: Frame, long: Frame | None) -> Votes:
             votes = replace(votes, object_ids=frozen(distinct[FIRST].to_numpy().astype(np.int64)))
     if columns.classes is None:
         n_labels = {votes.models[m].name: len(np.unique(codes)) for m, codes in votes.hard.items()}
-        n_labels = {name: n_labels[name] for name in columns.classifiers if name in n_labels}
+        for_classes = set(columns.classifiers) - set(columns.scale or ())
+        n_labels = {name: n_labels[name] for name in columns.classifiers if name in n_labels and name in for_classes}
         _require_few_classes(votes.n_classes, n_labels, columns.max_classes)
         _require_no_measurements(votes.classes)
-        _require_no_names(votes, set(columns.classifiers))
+        _require_no_names(votes, for_classes)
     return votes
 
 
@@ -62,7 +63,16 @@ def new_votes_of(columns: Columns, distinct: Frame, long: Frame | None, consensu
     soft = any(isinstance(column, dict) for column in columns.classifiers.values())
     labels = distinct if long is None or columns.objects is None else long
     no_votes = not soft and all(labels.get_column(column).is_null().all() for column in columns.classifiers.values())
-    return votes_of(replace(columns, classes=consensus.classes.tolist() if soft or no_votes else None), distinct, long)
+    classes = consensus.classes.tolist() if soft or no_votes or columns.scale is not None else None
+    return votes_of(only_scales_of(replace(columns, classes=classes), long), distinct, long)
+
+
+def only_scales_of(columns: Columns, long: Frame | None) -> Columns:
+    """Return the columns of a long table without the scales of voters who are not among these rows."""
+    if columns.objects is None or long is None or not isinstance(columns.scale, Mapping):
+        return columns
+    here = set(map(str, long.get_column(columns.voters).unique().to_list()))
+    return replace(columns, scale={name: scale for name, scale in columns.scale.items() if name in here} or None)
 
 
 def known_labels_of(columns: Columns, distinct: Frame) -> Any:

@@ -81,22 +81,22 @@ def _group_columns(rule: GroupRule, n_groups: int) -> Array:
 def _with_sums(frame: Frame, columns: Columns, consensus: Consensus, table: Array) -> Frame:
     """Add up, over the groups of each row, their rows of the table, in the columns sum0, sum1, and so on."""
     schema = frame.collect_schema()
-    blocks: dict[tuple[str, str], Block] = {}
+    blocks: dict[tuple[bool, str], Block] = {}
     begin = 0
     for base in consensus.models:
-        blocks[base.kind, base.name] = (base.labels.tolist(), table[begin : begin + base.n_groups])
+        blocks[base.is_voter, base.name] = (base.labels.tolist(), table[begin : begin + base.n_groups])
         begin += base.n_groups
-    wide: dict[tuple[str, str], Column] = {("clustering", name): column for name, column in columns.clusterings.items()}
+    wide: dict[tuple[bool, str], Column] = {(False, name): column for name, column in columns.clusterings.items()}
     if columns.objects is None:
-        wide |= {("classifier", name): column for name, column in columns.classifiers.items()}
+        wide |= {(True, name): column for name, column in columns.classifiers.items()}
         frame = frame.with_columns(nw.lit(0.0).alias(_sum(j)) for j in range(table.shape[1]))
     else:
         frame = _with_long_sums(frame, columns, blocks, table.shape[1])
     harden = consensus.rule is not None and consensus.rule.hard_votes
-    for (kind, name), column in wide.items():
-        labels, block = blocks.get((kind, name), ([], table[:0]))
+    for (votes, name), column in wide.items():
+        labels, block = blocks.get((votes, name), ([], table[:0]))
         if isinstance(column, dict):
-            frame = _with_soft_sums(frame, column, labels, block, harden and kind == "classifier")
+            frame = _with_soft_sums(frame, column, labels, block, harden and votes)
         else:
             frame = _with_hard_sums(frame, column, schema[column], labels, block)
     return frame
@@ -139,22 +139,23 @@ def _hardened(frame: Frame, shares: list[str]) -> Frame:
     return frame.with_columns(nw.col(name) / nw.col(MOST) for name in shares).drop(MOST)
 
 
-def _with_long_sums(frame: Frame, columns: Columns, blocks: Mapping[tuple[str, str], Block], n_sums: int) -> Frame:
+def _with_long_sums(frame: Frame, columns: Columns, blocks: Mapping[tuple[bool, str], Block], n_sums: int) -> Frame:
     """Add up the groups of an object's votes, which are in several rows of a long table."""
     assert columns.objects is not None and columns.voters is not None
-    voters = [(name, block) for (kind, name), block in blocks.items() if kind == "classifier"]
+    voters = [(name, block) for (votes, name), block in blocks.items() if votes]
     names = [name for name, (labels, _) in voters for _ in labels]
     all_labels = [label for _, (labels, _) in voters for label in labels]
     table = np.vstack([block for _, (_, block) in voters])
     key, kept, values = _matching(columns.labels, frame.collect_schema()[columns.labels], all_labels)
     sums = {_sum(j): table[kept, j] for j in range(n_sums)}
     groups = small_table(frame, {VOTER: [names[i] for i in kept], KEY: values} | sums)
-    votes = frame.select(
+    said = frame.select(
         nw.col(columns.objects).alias(OBJECT), nw.col(columns.voters).cast(nw.String).alias(VOTER), key.alias(KEY)
     )
-    votes = join(votes, groups, [VOTER, KEY]).with_columns(nw.col(*sums).fill_null(0.0))
-    votes = votes.group_by(OBJECT).agg(nw.col(*sums).sum())
-    return join(frame, votes.rename({OBJECT: columns.objects}), [columns.objects])
+    found = join(said, groups, [VOTER, KEY])
+    once = found.group_by(OBJECT, VOTER).agg(nw.col(*sums).mean())  # of the votes that a voter repeats
+    added = once.with_columns(nw.col(*sums).fill_null(0.0)).group_by(OBJECT).agg(nw.col(*sums).sum())
+    return join(frame, added.rename({OBJECT: columns.objects}), [columns.objects])
 
 
 def _matching(column: str, dtype: Any, labels: list[Label]) -> tuple[nw.Expr, list[int], list[Any]]:

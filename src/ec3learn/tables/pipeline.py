@@ -22,13 +22,13 @@ from ..answer import ExtendWarning, Note
 from ..answer.extension import require_rule
 from ..answer.notes import DISTINCT_ROWS, SAMPLE
 from ..consensus import Consensus
-from ..methods import Method, method_of
+from ..methods import Auto, Method, method_of
 from ..votes import Votes
 from ..votes.encoding import known_codes, name_codes
 from ..votes.labels import plain
 from ..votes.reading import encode, named_columns
 from .columns import Columns, Frame
-from .content import find_classes, known_labels_of, new_votes_of, require_one_row_per_object, votes_of
+from .content import find_classes, known_labels_of, new_votes_of, only_scales_of, require_one_row_per_object, votes_of
 from .engines import COUNT, ENGINES, HASH, OURS, add_hash, collect, count_rows, join
 from .groups import answer_from_groups, override
 from .output import Output
@@ -85,8 +85,11 @@ def extend_frame(frame: Frame, columns: Columns, consensus: Consensus, output: O
     if isinstance(frame, nw.DataFrame):
         return Answered(_extend_in_memory(frame, columns, consensus, output), consensus)
     distinct = _distinct_rows(frame, columns, int(max_rows)) if max_rows else None
-    if distinct is None or not len(distinct):
+    if distinct is None:
         return Answered(_answer_from_groups(frame, columns, consensus, output), consensus)
+    if not len(distinct):
+        answers = distinct.select(columns.keys).with_columns(*output.empty(consensus.classes, distinct.implementation))
+        return Answered(frame, consensus, columns.keys, answers)
     answer = _extend_in_chunks(consensus, new_votes_of(columns, distinct, _long_rows(frame, columns), consensus))
     return Answered(frame, consensus, columns.keys, output.append_to(distinct.select(columns.keys), answer))
 
@@ -200,9 +203,12 @@ def _combine_in_engine(frame: Frame, columns: Columns, solver: Method, output: O
 def _combine_sample(frame: Frame, columns: Columns, solver: Method, output: Output, max_rows: int) -> Answered:
     """Solve the most frequent rows; the engine answers for all rows from their groups."""
     output.require_sample(max_rows)
+    if isinstance(solver, Auto) and _answers_by_joins(frame, columns):
+        solver = solver.for_joins()
     sample = _most_frequent_rows(frame, columns, max_rows)
     columns = replace(columns, classes=find_classes(columns, frame))
-    votes = votes_of(columns, sample, _long_rows(frame, columns, sample))
+    long = _long_rows(frame, columns, sample)
+    votes = votes_of(only_scales_of(columns, long), sample, long)
     output.require_new_names(votes.classes)
     solved = solver.solve(votes, known_labels_of(columns, sample))
     answered = _answer_from_groups(frame, columns, solved, output)
@@ -216,14 +222,24 @@ def _combine_sample(frame: Frame, columns: Columns, solver: Method, output: Outp
 def _answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:
     """Let the engine answer for every row from its groups: by arrays where it works in Python anyway, else by joins."""
     require_rule(consensus, UNSOLVED, RAISE)
-    engine, table = ENGINES[frame.implementation], frame.to_native()
-    if engine.map_parts is None or (columns.objects is not None and engine.together is None):
+    if _answers_by_joins(frame, columns):
+        if columns.objects is not None and columns.repeats != "mean":
+            must = "must be 'mean' where an engine answers for objects that were not solved"
+            raise InputError("repeats", must, got=columns.repeats, remedy=f"{RAISE}, or leave it out.")
         return answer_from_groups(frame, columns, consensus, output)
+    engine, table = ENGINES[frame.implementation], frame.to_native()
+    assert engine.map_parts is not None
     if columns.objects is not None and engine.together is not None:
         table = engine.together(table, columns.objects)
     answer = partial(_answer_part, columns=columns, consensus=consensus, output=output)
     added = [column.to_native() for column in output.empty(consensus.classes, engine.backend)]
     return nw.from_native(engine.map_parts(table, answer, added))
+
+
+def _answers_by_joins(frame: Frame, columns: Columns) -> bool:
+    """Return whether the engine has to answer for rows by joins, since nothing of ours runs in it."""
+    engine = ENGINES[frame.implementation]
+    return engine.map_parts is None or (columns.objects is not None and engine.together is None)
 
 
 def _answer_part(part: Any, columns: Columns, consensus: Consensus, output: Output) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,8 @@ from .scale import Scale, scales_of
 
 Array = npt.NDArray[Any]
 
-REPEATS = ("mean", "last", "first", "error")
+Repeats = Literal["mean", "last", "first", "error"]
+REPEATS = get_args(Repeats)
 
 
 def fields_of_columns(

@@ -150,7 +150,7 @@ def grade_codes(column: Column, scale: Scale, missing: Label | None, argument: s
             argument,
             f"must hold answers of the scale, {listed(labels, 12)}",
             came=f"{label!r} at row {row}{where}{more}",
-            remedy="Pass Scale(..., outside='missing') to take such answers as missing.",
+            remedy=f"A scale with {arg('outside', 'missing')} takes such answers as missing.",
         )
     return _relabelled(column.codes(), lookup, len(labels) + 1)
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from .._checks import InputError
+from .._text import arg
 from .layout import BaseModel, Codes, SoftShares, frozen, frozen_entries
 from .reading import smallest_uint
 from .scale import class_shares
@@ -101,7 +102,7 @@ def _require_direction(model: BaseModel) -> None:
             "known",
             f"must tell which end of the scale of {model.name!r} means which class",
             came="no labels that do",
-            remedy="Pass known labels of objects it voted on, or Scale(..., direction='up').",
+            remedy=f"Pass known labels of objects it voted on, or a scale with {arg('direction', 'up')}.",
         )
 
 

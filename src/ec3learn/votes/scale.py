@@ -12,6 +12,7 @@ import numpy.typing as npt
 from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg, listed
 from .labels import Label, kind_of, plain
+from .layout import BaseModel
 
 Array = npt.NDArray[Any]
 
@@ -87,6 +88,13 @@ def _labels(name: str, given: Any) -> tuple[Label, ...]:
         if kind_of(label) not in LABELS:
             raise InputTypeError(name, "must hold labels (ints, bools or strings)", got=label)
     return labels
+
+
+def scale_of(model: BaseModel) -> Scale:
+    """Return the scale on which a voter answered."""
+    assert model.positions is not None
+    ordered = ~np.isnan(model.positions)
+    return Scale(model.labels[ordered].tolist(), model.labels[~ordered].tolist())
 
 
 def scales_of(scale: Any, names: Sequence[str]) -> dict[str, Scale]:

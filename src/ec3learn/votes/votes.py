@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from scipy import sparse
 from .._checks import InputError, InputIndexError, InputTypeError, unknown_name
 from .._text import arg, count, listed
 from .assembly import (
+    Repeats,
     cluster_columns,
     fields_of_columns,
     fields_of_long,
@@ -201,7 +202,7 @@ class Votes:
         classes: Sequence[Label] | Array | None = None,
         missing: Label | None = None,
         scale: Any = None,
-        repeats: Literal["mean", "last", "first", "error"] = "mean",
+        repeats: Repeats = "mean",
         weights: Mapping[str, float] | Sequence[float] | Array | None = None,
         sample_weight: Sequence[float] | Array | None = None,
     ) -> Self:

@@ -22,7 +22,7 @@ from ..output import Output, Rule
 from ..pipeline import MOST_ROWS, Answered, combine_frame, extend_frame
 from .formats import Format
 from .reading import read
-from .table import ROW, FileTable, text
+from .table import ROW, FileTable, text, value_of
 from .workspace import MEMORY, workspace
 from .writing import write
 
@@ -114,10 +114,10 @@ def combine_file(
 ) -> AnsweredFile:
     """Combine the votes in a file: `combine` for files. `naming` has classes, and any number of missing labels, as text."""
     columns = replace(naming, missing=None).find(table.frame)
-    table = table.with_labels(columns.label_groups, naming.missing)
+    table = table.with_labels(columns.label_groups, naming.missing, columns.graded)
+    columns = columns.with_answers(table.value)
     if naming.classes is not None:
-        first = next(iter(columns.label_groups[0]), "")
-        columns = columns.with_classes([table.value(first, label) for label in naming.classes])
+        columns = columns.with_classes(_typed_classes(table, columns, list(naming.classes)))
     columns = replace(columns, row_number=ROW if columns.objects is None else None)
     table.work.bar.update("Combining")
     output = Output.of(table.frame, prefix, proba, rule, number and columns.objects is None)
@@ -138,21 +138,33 @@ def extend_file(
     if table.is_text:
         table, consensus = _match_label_types(table, columns, consensus, naming.missing)
         columns = columns.with_classes(consensus.classes.tolist())
+        columns = columns.with_answers(lambda _, answer: str(answer))
     else:
-        table = table.with_labels(columns.label_groups, naming.missing)
+        table = table.with_labels(columns.label_groups, naming.missing, columns.graded)
+        columns = columns if naming.scale is None else columns.with_answers(table.value)
     table.work.bar.update("Applying")
     output = Output.of(table.frame, prefix, proba)
     return AnsweredFile(table, columns, extend_frame(table.frame, columns, consensus, output, max_rows))
+
+
+def _typed_classes(table: FileTable, columns: Columns, classes: list[str]) -> list[Any]:
+    """Return classes as values of the type of the columns that hold them; with none, integers if all are written so."""
+    first = next(iter(columns.label_groups[0]), None)
+    if first is not None:
+        return [table.value(first, label) for label in classes]
+    numbers = [value_of(label, "BIGINT") for label in classes]
+    return classes if any(isinstance(number, str) for number in numbers) else numbers
 
 
 def _match_label_types(
     table: FileTable, columns: Columns, consensus: Consensus, missing: Sequence[str]
 ) -> tuple[FileTable, Consensus]:
     """Return the table and the consensus with all labels as text: in a CSV file 1 is text, in a consensus perhaps an int."""
-    votes, *clusters = columns.label_groups
+    votes, *others = columns.label_groups
     table = table.with_text(votes, missing, integers=_are_integers(consensus.classes))
+    table = table.with_text(columns.graded, missing, integers=True)
     labels = {base.name: base.labels for base in consensus.models if base.kind == "clustering"}
-    for (name,) in clusters:
+    for (name,) in (names for names in others if names[0] not in columns.graded):
         found = labels.get(name, consensus.classes[:0])
         gaps = missing if NOISE in found.tolist() else [*missing, NOISE]
         table = table.with_text([name], gaps, integers=_are_integers(found))

@@ -77,11 +77,18 @@ class FileTable:
         """Return the type of each column, by DuckDB's name for it."""
         return dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
 
-    def with_labels(self, groups: Iterable[Sequence[str]], missing: Sequence[str] | None = None) -> FileTable:
+    def with_labels(
+        self, groups: Iterable[Sequence[str]], missing: Sequence[str] | None = None, graded: Sequence[str] = ()
+    ) -> FileTable:
         """Return the table with typed labels; text is integers if all of it in a group of columns is.
 
-        `missing` are the labels that mean "no vote", as text.
+        `missing` are the labels that mean "no vote", as text. In `graded` columns, integers beside text are text.
         """
+        either = {name: f"({self.columns[name]} ->> '$')" for name in graded if self.mixed.get(name) == ["int", "text"]}
+        if either:
+            mixed = {name: kinds for name, kinds in self.mixed.items() if name not in either}
+            read = replace(self, columns=self.columns | either, mixed=mixed).with_labels(groups, missing)
+            return replace(read, columns=self.columns, labels=either | read.labels)
         chosen, missing = [list(names) for names in groups if names], missing or ()
         for name in {name for names in chosen for name in names} & self.mixed.keys():
             phrase = f"Column {name!r} must hold labels of one type, got {listed(self.mixed[name])}"
