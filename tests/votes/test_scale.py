@@ -98,7 +98,7 @@ def test_new_scores_are_answered_by_a_saved_consensus(tmp_path):
 def test_a_score_out_of_range_is_refused_or_missing():
     message = (
         "classifiers must hold answers of the scale, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], got 11 at row 1 in column 'j', "
-        "and 1 more answers like it. Pass Scale(..., outside='missing') to take such answers as missing."
+        "and 1 more answers like it. A scale with outside='missing' takes such answers as missing."
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         Votes.from_labels({"j": [0, 11, -3]}, classes=FINE_TOXIC, scale=range(10))
