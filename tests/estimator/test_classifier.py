@@ -488,7 +488,7 @@ def test_settings_of_another_kind_are_refused(iris, message):
 
 def test_an_unknown_consensus_is_met_with_all_that_are_known(iris):
     X, _, y, _ = iris
-    with pytest.raises(ValueError, match=r"^Unknown consensus 'best'\. Choose from: auto, ec3, iec3, "):
+    with pytest.raises(ValueError, match=r"^Unknown consensus 'best'\. Choose from: auto, panel, ec3, iec3, "):
         made(consensus="best").fit(X, y)
 
 

@@ -172,19 +172,30 @@ def test_the_panel_is_the_mean_of_its_members():
     assert_allclose(proba, np.mean([member.solve(votes).proba for member in members], axis=0), rtol=0, atol=1e-12)
 
 
+def seated(answers):
+    n_rows, n_classes = answers[0].shape
+    parts = [(slice(None), [(own, np.zeros(n_rows, dtype=bool)) for own in answers])]
+    return seat(lambda: parts, [str(m) for m in range(len(answers))], np.ones(n_rows), np.ones(n_classes))
+
+
 def test_a_member_far_from_all_others_leaves():
     rng = np.random.default_rng(0)
     good = [rng.dirichlet([9, 1], size=100) for _ in range(4)]
-    seated, distances = seat(
-        {**{f"m{i}": proba for i, proba in enumerate(good)}, "far": np.tile([0.0, 1.0], (100, 1))}, np.ones(100)
-    )
-    assert seated == ["m0", "m1", "m2", "m3"]
-    assert distances["far"] > 0.9
+    seating = seated([*good, np.tile([0.0, 1.0], (100, 1))])
+    assert seating.sat == [True, True, True, True, False]
+    assert seating.distances[-1] > 0.9
+    assert_allclose(seating.proba, np.mean(good, axis=0))
 
 
 def test_three_members_stay_however_far_they_are():
-    answers = {"a": np.tile([1.0, 0.0], (9, 1)), "b": np.tile([1.0, 0.0], (9, 1)), "c": np.tile([0.0, 1.0], (9, 1))}
-    assert seat(answers, np.ones(9))[0] == ["a", "b", "c"]
+    answers = [np.tile(own, (9, 1)) for own in ([1.0, 0.0], [1.0, 0.0], [0.0, 1.0])]
+    assert seated(answers).sat == [True] * 3
+
+
+def test_who_is_undecided_between_two_classes_is_not_far_from_either():
+    answers = [np.tile([0.4, 0.6], (9, 1))] * 3 + [np.tile([0.5, 0.5], (9, 1))]
+    assert seated(answers).sat == [True] * 4
+    assert seated(answers).distances == [0.0] * 4
 
 
 def test_the_result_says_who_sat_and_where_they_disagree():
@@ -309,3 +320,110 @@ def test_a_slope_is_one_where_confidence_is_right_and_below_where_it_is_too_high
     too_sure = fair**3 / (fair**3).sum(axis=1, keepdims=True)
     assert learn_slope(fair, codes, np.ones(4000)) == pytest.approx(1, abs=0.1)
     assert learn_slope(too_sure, codes, np.ones(4000)) == pytest.approx(1 / 3, abs=0.05)
+
+
+# ---- what a review found ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [MajorityVote(), SoftVote(), BWA(), EC3(), DawidSkene(one_coin=True), EC3(towards=Panel())])
+def test_grades_taken_as_class_votes_keep_known_labels_and_are_extended(method):
+    votes, _ = graded(n=60)
+    known = {0: 1, 5: 0, 7: 0}
+    consensus = method.solve(votes, known)
+    assert consensus.labels()[[0, 5, 7]].tolist() == [1, 0, 0]
+    rest = np.setdiff1d(np.arange(60), list(known))
+    assert_allclose(consensus.extend(votes).proba[rest], consensus.proba[rest], rtol=0, atol=1e-9)
+    assert_allclose(method.solve(votes).extend(votes).proba, method.solve(votes).proba, rtol=0, atol=1e-9)
+
+
+def test_a_direction_to_be_learned_is_refused_for_new_objects():
+    votes = Votes.from_labels({"j": [0, 9, 1, 8]}, classes=[0, 1], scale=Scale(range(10), direction="learn"))
+    consensus = SoftVote().solve(votes, known={0: 1, 1: 0})
+    assert consensus.labels().tolist() == [1, 0, 1, 0]
+    wanted = (
+        "scale must say which end of the scale of 'j' means which class, got direction='learn', which needs known labels. "
+        "Pass a scale with direction='up' or direction='down'."
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
+        consensus.extend(votes)
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_a_panel_that_hardens_some_votes_extends_and_explains(long, tmp_path):
+    rng = np.random.default_rng(0)
+    votes = Votes.from_probabilities({f"p{m}": rng.dirichlet([1, 1], 30) for m in range(3)})
+    if long:  # repeated votes are soft ones, kept sparsely
+        votes = Votes.from_long(rng.integers(30, size=300), rng.integers(4, size=300), rng.integers(2, size=300))
+    members = [MajorityVote(), EC3(towards=MajorityVote()), Panel([MajorityVote(), DawidSkene()])]
+    for method in (Panel(members), EC3(towards=Panel(members))):
+        consensus = method.solve(votes)
+        consensus.save(tmp_path / "c.ec3")
+        for again in (consensus, Consensus.load(tmp_path / "c.ec3")):
+            assert_allclose(again.extend(votes).proba, consensus.proba, rtol=0, atol=1e-12)
+        assert_allclose(sum(consensus.explain(votes.object_ids[1] if long else 1).parts.values()), consensus.proba[1], atol=1e-12)
+
+
+def test_a_member_that_was_cut_off_says_so():
+    with pytest.warns(UserWarning, match=r"^Dawid-Skene stopped at max_iter=1 before reaching tol=1e-05\. "):
+        Panel([DawidSkene(max_iter=1), MajorityVote()]).solve(votes_of(jury(0)[0]))
+
+
+def test_the_members_of_a_saved_panel_are_not_kept(tmp_path):
+    Panel().solve(votes_of(jury(0)[0])).save(tmp_path / "c.ec3")
+    wanted = "panel needs the answers of the members, and a consensus that was loaded or extended does not hold them."
+    with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
+        Consensus.load(tmp_path / "c.ec3").panel()
+
+
+def test_a_clustering_beside_coins_is_a_voter_whose_labels_have_no_names():
+    answers, truth = jury(0, 300, 5)
+    for shift in range(3):
+        votes = votes_of(answers).add(clusterings={"k": (truth + shift) % 3})
+        consensus = DawidSkene(one_coin=True, clusterings="voters").solve(votes)
+        assert (consensus.labels() == truth).mean() > 0.99
+
+
+def test_a_grader_without_weight_is_as_good_as_absent():
+    votes, _ = graded(n=100)
+    noise = np.random.default_rng(0).integers(10, size=100)
+    more = votes.add({f"noise{i}": noise for i in range(3)}, scale=range(10), weights=[0, 0, 0])
+    assert_allclose(Panel().solve(more).proba, Panel().solve(votes).proba, rtol=0, atol=1e-9)
+
+
+# ---- subtypes from a sample ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_samples(monkeypatch):
+    monkeypatch.setattr("ec3learn.algebra.bayes.SAMPLE", 100)
+    monkeypatch.setattr("ec3learn.algebra.bayes.ENOUGH", 50)
+
+
+@pytest.mark.usefixtures("small_samples")
+@pytest.mark.parametrize("common", [2, 5, 11])
+def test_very_frequent_rows_and_known_labels_are_in_the_sample(common):
+    answers, truth = jury(0, 1000, 8, missing=0)
+    votes = votes_of(np.vstack([answers, np.tile(answers[common], (3000, 1))]))
+    assert 200 < votes.n_rows < 1000
+    known = {int(i): int(truth[i]) for i in range(20, 1000, 50)}
+    sampled = EBCC().solve(votes, known)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ec3learn.algebra.bayes.SAMPLE", 10**6)
+        whole = EBCC().solve(votes, known)
+    assert_allclose(sampled.proba.mean(axis=0), whole.proba.mean(axis=0), rtol=0, atol=0.05)
+    assert_allclose(sampled.proba[list(known)], np.eye(3)[list(known.values())])
+    rest = np.setdiff1d(np.arange(1000), list(known))
+    assert_allclose(sampled.extend(votes).proba[rest], sampled.proba[rest], rtol=0, atol=1e-12)
+
+
+@pytest.mark.usefixtures("small_samples")
+def test_voters_with_few_votes_are_learned_from_all_of_them():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=1000)
+    objects = np.repeat(np.arange(1000), 3)
+    said = np.where(rng.random(3000) < 0.7, truth[objects], 1 - truth[objects])
+    votes = Votes.from_long(objects, rng.permutation(3000) // 10, said)
+    sampled = EBCC().solve(votes).proba
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ec3learn.algebra.bayes.SAMPLE", 10**6)
+        assert_allclose(sampled, EBCC().solve(votes).proba, rtol=0, atol=1e-12)

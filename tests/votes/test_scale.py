@@ -57,6 +57,13 @@ def test_the_direction_is_learned_from_known_labels_for_each_voter_alone():
     assert_array_equal(consensus.labels(), ["fine", "fine", "toxic", "toxic", "toxic"])
 
 
+def test_the_direction_is_learned_of_a_voter_who_uses_one_end_and_saw_one_class_more_often():
+    said = {"j": [*[3] * 8, 0, 0, *[None] * 6, 4], "other": [*["toxic"] * 8, *["fine"] * 8, None]}
+    votes = Votes.from_labels(said, classes=FINE_TOXIC, scale={"j": Scale(range(10), direction="learn")})
+    consensus = SoftVote().solve(votes, known=dict(enumerate(said["other"][:16])))
+    assert consensus.votes.said(16) == ["fine", None]  # 4 is below the middle, and the high end means toxic
+
+
 def test_without_labels_that_tell_the_direction_a_method_asks_for_them():
     votes = Votes.from_labels({"j": [0, 9]}, classes=FINE_TOXIC, scale=Scale(range(10), direction="learn"))
     message = "known must tell which end of the scale of 'j' means which class, got no labels that do."

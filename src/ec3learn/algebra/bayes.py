@@ -12,6 +12,7 @@ The rounds end when the answers z_ik = sum_m q_ikm move by less than `tol` on av
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from scipy.special import digamma, expit, logit, softmax
 
 from ..votes import Votes
 from .em import ConfusionModel
+from .linear import chunks
 from .membership import Membership, membership, scatter_to_votes
 
 Array = npt.NDArray[Any]
@@ -30,6 +32,7 @@ SKILL_VOTES = 4.0  # how many votes it takes to move a voter's skill half way fr
 GRADE_VOTES = 5.0  # the strength of the pooled prior for answers on a scale
 SUBTYPE_MASS = 0.1
 SAMPLE = 100_000  # distinct rows that subtypes are learned from, where there are more than twice as many
+ENOUGH = 1_000  # votes by which half of the voters or more are still to be judged in such a sample
 WARM_UP = 3  # rounds before the prior of skills is learned
 
 
@@ -82,18 +85,17 @@ class SubtypeModel(ConfusionModel):
         """Alternate the steps from a first answer until it moves by less than `tol` on average.
 
         At first the subtypes of an object are divided by how much its votes agree, or by what each group favours (`tilt`, groups
-        x subtypes). With subtypes and very many distinct rows, the voters are learned from a sample of the rows.
+        x subtypes). With subtypes and very many distinct rows, voters with many votes are learned from a sample of the rows.
         """
         n_classes = self.votes.n_classes
+        if self._samples():
+            part, rows = self._sample()
+            learned = part.fit(start[rows], tol, max_iter, tilt)
+            return replace(learned, proba=self._answers(learned.evidence, learned.prior))
         graded = any(model.kind == "grader" for model in self.votes.models)
         class_votes = np.ones(n_classes) if graded else self.counted @ start
         kinds = _easy_and_hard(start, self.subtypes) if tilt is None else self._tilted(tilt)
         mass = (start[:, :, None] * kinds[:, None, :]).reshape(len(start), -1)
-        if self.subtypes > 1 and self.groups.n_rows > 2 * SAMPLE:
-            rows = np.linspace(0, self.groups.n_rows - 1, SAMPLE).astype(np.int64)
-            learned = self._on(rows).fit(start[rows], tol, max_iter, tilt)
-            self._update(mass, learned.evidence, learned.prior)
-            return replace(learned, proba=mass.reshape(len(mass), n_classes, -1).sum(axis=2))
         converged, n_iter = False, 0
         while not converged and n_iter < max_iter:
             n_iter += 1
@@ -122,6 +124,22 @@ class SubtypeModel(ConfusionModel):
     def _update(self, mass: Array, evidence: Array, prior: Array) -> float:
         """Replace q by the best one, some rows at a time; return by how much z moves on average."""
         moved, n_classes = 0.0, self.votes.n_classes
+        for rows, joint in self._posterior(evidence, prior):
+            change = (joint - mass[rows]).reshape(len(joint), n_classes, -1).sum(axis=2)
+            moved += float(self.votes.counts[rows] @ np.abs(change).sum(axis=1))
+            mass[rows] = joint
+        return moved / self.total / 2
+
+    def _answers(self, evidence: Array, prior: Array) -> Array:
+        """Return z."""
+        proba = np.empty((self.groups.n_rows, self.votes.n_classes))
+        for rows, joint in self._posterior(evidence, prior):
+            proba[rows] = joint.reshape(*proba[rows].shape, -1).sum(axis=2)
+        return proba
+
+    def _posterior(self, evidence: Array, prior: Array) -> Iterator[tuple[slice, Array]]:
+        """Return q, some rows at a time."""
+        n_classes = self.votes.n_classes
         for rows, joint in self.groups.gather_parts((self.weight[:, None] * evidence)[self.groups.order]):
             joint += prior
             if self.known is not None:
@@ -131,19 +149,33 @@ class SubtypeModel(ConfusionModel):
             joint -= joint.max(axis=1, keepdims=True)
             np.exp(joint, out=joint)
             joint /= joint.sum(axis=1, keepdims=True)
-            change = (joint - mass[rows]).reshape(len(joint), n_classes, -1).sum(axis=2)
-            moved += float(self.votes.counts[rows] @ np.abs(change).sum(axis=1))
-            mass[rows] = joint
-        return moved / self.total / 2
+            yield rows, joint
 
-    def _on(self, rows: Array) -> SubtypeModel:
-        """Return the same model of some rows."""
-        some = self.votes.only_rows(rows)
+    def _samples(self) -> bool:
+        """Return whether to learn from a sample: where it has enough votes of most voters."""
+        share = SAMPLE / max(self.groups.n_rows, 1)
+        if self.subtypes == 1 or share >= 0.5:
+            return False
+        voters = self.votes.is_voter & (self.votes.weights > 0)
+        return float(np.median(self.votes.n_votes[voters])) * share >= ENOUGH
+
+    def _sample(self) -> tuple[SubtypeModel, Array]:
+        """Return the same model of some rows: all that are labelled or very frequent, and others that stand for the rest."""
+        counts = self.votes.counts
+        kept = counts > self.total / SAMPLE
+        if self.known is not None:
+            kept |= self.known >= 0
+        rest = np.flatnonzero(~kept)
+        drawn = rest[np.linspace(0, len(rest) - 1, min(SAMPLE, len(rest))).astype(np.int64)]
+        rows = np.sort(np.concatenate([np.flatnonzero(kept), drawn]))
+        more = float(counts[rest].sum()) / max(float(counts[drawn].sum()), 1e-300)
+        some = replace(self.votes.only_rows(rows), counts=np.where(kept[rows], counts[rows], more * counts[rows]))
         known = None if self.known is None else self.known[rows]
         clusterings = bool((self.weight[~self.votes.is_voter[self.group_model]] > 0).any())
-        return SubtypeModel(
+        model = SubtypeModel(
             some, membership(some), known, subtypes=self.subtypes, pooled=self.pooled, with_clusterings=clusterings
         )
+        return model, rows
 
     def _tilted(self, tilt: Array) -> Array:
         leaning = self.groups.gather(tilt[self.groups.order])
@@ -224,6 +256,7 @@ class CoinModel(ConfusionModel):
     """One skill per voter with a prior Beta(b) that is learned from all voters; the classes are equally likely beforehand.
 
     After a few rounds b moves by one step of Minka's fixed point per round, with one voter more whose votes are the first b.
+    Clusters name no class, so a clustering that takes part has a distribution over its clusters for each class.
     """
 
     def __init__(self, *args: Any, learned: bool = True, **options: Any) -> None:
@@ -237,9 +270,11 @@ class CoinModel(ConfusionModel):
         beta, proba, prior = first, start, np.full(n_classes, -np.log(n_classes))
         voters = np.flatnonzero((votes.n_votes > 0) & votes.is_classifier & (votes.weights > 0))
         weight = np.append(votes.weights[voters], 1.0)
+        clusters = np.flatnonzero((self.weight > 0) & ~votes.is_classifier[self.group_model])
+        once = bool((votes.counts == 1).all())
         converged, n_iter = False, 0
         while not converged and n_iter < max_iter:
-            sums = np.maximum(scatter_to_votes(votes, self.groups, votes.counts[:, None] * proba), 0.0)
+            sums = np.maximum(scatter_to_votes(votes, self.groups, proba if once else votes.counts[:, None] * proba), 0.0)
             right = self._of_model(sums[np.arange(len(sums)), self.own_class])
             counts = np.column_stack([right, np.maximum(self._of_model(sums.sum(axis=1)) - right, 0.0)])
             if self.learned and n_iter >= WARM_UP:
@@ -247,14 +282,24 @@ class CoinModel(ConfusionModel):
             skill = digamma(counts + beta) - digamma((counts + beta).sum(axis=1, keepdims=True))
             hit, miss = skill[self.group_model, 0], skill[self.group_model, 1] - np.log(max(n_classes - 1, 1))
             evidence = np.where(np.arange(n_classes) == self.own_class[:, None], hit[:, None], miss[:, None])
+            if len(clusters):
+                evidence[clusters] = (digamma(sums + OFF) - digamma(self._by_model(sums + OFF)))[clusters]
             n_iter += 1
             answer, _ = self.e_step(evidence, prior)
-            moved = float(votes.counts @ np.abs(answer - proba).sum(axis=1)) / self.total / 2
-            proba, converged = answer, moved < tol
+            converged = float(mean_moves(votes.counts, proba, answer).sum()) / 2 < tol
+            proba = answer
         return BayesFit(proba, evidence, prior, n_iter, converged)
 
     def _of_model(self, per_group: Array) -> Array:
         return np.bincount(self.group_model, weights=per_group, minlength=len(self.votes.models))
+
+
+def mean_moves(counts: Array, before: Array, after: Array) -> Array:
+    """Return by how much the probability of each class moves on average, some rows at a time."""
+    moves = np.zeros(before.shape[1])
+    for rows in chunks(len(before)):
+        moves += counts[rows] @ np.abs(after[rows] - before[rows])
+    return moves / max(float(counts.sum()), 1e-300)
 
 
 def _minka_step(beta: Array, counts: Array, weight: Array) -> Array:

@@ -30,6 +30,8 @@ GRAM_CODES = 1 << 16  # codes of a joint column in grams: fewer passes matter mo
 class JointMembership:
     """A^m as joint columns of hard votes, and as the table of the soft ones. No group is set apart for having a single row."""
 
+    hard = None
+
     def __init__(self, votes: Votes) -> None:
         self._votes = votes
         self.n_rows, self.n_groups = votes.n_rows, votes.n_groups

@@ -42,7 +42,8 @@ class Membership(Protocol):
 
     `order` says which group of the votes each of its groups is. The first `n_shared` groups may have several rows; each of those
     after them has a single row, which it couples with nobody. `product_cost` is what a product with A^m and back takes, in
-    nanoseconds as measured, and `gram_cost` what `grams` takes: infinite where it would need too much memory.
+    nanoseconds as measured, and `gram_cost` what `grams` takes: infinite where it would need too much memory. `hard` has the same
+    rows with soft votes hardened, for rules that take them so; None where there is nothing to harden.
     """
 
     n_rows: int
@@ -51,6 +52,7 @@ class Membership(Protocol):
     order: Array
     gram_cost: float
     product_cost: float
+    hard: Any
 
     @property
     def matrix(self) -> sparse.csr_array:

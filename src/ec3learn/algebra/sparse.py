@@ -44,7 +44,8 @@ class SparseMembership:
 
     gram_cost = inf
 
-    def __init__(self, matrix: sparse.csr_array) -> None:
+    def __init__(self, matrix: sparse.csr_array, hard: sparse.csr_array | None = None) -> None:
+        self.hard = None if hard is None else SparseMembership(hard)
         n_rows, n_groups = matrix.shape
         number_type = matrix.indices.dtype
         is_shared = np.bincount(matrix.indices, minlength=n_groups) > 1

@@ -17,8 +17,8 @@ from .._text import arg
 from ..algebra.membership import SparseMembership, entries
 from ..votes import Votes
 from ..votes.labels import kind_of
+from .mixtures import takes_hard_votes
 from .outcome import Outcome
-from .rule import Targets
 
 Array = npt.NDArray[Any]
 
@@ -51,25 +51,33 @@ def require_rule(outcome: Outcome, what: str = "new objects", otherwise: str = "
 def extended_answers(outcome: Outcome, votes: Votes) -> tuple[Array, Array]:
     """Return the class probabilities of each distinct row of new votes, and which rows no vote reaches."""
     assert outcome.rule is not None
-    groups = SparseMembership(aligned_entries(outcome, votes, warn=True))
-    return outcome.rule.all_answers(groups, targets=hard_targets(outcome, votes))
+    return outcome.rule.all_answers(SparseMembership(aligned_entries(outcome, votes), hard_entries(outcome, votes)))
 
 
-def hard_targets(outcome: Outcome, votes: Votes) -> Targets | None:
-    """Return the answers of the method that `towards` names where it hardens soft votes; all others are asked as they are."""
-    other = None if outcome.rule is None or outcome.rule.towards is None else outcome.rule.towards[1]
-    if other is None or not other.hard_votes or votes.soft is None:
+def readable_votes(outcome: Outcome, votes: Votes) -> Votes:
+    """Return new votes in the form that the old ones were solved in: answers on a scale may have been taken as class votes."""
+    if any(model.kind == "grader" for model in outcome.models):
+        return votes
+    for model in votes.models:
+        if not model.oriented:
+            raise InputError(
+                "scale",
+                f"must say which end of the scale of {model.name!r} means which class",
+                came=f"{arg('direction', 'learn')}, which needs known labels",
+                remedy=f"Pass a scale with {arg('direction', 'up')} or {arg('direction', 'down')}.",
+            )
+    return votes.as_class_votes()
+
+
+def hard_entries(outcome: Outcome, votes: Votes) -> sparse.csr_array | None:
+    """Return the membership of new rows with soft votes hardened, if a method asks for them; None: there is nothing to harden."""
+    if outcome.rule is None or votes.is_hard or not takes_hard_votes(outcome.rule):
         return None
-    groups = SparseMembership(aligned_entries(outcome, votes.hardened(), warn=False))
-    return Targets.of(*other.all_answers(groups), other)
+    return aligned_entries(outcome, votes.hardened(), warn=False)
 
 
-def aligned_entries(outcome: Outcome, votes: Votes, warn: bool) -> sparse.csr_array:
+def aligned_entries(outcome: Outcome, votes: Votes, warn: bool = True) -> sparse.csr_array:
     """Return the membership of new rows in the outcome's groups: models are matched by name, groups by label."""
-    if not any(model.kind == "grader" for model in outcome.models):
-        votes = votes.as_class_votes()
-    if outcome.rule is not None and outcome.rule.hard_votes:
-        votes = votes.hardened()
     offsets = outcome.group_offsets
     number = {(model.name, model.kind): m for m, model in enumerate(outcome.models)}
     target = np.full(votes.n_groups, -1, dtype=np.int64)

@@ -98,7 +98,7 @@ class SubtypeRule(SumRule):
         return tempered(joint.reshape(len(joint), len(self.fallback), -1).sum(axis=2), n_votes, self.correlation)
 
     def parts(
-        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
+        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, hard: sparse.csr_array | None = None
     ) -> dict[tuple[int, str], Array]:
         """Return the evidence for each class of the prior and of each base model, averaged over subtypes.
 
@@ -165,7 +165,7 @@ class PrecisionRule(SumRule):
         return np.asarray((self.ballast * self.own + sums[:, :n_classes]) / (self.ballast + sums[:, n_classes:]))
 
     def parts(
-        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
+        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, hard: sparse.csr_array | None = None
     ) -> dict[tuple[int, str], Array]:
         """Return what the ballast and each base model gave to each class; they add up to the class probabilities."""
         n_classes = len(self.fallback)
@@ -225,12 +225,12 @@ class PanelRule:
         return collected_answers(self, groups, known)
 
     def parts(
-        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
+        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, hard: sparse.csr_array | None = None
     ) -> dict[tuple[int, str], Array]:
         """Return what each member gave to each class: its answer, divided by the number of members; and what calibration did."""
         from_members: dict[tuple[int, str], Array] = {}
         for name, rule in self.members:
-            _, proba, _ = next(rule.answers(SparseMembership(one), known))
+            _, proba, _ = next(rule.answers(SparseMembership(one, hard), known))
             from_members[NOBODY, name] = proba[0] / len(self.members)
         if self.slope != 1:
             mean = sum(from_members.values(), np.zeros(len(self.fallback)))
@@ -246,6 +246,12 @@ class PanelRule:
             facts["members"].append({"name": name, "rule": inner})
             arrays |= more
         return facts, arrays
+
+
+def takes_hard_votes(rule: Rule) -> bool:
+    """Return whether a rule, or one that it asks, takes a soft vote for its most probable class only."""
+    asked = [own for _, own in rule.members] if isinstance(rule, PanelRule) else [rule.towards[1]] if rule.towards else []
+    return rule.hard_votes or any(takes_hard_votes(own) for own in asked if own is not None)
 
 
 def restored_rule(facts: Mapping[str, Any], arrays: Mapping[str, Array], prefix: str = "") -> Rule:

@@ -112,9 +112,9 @@ class Rule(Protocol):
         ...
 
     def parts(
-        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
+        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, hard: sparse.csr_array | None = None
     ) -> dict[tuple[int, str], Array]:
-        """Return what each (base model, term) gave to one row's classes."""
+        """Return what each (base model, term) gave to one row's classes; `hard` is the row with its soft votes hardened."""
         ...
 
     def stored(self, prefix: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
@@ -182,6 +182,7 @@ class GroupRule:
             table[term.groups, begin + 1 : begin + 1 + n_classes] = term.group_weight[:, None] * term.group_proba
         strength_towards, other = (0.0, None) if self.towards is None else self.towards
         others = None if other is None or targets is not None else other.answers(groups)
+        groups = groups.hard if self.hard_votes and groups.hard is not None else groups
         for rows, sums in groups.gather_parts(table[groups.order]):
             found = []
             for term, begin in zip(self.terms, starts, strict=True):
@@ -224,13 +225,13 @@ class GroupRule:
         return proba, unanswered
 
     def parts(
-        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
+        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, hard: sparse.csr_array | None = None
     ) -> dict[tuple[int, str], Array]:
         """Return what each (base model, term) gave to one row's classes; they add up to its class probabilities.
 
         `owner` is the number of each group's base model; `NOBODY` stands for what comes from no base model.
         """
-        _, pulls = next(self.pulls(SparseMembership(one), known, targets))
+        _, pulls = next(self.pulls(SparseMembership(one, hard), known))
         total = sum(float(pull.strength[0]) for pull in pulls)
         if total <= 0:
             return {(NOBODY, "mean vote of all"): self.fallback}
@@ -239,7 +240,7 @@ class GroupRule:
         for pull in pulls:
             share = float(pull.strength[0]) / total
             if share > 0 and pull.name in terms:
-                given = _group_parts(terms[pull.name], one)
+                given = _group_parts(terms[pull.name], hard if self.hard_votes and hard is not None else one)
                 parts |= _by_owner({group: share * own / pull.total[0] for group, own in given.items()}, owner, pull.name)
             elif share > 0:
                 parts[NOBODY, pull.name] = share * pull.mean[0]
@@ -288,7 +289,7 @@ class EvidenceRule(GroupRule):
         return proba, unanswered
 
     def parts(
-        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, targets: Targets | None = None
+        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, hard: sparse.csr_array | None = None
     ) -> dict[tuple[int, str], Array]:
         """Return the evidence for each class, less its mean over classes, of the prior and of each base model.
 

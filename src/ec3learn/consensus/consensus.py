@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .._checks import InputTypeError
 from .._text import Table
 from ..algebra.linear import normalised
-from ..answer.extension import extended_answers, require_rule
+from ..answer.extension import extended_answers, readable_votes, require_rule
 from ..answer.outcome import Outcome, unanswered_notes
 from ..diagnosis import Explanation, confusion_of, contested, estimate, explain, panel, summarise, voters
 from ..diagnosis.held_out import Solver
@@ -122,6 +122,7 @@ class Consensus(Outcome):
         if not isinstance(votes, Votes):
             raise InputTypeError("votes", "must be a Votes", came=type(votes).__name__, remedy="Make one with Votes.from_labels.")
         require_rule(self)
+        votes = readable_votes(self, votes)
         proba, unanswered = extended_answers(self, votes)
         return Consensus(
             classes=self.classes,

@@ -49,7 +49,7 @@ def error_correlation(votes: Votes) -> float:
     n_rows = min(votes.n_rows, SAMPLE)
     rows = votes.only_rows(np.linspace(0, votes.n_rows - 1, n_rows).astype(np.int64))
     rows = replace(rows, sample_weight=rows.counts)  # each distinct row as one object that counts as often as it occurs
-    voters = np.flatnonzero(votes.is_voter & (votes.n_votes > 0))
+    voters = np.flatnonzero(votes.is_voter & (votes.n_votes > 0) & (votes.weights > 0))
     if len(voters) < 4 or votes.n_classes < 2:
         return 0.0
     by_votes = voters[np.argsort(-votes.n_votes[voters], kind="stable")]

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._text import Table, number_text
-from ..answer.extension import aligned_entries, hard_targets
+from ..answer.extension import aligned_entries, hard_entries
 from ..answer.outcome import Outcome
 from ..answer.rule import NOBODY, KnownLabels
 from ..votes import BaseModel
@@ -154,7 +154,7 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
         known = None if outcome.known is None else KnownLabels(outcome.known.codes[row : row + 1], outcome.known.pull)
         owner = np.repeat(np.arange(len(outcome.models)), np.diff(outcome.group_offsets))
         entries = aligned_entries(outcome, own, warn=False)
-        for (m, term), part in outcome.rule.parts(entries, known, owner, hard_targets(outcome, own)).items():
+        for (m, term), part in outcome.rule.parts(entries, known, owner, hard_entries(outcome, own)).items():
             parts[term if m == NOBODY else outcome.models[m].name, term] = part
     return Explanation(
         object=outcome.name_of(position),

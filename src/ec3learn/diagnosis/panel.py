@@ -6,6 +6,7 @@ import numpy as np
 
 from .._checks import InputError
 from .._text import Table
+from ..answer.mixtures import PanelRule
 from ..answer.outcome import Outcome
 
 
@@ -32,6 +33,9 @@ def panel(outcome: Outcome) -> Table:
     Majority vote  True    0.000  0.000
     Soft vote      True    0.000  0.000
     """
+    if not outcome.members and isinstance(outcome.rule, PanelRule):
+        kept = "a consensus that was loaded or extended does not hold them"
+        raise InputError("", phrase=f"panel needs the answers of the members, and {kept}")
     if not outcome.members:
         raise InputError("", phrase=f"panel needs a panel of methods, and {outcome.settings['method']} is a single one")
     total = max(float(outcome.row_counts.sum()), 1e-300)

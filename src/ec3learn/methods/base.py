@@ -81,8 +81,9 @@ class Method(BaseEstimator):  # type: ignore[misc]
         self._check()
         if not isinstance(votes, Votes):
             raise InputTypeError("votes", "must be a Votes", came=type(votes).__name__, remedy="Make one with Votes.from_labels.")
-        votes, labels = self._split_known(votes, known)
-        votes, notes = self._readable(votes, labels)
+        codes = None if known is None else known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+        votes, notes = self._readable(votes, codes)
+        votes, labels = self._split_known(votes, codes)
         answer = self.answer(votes, labels)
         if not answer.converged:
             warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=2)
@@ -119,8 +120,8 @@ class Method(BaseEstimator):  # type: ignore[misc]
             raise InputError("known", phrase=f"{self.title} does not support known labels", remedy=remedy)
         return self._answer(votes, known)
 
-    def _readable(self, votes: Votes, known: KnownLabels | None) -> tuple[Votes, list[Note]]:
-        """Return the votes in a form the method can read, and notes on what that took."""
+    def _readable(self, votes: Votes, codes: Array | None) -> tuple[Votes, list[Note]]:
+        """Return the votes in a form the method can read, and notes on what that took; `codes` are known classes by object."""
         notes = []
         if votes.n_repeated:
             text = f"{count(votes.n_repeated, 'vote')} repeated a voter's vote on the same object"
@@ -128,7 +129,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
         n_graders = sum(model.kind == "grader" for model in votes.models)
         if not n_graders:
             return votes, notes
-        votes = votes if known is None else votes.oriented(known.codes)
+        votes = votes if codes is None else votes.oriented(codes)
         if not self.reads_grades:
             text = f"{count(n_graders, 'voter')} answered on a scale, and each answer was taken as a vote for the nearest class."
             notes.append(Note(GRADES, f"{text} Dawid-Skene learns what each answer means instead."))
@@ -154,12 +155,9 @@ class Method(BaseEstimator):  # type: ignore[misc]
         """Return the warning for a loop that was cut off."""
         return f"{self.title} stopped at max_iter={self.max_iter} before reaching tol={self.tol}. Raise max_iter or tol."
 
-    def _split_known(self, votes: Votes, known: Any) -> tuple[Votes, KnownLabels | None]:
+    def _split_known(self, votes: Votes, codes: Array | None) -> tuple[Votes, KnownLabels | None]:
         """Return the votes, objects with known labels in distinct rows of their own, and these labels."""
-        if known is None:
-            return votes, None
-        codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-        if not (codes >= 0).any():
+        if codes is None or not (codes >= 0).any():
             return votes, None
         votes, row_codes = votes.split_by(codes)
         return votes, KnownLabels(row_codes, self._known_pull())
@@ -178,7 +176,7 @@ def method_of(method: str | Method, argument: str, also: tuple[str, ...] = ()) -
         hint = f"Call it: {method.__name__}()." if isinstance(method, type) else ""
         raise InputTypeError(argument, "must be a method or its name", came=type(method).__name__, remedy=hint)
     if method not in METHODS:
-        raise unknown_name(argument, method, (*also, *METHODS))
+        raise unknown_name(argument, method, dict.fromkeys((*also, *METHODS)))
     return METHODS[method]()
 
 
@@ -219,7 +217,7 @@ def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, Mapping):
             value = {str(key): float(number) for key, number in value.items()}
         if isinstance(value, (list, tuple)):
-            value = [item.item() if isinstance(item, np.generic) else item for item in value]
+            value = [plain_parameters({"": item})[""] for item in value]
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, float) and np.isinf(value):

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks import require_integer, require_number
+from ..algebra.bayes import mean_moves
 from ..algebra.linear import normalised
 from ..algebra.membership import membership, scatter_to_votes
 from ..answer.mixtures import PrecisionRule
@@ -75,7 +76,7 @@ class BWA(Method):
             moved = model.means(rule)
             if known is not None and labels is not None:
                 moved[known.labelled] = labels[known.labelled]
-            converged = float((votes.counts @ np.abs(moved - means)).max()) / model.total < self.tol
+            converged = float(mean_moves(votes.counts, means, moved).max()) < self.tol
             means = moved
         proba, unanswered = rule.all_answers(model.groups, known)
         return Answer(proba, unanswered, rule, n_iter=n_iter, converged=converged, lacking=NO_VOTE)
@@ -89,7 +90,7 @@ class _Precisions:
         taking_part = votes.is_classifier & (votes.weights > 0)
         self.speaking = np.flatnonzero(taking_part[votes.group_model])
         self.said, self.voter = votes.group_meaning[self.speaking], votes.group_model[self.speaking]
-        self.total = max(float(votes.counts.sum()), 1e-300)
+        self.total, self.once = max(float(votes.counts.sum()), 1e-300), bool((votes.counts == 1).all())
         sums = self.squares = scatter_to_votes(votes, self.groups, votes.counts)  # sum of y^2 in each group: y is 0 or 1
         if not votes.is_hard:
             self.squares = np.zeros(votes.n_groups)
@@ -108,13 +109,11 @@ class _Precisions:
 
     def rule(self, means: Array) -> PrecisionRule:
         """Return the weighted means that follow from the precisions of the voters, given the means so far."""
-        n_classes, counts = self.votes.n_classes, self.votes.counts
-        sums = scatter_to_votes(self.votes, self.groups, counts[:, None] * np.hstack([means, means**2]))[self.speaking]
-        near, far = sums[:, :n_classes] * self.said, sums[:, n_classes:]
+        near, far = self.said * self._scatter(means), self._scatter(means**2)
         distance = self._of_voter(far - 2 * near + self.squares[self.speaking, None] * self.said)  # sum_i (z_i - y_ij)^2
         precision = (self.prior_votes + self.n_votes) / (self.rate + np.maximum(distance, 0.0))
         pull = self.votes.weights[self.voter][:, None] * precision[self.voter]
-        own = counts @ means / self.total
+        own = self.votes.counts @ means / self.total
         fallback = normalised(np.maximum(own, 1e-12))
         return PrecisionRule(self.speaking, np.hstack([pull * self.said, pull]), fallback, own, self.ballast)
 
@@ -122,7 +121,15 @@ class _Precisions:
         """Return z of each class alone, not yet normalised."""
         table = np.zeros((self.votes.n_groups, rule.table.shape[1]))
         table[rule.groups] = rule.table
-        return rule.means(self.groups.gather(table[self.groups.order]))
+        means = np.empty((self.votes.n_rows, self.votes.n_classes))
+        for rows, sums in self.groups.gather_parts(table[self.groups.order]):
+            means[rows] = rule.means(sums)
+        return means
+
+    def _scatter(self, values: Array) -> Array:
+        if not self.once:
+            values = self.votes.counts[:, None] * values
+        return scatter_to_votes(self.votes, self.groups, values)[self.speaking]
 
     def _of_voter(self, per_group: Array) -> Array:
         sums = np.zeros((len(self.votes.models), per_group.shape[1]))

@@ -6,27 +6,30 @@ their class probabilities is taken. Where they disagree the mean is unsure, so i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
+from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import InputTypeError, require_choice
 from .._text import count, some
 from ..algebra.bayes import SubtypeModel
 from ..algebra.linear import normalised
-from ..algebra.membership import Membership, membership, scatter_to_votes
+from ..algebra.membership import membership, scatter_to_votes
 from ..answer.labelling import top_classes
-from ..answer.mixtures import PanelRule, PrecisionRule, sharpened, tempered
+from ..answer.mixtures import PanelRule, PrecisionRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
 from ..answer.outcome import PanelMember
-from ..answer.rule import KnownLabels, mean_votes
+from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..diagnosis.correlation import error_correlation
 from ..votes import Votes
+from ..votes.reading import smallest_uint
 from .base import Answer, Method, method_of
 from .bwa import BWA
 from .dawid_skene import DawidSkene, subtype_rule
@@ -114,8 +117,8 @@ class Panel(Method):
         return _calibrated(answer, blind, known, labelled, votes.counts[labelled])
 
     def _combined(self, votes: Votes, known: KnownLabels | None) -> Answer:
-        answers = _default_answers(votes, known) if self._is_default() else self._own_answers(votes, known)
-        panel = _mean_answer(answers, votes)
+        members = _default_members(votes, known) if self._is_default() else self._own_members(votes, known)
+        panel = _mean_answer(members, votes, known)
         if self.clusterings == "ignore" or votes.is_voter.all():
             return panel
         joined = {
@@ -123,16 +126,20 @@ class Panel(Method):
             "EC3 towards the panel": EC3(*TO_GROUPS, towards=_Solved(panel)).answer(votes, known),
             "Dawid-Skene with clusterings": DawidSkene(clusterings="voters").answer(votes, known),
         }
-        answer = _mean_answer(joined, votes)
+        answer = _mean_answer([_member(name, own) for name, own in joined.items()], votes, known)
         return replace(answer, notes=(*panel.notes, *answer.notes))
 
-    def _own_answers(self, votes: Votes, known: KnownLabels | None) -> dict[str, Answer]:
-        answers: dict[str, Answer] = {}
-        for member in self._given():
-            labels = known if known is None or member.admits_known else None
-            name = member._title(labels)
-            answers[name if name not in answers else f"{name} {len(answers) + 1}"] = member.answer(votes, labels)
-        return answers
+    def _own_members(self, votes: Votes, known: KnownLabels | None) -> list[_Member]:
+        members: list[_Member] = []
+        for method in self._given():
+            labels = known if known is None or method.admits_known else None
+            name = method._title(labels)
+            answer = method.answer(votes, labels)
+            if not answer.converged:
+                warnings.warn(method._not_converged(), ConvergenceWarning, stacklevel=5)
+            taken = any(member.name == name for member in members)
+            members.append(_member(f"{name} {len(members) + 1}" if taken else name, answer))
+        return members
 
 
 class _Solved(Method):
@@ -147,26 +154,52 @@ class _Solved(Method):
         return self.found
 
 
-def _mean_answer(answers: Mapping[str, Answer], votes: Votes) -> Answer:
+@dataclass(frozen=True, eq=False)
+class _Member:
+    """A method that has answered: by its rule, from which the answers are made again when needed, or as they are kept.
+
+    The default panel keeps rules: five answers for each of a million objects would take more memory than all else.
+    """
+
+    name: str
+    rule: Rule | None
+    n_iter: int
+    kept: tuple[Array, Array] | None = None
+
+
+def _member(name: str, answer: Answer) -> _Member:
+    return _Member(name, answer.rule, answer.n_iter, (answer.proba, answer.unanswered))
+
+
+def _mean_answer(members: Sequence[_Member], votes: Votes, known: KnownLabels | None) -> Answer:
     """Return the mean of the answers of those who are seated."""
-    seated, distances = seat({name: answer.proba for name, answer in answers.items()}, votes.counts)
-    members = tuple(
-        PanelMember(name, name in seated, distances[name], top_classes(answer.proba, votes.counts @ answer.proba))
-        for name, answer in answers.items()
-    )
-    sitting = [answers[name] for name in seated]
-    proba = np.asarray(sum(answer.proba for answer in sitting)) / len(sitting)
-    unanswered = np.logical_and.reduce([answer.unanswered for answer in sitting])
-    shares = normalised(votes.counts[~unanswered] @ proba[~unanswered])
+    groups = membership(votes)
+
+    def answers() -> Iterator[tuple[slice, list[tuple[Array, Array]]]]:
+        kept = [member.kept for member in members if member.kept is not None]
+        if kept:
+            yield slice(None), kept
+        else:
+            for parts in zip(*(member.rule.answers(groups, known) for member in members if member.rule), strict=True):
+                yield parts[0][0], [part[1:] for part in parts]
+
+    tie_mass = votes.counts @ mean_votes(votes, groups, votes.weights, known)[0]
+    found = seat(answers, [member.name for member in members], votes.counts, tie_mass)
+    sitting = [member for member, sat in zip(members, found.sat, strict=True) if sat]
+    proba, unanswered = found.proba, found.unanswered
+    shares = normalised((votes.counts * ~unanswered) @ proba)
     proba[unanswered] = shares
-    rules = tuple((name, own) for name, own in ((name, answers[name].rule) for name in seated) if own is not None)
+    rules = tuple((member.name, member.rule) for member in sitting if member.rule is not None)
+    shown = tuple(
+        PanelMember(member.name, found.sat[m], found.distances[m], found.row_classes[m]) for m, member in enumerate(members)
+    )
     return Answer(
         proba,
         unanswered,
         PanelRule(rules, shares) if len(rules) == len(sitting) else None,
-        n_iter=max(answer.n_iter for answer in answers.values()),
-        notes=_notes(members, votes),
-        members=members,
+        n_iter=max(member.n_iter for member in members),
+        notes=_notes(shown, votes),
+        members=shown,
         lacking=NO_VOTE,
     )
 
@@ -212,17 +245,19 @@ def _log_loss(proba: Array, codes: Array, counts: Array) -> float:
 # ---- the members -----------------------------------------------------------------------------------------------------
 
 
-def _default_answers(votes: Votes, known: KnownLabels | None) -> dict[str, Answer]:
+def _default_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
     if any(model.kind == "grader" for model in votes.models):
-        return _graded_answers(votes, known)
+        return _grading_members(votes, known)
     coin = DawidSkene(one_coin=True, tol=1e-4, max_iter=COIN_ROUNDS)
-    members = {"one coin": coin, "BWA": BWA(), "EBCC": EBCC(), "EBCC with learned priors": EBCC(prior="learned")}
-    return {"weighted vote": _cautious_vote(votes, known)} | {
-        name: method.answer(votes, known) for name, method in members.items()
-    }
+    methods = {"one coin": coin, "BWA": BWA(), "EBCC": EBCC(), "EBCC with learned priors": EBCC(prior="learned")}
+    members = [_Member("weighted vote", _cautious_vote(votes, known), 0)]
+    for name, method in methods.items():
+        answer = method.answer(votes, known)
+        members.append(_Member(name, answer.rule, answer.n_iter))
+    return members
 
 
-def _cautious_vote(votes: Votes, known: KnownLabels | None) -> Answer:
+def _cautious_vote(votes: Votes, known: KnownLabels | None) -> Rule:
     """Return the weighted vote with a vote of ignorance: (sum_j w_j y_ij + s / K) / (sum_j w_j + s)."""
     groups = membership(votes)
     learned = weighted_answer("agreement", votes, np.ones(len(votes.models)), known, 10, judge=False)
@@ -235,13 +270,11 @@ def _cautious_vote(votes: Votes, known: KnownLabels | None) -> Answer:
     own = np.full(votes.n_classes, 1 / votes.n_classes)
     table = np.hstack([weight * votes.group_meaning[speaking], np.repeat(weight, votes.n_classes, axis=1)])
     fallback = np.asarray(learned.rule.fallback) if learned.rule is not None else own
-    rule = PrecisionRule(speaking, table, fallback, own, IGNORANCE)
-    proba, unanswered = rule.all_answers(groups, known)
-    return Answer(proba, unanswered, rule, lacking=NO_VOTE)
+    return PrecisionRule(speaking, table, fallback, own, IGNORANCE)
 
 
-def _graded_answers(votes: Votes, known: KnownLabels | None) -> dict[str, Answer]:
-    """Return the answers of three models that learn what each answer on a scale means, tempered by the voters' correlation."""
+def _grading_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
+    """Return three models that learn what each answer on a scale means, tempered by the voters' correlation."""
     groups = membership(votes)
     codes = None if known is None else known.codes
     start, _, _ = mean_votes(votes, groups, votes.weights, known)
@@ -251,44 +284,64 @@ def _graded_answers(votes: Votes, known: KnownLabels | None) -> dict[str, Answer
         "Dawid-Skene": {"pooled": False},
         "EBCC": {"pooled": False, "subtypes": 2},
     }
-    answers = {}
+    members = []
     for name, options in kinds.items():
         model = SubtypeModel(votes, groups, codes, **options)  # type: ignore[arg-type]
         fit = model.fit(start, 1e-4, 200)
-        rule = subtype_rule(model, fit, correlation)
-        proba = _tempered(model, groups, fit.proba, correlation)
-        answers[name] = Answer(proba, ~model.answered, rule, n_iter=fit.n_iter)
-    return answers
-
-
-def _tempered(model: SubtypeModel, groups: Membership, proba: Array, correlation: float) -> Array:
-    n_votes = groups.gather((model.weight > 0).astype(np.float64)[groups.order])
-    cooler = tempered(proba, n_votes, correlation)
-    if model.known is not None:
-        cooler[model.known >= 0] = proba[model.known >= 0]
-    return cooler
+        members.append(_Member(name, subtype_rule(model, fit, correlation), fit.n_iter))
+    return members
 
 
 # ---- who sits --------------------------------------------------------------------------------------------------------
 
 
-def seat(answers: Mapping[str, Array], counts: Array) -> tuple[list[str], dict[str, float]]:
-    """Return who sits on the panel, and how far each member is from the others: the share of objects they answer otherwise.
+@dataclass(frozen=True, eq=False)
+class Seating:
+    """Who sits on a panel, how far each member is from the others, its classes, and the mean answer of those who sit."""
 
-    The farthest member leaves while it is far from the mean of the others, and farther than twice the median member.
+    sat: list[bool]
+    distances: list[float]
+    row_classes: list[Array]
+    proba: Array
+    unanswered: Array
+
+
+def seat(
+    answers: Callable[[], Iterable[tuple[slice, Sequence[tuple[Array, Array]]]]], names: Sequence[str], counts: Array, mass: Array
+) -> Seating:
+    """Return who sits on the panel, and their mean answer.
+
+    `answers` has the answer of each member, some rows at a time, and which rows it leaves unanswered. A member's distance is the
+    share of objects that it answers otherwise than the mean of the others; `mass` breaks ties in the classes that are shown. The
+    farthest member leaves while it is far from the others, and farther than twice the median member.
     """
-    total = max(float(counts.sum()), 1e-300)
-    seated, distances = list(answers), {}
+    n_rows, n_classes, total = len(counts), len(mass), max(float(counts.sum()), 1e-300)
+    sat, distances = np.ones(len(names), dtype=bool), np.zeros(len(names))
+    classes = [np.empty(n_rows, dtype=smallest_uint(n_classes)) for _ in names]
+    proba, unanswered = np.empty((n_rows, n_classes)), np.empty(n_rows, dtype=bool)
     while True:
-        everyone = np.asarray(sum(answers[name] for name in seated))
-        for name in seated:
-            others = everyone - answers[name] if len(seated) > 1 else everyone
-            distances[name] = float(counts @ (answers[name].argmax(axis=1) != others.argmax(axis=1))) / total
-        farthest = max(seated, key=lambda name: distances[name])
-        median = float(np.median([distances[name] for name in seated]))
-        if len(seated) <= LEAST_SEATED or distances[farthest] <= max(FAR, TIMES_MEDIAN * median):
-            return seated, distances
-        seated.remove(farthest)
+        seated = [int(m) for m in np.flatnonzero(sat)]
+        distances[seated] = 0.0
+        for rows, parts in answers():
+            everyone = np.asarray(sum(parts[m][0] for m in seated))
+            for m in seated:
+                own = parts[m][0]
+                distances[m] += float(counts[rows] @ _differ(own, everyone - own if len(seated) > 1 else own)) / total
+            if sat.all():
+                for place, (own, _) in zip(classes, parts, strict=True):
+                    place[rows] = top_classes(own, mass)
+            proba[rows] = everyone / len(seated)
+            unanswered[rows] = np.logical_and.reduce([parts[m][1] for m in seated])
+        farthest = seated[int(distances[seated].argmax())]
+        if len(seated) <= LEAST_SEATED or distances[farthest] <= max(FAR, TIMES_MEDIAN * float(np.median(distances[seated]))):
+            return Seating(sat.tolist(), distances.tolist(), classes, proba, unanswered)
+        sat[farthest] = False
+
+
+def _differ(one: Array, other: Array) -> Array:
+    """Return in which rows no class is the highest in both; a tie is no difference, whichever class comes first."""
+    tops = [values >= values.max(axis=1, keepdims=True) - 1e-9 for values in (one, other)]
+    return ~(tops[0] & tops[1]).any(axis=1)
 
 
 def _notes(members: Sequence[PanelMember], votes: Votes) -> tuple[Note, ...]:

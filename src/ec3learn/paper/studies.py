@@ -147,7 +147,7 @@ def accuracy(case: Case, labels: int | None = None) -> list[Row]:
         ("majority vote", MajorityVote(), False),
         ("soft vote", SoftVote(), True),
         ("weighted vote", WeightedVote(), True),
-        ("Dawid-Skene", DawidSkene(), False),
+        ("Dawid-Skene", DawidSkene(prior="uniform"), False),
     ):
         rows += _solve_and_score(name, "none", voting, test, soft=soft, clusterings="none")
     for clusterings in ("none", "paper", "both"):

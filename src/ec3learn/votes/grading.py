@@ -73,17 +73,23 @@ def group_meaning(votes: Votes) -> Array:
 def oriented(votes: AnyVotes, codes: Array) -> AnyVotes:
     """Return the votes with the direction of scales learned: the end that goes with later classes becomes the high end.
 
-    `codes` has the number of each distinct row's class, -1 where it is not known. A scale whose voter said nothing about any
-    of them, or nothing that goes with the classes, stays without a direction.
+    `codes` has the number of each object's class, -1 where it is not known. A scale whose voter said nothing about any of them,
+    or nothing that goes with the classes, stays without a direction.
     """
     models = list(votes.models)
-    known = np.flatnonzero(codes >= 0)
+    weight = np.where(codes >= 0, 1.0 if votes.sample_weight is None else votes.sample_weight, 0.0)
+    if all(model.oriented for model in models) or not weight.any():
+        return votes
+    known = np.flatnonzero(weight)
+    rows, weight = (known if votes.index is None else votes.index[known]), weight[known]
     for m, model in enumerate(votes.models):
-        if model.oriented or model.positions is None or not len(known):
+        if model.oriented or model.positions is None:
             continue
-        place = _memberships(votes, m)[known] @ np.nan_to_num(model.positions - 0.5)
-        late = codes[known] - np.average(codes[known], weights=votes.counts[known])
-        along = float(votes.counts[known] @ (place * late))
+        said = _memberships(votes, m)[rows]
+        voted = weight * said[:, ~np.isnan(model.positions)].sum(axis=1)
+        seen = voted if len(np.unique(codes[known][voted > 0])) > 1 else weight  # a voter may have seen one class only
+        late = codes[known] - np.average(codes[known], weights=seen)
+        along = float((weight * late) @ said @ np.nan_to_num(model.positions - 0.5))
         if along:
             positions = model.positions if along > 0 else 1 - model.positions
             models[m] = replace(model, positions=frozen(positions), oriented=True)

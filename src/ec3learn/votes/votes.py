@@ -560,7 +560,7 @@ class Votes:
         return as_class_votes(self)
 
     def oriented(self, codes: Array) -> Self:
-        """Return the votes with the direction of scales learned from known labels: the class number of each row, -1 for none."""
+        """Return the votes with the direction of scales learned from known labels: class numbers by object, -1 for none."""
         return oriented(self, codes)
 
     def only_rows(self, rows: Array) -> Self:
