@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ec3learn import EC3, Consensus, votes_from
+from ec3learn import Auto, Consensus, Scale, Votes, solve, votes_from
 from ec3learn.cli import DONE, INTERNAL_ERROR, INTERRUPTED, WRONG_INPUT, main
 from ec3learn.cli.app import app
 from ec3learn.demo import demo_votes, write_demo
@@ -204,6 +204,115 @@ def test_a_report_is_written(folder, run):
     pytest.importorskip("jinja2")
     assert run("combine", "votes.csv", *VOTERS, "--report", "report.html")[0] == DONE
     assert "<html" in Path("report.html").read_text()
+
+
+# ---- scores, and votes that repeat -------------------------------------------------------------------------------------
+
+SCORES = {
+    "ann": [0, 9, 8, 1, 7, 2, 9, 0],
+    "bob": [3, 7, 9, 2, 8, 1, 7, 3],
+    "cy": [1, 8, "unsure", 0, 9, 1, 8, 2],
+}
+TOXIC = ["fine", "toxic", "toxic", "fine", "toxic", "fine", "toxic", "fine"]
+GRADED = ["-c", "ann,bob,cy", "--scale", "0-9", "--unordered", "unsure", "--classes", "fine,toxic"]
+
+
+@pytest.fixture
+def scores(folder):
+    """The scores of three judges in a CSV file and as JSON lines, where numbers stand beside text."""
+    rows = [dict(zip(SCORES, said, strict=True)) for said in zip(*SCORES.values(), strict=True)]
+    Path("scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("scores.csv").write_text("ann,bob,cy\n" + "".join(",".join(map(str, row.values())) + "\n" for row in rows))
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_scores_are_answered_as_by_the_library(scores, run, ending):
+    words = [*GRADED, "--out", f"out.{ending}", "--save", "judges.ec3"]
+    assert run("combine", f"scores.{ending}", *words)[0] == DONE
+    votes = Votes.from_labels(SCORES, classes=["fine", "toxic"], scale=Scale(range(10), ["unsure"]))
+    answers = pl.read_csv("out.csv") if ending == "csv" else pl.read_ndjson("out.jsonl")
+    assert answers["consensus"].to_list() == solve(votes).labels().tolist() == TOXIC
+    assert answers["confidence"].to_list() == pytest.approx(
+        solve(votes).confidence.tolist(), abs=1e-9 if ending == "csv" else 1e-4
+    )
+    assert run("apply", "judges.ec3", f"scores.{ending}", "--out", "new.csv")[0] == DONE
+    assert column("new.csv") == TOXIC
+    assert [float(x) for x in column("new.csv", "confidence")] == pytest.approx(answers["confidence"].to_list())
+
+
+def test_voters_may_have_scales_of_their_own_and_vote_for_classes(scores, run):
+    table = pl.read_csv("scores.csv").with_columns(dee=pl.Series(TOXIC), eve=pl.Series(["low", "high"] * 4))
+    table.write_parquet("scores.parquet")
+    words = ["-c", "ann,dee,eve", "--scale", "ann=0-9", "--scale", "eve=low,medium,high", "--out", "out.csv", "--json"]
+    facts = json.loads(run("combine", "scores.parquet", *words)[1])
+    assert [voter["kind"] for voter in facts["voters"]] == ["grader", "classifier", "grader"]
+    assert column("out.csv") == TOXIC
+
+
+def test_classes_that_no_column_holds_are_integers_if_they_are_written_so(scores, run):
+    assert run("combine", "scores.csv", *GRADED[:-1], "0,1", "--out", "out.parquet")[0] == DONE
+    assert pl.read_parquet("out.parquet")["consensus"].to_list() == [0, 1, 1, 0, 1, 0, 1, 0]
+
+
+def test_known_labels_may_tell_the_direction_of_a_scale(scores, run):
+    table = pl.read_csv("scores.csv").with_columns(gold=pl.Series([*TOXIC[:4], None, None, None, None]))
+    table.with_columns(ann=9 - pl.col("ann")).write_csv("turned.csv")
+    words = [*GRADED, "--direction", "learn", "--known", "gold", "--out", "out.csv"]
+    assert run("combine", "turned.csv", *words)[0] == DONE
+    assert column("out.csv") == TOXIC
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            "--scale 0-8",
+            "--classifiers must hold answers of the scale, ['0', '1', '2', '3', '4', '5', '6', '7', '8'], got ",
+        ),
+        ("--scale 0", "--scale must name at least two answers, from low to high, got ['0']."),
+        (
+            "--scale 0-9 --scale ann=0-9",
+            "--scale must be one scale for all voters, or one for each as NAME=ANSWERS, got 0-9, ",
+        ),
+        ("--scale an=0-9", "Unknown voter 'an'. Did you mean 'ann'?"),
+        ("--outside missing", "--outside needs --scale, got none."),
+        ("--unordered unsure", "--unordered needs --scale, got none."),
+        ("--scale 0-9 --outside nan", "Unknown outside 'nan'. Choose from: error, missing."),
+        ("--scale 0-9 --unordered 9", "--scale and --unordered must not repeat, got "),
+        (
+            "--scale 0-9 --unordered unsure --direction learn",
+            "--known must tell which end of the scale of 'cy' means ",
+        ),
+        ("--repeats most", "Unknown repeats 'most'. Choose from: mean, last, first, error."),
+    ],
+)
+def test_wrong_scales_are_one_line_in_the_words_of_the_command(scores, run, words, sentence):
+    code, _, err = run("combine", "scores.csv", "-c", "cy,ann", "--classes", "fine,toxic", *shlex.split(words))
+    assert (code, err.count("\n")) == (WRONG_INPUT, 1)
+    assert err.startswith(f"ec3learn: {sentence}")
+
+
+def test_what_the_ends_of_a_scale_mean_must_be_said(scores, run):
+    _, _, err = run("combine", "scores.csv", "-c", "ann,bob", "--scale", "0-9")
+    words = "--classes must say what the ends of a scale mean, from low to high, got none. Pass --classes bad,good, or whatever"
+    assert err.startswith(f"ec3learn: {words}")
+
+
+def test_repeated_votes_are_taken_in_with_a_note_or_as_asked(folder, run):
+    Path("long.csv").write_text("task,worker,answer\nq,ann,x\nq,ann,y\nr,ann,x\nr,bob,y\nr,cy,y\n")
+    words = ["combine", "long.csv", "--objects", "task", "--voters", "worker", "-c", "answer", "-m", "soft-vote"]
+    code, out, _ = run(*words, "--classes", "y,x", "--out", "mean.csv")
+    assert code == DONE
+    assert "\nNote: 1 vote repeated a voter's vote on the same object: --repeats says what becomes of them" in out
+    assert column("mean.csv", "confidence")[0] == "0.5"
+    for repeats, label in (("first", "x"), ("last", "y")):
+        run(*words, "--repeats", repeats, "--out", f"{repeats}.csv")
+        assert column(f"{repeats}.csv") == [label, label, "y", "y", "y"]
+    _, _, err = run(*words, "--repeats", "error")
+    assert err == (
+        "ec3learn: --voters must have one vote per object, got 1 more, the first by 'ann' on 'q'. Pass --repeats mean, "
+        "--repeats last or --repeats first to allow them.\n"
+    )
 
 
 # ---- apply, explain, voters --------------------------------------------------------------------------------------------
@@ -550,7 +659,7 @@ def test_the_report_calls_objects_by_their_row_or_by_a_column(folder, run):
         assert run("combine", "named.csv", *VOTERS, "--report", "report.html", "--overwrite", *words)[0] == DONE
         page = Path("report.html").read_text(encoding="utf-8")
         votes = votes_from(pl.read_csv("votes.csv"), **ALL_VOTERS)
-        contested = [row["object"] for row in EC3().solve(votes).contested(5).rows()]
+        contested = [row["object"] for row in Auto().solve(votes).contested(5).rows()]
         assert all(f">{first.format(row)}<" in page for row in contested)
     assert run("combine", "named.csv", *VOTERS, "--id", "nam", "--report", "x.html")[2].startswith(
         "ec3learn: --id must name a column of the table, got 'nam'."

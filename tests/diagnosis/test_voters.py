@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score, normalized_mutual_info_score
 
-from ec3learn import EC3, DawidSkene, MajorityVote, Votes
+from ec3learn import EC3, DawidSkene, MajorityVote, Panel, Votes
 from ec3learn.answer.notes import BIAS
 from ec3learn.diagnosis import doubts, kappa, normalised_mutual_information, pairs
-from ec3learn.diagnosis.bias import bias_of, judge_bias
+from ec3learn.diagnosis.bias import Bias, bias_of, judge_bias
 from ec3learn.diagnosis.metrics import confusion
 
 GOOD = np.tile(["a", "b"], 300)
@@ -133,8 +133,12 @@ def test_annotators_who_say_yes_too_rarely_are_biased_and_the_majority_suffers()
     assert f"answers otherwise for {bias.apart[0]:.0%} of the objects" in note.text
 
 
-def test_dawid_skene_itself_has_no_such_note():
-    assert bias_of(DawidSkene().solve(annotators(1.0))) is None
+@pytest.mark.parametrize("method", [DawidSkene(), Panel(), EC3(towards=DawidSkene()), Panel(clusterings="join")])
+def test_methods_that_allow_for_bias_have_no_such_note(method, monkeypatch):
+    monkeypatch.setattr("ec3learn.diagnosis.bias.judge_bias", lambda *_: Bias(True, (0.5,)))
+    votes = annotators(1.0).add(clusterings={"k": [0, 1, 2] * 100})
+    assert bias_of(method.solve(votes)) is None
+    assert bias_of(MajorityVote().solve(votes)).kind == BIAS
 
 
 def test_unreliable_annotators_are_not_biased():

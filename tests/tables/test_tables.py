@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from numpy.testing import assert_allclose
 from polars.testing import assert_frame_equal
 
-from ec3learn import EC3, Auto, Consensus, DawidSkene, ExtendWarning, Votes
+from ec3learn import EC3, Auto, Consensus, DawidSkene, ExtendWarning, Panel, Scale, Votes
+from ec3learn.answer.notes import CHOICE, REPEATS
 from ec3learn.tables import combine, extend, votes_from
 
 from ..strategies import any_tables
@@ -425,6 +426,34 @@ def test_a_sample_of_known_rows_alone_is_refused(made, kind):
         combine(made(kind, votes_table()), **ALL, known="gold", max_rows=5)
 
 
+def chosen_in(consensus):
+    return [str(note).split(" was chosen")[0] for note in consensus.notes if note.kind == CHOICE]
+
+
+@pytest.mark.parametrize(
+    ("kind", "clusterings", "chosen"),
+    [
+        ("polars", CLUSTERINGS, "Panel with clusterings"),
+        ("polars-lazy", (), "Panel"),
+        ("duckdb", (), "Dawid-Skene"),
+        ("duckdb", CLUSTERINGS, "iEC3 towards Dawid-Skene"),
+    ],
+)
+def test_the_default_for_a_sample_is_one_that_the_engine_can_answer_by(made, kind, clusterings, chosen):
+    named = {"classifiers": CLASSIFIERS, "clusterings": clusterings}
+    _, consensus = combine(made(kind, votes_table()), **named, max_rows=30, return_consensus=True)
+    assert chosen_in(consensus) == [chosen]
+
+
+def test_a_panel_that_is_asked_for_answers_a_sample_in_memory_but_not_by_joins(made):
+    frame = votes_table()
+    table, consensus = combine(frame, classifiers=CLASSIFIERS, method=Panel(), max_rows=20, return_consensus=True)
+    votes = Votes.from_labels({name: frame[name].to_list() for name in CLASSIFIERS})
+    assert_allclose(table["confidence"], consensus.extend(votes).confidence, **EXACT)
+    with pytest.raises(ValueError, match=re.escape("The engine cannot answer by Panel for rows that were not solved. Raise")):
+        combine(made("duckdb", frame), classifiers=CLASSIFIERS, method=Panel(), max_rows=20)
+
+
 # ---- which columns -----------------------------------------------------------------------------------------------------
 
 
@@ -604,6 +633,145 @@ def test_an_object_with_two_clusters_is_refused(made, kind):
     table = pl.DataFrame({"task": ["q", "q"], "worker": ["a", "b"], "answer": ["x", "x"], "topic": [0, 1]})
     with pytest.raises(ValueError, match="must be the same in all rows of an object, got different ones for object 'q'"):
         combine(made(kind, table), **LONG, clusterings="topic")
+
+
+# ---- repeated votes, and answers on a scale ----------------------------------------------------------------------------
+
+
+def repeated_table(n=60):
+    """A long table in which every third vote is followed by another of the same voter."""
+    once = long_table(n)
+    again = once.filter(pl.col("id") % 3 == 0).with_columns(answer=pl.lit("spam"), id=pl.col("id") + 10_000)
+    return pl.concat([once, again])
+
+
+def repeated_votes(frame, repeats):
+    ids = frame["task"].unique(maintain_order=True).to_list()
+    return Votes.from_long(*(frame[name].to_list() for name in ("task", "worker", "answer")), object_ids=ids, repeats=repeats)
+
+
+@pytest.mark.parametrize("repeats", ["mean", "last", "first"])
+@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+def test_repeated_votes_are_taken_in_as_asked(made, kind, repeats):
+    frame = repeated_table()
+    table, consensus = combine(made(kind, frame), **LONG, repeats=repeats, return_consensus=True)
+    votes = repeated_votes(frame, repeats)
+    expected = dict(zip(votes.object_ids, Auto().solve(votes).confidence, strict=True))
+    rows = rows_of(table)
+    assert_allclose(rows["confidence"], [expected[task] for task in rows["task"]], **EXACT)
+    assert any(note.kind == REPEATS and "repeated a voter's vote" in str(note) for note in consensus.notes)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars-lazy", "duckdb", DASK, SPARK])
+def test_repeated_votes_count_once_where_objects_are_answered_from_the_groups(made, kind):
+    frame = repeated_table()
+    table, consensus = combine(made(kind, frame), **LONG, max_rows=40, return_consensus=True)
+    votes = repeated_votes(frame, "mean")
+    expected = dict(zip(votes.object_ids, consensus.extend(votes).confidence, strict=True))
+    rows = rows_of(table)
+    assert_allclose(rows["confidence"], [expected[task] for task in rows["task"]], **EXACT)
+
+
+def test_repeated_votes_may_be_refused(made):
+    frame = repeated_table()
+    with pytest.raises(ValueError, match=re.escape("voters must have one vote per object, got ")):
+        combine(frame, **LONG, repeats="error")
+    with pytest.raises(ValueError, match=re.escape("Unknown repeats 'most'. Choose from: mean, last, first, error.")):
+        combine(frame, **LONG, repeats="most")
+    words = "repeats must be 'mean' where an engine answers for objects that were not solved, got 'last'. Raise max_rows"
+    with pytest.raises(ValueError, match=re.escape(words)):
+        combine(made("duckdb", frame), **LONG, repeats="last", max_rows=40)
+
+
+JUDGES = ["ann", "bob", "cy"]
+GRADED = {"classifiers": JUDGES, "scale": range(10), "classes": ["fine", "toxic"]}
+
+
+def graded_table(n=200, seed=0):
+    """Three judges who score from 0 to 9, one of them with gaps and one the other way round."""
+    rng = np.random.default_rng(seed)
+    toxic = rng.integers(2, size=n)
+    scores = {name: np.clip(rng.normal(2 + 5 * toxic, 2).round(), 0, 9).astype(int) for name in JUDGES}
+    table = pl.DataFrame({"id": range(n), **scores}, schema_overrides={"bob": pl.Int8, "cy": pl.Int16})
+    gold = [["fine", "toxic"][z] if i % 10 == 0 else None for i, z in enumerate(toxic)]
+    gone = pl.Series(rng.random(n) < 0.1)
+    return table.with_columns(cy=9 - pl.col("cy"), gold=pl.Series(gold)).with_columns(
+        bob=pl.when(gone).then(None).otherwise(pl.col("bob"))
+    )
+
+
+def graded_votes(frame, scale=range(10)):
+    return Votes.from_labels({name: frame[name].to_list() for name in JUDGES}, classes=["fine", "toxic"], scale=scale)
+
+
+@pytest.mark.parametrize("known", [None, "gold"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_are_answered_as_those_in_memory(made, kind, known):
+    frame = graded_table()
+    rows = rows_of(combine(made(kind, frame), **GRADED, known=known))
+    expected = Auto().solve(graded_votes(frame), None if known is None else frame["gold"].to_list())
+    assert rows["consensus"].to_list() == expected.labels().tolist()
+    assert_allclose(rows["confidence"], expected.confidence, **EXACT)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_beyond_max_rows_are_answered_from_the_groups(made, kind):
+    frame = graded_table()
+    table, consensus = combine(made(kind, frame), **GRADED, max_rows=40, return_consensus=True)
+    assert_allclose(rows_of(table)["confidence"], consensus.extend(graded_votes(frame)).confidence, **EXACT)
+
+
+@pytest.mark.parametrize("max_rows", [1000, 0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_new_scores_are_answered_by_the_scales_of_a_saved_consensus(made, kind, max_rows, tmp_path):
+    combine(graded_table(), **GRADED, method="dawid-skene", return_consensus=True)[1].save(tmp_path / "judges.ec3")
+    saved, new = Consensus.load(tmp_path / "judges.ec3"), graded_table(30, seed=1)
+    rows = rows_of(extend(made(kind, new), saved, max_rows=max_rows))
+    assert_allclose(rows["confidence"], saved.extend(graded_votes(new)).confidence, **EXACT)
+
+
+@pytest.mark.parametrize("kind", ["polars", "duckdb"])
+def test_scores_in_a_long_table_may_have_a_scale_each_and_voters_may_be_new(made, kind):
+    wide = graded_table(100).with_columns(cy=pl.col("gold").fill_null("fine"))
+    long = pl.concat(
+        wide.select("id", worker=pl.lit(name), task="id", answer=pl.col(name).cast(pl.String)) for name in JUDGES
+    ).with_columns(id=pl.int_range(300))
+    digits = [str(score) for score in range(10)]
+    given = {**LONG, "classes": ["fine", "toxic"]}
+    scales = {"ann": digits, "bob": Scale(digits)}
+    _, consensus = combine(made(kind, long), **given, scale=scales, return_consensus=True)
+    assert [model.kind for model in consensus.models] == ["grader", "grader", "classifier"]
+    only = extend(made(kind, long.filter(pl.col("worker") != "bob")), consensus, **LONG)
+    assert rows_of(only).height == 200
+    graded = long.filter(pl.col("worker") != "cy")
+    _, judges = combine(made(kind, graded), **given, scale=digits, return_consensus=True)
+    with pytest.warns(ExtendWarning, match="93 votes are treated as missing.*: 'eve' 93"):
+        extend(made(kind, graded.with_columns(worker=pl.col("worker").replace("bob", "eve"))), judges, **LONG)
+
+
+@pytest.mark.parametrize("kind", ["polars", "duckdb"])
+def test_scores_outside_the_scale_are_refused_or_missing(made, kind):
+    table = made(kind, graded_table())
+    words = re.escape("classifiers must hold answers of the scale, [0, 1, 2, 3, 4, 5, 6, 7, 8], got 9 at row ")
+    with pytest.raises(ValueError, match=words):
+        combine(table, **GRADED | {"scale": range(9)})
+    rows = rows_of(combine(table, **GRADED | {"scale": Scale(range(9), outside="missing")}))
+    nulled = graded_table().with_columns(pl.when(pl.col(name) < 9).then(pl.col(name)).alias(name) for name in JUDGES)
+    assert_allclose(rows["confidence"], Auto().solve(graded_votes(nulled, range(9))).confidence, **EXACT)
+    small = graded_table().filter(pl.max_horizontal(JUDGES) < 9)
+    judges = combine(small, **GRADED | {"scale": range(9)}, return_consensus=True)[1]
+    with pytest.raises(ValueError, match=words):
+        extend(table, judges)
+    assert rows_of(extend(table, judges, scale=Scale(range(9), outside="missing"))).height == 200
+
+
+def test_votes_from_a_table_of_scores_are_graders():
+    votes = votes_from(graded_table(), **GRADED | {"scale": {"ann": range(10), "bob": range(10)}, "classifiers": JUDGES[:2]})
+    assert [model.kind for model in votes.models] == ["grader", "grader"]
+    with pytest.raises(ValueError, match=re.escape("Unknown voter 'anne'. Did you mean 'ann'?")):
+        votes_from(graded_table(), **GRADED | {"scale": {"anne": range(10)}})
+    with pytest.raises(ValueError, match=re.escape("classes must say what the ends of a scale mean, from low to high, got ")):
+        votes_from(graded_table(), classifiers=JUDGES, scale=range(10))
 
 
 # ---- extend, votes_from ------------------------------------------------------------------------------------------------

@@ -87,17 +87,25 @@ class Columns:
         return [(argument, column) for argument, column in chosen if not isinstance(column, dict)] + known
 
     @property
-    def graded(self) -> list[str]:
-        """Return the columns that hold answers on a scale, and no classes."""
+    def graded_groups(self) -> list[list[str]]:
+        """Return the columns that hold answers on a scale, and no classes, those of the same scale together."""
         if self.objects is not None:
-            return [] if self.scale is None or isinstance(self.scale, Mapping) else [self.labels]
-        return columns_in({name: self.classifiers[name] for name in self.scale or ()})
+            return [] if self.scale is None or isinstance(self.scale, Mapping) else [[self.labels]]
+        groups: dict[Scale, list[str]] = {}
+        for name, scale in (self.scale or {}).items():
+            groups.setdefault(scale, []).extend(columns_in({name: self.classifiers[name]}))
+        return list(groups.values())
+
+    @property
+    def graded(self) -> list[str]:
+        """Return all columns that hold answers on a scale, and no classes."""
+        return [column for group in self.graded_groups for column in group]
 
     @property
     def label_groups(self) -> list[list[str]]:
-        """Return the columns of labels in groups of one type: all those of classes, and each clustering or scale by itself."""
-        alone = [column for argument, column in self.hard_columns if argument == "clusterings" or column in self.graded]
-        return [[column for _, column in self.hard_columns if column not in alone], *([column] for column in alone)]
+        """Return the columns of labels in groups of one type: all those of classes, each clustering, and those of each scale."""
+        classes = [column for argument, column in self.hard_columns if argument != "clusterings" and column not in self.graded]
+        return [classes, *([column] for argument, column in self.hard_columns if argument == "clusterings"), *self.graded_groups]
 
     def with_classes(self, classes: Sequence[Label]) -> Columns:
         """Return the same columns with the same classes as values of another type."""
