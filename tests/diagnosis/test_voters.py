@@ -135,7 +135,7 @@ def test_annotators_who_say_yes_too_rarely_are_biased_and_the_majority_suffers()
 
 @pytest.mark.parametrize("method", [DawidSkene(), Panel(), EC3(towards=DawidSkene()), Panel(clusterings="join")])
 def test_methods_that_allow_for_bias_have_no_such_note(method, monkeypatch):
-    monkeypatch.setattr("ec3learn.diagnosis.bias.judge_bias", lambda *_: Bias(True, (0.5,)))
+    monkeypatch.setattr("ec3learn.diagnosis.bias.judge_bias", lambda *_: Bias(2.0, (0.5,)))
     votes = annotators(1.0).add(clusterings={"k": [0, 1, 2] * 100})
     assert bias_of(method.solve(votes)) is None
     assert bias_of(MajorityVote().solve(votes)).kind == BIAS

@@ -427,3 +427,14 @@ def test_voters_with_few_votes_are_learned_from_all_of_them():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ec3learn.algebra.bayes.SAMPLE", 10**6)
         assert_allclose(sampled, EBCC().solve(votes).proba, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_strongly_biased_voters_are_judged_by_confusion_matrices(seed):
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(1000) < 0.45).astype(int)
+    seen = rng.normal(size=(1000, 25)) + np.where(truth, 0.6, -0.6)[:, None]
+    votes = Votes.from_labels((seen > rng.normal(0.7, 0.6, 25)).astype(int))
+    consensus = Panel().solve(votes)
+    assert "weighted vote" not in consensus.panel()["member"]
+    assert (consensus.labels() == truth).mean() > (MajorityVote().solve(votes).labels() == truth).mean() + 0.1

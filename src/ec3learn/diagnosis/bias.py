@@ -36,8 +36,13 @@ MUCH_APART = 0.1  # a share of objects, or of votes, that is too large to ignore
 class Bias:
     """How the voters look to Dawid-Skene."""
 
-    biased: bool  # confusion matrices explain the votes better than one number per classifier
+    evidence: float  # for confusion matrices, over what it takes for them to explain the votes better than one number each
     apart: tuple[float, ...]  # for each of some answers, the share of objects for which Dawid-Skene's differs
+
+    @property
+    def biased(self) -> bool:
+        """Return whether confusion matrices explain the votes better than one number per classifier."""
+        return bool(self.evidence > 1)
 
 
 def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]) -> Bias | None:
@@ -61,8 +66,8 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
     --------
     >>> from ec3learn import MajorityVote, Votes
     >>> votes = Votes.from_labels({"a": [0, 0, 1, 1] * 9, "b": [0, 0, 1, 1] * 9, "c": [0, 1, 1, 1] * 9})
-    >>> judge_bias(votes, None, [MajorityVote().solve(votes).row_proba])
-    Bias(biased=True, apart=(0.0,))
+    >>> judge_bias(votes, None, [MajorityVote().solve(votes).row_proba]).biased
+    True
     """
     if votes.is_classifier.sum() < LEAST_CLASSIFIERS or votes.n_classes < 2:
         return None
@@ -83,7 +88,7 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
     gain = matrices.likelihoods[-1] - coins.likelihoods[-1]
     theirs, *ours = (top_classes(answer, votes.counts @ answer) for answer in (matrices.proba, *answers))
     apart = tuple(float(votes.counts @ (own != theirs)) / max(total, 1e-300) for own in ours)
-    return Bias(bool(2 * gain > more_numbers * np.log(max(total, 2.0))), apart)
+    return Bias(2 * gain / max(more_numbers * np.log(max(total, 2.0)), 1e-300), apart)
 
 
 def bias_note(apart: float) -> Note:

@@ -27,6 +27,7 @@ from ..answer.mixtures import PanelRule, PrecisionRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
 from ..answer.outcome import PanelMember
 from ..answer.rule import KnownLabels, Rule, mean_votes
+from ..diagnosis.bias import judge_bias
 from ..diagnosis.correlation import error_correlation
 from ..votes import Votes
 from ..votes.reading import smallest_uint
@@ -41,6 +42,7 @@ Array = npt.NDArray[Any]
 
 IGNORANCE = 1.0  # votes that say nothing, added to a weighted vote: a single vote is no certainty
 COIN_ROUNDS = 50
+STRONG_BIAS = 3.0  # times the evidence that confusion matrices are worth their numbers
 TO_GROUPS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma and delta of EC3 towards the panel
 LEAST_SEATED = 3
 LEAST_LABELS, FOLDS = 30, 5  # to calibrate on
@@ -52,7 +54,8 @@ SEEN_OF_CORRELATION = 2.0  # the errors that all judges share cannot be seen; on
 class Panel(Method):
     """Let several methods answer, and take the mean of their class probabilities.
 
-    By default these are a weighted vote, Dawid-Skene with one number per voter, BWA, and EBCC with two priors. For voters who
+    By default these are a weighted vote, Dawid-Skene with one number per voter, BWA, and EBCC with two priors. Where there is
+    strong evidence that voters are biased, Dawid-Skene with two priors takes the place of the first two. For voters who
     answer on a scale they are three methods that learn what each answer means, made less sure by how much the voters' errors
     correlate. A member whose answer is far from all others' is left out. `Consensus.panel()` shows who sat, and how they differ.
     With 30 known labels or more, the confidence is calibrated on them; a note says what that did.
@@ -248,9 +251,15 @@ def _log_loss(proba: Array, codes: Array, counts: Array) -> float:
 def _default_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
     if any(model.kind == "grader" for model in votes.models):
         return _grading_members(votes, known)
-    coin = DawidSkene(one_coin=True, tol=1e-4, max_iter=COIN_ROUNDS)
-    methods = {"one coin": coin, "BWA": BWA(), "EBCC": EBCC(), "EBCC with learned priors": EBCC(prior="learned")}
-    members = [_Member("weighted vote", _cautious_vote(votes, known), 0)]
+    methods: dict[str, Method] = {"BWA": BWA(), "EBCC": EBCC(), "EBCC with learned priors": EBCC(prior="learned")}
+    bias = judge_bias(votes, known, [])
+    if bias is not None and bias.evidence > STRONG_BIAS:
+        diagonal = DawidSkene(prior="diagonal", tol=1e-4)
+        methods = {"Dawid-Skene": DawidSkene(tol=1e-4), "Dawid-Skene with a diagonal prior": diagonal, **methods}
+        members = []
+    else:
+        methods = {"one coin": DawidSkene(one_coin=True, tol=1e-4, max_iter=COIN_ROUNDS), **methods}
+        members = [_Member("weighted vote", _cautious_vote(votes, known), 0)]
     for name, method in methods.items():
         answer = method.answer(votes, known)
         members.append(_Member(name, answer.rule, answer.n_iter))
