@@ -237,6 +237,8 @@ def test_scores_are_answered_as_by_the_library(scores, run, ending):
     )
     assert run("apply", "judges.ec3", f"scores.{ending}", "--out", "new.csv")[0] == DONE
     assert column("new.csv") == TOXIC
+    assert run("apply", "judges.ec3", "scores.csv", "--out", "new.csv", "--overwrite")[0] == DONE  # all labels are text there
+    assert column("new.csv") == TOXIC
     assert [float(x) for x in column("new.csv", "confidence")] == pytest.approx(answers["confidence"].to_list())
 
 
