@@ -296,7 +296,7 @@ def test_parts_add_up_to_the_answer(name, votes):
     consensus = quietly(name, votes)
     explanation = consensus.explain(votes.object_ids[0] if votes.object_ids is not None else 0)
     total = sum(explanation.parts.values())
-    if explanation.unit == "probability":
+    if explanation.unit != "log evidence":
         assert_allclose(total, consensus.proba[0], rtol=0, atol=1e-9)
     else:
         logs = np.log(np.maximum(consensus.proba[0], 1e-250))

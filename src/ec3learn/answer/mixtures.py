@@ -20,7 +20,7 @@ from .rule import KNOWN, NOBODY, PRIOR, EvidenceRule, GroupRule, KnownLabels, Ru
 
 Array = npt.NDArray[Any]
 
-SUBTYPES, CALIBRATED = "subtypes", "calibration"
+SUBTYPES, REST = "subtypes", "all else"
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +202,7 @@ class PanelRule:
     fallback: Array
     slope: float = 1.0  # of the log-probabilities
 
-    unit: ClassVar[str] = "probability"
+    unit: ClassVar[str] = "change of probability"
     kind: ClassVar[str] = "panel"
     hard_votes: ClassVar[bool] = False
     towards: ClassVar[None] = None
@@ -227,15 +227,19 @@ class PanelRule:
     def parts(
         self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, hard: sparse.csr_array | None = None
     ) -> dict[tuple[int, str], Array]:
-        """Return what each member gave to each class: its answer, divided by the number of members; and what calibration did."""
-        from_members: dict[tuple[int, str], Array] = {}
-        for name, rule in self.members:
-            _, proba, _ = next(rule.answers(SparseMembership(one, hard), known))
-            from_members[NOBODY, name] = proba[0] / len(self.members)
-        if self.slope != 1:
-            mean = sum(from_members.values(), np.zeros(len(self.fallback)))
-            from_members[NOBODY, CALIBRATED] = sharpened(mean[None], self.slope)[0] - mean
-        return from_members
+        """Return by how much each base model moves the answer: the answer less that without its vote; and what is left over."""
+        if known is not None and known.codes[0] >= 0:
+            return {(NOBODY, KNOWN): known.one_hot(len(self.fallback))[0]}
+        models = np.unique(owner[one.indices]).tolist()
+
+        def with_each_left_out(row: sparse.csr_array) -> sparse.csr_array:
+            return sparse.csr_array(sparse.vstack([row, *(_without(row, owner[row.indices] == m) for m in models)], format="csr"))
+
+        groups = SparseMembership(with_each_left_out(one), None if hard is None else with_each_left_out(hard))
+        (answer, *without), _ = self.all_answers(groups)
+        parts: dict[tuple[int, str], Array] = {(m, "votes"): answer - other for m, other in zip(models, without, strict=True)}
+        parts[NOBODY, REST] = answer - sum(parts.values(), np.zeros(len(self.fallback)))
+        return parts
 
     def stored(self, prefix: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the rule as plain facts and arrays."""
@@ -252,6 +256,12 @@ def takes_hard_votes(rule: Rule) -> bool:
     """Return whether a rule, or one that it asks, takes a soft vote for its most probable class only."""
     asked = [own for _, own in rule.members] if isinstance(rule, PanelRule) else [rule.towards[1]] if rule.towards else []
     return rule.hard_votes or any(takes_hard_votes(own) for own in asked if own is not None)
+
+
+def _without(one: sparse.csr_array, left_out: Array) -> sparse.csr_array:
+    """Return one row without some of its entries."""
+    kept = ~left_out
+    return sparse.csr_array((one.data[kept], one.indices[kept], np.array([0, int(kept.sum())])), shape=one.shape)
 
 
 def restored_rule(facts: Mapping[str, Any], arrays: Mapping[str, Array], prefix: str = "") -> Rule:

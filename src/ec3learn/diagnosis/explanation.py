@@ -38,8 +38,9 @@ class Explanation:
         votes, its known label.
     parts : dict of (base model, term) -> array
         The parts themselves, one number per class; they add up to `proba`. Where `unit` is "log evidence" (Dawid-Skene) they
-        add up to the logarithms of `proba`, less their mean: +1 for one class over another means 2.7 times as likely.
-    unit : "probability" or "log evidence"
+        add up to the logarithms of `proba`, less their mean: +1 for one class over another means 2.7 times as likely. Of a panel, the part of a base
+        model is how far its vote moves the answer.
+    unit : "probability", "log evidence" or "change of probability"
         What the parts are measured in.
 
     Examples
@@ -109,6 +110,8 @@ class Explanation:
         if not self.parts:
             return f"{head}\n\n{self.by_model}\n\n{NO_PARTS}"
         unit = "" if self.unit == "probability" else f"\n\nIn units of {self.unit}:"
+        if self.unit == "change of probability":
+            unit = "\n\nHow far each vote moves the probabilities: they would change by as much without it."
         return f"{head}{unit}\n\n{self.by_model}\n\n{self.by_term}"
 
     def _repr_html_(self) -> str:
