@@ -14,6 +14,10 @@ for UPE (n_init=1). A method that exceeds the time limit is not run on larger ta
 crowd-kit does not support clusterings, so the comparison uses the class votes alone, with the same number of EM rounds. Creating
 the long table for crowd-kit is not timed. If both finish, ec3learn must be 20 times as fast with a quarter of the memory on the
 largest table; otherwise the exit code is 1. Linux with glibc only: memory is read from /proc.
+
+Then the methods for votes alone stand beside Dawid-Skene: 12 voters on two classes, where rows repeat, and on five classes with a
+tenth of the votes missing, where nearly all rows differ. `Votes` is made before: time and memory are those of the method. The
+default must take at most 8 times the time of Dawid-Skene and 1.5 times its memory on the largest table.
 """
 
 from __future__ import annotations
@@ -46,7 +50,12 @@ N_CLASSES = 4
 CLUSTERS = (8, 12, 20, 40)
 RIVAL = "crowd-kit"  # in the place of a method's name: the votes alone, ours and crowd-kit's
 LEAST_FASTER, MOST_MEMORY = 20.0, 0.25
+JURY = "jury"  # likewise: methods for votes alone
+JURY_METHODS = ("dawid-skene", "dawid-skene-one-coin", "bwa", "ebcc", "panel", "auto")
+MOST_TIMES, MOST_TIMES_MEMORY = 8.0, 1.5
 NOT_REPEATED = 10.0  # seconds
+
+KNOWN = [*METHODS, RIVAL, JURY]
 
 Columns = dict[str, Any]
 
@@ -81,7 +90,35 @@ def table(n_objects: int) -> tuple[Columns, Columns, Any]:
     return classifiers, clusterings, truth
 
 
+def jury(n_objects: int, n_classes: int) -> tuple[Columns, Any]:
+    """Return the columns of 12 voters, -1 where there is no vote, and the true classes."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(n_classes, size=n_objects)
+    voters = {}
+    for m, skill in enumerate(np.linspace(0.45, 0.8, 12)):
+        other = (truth + rng.integers(1, n_classes, n_objects)) % n_classes
+        voters[f"v{m}"] = np.where(rng.random(n_objects) < skill, truth, other)
+        if n_classes > 2:
+            voters[f"v{m}"][rng.random(n_objects) < 0.1] = -1
+    return voters, truth
+
+
+def _jury_job(name: str, n_objects: int) -> Job:
+    _, n_classes, method = name.split(maxsplit=2)
+    columns, truth = jury(n_objects, int(n_classes))
+    votes = Votes.from_labels(columns, missing=-1)
+
+    def run() -> tuple[Any, int, bool]:
+        consensus = METHODS[method]().solve(votes)
+        _ = consensus.proba
+        return consensus.labels(), consensus.n_iter, consensus.converged
+
+    return Job(run, truth)
+
+
 def job(name: str, n_objects: int, rounds: int) -> Job:
+    if name.startswith(JURY):
+        return _jury_job(name, n_objects)
     classifiers, clusterings, truth = table(n_objects)
     if name.startswith(RIVAL):
         return Job(_rival(name, classifiers, rounds), truth)
@@ -237,10 +274,34 @@ def beside_rival(arguments: argparse.Namespace) -> bool:
     return missed
 
 
+def beside_dawid_skene(arguments: argparse.Namespace) -> bool:
+    """Measure the methods for votes alone, print the ratios to Dawid-Skene, and return whether a limit is missed."""
+    missed, ratios = False, []
+    for n_classes in (2, 5):
+        print(f"\nThe votes of 12 voters on {n_classes} classes, without making `Votes`.")
+        found = {method: grown(f"{JURY} {n_classes} {method}", arguments) for method in JURY_METHODS}
+        for method, rows in found.items():
+            both = [n for n in arguments.objects if n in rows and n in found["dawid-skene"]]
+            if method == "dawid-skene" or not both:
+                missed |= not both
+                continue
+            ours, theirs = rows[max(both)], found["dawid-skene"][max(both)]
+            times, memory = ours["seconds"] / theirs["seconds"], ours["extra"] / max(theirs["extra"], 1e-9)
+            short = method == "auto" and (times > MOST_TIMES or memory > MOST_TIMES_MEMORY)
+            missed |= short
+            limits = f" (at most {MOST_TIMES:g} and {MOST_TIMES_MEMORY:g})" if method == "auto" else ""
+            ratios.append(
+                f"{method}, {n_classes} classes, {max(both):,} objects: {times:.1f} times the seconds and {memory:.2f} times the "
+                f"memory of Dawid-Skene{limits}" + ("  limit missed" if short else "")
+            )
+    print("", *ratios, sep="\n")
+    return missed
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--objects", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help=f"from: {', '.join(METHODS)}, {RIVAL}; all unless given")
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help=f"from: {', '.join(KNOWN)}; all unless given")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds that one run may take, by the clock")
     parser.add_argument("--rounds", type=int, default=10, help=f"rounds of EM, ours and {RIVAL}'s")
     parser.add_argument("--best-of", type=int, default=3)
@@ -250,19 +311,20 @@ def main() -> int:
         n_objects = arguments.objects[0]
         print(json.dumps(measure(arguments.inside, n_objects, arguments.rounds, arguments.best_of, arguments.limit)))
         return 0
-    names = arguments.methods or [*METHODS, RIVAL]
-    unknown = sorted(set(names) - {*METHODS, RIVAL})
+    names = arguments.methods or KNOWN
+    unknown = sorted(set(names) - set(KNOWN))
     if unknown:
-        parser.error(f"unknown method {unknown[0]!r}; choose from: {', '.join(METHODS)}, {RIVAL}")
+        parser.error(f"unknown method {unknown[0]!r}; choose from: {', '.join(KNOWN)}")
     arguments.objects = sorted(set(arguments.objects))
     sizes = [f"{n:,}" for n in arguments.objects]
     blank = [""] * (len(sizes) - 1)
     print(_line("", ["seconds", *blank, "", "MB", *blank, "accuracy", *blank], "rounds"))
     print(_line("objects", [*sizes, "slope", *sizes, *sizes], "(*: not converged)"), flush=True)
     for name in names:
-        if name != RIVAL:
+        if name not in (RIVAL, JURY):
             grown(name, arguments)
-    return int(RIVAL in names and beside_rival(arguments))
+    missed = [RIVAL in names and beside_rival(arguments), JURY in names and beside_dawid_skene(arguments)]
+    return int(any(missed))
 
 
 if __name__ == "__main__":

@@ -125,30 +125,31 @@ class SubtypeModel(ConfusionModel):
         """Replace q by the best one, some rows at a time; return by how much z moves on average."""
         moved, n_classes = 0.0, self.votes.n_classes
         for rows, joint in self._posterior(evidence, prior):
-            change = (joint - mass[rows]).reshape(len(joint), n_classes, -1).sum(axis=2)
-            moved += float(self.votes.counts[rows] @ np.abs(change).sum(axis=1))
-            mass[rows] = joint
+            change = (joint - mass[rows].T).reshape(n_classes, self.subtypes, -1).sum(axis=1)
+            moved += float(np.abs(change).sum(axis=0) @ self.votes.counts[rows])
+            mass[rows] = joint.T
         return moved / self.total / 2
 
     def _answers(self, evidence: Array, prior: Array) -> Array:
         """Return z."""
         proba = np.empty((self.groups.n_rows, self.votes.n_classes))
         for rows, joint in self._posterior(evidence, prior):
-            proba[rows] = joint.reshape(*proba[rows].shape, -1).sum(axis=2)
+            proba[rows] = joint.reshape(self.votes.n_classes, self.subtypes, -1).sum(axis=1).T
         return proba
 
     def _posterior(self, evidence: Array, prior: Array) -> Iterator[tuple[slice, Array]]:
-        """Return q, some rows at a time."""
+        """Return q with rows in columns, some rows at a time: few long lines are quicker than many short ones."""
         n_classes = self.votes.n_classes
-        for rows, joint in self.groups.gather_parts((self.weight[:, None] * evidence)[self.groups.order]):
-            joint += prior
+        for rows, sums in self.groups.gather_parts((self.weight[:, None] * evidence)[self.groups.order]):
+            joint = np.ascontiguousarray(sums.T)
+            joint += prior[:, None]
             if self.known is not None:
                 codes = self.known[rows]
-                other = (np.arange(n_classes) != codes[:, None]) & (codes >= 0)[:, None]
-                joint[np.repeat(other, self.subtypes, axis=1)] = -np.inf
-            joint -= joint.max(axis=1, keepdims=True)
+                other = (np.arange(n_classes)[:, None] != codes) & (codes >= 0)
+                joint[np.repeat(other, self.subtypes, axis=0)] = -np.inf
+            joint -= joint.max(axis=0)
             np.exp(joint, out=joint)
-            joint /= joint.sum(axis=1, keepdims=True)
+            joint /= joint.sum(axis=0)
             yield rows, joint
 
     def _samples(self) -> bool:

@@ -22,13 +22,13 @@ def top_classes(proba: Array, mass: Array, tol: float = 1e-9) -> Array:
     high = proba[np.arange(len(proba)), best]
     tied = np.flatnonzero((proba >= high[:, None] - tol).sum(axis=1) > 1)
     if len(tied):
-        preference = _preference(mass, tol)
+        preference = class_preference(mass, tol)
         candidates = proba[tied] >= high[tied, None] - tol
         best[tied] = preference[candidates[:, preference].argmax(axis=1)]
     return best
 
 
-def _preference(mass: Array, tol: float) -> Array:
+def class_preference(mass: Array, tol: float = 1e-9) -> Array:
     """Return the classes by falling mass; masses that differ by rounding only keep the order of the classes."""
     scale = max(float(mass.sum()), 1e-300)
     return np.array(sorted(range(len(mass)), key=lambda z: (-round(float(mass[z]) / scale / tol), z)))

@@ -94,8 +94,12 @@ class SubtypeRule(SumRule):
 
     def finish(self, sums: Array, n_votes: Array) -> Array:
         """Return the posterior."""
-        joint = softmax(sums + self.prior, axis=1)
-        return tempered(joint.reshape(len(joint), len(self.fallback), -1).sum(axis=2), n_votes, self.correlation)
+        joint = np.ascontiguousarray(sums.T)  # few long rows are quicker than many short ones
+        joint += self.prior[:, None]
+        joint -= joint.max(axis=0)
+        np.exp(joint, out=joint)
+        proba = joint.reshape(len(self.fallback), -1, len(sums)).sum(axis=1)
+        return tempered(np.ascontiguousarray((proba / proba.sum(axis=0)).T), n_votes, self.correlation)
 
     def parts(
         self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, hard: sparse.csr_array | None = None

@@ -22,7 +22,7 @@ from .._text import count, some
 from ..algebra.bayes import SubtypeModel
 from ..algebra.linear import normalised
 from ..algebra.membership import membership, scatter_to_votes
-from ..answer.labelling import top_classes
+from ..answer.labelling import class_preference
 from ..answer.mixtures import PanelRule, PrecisionRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
 from ..answer.outcome import PanelMember
@@ -325,6 +325,7 @@ def seat(
     farthest member leaves while it is far from the others, and farther than twice the median member.
     """
     n_rows, n_classes, total = len(counts), len(mass), max(float(counts.sum()), 1e-300)
+    order = class_preference(mass)
     sat, distances = np.ones(len(names), dtype=bool), np.zeros(len(names))
     classes = [np.empty(n_rows, dtype=smallest_uint(n_classes)) for _ in names]
     proba, unanswered = np.empty((n_rows, n_classes)), np.empty(n_rows, dtype=bool)
@@ -332,14 +333,15 @@ def seat(
         seated = [int(m) for m in np.flatnonzero(sat)]
         distances[seated] = 0.0
         for rows, parts in answers():
-            everyone = np.asarray(sum(parts[m][0] for m in seated))
-            for m in seated:
-                own = parts[m][0]
-                distances[m] += float(counts[rows] @ _differ(own, everyone - own if len(seated) > 1 else own)) / total
-            if sat.all():
-                for place, (own, _) in zip(classes, parts, strict=True):
-                    place[rows] = top_classes(own, mass)
-            proba[rows] = everyone / len(seated)
+            by_class = {m: np.ascontiguousarray(parts[m][0].T) for m in seated}  # few long rows are quicker than many short ones
+            everyone = np.asarray(sum(by_class.values()))
+            for m, own in by_class.items():
+                top = _highest(own)
+                alike = (top & _highest(everyone - own if len(seated) > 1 else own)).any(axis=0)
+                distances[m] += float(counts[rows] @ ~alike) / total
+                if sat.all():
+                    classes[m][rows] = order[top[order].argmax(axis=0)]
+            proba[rows] = everyone.T / len(seated)
             unanswered[rows] = np.logical_and.reduce([parts[m][1] for m in seated])
         farthest = seated[int(distances[seated].argmax())]
         if len(seated) <= LEAST_SEATED or distances[farthest] <= max(FAR, TIMES_MEDIAN * float(np.median(distances[seated]))):
@@ -347,10 +349,9 @@ def seat(
         sat[farthest] = False
 
 
-def _differ(one: Array, other: Array) -> Array:
-    """Return in which rows no class is the highest in both; a tie is no difference, whichever class comes first."""
-    tops = [values >= values.max(axis=1, keepdims=True) - 1e-9 for values in (one, other)]
-    return ~(tops[0] & tops[1]).any(axis=1)
+def _highest(by_class: Array) -> Array:
+    """Return which classes have the highest probability; several where they are tied, whichever comes first."""
+    return np.asarray(by_class >= by_class.max(axis=0) - 1e-9)
 
 
 def _notes(members: Sequence[PanelMember], votes: Votes) -> tuple[Note, ...]:
