@@ -38,8 +38,8 @@ class Explanation:
         votes, its known label.
     parts : dict of (base model, term) -> array
         The parts themselves, one number per class; they add up to `proba`. Where `unit` is "log evidence" (Dawid-Skene) they
-        add up to the logarithms of `proba`, less their mean: +1 for one class over another means 2.7 times as likely. Of a panel, the part of a base
-        model is how far its vote moves the answer.
+        add up to the logarithms of `proba`, less their mean: +1 for one class over another means 2.7 times as likely. Of a panel,
+        the part of a base model is how far its vote moves the answer.
     unit : "probability", "log evidence" or "change of probability"
         What the parts are measured in.
 
