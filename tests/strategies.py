@@ -3,6 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
+from ec3learn import Scale, Votes
+
 from .raw_tables import RawTable
 
 WEIGHTS = [0.0, 0.5, 1.0, 1.0, 3.0]
@@ -42,6 +44,25 @@ def any_tables(draw, *, known=True, weights=True, sample_weight=True, soft=True,
 def any_votes(**kwargs):
     """The same as `Votes`; hard tables sometimes come through a long table, where each vote is a row."""
     return st.tuples(any_tables(known=False, **kwargs), st.booleans()).map(_as_votes)
+
+
+@st.composite
+def graded_votes(draw):
+    """Votes on one or two scales, some of them unordered or missing, beside plain votes and perhaps a clustering."""
+    n_rows, classes = draw(st.integers(1, 8)), ["low", "middle", "high"][: draw(st.integers(2, 3))]
+    scores = Scale(range(4), unordered=["unsure"], direction=draw(st.sampled_from(["up", "down"])))
+    said = {
+        f"g{m}": [draw(st.integers(0, 3)), *draw(_column(st.sampled_from([None, 0, 1, 2, 3, "unsure"]), n_rows - 1))]
+        for m in range(2)
+    }
+    votes = Votes.from_labels(said, classes=classes, scale=scores, weights=draw(st.sampled_from([None, [0.5, 1], [1, 0]])))
+    if draw(st.booleans()):
+        votes = votes.add({"stars": draw(_column(st.sampled_from([None, 1, 5]), n_rows))}, scale=[1, 2, 3, 4, 5])
+    if draw(st.booleans()):
+        votes = votes.add({"plain": draw(_column(st.sampled_from([None, *classes]), n_rows))})
+    if draw(st.booleans()):
+        votes = votes.add(clusterings={"k": draw(_column(st.sampled_from([None, 0, 1]), n_rows))})
+    return votes
 
 
 @st.composite

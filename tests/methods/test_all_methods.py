@@ -15,7 +15,7 @@ from ec3learn import BGCM, EC3, METHODS, UPE, Consensus, Votes
 from ec3learn.methods import Method, method_of
 
 from ..raw_tables import RawTable
-from ..strategies import any_tables, any_votes
+from ..strategies import any_tables, any_votes, graded_votes
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning"),  # random votes deserve it
@@ -302,6 +302,37 @@ def test_parts_add_up_to_the_answer(name, votes):
         logs = np.log(np.maximum(consensus.proba[0], 1e-250))
         sure = logs > -200  # logarithms of what underflows are not comparable
         assert_allclose((total - total.max())[sure], (logs - logs.max())[sure], rtol=0, atol=1e-6)
+
+
+# ---- answers on a scale ----------------------------------------------------------------------------------------------
+
+
+@every_method
+@given(graded_votes(), st.randoms(use_true_random=False))
+@hypothesis_settings(max_examples=10)
+def test_answers_on_a_scale_are_combined_in_any_order_and_extended(name, votes, random):
+    consensus = quietly(name, votes)
+    assert_distributions(consensus.proba)
+    order = list(range(len(votes)))
+    random.shuffle(order)
+    if name != "upe":  # not convex: see test_upe
+        assert_allclose(quietly(name, votes[order]).proba, consensus.proba[order], **CLOSE)
+    if name in EXTENDS:
+        again = consensus.extend(votes)
+        assert_allclose(again.proba, consensus.proba, **CLOSE)
+        assert_array_equal(again.unanswered, consensus.unanswered)
+
+
+@pytest.mark.parametrize("name", EXTENDS)
+@given(graded_votes())
+@hypothesis_settings(max_examples=5)
+def test_known_labels_beside_answers_on_a_scale_are_kept_and_parts_add_up(name, votes):
+    last = len(votes) - 1
+    consensus = quietly(name, votes, known={0: votes.classes[1]})
+    assert consensus.labels()[0] == votes.classes[1]
+    parts = consensus.explain(last)
+    if parts.unit != "log evidence":
+        assert_allclose(sum(parts.parts.values()), consensus.proba[last], rtol=0, atol=1e-9)
 
 
 # ---- by name ---------------------------------------------------------------------------------------------------------
