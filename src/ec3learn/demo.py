@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ._files import place_for, whole_file
 from ._text import Table
 from .consensus import Consensus
-from .methods import EC3, MajorityVote
+from .methods import EC3, MajorityVote, solve
 from .votes import Votes
 from .votes.labels import label_array
 
@@ -70,8 +70,9 @@ def solve_demo() -> tuple[Table, Consensus]:
     table = demo_votes()
     classifiers, clusterings = {name: table[name] for name in CLASSIFIERS}, {name: table[name] for name in CLUSTERINGS}
     votes, alone = Votes.from_labels(classifiers, clusterings), Votes.from_labels(classifiers)
-    consensus = EC3().solve(votes, table["gold"])
-    answers = classifiers | {"majority vote": MajorityVote().solve(alone).labels(), "iEC3": consensus.labels()}
+    consensus, iec3 = solve(votes, table["gold"]), EC3().solve(votes, table["gold"])
+    answers = classifiers | {"majority vote": MajorityVote().solve(alone).labels(), "iEC3": iec3.labels()}
+    answers |= {"the default": consensus.labels()}
     truth = label_array(table["truth"])
     unlabelled = np.array([label is None for label in table["gold"]])
     right = {name: _accuracy(label_array(labels), truth, unlabelled) for name, labels in answers.items()}

@@ -11,7 +11,7 @@ from .base import plain_parameters
 WHAT = {  # for methods that are one class with different parameters
     "ec3": "Combine classifiers and clusterings by EC3: every group counts by its size",
     "iec3": "Combine classifiers and clusterings by iEC3: sizes are divided out, so that small groups and rare classes count",
-    "auto": "Take the method that suits what there is: the panel, or EC3 towards the panel where there are clusterings",
+    "auto": "Take the method that suits what there is: the panel, which uses clusterings too where there are some",
     "dawid-skene": "Combine voters by Dawid-Skene: estimate the true classes and each voter's confusion matrix",
     "dawid-skene-one-coin": "Combine voters by Dawid-Skene with one number per voter: how often it is right, whatever the class",
 }
