@@ -1,6 +1,12 @@
 """Odd tables for hypothesis: missing votes, empty groups, one object, one class seen, soft votes, weights, repeated rows."""
 
+import datetime
+from decimal import Decimal
+
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 from hypothesis import strategies as st
 
 from ec3learn import Scale, Votes
@@ -78,6 +84,48 @@ def any_settings(draw):
         "balanced": draw(st.booleans()),
         "known_weight": draw(st.sampled_from([0.5, 4.0, np.inf])),
     }
+
+
+NEAR = [0, 2**11, 2**24, 2**31, 2**53, 2**63, 2**64, 2**100]
+ODD_LABELS = [
+    [sign * (near + step) for near in NEAR for sign in (1, -1) for step in (-1, 0, 1)],
+    [sign * float(near + step) for near in NEAR for sign in (1, -1) for step in (-1, 0, 1, 2048)] + [1.5, float("inf")],
+    ["", "a", "a\0", "A", " a", "1", "1.0", "e\u0301", "\u00e9", "None", "nan", "\ud800", "\ud801"],
+    [True, False],
+    [np.datetime64(n, unit) for n in (1, 2) for unit in ("ns", "us", "D")] + [np.timedelta64(1, "ns"), np.timedelta64(2, "s")],
+    [datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1), datetime.timedelta(1), datetime.time(1)],
+    [Decimal("1"), Decimal("1.0"), Decimal("1.5"), b"a", b"b", 1j, (1, 2), np.float16(3), np.int8(3), np.uint64(2**64 - 1)],
+]
+CONTAINERS = [
+    list,
+    lambda values: np.array(values, dtype=object),
+    lambda values: np.array([value for value in values if value is not None]),
+    *(lambda values, t=t: np.array(values, dtype=t) for t in "?bBhHiIqQefdgFUS"),
+    *(lambda values, t=t: np.array(values, dtype=t) for t in ("M8[ns]", "M8[D]", "m8[ns]", np.dtypes.StringDType())),
+    lambda values: np.ma.array([0 if v is None else v for v in values], mask=[v is None for v in values]),
+    pd.Series,
+    *(lambda values, t=t: pd.Series(values, dtype=t) for t in ("Int64", "UInt64", "Float64", "boolean", "string", "category")),
+    pl.Series,
+    *(lambda values, t=t: pl.Series(values, dtype=t) for t in (pl.Int64, pl.UInt64, pl.Int128, pl.Float32, pl.Categorical)),
+    lambda values: pa.chunked_array([pa.array(values)]),
+    *(lambda values, t=t: pa.chunked_array([pa.array(values, t)]) for t in (pa.uint64(), pa.float32(), pa.decimal128(38, 2))),
+]
+
+
+def any_columns():
+    """A column of odd labels with gaps, in any container that takes them."""
+    labels = st.sampled_from(ODD_LABELS).flatmap(lambda pool: st.lists(st.sampled_from([None, *pool]), min_size=1, max_size=6))
+    return st.tuples(labels, st.sampled_from(CONTAINERS)).map(_contained).filter(lambda column: column is not None)
+
+
+def _contained(pair):
+    values, container = pair
+    try:
+        with np.errstate(all="ignore"):
+            column = container(values)
+    except Exception:  # the library that owns the container refuses
+        return None
+    return column if len(column) else None
 
 
 def _column(labels, n_rows):

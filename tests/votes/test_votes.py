@@ -7,14 +7,17 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ec3learn import EC3, DawidSkene, MajorityVote, SoftVote, Votes
+from ec3learn._checks import InputError
 from ec3learn.answer.notes import REPEATS
+from ec3learn.votes.labels import is_missing
 
 from ..raw_tables import random_table
-from ..strategies import any_tables, any_votes
+from ..strategies import any_columns, any_tables, any_votes
 
 EXACT = {"atol": 1e-9, "rtol": 0}
 
@@ -26,6 +29,47 @@ def said(votes):
 
 def plain(votes):
     return [[value.item() if isinstance(value, np.generic) else value for value in row] for row in said(votes)]
+
+
+# ---- distinct labels stay distinct -------------------------------------------------------------------------------------
+
+
+def values_of(column):
+    """What a column holds, as its own library lists it: None for what is missing."""
+    dates = isinstance(column, np.ndarray) and column.dtype.kind in "mM"
+    listing = next((name for name in ("tolist", "to_list", "to_pylist") if hasattr(column, name) and not dates), "__iter__")
+    return [None if is_missing(value) else value for value in getattr(column, listing)()]
+
+
+def labels_out(column, place):
+    """What comes back where a column is read as votes, clusters, names of objects or known labels."""
+    n = len(column)
+    if place == "classifiers":
+        return [row[0] for row in said(Votes.from_labels({"c": column}))]
+    if place == "clusterings":
+        return [row[1] for row in said(Votes.from_labels({"c": [0] * n}, {"k": column}))]
+    if place == "objects":
+        ids = Votes.from_long(column, ["c"] * n, [0] * n).object_ids.tolist()
+        return [next(name for name in ids if name == value) for value in values_of(column)]
+    known = MajorityVote().solve(Votes.from_labels({"c": [0] * n}, classes=values_of(column)), known=column)
+    return known.labels().tolist()
+
+
+@settings(max_examples=400)
+@given(any_columns(), st.sampled_from(["classifiers", "clusterings", "objects", "known"]))
+def test_distinct_values_are_distinct_labels_or_refused(column, place):
+    try:
+        out = labels_out(column, place)
+    except InputError:
+        return
+    assert out == [None if value == -1 and place == "clusterings" else value for value in values_of(column)]
+
+
+@pytest.mark.parametrize("place", ["classifiers", "clusterings"])
+@pytest.mark.parametrize("top", [2**63 - 1, 2**64 - 1])
+def test_the_largest_integers_come_back(place, top):
+    column = np.array([top, top - 1, top], dtype=np.uint64)
+    assert labels_out(column, place) == [top, top - 1, top]
 
 
 # ---- labels come back as given -----------------------------------------------------------------------------------------
@@ -564,6 +608,42 @@ LABEL_ERRORS = [
         "classifiers must hold labels (ints, bools or strings), got 0.25 at row 1 in column 'classifier_0'. "
         "For probabilities use Votes.from_probabilities.",
         lambda: Votes.from_labels(np.array([[1.0], [0.25]])),
+    ),
+    (
+        ValueError,
+        "classifiers must hold labels (ints, bools or strings), got the float 9223372036854775808 at row 1 in column 'c'. Floats "
+        "of this size may have lost digits. Pass integers or strings (pandas: the dtype 'Int64' or 'UInt64').",
+        lambda: Votes.from_labels({"c": np.array([1.0, 2.0**63, 2.0**63 + 2048])}),
+    ),
+    (
+        TypeError,
+        "classifiers must hold labels (ints, bools or strings), got 9007199254740992.0 of type float at row 0 in column 'c'. "
+        "Floats of this size may have lost digits. Pass integers or strings (pandas: the dtype 'Int64' or 'UInt64').",
+        lambda: Votes.from_labels({"c": [2.0**53, 1]}),
+    ),
+    (
+        ValueError,
+        "classifiers must hold integers from -2**63 to 2**63 - 1, or from 0 to 2**64 - 1, got -1 and 9223372036854775808 in "
+        "column 'c'. Pass strings instead.",
+        lambda: Votes.from_labels({"c": [-1, 2**63]}),
+    ),
+    (
+        ValueError,
+        "classifiers must hold integers from -2**63 to 2**63 - 1, or from 0 to 2**64 - 1, got -1 and 9223372036854775808. Pass "
+        "strings instead.",
+        lambda: Votes.from_labels({"c": [-1, 0], "d": [2**63, 0]}),
+    ),
+    (
+        ValueError,
+        "classes must hold integers from -2**63 to 2**63 - 1, or from 0 to 2**64 - 1, got 0 and 18446744073709551616. Pass "
+        "strings instead.",
+        lambda: Votes.from_labels({"c": [0]}, classes=[0, 2**64]),
+    ),
+    (
+        TypeError,
+        "classifiers must hold labels (ints, bools or strings), got np.datetime64('1970-01-01T00:00:00.000000001') of type "
+        "datetime64 at row 0 in column 'c'.",
+        lambda: Votes.from_labels({"c": np.array([1, 2], dtype="datetime64[ns]")}),
     ),
     (
         ValueError,

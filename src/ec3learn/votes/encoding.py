@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from .._checks import InputError, InputTypeError
 from .._text import arg, count, listed
-from .labels import Label, is_missing, kind_of, label_array, plain
-from .reading import Column, Where, frame_of, has_index, is_pandas, named_columns, single_column, smallest_uint
+from .labels import Label, fits_one_integer_type, is_missing, kind_of, label_array, plain
+from .reading import INTEGERS, Column, Where, frame_of, has_index, is_pandas, named_columns, single_column, smallest_uint
 from .scale import Scale
 
 Array = npt.NDArray[Any]
@@ -42,6 +42,9 @@ def classes_of(
         n_columns = next(iter(tables.values())).shape[1]
         if not names or (kind_of(names[0]) == "int" and names[0] >= 0 and names[-1] < n_columns):
             names = list(range(n_columns))
+    if not fits_one_integer_type(names):
+        came = f"{min(names)} and {max(names)}"
+        raise InputError(argument if classes is None else "classes", INTEGERS, came=came, remedy="Pass strings instead.")
     array = label_array(names)
     for name, table in tables.items():
         if table.shape[1] != len(array):

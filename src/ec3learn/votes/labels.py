@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,24 @@ def kind_of(label: Label) -> str:
     """Return 'bool', 'int' or 'str', or the type's own name for what is no label."""
     if isinstance(label, (bool, np.bool_)):
         return "bool"
-    if isinstance(label, (int, np.integer)):
+    if isinstance(label, (int, np.integer)) and not isinstance(label, np.timedelta64):
         return "int"
     return "str" if isinstance(label, str) else type(label).__name__
 
 
 def is_missing(value: object) -> bool:
-    """Tell whether a single value stands for no vote: None, NaN, pandas' NA and NaT, numpy's masked."""
+    """Tell whether a single value stands for no vote: None, NaN, pandas' NA, NaT, numpy's masked."""
     if value is None or type(value).__name__ in {"NAType", "NaTType", "MaskedConstant"}:
         return True
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+
+
+def fits_one_integer_type(labels: Iterable[Label]) -> bool:
+    """Tell whether labels can be kept in one array: integers must fit int64, or all of them uint64."""
+    whole = [int(label) for label in labels if kind_of(label) == "int"]
+    return not whole or (min(whole) >= -(1 << 63) and max(whole) < (1 << (63 if min(whole) < 0 else 64)))
 
 
 def label_array(labels: Sequence[Label] | Array) -> Array:
@@ -40,5 +48,5 @@ def label_array(labels: Sequence[Label] | Array) -> Array:
 
 
 def plain(label: Any) -> Label:
-    """Return numpy's scalars as Python's own."""
-    return label.item() if isinstance(label, np.generic) else label
+    """Return numpy's scalars as Python's own; its dates stay, since those of nanoseconds would become integers."""
+    return label.item() if isinstance(label, np.generic) and label.dtype.kind not in "mM" else label

@@ -16,13 +16,16 @@ import numpy.typing as npt
 
 from .._checks import InputError, InputTypeError
 from .._text import arg
-from .labels import Label, is_missing, kind_of
+from .labels import Label, fits_one_integer_type, is_missing, kind_of, plain
 
 Array = npt.NDArray[Any]
 
 TABLE = "an array, a list, a dict of name -> column or a dataframe held in memory"
 COLUMN = "an array, a list or a column of a dataframe held in memory"
 LABELS = "must hold labels (ints, bools or strings)"
+INTEGERS = "must hold integers from -2**63 to 2**63 - 1, or from 0 to 2**64 - 1"
+INEXACT = "Floats of this size may have lost digits. Pass integers or strings (pandas: the dtype 'Int64' or 'UInt64')."
+EXACT = 1 << 53  # floats from here on may stand for several integers; those of 16 and 32 bits from 2^11 and 2^24 on
 WIDE = 64  # columns from which a row-major table is copied to column-major before it is read by column
 DENSE_RANGE = 1 << 16  # integers within this range (or within 4 N) are used as codes without sorting them
 
@@ -161,9 +164,8 @@ def encode(name: str, values: Any, argument: str, mixed: bool = False) -> Column
         absent = np.isnan(values) if absent is None else absent | np.isnan(values)
         column = _encode_integers_of_floats(name, values, absent, where)
     else:
-        column = _encode_objects(
-            name, values.tolist() if values.dtype.kind in "OSUT" else values.astype(object).tolist(), where, absent, mixed
-        )
+        plain_values = list(values) if values.dtype.kind in "mM" else values.astype(object).tolist()
+        column = _encode_objects(name, plain_values, where, absent, mixed)
         absent = None
     return column if absent is None or not absent.any() else _with_missing(column, absent)
 
@@ -214,7 +216,7 @@ def _column_ranges(table: Array) -> tuple[Array, Array]:
 
 
 def _encode_integers(name: str, raw: Array, low: int, high: int) -> Column:
-    if high - low < max(DENSE_RANGE, 4 * len(raw)) and high < 1 << 63:
+    if high - low < max(DENSE_RANGE, 4 * len(raw)) and high + 1 < 1 << 63:
         dtype = raw.dtype if raw.dtype.kind in "iu" else np.dtype(np.int64)
         return Column(name, raw, low, np.arange(low, high + 1).astype(dtype))
     values, codes = np.unique(raw, return_inverse=True)
@@ -227,6 +229,10 @@ def _encode_integers_of_floats(name: str, values: Array, absent: Array, where: W
     if broken.any() or (present.size and not np.isfinite(present).all()):
         row = int(np.argmax(broken | np.isinf(values)))
         raise where.error(LABELS, f"{values[row]} at row {row}", _soft_hint(where.argument))
+    inexact = ~absent & (np.abs(values) >= np.float64(min(EXACT, 2 << np.finfo(values.dtype).nmant)))
+    if inexact.any():
+        row = int(np.argmax(inexact))
+        raise where.error(LABELS, f"the float {int(values[row])} at row {row}", INEXACT)
     whole = np.where(absent, present[0] if present.size else 0, values).astype(np.int64)
     return _encode_integers(name, whole, int(whole.min()), int(whole.max()))
 
@@ -247,12 +253,12 @@ def _encode_objects(name: str, values: list[Any], where: Where, absent: Array | 
 
 def _key(value: Any) -> tuple[str, Any] | None:
     if isinstance(value, str):
-        return ("str", str(value))
+        return ("str", str.__str__(value))  # a subclass may print two values alike
     if is_missing(value):
         return None
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+    if isinstance(value, (float, np.floating)) and float(value).is_integer() and abs(float(value)) < EXACT:
         value = int(value)
-    return (kind_of(value), value.item() if isinstance(value, np.generic) else value)
+    return (kind_of(value), plain(value))
 
 
 def _require_labels(labels: list[Any], row_of: Any, where: Where, mixed: bool) -> None:
@@ -263,7 +269,11 @@ def _require_labels(labels: list[Any], row_of: Any, where: Where, mixed: bool) -
     for kind, label in kinds.items():
         if kind not in {"int", "bool", "str"}:
             came = f"{label!r} of type {kind} at row {row_of(label)}"
-            raise where.error(LABELS, came, _soft_hint(where.argument) if kind == "float" else "", kind=InputTypeError)
+            hint = "" if kind != "float" else INEXACT if abs(label) >= EXACT else _soft_hint(where.argument)
+            raise where.error(LABELS, came, hint, kind=InputTypeError)
+    if not fits_one_integer_type(labels):
+        whole = [label for label in labels if kind_of(label) == "int"]
+        raise where.error(INTEGERS, f"{min(whole)} and {max(whole)}", "Pass strings instead.")
     if len(kinds) > 1 and not mixed:
         (one, _), (other, label) = list(kinds.items())[:2]
         came = f"{one} and {other} labels, the first {other} at row {row_of(label)}: {label!r}"
@@ -314,7 +324,7 @@ def _series_array(values: Any, where: str, allowed: str) -> Any:
         if hasattr(values, "__array__"):
             return np.asarray(values)
         raise InputTypeError(where, f"must be {allowed}", came=type(values).__name__)
-    if native.dtype.is_integer() or native.dtype == nw.Boolean:
+    if (native.dtype.is_integer() and native.dtype not in (nw.Int128, nw.UInt128)) or native.dtype == nw.Boolean:
         absent = native.is_null().to_numpy()
         if not absent.any():
             return native.to_numpy()
