@@ -1,6 +1,8 @@
 """Tables in files: every format gives back what was put in, and what can't be read or written is refused in one sentence."""
 
 import csv
+import datetime
+import io
 import json
 import os
 import re
@@ -267,6 +269,79 @@ def test_an_arrow_stream_is_read_as_a_file_is(tmp_path):
     assert rows_of(tmp_path / "x.arrow") == table.to_pylist()
 
 
+# ---- spreadsheets ------------------------------------------------------------------------------------------------------
+
+
+def workbook(folder, **sheets):
+    """Write sheets, given as rows, and return the path."""
+    pytest.importorskip("fastexcel", reason="spreadsheets are read by fastexcel (extra excel)")
+    book = pytest.importorskip("openpyxl", reason="openpyxl writes the spreadsheets of this test").Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(folder / "x.xlsx")
+    return folder / "x.xlsx"
+
+
+def test_cells_of_a_spreadsheet_are_read_as_fields_of_a_csv_file(tmp_path):
+    day = datetime.date(2024, 5, 17)
+    path = workbook(tmp_path, votes=[["vote", "mixed", "day"], ["a", 1, day], [None, "unsure", None], ["007", 0.25, day]])
+    assert rows_of(path) == [
+        {"vote": "a", "mixed": "1", "day": "2024-05-17 00:00:00"},
+        {"vote": None, "mixed": "unsure", "day": None},
+        {"vote": "007", "mixed": "0.25", "day": "2024-05-17 00:00:00"},
+    ]
+    assert [row["consensus"] for row in combined(path, tmp_path / "out.csv")][::2] == ["a", "007"]
+
+
+def test_numbers_in_a_spreadsheet_are_integers_if_all_labels_are(tmp_path):
+    path = workbook(tmp_path, votes=[["vote"], [1], [2.0], [None], [1]])
+    with opened(path) as table:
+        assert answered_of(table).consensus.classes.tolist() == [1, 2]
+
+
+def test_a_spreadsheet_is_found_by_its_content_on_standard_input(tmp_path, monkeypatch):
+    path = workbook(tmp_path, votes=[["vote"], ["a"]])
+    with open(path, "rb") as file:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(file))
+        assert rows_of("-", "excel") == [{"vote": "a"}]
+
+
+def test_another_sheet_than_the_first_is_read_by_its_name(tmp_path):
+    path = workbook(tmp_path, first=[["vote"], ["a"]], second=[["vote"], ["b"]])
+    assert rows_of(path, sheet="second") == [{"vote": "b"}]
+    with pytest.warns(UserWarning, match=r"x.xlsx has 2 sheets; 'first' is read. Pass sheet for another: second\."):
+        assert rows_of(path) == [{"vote": "a"}]
+    with pytest.raises(ValueError, match=re.escape("x.xlsx, ['first', 'second'], got 'third'.")):
+        rows_of(path, sheet="third")
+    with pytest.raises(ValueError, match="sheet must be left out unless the file is a spreadsheet, got 'first' for csv"):
+        rows_of(path, "csv", sheet="first")
+
+
+def test_a_column_of_a_spreadsheet_without_a_name_is_called_after_its_place(tmp_path):
+    path = workbook(tmp_path, votes=[["vote", None], ["a", "b"]])
+    with pytest.warns(UserWarning, match=re.escape("has columns without a name, named ['column_2'] here.")):
+        assert rows_of(path) == [{"vote": "a", "column_2": "b"}]
+
+
+def test_a_spreadsheet_is_only_read(tmp_path):
+    path = workbook(tmp_path, votes=[["vote"], ["a"]])
+    words = "out.xlsx cannot be written: excel is a format that is only read. Choose from: csv, tsv, jsonl, parquet, arrow."
+    with pytest.raises(ValueError, match=re.escape(words)):
+        combined(path, tmp_path / "out.xlsx")
+    assert Format.of("x.xlsx").for_output("-", None).name == "csv"
+
+
+def test_a_spreadsheet_without_its_library_tells_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fastexcel", None)
+    (tmp_path / "x.xlsx").write_bytes(b"")
+    words = "Reading a spreadsheet needs fastexcel: pip install 'ec3learn[excel]'."
+    with pytest.raises(ModuleNotFoundError, match=re.escape(words)):
+        rows_of(tmp_path / "x.xlsx")
+
+
 # ---- what can't be read ------------------------------------------------------------------------------------------------
 
 
@@ -293,6 +368,8 @@ def test_an_arrow_stream_is_read_as_a_file_is(tmp_path):
         ("x.parquet", b"", "cannot be read as parquet: "),
         ("x.parquet", b"PAR1 and nonsense PAR1", "cannot be read as parquet: "),
         ("x.arrow", b"ARROW1 and nonsense", "cannot be read as arrow: "),
+        ("x.xlsx", b"", "cannot be read as a spreadsheet: "),
+        ("x.xls", b"no spreadsheet", "cannot be read as a spreadsheet: "),
     ],
 )
 def test_a_broken_file_is_refused_in_one_sentence(tmp_path, name, content, words):
@@ -316,10 +393,10 @@ def test_labels_of_several_kinds_in_json_are_refused(tmp_path):
         combined(tmp_path / "x.jsonl", tmp_path / "out.csv")
 
 
-@pytest.mark.parametrize("ending", ["csv", "csv.gz", "jsonl", "parquet", "arrow"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "jsonl", "parquet", "arrow", "xlsx", "xls"])
 @given(
     st.binary(max_size=60)
-    | st.sampled_from([b"a,b\n", b'{"a":1}\n', b"PAR1", b"ARROW1\0\0"]).flatmap(
+    | st.sampled_from([b"a,b\n", b'{"a":1}\n', b"PAR1", b"ARROW1\0\0", b"PK\x03\x04"]).flatmap(
         lambda head: st.binary(max_size=40).map(head.__add__)
     )
 )
@@ -479,12 +556,12 @@ def test_killed_at_any_moment_the_output_is_whole(tmp_path, pause):
             "votes.db",
             None,
             None,
-            "The format of 'votes.db' does not follow from its name. Pass format: csv, tsv, jsonl, parquet, arrow.",
+            "The format of 'votes.db' does not follow from its name. Pass format: csv, tsv, jsonl, parquet, arrow, excel.",
         ),
-        ("votes.xlsx", None, None, "votes.xlsx is a spreadsheet. Export it as CSV first."),
+        ("votes.xlsx.gz", None, None, "The format of 'votes.xlsx.gz' does not follow from its name."),
         ("-", None, None, "The format of '-' does not follow from its name."),
         ("x.parquet.gz", None, None, "The format of 'x.parquet.gz' does not follow from its name."),
-        ("x.csv", "xml", None, "Unknown format 'xml'. Choose from: csv, tsv, jsonl, parquet, arrow;"),
+        ("x.csv", "xml", None, "Unknown format 'xml'. Choose from: csv, tsv, jsonl, parquet, arrow, excel;"),
         ("x.csv", None, "ab", "delimiter must be a single character, for CSV only, got 'ab' for csv."),
         ("x.parquet", None, ";", "delimiter must be a single character, for CSV only, got ';' for parquet."),
     ],
@@ -494,9 +571,9 @@ def test_an_unknown_format_is_refused(path, given, delimiter, words):
         Format.of(path, given, delimiter)
 
 
-@pytest.mark.parametrize("path", ["x.CSV", "a.b.tsv.gz", "x.ndjson.zst", "x.pq", "x.ipc", "-"])
+@pytest.mark.parametrize("path", ["x.CSV", "a.b.tsv.gz", "x.ndjson.zst", "x.pq", "x.ipc", "-", "x.XLSX", "x.ods"])
 def test_the_format_is_found_by_the_name_or_as_said(path):
-    assert Format.of(path, "csv" if path == "-" else None).name in ("csv", "tsv", "jsonl", "parquet", "arrow")
+    assert Format.of(path, "csv" if path == "-" else None).name in ("csv", "tsv", "jsonl", "parquet", "arrow", "excel")
 
 
 def test_a_tab_may_be_written_as_backslash_t():

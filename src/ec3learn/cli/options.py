@@ -133,10 +133,15 @@ class ReadOptions:
 
     format: Annotated[
         Text,
-        option(FILES, "FORMAT", "csv, tsv, jsonl (also with .gz or .zst), parquet or arrow; by default that of the file's name."),
+        option(
+            FILES,
+            "FORMAT",
+            "csv, tsv, jsonl (also with .gz or .zst), parquet, arrow or excel; by default that of the file's name.",
+        ),
     ] = None
     delimiter: Annotated[Text, option(FILES, "CHARACTER", "What separates the fields of a CSV file.")] = None
     encoding: Annotated[str, option(FILES, "NAME", "How text is encoded, such as latin-1.")] = "utf-8"
+    sheet: Annotated[Text, option(FILES, "NAME", "The sheet of a spreadsheet; by default the first.")] = None
     memory: Annotated[str, option(FILES, "SIZE", "Memory that DuckDB may use before it spills to disk.")] = "800MB"
 
 

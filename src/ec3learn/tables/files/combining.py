@@ -37,15 +37,18 @@ def open_file(
     format: str | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
+    sheet: str | None = None,
     memory: str = MEMORY,
     beside: str | None = None,
     bar: bool = False,
 ) -> Iterator[FileTable]:
     """Open a file (or standard input, "-") as a table, as long as this lasts, with temporary files beside the output."""
     kind = Format.of(path, format, delimiter)
+    if sheet is not None and kind.name != "excel":
+        raise InputError("sheet", "must be left out unless the file is a spreadsheet", came=f"{sheet!r} for {kind.name}")
     try:
         with workspace(beside, memory, bar=bar) as work:
-            yield read(work, path, kind, encoding)
+            yield read(work, path, kind, encoding, sheet)
     except OutOfMemoryException:
         raise InputError("memory", "must be larger for this table", got=memory) from None
 

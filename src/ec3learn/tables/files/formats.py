@@ -16,10 +16,11 @@ FORMATS = {
     "jsonl": (".jsonl", ".ndjson"),
     "parquet": (".parquet", ".pq"),
     "arrow": (".arrow", ".feather", ".ipc"),
+    "excel": (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
 }
 COMPRESSIONS = {"gzip": ".gz", "zstd": ".zst"}
-SPREADSHEETS = (".xls", ".xlsx", ".xlsm", ".ods")
-TEXT = ("csv", "tsv", "jsonl")  # compressed as a whole, where the others compress by themselves
+COMPRESSED = ("csv", "tsv", "jsonl")  # as a whole, where the others compress by themselves
+READ_ONLY = ("excel",)
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,12 @@ class Format:
         last = endings[-1].lower() if endings else ""
         compression = next((name for name, ending in COMPRESSIONS.items() if ending == last), None)
         ending = last if compression is None else endings[0].lower() if len(endings) > 1 else ""
-        name = next((name for name, known in FORMATS.items() if ending in known), None)
-        if name is None or (compression is not None and name not in TEXT):
+        name = next((name for name, known in FORMATS.items() if ending in (f".{name}", *known)), None)
+        if name is None or (compression is not None and name not in COMPRESSED):
             known = ", ".join(FORMATS)
             if given is not None:
                 remedy = f"Choose from: {known}; csv, tsv and jsonl also with .gz or .zst."
                 raise InputError(argument, phrase=f"Unknown {arg(argument)} {given!r}", remedy=remedy)
-            if ending in SPREADSHEETS:
-                raise InputError(argument, phrase=f"{path} is a spreadsheet", remedy="Export it as CSV first.")
             phrase = f"The format of {path!r} does not follow from its name"
             raise InputError(argument, phrase=phrase, remedy=f"Pass {arg(argument)}: {known}.")
         delimiter = "\t" if delimiter == "\\t" else delimiter
@@ -55,6 +54,10 @@ class Format:
     def for_output(self, path: str, given: str | None) -> Format:
         """Return the format of an output: as given, by its name, or else this one; a delimiter is kept."""
         if given is None and path == STANDARD:
-            return replace(self, compression=None)
+            return Format("csv") if self.name in READ_ONLY else replace(self, compression=None)
         output = Format.of(path, given, argument="out_format")
+        if output.name in READ_ONLY:
+            written = ", ".join(name for name in FORMATS if name not in READ_ONLY)
+            phrase = f"{path} cannot be written: {output.name} is a format that is only read"
+            raise InputError("out_format", phrase=phrase, remedy=f"Choose from: {written}.")
         return replace(output, delimiter=self.delimiter) if output.name == self.name else output

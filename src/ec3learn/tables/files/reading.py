@@ -17,8 +17,8 @@ from typing import Any, NoReturn
 
 import duckdb
 
-from ..._checks import InputError
-from ..._text import arg, listed
+from ..._checks import InputError, MissingExtraError, SpelledWarning
+from ..._text import arg, listed, some
 from ..engines import OURS, quoted
 from .formats import STANDARD, Format
 from .table import FileTable, text
@@ -27,7 +27,7 @@ from .workspace import Workspace
 BLOCK = 1 << 24  # bytes of text parsed at a time; a record must fit
 
 
-def read(work: Workspace, path: str, format: Format, encoding: str = "utf-8") -> FileTable:
+def read(work: Workspace, path: str, format: Format, encoding: str = "utf-8", sheet: str | None = None) -> FileTable:
     """Open a file, or standard input for "-", as a table."""
     name = "Standard input" if path == STANDARD else path
     work.bar.update(f"Reading {name}")
@@ -39,6 +39,8 @@ def read(work: Workspace, path: str, format: Format, encoding: str = "utf-8") ->
             return _json_lines(work, source, format, encoding, name)
         if format.name == "arrow":
             return _staged(work, *_arrow(source), format, name)
+        if format.name == "excel":
+            return _excel(work, source, format, sheet, name)
         return _csv(work, source, format, encoding, name)
 
 
@@ -150,7 +152,7 @@ def _records(source: Path, format: Format, encoding: str) -> Any:
 
 
 def _heads(source: Path, format: Format, encoding: str, name: str) -> list[str]:
-    """Return the names of the columns; one without a name is named after its place."""
+    """Return the names of the columns in the first line."""
     heads: list[str] = next(_records(source, format, encoding), [])
     if not any(heads):
         raise _file_error(name, "must name its columns in the first line, got an empty one")
@@ -159,6 +161,11 @@ def _heads(source: Path, format: Format, encoding: str, name: str) -> list[str]:
         if other is not None:
             problem = f"must have {format.delimiter!r} between its columns, got {heads[0][:80]!r}"
             raise _file_error(name, problem, f"Pass {arg('delimiter', other)}.")
+    return _named(heads, name)
+
+
+def _named(heads: Sequence[str], name: str) -> list[str]:
+    """Return the names of columns; one without a name is named after its place."""
     unnamed = {i: f"column_{i + 1}" for i, head in enumerate(heads) if not head}
     if unnamed:
         warnings.warn(f"{name} has columns without a name, named {listed(list(unnamed.values()))} here.", stacklevel=2)
@@ -172,6 +179,32 @@ def _require_equal_records(source: Path, format: Format, encoding: str, name: st
         if record and len(record) != n_columns:
             problem = f"must have {n_columns} fields in every line, as in the first"
             raise _file_error(name, f"{problem}, got {len(record)} in line {records.line_num}")
+
+
+def _excel(work: Workspace, source: Path, format: Format, sheet: str | None, name: str) -> FileTable:
+    """Return the cells of a sheet as text, as in a CSV file: a spreadsheet has a type for each cell, and none for a column."""
+    import pyarrow as pa
+
+    try:
+        import fastexcel
+    except ModuleNotFoundError:
+        raise MissingExtraError.of("Reading a spreadsheet", "fastexcel", "excel") from None
+    try:
+        book = fastexcel.read_excel(source)
+        if sheet is not None and sheet not in book.sheet_names:
+            raise InputError("sheet", f"must be a sheet of {name}, {listed(book.sheet_names)}", got=sheet)
+        if sheet is None and len(book.sheet_names) > 1:
+            first, *others = book.sheet_names
+            others_are = f"Pass {arg('sheet')} for another: {some(others)}."
+            warnings.warn(SpelledWarning(f"{name} has {len(others) + 1} sheets; {first!r} is read. {others_are}"), stacklevel=2)
+        cells = book.load_sheet(sheet or 0, dtypes="string")
+        heads = ["" if head.column_name_from == "generated" else head.name for head in cells.available_columns()]
+        table = pa.Table.from_batches([cells.to_arrow()])
+    except fastexcel.FastExcelError as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise _file_error(name, f"cannot be read as a spreadsheet: {reason}") from None
+    heads = _named(heads, name)
+    return _staged(work, table.rename_columns(heads), heads, format, name)
 
 
 def _json_lines(work: Workspace, source: Path, format: Format, encoding: str, name: str) -> FileTable:

@@ -46,7 +46,7 @@ class FileTable:
     @property
     def is_text(self) -> bool:
         """Return whether the labels have no type."""
-        return self.format.name in ("csv", "tsv")
+        return self.format.name in ("csv", "tsv", "excel")
 
     @property
     def sql(self) -> str:
