@@ -3,10 +3,17 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 
-from ec3learn import EC3, SoftVote, StackedVote, Votes
+from ec3learn import EC3, EC3Classifier, SoftVote, StackedVote, Votes
 from ec3learn.algebra.membership import membership
 from ec3learn.diagnosis.metrics import mean_auc
+from ec3learn.estimator import candidates, selection
 from ec3learn.estimator.selection import choose
 from ec3learn.methods.ec3.grid import SOFT_VOTE, HeldOutFold, grid
 from ec3learn.methods.stacking import greedy_weights
@@ -50,6 +57,65 @@ def test_a_fold_has_the_answers_of_ec3_with_the_other_labels_known(setting, stac
     fold = HeldOutFold(votes, membership(votes), weights, truth, hidden, targets)
     method = EC3(*setting, weights=[2.0, 1.0, 0.5], towards=StackedVote() if stacked else "votes")
     assert_allclose(fold.proba(setting), method.solve(votes, known=known).proba[hidden], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.6])
+def test_no_candidate_claims_to_know_labels_drawn_at_random(share, monkeypatch):
+    """Fine clusters, and models that learn labels by heart: what leaks shows here.
+
+    The AUC of 3,000 random labels has a standard deviation of .011, and the mean over 4 draws one of .005.
+    """
+    monkeypatch.setattr(candidates, "BUDGET", 0)  # a coarse grid shows it as well
+    pool = [("knn", KNeighborsClassifier(3)), ("tree", DecisionTreeClassifier(random_state=0)), ("nb", GaussianNB())]
+    claims = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(round(3000 / share), 3)), rng.integers(2, size=round(3000 / share))
+        y[3000:] = -1
+        fine = [("km", KMeans(150, n_init=1, random_state=0))]
+        model = EC3Classifier(pool, fine, "soft-vote", unlabelled=-1, retrain_rounds=0, random_state=seed).fit(X, y)
+        claims.append(choose(model.consensus_.votes, y, 5, seed).scores)
+    means = {name: np.mean([claim[name] for claim in claims]) for name in claims[0]}
+    assert len(means) > 4
+    assert all(abs(mean - 0.5) < 0.02 for mean in means.values()), means
+
+
+def test_clusters_that_tell_nothing_do_not_displace_classifiers():
+    """Features with little signal, and clusters so fine that they could hold labels by heart."""
+    X, y = make_classification(2400, 6, n_informative=2, n_redundant=0, flip_y=0.6, random_state=0)
+    pool = [("knn", KNeighborsClassifier(5)), ("tree", DecisionTreeClassifier(random_state=0)), ("lr", LogisticRegression())]
+    fine = [(f"km{k}", KMeans(k, n_init=1, random_state=0)) for k in (80, 120)]
+    aucs = {}
+    for name, clusters in {"with": fine, "without": []}.items():
+        model = EC3Classifier(pool, clusters, random_state=0).fit(X[:1200], y[:1200])
+        aucs[name] = mean_auc(model.predict_proba(X[1200:]), y[1200:])
+    assert aucs["with"] > aucs["without"] - 0.01
+
+
+@pytest.mark.parametrize("n_rare", [1, 3])
+def test_a_rare_class_does_not_stop_the_choice(n_rare, monkeypatch):
+    monkeypatch.setattr(selection, "MOST_ROWS", 300)
+    votes, truth = soft_pool(0, [1.0, 0.5], n_objects=1500, n_classes=3)
+    codes = np.where(np.arange(1500) < 1490, np.minimum(truth, 1), -1)
+    codes[np.flatnonzero(truth == 2)[:n_rare]] = 2
+    assert "AUC" in choose(votes, codes, 5, 0).notes[0].text
+
+
+def test_a_sample_keeps_rare_classes():
+    votes, _ = soft_pool(0, [1.0], n_objects=1000, n_classes=3)
+    codes = np.zeros(1000, dtype=int)
+    codes[:4], codes[4] = 1, 2
+    sample, kept = selection._sample(votes, codes, 0, 100)
+    assert np.bincount(kept).tolist() == [100, 4]
+    assert sample.n_objects == 104
+
+
+def test_what_base_models_add_is_measured_despite_a_rare_class():
+    votes, truth = soft_pool(0, [2.0, 0.1], n_objects=3000, n_classes=3)
+    codes = np.minimum(truth, 1)
+    codes[0] = 2
+    adds = selection.measure_base_models(SoftVote(), votes, codes, 5, 0)
+    assert adds[0] > 0.05
 
 
 def test_with_few_labels_nothing_is_tuned():

@@ -5,8 +5,9 @@ The labels of each fold are hidden in turn. Weights, and stacked votes, are lear
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,13 +36,19 @@ GREEDY_ROWS = 5_000
 
 
 def make_folds(codes: Array, n_folds: int, seed: int) -> Array:
-    """Return the fold of each labelled object, -1 for the others."""
-    labelled = np.flatnonzero(codes >= 0)
-    n_folds = int(min(n_folds, np.bincount(codes[labelled]).min()))
-    fold_of = np.full(len(codes), -1)
-    for f, (_, test) in enumerate(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(labelled, codes[labelled])):
-        fold_of[labelled[test]] = f
+    """Return the fold of each object; a class with fewer labels than folds is in some of them only."""
+    folds = StratifiedKFold(int(min(n_folds, np.bincount(codes).max())), shuffle=True, random_state=seed)
+    fold_of = np.empty(len(codes), dtype=np.int64)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")
+        for f, (_, test) in enumerate(folds.split(codes, codes)):
+            fold_of[test] = f
     return fold_of
+
+
+def without_delta(settings: list[Setting]) -> list[Setting]:
+    """Return the settings by which hidden labels can be guessed honestly: delta lets the votes on other rows speak."""
+    return [setting for setting in settings if setting.delta == 0]
 
 
 @dataclass
@@ -55,20 +62,30 @@ class Candidate:
     hard: bool = False
     best: Setting = SOFT_VOTE
     score: float = -1.0
+    by_fold: dict[Setting, list[float]] = field(default_factory=dict)
 
     def answer(self, setting: Setting, codes: Array) -> Array:
-        """Return the class probabilities of the labelled objects, each with the labels of its own fold hidden."""
+        """Return the class probabilities of the objects, each with the labels of its own fold hidden."""
         out = np.empty((len(codes), self.folds[0].target.shape[1]))
         for fold in self.folds:
             out[fold.objects] = fold.proba(setting)[fold.places]
-        return out[codes >= 0]
+        return out
 
     def search(self, settings: list[Setting], codes: Array) -> None:
         """Find the best of some settings."""
         for setting in settings:
-            score = mean_auc(self.answer(setting, codes), codes[codes >= 0])
+            answer = self.answer(setting, codes)
+            self.by_fold[setting] = [mean_auc(answer[fold.objects], codes[fold.objects]) for fold in self.folds]
+            score = mean_auc(answer, codes)
             if score > self.score + 1e-6:
                 self.best, self.score = setting, score
+
+    @property
+    def claim(self) -> float:
+        """The score on labels that had no part in the choice of the setting: it is chosen by the other folds, in turn."""
+        by_fold = np.array(list(self.by_fold.values()))
+        others = by_fold.sum(axis=1, keepdims=True) - by_fold
+        return float(by_fold[others.argmax(axis=0), np.arange(len(self.folds))].mean())
 
     def method(self, setting: Setting, votes: Votes) -> Method:
         """Return the method that answers as this candidate does."""
@@ -133,7 +150,7 @@ class Split:
         for f in range(self.n_folds):
             objects, rows = self.members(f)
             out[objects] = stacked.answer(self.rows, self.known(f)).proba[rows]
-        return out[self.fold_of >= 0]
+        return out
 
     def equal_weights(self, known: KnownLabels) -> Array:
         """Return 1 for every base model."""
@@ -170,10 +187,10 @@ def affordable_grid(folds: list[HeldOutFold]) -> list[Setting]:
     n_classes = folds[0].target.shape[1]
     each = len(folds) * (2 * n_live) ** 3 / 3 + n_rows * n_classes * (4.0 * n_live + 500)  # operations per setting
     for step, n_needed in LABELS_FOR_STEP.items():
-        settings = grid(step)
+        settings = without_delta(grid(step))
         if n_objects >= n_needed and len(settings) * each < BUDGET:
             return settings
-    return [setting for setting in grid(0.25) if setting[1] == 0]
+    return [setting for setting in without_delta(grid(0.25)) if setting.beta == 0]
 
 
 def _classifier_shares(votes: Votes) -> Array | None:

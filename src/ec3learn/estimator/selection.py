@@ -1,12 +1,17 @@
 """How `consensus="auto"` chooses a method: by AUC on labels that are hidden fold by fold.
 
+Nothing that a hidden label had a part in may be used to guess it. The votes on other rows had: they come from models that were
+trained on it. So only rows with labels take part, whose labels are used in place of their votes, and delta, which pulls clusters
+to the votes on their members, stays 0.
+
 Each candidate weighs the classifiers in its own way, and EC3 may refine its answer. EC3's whole grid of settings costs little
 more than one solution (`methods.ec3.grid`). The best of many settings is best by chance too, so it must be clearly ahead.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -24,16 +29,17 @@ from ..methods.ec3.grid import SOFT_VOTE, grid
 from ..methods.ec3.objective import Setting
 from ..methods.voting import SoftVote
 from ..votes import Votes
-from .candidates import Candidate, Split, affordable_grid, make_candidates, make_folds
+from .candidates import Candidate, Split, affordable_grid, make_candidates, make_folds, without_delta
 
 Array = npt.NDArray[Any]
 
 FEW_LABELS = 25  # per class on average: below, there is no choice
 WITH_FEW_LABELS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma, delta that measured best with few labels
-MOST_ROWS = 20_000  # with labels, and as many without, that the choice is made on
+MOST_ROWS = 20_000  # with labels, that the choice is made on
+LEAST_ROWS = 10  # of a rare class that stay in a sample
 LABELS_FOR_STACKING = 100  # per class: with fewer, stacked votes are judged in twice as many folds
 CLEAR_GAIN = 0.008  # of macro F, for offsets of the classes to be used
-DROP_ONE_ROWS = 2_000  # with labels, and as many without
+DROP_ONE_ROWS = 2_000
 
 
 @dataclass(frozen=True)
@@ -41,13 +47,14 @@ class Choice:
     """The method chosen for some votes, and why.
 
     `offsets`, one per class, are added to the probabilities before the label is taken. `hard` means that each classifier votes
-    for its most probable class only.
+    for its most probable class only. `scores` is what each candidate claims, its AUC on hidden labels.
     """
 
     method: Method
     offsets: Array | None = None
     notes: tuple[Note, ...] = ()
     hard: bool = False
+    scores: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,29 +90,28 @@ def choose(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
     counts = np.bincount(codes[codes >= 0], minlength=votes.n_classes)
     if votes.n_classes < 2:
         return Choice(SoftVote(), notes=(Note(CHOICE, "There is only one class: plain soft voting is used."),))
-    if counts.min() < 2 or counts.mean() < FEW_LABELS:
+    if (counts > 1).sum() < 2 or counts.mean() < FEW_LABELS:
         few = count(int(counts.sum()), "label is", "labels are")
         text = f"{few} too few to choose by: iEC3 with the settings that measured best with few labels is used."
         return Choice(EC3(*WITH_FEW_LABELS, weights="agreement"), notes=(Note(CHOICE, text),))
     with threadpool_limits(1):
-        return _choose_by_auc(*_sample(votes, codes, seed), n_folds, seed)
+        return _choose_by_auc(*_sample(votes, codes, seed, MOST_ROWS), n_folds, seed)
 
 
 def _choose_by_auc(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
     fold_of = make_folds(codes, n_folds, seed)
-    labels = codes[codes >= 0]
     candidates = make_candidates(votes, codes, fold_of)
     for candidate in candidates:
-        candidate.search([SOFT_VOTE, *grid(0.25)], codes)
+        candidate.search([SOFT_VOTE, *without_delta(grid(0.25))], codes)
     best = max(candidates, key=lambda candidate: candidate.score)
     best.search(affordable_grid(best.folds), codes)
     # With few labels, a stacked vote learned from four fifths of them looks worse than one learned from all.
-    many = labels.size >= LABELS_FOR_STACKING * votes.n_classes
+    many = codes.size >= LABELS_FOR_STACKING * votes.n_classes
     split = Split.of(votes, codes, fold_of if many else make_folds(codes, 2 * n_folds, seed))
     answer = candidates[0].answer(SOFT_VOTE, codes)
-    soft = Finalist(candidates[0], SOFT_VOTE, answer, mean_auc(answer, labels))
-    winner = _stacking_or(soft, candidates, split, labels)
-    if best.score > winner.auc + _margin(winner.auc, labels):
+    soft = Finalist(candidates[0], SOFT_VOTE, answer, mean_auc(answer, codes))
+    winner = _stacking_or(soft, candidates, split, codes)
+    if best.score > winner.auc + _margin(winner.auc, codes):
         winner = Finalist(best, best.best, best.answer(best.best, codes), best.score)
     if winner.candidate is soft.candidate and winner.setting == SOFT_VOTE:
         method: Method = SoftVote()
@@ -115,8 +121,9 @@ def _choose_by_auc(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choic
         method = winner.candidate.method(winner.setting, votes)
         why = f"{winner.candidate.name}{_describe(winner.setting)}: "
         why += f"AUC {winner.auc:.4f} on held-out labels, plain soft voting {soft.auc:.4f}."
-    offsets, more = _choose_offsets(winner.answer, labels, fold_of[codes >= 0])
-    return Choice(method, offsets, (Note(CHOICE, why), *more), winner.candidate.hard)
+    offsets, more = _choose_offsets(winner.answer, codes, fold_of)
+    scores = {candidate.name: candidate.claim for candidate in candidates}
+    return Choice(method, offsets, (Note(CHOICE, why), *more), winner.candidate.hard, scores)
 
 
 def _stacking_or(soft: Finalist, candidates: list[Candidate], split: Split, labels: Array) -> Finalist:
@@ -146,12 +153,17 @@ def _describe(setting: Setting) -> str:
     return " refined by iEC3 (alpha {:g}, beta {:g}, gamma {:g}, delta {:g})".format(*(round(x, 3) for x in setting))
 
 
-def _sample(votes: Votes, codes: Array, seed: int, most: int = MOST_ROWS) -> tuple[Votes, Array]:
-    """Return at most so many objects with labels, and as many without."""
+def _sample(votes: Votes, codes: Array, seed: int, most: int) -> tuple[Votes, Array]:
+    """Return about so many objects with labels, and their classes; the only label of a class is left out."""
     rng = np.random.default_rng(seed)
-    parts = [np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)]
-    kept = np.sort(np.concatenate([rng.permutation(part)[:most] for part in parts]))
-    return (votes, codes) if len(kept) == len(codes) else (votes[kept], codes[kept])
+    counts = np.bincount(codes[codes >= 0])
+    share = min(1.0, most / counts.sum())
+    kept = []
+    for z in np.flatnonzero(counts > 1):
+        n_kept = max(min(LEAST_ROWS, counts[z]), round(share * counts[z]))
+        kept.append(rng.permutation(np.flatnonzero(codes == z))[:n_kept])
+    rows = np.sort(np.concatenate(kept))
+    return votes[rows], codes[rows]
 
 
 # ---- offsets ---------------------------------------------------------------------------------------------------------
@@ -191,8 +203,8 @@ def _best_offsets(proba: Array, codes: Array) -> Array:
 
 
 def measure_base_models(method: Method, votes: Votes, codes: Array, n_folds: int, seed: int) -> list[float | None]:
-    """Return what each base model adds (`drop_one_auc`), on a sample; None for all if a class has a single label."""
-    if np.bincount(codes[codes >= 0], minlength=votes.n_classes).min() < 2:
+    """Return what each base model adds (`drop_one_auc`), on a sample; None for all if only one class has two labels or more."""
+    if (np.bincount(codes[codes >= 0]) > 1).sum() < 2:
         return [None] * len(votes.models)
     votes, codes = _sample(votes, codes, seed, DROP_ONE_ROWS)
     return drop_one_auc(method, votes, codes, make_folds(codes, n_folds, seed))
