@@ -316,6 +316,42 @@ def test_many_partitions_give_one_answer_again_and_again(tmp_path, kind):
         assert_allclose(rows["confidence"], expected.confidence, **EXACT)
 
 
+@pytest.fixture
+def datasets():
+    module = pytest.importorskip("datasets", reason="Hugging Face datasets is not installed (extra datasets)")
+    module.disable_progress_bars()
+    return module
+
+
+def test_a_dataset_of_hugging_face_comes_back_with_the_answers_of_its_rows(datasets):
+    frame = votes_table().with_columns(text=pl.lit("x"))
+    dataset = datasets.Dataset.from_polars(frame).shuffle(seed=0)
+    answered = combine(dataset, **ALL, proba=True, known="gold")
+    expected = combine(frame.to_arrow(), **ALL, proba=True, known="gold")
+    assert type(answered) is type(dataset)
+    assert answered["id"][:] == dataset["id"][:]
+    assert_frame_equal(answered.to_polars().sort("id"), pl.from_arrow(expected))
+    assert {name: answered.features[name] for name in dataset.column_names} == dict(dataset.features)
+
+
+def test_class_labels_of_a_dataset_vote_by_name_and_minus_one_is_none(datasets):
+    label = datasets.ClassLabel(names=["ham", "spam"])
+    columns = {"svm": [0, 1, None, 0], "knn": [0, 1, 1, -1], "gold": [-1, -1, 1, -1]}
+    dataset = datasets.Dataset.from_dict(columns, datasets.Features(dict.fromkeys(columns, label)))
+    votes = votes_from(dataset, classifiers=["svm", "knn"])
+    assert [votes.said(i) for i in range(4)] == [["ham", "ham"], ["spam", "spam"], [None, "spam"], ["ham", None]]
+    answered, consensus = combine(dataset, classifiers=["svm", "knn"], known="gold", return_consensus=True)
+    assert answered["consensus"][:] == ["ham", "spam", "spam", "ham"]
+    assert answered["svm"][:] == columns["svm"]
+    assert extend(dataset, consensus)["consensus"][:] == ["ham", "spam", "spam", "ham"]
+
+
+def test_one_split_of_a_dataset_is_combined_at_a_time(datasets):
+    splits = datasets.DatasetDict({"train": datasets.Dataset.from_dict({"svm": ["a"]})})
+    with pytest.raises(TypeError, match=re.escape("or a Dataset of Hugging Face, got DatasetDict.")):
+        combine(splits, classifiers="svm")
+
+
 def test_the_import_needs_no_engine():
     absent = ["pandas", "polars", "pyarrow", "duckdb", "dask", "pyspark"]
     program = f"import sys; sys.modules.update(dict.fromkeys({absent})); import ec3learn.tables"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,18 +32,38 @@ LABEL_TYPES = (nw.Boolean, nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Unk
 
 def as_frame(table: Any) -> Frame:
     """Return a table as narwhals sees it; refuse what is no table of a supported kind."""
-    frame = nw.from_native(table, pass_through=True)
+    frame = nw.from_native(_as_arrow(table) if is_dataset(table) else table, pass_through=True)
     lazy = isinstance(frame, nw.LazyFrame) and frame.implementation in ENGINES
     if not isinstance(frame, nw.DataFrame) and not lazy:
         raise InputTypeError(
             "table",
-            "must be a pandas, polars or Arrow table, a polars LazyFrame, a DuckDB relation or a Dask or Spark DataFrame",
+            "must be a pandas, polars or Arrow table, a polars LazyFrame, a DuckDB relation, a Dask or Spark DataFrame or a "
+            "Dataset of Hugging Face",
             came=type(table).__name__,
         )
     for name in frame.collect_schema().names():
         if str(name).startswith(OURS):
             raise InputError("table", f"must have no column that begins with {OURS!r}", got=name, remedy="Rename it.")
     return frame
+
+
+def is_dataset(table: Any) -> bool:
+    """Return whether a table is a Dataset of Hugging Face, without loading its library."""
+    return isinstance(table, getattr(sys.modules.get("datasets"), "Dataset", ()))
+
+
+def _as_arrow(dataset: Any) -> Any:
+    """Return a Dataset of Hugging Face as an Arrow table, with class labels by name; -1 is what it writes for none."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    arrow = dataset.with_format("arrow")[:]
+    for name, feature in dataset.features.items():
+        if isinstance(feature, sys.modules["datasets"].ClassLabel):
+            codes = arrow[name]
+            labels = compute.take(pa.array(feature.names), compute.if_else(compute.less(codes, 0), None, codes))
+            arrow = arrow.set_column(arrow.column_names.index(name), name, labels)
+    return arrow
 
 
 def names_in(frame: Frame) -> list[str]:

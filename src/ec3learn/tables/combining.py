@@ -11,7 +11,7 @@ from ..methods import Method
 from ..votes import Votes
 from ..votes.assembly import Repeats
 from ..votes.labels import Label
-from .columns import Naming, as_frame
+from .columns import Naming, as_frame, is_dataset
 from .output import Output, Rule
 from .pipeline import MOST_CLASSES, MOST_ROWS, combine_frame, extend_frame, votes_in_frame
 
@@ -43,9 +43,10 @@ def combine(
 
     Parameters
     ----------
-    table : pandas, polars or Arrow table, polars LazyFrame, DuckDB relation, Dask or Spark DataFrame
+    table : pandas, polars or Arrow table, polars LazyFrame, DuckDB relation, Dask or Spark DataFrame, Dataset of Hugging Face
         One row per object. Lazy tables stay lazy: the engine counts the distinct rows of the columns named here, only these are
-        loaded into this process, and the engine joins the answers back when you ask it for rows.
+        loaded into this process, and the engine joins the answers back when you ask it for rows. A Dataset's class labels are
+        read by name, and -1 is a missing label.
     classifiers, clusterings : column names, patterns such as "clf_*", a selector, or a dict of name -> column
         The votes: ints, bools, strings or categoricals; null is no vote. In a dict, a soft model has one column per class,
         `{"svm": {"spam": "p1", "ham": "p2"}}`, or a list of columns: in the order of `classes`, or named after model and class,
@@ -88,8 +89,8 @@ def combine(
     -------
     table, or (table, Consensus)
         The same kind of table with `consensus` (text, 64-bit integers or bools), `confidence` and, on request, the probabilities
-        appended. pandas, polars, Arrow and Dask keep the order of the rows (Dask not that of a long table with more than
-        `max_rows` objects); DuckDB and Spark guarantee none.
+        appended. The order of the rows is kept, except by DuckDB, by Spark, and by Dask for a long table with more than
+        `max_rows` objects.
 
     Examples
     --------
@@ -117,7 +118,8 @@ def combine(
     )
     output = Output.of(frame, prefix, proba, rule, number)
     answered = combine_frame(frame, naming.find(frame), method, output, max_rows)
-    return (answered.table, answered.consensus) if return_consensus else answered.table
+    answers = _like(table, answered.table)
+    return (answers, answered.consensus) if return_consensus else answers
 
 
 def votes_from(
@@ -227,5 +229,14 @@ def extend(
     frame = as_frame(table)
     naming = Naming(classifiers, clusterings, objects=objects, voters=voters, missing=missing, scale=scale, repeats=repeats)
     output = Output.of(frame, prefix, proba)
-    answered: Table = extend_frame(frame, naming.find_for(frame, consensus), consensus, output, max_rows).table
+    answered: Table = _like(table, extend_frame(frame, naming.find_for(frame, consensus), consensus, output, max_rows).table)
     return answered
+
+
+def _like(table: Any, answered: Any) -> Any:
+    """Return a table with its answers as the kind of table that was passed: narwhals knows no Dataset of Hugging Face."""
+    if not is_dataset(table):
+        return answered
+    for name in answered.column_names[len(table.column_names) :]:
+        table = table.add_column(name, answered[name])
+    return table
