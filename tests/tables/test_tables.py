@@ -13,16 +13,19 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from polars.testing import assert_frame_equal
 
-from ec3learn import EC3, Auto, Consensus, DawidSkene, ExtendWarning, Panel, Scale, Votes
+from ec3learn import EC3, METHODS, Auto, Consensus, DawidSkene, ExtendWarning, Panel, Scale, Votes
 from ec3learn.answer.notes import CHOICE, REPEATS
 from ec3learn.tables import combine, extend, votes_from
+from ec3learn.tables.engines import ENGINES, join
 
-from ..strategies import any_tables
+from ..strategies import any_tables, fuzzed
 
 EXACT = {"atol": 1e-9, "rtol": 0}
 IN_MEMORY = ["pandas", "polars", "pyarrow"]
@@ -1007,6 +1010,25 @@ def test_columns_that_are_there_already_are_not_overwritten(made, kind):
     assert names[-5:] == ["ec3_consensus", "ec3_confidence", "ec3_proba_", "ec3_proba_ham", "ec3_proba_spam"]
 
 
+@pytest.mark.parametrize("max_rows", [1000, 2])
+def test_columns_that_differ_only_in_case_are_one_for_duckdb(made, max_rows):
+    frame = pl.DataFrame({"id": [0, 1, 2], "a": ["x", "X", "y"], "Confidence": [1, 2, 3]})
+    chosen = {"classifiers": ["a"], "max_rows": max_rows, "method": "iec3"}
+    words = "table must have no column 'Confidence', because 'confidence' is added. Rename it, or pass prefix='ec3_'."
+    with pytest.raises(ValueError, match=re.escape(words)):
+        combine(made("duckdb", frame), **chosen)
+    words = "The columns 'my_proba_X' and 'my_proba_x' would differ only in case. Rename a class, or leave out proba."
+    with pytest.raises(ValueError, match=re.escape(words)):
+        combine(made("duckdb", frame), prefix="my_", proba=True, **chosen)
+    assert rows_of(combine(frame, proba=True, **chosen)).columns[3:] == [
+        "consensus",
+        "confidence",
+        "proba_X",
+        "proba_x",
+        "proba_y",
+    ]
+
+
 @pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
 def test_thousands_of_classes_are_refused_unless_told(made, kind):
     labels = [*range(1200)] * 2
@@ -1106,8 +1128,104 @@ def test_columns_that_begin_like_ours_are_refused(made, kind):
         combine(table, **ALL)
 
 
-def test_a_connection_that_sees_no_python_variables_is_refused():
+@pytest.mark.parametrize("max_rows", [1000, 20])
+def test_a_connection_that_sees_no_python_variables_gives_the_same_answers_and_stays_so(made, max_rows):
+    frame = votes_table()
+    connection = duckdb.connect(config={"python_enable_replacements": False})
+    connection.from_arrow(frame.to_arrow()).create("votes")
+    expected = rows_of(combine(made("duckdb", frame), **ALL, max_rows=max_rows))
+    assert_frame_equal(rows_of(combine(connection.table("votes"), **ALL, max_rows=max_rows)), expected)
+    assert connection.sql("SELECT current_setting('python_enable_replacements')").fetchall() == [(False,)]
+
+
+def test_a_locked_connection_that_sees_no_python_variables_is_refused():
     connection = duckdb.connect(config={"python_enable_replacements": False})
     connection.from_arrow(votes_table().to_arrow()).create("votes")
-    with pytest.raises(ValueError, match=re.escape("sees Python variables, with python_enable_replacements = true.")):
+    connection.execute("SET lock_configuration = true")
+    words = "table must be on a connection with python_enable_replacements = true, or one whose settings can change."
+    with pytest.raises(ValueError, match=re.escape(words)):
         combine(connection.table("votes"), **ALL)
+
+
+# ---- rows out are rows in ------------------------------------------------------------------------------------------------
+
+# Labels that are equal to somebody: to a collation without case or accents, or as floats.
+ALIKE = {
+    "text": (pl.String, ["a", "A", "\u00e1", "a ", "", "1", "1.0", None]),
+    "ints": (pl.Int64, [2**53, 2**53 + 1, 2**53 + 2, -(2**53) - 1, 0, -1, None]),
+    "large ints": (pl.UInt64, [2**63, 2**63 + 1, 2**64 - 1, 2**53 + 1, 0, None]),
+    "floats": (pl.Float64, [2.0**53, 2.0**53 + 2, -0.0, 0.0, float("nan"), None]),
+}
+
+
+def _as_collated(collation):
+    def make(request, frame):
+        connection = duckdb.connect()
+        CONNECTIONS.append(connection)
+        connection.execute(f"PRAGMA default_collation = {collation}")
+        connection.from_arrow(frame.to_arrow()).create("votes")
+        return connection.table("votes")
+
+    return make
+
+
+MAKERS |= {"duckdb-nocase": _as_collated("NOCASE"), "duckdb-noaccent": _as_collated("NOACCENT")}
+
+
+@st.composite
+def alike_tables(draw):
+    """Tables of labels that are nearly equal; integers may be beside floats."""
+    kinds = draw(st.sampled_from([["text"], ["ints"], ["ints", "floats"], ["large ints"], ["large ints", "floats"]]))
+    n_rows = draw(st.integers(1, 12))
+    columns = {"id": pl.Series(range(n_rows), dtype=pl.Int64)}
+    for j, kind in enumerate([*kinds, kinds[0]]):
+        dtype, labels = ALIKE[kind]
+        said = draw(st.lists(st.sampled_from(labels), min_size=n_rows, max_size=n_rows))
+        columns[f"v{j}"] = pl.Series([labels[0], *said[1:]], dtype=dtype)
+    columns["k"] = pl.Series(draw(st.lists(st.sampled_from(["x", "X", None]), min_size=n_rows, max_size=n_rows)), dtype=pl.String)
+    return pl.DataFrame(columns)
+
+
+def is_same_row(one, other):
+    return all((a is None and b is None) or a == b or (a != a and b != b) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.filterwarnings("ignore::ec3learn.ExtendWarning")
+@fuzzed(15)
+@given(frame=alike_tables(), max_rows=st.sampled_from([1, 3, 1000]), method=st.sampled_from(["majority", "iec3", "dawid-skene"]))
+def test_every_row_comes_back_once_as_it_was_and_with_the_answer_of_its_own_votes(frame, max_rows, method):
+    voters = [name for name in frame.columns if name.startswith("v")]
+    chosen = {"classifiers": voters, "clusterings": ["k"], "method": method, "max_rows": max_rows}
+    for kind in ["pandas", "polars", "pyarrow", "polars-lazy", "duckdb", "duckdb-nocase", "duckdb-noaccent"]:
+        table = MAKERS[kind](None, frame)
+        before = rows_of(table)
+        answered, consensus = combine(table, **chosen, return_consensus=True)
+        rows = rows_of(answered)
+        assert all(map(is_same_row, rows.select(frame.columns).rows(), before.rows())), kind
+        assert rows.height == frame.height, kind
+        said, clusters = ({name: before[name].to_list() for name in names} for names in (voters, ["k"]))
+        expected = Votes.from_labels(said, clusters, classes=consensus.classes)
+        proba = (consensus.extend(expected) if max_rows < 1000 else METHODS[method]().solve(expected)).proba
+        assert_allclose(rows["confidence"], proba.max(axis=1), **EXACT, err_msg=kind)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("max_rows", [1, 1000])
+@pytest.mark.parametrize("kind", [DASK, SPARK])
+def test_every_row_comes_back_once_also_where_python_works_in_parts(made, kind, max_rows):
+    rng = np.random.default_rng(0)
+    text, integers = (ALIKE[name] for name in ("text", "ints"))
+    for dtype, labels in (text, integers):
+        said = {f"v{j}": pl.Series([labels[z] for z in rng.integers(len(labels), size=60)], dtype=dtype) for j in range(2)}
+        frame = pl.DataFrame({"id": range(60), **said})
+        rows = rows_of(combine(made(kind, frame), classifiers=["v0", "v1"], method="majority", max_rows=max_rows))
+        assert_frame_equal(rows.select(frame.columns), frame, check_dtypes=False)
+
+
+@pytest.mark.parametrize("kind", [*LAZY, SPARK])
+def test_two_answers_for_one_row_are_an_error(made, kind):
+    frame = nw.from_native(made(kind, votes_table()))
+    small = {"pyarrow": pa.table, "polars": pl.DataFrame, "pandas": pd.DataFrame}[ENGINES[frame.implementation].backend]
+    answers = nw.from_native(small({"svm": ["spam", "spam"], "answer": [1, 2]}))
+    with pytest.raises(Exception, match=r"more than one answer|m:1|many-to-one"):
+        rows_of(join(frame, answers, ["svm"]).to_native())

@@ -22,7 +22,7 @@ from ..votes.labels import Label, plain
 from ..votes.layout import frozen
 from ..votes.reading import encode, named_columns
 from .columns import LABELS, Column, Columns, Frame
-from .engines import COUNT, FIRST, collect
+from .engines import COUNT, FIRST, collect, exact
 
 FEW_NUMBERS = 20  # so many classes may be text with fractional numbers in it
 MANY_LABELS, MOSTLY = 100, 0.5  # a column with so many labels, and this share of them different, names objects
@@ -88,7 +88,7 @@ def find_classes(columns: Columns, frame: Frame) -> list[Label]:
         return columns.classes
     encoded = []
     for name, column in columns.classifiers.items():
-        found = frame.select(column).unique()
+        found = exact(frame.select(column)).unique()
         found = collect(found if columns.max_classes is None else found.head(columns.max_classes + 2))  # null is no class
         raw = named_columns({name: found.get_column(column).to_native()}, "classifiers", "")[name]
         encoded.append(encode(name, raw, "classifiers"))

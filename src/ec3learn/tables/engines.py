@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from importlib import import_module
@@ -25,7 +26,8 @@ class Engine:
     """The library in which its rows come to this process, its left join, and how it adds a hash of some columns.
 
     Where it works in Python anyway, `map_parts` lets a function of ours add columns (given as empty ones) to each part of a
-    table, and `together` puts all rows that agree in a column into one part.
+    table, and `together` puts all rows that agree in a column into one part. Where texts that differ may count as equal, `exact`
+    returns a table in which they do not.
     """
 
     backend: Literal["pandas", "polars", "pyarrow"]
@@ -33,6 +35,7 @@ class Engine:
     add_hash: Callable[[Any, list[str]], Any]
     map_parts: Callable[[Any, Callable[[Any], Any], list[Any]], Any] | None = None
     together: Callable[[Any, str], Any] | None = None
+    exact: Callable[[Any], Any] | None = None
 
 
 def collect(frame: Frame) -> Frame:
@@ -44,7 +47,7 @@ def count_rows(frame: Frame, keys: list[str], row: str | None = None) -> Frame:
     """Return the distinct rows of the keys, how often each occurs and, if a column numbers the rows, the first of each."""
     plain = {key: _key(i) for i, key in enumerate(keys)}  # narwhals cannot group by a name with a dot in it on DuckDB
     numbers = [] if row is None else [nw.col(row).alias(FIRST)]
-    chosen = frame.select(*(nw.col(key).alias(name) for key, name in plain.items()), *numbers)
+    chosen = exact(frame.select(*(nw.col(key).alias(name) for key, name in plain.items()), *numbers))
     grouped = chosen.group_by(list(plain.values())).agg(nw.len().alias(COUNT), *(nw.col(FIRST).min() for _ in numbers))
     return grouped.rename({name: key for key, name in plain.items()})
 
@@ -54,9 +57,23 @@ def small_table(frame: Frame, columns: Mapping[str, Any]) -> Frame:
     return nw.from_dict(dict(columns), backend=ENGINES[frame.implementation].backend)
 
 
+def exact(frame: Frame) -> Frame:
+    """Return a lazy table in which texts are equal only if all their characters are, whatever the engine was told."""
+    rewrite = ENGINES[frame.implementation].exact
+    return frame if rewrite is None else nw.from_native(rewrite(frame.to_native()))
+
+
 def join(frame: Frame, answers: Frame, keys: list[str]) -> Frame:
-    """Add the columns of `answers` to the rows with the same keys; nulls match nulls, and nothing else changes."""
+    """Add the columns of `answers` to the rows with the same keys; nulls match nulls, and nothing else changes.
+
+    Two answers with the same keys would multiply rows, so they are an error, here or when the engine runs.
+    """
     return nw.from_native(ENGINES[frame.implementation].join(frame.to_native(), answers.to_native(), keys))
+
+
+def _require_unique(n_answers: int, n_keys: int) -> None:
+    if n_keys < n_answers:
+        raise RuntimeError(f"{n_answers - n_keys:,} rows would have more than one answer.")
 
 
 def add_hash(frame: Frame, keys: list[str]) -> Frame:
@@ -68,7 +85,7 @@ def add_hash(frame: Frame, keys: list[str]) -> Frame:
 
 
 def _join_polars(table: Any, answers: Any, keys: list[str]) -> Any:
-    return table.join(answers.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return table.join(answers.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left", validate="m:1")
 
 
 def _hash_polars(table: Any, keys: list[str]) -> Any:
@@ -86,30 +103,62 @@ def _map_polars(table: Any, function: Callable[[Any], Any], added: list[Any]) ->
 
 def _join_duckdb(table: Any, answers: Any, keys: list[str]) -> Any:
     """Join on the connection that the relation belongs to, which only the relation knows."""
-    names = answers.columns if type(answers) is type(table) else answers.column_names
+    from_arrow = type(answers) is not type(table)
+    right = _on_connection(table, answers) if from_arrow else answers
     keyed = [f"{quoted(key)} AS {quoted(_key(i))}" for i, key in enumerate(keys)]
-    added = [quoted(name) for name in names if name not in keys]
-    right = (answers if type(answers) is type(table) else _on_connection(table, answers)).project(", ".join([*keyed, *added]))
-    same = [f"{quoted(key)} IS NOT DISTINCT FROM {quoted(_key(i))}" for i, key in enumerate(keys)]
+    added = [quoted(name) for name in right.columns if name not in keys]
+    right = right.project(", ".join([*keyed, *added]))
+    ours = [_exact_sql(right, _key(i)) for i in range(len(keys))]
+    if from_arrow:
+        _require_unique(len(answers), right.project(", ".join(ours)).distinct().count("*").fetchall()[0][0])
+    same = [f"{_exact_sql(table, key)} IS NOT DISTINCT FROM {our}" for key, our in zip(keys, ours, strict=True)]
     both = table.set_alias("l").join(right.set_alias("r"), " AND ".join(same), how="left")
     return both.project(", ".join([*map(quoted, table.columns), *added]))
+
+
+def _exact_duckdb(table: Any) -> Any:
+    return table.project(", ".join(f"{_exact_sql(table, name)} AS {quoted(name)}" for name in table.columns))
+
+
+def _exact_sql(table: Any, name: str) -> str:
+    """Return the SQL of a column whose texts are compared byte by byte, also where a collation ignores case or accents."""
+    kind = dict(zip(table.columns, table.types, strict=True))[name]
+    return f"({quoted(name)} COLLATE C)" if kind == "VARCHAR" else quoted(name)
+
+
+SEES_VARIABLES = "python_enable_replacements"  # a setting of DuckDB
 
 
 def _on_connection(table: Any, answers: Any) -> Any:
     """Return an Arrow table as a relation on the connection of another.
 
     A relation does not tell its connection, but `query` runs on it, and there DuckDB finds an Arrow table by the name of the
-    Python variable that holds it. The user's tables come first, so the variable has a name that no table has.
+    Python variable that holds it, if it may. The user's tables come first, so the variable has a name that no table has.
     """
     name = f"{OURS}{uuid4().hex}"
     variables = {"table": table, "view": f"{name}_view", "sql": f"SELECT * FROM {name}", name: answers}
-    try:
+    with _seeing_variables(table, name):
         relation = eval("table.query(view, sql)", variables)
-    except import_module("duckdb").CatalogException:
-        setting = "python_enable_replacements"
-        raise InputError("table", f"must be on a connection that sees Python variables, with {setting} = true") from None
     table.query(name, f"DROP VIEW IF EXISTS {name}_view")  # which older versions leave behind
     return relation
+
+
+@contextmanager
+def _seeing_variables(table: Any, name: str) -> Iterator[None]:
+    """Let DuckDB find Python variables, as long as this lasts."""
+    if table.query(name, f"SELECT current_setting('{SEES_VARIABLES}')").fetchall()[0][0]:
+        yield
+        return
+    try:
+        table.query(name, f"SET {SEES_VARIABLES} = true")
+    except import_module("duckdb").Error:  # the configuration is locked
+        raise InputError(
+            "table", f"must be on a connection with {SEES_VARIABLES} = true, or one whose settings can change"
+        ) from None
+    try:
+        yield
+    finally:
+        table.query(name, f"SET {SEES_VARIABLES} = false")
 
 
 def _hash_duckdb(table: Any, keys: list[str]) -> Any:
@@ -128,6 +177,7 @@ def _join_spark(table: Any, answers: Any, keys: list[str]) -> Any:
     """Broadcast answers of ours to every worker; the rows stay where they are."""
     functions = import_module("pyspark.sql.functions")
     if not hasattr(answers, "sparkSession"):
+        _require_unique(len(answers), len(answers.group_by(keys).aggregate([])))
         answers = functions.broadcast(table.sparkSession.createDataFrame(answers))
     renamed = answers.withColumnsRenamed({key: _key(i) for i, key in enumerate(keys)})
     same = [table[_backticked(key)].eqNullSafe(renamed[_key(i)]) for i, key in enumerate(keys)]
@@ -153,7 +203,7 @@ def _join_dask(table: Any, answers: Any, keys: list[str]) -> Any:
 
 
 def _join_partition(part: Any, answers: Any, keys: list[str]) -> Any:
-    both = part[keys].merge(answers, on=keys, how="left")
+    both = part[keys].merge(answers, on=keys, how="left", validate="many_to_one")
     return part.assign(**{name: both[name].array for name in answers.columns if name not in keys})
 
 
@@ -185,7 +235,7 @@ def _key(number: int) -> str:
 
 ENGINES = {
     nw.Implementation.POLARS: Engine("polars", _join_polars, _hash_polars, _map_polars),
-    nw.Implementation.DUCKDB: Engine("pyarrow", _join_duckdb, _hash_duckdb),
+    nw.Implementation.DUCKDB: Engine("pyarrow", _join_duckdb, _hash_duckdb, exact=_exact_duckdb),
     nw.Implementation.DASK: Engine("pandas", _join_dask, _hash_dask, _map_dask, _together_dask),
     nw.Implementation.PYSPARK: Engine("pyarrow", _join_spark, _hash_spark),
     nw.Implementation.PYSPARK_CONNECT: Engine("pyarrow", _join_spark, _hash_spark),

@@ -23,13 +23,14 @@ from ..answer.rule import EvidenceRule, GroupRule
 from ..consensus import Consensus
 from ..votes.labels import Label, kind_of
 from .columns import Column, Columns
-from .engines import OURS, join, small_table
+from .engines import OURS, exact, join, small_table
 from .output import Output, label_type
 
 Array = npt.NDArray[Any]
 Frame = Any  # a DataFrame or LazyFrame of narwhals
 Block = tuple[list[Label], Array]  # the labels of a base model's groups, and their rows in the table of groups
 
+NUMBERS: dict[Any, Any] = {nw.Int64: np.int64, nw.UInt64: np.uint64, nw.Float64: np.float64}
 KEY, OBJECT, VOTER, MOST, STRENGTH = f"{OURS}key", f"{OURS}object", f"{OURS}voter", f"{OURS}most", f"{OURS}strength"
 
 
@@ -104,12 +105,13 @@ def _with_sums(frame: Frame, columns: Columns, consensus: Consensus, table: Arra
 
 def _with_hard_sums(frame: Frame, column: str, dtype: Any, labels: list[Label], block: Array) -> Frame:
     """Add the group of each label."""
-    key, kept, values = _matching(column, dtype, labels)
+    key, kept, wanted, values = _matching(column, dtype, labels)
     used: list[int] = np.flatnonzero(block[kept].any(axis=0)).tolist()
     if not used:
         return frame
     parts = {f"{OURS}part{j}": block[kept, j] for j in used}
-    frame = join(frame.with_columns(key.alias(KEY)), small_table(frame, {KEY: values} | parts), [KEY])
+    groups = small_table(frame, {KEY: values} | parts).with_columns(nw.col(KEY).cast(wanted))
+    frame = join(frame.with_columns(key.alias(KEY)), groups, [KEY])
     added = (nw.col(_sum(j)) + nw.col(part).fill_null(0.0) for j, part in zip(used, parts, strict=True))
     return frame.with_columns(added).drop(KEY, *parts)
 
@@ -146,29 +148,37 @@ def _with_long_sums(frame: Frame, columns: Columns, blocks: Mapping[tuple[bool, 
     names = [name for name, (labels, _) in voters for _ in labels]
     all_labels = [label for _, (labels, _) in voters for label in labels]
     table = np.vstack([block for _, (_, block) in voters])
-    key, kept, values = _matching(columns.labels, frame.collect_schema()[columns.labels], all_labels)
+    key, kept, wanted, values = _matching(columns.labels, frame.collect_schema()[columns.labels], all_labels)
     sums = {_sum(j): table[kept, j] for j in range(n_sums)}
-    groups = small_table(frame, {VOTER: [names[i] for i in kept], KEY: values} | sums)
+    groups = small_table(frame, {VOTER: [names[i] for i in kept], KEY: values} | sums).with_columns(nw.col(KEY).cast(wanted))
     said = frame.select(
         nw.col(columns.objects).alias(OBJECT), nw.col(columns.voters).cast(nw.String).alias(VOTER), key.alias(KEY)
     )
-    found = join(said, groups, [VOTER, KEY])
+    found = exact(join(said, groups, [VOTER, KEY]))
     once = found.group_by(OBJECT, VOTER).agg(nw.col(*sums).mean())  # of the votes that a voter repeats
     added = once.with_columns(nw.col(*sums).fill_null(0.0)).group_by(OBJECT).agg(nw.col(*sums).sum())
     return join(frame, added.rename({OBJECT: columns.objects}), [columns.objects])
 
 
-def _matching(column: str, dtype: Any, labels: list[Label]) -> tuple[nw.Expr, list[int], list[Any]]:
-    """Return a column in one of four types, and which labels are of its kind, with their values in that type."""
+def _matching(column: str, dtype: Any, labels: list[Label]) -> tuple[nw.Expr, list[int], Any, Any]:
+    """Return a column in one of five types, which labels can be in it, the type, and these labels in that type."""
     wanted: Any
     if isinstance(dtype, (nw.String, nw.Categorical, nw.Enum)):
         kind, wanted = "str", nw.String
     elif dtype == nw.Boolean:
         kind, wanted = "bool", nw.Boolean
     else:
-        kind, wanted = "int", nw.Float64 if dtype.is_float() else nw.Int64
-    kept = [i for i, label in enumerate(labels) if kind_of(label) == kind]
-    return nw.col(column).cast(wanted), kept, [float(labels[i]) if dtype.is_float() else labels[i] for i in kept]
+        kind, wanted = "int", nw.Float64 if dtype.is_float() else nw.UInt64 if dtype == nw.UInt64 else nw.Int64
+    kept = [i for i, label in enumerate(labels) if kind_of(label) == kind and _fits(label, wanted)]
+    values = [labels[i] for i in kept]
+    return nw.col(column).cast(wanted), kept, wanted, np.array(values, NUMBERS[wanted]) if wanted in NUMBERS else values
+
+
+def _fits(label: Any, wanted: Any) -> bool:
+    """Return whether a label is a value of a type; beyond 2^53 not every integer is a float."""
+    if wanted == nw.Float64:
+        return float(label) == label
+    return wanted not in NUMBERS or np.iinfo(NUMBERS[wanted]).min <= label <= np.iinfo(NUMBERS[wanted]).max
 
 
 # ---- what follows from the sums --------------------------------------------------------------------------------------

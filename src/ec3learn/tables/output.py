@@ -29,6 +29,7 @@ class Output:
     proba: bool
     rule: Rule
     number: bool = False
+    folded: bool = False  # columns whose names differ only in case are one
 
     @classmethod
     def of(cls, frame: Frame, prefix: str = "", proba: bool = False, rule: Rule = "argmax", number: bool = False) -> Self:
@@ -38,7 +39,8 @@ class Output:
         require_bool("proba", proba)
         require_choice("rule", rule, ("argmax", "mass"))
         require_bool("number", number)
-        output = cls(frame.collect_schema().names(), prefix, proba, rule, number)
+        folded = frame.implementation.is_duckdb() or frame.implementation.is_spark_like()
+        output = cls(frame.collect_schema().names(), prefix, proba, rule, number, folded)
         output.require_new_names(())
         return output
 
@@ -48,11 +50,21 @@ class Output:
         return [self.prefix + name for name in (*names, *(["number"] if self.number else ()))]
 
     def require_new_names(self, classes: Sequence[Label] | Array) -> None:
-        """Refuse to overwrite a column."""
+        """Refuse to overwrite a column, and new columns that the engine cannot tell apart."""
+        taken = {self._told_apart(name): name for name in self.table_columns}
         for name in self.names(classes):
-            if name in self.table_columns:
+            other = taken.get(self._told_apart(name))
+            if other in self.table_columns:
                 remedy = f"Rename it, or pass {arg('prefix', 'ec3_')}."
-                raise InputError("table", f"must have no column {name!r}, because one is added", remedy=remedy)
+                added = "one" if other == name else repr(name)
+                raise InputError("table", f"must have no column {other!r}, because {added} is added", remedy=remedy)
+            if other is not None:
+                remedy = f"Rename a class, or leave out {arg('proba')}."
+                raise InputError("proba", phrase=f"The columns {other!r} and {name!r} would differ only in case", remedy=remedy)
+            taken[self._told_apart(name)] = name
+
+    def _told_apart(self, name: Any) -> Any:
+        return name.casefold() if self.folded and isinstance(name, str) else name
 
     def require_sample(self, most: int) -> None:
         """Refuse what needs all distinct rows, where only a sample of them is solved."""
