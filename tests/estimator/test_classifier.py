@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.compose import make_column_transformer
@@ -27,9 +28,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ec3learn import EC3, EC3Classifier, SoftVote, Votes
 from ec3learn.answer.notes import CHOICE, LEFT_OUT
-from ec3learn.estimator import classifier
+from ec3learn.estimator import classifier, classifier_pool
 
-FEWER_FOLDS = "ignore:The class .* fewer than cv:UserWarning"
+FEWER_FOLDS = "ignore:No class has more than .* fewer than cv:UserWarning"
 
 
 def pool():
@@ -93,6 +94,24 @@ def test_two_classes_may_be_true_and_false(iris):
     assert model.predict(new_X).dtype == bool
 
 
+@pytest.mark.parametrize("kind", ["boolean", "bool[pyarrow]", "polars", "object"])
+def test_true_and_false_come_back_where_some_are_missing(iris, kind):
+    X, new_X, y, new_y = iris
+    given = [None if i % 3 == 0 else bool(label == 0) for i, label in enumerate(y)]
+    labels = pl.Series(given) if kind == "polars" else pd.Series(given, dtype=kind)
+    model = made(consensus="iec3", retrain_rounds=0).fit(X, labels)
+    assert model.predict(new_X).dtype == bool
+    assert (model.predict(new_X) == (new_y == 0)).mean() > 0.95
+
+
+@pytest.mark.parametrize("argument", ["X", "y"])
+def test_a_lazy_table_is_to_be_collected_first(iris, argument):
+    X, _, y, _ = iris
+    lazy = {"X": X, "y": y} | {argument: pl.LazyFrame(X if argument == "X" else {"y": y})}
+    with pytest.raises(TypeError, match=rf"^{argument} must be held in memory, got a LazyFrame\. Collect it first\.$"):
+        made().fit(**lazy)
+
+
 def test_no_row_depends_on_the_others(iris):
     X, new_X, y, _ = iris
     model = made().fit(X, y)
@@ -152,6 +171,21 @@ def test_a_grid_search_reaches_base_models_and_method(iris):
     assert search.best_params_["classifiers__lr__C"] == dict(search.best_estimator_.classifiers)["lr"].C
 
 
+def test_a_new_base_model_is_set_before_its_parameters():
+    """In any order, and whatever the seed of Python's hashes."""
+    for params in ({"classifiers__lr": LogisticRegression(), "classifiers__lr__C": 0.5},) * 2:
+        model = made().set_params(**dict(reversed(params.items())))
+        assert dict(model.classifiers)["lr"].C == 0.5
+
+
+def test_a_base_model_can_be_dropped(iris):
+    X, new_X, y, _ = iris
+    model = made(consensus="soft-vote").set_params(classifiers__nb="drop", clusterers__km9="drop").fit(X, y)
+    assert list(model.estimators_) == ["lr", "tree"]
+    assert list(model.clusterers_) == ["km3"]
+    assert model.set_params(classifiers__nb=GaussianNB()).fit(X, y).predict(new_X).shape == (len(new_X),)
+
+
 def test_a_pool_by_name_becomes_a_list_when_one_of_its_models_is_set():
     model = EC3Classifier().set_params(classifiers__lr__C=0.5)
     assert dict(model.classifiers)["lr"].get_params()["model__C"] == 0.5
@@ -169,6 +203,64 @@ def test_sample_weight_reaches_the_classifiers(iris):
     assert weighted.predict_proba(new_X)[:, 0].mean() > plain.predict_proba(new_X)[:, 0].mean()
     with pytest.raises(TypeError, match=r"^fit takes sample_weight besides X and y, got 'groups'\.$"):
         made().fit(X, y, groups=y)
+
+
+WITHOUT_WEIGHTS = "Trained without sample_weight, because their fit does not take it: knn."
+
+
+class Weighed(GaussianNB):
+    """Notes the weights it gets."""
+
+    seen: list = []  # noqa: RUF012
+
+    def fit(self, X, y, sample_weight=None):
+        Weighed.seen.append(sample_weight)
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_sample_weight_reaches_pipelines_and_retraining(iris, routing):
+    X, _, y, _ = iris
+    Weighed.seen.clear()
+    weight = np.random.default_rng(0).random(len(y)) + 0.5
+    own = make_pipeline(SelectKBest(k=3), Weighed())
+    with config_context(enable_metadata_routing=routing):
+        if routing:
+            own[-1].set_fit_request(sample_weight=True)
+        made(classifiers=[("nb", own)], retrain_rounds=1).fit(X, hidden(y, 12), sample_weight=weight)
+    assert len(Weighed.seen) == 5 + 1 + 2
+    assert all(own is not None and set(own) <= set(weight) for own in Weighed.seen)
+
+
+def test_sample_weight_reaches_our_pools_and_who_cannot_take_it_is_named(iris):
+    X, new_X, y, _ = iris
+    weight = np.where(y == 1, 100.0, 1.0)
+    few = [(name, model) for name, model in classifier_pool(random_state=0) if name in ("lr", "nb", "knn")]
+    plain = made(classifiers=few, consensus="soft-vote").fit(X, y)
+    with pytest.warns(UserWarning, match=f"^{re.escape(WITHOUT_WEIGHTS)}$"):
+        weighted = made(classifiers=few, consensus="soft-vote").fit(X, y, sample_weight=weight)
+    one, other = (model.transform(new_X).reshape(len(new_X), 3, 3).mean(axis=0) for model in (plain, weighted))
+    names = list(plain.estimators_)
+    assert_allclose(one[names.index("knn")], other[names.index("knn")])
+    assert all(other[names.index(name), 1] > one[names.index(name), 1] for name in ("lr", "nb"))
+    assert WITHOUT_WEIGHTS in [str(note) for note in weighted.notes_]
+
+
+def test_sample_weight_counts_in_the_consensus(iris):
+    X, _, y, _ = iris
+    model = made(classifiers=pool()[:1], consensus="iec3").fit(X, y, sample_weight=np.arange(1, len(y) + 1))
+    assert model.consensus_.votes.counts.sum() == len(y) * (len(y) + 1) / 2
+
+
+def test_class_weights_by_class_reach_classifiers(iris):
+    X, new_X, y, _ = iris
+    names = np.array(["se", "ve", "vi"])
+    trees = [made(classifiers=[("lr", LogisticRegression(max_iter=1000, class_weight=w))], consensus="soft-vote") for w in
+             (None, {"ve": 50.0})]  # fmt: skip
+    plain, heavy = (model.fit(X, names[y]).predict_proba(new_X).mean(axis=0) for model in trees)
+    assert heavy[1] > plain[1] + 0.05
+    with pytest.raises(ValueError, match=r"^Unknown class in the class_weight of 'lr': 'setosa'\. Choose from: se, ve, vi\.$"):
+        made(classifiers=[("lr", LogisticRegression(class_weight={"setosa": 2}))]).fit(X, names[y])
 
 
 @pytest.mark.parametrize("verbose", [0, 1])
@@ -288,6 +380,33 @@ def test_prefit_models_may_name_classes(iris):
     assert (model.predict(new_X) == names[new_y]).mean() > 0.9
 
 
+def test_prefit_models_may_know_classes_that_the_rows_lack(iris):
+    X, new_X, y, new_y = iris
+    classifiers = [(name, model.fit(X, y)) for name, model in pool()]
+    rows = np.flatnonzero(new_y > 0)
+    model = EC3Classifier(classifiers, clusterers=[], consensus="soft-vote", prefit=True).fit(new_X[rows], new_y[rows])
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert (model.predict(new_X) == new_y).mean() > 0.9
+    with pytest.raises(
+        ValueError, match=r"^y must hold labels of the kind that the classifiers were trained on, got int and str"
+    ):
+        model.fit(new_X, np.array(["a", "b", "c"])[new_y])
+
+
+class OnlyLabels(ClassifierMixin, BaseEstimator):
+    """Predicts the third class, and does not say which classes it knows."""
+
+    def predict(self, X):
+        return np.full(len(X), 2)
+
+
+def test_a_prefit_model_that_predicts_an_unknown_class_is_refused(iris):
+    X, _, y, _ = iris
+    wanted = "OnlyLabels predicts the class 2, which neither y nor its classes_ hold. Pass rows of that class, or "
+    with pytest.raises(ValueError, match=f"^{re.escape(wanted)}"):
+        EC3Classifier([("only", OnlyLabels())], [], prefit=True).fit(X[y < 2], y[y < 2])
+
+
 # ---- few labels ------------------------------------------------------------------------------------------------------
 
 
@@ -326,9 +445,20 @@ def test_retraining_helps_with_few_labels():
 @pytest.mark.filterwarnings(FEWER_FOLDS)
 def test_fewer_labels_than_folds_mean_fewer_folds(iris):
     X, _, y, _ = iris
-    with pytest.warns(UserWarning, match=r"^The class 0 has 3 labelled rows, fewer than cv=5 folds: votes come from 3 folds\.$"):
+    with pytest.warns(UserWarning, match=r"^No class has more than 3 labelled rows, fewer than cv=5 folds: votes come from 3 f"):
         model = made().fit(X, hidden(y, 3))
     assert any("fewer than cv=5 folds" in str(note) for note in model.notes_)
+
+
+def test_a_rare_class_does_not_cost_the_others_their_folds(iris):
+    X, _, y, _ = iris
+    rows = np.concatenate([np.flatnonzero(y > 0), np.flatnonzero(y == 0)[:2]])
+    with pytest.MonkeyPatch.context() as patch:
+        n_rows = []
+        fit = GaussianNB.fit
+        patch.setattr(GaussianNB, "fit", lambda self, X, y: n_rows.append(len(X)) or fit(self, X, y))
+        made(classifiers=[("nb", GaussianNB())], consensus="soft-vote").fit(X[rows], y[rows])
+    assert len(n_rows) == 5 + 1
 
 
 @pytest.mark.filterwarnings(FEWER_FOLDS)
@@ -427,6 +557,28 @@ def test_a_base_model_that_fails_can_be_dropped(iris):
     assert any("'broken' failed and was left out" in note.text for note in model.notes_)
 
 
+class TiresSoon(GaussianNB):
+    """Fails when trained on more rows than were labelled."""
+
+    def fit(self, X, y):
+        if len(X) > 30:
+            raise RuntimeError("too many rows")
+        return super().fit(X, y)
+
+
+def test_a_base_model_that_fails_while_retraining_keeps_its_votes(iris):
+    X, new_X, y, _ = iris
+    tired = [*pool()[:1], ("tired", TiresSoon())]
+    with pytest.warns(
+        UserWarning, match=r"^The classifier 'tired' failed and was not retrained \(RuntimeError: too many rows\)\.$"
+    ):
+        model = made(classifiers=tired, on_error="drop", retrain_rounds=1).fit(X, hidden(y, 10))
+    assert [len(models) for models in model.estimators_.values()] == [3, 1]
+    assert_allclose(model.predict_proba(new_X).sum(axis=1), 1)
+    with pytest.raises(ValueError, match=r"^The classifier 'tired' failed \(RuntimeError: too many rows\)\. Fix or remove it"):
+        made(classifiers=tired, retrain_rounds=1).fit(X, hidden(y, 10))
+
+
 def test_without_any_classifier_left_there_is_no_answer(iris):
     X, _, y, _ = iris
     with (
@@ -445,6 +597,7 @@ def test_a_clustering_without_predict_is_named(iris):
 
 
 REFUSED = {
+    "classifiers must hold at least one (name, estimator), got only 'drop'.": {"classifiers": [("lr", "drop")]},
     "classifiers must hold at least one (name, estimator), got an empty list.": {"classifiers": []},
     "classifiers must have different names, got 'lr' twice.": {"classifiers": [*pool(), *pool()]},
     "clusterers must have names without '__', got 'k__m'.": {"clusterers": [("k__m", KMeans())]},

@@ -22,8 +22,8 @@ from threadpoolctl import threadpool_limits
 
 from .._checks import InputError, InputTypeError, is_integer, require_bool, require_choice, require_integer, unknown_name
 from .._progress import Bar, progress
-from .._text import Table
-from ..answer.notes import FREE_TEXT, LEFT_OUT, UNUSED_LABELS, WARNING, Note
+from .._text import Table, arg, some
+from ..answer.notes import FREE_TEXT, LEFT_OUT, UNUSED_LABELS, WARNING, WEIGHTS, Note
 from ..consensus import Consensus
 from ..diagnosis.metrics import mean_auc
 from ..methods.base import Method, method_of
@@ -156,7 +156,8 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         y : array
             The labels. None, NaN and `unlabelled` mean that a label is missing.
         **fit_params
-            `sample_weight`, passed to the classifiers that accept it. With metadata routing, what the classifiers ask for.
+            `sample_weight`, which counts rows in the consensus too; a warning names classifiers that do not accept it. With
+            metadata routing, what the classifiers ask for.
 
         Returns
         -------
@@ -165,8 +166,10 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         """
         self._check()
         X = self._read(X, y, fit_params.get("sample_weight"))
+        params = self._route(fit_params if self._weights is None else {**fit_params, "sample_weight": self._weights})
+        self._warn_of_weights(params)
         with _limit_threads(X), progress("Fitting base models", shown=self.verbose > 0) as bar:
-            self._fit_pools(X, self._route(fit_params), bar)
+            self._fit_pools(X, params, bar)
         labels = self._row_labels(self.consensus_)
         self.transduction_ = self.classes_[np.where(self._target.labelled, self._target.codes, labels)]
         self.voters_ = self.consensus_.voters()
@@ -174,8 +177,9 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
 
     def _fit_pools(self, X: Any, params: dict[str, dict[str, Any]], bar: Bar) -> None:
         n_rounds = self._n_rounds()
+        pool = self._pool("classifiers")
         work = Training(
-            pool=self._pool("classifiers"),
+            pool=pool if self.prefit else self._with_class_weights(pool, self.classes_),
             clusterers=self._pool("clusterers"),
             X=X,
             target=self._target,
@@ -195,8 +199,8 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         self.clusterers_, clusters = work.fit_clusterings()
         shares = work.vote_on_all(self.estimators_, out_of_fold)
         self._hard = self.voting == "hard"
-        self._choose(self._make_votes(shares, clusters))
-        self._solve(self._make_votes(shares, clusters))
+        self._choose(self._make_votes(shares, clusters, self._weights))
+        self._solve(self._make_votes(shares, clusters, self._weights))
         rest = ~self._target.labelled  # the votes on labelled rows stay out of fold
         for _ in range(n_rounds):
             new = work.retrain(self.estimators_, self.consensus_.proba, self._row_labels(self.consensus_))
@@ -204,7 +208,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
                 self.estimators_[name] = [*self.estimators_[name], *models]
                 n_models = len(self.estimators_[name])
                 shares[name][rest] = (shares[name][rest] * (n_models - 2) + 2 * proba[rest]) / n_models
-            self._solve(self._make_votes(shares, clusters))
+            self._solve(self._make_votes(shares, clusters, self._weights))
 
     def _select(self, out_of_fold: dict[str, Array]) -> None:
         """Leave out the classifiers that greedy forward selection on out-of-fold votes does not take."""
@@ -255,12 +259,12 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
             return 2 if n_rest >= max(ROWS_FOR_RETRAINING, len(self._target.codes) - n_rest) else 0
         return int(self.retrain_rounds)
 
-    def _make_votes(self, shares: dict[str, Array], clusters: dict[str, Array]) -> Votes:
+    def _make_votes(self, shares: dict[str, Array], clusters: dict[str, Array], weights: Array | None = None) -> Votes:
         names = self._target.names
         if not self._hard:
-            return Votes.from_probabilities(shares, clusters or None, classes=names)
+            return Votes.from_probabilities(shares, clusters or None, classes=names, sample_weight=weights)
         hard = {name: np.array(names, dtype=object)[table.argmax(axis=1)] for name, table in shares.items()}
-        return Votes.from_labels(hard, clusters or None, classes=names)
+        return Votes.from_labels(hard, clusters or None, classes=names, sample_weight=weights)
 
     def _row_labels(self, consensus: Consensus) -> Array:
         """Return the number of each row's class."""
@@ -275,7 +279,11 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
             phrase = f"This {type(self).__name__} estimator requires y to be passed, but the target y is None"
             raise InputError("y", phrase=phrase, remedy="Pass labels, with None for rows without one.")
         X = self._check_X(X, reset=True)
-        self._target = Target.read(y, self.unlabelled, check_weights(sample_weight, X))
+        weights = check_weights(sample_weight, X)
+        fitted = self._pool("classifiers") if self.prefit else []
+        trained_on = [np.asarray(model.classes_) for _, model in fitted if hasattr(model, "classes_")]
+        self._target = Target.read(y, self.unlabelled, weights, trained_on)
+        self._weights = None if sample_weight is None else weights
         self.classes_ = self._target.classes
         try:
             self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -289,6 +297,8 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
 
     def _check_X(self, X: Any, reset: bool) -> Any:
         """Check the features; dataframes stay as they are."""
+        if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+            raise InputTypeError("X", "must be held in memory", came=f"a {type(X).__name__}", remedy="Collect it first.")
         if frame_of(X) is None:
             return validate_data(self, X, reset=reset, dtype=None, accept_sparse=["csr", "csc"], ensure_all_finite="allow-nan")
         validate_data(self, X, reset=reset, skip_check_array=True)
@@ -296,6 +306,14 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
             came = f"0 sample(s) (shape={X.shape}) while a minimum of 1 is required"
             raise InputError("X", "must have at least one row", came=came)
         return X
+
+    def _warn_of_weights(self, params: dict[str, dict[str, Any]]) -> None:
+        """Warn if classifiers do not get the weights of the rows."""
+        without = [name for name, own in params.items() if not own]
+        if without and self._weights is not None and not self.prefit:
+            note = Note(WEIGHTS, f"Trained without {arg('sample_weight')}, because their fit does not take it: {some(without)}.")
+            warnings.warn(str(note), stacklevel=3)
+            self._fit_notes.append(note)
 
     def _warn_of_free_text(self, X: Any) -> None:
         """Warn if a column holds free text, which our own pools would take for categories."""

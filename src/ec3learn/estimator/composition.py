@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy.typing as npt
 from sklearn import get_config
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import VotingClassifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
@@ -15,6 +17,8 @@ from sklearn.utils.validation import has_fit_parameter
 from .._checks import InputError, InputTypeError, unknown_name
 from .._text import arg
 from .pools import Pool, classifier_pool, clusterer_pool
+
+Array = npt.NDArray[Any]
 
 POOLS = ("classifiers", "clusterers")
 
@@ -44,7 +48,7 @@ class Composition(BaseEstimator):  # type: ignore[misc]
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters; those of base models have names such as `classifiers__lr__C`."""
-        in_pools = {key for key in params if key.startswith(tuple(f"{pool}__" for pool in POOLS))}
+        in_pools = [key for key in params if key.startswith(tuple(f"{pool}__" for pool in POOLS))]
         own = {key: value for key, value in params.items() if key not in in_pools}
         method = own.get("consensus", self.consensus)
         of_method = [key for key in own if key.startswith("consensus__")]
@@ -52,14 +56,15 @@ class Composition(BaseEstimator):  # type: ignore[misc]
             came, remedy = arg("consensus", method), "Pass consensus=EC3() first."
             raise InputError(of_method[0], "must be a parameter of a method", came=came, remedy=remedy)
         super().set_params(**own)
-        for key in in_pools:
+        for key in sorted(in_pools, key=lambda key: key.count("__")):  # a new model first, its parameters afterwards
             pool, name, *parameter = key.split("__", 2)
             self._set_in_pool(pool, name, parameter, params[key])
         return self
 
     def _set_in_pool(self, pool: str, name: str, parameter: list[str], value: Any) -> None:
         """Set a parameter of one base model, or replace the model; a pool given by its name becomes a list."""
-        models = dict(self._pool(pool))
+        given = getattr(self, pool)
+        models = dict(self._pool(pool) if isinstance(given, str) else given)
         if name not in models:
             raise unknown_name(f"base model in {pool}", name, models)
         if parameter:
@@ -71,10 +76,10 @@ class Composition(BaseEstimator):  # type: ignore[misc]
     # ---- pools -------------------------------------------------------------------------------------------------------
 
     def _pool(self, pool: str) -> Pool:
-        """Return the base models of a pool."""
+        """Return the base models of a pool, without those that are "drop"."""
         given = getattr(self, pool)
         if not isinstance(given, str):
-            return list(given)
+            return [(name, model) for name, model in given if not _dropped(model)]
         seed = getattr(self, "_seed", self.random_state)
         if pool == "classifiers":
             return classifier_pool(given, soft=self.voting == "soft", random_state=seed)
@@ -101,6 +106,8 @@ class Composition(BaseEstimator):  # type: ignore[misc]
             if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not isinstance(pair[0], str):
                 raise InputTypeError(pool, must, came=f"{pair!r} in it", remedy="Pass ('name', estimator).")
             name, model = pair
+            if _dropped(model):
+                continue
             if isinstance(model, type) or not hasattr(model, "predict" if self.prefit else "fit"):
                 remedy = f"Call it: {model.__name__}()." if isinstance(model, type) else ""
                 came = f"{model!r} under the name {name!r}, which is not an estimator"
@@ -108,8 +115,9 @@ class Composition(BaseEstimator):  # type: ignore[misc]
             if "__" in name:
                 raise InputError(pool, "must have names without '__'", got=name)
         names = [name for name, _ in models]
-        if pool == "classifiers" and not names:
-            raise InputError(pool, "must hold at least one (name, estimator)", came="an empty list")
+        if pool == "classifiers" and all(_dropped(model) for _, model in models):
+            came = "only 'drop'" if names else "an empty list"
+            raise InputError(pool, "must hold at least one (name, estimator)", came=came)
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise InputError(pool, "must have different names", came=f"{twice[0]!r} twice")
@@ -135,7 +143,23 @@ class Composition(BaseEstimator):  # type: ignore[misc]
         if unknown:
             phrase = f"fit takes sample_weight besides X and y, got {unknown[0]!r}"
             raise InputTypeError(unknown[0], phrase=phrase)
-        return {name: dict(fit_params) if has_fit_parameter(model, "sample_weight") else {} for name, model in pool}
+        places = {name: _weight_parameter(model) for name, model in pool}
+        return {name: {} if place is None else {place: fit_params["sample_weight"]} for name, place in places.items()}
+
+    def _with_class_weights(self, pool: Pool, classes: Array) -> Pool:
+        """Return classifiers whose class weights, if given by class, are by number: that is how they see the classes."""
+        numbers = {label: z for z, label in enumerate(classes.tolist())}
+        translated = []
+        for name, model in pool:
+            changes = {}
+            for key, weights in model.get_params(deep=True).items() if hasattr(model, "get_params") else ():
+                if key.split("__")[-1] == "class_weight" and isinstance(weights, Mapping):
+                    unknown = [label for label in weights if label not in numbers]
+                    if unknown:
+                        raise unknown_name(f"class in the class_weight of {name!r}:", unknown[0], map(str, numbers))
+                    changes[key] = {numbers[label]: weight for label, weight in weights.items()}
+            translated.append((name, clone(model).set_params(**changes) if changes else model))
+        return translated
 
     # ---- diagram -----------------------------------------------------------------------------------------------------
 
@@ -150,3 +174,17 @@ def _pairs(pool: Any) -> Pool:
     if not isinstance(pool, (list, tuple)):
         return []
     return [(pair[0], pair[1]) for pair in pool if isinstance(pair, (list, tuple)) and len(pair) == 2]
+
+
+def _dropped(model: Any) -> bool:
+    """Return whether a base model is left out, as in scikit-learn's ensembles."""
+    return isinstance(model, str) and model == "drop"
+
+
+def _weight_parameter(model: Any) -> str | None:
+    """Return what `fit` calls the weights of rows, in a pipeline those of its last step; None if it takes none."""
+    if isinstance(model, Pipeline):
+        name, last = model.steps[-1]
+        inner = _weight_parameter(last)
+        return None if inner is None else f"{name}__{inner}"
+    return "sample_weight" if has_fit_parameter(model, "sample_weight") else None

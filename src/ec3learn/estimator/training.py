@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -11,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
@@ -111,8 +113,11 @@ class Training:
     def _job(self, name: str, model: Any, part: Fold) -> Any:
         """Return the call, for another process perhaps, that fits a copy to some labelled rows and lets it vote on others."""
         train, test = (self.labelled[rows] for rows in part)
-        params = {key: take_rows(value, train) for key, value in self.params.get(name, {}).items() if value is not None}
-        return delayed(_fit_and_vote)(model, self.X, self.target.codes, train, test, params, self.class_names)
+        return delayed(_fit_and_vote)(model, self.X, self.target.codes, train, test, self._params(name, train), self.class_names)
+
+    def _params(self, name: str, rows: Array) -> dict[str, Any]:
+        """Return what a classifier's `fit` gets besides some rows of X and y."""
+        return {key: take_rows(value, rows) for key, value in self.params.get(name, {}).items() if value is not None}
 
     def _prefit_votes(self, name: str, model: Any, X: Any) -> Array:
         try:
@@ -129,22 +134,24 @@ class Training:
         return self.n_classes > 1 and bool(getattr(_last_step(model), "oob_score", False))
 
     def _make_folds(self) -> list[Fold]:
-        """Return the folds of the labelled rows, fewer than `cv` where a class has fewer rows.
+        """Return the folds of the labelled rows, fewer than `cv` where every class has fewer rows.
 
-        The only row of a class is always trained on, and gets no vote.
+        A rarer class is in some of the folds only. The only row of a class is always trained on, and gets no vote.
         """
         codes = self.target.codes[self.labelled]
         counts = np.bincount(codes)
-        n_folds = int(min(self.cv, max(2, counts.min())))
-        if counts.min() < self.cv:
-            rows, rarest = count(int(counts.min()), "labelled row"), self.target.classes[counts.argmin()]
-            text = f"The class {rarest!s} has {rows}, fewer than {arg('cv', self.cv)} folds: votes come from {n_folds} folds."
-            self._warn(Note(FEW_LABELS, text))
+        n_folds = int(min(self.cv, max(2, counts.max())))
+        if n_folds < self.cv:
+            text = f"No class has more than {count(int(counts.max()), 'labelled row')}, fewer than {arg('cv', self.cv)} folds: "
+            self._warn(Note(FEW_LABELS, f"{text}votes come from {n_folds} folds."))
         alone, several = np.flatnonzero(counts[codes] == 1), np.flatnonzero(counts[codes] > 1)
         if not len(several):
             return []
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.seed).split(several, codes[several])
-        return [(np.concatenate([several[train], alone]), several[test]) for train, test in folds]
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.seed)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The least populated class")
+            parts = list(folds.split(several, codes[several]))
+        return [(np.concatenate([several[train], alone]), several[test]) for train, test in parts]
 
     # ---- clusterings -------------------------------------------------------------------------------------------------
 
@@ -166,12 +173,12 @@ class Training:
                 self._fail("clustering", name, "it has no predict for new rows; wrap it in Landmarks(...)")
         return fitted, clusters
 
-    def _fail(self, kind: str, name: str, reason: str) -> None:
-        """Refuse to go on without a base model that failed, or drop it with a warning."""
+    def _fail(self, kind: str, name: str, reason: str, instead: str = "was left out") -> None:
+        """Refuse to go on without a base model that failed, or say with a warning what happens instead."""
         if self.on_error == "raise":
             remedy = f"Fix or remove it, or pass {arg('on_error', 'drop')} to go on without it."
             raise InputError(POOL_OF[kind], phrase=f"The {kind} {name!r} failed ({reason})", remedy=remedy)
-        self._warn(Note(LEFT_OUT, f"The {kind} {name!r} failed and was left out ({reason})."))
+        self._warn(Note(LEFT_OUT, f"The {kind} {name!r} failed and {instead} ({reason})."))
 
     def _warn(self, note: Note) -> None:
         warnings.warn(str(note), stacklevel=6)
@@ -202,11 +209,14 @@ class Training:
         new: dict[str, tuple[list[Any], Array]] = {}
         for name in names:
             self.bar.update(f"{name}, retrained")
-            models, tables = [], []
-            for rows, y in halves:
-                models.append(_fit_classifier(pool[name], take_rows(self.X, rows), y, {}))
-                tables.append(_predict_shares(models[-1], self.X, self.class_names))
-                self.bar.update(step=1)
+            try:
+                models = [_fit_classifier(pool[name], take_rows(self.X, rows), y, self._params(name, rows)) for rows, y in halves]
+                tables = [_predict_shares(model, self.X, self.class_names) for model in models]
+            except Exception as error:
+                self._fail("classifier", name, f"{type(error).__name__}: {error}", "was not retrained")
+                continue
+            finally:
+                self.bar.update(step=2)
             mean = (tables[0] + tables[1]) / 2
             for (rows, _), other in zip(halves, reversed(tables), strict=True):
                 seen = rows[~self.target.labelled[rows]]
@@ -243,12 +253,13 @@ def _fit_and_vote(model: Any, X: Any, codes: Array, train: Array, test: Array, p
 def _fit_classifier(model: Any, X: Any, y: Array, params: dict[str, Any]) -> Any:
     """Return a fitted copy; many classifiers refuse a single class, so that a constant one takes their place."""
     if len(np.unique(y)) == 1:
-        model = DummyClassifier()
+        return DummyClassifier().fit(X, y)
     return _fit_quietly(clone(model), X, y, **params)
 
 
 def _fit_quietly(model: Any, *data: Any, **params: Any) -> Any:
-    with warnings.catch_warnings():
+    routed = nullcontext() if not any("__" in name for name in params) else config_context(enable_metadata_routing=False)
+    with warnings.catch_warnings(), routed:
         warnings.simplefilter("ignore")  # a fold is smaller than what the model was meant for
         return model.fit(*data, **params)
 
@@ -271,8 +282,12 @@ def _predict_shares(model: Any, X: Any, classes: Array) -> Array:
         shares = np.where(np.isfinite(shares), np.maximum(shares, 0.0), 0.0)
         total = shares.sum(axis=1, keepdims=True)
         return np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1 / len(classes))
-    predicted = [place[label] for label in np.asarray(model.predict(X)).tolist()]
-    shares[np.arange(len(shares)), predicted] = 1.0
+    predicted = np.asarray(model.predict(X)).tolist()
+    unknown = [label for label in predicted if label not in place]
+    if unknown:
+        phrase = f"{type(model).__name__} predicts the class {unknown[0]!r}, which neither {arg('y')} nor its classes_ hold"
+        raise InputError("classifiers", phrase=phrase, remedy="Pass rows of that class, or a classifier that has classes_.")
+    shares[np.arange(len(shares)), [place[label] for label in predicted]] = 1.0
     return shares
 
 
