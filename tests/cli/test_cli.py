@@ -631,6 +631,7 @@ def examples_folder(tmp_path_factory):
     frame.write_parquet(folder / "new.parquet")
     rows = [(row["id"], name, row[name]) for row in demo_votes().rows() for name in ("svm", "tree", "knn")]
     pl.DataFrame(rows, schema=["task", "worker", "answer"], orient="row").write_csv(folder / "answers.csv")
+    frame.select(pl.col("id").alias("task"), "truth").write_csv(folder / "truth.csv")
     return folder
 
 
@@ -699,6 +700,146 @@ def test_known_labels_of_a_long_table_are_hidden_by_object(folder, run):
     held_out = json.loads(printed)["held_out"]
     assert held_out["labels"] == 60
     assert held_out["consensus"] > 0.8
+
+
+# ---- one row per object, contested objects, and labels in files of their own ------------------------------------------
+
+
+LONG_TABLE = """task,worker,answer,gold
+q2,ann,yes,yes
+q1,ann,yes,
+q1,bob,no,
+q1,cy,yes,no
+q2,bob,yes,
+q3,cy,no,
+"""
+OF_LONG = ["--objects", "task", "--voters", "worker", "-c", "answer"]
+
+
+@pytest.fixture
+def crowd(folder):
+    Path("crowd.csv").write_text(LONG_TABLE)
+    return folder
+
+
+@pytest.mark.parametrize("words", [(), ("--max-rows", 2)])
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_long_table_comes_back_with_one_row_per_object(crowd, run, ending, words):
+    how = ["-m", "majority", "--out", "labels.csv", "--per-object"]
+    pl.read_csv("crowd.csv").write_parquet("crowd.parquet")
+    pl.read_csv("crowd.csv").write_ndjson("crowd.jsonl")
+    assert run("combine", f"crowd.{ending}", *OF_LONG, *how, *words)[0] == DONE
+    assert [row[:2] for row in records("labels.csv")] == [["task", "consensus"], ["q2", "yes"], ["q1", "yes"], ["q3", "no"]]
+
+
+def test_a_model_answers_with_one_row_per_object_too(crowd, run):
+    run("combine", "crowd.csv", *OF_LONG, "-m", "majority", "--save", "crowd.ec3")
+    code, printed, _ = run("apply", "crowd.ec3", "crowd.csv", *OF_LONG, "--per-object")
+    assert (code, printed.splitlines()[0], len(printed.splitlines())) == (DONE, "task,consensus,confidence", 4)
+
+
+def test_one_row_per_object_needs_a_long_table(folder, run):
+    code, _, err = run("combine", "votes.csv", *VOTERS, "--per-object", "--out", "labels.csv")
+    assert code == WRONG_INPUT
+    assert (
+        err
+        == "ec3learn: --per-object is for a long table, with one row per vote. Leave it out, or pass --objects and --voters.\n"
+    )
+    assert not Path("labels.csv").exists()
+
+
+def test_contested_objects_are_written_and_printed_for_machines(folder, run):
+    words = ["--id", "id", "--n-contested", 7, "--contested", "review.csv", "--json"]
+    facts = json.loads(run("combine", "votes.csv", *VOTERS, *words)[1])
+    expected = Auto().solve(votes_from(pl.read_csv("votes.csv"), **ALL_VOTERS)).contested(7)
+    assert column("review.csv", "object") == [f"mail-{row}" for row in expected["object"]]
+    assert column("review.csv", "why") == expected["why"]
+    assert [row["object"] for row in facts["most_contested"]] == column("review.csv", "object")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_known_labels_in_a_file_are_those_of_a_column(folder, run, ending):
+    frame = pl.read_csv("votes.csv")
+    frame.select("id", "gold").drop_nulls().sample(fraction=1, shuffle=True, seed=0).write_csv("gold.csv")
+    frame.select("gold", "svm", "id").write_parquet("more.parquet")
+    for known in ("gold", "gold.csv", "more.parquet:gold"):
+        out = f"{known[:4]}-{len(known)}.csv"
+        words = ["--known", known, "--id", "id", "--proba", "--out", out]
+        assert run("combine", f"votes.{ending}", *VOTERS, *words)[0] == DONE
+        assert records(out) == records("gold-4.csv")
+
+
+def test_known_labels_in_a_file_go_by_object_and_are_of_the_type_of_the_votes(crowd, run):
+    table = pl.DataFrame({"task": [7, 7, 8, 8, 9], "worker": ["a", "b", "a", "b", "a"], "answer": [1, 0, 1, 1, 0]})
+    table.write_parquet("crowd.parquet")
+    Path("gold.csv").write_text("task,label\n7,0\n8,1.0\n")
+    assert run("combine", "crowd.parquet", *OF_LONG, "--known", "gold.csv", "--per-object", "--out", "labels.csv")[0] == DONE
+    assert [row[:2] for row in records("labels.csv")[1:]] == [["7", "0"], ["8", "1"], ["9", "0"]]
+
+
+def test_true_labels_judge_the_answer_and_are_not_seen_by_the_method(folder, run):
+    pl.read_csv("votes.csv").select("id", "truth").write_csv("truth.csv")
+    plain = json.loads(run("combine", "votes.csv", *VOTERS, "--known", "gold", "--json")[1])
+    for truth in ("truth", "truth.csv"):
+        words = ["--known", "gold", "--truth", truth, "--id", "id", "--report", f"{truth}.html"]
+        facts = json.loads(run("combine", "votes.csv", *VOTERS, *words, "--json")[1])
+        assert facts["judged"]["labels"] == 540
+        assert 0.8 < facts["judged"]["interval"][0] < facts["judged"]["consensus"] < facts["judged"]["interval"][1]
+        assert facts["classes"] == plain["classes"]
+        assert "Judged by the held-out labels of 540 objects" in Path(f"{truth}.html").read_text(encoding="utf-8")
+    frame = pl.read_csv("votes.csv")
+    votes = votes_from(frame, **ALL_VOTERS)
+    right = (solve(votes, known=frame["gold"]).labels() == frame["truth"].to_numpy())[frame["gold"].is_null().to_numpy()]
+    assert facts["judged"]["consensus"] == pytest.approx(right.mean())
+    assert "Judged by 540 true labels: " in run("combine", "votes.csv", *VOTERS, "--known", "gold", "--truth", "truth")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("votes.csv --known gold.csv", "--known gold.csv needs --id or --objects. It says which column of both files identifies"),
+        ("votes.csv --known nowhere.csv --id id", "nowhere.csv: No such file or directory."),
+        (
+            "votes.csv --known votes.csv --id id",
+            "--known must be a file with a column 'id' and one column of labels, got ['id', 'svm', 'tree', 'bayes', 'knn', "
+            "'rules', 'kmeans', 'dbscan', 'gold', 'truth'] in votes.csv. Write votes.csv:COLUMN to choose one of",
+        ),
+        ("votes.csv --known gold.csv:truth --id id", "--known must name a column of the table, got 'truth'."),
+        ("votes.csv --truth gold.csv --id svm", "--truth must name objects of the table, those in column 'svm', got ['mail-0'"),
+        ("votes.csv --known twice.csv --id id", "--known must give an object one label, got two for 'mail-0' in twice.csv."),
+        (
+            "votes.csv --truth eggs.csv --id id",
+            "--truth must hold classes, ['ham', 'news', 'spam'], got 'eggs' for object 0. Pass --classes to name classes that "
+            "nobody voted for.",
+        ),
+        ("votes.csv --known gold --truth gold", "--truth must differ from --known: labels that a method was given cannot judge"),
+        ("votes.csv --truth svm", "--truth must not be the column of a base model, got 'svm'."),
+        ("numbers.parquet --known gold.csv --id id", "--known must hold labels like those in column 'svm' (BIGINT), got 'news'."),
+    ],
+)
+def test_wrong_labels_in_files_are_one_line(folder, run, words, sentence):
+    pl.read_csv("votes.csv").select("id", "gold").drop_nulls().write_csv("gold.csv")
+    codes = {"ham": 0, "news": 1, "spam": 2}
+    pl.read_csv("votes.csv").with_columns(pl.col(VOTERS[1].split(",")).replace_strict(codes)).write_parquet("numbers.parquet")
+    Path("twice.csv").write_text("id,gold\nmail-0,ham\nmail-0,spam\n")
+    Path("eggs.csv").write_text("id,gold\nmail-0,eggs\n")
+    code, _, err = run("combine", *words.split(), *VOTERS)
+    assert code == WRONG_INPUT
+    assert err.startswith(f"ec3learn: {sentence}")
+
+
+def test_labels_of_other_objects_are_counted(crowd, run):
+    Path("gold.csv").write_text("task,label\nq1,no\nq9,yes\n")
+    code, _, err = run("combine", "crowd.csv", *OF_LONG, "--known", "gold.csv")
+    assert code == DONE
+    assert err == "ec3learn: warning: In gold.csv, 1 of 2 objects with a label could not be found in the table.\n"
+
+
+def test_quiet_prints_errors_alone(crowd, run):
+    Path("gold.csv").write_text("task,label\nq1,no\nq9,yes\n")
+    assert run("combine", "crowd.csv", *OF_LONG, "--known", "gold.csv", "--out", "labels.csv", "-q") == (DONE, "", "")
+    assert run("combine", "crowd.csv", *OF_LONG, "--known", "golt", "-q")[2].startswith("ec3learn: --known must name")
+    assert json.loads(run("combine", "crowd.csv", *OF_LONG, "--known", "gold.csv", "-q", "--json")[1])["objects"] == 3
 
 
 # ---- one column, one role ------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import re
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import normalized_mutual_info_score
 
-from ec3learn import EC3, Consensus, ExtendWarning, Votes
+from ec3learn import EC3, Consensus, ExtendWarning, MajorityVote, Votes
 
 from ..strategies import any_settings, any_tables, any_votes
 
@@ -557,3 +558,17 @@ def test_a_pandas_series_of_known_labels_goes_by_its_index_where_objects_have_na
     known = pd.Series(["y", "n", None], index=["q2", "q1", "q3"])
     answer = EC3().solve(votes, known)
     assert dict(zip(votes.object_ids.tolist(), answer.labels().tolist(), strict=True)) == {"q1": "n", "q2": "y", "q3": "n"}
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_answers_come_as_a_dataframe_with_one_row_per_object(backend):
+    votes = Votes.from_long(["q2", "q2", "q1", "q2"], ["ann", "bob", "ann", "cy"], [True, False, False, True])
+    consensus = MajorityVote().solve(votes)
+    frame = nw.from_native(consensus.to_frame(backend, proba=True), eager_only=True)
+    assert frame.implementation.value == backend
+    assert frame.columns == ["object", "consensus", "confidence", "proba_False", "proba_True"]
+    assert frame["object"].to_list() == ["q1", "q2"]
+    assert frame["consensus"].to_list() == [False, True]
+    assert_allclose(frame["proba_True"].to_numpy(), [0, 2 / 3])
+    numbered = MajorityVote().solve(Votes.from_labels({"svm": [3, 4, 4]})).to_frame(backend)
+    assert nw.from_native(numbered, eager_only=True).rows() == [(0, 3, 1.0), (1, 4, 1.0), (2, 4, 1.0)]

@@ -670,8 +670,70 @@ def test_objects_of_a_long_table_can_be_asked_about_by_name(made, kind, max_rows
 @pytest.mark.parametrize("kind", ["pandas", "polars-lazy"])
 def test_an_object_with_two_clusters_is_refused(made, kind):
     table = pl.DataFrame({"task": ["q", "q"], "worker": ["a", "b"], "answer": ["x", "x"], "topic": [0, 1]})
-    with pytest.raises(ValueError, match="must be the same in all rows of an object, got different ones for object 'q'"):
+    sentence = "'topic' must hold one value for all rows of an object, or none in some of them, got two for object 'q'"
+    with pytest.raises(ValueError, match=sentence):
         combine(made(kind, table), **LONG, clusterings="topic")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_known_label_on_one_row_of_an_object_is_enough(made, kind):
+    frame = long_table()
+    once = frame.with_columns(
+        gold=pl.when(pl.col("worker") == "knn").then("gold"), topic=pl.when(pl.col("worker") == "svm").then("topic")
+    )
+    tables = (combine(made(kind, table), **LONG, clusterings="topic", known="gold") for table in (once, frame))
+    some, all_rows = (rows_of(table).sort("task", "worker") for table in tables)
+    assert frame["gold"].drop_nulls().len() > once["gold"].drop_nulls().len() > 0
+    assert some["consensus"].to_list() == all_rows["consensus"].to_list()
+    assert_allclose(some["confidence"], all_rows["confidence"], **EXACT)
+
+
+@pytest.mark.parametrize("max_rows", [1000, 40])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_long_table_can_be_answered_with_one_row_per_object(made, kind, max_rows):
+    frame = long_table()
+    how = {"clusterings": "topic", "method": "majority", "max_rows": max_rows}
+    one = rows_of(combine(made(kind, frame), **LONG, **how, per_object=True), sort=False).drop("__index_level_0__", strict=False)
+    each = rows_of(combine(made(kind, frame), **LONG, **how))
+    expected = each.unique("task", keep="first", maintain_order=True).select("task", "consensus", "confidence")
+    assert one.sort("task").equals(expected.sort("task"))
+    if kind in IN_MEMORY:
+        assert one["task"].to_list() == expected["task"].to_list()
+
+
+def test_one_row_per_object_needs_a_long_table():
+    sentence = "per_object is for a long table, with one row per vote. Leave it out, or pass objects and voters."
+    with pytest.raises(ValueError, match=sentence):
+        combine(votes_table(), classifiers=CLASSIFIERS, per_object=True)
+
+
+@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+def test_known_labels_of_a_long_table_may_be_given_by_object(made, kind):
+    frame = long_table()
+    known = dict(frame.filter(pl.col("gold").is_not_null()).select("task", "gold").rows())
+    by_name, by_column = (
+        rows_of(combine(made(kind, frame), **LONG, known=given)).sort("task", "worker") for given in (known, "gold")
+    )
+    assert len(known) > 1
+    assert by_name["consensus"].to_list() == by_column["consensus"].to_list()
+    assert_allclose(by_name["confidence"], by_column["confidence"], **EXACT)
+
+
+@pytest.mark.parametrize("kind", IN_MEMORY)
+def test_known_labels_of_rows_in_memory_may_be_given_by_number(made, kind):
+    frame = votes_table()
+    known = {row: label for row, label in enumerate(frame["gold"]) if label is not None}
+    for labels in (known, frame["gold"].to_numpy()):
+        answers = rows_of(combine(made(kind, frame), **ALL, known=labels))
+        assert answers["consensus"].to_list() == rows_of(combine(frame, **ALL, known="gold"))["consensus"].to_list()
+
+
+def test_known_labels_of_a_lazy_table_are_a_column_or_go_by_object():
+    sentence = "known must name a column of a lazy table, got dict."
+    with pytest.raises(ValueError, match=sentence):
+        combine(votes_table().lazy(), **ALL, known={0: "spam"})
+    with pytest.raises(ValueError, match="known must name a column, got labels by object, and more objects than max_rows=20"):
+        combine(long_table().lazy(), **LONG, known={"q1": "spam"}, max_rows=20)
 
 
 # ---- repeated votes, and answers on a scale ----------------------------------------------------------------------------

@@ -14,6 +14,7 @@ WEIGHTS = "weights"  # learned weights that should not be believed
 BIAS = "bias"  # voters that are biased, not only unreliable
 CONSTANT = "constant"  # voters that always say the same
 NO_BETTER_THAN_CHANCE = "no better than chance"  # voters that agree with the answer as often as random votes would
+NOT_JUDGED = "not judged"  # true labels that judge nothing
 NOT_CONVERGED = "not converged"  # the solver stopped early
 ONE_CLASS = "one class"  # all objects got the same class
 SAME_AS_MAJORITY = "same as majority"  # no label differs from the majority vote's

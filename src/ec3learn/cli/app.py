@@ -6,11 +6,12 @@ Libraries are imported inside the commands, so that `ec3learn --help` loads none
 from __future__ import annotations
 
 import sys
+import warnings
 from dataclasses import asdict, replace
 from functools import cache
 from json import dumps
 from textwrap import fill
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -19,6 +20,9 @@ from . import options as o
 from . import paper
 from .parsing import method_from, naming_from
 from .spelling import spell_option
+
+if TYPE_CHECKING:
+    from ..diagnosis.summary import Summary
 
 ABOUT = "One answer from many models: combine the outputs of classifiers, annotators and clusterings into one classification."
 WIDTH, INDENT = 100, " " * 4
@@ -61,10 +65,14 @@ def combine(
         ),
     ] = "argmax",
     id: o.Id = None,
+    truth: o.Truth = None,
     prefix: o.Prefix = "",
     max_rows: o.MaxRows = o.MOST_ROWS,
     out: o.Out = None,
     out_format: o.OutFormat = None,
+    per_object: o.PerObject = False,
+    contested: o.Contested = None,
+    n_contested: o.MostContested = o.MOST_CONTESTED,
     save: Annotated[o.Text, o.option(o.FILES, "FILE", "Save the consensus, for `ec3learn apply`.")] = None,
     report: Annotated[o.Text, o.option(o.FILES, "FILE", "Write a report: one HTML file.")] = None,
     overwrite: o.Overwrite = False,
@@ -72,6 +80,7 @@ def combine(
         bool, o.option(None, None, "Leave out the diagnosis: cross-validation on known labels, biased voters.", "--fast")
     ] = False,
     json: o.Json = False,
+    quiet: o.Quiet = False,
 ) -> None:
     """Combine votes and clusters into one classification, and print a summary with a diagnosis.
 
@@ -81,31 +90,48 @@ def combine(
 
       ec3learn combine votes.parquet -c 'clf_*' -k 'km_*,dbscan' --known gold --out labels.parquet --save mails.ec3
 
-      ec3learn combine answers.csv --objects task --voters worker -c answer -m dawid-skene --out labels.csv
+      ec3learn combine answers.csv --objects task --voters worker -c answer --known truth.csv --per-object --out labels.csv
 
       cat votes.csv | ec3learn combine - --format csv -c svm,tree --out - > labels.csv
     """
-    from ..answer import Note
     from ..tables.files import combine_file, open_file, require_outputs
 
-    require_outputs({"out": out, "save": save, "report": report}, overwrite)
-    method, naming = method_from(how), naming_from(columns, how)
-    added: dict[str, Any] = {"proba": proba, "rule": rule, "prefix": prefix}
-    with open_file(votes, **asdict(file), beside=out, bar=True) as table:
+    _hush(quiet)
+    require_outputs({"out": out, "save": save, "report": report, "contested": contested}, overwrite)
+    method, naming = method_from(how), naming_from(columns, how, truth)
+    added: dict[str, Any] = {"proba": proba, "rule": rule, "prefix": prefix, "id": id}
+    with open_file(votes, **asdict(file), beside=out, bar=not quiet) as table:
         answered = combine_file(table, naming, method, max_rows=max_rows, **added)
-        consensus, shown = answered.consensus, answered.consensus_named(id)
-        summary = consensus.summary(method, fast=fast)
+        consensus, shown, labels = answered.consensus, answered.consensus_named(id), answered.truth
+        summary = consensus.summary(method, truth=labels, fast=fast)
         if out is not None:
-            answered.write(out, out_format, overwrite)
+            answered.write(out, out_format, overwrite, per_object=per_object)
+        if contested is not None:
+            answered.write_table(shown.contested(n_contested), contested, overwrite)
     if save is not None:
         consensus.save(save)
     if report is not None:
-        shown.report(report, command=["ec3learn", *sys.argv[1:]], summary=summary, overwrite=overwrite)
+        made: dict[str, Any] = {"command": ["ec3learn", *sys.argv[1:]], "summary": summary, "n_contested": n_contested}
+        shown.report(report, truth=labels, overwrite=overwrite, **made)
+    if json or not quiet:
+        objects = list(shown.contested(n_contested).rows()) if json else []
+        _print_summary(summary, objects, json, quiet, sys.stderr if out == "-" else sys.stdout)
+
+
+def _print_summary(summary: Summary, contested: list[dict[str, Any]], json: bool, quiet: bool, file: TextIO) -> None:
+    """Print a summary, its notes in the words of the command; in JSON, the contested objects too."""
+    from ..answer import Note
+
     summary = replace(summary, notes=tuple(Note(note.kind, note.sentence(spelled)) for note in summary.notes))
-    if json and summary.warning is not None:
+    if json and summary.warning is not None and not quiet:
         print(f"ec3learn: warning: {summary.warning}", file=sys.stderr)
-    text = dumps(summary.as_dict(), ensure_ascii=False) if json else str(summary)
-    print(text, file=sys.stderr if out == "-" else sys.stdout)
+    print(dumps(summary.as_dict() | {"most_contested": contested}, ensure_ascii=False) if json else summary, file=file)
+
+
+def _hush(quiet: bool) -> None:
+    """Show no warnings, as long as the command runs."""
+    if quiet:
+        warnings.simplefilter("ignore")
 
 
 @o.flatten_groups
@@ -119,7 +145,9 @@ def apply(
     max_rows: o.MaxRows = o.MOST_ROWS,
     out: o.Out = None,
     out_format: o.OutFormat = None,
+    per_object: o.PerObject = False,
     overwrite: o.Overwrite = False,
+    quiet: o.Quiet = False,
 ) -> None:
     """Answer for new objects from a saved consensus, without solving again.
 
@@ -134,12 +162,13 @@ def apply(
     from ..consensus import Consensus
     from ..tables.files import STANDARD, extend_file, open_file, require_outputs
 
+    _hush(quiet)
     out = STANDARD if out is None else out
     require_outputs({"out": out}, overwrite)
     saved = Consensus.load(consensus)
-    with open_file(votes, **asdict(file), beside=out, bar=True) as table:
+    with open_file(votes, **asdict(file), beside=out, bar=not quiet) as table:
         answered = extend_file(table, saved, naming_from(columns), proba=proba, prefix=prefix, max_rows=max_rows)
-        answered.write(out, out_format, overwrite)
+        answered.write(out, out_format, overwrite, per_object=per_object)
 
 
 @o.flatten_groups
@@ -165,7 +194,7 @@ def explain(
 
     method, naming = method_from(how), naming_from(columns, how)
     with open_file(votes, **asdict(file), bar=True) as table:
-        answered = combine_file(table, naming, method, max_rows=max_rows, number=True)
+        answered = combine_file(table, naming, method, max_rows=max_rows, number=True, id=id)
         explanation = answered.consensus.explain(answered.find_object(object, id))
     explanation = replace(explanation, object=object)
     print(dumps(explanation.as_dict(), ensure_ascii=False) if json else explanation)

@@ -43,10 +43,26 @@ Out = Annotated[
     Text, option(FILES, "FILE", "Write the table with the answers appended: a file, or - for standard output.", "--out", "-o")
 ]
 OutFormat = Annotated[Text, option(FILES, "FORMAT", "Format of the output; by default that of its name, or else of the input.")]
+Truth = Annotated[
+    Text,
+    option(
+        COLUMNS,
+        "COLUMN|FILE",
+        "True labels to judge the answer by, which the method does not see; named in the same way as --known.",
+    ),
+]
+PerObject = Annotated[
+    bool, option(FILES, None, "Of a long table, write one row per object: the object and its answer.", "--per-object")
+]
+Contested = Annotated[
+    Text, option(FILES, "FILE", "Write the most contested objects, the first to review, as a table: CSV, for example.")
+]
+MostContested = Annotated[int, option(FILES, "N", "How many contested objects to write, to report and to print with --json.")]
+Quiet = Annotated[bool, option(None, None, "Print errors only: no summary, no warnings, no progress bar.", "--quiet", "-q")]
 Overwrite = Annotated[bool, option(FILES, None, "Replace files that exist.", "--overwrite")]
 Json = Annotated[bool, option(None, None, "Print JSON.", "--json")]
 
-MOST_ROWS = 5_000_000
+MOST_ROWS, MOST_CONTESTED = 5_000_000, 200
 
 
 @dataclass(frozen=True)
@@ -115,7 +131,15 @@ class ColumnOptions:
 class MethodOptions:
     """How votes are combined."""
 
-    known: Annotated[Text, option(COLUMNS, "COLUMN", "Known labels of some objects; empty where there is none.")] = None
+    known: Annotated[
+        Text,
+        option(
+            COLUMNS,
+            "COLUMN|FILE",
+            "Known labels of some objects: a column, empty where there is none, or a file with a column of objects, named like "
+            "--id or --objects, and one of labels (FILE:COLUMN if it has several).",
+        ),
+    ] = None
     classes: Annotated[
         Text,
         option(COLUMNS, "LABELS", "The classes and their order, separated by commas; by default those that are voted for."),

@@ -81,7 +81,7 @@ def _answers(word: str) -> list[str]:
     return [str(number) for number in (range(low, high + 1) if low <= high else range(low, high - 1, -1))]
 
 
-def naming_from(columns: ColumnOptions, how: MethodOptions | None = None) -> Naming:
+def naming_from(columns: ColumnOptions, how: MethodOptions | None = None, truth: str | None = None) -> Naming:
     """Return how the columns of a table are named; without `how`, for a consensus that knows its base models by name."""
     from ..tables.columns import Naming
 
@@ -93,7 +93,8 @@ def naming_from(columns: ColumnOptions, how: MethodOptions | None = None) -> Nam
     if how is None:
         return Naming(classifiers or None, clusterings or None, **given)
     classes = None if how.classes is None else names([how.classes])
-    return Naming(classifiers, clusterings, how.known, **given, classes=classes, max_classes=how.max_classes)
+    given |= {"classes": classes, "max_classes": how.max_classes, "truth": truth}
+    return Naming(classifiers, clusterings, how.known, **given)
 
 
 def method_from(how: MethodOptions) -> Method:

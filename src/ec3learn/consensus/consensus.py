@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -91,9 +91,41 @@ class Consensus(Outcome):
         """Explain one object: `ec3learn.diagnosis.explain`."""
         return explain(self, i)
 
-    def summary(self, method: Solver | None = None, *, fast: bool = False) -> Summary:
+    def to_frame(self, backend: Any = "pandas", *, proba: bool = False, rule: Literal["argmax", "mass"] = "argmax") -> Any:
+        """Return the answers as a dataframe, one row per object.
+
+        Parameters
+        ----------
+        backend : str
+            Any dataframe library narwhals can make a table with: "pandas", "polars", "pyarrow", ...
+        proba : bool
+            Add a column `proba_<class>` for each class.
+        rule : "argmax" or "mass"
+            As in `labels`.
+
+        Returns
+        -------
+        dataframe of that library
+            object (its name where it has one, else its number), consensus, confidence and, on request, the probabilities.
+
+        Examples
+        --------
+        >>> from ec3learn import MajorityVote, Votes
+        >>> votes = Votes.from_long(["q1", "q1", "q2"], ["ann", "bob", "ann"], ["yes", "yes", "no"])
+        >>> MajorityVote().solve(votes).to_frame()
+          object consensus  confidence
+        0     q1       yes         1.0
+        1     q2        no         1.0
+        """
+        names = np.arange(self.n_objects) if self.object_ids is None else self.object_ids
+        columns = {"object": names, "consensus": self.labels(rule), "confidence": self.confidence}
+        if proba:
+            columns |= {f"proba_{plain(label)}": column for label, column in zip(self.classes, self.proba.T, strict=True)}
+        return Table({name: values.tolist() for name, values in columns.items()}).to_frame(backend)
+
+    def summary(self, method: Solver | None = None, *, truth: Any = None, fast: bool = False) -> Summary:
         """Summarise the answer: `ec3learn.diagnosis.summarise`."""
-        return summarise(self, method, fast=fast)
+        return summarise(self, method, truth=truth, fast=fast)
 
     def extend(self, votes: Votes) -> Consensus:
         """Answer for new objects without solving again.

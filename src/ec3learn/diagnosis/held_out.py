@@ -58,12 +58,8 @@ class HeldOut:
         return self.confidence > self.interval[1] + 0.05
 
     def __str__(self) -> str:
-        low, high = self.interval
-        text = f"Cross-validated on {count(round(self.n_labels), 'known label')}: {percent(self.accuracy)} correct"
-        if self.difference is None or self.majority is None:
-            return f"{text} (95 % interval {percent(low)} to {percent(high)})"
-        verdict = " (inconclusive)" if self.difference.inconclusive else ""
-        return f"{text} (95 % interval {percent(low)} to {percent(high)}), {percent(self.majority)} by majority vote{verdict}"
+        by = f"Cross-validated on {count(round(self.n_labels), 'known label')}"
+        return _in_words(by, self.accuracy, self.interval, self.majority, self.difference)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same for machines."""
@@ -164,6 +160,26 @@ class Judgement:
     difference: Difference | None
     confusion: Array  # classes x classes: objects by their true class (rows) and by the answer (columns)
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return the 95 % interval of the accuracy (Wilson's)."""
+        return wilson_interval(self.consensus.accuracy * self.n_labels, self.n_labels)
+
+    def __str__(self) -> str:
+        by = f"Judged by {count(round(self.n_labels), 'true label')}"
+        share = None if self.majority is None else self.majority.accuracy
+        return _in_words(by, self.consensus.accuracy, self.interval, share, self.difference)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the same for machines."""
+        return {
+            "labels": self.n_labels,
+            "consensus": self.consensus.accuracy,
+            "interval": list(self.interval),
+            "majority": None if self.majority is None else self.majority.accuracy,
+            "p_value": None if self.difference is None else self.difference.p_value,
+        }
+
 
 def judge(outcome: Outcome, truth: Any) -> Judgement | None:
     """Judge an answer by true labels; objects whose labels the method was given are left out.
@@ -209,6 +225,17 @@ def judge(outcome: Outcome, truth: Any) -> Judgement | None:
         difference,
         confusion(ours, truth, len(outcome.classes), weight),
     )
+
+
+def _in_words(
+    by: str, accuracy: float, interval: tuple[float, float], by_majority: float | None, difference: Difference | None
+) -> str:
+    """Return how often an answer is right, and how often the majority vote, in one line."""
+    low, high = interval
+    text = f"{by}: {percent(accuracy)} correct (95 % interval {percent(low)} to {percent(high)})"
+    if difference is None or by_majority is None:
+        return text
+    return f"{text}, {percent(by_majority)} by majority vote{' (inconclusive)' if difference.inconclusive else ''}"
 
 
 def given_labels(outcome: Outcome) -> Array:

@@ -17,6 +17,7 @@ from ..answer.notes import (
     DISTINCT_ROWS,
     NO_BETTER_THAN_CHANCE,
     NOT_CONVERGED,
+    NOT_JUDGED,
     ONE_CLASS,
     OVERCONFIDENT,
     PANEL,
@@ -31,7 +32,7 @@ from .bias import bias_of
 from .contested import CLOSE, close_calls
 from .counting import open_rows, row_weights
 from .doubts import ALWAYS, NO_BETTER, WORSE, doubts
-from .held_out import HeldOut, Solver, held_out
+from .held_out import HeldOut, Judgement, Solver, held_out, judge
 from .majority import changed_rows, is_majority, majority
 from .metrics import Difference
 from .voters import voters
@@ -63,6 +64,8 @@ class Summary:
         where there is no other majority vote to compare with.
     held_out : HeldOut or None
         How often the method is right on known labels that were hidden from it.
+    judged : Judgement or None
+        How good the answer is by true labels that the method was not given.
     notes : tuple of Note
         What to be careful about, the notes of the method first.
     """
@@ -75,6 +78,7 @@ class Summary:
     contested: float
     changed: float | None
     held_out: HeldOut | None
+    judged: Judgement | None
     notes: tuple[Note, ...]
 
     @property
@@ -93,6 +97,7 @@ class Summary:
             "contested": self.contested,
             "changed": self.changed,
             "held_out": None if self.held_out is None else self.held_out.as_dict(),
+            "judged": None if self.judged is None else self.judged.as_dict(),
             "warning": self.warning,
             "notes": [str(note) for note in self.notes],
         }
@@ -114,14 +119,14 @@ class Summary:
         ]
         if self.changed:
             lines.append(f"Different from the majority vote: {percent(self.changed)} of the labels")
-        return lines if self.held_out is None else [*lines, str(self.held_out)]
+        return [*lines, *(str(score) for score in (self.held_out, self.judged) if score is not None)]
 
     def __str__(self) -> str:
         tables = (_first(self.classes, "classes"), _first(self.voters, "base models"))
         return "\n\n".join(["\n".join(self.lines), *tables, *(f"Note: {note}" for note in self.further_notes)])
 
 
-def summarise(outcome: Outcome, method: Solver | None = None, *, fast: bool = False) -> Summary:
+def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = None, fast: bool = False) -> Summary:
     """Summarise an answer.
 
     Parameters
@@ -130,6 +135,8 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, fast: bool = Fa
         One that holds its votes.
     method : Method
         What made it. It solves again five times, each time with a fifth of the known labels hidden, if there are 20 or more.
+    truth : array with missing values, dict of object -> label, or pair (objects, labels)
+        True labels to judge the answer by, as in `judge`.
     fast : bool
         Leave out what takes long: neither cross-validate `method`, nor ask Dawid-Skene whether the voters are biased.
 
@@ -157,8 +164,9 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, fast: bool = Fa
     votes = outcome.require_votes("summary")
     facts = _Facts(outcome)
     score = None if method is None or fast else held_out(outcome, method)
+    judged = None if truth is None else judge(outcome, truth)
     notes = [note for note in outcome.notes if note.kind != DISTINCT_ROWS]  # these are counted above
-    notes += [*facts.notes(), *_held_out_notes(score)]
+    notes += [*facts.notes(), *_held_out_notes(score), *_judged_notes(judged, truth)]
     bias = None if fast else bias_of(outcome)
     notes += [] if bias is None or any(note.kind == bias.kind for note in notes) else [bias]
     weight = facts.weight
@@ -172,6 +180,7 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, fast: bool = Fa
         facts.share(close_calls(outcome)),
         facts.changed,
         score,
+        judged,
         tuple(dict.fromkeys(notes)),
     )
 
@@ -263,6 +272,14 @@ def _held_out_notes(score: HeldOut | None) -> list[Note]:
         text = f"The answer is overconfident: on hidden known labels the mean confidence is {score.confidence:.3f}, but only"
         notes.append(Note(OVERCONFIDENT, f"{text} {percent(score.accuracy)} are correct."))
     return notes
+
+
+def _judged_notes(judged: Judgement | None, truth: Any) -> list[Note]:
+    if judged is None:
+        text = "All true labels belong to objects whose labels the method was given, so nothing is judged by them."
+        return [] if truth is None else [Note(NOT_JUDGED, text)]
+    worse = judged.difference is not None and judged.difference.second_is_better
+    return [majority_note(judged.difference, "the held-out labels")] if worse and judged.difference is not None else []
 
 
 def _first(table: Table, what: str) -> str:

@@ -150,7 +150,8 @@ def _notes(subject: Subject, summary: Summary | None, quality: Facts | None) -> 
     notes: list[Note] = list(subject.consensus.notes if summary is None else summary.notes)
     fair = None if quality is None else quality["fair"]
     if fair is not None and fair["difference"] is not None and fair["difference"].second_is_better:
-        notes.append(majority_note(fair["difference"], "the held-out labels"))
+        note = majority_note(fair["difference"], "the held-out labels")
+        notes += [] if note in notes else [note]
     shown = [note for note in notes if note.kind != DISTINCT_ROWS]  # these are counted in the summary
     return {
         "warnings": [str(note) for note in shown if note.kind in WARNINGS],

@@ -86,6 +86,8 @@ class Columns:
     scale: Any = None  # name -> Scale; of a long table, as in `Votes.from_long`
     repeats: Repeats = "mean"  # of a long table
     row_number: str | None = None  # a column that numbers the rows; a distinct row is then named by the first of its rows
+    known_labels: Any = None  # known labels by object, where no column has them
+    truth: str | None = None  # labels to judge the answer by
 
     @property
     def labels(self) -> str:
@@ -97,15 +99,24 @@ class Columns:
         """Return the columns that make rows distinct; of a long table, those that belong to an object."""
         used = columns_in(self.clusterings)
         used = [*columns_in(self.classifiers), *used] if self.objects is None else [self.objects, *used]
-        return list(dict.fromkeys(used if self.known is None else [*used, self.known]))
+        return list(dict.fromkeys([*used, *(column for _, column in self._stated)]))
+
+    @property
+    def _stated(self) -> list[tuple[str, str]]:
+        """Return the columns of labels that no base model gave, each with the argument that names it."""
+        return [(name, column) for name, column in (("known", self.known), ("truth", self.truth)) if column is not None]
+
+    @property
+    def join_keys(self) -> list[str]:
+        """Return the columns by which a row finds its answer."""
+        return self.keys if self.objects is None else [self.objects]
 
     @property
     def hard_columns(self) -> list[tuple[str, str]]:
         """Return the columns of labels, each with the argument that names it."""
         chosen = [("classifiers", column) for column in self.classifiers.values()]
         chosen += [("clusterings", column) for column in self.clusterings.values()]
-        known = [] if self.known is None else [("known", self.known)]
-        return [(argument, column) for argument, column in chosen if not isinstance(column, dict)] + known
+        return [(argument, column) for argument, column in chosen if not isinstance(column, dict)] + self._stated
 
     @property
     def graded_groups(self) -> list[list[str]]:
@@ -127,6 +138,14 @@ class Columns:
         """Return the columns of labels in groups of one type: all those of classes, each clustering, and those of each scale."""
         classes = [column for argument, column in self.hard_columns if argument != "clusterings" and column not in self.graded]
         return [classes, *([column] for argument, column in self.hard_columns if argument == "clusterings"), *self.graded_groups]
+
+    def require_long(self) -> None:
+        """Refuse a table that has one row per object already."""
+        if self.objects is None:
+            remedy = f"Leave it out, or pass {arg('objects')} and {arg('voters')}."
+            raise InputError(
+                "per_object", phrase=f"{arg('per_object')} is for a long table, with one row per vote", remedy=remedy
+            )
 
     def with_classes(self, classes: Sequence[Label]) -> Columns:
         """Return the same columns with the same classes as values of another type."""
@@ -164,7 +183,7 @@ class Naming:
 
     classifiers: Any = None
     clusterings: Any = ()
-    known: str | None = None
+    known: Any = None
     objects: str | None = None
     voters: str | None = None
     classes: Iterable[Label] | None = None
@@ -172,16 +191,22 @@ class Naming:
     max_classes: int | None = None
     scale: Any = None
     repeats: Repeats = "mean"
+    truth: str | None = None  # a column of labels to judge the answer by
 
     def find(self, frame: Frame) -> Columns:
         """Find the columns in a table, and check what their names and types tell."""
+        if _are_labels(self.known):
+            if self.objects is None and not isinstance(frame, nw.DataFrame):
+                remedy = "Only objects of a long table have names, and rows of a table in memory numbers."
+                raise InputError("known", "must name a column of a lazy table", came=type(self.known).__name__, remedy=remedy)
+            return replace(replace(self, known=None).find(frame), known_labels=self.known)
         self._require_roles(names_in(frame))
         if self.max_classes is not None:
             require_integer("max_classes", self.max_classes, 1)
         if isinstance(self.classes, str):
             raise InputTypeError("classes", "must be a list of labels", got=self.classes)
         classes = None if self.classes is None else [plain(label) for label in self.classes]
-        taken = {self.known, self.objects, self.voters}
+        taken = {self.known, self.truth, self.objects, self.voters}
         clusters = _base_models(frame, self.clusterings, "clusterings", taken, None)
         votes = _base_models(frame, self.classifiers, "classifiers", taken | set(columns_in(clusters)), classes)
         soft = [list(column) for column in votes.values() if isinstance(column, dict)]
@@ -189,9 +214,10 @@ class Naming:
             raise InputError("classifiers", "must name at least one column", came="none")
         if self.objects is not None and (len(votes) > 1 or soft):
             raise InputError("classifiers", "must name the one column of labels of a long table", came=listed(list(votes)))
-        if self.known is not None and self.known in [*columns_in(votes), *columns_in(clusters)]:
-            remedy = f"Leave it out of {arg('classifiers')} and {arg('clusterings')}."
-            raise InputError("known", "must not be the column of a base model", got=self.known, remedy=remedy)
+        for argument, column in (("known", self.known), ("truth", self.truth)):
+            if column is not None and column in [*columns_in(votes), *columns_in(clusters)]:
+                remedy = f"Leave it out of {arg('classifiers')} and {arg('clusterings')}."
+                raise InputError(argument, "must not be the column of a base model", got=column, remedy=remedy)
         if self.objects is not None:
             _require_different({"objects": self.objects, "voters": self.voters, "classifiers": next(iter(votes.values()))})
         classes = soft[0] if classes is None and soft else classes
@@ -207,6 +233,7 @@ class Naming:
             self.max_classes,
             self._scale(votes),
             self.repeats,
+            truth=self.truth,
         )
         _require_label_types(frame, columns)
         return columns
@@ -263,13 +290,21 @@ class Naming:
         return scales_of(self.scale, list(self.scale)) if isinstance(self.scale, Mapping) else scales_of(self.scale, [""]).get("")
 
     def _require_roles(self, columns: list[str]) -> None:
-        for argument, name in {"known": self.known, "objects": self.objects, "voters": self.voters}.items():
-            if name is not None:
-                _require_column(name, columns, argument)
+        for argument in ("known", "truth", "objects", "voters"):
+            if getattr(self, argument) is not None:
+                _require_column(getattr(self, argument), columns, argument)
+        if self.truth is not None and self.truth == self.known:
+            must = f"must differ from {arg('known')}: labels that a method was given cannot judge it"
+            raise InputError("truth", must, got=self.truth)
         if (self.objects is None) != (self.voters is None):
             alone = "voters" if self.objects is None else "objects"
             phrase = f"{arg('objects')} and {arg('voters')} must be given together, got {arg(alone)} alone"
             raise InputError(alone, phrase=phrase)
+
+
+def _are_labels(known: Any) -> bool:
+    """Return whether known labels are given by object, rather than by the name of a column."""
+    return isinstance(known, Mapping) or (hasattr(known, "__len__") and not isinstance(known, str))
 
 
 def _require_different(roles: Mapping[str, Any]) -> None:

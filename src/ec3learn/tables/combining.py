@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from .._checks import InputTypeError
+from .._checks import InputTypeError, require_bool
 from ..consensus import Consensus
 from ..methods import Method
 from ..votes import Votes
@@ -24,13 +24,14 @@ def combine(
     classifiers: Any,
     clusterings: Any = (),
     method: str | Method = "auto",
-    known: str | None = None,
+    known: Any = None,
     objects: str | None = None,
     voters: str | None = None,
     classes: Sequence[Label] | None = None,
     missing: Label | None = None,
     scale: Any = None,
     repeats: Repeats = "mean",
+    per_object: bool = False,
     proba: bool = False,
     rule: Rule = "argmax",
     prefix: str = "",
@@ -54,11 +55,12 @@ def combine(
     method : str or method
         By default the one that suits what there is, as in `ec3learn.solve`; a note of the consensus says which was chosen. A name
         in `METHODS`, or a method with its parameters.
-    known : column name
-        Known labels of some objects; null elsewhere.
+    known : column name, dict of object -> label, pair (objects, labels), or array with missing values
+        Known labels of some objects; a column is null elsewhere. The objects of a long table are called what `objects` holds,
+        those of another table in memory are the numbers of its rows; another lazy table needs a column.
     objects, voters : column names
         For a long table with one row per vote: the columns of the object and of the voter; `classifiers` is then the column of
-        the labels. `clusterings` and `known` must be the same in all rows of an object.
+        the labels. `clusterings` and `known` must be the same in all rows of an object, or null in some.
     classes : sequence of labels
         The classes and their order. Needed to include classes nobody voted for, and for the order of soft votes.
     missing : label
@@ -68,6 +70,8 @@ def combine(
     repeats : "mean", "last", "first" or "error"
         What to do with several votes of a voter on one object of a long table, as in `Votes.from_long`. Which vote is the last
         depends on the order of the rows, which some lazy tables do not guarantee.
+    per_object : bool
+        Of a long table, return one row per object: the column `objects` and the new columns.
     proba : bool
         Add a column `proba_<class>` for each class.
     rule : "argmax" or "mass"
@@ -116,9 +120,10 @@ def combine(
         scale=scale,
         repeats=repeats,
     )
-    output = Output.of(frame, prefix, proba, rule, number)
-    answered = combine_frame(frame, naming.find(frame), method, output, max_rows)
-    answers = _like(table, answered.table)
+    output, columns = Output.of(frame, prefix, proba, rule, number), naming.find(frame)
+    require_bool("per_object", per_object)
+    answered = combine_frame(frame, columns, method, output, max_rows)
+    answers = _like(table, answered.per_object(columns, output) if per_object else answered.table)
     return (answers, answered.consensus) if return_consensus else answers
 
 

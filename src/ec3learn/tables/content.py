@@ -77,9 +77,14 @@ def only_scales_of(columns: Columns, long: Frame | None) -> Columns:
 
 def known_labels_of(columns: Columns, distinct: Frame) -> Any:
     """Return the known labels of distinct rows, or None if there are none."""
-    if columns.known is None or distinct.get_column(columns.known).is_null().all():
+    return labels_of(columns.known, distinct) if columns.known_labels is None else columns.known_labels
+
+
+def labels_of(column: str | None, distinct: Frame) -> Any:
+    """Return the labels in a column of distinct rows, or None if there are none."""
+    if column is None or distinct.get_column(column).is_null().all():
         return None
-    return nw.maybe_reset_index(distinct.get_column(columns.known)).to_native()  # pandas: an index would name objects
+    return nw.maybe_reset_index(distinct.get_column(column)).to_native()  # pandas: an index would name objects
 
 
 def find_classes(columns: Columns, frame: Frame) -> list[Label]:
@@ -97,16 +102,28 @@ def find_classes(columns: Columns, frame: Frame) -> list[Label]:
     return classes
 
 
-def require_one_row_per_object(columns: Columns, distinct: Frame) -> Frame:
-    """Return the objects of a long table; refuse it where an object has two clusters or two known labels."""
-    if columns.objects is None:
+def one_row_per_object(columns: Columns, distinct: Frame) -> Frame:
+    """Return the objects of a long table, each with the clusters and the known label that some of its rows have.
+
+    An object with two clusters of one clustering, or with two known labels, is refused.
+    """
+    if columns.objects is None or not distinct.get_column(columns.objects).is_duplicated().any():
         return distinct
-    twice = distinct.filter(nw.col(columns.objects).is_duplicated())
-    if len(twice):
-        phrase = f"{arg('clusterings')} and {arg('known')} must be the same in all rows of an object"
-        name = plain(twice.get_column(columns.objects)[0])
-        raise InputError("known", phrase=f"{phrase}, got different ones for object {name!r}")
-    return distinct
+    counted = COUNT in distinct.columns
+    if counted:
+        objects = distinct.group_by(columns.objects, drop_null_keys=False).agg(nw.col(COUNT).sum())
+    else:
+        objects = distinct.select(columns.objects).unique(maintain_order=True)
+    for name in columns.keys[1:]:
+        stated = distinct.select(columns.objects, name).filter(~nw.col(name).is_null()).unique(maintain_order=True)
+        twice = stated.filter(nw.col(columns.objects).is_duplicated())
+        if len(twice):
+            phrase = f"Column {name!r} must hold one value for all rows of an object, or none in some of them"
+            found = plain(twice.get_column(columns.objects)[0])
+            argument = next((argument for argument, column in columns.hard_columns if column == name), "clusterings")
+            raise InputError(argument, phrase=f"{phrase}, got two for object {found!r}")
+        objects = objects.join(stated, on=columns.objects, how="left")
+    return objects.select(*columns.keys, *([COUNT] if counted else ()))
 
 
 def _values(distinct: Frame, column: Column) -> Any:

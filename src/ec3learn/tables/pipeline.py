@@ -28,7 +28,7 @@ from ..votes.encoding import known_codes, name_codes
 from ..votes.labels import plain
 from ..votes.reading import encode, named_columns
 from .columns import Columns, Frame
-from .content import find_classes, known_labels_of, new_votes_of, only_scales_of, require_one_row_per_object, votes_of
+from .content import find_classes, known_labels_of, labels_of, new_votes_of, one_row_per_object, only_scales_of, votes_of
 from .engines import COUNT, ENGINES, HASH, OURS, add_hash, collect, count_rows, join
 from .groups import answer_from_groups, override
 from .output import Output
@@ -48,11 +48,24 @@ class Answered:
     consensus: Consensus
     keys: list[str] = field(default_factory=list)  # the columns by which rows find their answers
     answers: Frame | None = None
+    truth: Any = None  # labels to judge the consensus by, one per object
 
     @property
     def table(self) -> Any:
         """Return the table with its answers, of the kind it was."""
-        return (self.frame if self.answers is None else join(self.frame, self.answers, self.keys)).to_native()
+        return self._joined.to_native()
+
+    def per_object(self, columns: Columns, output: Output) -> Any:
+        """Return the objects of a long table with their answers; a table in memory keeps their order."""
+        columns.require_long()
+        rows = self._joined.select(columns.objects, *output.names(self.consensus.classes))
+        if isinstance(rows, nw.LazyFrame):
+            return rows.unique(columns.join_keys).to_native()
+        return nw.maybe_reset_index(rows.unique(columns.join_keys, maintain_order=True)).to_native()
+
+    @property
+    def _joined(self) -> Frame:
+        return self.frame if self.answers is None else join(self.frame, self.answers, self.keys)
 
 
 def combine_frame(frame: Frame, columns: Columns, method: str | Method, output: Output, max_rows: int) -> Answered:
@@ -88,10 +101,10 @@ def extend_frame(frame: Frame, columns: Columns, consensus: Consensus, output: O
     if distinct is None:
         return Answered(_answer_from_groups(frame, columns, consensus, output), consensus)
     if not len(distinct):
-        answers = distinct.select(columns.keys).with_columns(*output.empty(consensus.classes, distinct.implementation))
-        return Answered(frame, consensus, columns.keys, answers)
+        answers = distinct.select(columns.join_keys).with_columns(*output.empty(consensus.classes, distinct.implementation))
+        return Answered(frame, consensus, columns.join_keys, answers)
     answer = _extend_in_chunks(consensus, new_votes_of(columns, distinct, _long_rows(frame, columns), consensus))
-    return Answered(frame, consensus, columns.keys, output.append_to(distinct.select(columns.keys), answer))
+    return Answered(frame, consensus, columns.join_keys, output.append_to(distinct.select(columns.join_keys), answer))
 
 
 # ---- in memory -------------------------------------------------------------------------------------------------------
@@ -115,7 +128,7 @@ def _solve_sample(votes: Votes, known: Any, solver: Method, max_rows: int) -> tu
     """Solve the most frequent rows, those with a known label first, and answer for all rows from their groups."""
     codes: Array = np.full(votes.n_rows, -1)
     if known is not None:
-        votes, codes = votes.split_by(known_codes(known, votes.classes, votes.n_objects, None))
+        votes, codes = votes.split_by(known_codes(known, votes.classes, votes.n_objects, votes.object_ids))
     shuffled = np.random.default_rng(0).permutation(votes.n_rows)
     rows = np.lexsort((shuffled, -votes.counts, codes < 0))[:max_rows]
     labelled = codes[rows] >= 0
@@ -162,7 +175,7 @@ def _objects_in_memory(frame: Frame, columns: Columns) -> Frame:
     """Return one row per object: the table itself, or what a long table says about its objects."""
     if columns.objects is None:
         return frame
-    return require_one_row_per_object(columns, frame.select(columns.keys).unique(maintain_order=True))
+    return one_row_per_object(columns, frame.select(columns.keys).unique(maintain_order=True))
 
 
 def _append_by_number(frame: Frame, objects: Frame, columns: Columns, output: Output, answer: Consensus) -> Frame:
@@ -192,17 +205,20 @@ def _combine_in_engine(frame: Frame, columns: Columns, solver: Method, output: O
     votes = votes_of(columns, distinct, _long_rows(frame, columns))
     output.require_new_names(votes.classes)
     consensus = solver.solve(votes, known_labels_of(columns, distinct))
-    answers = output.append_to(distinct.select(columns.keys), consensus)
+    answers = output.append_to(distinct.select(columns.join_keys), consensus)
     if columns.objects is None:
         rows = count(len(distinct), "distinct row")
         text = f"The objects here are the {rows} of the table, each counted as often as it occurs."
         consensus = _with_note(consensus, Note(DISTINCT_ROWS, text))
-    return Answered(frame, consensus, columns.keys, answers)
+    return Answered(frame, consensus, columns.join_keys, answers, labels_of(columns.truth, distinct))
 
 
 def _combine_sample(frame: Frame, columns: Columns, solver: Method, output: Output, max_rows: int) -> Answered:
     """Solve the most frequent rows; the engine answers for all rows from their groups."""
     output.require_sample(max_rows)
+    if columns.known_labels is not None:
+        came = f"labels by object, and more objects than {arg('max_rows', max_rows)}"
+        raise InputError("known", "must name a column", came=came, remedy=f"{RAISE}, or add them as a column.")
     if isinstance(solver, Auto) and _answers_by_joins(frame, columns):
         solver = solver.for_joins()
     sample = _most_frequent_rows(frame, columns, max_rows)
@@ -213,10 +229,12 @@ def _combine_sample(frame: Frame, columns: Columns, solver: Method, output: Outp
     solved = solver.solve(votes, known_labels_of(columns, sample))
     answered = _answer_from_groups(frame, columns, solved, output)
     if columns.known is not None:
-        labelled = output.append_to(sample.select(columns.keys), solved).filter(~nw.col(columns.known).is_null())
-        answered = override(answered, labelled, columns.keys)
+        labelled = output.append_to(sample, solved).filter(~nw.col(columns.known).is_null())
+        answers = labelled.select(*columns.join_keys, *output.names(solved.classes))
+        answered = override(answered, answers, columns.join_keys)
     n_rows = collect(frame.select(nw.len().alias(COUNT)))[COUNT].item()
-    return Answered(answered, _with_note(solved, _sample_note(len(sample), sample[COUNT].sum() / n_rows)))
+    noted = _with_note(solved, _sample_note(len(sample), sample[COUNT].sum() / n_rows))
+    return Answered(answered, noted, truth=labels_of(columns.truth, sample))
 
 
 def _answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:
@@ -251,7 +269,7 @@ def _answer_part(part: Any, columns: Columns, consensus: Consensus, output: Outp
 def _distinct_rows(frame: Frame, columns: Columns, max_rows: int) -> Frame | None:
     """Return the distinct rows and how often each occurs, or None if there are too many."""
     found = collect(count_rows(frame, columns.keys, columns.row_number).head(max_rows + 1))
-    return None if len(found) > max_rows else require_one_row_per_object(columns, found)
+    return None if len(found) > max_rows else one_row_per_object(columns, found)
 
 
 def _most_frequent_rows(frame: Frame, columns: Columns, max_rows: int) -> Frame:
@@ -261,7 +279,7 @@ def _most_frequent_rows(frame: Frame, columns: Columns, max_rows: int) -> Frame:
     ranked = add_hash(count_rows(frame, columns.keys, columns.row_number), columns.keys).with_columns(**order).sort(*order, HASH)
     sample = collect(ranked.head(max_rows)).drop(HASH, *order)
     _require_unlabelled(columns.known is not None and not sample.get_column(columns.known).is_null().any(), max_rows)
-    return require_one_row_per_object(columns, sample)
+    return one_row_per_object(columns, sample)
 
 
 def _long_rows(frame: Frame, columns: Columns, sample: Frame | None = None) -> Frame | None:

@@ -117,7 +117,9 @@ def class_codes(
         row = int(np.argmax(wrong))
         label = plain(original.values[int(original.codes()[row])])
         if at is not None:
-            raise InputError(argument, f"must hold classes, {listed(classes)}", came=f"{label!r} for object {at[row]!r}")
+            remedy = f"Pass {arg('classes', ...)} to name classes that nobody voted for."
+            came = f"{label!r} for object {at[row]!r}"
+            raise InputError(argument, f"must hold classes, {listed(classes)}", came=came, remedy=remedy)
         column_name = f" in column {column.name!r}" if column.name != argument else ""
         more = f" and {wrong.sum() - 1} more like it" if wrong.sum() > 1 else ""
         raise InputError(

@@ -12,19 +12,20 @@ import pyarrow as pa
 from duckdb import OutOfMemoryException
 
 from ..._checks import InputError
-from ..._text import arg
+from ..._text import Table, arg
 from ...consensus import Consensus
 from ...methods import Method
 from ...votes.labels import label_array
 from ..columns import Columns, Naming
-from ..engines import OURS
+from ..engines import OURS, quoted
 from ..output import Output, Rule
 from ..pipeline import MOST_ROWS, Answered, combine_frame, extend_frame
 from .formats import Format
+from .label_files import is_label_file, with_label_file
 from .reading import read
 from .table import ROW, FileTable, text, value_of
 from .workspace import MEMORY, workspace
-from .writing import write
+from .writing import write, write_rows
 
 NOISE = "-1"
 UNWRITTEN = f"{OURS}answer_"  # a prefix for columns that are asked for but not written
@@ -66,10 +67,39 @@ class AnsweredFile:
         """Return the consensus, whose objects are distinct rows (named by the first of them) or those of a long table."""
         return self.answered.consensus
 
-    def write(self, path: str, format: str | None = None, overwrite: bool = False) -> None:
-        """Write the file with its answers appended; the format is by default that of the name, or else of the file."""
+    @property
+    def truth(self) -> Any:
+        """Return the labels to judge the consensus by, one per object; None without any."""
+        return self.answered.truth
+
+    def write(self, path: str, format: str | None = None, overwrite: bool = False, *, per_object: bool = False) -> None:
+        """Write the file with its answers appended; the format is by default that of the name, or else of the file.
+
+        With `per_object` only the objects of a long table and their answers are written, in the order in which they appear.
+        """
         self.table.work.bar.update(f"Writing {path}")
-        write(self.table, self.answered, path, self.table.format.for_output(path, format), overwrite)
+        kind = self.table.format.for_output(path, format)
+        if per_object:
+            self.columns.require_long()
+            write_rows(self._objects(), self.table.work, path, kind, overwrite)
+        else:
+            write(self.table, self.answered, path, kind, overwrite)
+
+    def write_table(self, table: Table, path: str, overwrite: bool = False) -> None:
+        """Write a small table, such as the contested objects, in the format of the name."""
+        columns = {name: column if len(column) else pa.array([], pa.string()) for name, column in table.columns.items()}
+        rows = self.table.connection.from_arrow(pa.table(columns))
+        write_rows(rows, self.table.work, path, self.table.format.for_output(path, None), overwrite)
+
+    def _objects(self) -> Any:
+        """Return the objects of a long table and their answers."""
+        name = self.columns.objects
+        assert name is not None
+        both = self.answered.table
+        own = {*self.table.columns, ROW}
+        answers = [f"any_value({quoted(new)}) AS {quoted(new)}" for new in both.columns if new not in own]
+        counted = both.aggregate(", ".join([quoted(name), *answers, f"min({quoted(ROW)}) AS {quoted(ROW)}"]), quoted(name))
+        return counted.order(quoted(ROW)).project(f"* EXCLUDE {quoted(ROW)}")
 
     def consensus_named(self, column: str | None) -> Consensus:
         """Return the consensus with its distinct rows named by what a column holds in the first of each."""
@@ -114,9 +144,13 @@ def combine_file(
     prefix: str = UNWRITTEN,
     max_rows: int = MOST_ROWS,
     number: bool = False,
+    id: str | None = None,
 ) -> AnsweredFile:
-    """Combine the votes in a file: `combine` for files. `naming` has classes, and any number of missing labels, as text."""
-    columns = replace(naming, missing=None).find(table.frame)
+    """Combine the votes in a file: `combine` for files. `naming` has classes, and any number of missing labels, as text.
+
+    `known` and `truth` may name files too, in which objects are named as in the column `id`, or in that of the objects.
+    """
+    table, columns = _with_label_files(table, replace(naming, missing=None), id)
     table = table.with_labels(columns.label_groups, naming.missing, columns.graded)
     columns = columns.with_answers(table.value)
     if naming.classes is not None:
@@ -125,6 +159,17 @@ def combine_file(
     table.work.bar.update("Combining")
     output = Output.of(table.frame, prefix, proba, rule, number and columns.objects is None)
     return AnsweredFile(table, columns, combine_frame(table.frame, columns, method, output, max_rows))
+
+
+def _with_label_files(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable, Columns]:
+    """Find the columns, those of known and true labels also in files of their own."""
+    given: dict[str, Any] = {"known": naming.known, "truth": naming.truth}
+    files = {argument: name for argument, name in given.items() if is_label_file(name, table)}
+    none: dict[str, Any] = dict.fromkeys(files)
+    columns = replace(naming, **none).find(table.frame)
+    for argument, name in files.items():
+        table, columns = with_label_file(table, columns, argument, name, columns.objects or id)
+    return table, columns
 
 
 def extend_file(

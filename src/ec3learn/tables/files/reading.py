@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -41,7 +42,7 @@ def read(work: Workspace, path: str, format: Format, encoding: str = "utf-8", sh
             return _staged(work, *_arrow(source), format, name)
         if format.name == "excel":
             return _excel(work, source, format, sheet, name)
-        return _csv(work, source, format, encoding, name)
+        return replace(_csv(work, source, format, encoding, name), encoding=encoding)
 
 
 @contextmanager

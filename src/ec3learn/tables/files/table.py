@@ -37,6 +37,7 @@ class FileTable:
     format: Format  # of the file that was read
     labels: dict[str, str] = field(default_factory=dict)
     mixed: Mapping[str, list[str]] = field(default_factory=dict)  # the types in columns of JSON that have several
+    encoding: str = "utf-8"
 
     @property
     def connection(self) -> DuckDBPyConnection:
@@ -51,7 +52,12 @@ class FileTable:
     @property
     def sql(self) -> str:
         """Return the query for the columns as they are, in the order of the file."""
-        return self._query(self.columns)
+        return self._query(self._own)
+
+    @property
+    def _own(self) -> dict[str, str]:
+        """Return the columns of the file, without those that are ours."""
+        return {name: sql for name, sql in self.columns.items() if not name.startswith(OURS)}
 
     @cached_property
     def relation(self) -> DuckDBPyRelation:
@@ -66,7 +72,7 @@ class FileTable:
     def sql_with(self, call: str, keys: Iterable[str], name: str) -> str:
         """Return the query for the columns as they are, and a column with a function of the labels of some of them."""
         read = self.columns | self.labels
-        return self._query(self.columns | {name: f"{call}({', '.join(read[key] for key in keys)})"})
+        return self._query(self._own | {name: f"{call}({', '.join(read[key] for key in keys)})"})
 
     def _query(self, columns: Mapping[str, str]) -> str:
         chosen = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in columns.items())

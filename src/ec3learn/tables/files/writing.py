@@ -20,6 +20,7 @@ from ..pipeline import Answered
 from .formats import STANDARD, Format
 from .lookup import look_up
 from .table import ROW, FileTable, text
+from .workspace import Workspace
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -39,11 +40,15 @@ def require_outputs(paths: Mapping[str, str | None], overwrite: bool) -> None:
 
 def write(table: FileTable, answered: Answered, path: str, format: Format, overwrite: bool = False) -> None:
     """Write the columns of a file with the answers appended, to standard output for "-"."""
-    finished = table.work.path("output")
+    with look_up(table, answered) as found:
+        write_rows(_join_and_sort(table, answered) if found is None else found, table.work, path, format, overwrite)
+
+
+def write_rows(rows: DuckDBPyRelation, work: Workspace, path: str, format: Format, overwrite: bool = False) -> None:
+    """Write rows to a file, to standard output for "-"."""
+    finished = work.path("output")
     try:
-        with look_up(table, answered) as found:
-            rows = _join_and_sort(table, answered) if found is None else found
-            _write_arrow(rows, finished) if format.name == "arrow" else _copy(rows, finished, format)
+        _write_arrow(rows, finished) if format.name == "arrow" else _copy(rows, finished, format)
     except duckdb.OutOfMemoryException:
         raise
     except (duckdb.Error, pa.ArrowException, OSError) as error:
