@@ -143,6 +143,8 @@ class SubtypeModel(ConfusionModel):
         for rows, sums in self.groups.gather_parts((self.weight[:, None] * evidence)[self.groups.order]):
             joint = np.ascontiguousarray(sums.T)
             joint += prior[:, None]
+            if self.own_evidence is not None:
+                joint += np.repeat(self.own_evidence[rows].T, self.subtypes, axis=0)
             if self.known is not None:
                 codes = self.known[rows]
                 other = (np.arange(n_classes)[:, None] != codes) & (codes >= 0)

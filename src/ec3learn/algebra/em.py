@@ -7,6 +7,7 @@ the classes, and the distribution q_i of each object's truth:
 
 Everything is in logarithms and over distinct rows: a step gathers one table over an object's groups and scatters it back. A soft
 vote a_ig counts by its shares, a model's weight w as that many equal votes, and the smoothing t is a prior that keeps C above 0.
+A prior r_i of an object itself multiplies q_iz by r_iz over the share of z.
 """
 
 from __future__ import annotations
@@ -72,6 +73,10 @@ class ConfusionModel:
         self.weight_of_rows = groups.gather(self.weight[groups.order])
         self.total = max(float(votes.counts.sum()), 1e-300)
         self.answered = self.weight_of_rows > 0 if known is None else (self.weight_of_rows > 0) | (known >= 0)
+        self.own_evidence: Array | None = None  # of each row, besides its votes
+        if votes.prior is not None and votes.prior.trust is not None:
+            self.answered |= votes.prior.given
+            self.own_evidence = votes.prior.evidence
         self.counted = votes.counts * self.answered
 
     def fit(self, proba: Array, tol: float, max_iter: int) -> Fit:
@@ -105,6 +110,8 @@ class ConfusionModel:
         for rows, sums in self.groups.gather_parts((self.weight[:, None] * evidence)[self.groups.order]):
             joint = np.ascontiguousarray(sums.T)  # classes x rows: few long rows are quicker than many short ones
             joint += prior[:, None]
+            if self.own_evidence is not None:
+                joint += self.own_evidence[rows].T
             if self.known is not None:
                 codes = self.known[rows]
                 joint[(np.arange(n_classes)[:, None] != codes) & (codes >= 0)] = -np.inf

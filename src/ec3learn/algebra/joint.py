@@ -34,7 +34,7 @@ class JointMembership:
 
     def __init__(self, votes: Votes) -> None:
         self._votes = votes
-        self.n_rows, self.n_groups = votes.n_rows, votes.n_groups
+        self.n_rows, self.n_groups, self.prior = votes.n_rows, votes.n_groups, votes.prior
         self.n_shared, self.order = self.n_groups, np.arange(self.n_groups)
         self._codes = dict(votes.hard)
         self._first_group = votes.offsets

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from ..votes import Votes
+from ..votes import Prior, Votes
 from .joint import JointMembership
 from .linear import chunks
 from .sparse import SparseMembership, entries
@@ -43,7 +43,8 @@ class Membership(Protocol):
     `order` says which group of the votes each of its groups is. The first `n_shared` groups may have several rows; each of those
     after them has a single row, which it couples with nobody. `product_cost` is what a product with A^m and back takes, in
     nanoseconds as measured, and `gram_cost` what `grams` takes: infinite where it would need too much memory. `hard` has the same
-    rows with soft votes hardened, for rules that take them so; None where there is nothing to harden.
+    rows with soft votes hardened, for rules that take them so; None where there is nothing to harden. `prior` are class
+    probabilities of the rows from elsewhere, where there are any.
     """
 
     n_rows: int
@@ -53,6 +54,7 @@ class Membership(Protocol):
     gram_cost: float
     product_cost: float
     hard: Any
+    prior: Prior | None
 
     @property
     def matrix(self) -> sparse.csr_array:
@@ -92,7 +94,7 @@ def membership(votes: Votes) -> Membership:
     """Return A^m in the form that suits the votes."""
     if votes.sparse is None and votes.n_groups <= MOST_JOINT_GROUPS:
         return JointMembership(votes)
-    return SparseMembership(entries(votes))
+    return SparseMembership(entries(votes), prior=votes.prior)
 
 
 def scatter_to_votes(votes: Votes, groups: Membership, values: Array) -> Array:

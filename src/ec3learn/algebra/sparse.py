@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from ..votes import Votes
+from ..votes import Prior, Votes
 from ..votes.layout import entries_of_columns
 from .linear import chunks
 
@@ -44,8 +44,9 @@ class SparseMembership:
 
     gram_cost = inf
 
-    def __init__(self, matrix: sparse.csr_array, hard: sparse.csr_array | None = None) -> None:
-        self.hard = None if hard is None else SparseMembership(hard)
+    def __init__(self, matrix: sparse.csr_array, hard: sparse.csr_array | None = None, prior: Prior | None = None) -> None:
+        self.hard = None if hard is None else SparseMembership(hard, prior=prior)
+        self.prior = prior
         n_rows, n_groups = matrix.shape
         number_type = matrix.indices.dtype
         is_shared = np.bincount(matrix.indices, minlength=n_groups) > 1

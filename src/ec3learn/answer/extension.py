@@ -6,6 +6,7 @@ An answer depends on the object's own groups alone, so an object whose row was i
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy import sparse
 from .._checks import InputError
 from .._text import arg
 from ..algebra.membership import SparseMembership, entries
-from ..votes import Votes
+from ..votes import Prior, Votes
 from ..votes.labels import kind_of
 from .mixtures import takes_hard_votes
 from .outcome import Outcome
@@ -51,7 +52,8 @@ def require_rule(outcome: Outcome, what: str = "new objects", otherwise: str = "
 def extended_answers(outcome: Outcome, votes: Votes) -> tuple[Array, Array]:
     """Return the class probabilities of each distinct row of new votes, and which rows no vote reaches."""
     assert outcome.rule is not None
-    return outcome.rule.all_answers(SparseMembership(aligned_entries(outcome, votes), hard_entries(outcome, votes)))
+    groups = SparseMembership(aligned_entries(outcome, votes), hard_entries(outcome, votes), votes.prior)
+    return outcome.rule.all_answers(groups)
 
 
 def readable_votes(outcome: Outcome, votes: Votes) -> Votes:
@@ -67,6 +69,16 @@ def readable_votes(outcome: Outcome, votes: Votes) -> Votes:
                 remedy=f"Pass a scale with {arg('direction', 'up')} or {arg('direction', 'down')}.",
             )
     return votes.as_class_votes()
+
+
+def trusting_votes(outcome: Outcome, votes: Votes) -> Votes:
+    """Return new votes whose prior, if they have one, is trusted as far as the old one."""
+    if votes.prior is None:
+        return votes
+    if outcome.trust is None:
+        phrase = "This consensus was solved without a prior, so it does not know how far to trust one"
+        raise InputError("prior", phrase=phrase, remedy=f"Leave {arg('prior')} out, or solve with one.")
+    return replace(votes, prior=Prior(votes.prior.proba, outcome.trust))
 
 
 def hard_entries(outcome: Outcome, votes: Votes) -> sparse.csr_array | None:

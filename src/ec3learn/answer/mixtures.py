@@ -16,7 +16,8 @@ from scipy.special import softmax
 
 from ..algebra.linear import normalised
 from ..algebra.membership import Membership, SparseMembership
-from .rule import KNOWN, NOBODY, PRIOR, EvidenceRule, GroupRule, KnownLabels, Rule, Targets, Term
+from ..votes import Prior
+from .rule import KNOWN, NOBODY, OWN, PRIOR, EvidenceRule, GroupRule, KnownLabels, Rule, Targets, Term
 
 Array = npt.NDArray[Any]
 
@@ -37,7 +38,7 @@ class SumRule:
     towards: ClassVar[None] = None
     terms: ClassVar[tuple[Term, ...]] = ()
 
-    def finish(self, sums: Array, n_votes: Array) -> Array:
+    def finish(self, sums: Array, n_votes: Array, prior: Prior | None) -> Array:
         """Return the class probabilities of some rows from the sums of the table over their groups, and how many those are."""
         raise NotImplementedError
 
@@ -51,7 +52,10 @@ class SumRule:
         table[self.groups, width] = 1.0
         for rows, sums in groups.gather_parts(table[groups.order]):
             unanswered = sums[:, width] <= 0
-            proba = self.finish(sums[:, :width], sums[:, width])
+            prior = None if groups.prior is None else groups.prior.take(rows)
+            if prior is not None:
+                unanswered &= ~prior.given
+            proba = self.finish(sums[:, :width], sums[:, width], prior)
             proba[unanswered] = self.fallback
             if known is not None:
                 labelled = known.labelled[rows]
@@ -92,17 +96,24 @@ class SubtypeRule(SumRule):
     unit: ClassVar[str] = "log evidence"
     kind: ClassVar[str] = "subtypes"
 
-    def finish(self, sums: Array, n_votes: Array) -> Array:
+    def finish(self, sums: Array, n_votes: Array, prior: Prior | None) -> Array:
         """Return the posterior."""
         joint = np.ascontiguousarray(sums.T)  # few long rows are quicker than many short ones
         joint += self.prior[:, None]
+        if prior is not None:
+            joint += np.repeat(prior.evidence.T, len(joint) // len(self.fallback), axis=0)
         joint -= joint.max(axis=0)
         np.exp(joint, out=joint)
         proba = joint.reshape(len(self.fallback), -1, len(sums)).sum(axis=1)
         return tempered(np.ascontiguousarray((proba / proba.sum(axis=0)).T), n_votes, self.correlation)
 
     def parts(
-        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, hard: sparse.csr_array | None = None
+        self,
+        one: sparse.csr_array,
+        known: KnownLabels | None,
+        owner: Array,
+        hard: sparse.csr_array | None = None,
+        prior: Prior | None = None,
     ) -> dict[tuple[int, str], Array]:
         """Return the evidence for each class of the prior and of each base model, averaged over subtypes.
 
@@ -114,6 +125,8 @@ class SubtypeRule(SumRule):
             return {(NOBODY, KNOWN): known.one_hot(n_classes)[0]}
         said = _said(self, one)
         total = self.prior + sum(said.values(), np.zeros_like(self.prior))
+        if prior is not None:
+            total = total + np.repeat(prior.evidence[0], len(total) // n_classes)
         shares = softmax(total.reshape(n_classes, -1), axis=1)
 
         def averaged(evidence: Array) -> Array:
@@ -123,6 +136,8 @@ class SubtypeRule(SumRule):
         for group, evidence in said.items():
             key = (int(owner[group]), "votes")
             parts[key] = parts.get(key, np.zeros(n_classes)) + averaged(evidence)
+        if prior is not None:
+            parts[NOBODY, OWN] = prior.evidence[0]
         if shares.shape[1] > 1:
             parts[NOBODY, SUBTYPES] = -(shares * np.log(np.maximum(shares, 1e-300))).sum(axis=1)
         heat = 1 + max(sum(one.data[np.isin(one.indices, self.groups)]) - 1, 0.0) * self.correlation
@@ -156,20 +171,30 @@ class PrecisionRule(SumRule):
 
     own: Array  # what the ballast says, one number per class
     ballast: float
+    prior_precision: Array | None = None  # of a row's own prior, which is one voter more; one number per class
 
     kind: ClassVar[str] = "precision"
 
-    def finish(self, sums: Array, n_votes: Array) -> Array:
+    def finish(self, sums: Array, n_votes: Array, prior: Prior | None) -> Array:
         """Return the normalised means."""
-        return normalised(np.maximum(self.means(sums), 1e-12))
+        return normalised(np.maximum(self.means(sums, prior), 1e-12))
 
-    def means(self, sums: Array) -> Array:
+    def means(self, sums: Array, prior: Prior | None) -> Array:
         """Return the mean of each class alone."""
         n_classes = len(self.fallback)
-        return np.asarray((self.ballast * self.own + sums[:, :n_classes]) / (self.ballast + sums[:, n_classes:]))
+        said, total = self.ballast * self.own + sums[:, :n_classes], self.ballast + sums[:, n_classes:]
+        if prior is not None and self.prior_precision is not None:
+            precision = prior.given[:, None] * self.prior_precision
+            said, total = said + precision * prior.trusted, total + precision
+        return np.asarray(said / total)
 
     def parts(
-        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, hard: sparse.csr_array | None = None
+        self,
+        one: sparse.csr_array,
+        known: KnownLabels | None,
+        owner: Array,
+        hard: sparse.csr_array | None = None,
+        prior: Prior | None = None,
     ) -> dict[tuple[int, str], Array]:
         """Return what the ballast and each base model gave to each class; they add up to the class probabilities."""
         n_classes = len(self.fallback)
@@ -177,18 +202,27 @@ class PrecisionRule(SumRule):
             return {(NOBODY, KNOWN): known.one_hot(n_classes)[0]}
         said = _said(self, one)
         sums = sum(said.values(), np.zeros(2 * n_classes))
+        pull = 0.0
+        if prior is not None and self.prior_precision is not None:
+            pull = prior.given[0] * self.prior_precision
+            sums = sums + np.concatenate([pull * prior.trusted[0], pull])
         scale = 1 / (self.ballast + sums[n_classes:])
         scale /= ((self.ballast * self.own + sums[:n_classes]) * scale).sum()
         parts: dict[tuple[int, str], Array] = {(NOBODY, PRIOR): self.ballast * self.own * scale}
         for group, pulls in said.items():
             key = (int(owner[group]), "votes")
             parts[key] = parts.get(key, np.zeros(n_classes)) + pulls[:n_classes] * scale
+        if prior is not None:
+            parts[NOBODY, OWN] = pull * prior.trusted[0] * scale
         return parts
 
     def stored(self, prefix: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the rule as plain facts and arrays."""
         facts, arrays = super().stored(prefix)
-        return facts | {"ballast": float(self.ballast)}, arrays | {f"{prefix}own": self.own}
+        arrays |= {f"{prefix}own": self.own}
+        if self.prior_precision is not None:
+            arrays |= {f"{prefix}prior_precision": self.prior_precision}
+        return facts | {"ballast": float(self.ballast)}, arrays
 
 
 def _said(rule: SumRule, one: sparse.csr_array) -> dict[int, Array]:
@@ -229,7 +263,12 @@ class PanelRule:
         return collected_answers(self, groups, known)
 
     def parts(
-        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, hard: sparse.csr_array | None = None
+        self,
+        one: sparse.csr_array,
+        known: KnownLabels | None,
+        owner: Array,
+        hard: sparse.csr_array | None = None,
+        prior: Prior | None = None,
     ) -> dict[tuple[int, str], Array]:
         """Return by how much each base model moves the answer: the answer less that without its vote; and what is left over."""
         if known is not None and known.codes[0] >= 0:
@@ -239,7 +278,8 @@ class PanelRule:
         def with_each_left_out(row: sparse.csr_array) -> sparse.csr_array:
             return sparse.csr_array(sparse.vstack([row, *(_without(row, owner[row.indices] == m) for m in models)], format="csr"))
 
-        groups = SparseMembership(with_each_left_out(one), None if hard is None else with_each_left_out(hard))
+        own = None if prior is None else prior.take(np.zeros(1 + len(models), dtype=np.int64))
+        groups = SparseMembership(with_each_left_out(one), None if hard is None else with_each_left_out(hard), own)
         (answer, *without), _ = self.all_answers(groups)
         parts: dict[tuple[int, str], Array] = {(m, "votes"): answer - other for m, other in zip(models, without, strict=True)}
         parts[NOBODY, REST] = answer - sum(parts.values(), np.zeros(len(self.fallback)))
@@ -282,7 +322,7 @@ def restored_rule(facts: Mapping[str, Any], arrays: Mapping[str, Array], prefix:
         shared = arrays[f"{prefix}groups"], arrays[f"{prefix}table"], fallback
         if kind == SubtypeRule.kind:
             return SubtypeRule(*shared, arrays[f"{prefix}prior"], facts["correlation"])
-        return PrecisionRule(*shared, arrays[f"{prefix}own"], facts["ballast"])
+        return PrecisionRule(*shared, arrays[f"{prefix}own"], facts["ballast"], arrays.get(f"{prefix}prior_precision"))
     towards = None
     if "towards" in facts:
         inner = restored_rule(facts["towards"]["rule"], arrays, f"{prefix}towards_")

@@ -18,7 +18,7 @@ from .._checks import InputError, require_choice
 from .._text import Table, count, listed
 from ..algebra.linear import normalised
 from ..algebra.membership import membership
-from ..votes import BaseModel, Votes
+from ..votes import BaseModel, Trust, Votes
 from ..votes.distinct import expand_rows
 from ..votes.labels import Label, kind_of, plain
 from ..votes.layout import frozen
@@ -67,6 +67,7 @@ class Outcome:
     members: tuple[PanelMember, ...] = ()  # of a panel of methods
     worse_than_chance: tuple[str, ...] = ()
     lacking: str = NOT_REACHED  # what unanswered objects lack, and what they got instead
+    trust: Trust | None = None  # how far class probabilities from elsewhere are trusted
     stored_mass: Array | None = None  # the mass of the classes that breaks ties, where it is that of another table
     stored_voters: Table | None = None  # the table of voters, where there are no votes to make it from
 

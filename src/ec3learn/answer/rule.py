@@ -21,12 +21,12 @@ from scipy import sparse
 from scipy.special import softmax
 
 from ..algebra.membership import Membership, SparseMembership
-from ..votes import Votes
+from ..votes import Prior, Votes
 
 Array = npt.NDArray[Any]
 
 GROUPS, COMPANIONS, VOTES = "groups", "companions", "votes"  # the terms of alpha, beta and gamma
-KNOWN, TOWARDS, PRIOR = "known label", "towards", "prior"  # what else may pull
+KNOWN, TOWARDS, PRIOR, OWN = "known label", "towards", "prior", "own prior"  # what else may pull
 NOBODY = -1  # in the place of a base model's number
 
 
@@ -112,7 +112,12 @@ class Rule(Protocol):
         ...
 
     def parts(
-        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, hard: sparse.csr_array | None = None
+        self,
+        one: sparse.csr_array,
+        known: KnownLabels | None,
+        owner: Array,
+        hard: sparse.csr_array | None = None,
+        prior: Prior | None = None,
     ) -> dict[tuple[int, str], Array]:
         """Return what each (base model, term) gave to one row's classes; `hard` is the row with its soft votes hardened."""
         ...
@@ -189,12 +194,23 @@ class GroupRule:
                 total = np.ascontiguousarray(sums[:, begin])
                 strength = term.pull * (total if term.by_total else (total > 0))
                 found.append(Pull(term.name, strength, total, sums[:, begin + 1 : begin + 1 + n_classes]))
+            if groups.prior is not None and self.towards is None:  # which has taken it into account
+                found = self._with_prior(found, groups.prior.take(rows))
             if targets is not None:
                 found.append(_whole_pull(TOWARDS, strength_towards, targets.proba[rows]))
             elif others is not None:
                 _, answer, unanswered = next(others)
                 found.append(_whole_pull(TOWARDS, strength_towards, np.where(unanswered[:, None], 0.0, answer)))
             yield rows, found if known is None else _with_known(found, known, rows, n_classes)
+
+    def _with_prior(self, found: list[Pull], prior: Prior) -> list[Pull]:
+        """Return the pulls with that of the rows' own priors, which share the pull of the votes as some votes more."""
+        at = next(t for t, term in enumerate(self.terms) if term.name == VOTES)
+        n_votes, worth = found[at].total, prior.weight
+        share = np.divide(worth, n_votes + worth, out=np.zeros(len(worth)), where=worth > 0)
+        pull = self.terms[at].pull
+        votes = replace(found[at], strength=pull * (1 - share) * (n_votes > 0))
+        return [*found[:at], votes, *found[at + 1 :], Pull(OWN, pull * share, np.ones(len(share)), prior.trusted)]
 
     def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
         """Return the mean of the terms, and which rows no term reaches."""
@@ -225,13 +241,18 @@ class GroupRule:
         return proba, unanswered
 
     def parts(
-        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, hard: sparse.csr_array | None = None
+        self,
+        one: sparse.csr_array,
+        known: KnownLabels | None,
+        owner: Array,
+        hard: sparse.csr_array | None = None,
+        prior: Prior | None = None,
     ) -> dict[tuple[int, str], Array]:
         """Return what each (base model, term) gave to one row's classes; they add up to its class probabilities.
 
         `owner` is the number of each group's base model; `NOBODY` stands for what comes from no base model.
         """
-        _, pulls = next(self.pulls(SparseMembership(one, hard), known))
+        _, pulls = next(self.pulls(SparseMembership(one, hard, prior), known))
         total = sum(float(pull.strength[0]) for pull in pulls)
         if total <= 0:
             return {(NOBODY, "mean vote of all"): self.fallback}
@@ -272,6 +293,9 @@ class EvidenceRule(GroupRule):
 
     unit = "log evidence"
 
+    def _with_prior(self, found: list[Pull], prior: Prior) -> list[Pull]:
+        return [*found, Pull(OWN, prior.given * 1.0, prior.given * 1.0, prior.evidence)]
+
     def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
         """Return the posterior, and which rows have no vote: they keep the prior."""
         evidence = np.tile(_log(self.fallback), (len(pulls[0].total), 1))
@@ -289,7 +313,12 @@ class EvidenceRule(GroupRule):
         return proba, unanswered
 
     def parts(
-        self, one: sparse.csr_array, known: KnownLabels | None, owner: Array, hard: sparse.csr_array | None = None
+        self,
+        one: sparse.csr_array,
+        known: KnownLabels | None,
+        owner: Array,
+        hard: sparse.csr_array | None = None,
+        prior: Prior | None = None,
     ) -> dict[tuple[int, str], Array]:
         """Return the evidence for each class, less its mean over classes, of the prior and of each base model.
 
@@ -300,6 +329,8 @@ class EvidenceRule(GroupRule):
         parts: dict[tuple[int, str], Array] = {(NOBODY, PRIOR): _log(self.fallback)}
         for term in self.terms:
             parts |= _by_owner(_group_parts(term, one), owner, term.name)
+        if prior is not None:
+            parts[NOBODY, OWN] = prior.evidence[0]
         return {key: part - part.mean() for key, part in parts.items()}
 
 
@@ -308,7 +339,8 @@ def mean_votes(
 ) -> tuple[Array, Array, GroupRule]:
     """Return the weighted mean vote on each row, which rows have none, and the rule that gives the same for new objects.
 
-    A known label is the answer where there is one; a row without votes gets the mean vote of all.
+    A known label is the answer where there is one; a row without votes gets the mean vote of all. A row's own prior counts as
+    some votes more.
     """
     group_weight = np.where(votes.group_meaning.any(axis=1), weights[votes.group_model], 0.0)
     speaking = np.flatnonzero(group_weight > 0)
@@ -352,7 +384,9 @@ def _by_owner(given: Mapping[int, Array], owner: Array, name: str) -> dict[tuple
 def _with_known(found: list[Pull], known: KnownLabels, rows: slice, n_classes: int) -> list[Pull]:
     labelled = known.labelled[rows]
     kept = [
-        replace(pull, strength=np.where(labelled, 0.0, pull.strength)) if known.fixed or pull.name in (VOTES, TOWARDS) else pull
+        replace(pull, strength=np.where(labelled, 0.0, pull.strength))
+        if known.fixed or pull.name in (VOTES, TOWARDS, OWN)
+        else pull
         for pull in found
     ]
     strength = labelled * (1.0 if known.fixed else known.pull)

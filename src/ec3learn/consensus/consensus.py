@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .._checks import InputTypeError
 from .._text import Table
 from ..algebra.linear import normalised
-from ..answer.extension import extended_answers, readable_votes, require_rule
+from ..answer.extension import extended_answers, readable_votes, require_rule, trusting_votes
 from ..answer.outcome import Outcome, unanswered_notes
 from ..diagnosis import Explanation, confusion_of, contested, estimate, explain, panel, summarise, voters
 from ..diagnosis.held_out import Solver
@@ -127,7 +127,7 @@ class Consensus(Outcome):
         """Summarise the answer: `ec3learn.diagnosis.summarise`."""
         return summarise(self, method, truth=truth, fast=fast)
 
-    def extend(self, votes: Votes) -> Consensus:
+    def extend(self, votes: Votes, prior: Any = None) -> Consensus:
         """Answer for new objects without solving again.
 
         An object whose votes and clusters were in the table gets the answer it had there, and no answer depends on the
@@ -139,6 +139,8 @@ class Consensus(Outcome):
         ----------
         votes : Votes
             The same base models' votes on the new objects.
+        prior : as in `solve`
+            Class probabilities of the new objects, if the consensus was solved with a prior. They are trusted as far as those.
 
         Returns
         -------
@@ -154,7 +156,7 @@ class Consensus(Outcome):
         if not isinstance(votes, Votes):
             raise InputTypeError("votes", "must be a Votes", came=type(votes).__name__, remedy="Make one with Votes.from_labels.")
         require_rule(self)
-        votes = readable_votes(self, votes)
+        votes = readable_votes(self, trusting_votes(self, votes if prior is None else votes.with_prior(prior)))
         proba, unanswered = extended_answers(self, votes)
         return Consensus(
             classes=self.classes,
@@ -171,6 +173,7 @@ class Consensus(Outcome):
             unanswered_rows=frozen(unanswered),
             notes=unanswered_notes(unanswered, votes, self.lacking),
             lacking=self.lacking,
+            trust=self.trust,
             stored_mass=self.tie_mass,
         )
 

@@ -20,7 +20,7 @@ from ..answer.mixtures import restored_rule
 from ..answer.notes import Note
 from ..answer.outcome import Outcome
 from ..diagnosis.voters import voters
-from ..votes import BaseModel
+from ..votes import BaseModel, Trust
 from ..votes.labels import label_array, plain
 from ..votes.layout import frozen
 
@@ -55,6 +55,9 @@ def stored(outcome: Outcome, objects: bool) -> tuple[dict[str, Any], dict[str, A
     arrays: dict[str, Array] = {"weights": outcome.weights, "group_order": order, "group_table": table}
     if outcome.tie_mass is not None:
         arrays["tie_mass"] = outcome.tie_mass
+    if outcome.trust is not None:
+        facts["trust"] = {"slope": outcome.trust.slope, "weight": outcome.trust.weight}
+        arrays |= {"trust_offsets": outcome.trust.offsets, "trust_shares": outcome.trust.shares}
     if outcome.rule is not None:
         facts["rule"], of_rule = outcome.rule.stored()
         arrays |= of_rule
@@ -97,9 +100,16 @@ def restored(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str,
         "object_ids": label_array(facts["object_ids"]) if "object_ids" in facts else None,
         "notes": tuple(Note(note["kind"], note["text"]) for note in facts["notes"]),
         "worse_than_chance": tuple(facts["worse_than_chance"]),
+        "trust": _restored_trust(facts, arrays),
         "stored_mass": arrays.get("tie_mass"),
         "stored_voters": None if facts["voters"] is None else Table(facts["voters"]),
     }
+
+
+def _restored_trust(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> Trust | None:
+    if "trust" not in facts:
+        return None
+    return Trust(facts["trust"]["slope"], arrays["trust_offsets"], arrays["trust_shares"], facts["trust"]["weight"])
 
 
 def _label_array(labels: list[Any]) -> Array:

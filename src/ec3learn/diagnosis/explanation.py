@@ -157,7 +157,8 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
         known = None if outcome.known is None else KnownLabels(outcome.known.codes[row : row + 1], outcome.known.pull)
         owner = np.repeat(np.arange(len(outcome.models)), np.diff(outcome.group_offsets))
         entries = aligned_entries(outcome, own, warn=False)
-        for (m, term), part in outcome.rule.parts(entries, known, owner, hard_entries(outcome, own)).items():
+        given = outcome.rule.parts(entries, known, owner, hard_entries(outcome, own), own.prior)
+        for (m, term), part in given.items():
             parts[term if m == NOBODY else outcome.models[m].name, term] = part
     return Explanation(
         object=outcome.name_of(position),

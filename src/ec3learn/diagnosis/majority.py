@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ def majority(outcome: Outcome) -> Majority | None:
     """
     if outcome.votes is None or not outcome.has_objects:
         return None
-    votes = outcome.votes.hardened()
+    votes = replace(outcome.votes, prior=None).hardened()
     shares, unanswered, _ = mean_votes(votes, membership(votes), votes.weights, None, hard=True)
     if not (votes.counts @ ~unanswered):  # no vote that counts
         return None

@@ -30,13 +30,14 @@ class Auto(Method):
 
     title = "Auto"
     reads_grades = True
+    admits_prior = True
 
-    def solve(self, votes: Votes, known: Any = None) -> Consensus:
+    def solve(self, votes: Votes, known: Any = None, prior: Any = None) -> Consensus:
         """Combine the votes; see `Method.solve`. The first note of the consensus says which method was taken, and why."""
         if not isinstance(votes, Votes):
-            return super().solve(votes, known)  # which refuses it
+            return super().solve(votes, known, prior)  # which refuses it
         method, why = self.choose(votes)
-        consensus = method.solve(votes, known)
+        consensus = method.solve(votes, known, prior)
         choice = Note(CHOICE, f"{consensus.settings['method']} was chosen because {why}")
         return replace(consensus, notes=(choice, *consensus.notes))
 
@@ -68,7 +69,7 @@ class _AutoForJoins(Auto):
         return (DawidSkene() if votes.is_voter.all() else EC3(*TO_GROUPS, towards=DawidSkene())), why
 
 
-def solve(votes: Votes, known: Any = None, method: str | Method = "auto") -> Consensus:
+def solve(votes: Votes, known: Any = None, method: str | Method = "auto", prior: Any = None) -> Consensus:
     """Combine votes into one classification, in one call.
 
     Parameters
@@ -79,6 +80,9 @@ def solve(votes: Votes, known: Any = None, method: str | Method = "auto") -> Con
         Labels of a few objects.
     method : str or method
         By default the one that suits what there is: `Auto`. A name in `METHODS`, or a method with parameters of your own.
+    prior : table with one row per object and one column per class, or dict of object -> row
+        Class probabilities that the object's own votes had no part in, such as those of a classifier of its features, out of
+        fold. How far to trust them is learned from the votes, and from 30 known labels or more.
 
     Returns
     -------
@@ -91,4 +95,4 @@ def solve(votes: Votes, known: Any = None, method: str | Method = "auto") -> Con
     >>> ec3learn.solve(votes).labels()
     array(['a', 'b', 'b'], dtype=object)
     """
-    return method_of(method, "method").solve(votes, known)
+    return method_of(method, "method").solve(votes, known, prior)

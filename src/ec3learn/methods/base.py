@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,11 +15,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import InputError, InputTypeError, is_number, unknown_name
 from .._text import arg, count
-from ..answer.notes import GRADES, REPEATS, Note
+from ..algebra.membership import membership
+from ..algebra.trust import learn_trust
+from ..answer.notes import GRADES, PRIOR, REPEATS, Note
 from ..answer.outcome import NOT_REACHED, PanelMember, unanswered_notes
-from ..answer.rule import KnownLabels, Rule
+from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..consensus import Consensus
-from ..votes import Votes
+from ..votes import Prior, Votes
 from ..votes.encoding import known_codes
 from ..votes.layout import frozen
 
@@ -55,9 +57,10 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
     title: ClassVar[str]
     admits_known: ClassVar[bool] = True
+    admits_prior: ClassVar[bool] = False  # whether class probabilities of the objects can be given besides the votes
     reads_grades: ClassVar[bool] = False  # answers on a scale are taken as they are; else as votes for classes
 
-    def solve(self, votes: Votes, known: Any = None) -> Consensus:
+    def solve(self, votes: Votes, known: Any = None, prior: Any = None) -> Consensus:
         """Combine the votes.
 
         Parameters
@@ -66,6 +69,9 @@ class Method(BaseEstimator):  # type: ignore[misc]
             What the base models said.
         known : array with missing values, dict of object -> label, or pair (objects, labels)
             Labels of a few objects.
+        prior : table with one row per object and one column per class, or dict of object -> row
+            Class probabilities that the object's own votes had no part in, such as those of a classifier of its features, out of
+            fold. How far to trust them is learned; see `Votes.with_prior`.
 
         Returns
         -------
@@ -82,8 +88,12 @@ class Method(BaseEstimator):  # type: ignore[misc]
         if not isinstance(votes, Votes):
             raise InputTypeError("votes", "must be a Votes", came=type(votes).__name__, remedy="Make one with Votes.from_labels.")
         codes = None if known is None else known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+        votes = votes if prior is None else votes.with_prior(prior)
         votes, notes = self._readable(votes, codes)
         votes, labels = self._split_known(votes, codes)
+        if votes.prior is not None:
+            votes = self._trusting(votes, votes.prior, labels)
+            notes.append(prior_note(votes))
         answer = self.answer(votes, labels)
         if not answer.converged:
             warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=2)
@@ -109,6 +119,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
             notes=(*notes, *answer.notes, *unanswered_notes(answer.unanswered, votes, answer.lacking)),
             worse_than_chance=answer.worse_than_chance,
             lacking=answer.lacking,
+            trust=None if votes.prior is None else votes.prior.trust,
         )
 
     def answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
@@ -118,7 +129,20 @@ class Method(BaseEstimator):  # type: ignore[misc]
         elif not self.admits_known:
             remedy = f"Leave {arg('known')} out, or take another {arg('method')}."
             raise InputError("known", phrase=f"{self.title} does not support known labels", remedy=remedy)
+        self._require_prior(votes)
         return self._answer(votes, known)
+
+    def _require_prior(self, votes: Votes) -> None:
+        if votes.prior is not None and not self.admits_prior:
+            remedy = f"Leave {arg('prior')} out, or take another {arg('method')}, such as {arg('method', 'auto')}."
+            raise InputError("prior", phrase=f"{self.title} does not support a prior", remedy=remedy)
+
+    def _trusting(self, votes: Votes, prior: Prior, known: KnownLabels | None) -> Votes:
+        """Return the votes with how far to trust their prior."""
+        self._require_prior(votes)
+        alone = replace(votes, prior=None)
+        start, _, _ = mean_votes(alone, membership(alone), votes.weights, known)
+        return replace(votes, prior=Prior(prior.proba, learn_trust(votes, start, None if known is None else known.codes)))
 
     def _readable(self, votes: Votes, codes: Array | None) -> tuple[Votes, list[Note]]:
         """Return the votes in a form the method can read, and notes on what that took; `codes` are known classes by object."""
@@ -161,6 +185,18 @@ class Method(BaseEstimator):  # type: ignore[misc]
             return votes, None
         votes, row_codes = votes.split_by(codes)
         return votes, KnownLabels(row_codes, self._known_pull())
+
+
+def prior_note(votes: Votes) -> Note:
+    """Return the note on how far the prior of the votes was trusted."""
+    assert votes.prior is not None
+    trust, n_given = votes.prior.learned, int(votes.objects_per_row @ votes.prior.given)
+    if not trust.weight:
+        text = f"The votes do not bear out the prior of {count(n_given, 'object')}: it was not used."
+    else:
+        worth = f"it counts as much as {trust.weight:.1f} votes"
+        text = f"The prior of {count(n_given, 'object')} was trusted: {worth}, its log-probabilities times {trust.slope:.2f}."
+    return Note(PRIOR, text)
 
 
 # ---- by name ---------------------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ Li, Rubinstein and Cohn (ICML 2019). Class by class, one against the rest, with 
     v_j = (a + N_j) / (b + sum_i (z_i - y_ij)^2)      z_i = (L mean(z) + sum_j v_j y_ij) / (L + sum_j v_j)
 
 N_j counts the votes of j. b = a 4 (1 - 1/K) sum_i W_i z_i (1 - z_i) / votes is taken at the mean vote, with W_i votes on i. The
-results of the classes are normalised. A soft vote counts by its shares, in the squares too.
+results of the classes are normalised. An object's own prior counts as some votes more. A soft vote counts by its shares, in the
+squares too.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ class BWA(Method):
     """
 
     title = "BWA"
+    admits_prior = True
 
     def __init__(self, prior_votes: float = 15.0, ballast: float = 1.0, tol: float = 1e-4, max_iter: int = 100) -> None:
         self.prior_votes = prior_votes
@@ -115,7 +117,16 @@ class _Precisions:
         pull = self.votes.weights[self.voter][:, None] * precision[self.voter]
         own = self.votes.counts @ means / self.total
         fallback = normalised(np.maximum(own, 1e-12))
-        return PrecisionRule(self.speaking, np.hstack([pull * self.said, pull]), fallback, own, self.ballast)
+        return PrecisionRule(
+            self.speaking, np.hstack([pull * self.said, pull]), fallback, own, self.ballast, self._prior_precision(precision)
+        )
+
+    def _prior_precision(self, precision: Array) -> Array | None:
+        """Return the precision of the rows' own priors: that of a mean vote, times how many votes they are worth."""
+        if self.votes.prior is None:
+            return None
+        cast = self.n_votes[:, 0] * self.votes.weights
+        return self.votes.prior.learned.weight * (cast @ precision) / max(float(cast.sum()), 1e-300)
 
     def means(self, rule: PrecisionRule) -> Array:
         """Return z of each class alone, not yet normalised."""
@@ -123,7 +134,7 @@ class _Precisions:
         table[rule.groups] = rule.table
         means = np.empty((self.votes.n_rows, self.votes.n_classes))
         for rows, sums in self.groups.gather_parts(table[self.groups.order]):
-            means[rows] = rule.means(sums)
+            means[rows] = rule.means(sums, None if self.votes.prior is None else self.votes.prior.take(rows))
         return means
 
     def _scatter(self, values: Array) -> Array:

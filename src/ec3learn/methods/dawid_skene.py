@@ -66,6 +66,7 @@ class DawidSkene(Method):
     """
 
     title = "Dawid-Skene"
+    admits_prior = True
 
     def __init__(
         self,

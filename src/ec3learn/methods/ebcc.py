@@ -53,6 +53,7 @@ class EBCC(Method):
     """
 
     title = "EBCC"
+    admits_prior = True
     reads_grades = True
 
     def __init__(

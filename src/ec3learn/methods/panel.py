@@ -13,8 +13,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import InputTypeError, require_choice
@@ -22,6 +20,7 @@ from .._text import count, some
 from ..algebra.bayes import SubtypeModel
 from ..algebra.linear import normalised
 from ..algebra.membership import membership, scatter_to_votes
+from ..algebra.trust import LEAST_LABELS, learn_slope
 from ..answer.labelling import class_preference
 from ..answer.mixtures import PanelRule, PrecisionRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
@@ -45,8 +44,7 @@ COIN_ROUNDS = 50
 STRONG_BIAS = 3.0  # times the evidence that confusion matrices are worth their numbers
 TO_GROUPS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma and delta of EC3 towards the panel
 LEAST_SEATED = 3
-LEAST_LABELS, FOLDS = 30, 5  # to calibrate on
-SLOPE_SPREAD = 0.4  # standard deviation of the logarithm of a slope, before any label is seen
+FOLDS = 5  # of the labels that the confidence is calibrated on
 FAR, TIMES_MEDIAN = 0.25, 2.0  # a member leaves that differs on more objects than this, and than this many times the median
 SEEN_OF_CORRELATION = 2.0  # the errors that all judges share cannot be seen; on real judges about half of the correlation was
 
@@ -57,7 +55,8 @@ class Panel(Method):
     By default these are a weighted vote, Dawid-Skene with one number per voter, BWA, and EBCC with two priors. Where there is
     strong evidence that voters are biased, Dawid-Skene with two priors takes the place of the first two. For voters who
     answer on a scale they are three methods that learn what each answer means, made less sure by how much the voters' errors
-    correlate. A member whose answer is far from all others' is left out. `Consensus.panel()` shows who sat, and how they differ.
+    correlate. With a prior of the objects, Dawid-Skene takes the place of the weighted vote and of BWA. A member whose answer is
+    far from all others' is left out. `Consensus.panel()` shows who sat, and how they differ.
     With 30 known labels or more, the confidence is calibrated on them; a note says what that did.
 
     Parameters
@@ -78,6 +77,7 @@ class Panel(Method):
     """
 
     title = "Panel"
+    admits_prior = True
 
     def __init__(
         self,
@@ -149,6 +149,7 @@ class _Solved(Method):
     """A method whose answer is there already."""
 
     title = "Panel"
+    admits_prior = True
 
     def __init__(self, found: Any) -> None:
         self.found = found
@@ -230,17 +231,6 @@ def _calibrated(answer: Answer, blind: Array, known: KnownLabels, labelled: Arra
     return replace(answer, proba=proba, rule=replace(answer.rule, slope=slope), notes=(*answer.notes, note))
 
 
-def learn_slope(proba: Array, codes: Array, counts: Array) -> float:
-    """Return the slope of log-probabilities with the least log loss on labels, held near 1 by a normal prior of its logarithm."""
-    logs = np.log(np.maximum(proba, 1e-300))
-
-    def cost(log_slope: float) -> float:
-        lost = -counts @ log_softmax(np.exp(log_slope) * logs, axis=1)[np.arange(len(codes)), codes]
-        return float(lost) + (log_slope / SLOPE_SPREAD) ** 2 / 2
-
-    return float(np.exp(minimize_scalar(cost, bounds=(-4.0, 3.0), method="bounded").x))
-
-
 def _log_loss(proba: Array, codes: Array, counts: Array) -> float:
     return float(-counts @ np.log(np.maximum(proba[np.arange(len(codes)), codes], 1e-12)) / counts.sum())
 
@@ -252,6 +242,7 @@ def _default_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
     if any(model.kind == "grader" for model in votes.models):
         return _grading_members(votes, known)
     methods: dict[str, Method] = {"BWA": BWA(), "EBCC": EBCC(), "EBCC with learned priors": EBCC(prior="learned")}
+    informed = votes.prior is not None and votes.prior.learned.weight > 0
     bias = judge_bias(votes, known, [])
     if bias is not None and bias.evidence > STRONG_BIAS:
         diagonal = DawidSkene(prior="diagonal", tol=1e-4)
@@ -259,7 +250,9 @@ def _default_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
         members = []
     else:
         methods = {"one coin": DawidSkene(one_coin=True, tol=1e-4, max_iter=COIN_ROUNDS), **methods}
-        members = [_Member("weighted vote", _cautious_vote(votes, known), 0)]
+        members = [] if informed else [_Member("weighted vote", _cautious_vote(votes, known), 0)]
+    if informed:  # means of votes and a prior stay unsure even where all of them agree
+        methods = {"Dawid-Skene": DawidSkene(tol=1e-4), **{name: own for name, own in methods.items() if name != "BWA"}}
     for name, method in methods.items():
         answer = method.answer(votes, known)
         members.append(_Member(name, answer.rule, answer.n_iter))

@@ -2,7 +2,8 @@
 
 from .assembly import non_negative
 from .layout import BaseModel, Kind
+from .prior import Prior, Trust
 from .scale import Scale
 from .votes import Votes
 
-__all__ = ["BaseModel", "Kind", "Scale", "Votes", "non_negative"]
+__all__ = ["BaseModel", "Kind", "Prior", "Scale", "Trust", "Votes", "non_negative"]

@@ -225,7 +225,7 @@ def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | 
         if len(pairs[0]) != len(column.raw):
             came = f"{len(pairs[0])} objects and {len(column.raw)} labels"
             raise InputError(argument, "must pair each object with a label", came=came)
-        places = _object_places(pairs[0], n_objects, object_ids, argument)
+        places = object_places(pairs[0], n_objects, object_ids, argument)
     names = pairs[0] if pairs else places if object_ids is None else object_ids
     codes = class_codes(column, classes, None, argument, column, [plain(name) for name in names]).astype(np.int64)
     result = np.full(n_objects, -1)
@@ -254,7 +254,8 @@ def _known_pairs(known: Any, named: bool) -> tuple[list[Any], list[Any]] | None:
     return None
 
 
-def _object_places(objects: Sequence[Any], n_objects: int, object_ids: Array | None, argument: str) -> Array:
+def object_places(objects: Sequence[Any], n_objects: int, object_ids: Array | None, argument: str) -> Array:
+    """Return the positions of objects by their names, or by their numbers where they have none."""
     if object_ids is None:
         for item in objects:
             if kind_of(item) != "int" or not -n_objects <= item < n_objects:
@@ -271,7 +272,7 @@ def _object_places(objects: Sequence[Any], n_objects: int, object_ids: Array | N
 # ---- soft votes ------------------------------------------------------------------------------------------------------
 
 
-def checked_shares(table: Any, where: Where) -> Array:
+def checked_shares(table: Any, where: Where, remedy: str = "A row of NaN is a missing vote.") -> Array:
     """Return a table of shares; refuse rows that are negative or do not sum to 1, unless they are NaN for a missing vote."""
     try:
         masked = np.ma.isMaskedArray(table)
@@ -294,11 +295,11 @@ def checked_shares(table: Any, where: Where) -> Array:
             row = int(np.argmax(wrong))
             negative = f"the negative value {least[row]:.6g} in " if least[row] < 0 else ""
             came = f"{negative}a row that sums to {sums[row]:.6g} at row {begin + row}"
-            raise where.error("must have rows that are non-negative and sum to 1", came, "A row of NaN is a missing vote.")
+            raise where.error("must have rows that are non-negative and sum to 1", came, remedy)
     return shares
 
 
-def columns_by_class(tables: Mapping[str, Any], classes: Any) -> tuple[dict[str, Any], Any]:
+def columns_by_class(tables: Mapping[str, Any], classes: Any, argument: str = "probabilities") -> tuple[dict[str, Any], Any]:
     """Put the columns of dataframes into the order of the classes, by name."""
     ordered: dict[str, Any] = {}
     for name, table in tables.items():
@@ -310,7 +311,7 @@ def columns_by_class(tables: Mapping[str, Any], classes: Any) -> tuple[dict[str,
             place = {str(column): i for i, column in enumerate(columns)}
             if sorted(place) != sorted(str(label) for label in classes):
                 came = f"{listed(columns)} for {name!r}"
-                raise InputError("probabilities", f"must have one column per class, named {listed(classes)}", came=came)
-            table = named_columns({name: table}, "probabilities", "")[name]
+                raise InputError(argument, f"must have one column per class, named {listed(classes)}", came=came)
+            table = named_columns({name: table}, argument, "")[name]
             ordered[name] = table[:, [place[str(label)] for label in classes]]
     return ordered, classes

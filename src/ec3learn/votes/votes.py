@@ -46,6 +46,7 @@ from .layout import (
     joined_entries,
     widened_entries,
 )
+from .prior import Prior, read_prior
 from .reading import Column, named_columns, smallest_uint
 
 Array = npt.NDArray[Any]
@@ -95,6 +96,7 @@ class Votes:
     hard: Codes = field(default_factory=lambda: Codes())
     soft: SoftShares | None = None
     sparse: sparse.csr_array | None = None
+    prior: Prior | None = None  # class probabilities from elsewhere, by distinct row
     n_repeated: int = 0  # further votes of a voter on one object, which were merged into one or left out
 
     # ---- making them -------------------------------------------------------------------------------------------------
@@ -489,6 +491,7 @@ class Votes:
             soft=soft,
             sparse=_side_by_side(left.sparse, right.sparse, self.n_groups, other.n_groups),
             object_ids=object_ids,
+            prior=right.prior if left.prior is None else left.prior,
             n_repeated=self.n_repeated + other.n_repeated,
         )
         return (joined if sample_weight is self.sample_weight else joined._counted(sample_weight)).merged()
@@ -517,6 +520,33 @@ class Votes:
             return self._rows(self.index, None, self.n_objects)._counted(self.sample_weight), codes
         (rows, code), index, _ = packed
         return self._rows(rows, frozen(index), self.n_objects)._counted(self.sample_weight), code.astype(np.int64) + low
+
+    def with_prior(self, prior: Any) -> Self:
+        """Return the votes with class probabilities of the objects that come from elsewhere, such as a model of their features.
+
+        Parameters
+        ----------
+        prior : table with one row per object and one column per class, or dict of object -> row
+            Class probabilities that the objects' own votes had no part in: those of a classifier out of fold. The columns of a
+            dataframe are matched with the classes by name. A row of NaN is an object without a prior.
+
+        Returns
+        -------
+        Votes
+
+        Examples
+        --------
+        >>> from ec3learn import Votes
+        >>> votes = Votes.from_labels({"ann": ["no", "yes", "yes"]}).with_prior({0: [0.2, 0.8]})
+        >>> votes.prior.given
+        array([ True, False, False])
+        """
+        proba = read_prior(prior, self.classes, self.n_objects, self.object_ids)
+        if self.index is None:
+            return replace(self, prior=Prior(proba))
+        different, number = np.unique(proba, axis=0, return_inverse=True)
+        votes, row_number = self.split_by(number)
+        return replace(votes, prior=Prior(different[row_number]))
 
     def hardened(self) -> Self:
         """Return the votes with each soft vote of a classifier replaced by one for its most probable class, shared on a tie.
@@ -587,6 +617,7 @@ class Votes:
             hard=Codes({m: frozen(codes[rows]) for m, codes in self.hard.items()}),
             soft=None if self.soft is None else self.soft.take(rows),
             sparse=None if self.sparse is None else frozen_entries(self.sparse[rows]),
+            prior=None if self.prior is None else self.prior.take(rows),
         )
 
     def _only(self, kept: Sequence[int]) -> Self:
@@ -603,8 +634,8 @@ class Votes:
         )
 
     def merged(self) -> Self:
-        """Merge rows that have become equal; votes kept as shares or sparsely are left as they are."""
-        if self.soft is not None or self.sparse is not None:
+        """Merge rows that have become equal; votes kept as shares or sparsely, or with a prior, are left as they are."""
+        if self.soft is not None or self.sparse is not None or self.prior is not None:
             return self
         columns = [
             Column(self.models[m].name, codes, 0, np.arange(self.models[m].n_groups + 1)) for m, codes in self.hard.items()

@@ -18,7 +18,7 @@ from ..._checks import InputError, require_bool, require_choice, require_integer
 from ..._text import arg
 from ...algebra.membership import Membership, membership
 from ...answer.notes import Note
-from ...answer.rule import KnownLabels, Targets
+from ...answer.rule import KnownLabels, Targets, mean_votes
 from ...votes import Votes
 from ...votes.layout import frozen
 from ..base import Answer, Method, method_of, require_few_groups, require_pull, require_votes
@@ -83,6 +83,8 @@ class EC3(Method):
     array(['a', 'a', 'b'], dtype=object)
     """
 
+    admits_prior = True
+
     def __init__(
         self,
         alpha: float = 0.25,
@@ -144,7 +146,9 @@ class EC3(Method):
     def _targets(self, votes: Votes, known: KnownLabels | None) -> tuple[Targets | None, tuple[Note, ...]]:
         """Return what objects are pulled to in place of their votes, if anything, and the other method's notes."""
         if isinstance(self.towards, str) and self.towards == "votes":
-            return None, ()
+            if votes.prior is None:
+                return None, ()
+            return Targets.of(*mean_votes(votes, membership(votes), votes.weights, None)), ()
         other = method_of(self.towards, "towards", ("votes",))
         if known is not None:
             known = KnownLabels(known.codes, other._known_pull()) if other.admits_known else None

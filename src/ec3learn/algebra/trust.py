@@ -1,0 +1,150 @@
+"""How far to trust class probabilities that come from elsewhere: learned from the votes, together with the voters' confusions.
+
+Dawid-Skene with r_i = softmax(s ln p_i + b) in the place of the classes' shares. After each round s and b are fitted to the
+answers z, so a p that the votes contradict ends at s = 0, which is Dawid-Skene alone, and one that is too sure of itself below 1:
+
+    C, as in `bayes`     s, b = argmax sum_i c_i sum_k z_ik ln r_ik     z_ik ~ r_ik prod_j C_j,y_ij,k
+
+It is solved twice, from p and from the mean votes, and the solution is taken that explains the votes better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import log_softmax
+
+from ..votes import Prior, Trust, Votes
+from ..votes.prior import LEAST
+from .bayes import OFF, ON, SubtypeModel, mean_moves
+from .linear import normalised
+from .membership import Membership, membership, scatter_to_votes
+
+Array = npt.NDArray[Any]
+
+MOST_SLOPE = 5.0
+SAMPLE = 20_000  # distinct rows that a handful of numbers is learned from, where there are more
+TOL, MOST_ROUNDS = 1e-4, 50
+LITTLE, MOST_VOTES = 0.25, 20.0  # votes: a prior that is worth less is not used, and none is worth more
+LEAST_LABELS = 30  # to calibrate on
+SLOPE_SPREAD = 0.4  # standard deviation of the logarithm of a slope, before any label is seen
+
+
+def learn_trust(votes: Votes, start: Array, known: Array | None = None) -> Trust:
+    """Return how far to trust the prior of the votes.
+
+    Parameters
+    ----------
+    votes : Votes
+        Votes with a prior.
+    start : array
+        The mean vote on each row.
+    known : array or None
+        The class of each row whose label is known, -1 for the others. From 30 of them on, the slope is calibrated on them.
+    """
+    assert votes.prior is not None
+    if votes.n_classes < 2 or not votes.prior.given.any():
+        return _no_trust(np.full(votes.n_classes, 1 / votes.n_classes))
+    if votes.n_rows > SAMPLE:
+        labelled = np.zeros(votes.n_rows, dtype=bool) if known is None else known >= 0
+        rest = np.flatnonzero(~labelled)
+        drawn = rest[np.linspace(0, len(rest) - 1, min(SAMPLE, len(rest))).astype(np.int64)]
+        rows = np.union1d(np.flatnonzero(labelled), drawn)
+        votes, start, known = votes.only_rows(rows), start[rows], None if known is None else known[rows]
+    model = TrustModel(votes, membership(votes), known)
+    starts = (np.where(model.prior.given[:, None], model.prior.proba, start), start)
+    trust, _ = max((model.learn(first) for first in starts), key=lambda found: found[1])
+    if trust.weight < LITTLE:
+        return _no_trust(trust.shares)
+    labelled = np.flatnonzero(model.prior.given & (known >= 0)) if known is not None else np.empty(0, dtype=np.int64)
+    if known is None or len(labelled) < LEAST_LABELS:
+        return trust
+    means = np.exp(trust.log_proba(model.prior.proba[labelled]))
+    factor = learn_slope(means, known[labelled], votes.counts[labelled])
+    return replace(trust, slope=factor * trust.slope, offsets=factor * trust.offsets)
+
+
+class TrustModel(SubtypeModel):
+    """Dawid-Skene with a prior for each row, whose slope and offsets are learned."""
+
+    def __init__(self, votes: Votes, groups: Membership, known: Array | None) -> None:
+        super().__init__(votes, groups, known)
+        assert votes.prior is not None
+        self.prior: Prior = votes.prior
+        self.logs = np.log(np.maximum(self.prior.proba[self.prior.given], LEAST))
+        self.answered = self.answered | self.prior.given
+        self.counted = votes.counts * self.answered
+
+    def learn(self, proba: Array) -> tuple[Trust, float]:
+        """Alternate the steps from a first answer; return the trust, and how well voters and classes explain the votes."""
+        votes, given = self.votes, self.prior.given
+        class_votes, numbers = self.counted @ proba, np.append(1.0, np.zeros(votes.n_classes))
+        for _ in range(MOST_ROUNDS):
+            evidence, log_shares = self.variational_step(proba, class_votes)
+            numbers = _fitted(self.logs, proba[given], votes.counts[given], numbers)
+            trust = Trust(float(numbers[0]), numbers[1:], normalised(np.exp(log_shares)), 1.0)
+            self.own_evidence = trust.log_proba(self.prior.proba) - log_shares
+            self.own_evidence[~given] = 0.0
+            answer, likelihood = self.e_step(evidence, log_shares)
+            moved = float(mean_moves(votes.counts, proba, answer).sum()) / 2
+            proba = answer
+            if moved < TOL:
+                break
+        shares = normalised(np.maximum(self.counted @ proba, LEAST))
+        worth = self._worth(proba, trust)
+        named = np.flatnonzero((votes.group_class >= 0) & (self.weight > 0))  # a voter is thought to be right more often than not
+        diagonal = (ON - OFF) * float(evidence[named, votes.group_class[named]].sum())
+        return replace(trust, shares=shares, weight=worth), likelihood + diagonal
+
+    def _worth(self, proba: Array, trust: Trust) -> float:
+        """Return how many votes the prior is worth: the log-odds of being right over chance, relative to those of a vote."""
+        votes, given = self.votes, self.prior.given
+        top = trust.log_proba(self.prior.proba[given]).argmax(axis=1)
+        mass = votes.counts[given, None] * proba[given]
+        right = np.bincount(top, weights=mass[np.arange(len(top)), top], minlength=votes.n_classes)
+        sums = self.weight[:, None] * scatter_to_votes(votes, self.groups, votes.counts[:, None] * proba)
+        voter = np.flatnonzero(votes.group_meaning.any(axis=1))
+        by_votes = _log_odds((votes.group_meaning[voter] * sums[voter]).sum(axis=0), sums[voter].sum(axis=0))
+        return float(np.clip(_log_odds(right, mass.sum(axis=0)) / max(by_votes, 1e-3), 0.0, MOST_VOTES))
+
+
+def _no_trust(shares: Array) -> Trust:
+    """Return the trust that changes nothing: every prior is the shares of the classes."""
+    return Trust(0.0, np.log(shares), shares, 0.0)
+
+
+def _log_odds(right: Array, total: Array) -> float:
+    """Return the log-odds of being right over chance from counts by class, averaged over classes; at least 0."""
+    n_classes = len(total)
+    share = float(((right + 1 / n_classes) / (total + 1)).mean())
+    return max(float(np.log((n_classes - 1) * share / max(1 - share, 1e-3))), 0.0)
+
+
+def _fitted(logs: Array, targets: Array, counts: Array, start: Array) -> Array:
+    """Return the slope and the offsets of log-probabilities that fit soft targets best; the offsets are held near 0."""
+    weighted = counts[:, None] * targets
+
+    def cost(numbers: Array) -> tuple[float, Array]:
+        fit = log_softmax(numbers[0] * logs + numbers[1:], axis=1)
+        gap = counts[:, None] * np.exp(fit) - weighted
+        return float(-(weighted * fit).sum() + numbers[1:] @ numbers[1:] / 2), np.append(
+            (gap * logs).sum(), gap.sum(axis=0) + numbers[1:]
+        )
+
+    bounds = [(0.0, MOST_SLOPE), *[(None, None)] * (len(start) - 1)]
+    return np.asarray(minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 10}).x)
+
+
+def learn_slope(proba: Array, codes: Array, counts: Array) -> float:
+    """Return the slope of log-probabilities with the least log loss on labels, held near 1 by a normal prior of its logarithm."""
+    logs = np.log(np.maximum(proba, 1e-300))
+
+    def cost(log_slope: float) -> float:
+        lost = -counts @ log_softmax(np.exp(log_slope) * logs, axis=1)[np.arange(len(codes)), codes]
+        return float(lost) + (log_slope / SLOPE_SPREAD) ** 2 / 2
+
+    return float(np.exp(minimize_scalar(cost, bounds=(-4.0, 3.0), method="bounded").x))

@@ -1,0 +1,109 @@
+"""Prior: class probabilities of objects that come from elsewhere, a model of their features say, and how far to trust them.
+
+What is trusted are not the probabilities p_i themselves but softmax(slope ln p_i + offsets): `algebra.trust` learns these numbers
+from the votes. Everything else then asks for one of two things: by how much that changes the odds of the classes (`evidence`), or
+how many votes it is worth (`weight`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import log_softmax
+
+from .._checks import InputError
+from .._text import count
+from .encoding import checked_shares, columns_by_class, object_places
+from .reading import Where, named_columns
+
+Array = npt.NDArray[Any]
+
+LEAST = 1e-6  # a class of probability 0 is unlikely, not impossible
+
+
+@dataclass(frozen=True, eq=False)
+class Trust:
+    """How far given class probabilities are trusted."""
+
+    slope: float  # of their logarithms: 0 is not at all, 1 is as they are
+    offsets: Array  # one number per class, added to the logarithms
+    shares: Array  # of the classes, as far as the answer goes
+    weight: float  # how many votes they are worth
+
+    def log_proba(self, proba: Array) -> Array:
+        """Return the logarithms of what the probabilities mean; where none are given, of the shares of the classes."""
+        given = ~np.isnan(proba).any(axis=1)
+        logs = np.tile(np.log(self.shares), (len(proba), 1))
+        logs[given] = log_softmax(self.slope * np.log(np.maximum(proba[given], LEAST)) + self.offsets, axis=1)
+        return logs
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """The class probabilities given for each row, and how far to trust them, once that is learned; NaN where none are given."""
+
+    proba: Array
+    trust: Trust | None = None
+
+    def take(self, rows: Any) -> Prior:
+        """Return that of some rows."""
+        return Prior(self.proba[rows], self.trust)
+
+    @cached_property
+    def given(self) -> Array:
+        """Return which rows have one."""
+        return np.asarray(~np.isnan(self.proba).any(axis=1))
+
+    @property
+    def evidence(self) -> Array:
+        """Return by how much it raises the log-odds of each class over the class's share; 0 where none is given."""
+        return self.learned.log_proba(self.proba) - np.log(self.learned.shares)
+
+    @property
+    def trusted(self) -> Array:
+        """Return the class probabilities that are left when it is trusted no further than it should be."""
+        return np.exp(self.learned.log_proba(self.proba))
+
+    @property
+    def weight(self) -> Array:
+        """Return how many votes that of each row is worth."""
+        return self.learned.weight * self.given
+
+    @property
+    def learned(self) -> Trust:
+        """Return how far to trust it; a method's `solve` learns that before anything asks."""
+        assert self.trust is not None
+        return self.trust
+
+
+def read_prior(prior: Any, classes: Array, n_objects: int, object_ids: Array | None) -> Array:
+    """Return the class probabilities of each object, NaN where none are given.
+
+    `prior` is a table with one row per object and one column per class, in the order of the classes or, in a dataframe, called
+    like them; or a dict of object -> row for some of the objects.
+    """
+    if isinstance(prior, Mapping):
+        table = np.full((n_objects, len(classes)), np.nan)
+        if len(prior):
+            rows = _shares(list(prior.values()), classes)
+            table[object_places(list(prior), n_objects, object_ids, "prior")] = rows
+        return table
+    table = _shares(prior, classes)
+    if len(table) != n_objects:
+        came = count(len(table), "row")
+        raise InputError("prior", f"must have one row for each of the {n_objects} objects", came=came)
+    return table
+
+
+def _shares(table: Any, classes: Array) -> Array:
+    ordered, _ = columns_by_class({"prior": table}, classes, "prior")
+    values = named_columns(ordered, "prior", "")["prior"]
+    if values.ndim != 2 or values.shape[1] != len(classes):
+        n_classes = count(len(classes), "class", "classes")
+        raise InputError("prior", f"must have one column for each of the {n_classes}", came=f"shape {values.shape}")
+    return checked_shares(values, Where("prior"), "A row of NaN is an object without a prior.")

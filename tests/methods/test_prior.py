@@ -1,0 +1,226 @@
+"""Class probabilities from elsewhere, besides the votes: how far they are trusted, and what each method does with them."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import ec3learn
+from ec3learn import BWA, EBCC, EC3, METHODS, UPE, Consensus, DawidSkene, MajorityVote, Panel, Votes
+from ec3learn._checks import InputError
+from ec3learn.algebra import trust
+
+ADMITS = {
+    "auto": ec3learn.Auto(),
+    "panel": Panel(),
+    "dawid-skene": DawidSkene(),
+    "uniform": DawidSkene(prior="uniform"),
+    "one coin": DawidSkene(one_coin=True),
+    "ebcc": EBCC(),
+    "bwa": BWA(),
+    "iec3": EC3(),
+    "iec3 towards": EC3(towards=DawidSkene()),
+}
+every_admitting = pytest.mark.parametrize("method", ADMITS.values(), ids=list(ADMITS))
+N, K = 400, 3
+
+
+def accuracy(consensus, truth):
+    return float(np.mean(consensus.labels() == truth))
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """400 objects of three classes with one or two votes each, by 12 annotators who are right three times in five."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(K, size=N)
+    objects = np.concatenate([np.arange(N), np.flatnonzero(rng.random(N) < 0.5)])
+    voters = rng.integers(12, size=len(objects))
+    labels = np.where(rng.random(len(objects)) < 0.6, truth[objects], rng.integers(K, size=len(objects)))
+    return Votes.from_long(objects, voters, labels, object_ids=range(N), classes=range(K), repeats="last"), truth
+
+
+def informed(truth, share=0.9, sure=0.8, seed=1):
+    """Class probabilities that name the truth in some share of the objects."""
+    rng = np.random.default_rng(seed)
+    named = np.where(rng.random(N) < share, truth, (truth + rng.integers(1, K, size=N)) % K)
+    return np.where(np.arange(K) == named[:, None], sure, (1 - sure) / (K - 1))
+
+
+# ---- what it is worth ------------------------------------------------------------------------------------------------
+
+
+@every_admitting
+def test_a_good_prior_helps(method, crowd):
+    votes, truth = crowd
+    assert accuracy(method.solve(votes, prior=informed(truth)), truth) > accuracy(method.solve(votes), truth) + 0.06
+
+
+@every_admitting
+@pytest.mark.parametrize("kind", ["noise", "wrong"])
+def test_a_prior_worse_than_the_votes_does_not_hurt(method, kind, crowd):
+    votes, truth = crowd
+    prior = np.random.default_rng(2).dirichlet(np.ones(K), N) if kind == "noise" else informed((truth + 1) % K)
+    alone, together = method.solve(votes), method.solve(votes, prior=prior)
+    assert accuracy(together, truth) >= accuracy(alone, truth) - 0.005
+    assert_allclose(together.proba, alone.proba, atol=1e-9)
+    assert "The votes do not bear out the prior of 400 objects: it was not used." in map(str, together.notes)
+
+
+def test_a_prior_that_is_too_sure_is_taken_down(crowd):
+    votes, truth = crowd
+    modest, boastful = (DawidSkene().solve(votes, prior=informed(truth, sure=sure)).trust for sure in (0.6, 0.999))
+    assert boastful.slope < 1 < modest.slope
+
+
+def test_a_note_says_how_many_votes_it_is_worth(crowd):
+    votes, truth = crowd
+    consensus = ec3learn.solve(votes, prior=informed(truth))
+    (note,) = (str(note) for note in consensus.notes if note.kind == "prior")
+    assert re.fullmatch(
+        r"The prior of 400 objects was trusted: it counts as much as \d\.\d votes, its log-probabilities times \d\.\d\d\.", note
+    )
+
+
+def test_known_labels_calibrate_it(crowd):
+    _, truth = crowd
+    prior = informed(truth, share=0.7, sure=0.95)
+    errs = prior.argmax(axis=1) != truth
+    echo = Votes.from_labels({f"copy {j}": prior.argmax(axis=1) for j in range(3)}, classes=range(K))  # they bear out its errors
+    known = {i: int(truth[i]) for i in range(200)}
+    blind, taught = (DawidSkene().solve(echo, known=labels, prior=prior).trust for labels in (None, known))
+    left = np.arange(200, N)
+    losses = [-one.log_proba(prior[left])[np.arange(200), truth[left]].mean() for one in (blind, taught)]
+    assert errs.any()
+    assert losses[1] < losses[0]
+
+
+def test_it_is_learned_from_a_sample_of_many_rows(crowd, monkeypatch):
+    votes, truth = crowd
+    whole = DawidSkene().solve(votes, prior=informed(truth)).trust
+    monkeypatch.setattr(trust, "SAMPLE", 300)
+    part = DawidSkene().solve(votes, known={0: int(truth[0])}, prior=informed(truth)).trust
+    assert part.slope == pytest.approx(whole.slope, rel=0.5)
+    assert part.slope != whole.slope
+
+
+def test_one_class_leaves_nothing_to_trust():
+    votes = Votes.from_labels({"a": ["x", "x"]})
+    assert ec3learn.solve(votes, method="dawid-skene", prior=[[1.0], [1.0]]).labels().tolist() == ["x", "x"]
+
+
+# ---- objects, rows and forms -----------------------------------------------------------------------------------------
+
+
+@every_admitting
+def test_objects_without_a_prior_are_answered_by_their_votes(method, crowd):
+    votes, _ = crowd
+    nothing = np.full((N, K), np.nan)
+    assert_allclose(method.solve(votes, prior=nothing).proba, method.solve(votes).proba, atol=1e-9)
+
+
+def test_an_object_without_votes_gets_what_is_trusted_of_its_prior(crowd):
+    votes, truth = crowd
+    rest = votes[10:].add({"nobody": [None] * (N - 10)})
+    silent = Votes.from_labels({"0": [0], "1": [1]}, classes=range(K))
+    prior = informed(truth)
+    consensus = DawidSkene().solve(rest, prior=prior[10:])
+    unvoted = consensus.extend(silent[[0]].drop("1"), prior=prior[:1])
+    assert not consensus.unanswered.any()
+    assert unvoted.proba.shape == (1, K)
+    gaps = Votes.from_long([0], ["0"], [0], object_ids=[0, 1], classes=range(K))
+    second = consensus.extend(gaps, prior=prior[:2])
+    assert_allclose(second.proba[1], np.exp(consensus.trust.log_proba(prior[1:2]))[0], atol=0.02)
+    assert not second.unanswered.any()
+
+
+def test_equal_rows_with_different_priors_get_answers_of_their_own():
+    votes = Votes.from_labels({"a": [0, 1] * 50, "b": [0, 1] * 50, "c": [0, 1, 1, 0] * 25})
+    prior = np.tile([[0.9, 0.1], [0.1, 0.9]], (50, 1))
+    prior[0] = [0.4, 0.6]
+    proba = DawidSkene().solve(votes, prior=prior).proba
+    assert votes.n_rows == 4
+    assert proba[0, 0] < proba[4, 0]
+
+
+def test_a_dataframe_is_matched_by_the_names_of_its_columns_and_a_dict_by_object():
+    votes = Votes.from_long(["p", "p", "q", "r"], ["a", "b", "a", "b"], ["no", "yes", "yes", "no"])
+    table = pd.DataFrame({"yes": [0.8, 0.7, 0.1], "no": [0.2, 0.3, 0.9]})
+    expected = [[0.2, 0.8], [0.3, 0.7], [0.9, 0.1]]
+    assert_allclose(votes.with_prior(table).prior.proba, expected)
+    assert_array_equal(votes.with_prior({"q": [0.3, 0.7]}).prior.given, [False, True, False])
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        ([[0.5, 0.5]], "prior must have one row for each of the 3 objects, got 1 row."),
+        ([[1.0], [1.0], [1.0]], "prior must have one column for each of the 2 classes, got shape (3, 1)."),
+        ([0.1, 0.2, 0.3], "prior must have one column for each of the 2 classes, got shape (3,)."),
+        (
+            [[0.5, 0.6], [1, 0], [0, 1]],
+            "prior must have rows that are non-negative and sum to 1, got a row that sums to 1.1 at row 0. "
+            "A row of NaN is an object without a prior.",
+        ),
+        ({7: [0.5, 0.5]}, "prior must name objects by number, from 0 to 2, got 7."),
+        (pd.DataFrame({"x": [1.0] * 3}), "prior must have one column per class, named [0, 1], got ['x'] for 'prior'."),
+    ],
+)
+def test_a_prior_that_does_not_fit_is_refused(prior, message):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        DawidSkene().solve(Votes.from_labels({"a": [0, 1, 0]}), prior=prior)
+
+
+@pytest.mark.parametrize("method", [MajorityVote(), METHODS["bgcm"](), UPE(), Panel(["dawid-skene", "majority"])])
+def test_a_method_without_a_place_for_a_prior_says_so(method, crowd):
+    title = "Majority vote" if isinstance(method, Panel) else method.title
+    message = f"{title} does not support a prior. Leave prior out, or take another method, such as method='auto'."
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        method.solve(crowd[0], prior=informed(crowd[1]))
+
+
+# ---- what follows from the answer ------------------------------------------------------------------------------------
+
+
+@every_admitting
+def test_a_solved_object_is_extended_to_the_answer_it_had(method, crowd, tmp_path):
+    votes, truth = crowd
+    prior = informed(truth)
+    consensus = method.solve(votes, prior=prior)
+    assert_allclose(consensus.extend(votes, prior=prior).proba, consensus.proba, atol=2e-3)
+    consensus.save(tmp_path / "saved.ec3")
+    saved = Consensus.load(tmp_path / "saved.ec3")
+    assert_allclose(saved.extend(votes[:20], prior=prior[:20]).proba, consensus.extend(votes, prior=prior).proba[:20], atol=1e-9)
+
+
+def test_a_consensus_without_a_prior_refuses_one_for_new_objects(crowd):
+    votes, truth = crowd
+    message = "This consensus was solved without a prior, so it does not know how far to trust one."
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        DawidSkene().solve(votes).extend(votes, prior=informed(truth))
+
+
+@every_admitting
+def test_an_explanation_has_the_prior_and_adds_up(method, crowd):
+    votes, truth = crowd
+    consensus = method.solve(votes, prior=informed(truth))
+    explained = consensus.explain(3)
+    total = np.sum(list(explained.parts.values()), axis=0)
+    if explained.unit == "log evidence":
+        logs = np.log(explained.proba)
+        assert_allclose(total, logs - logs.mean(), atol=2e-2)
+    else:
+        assert_allclose(total, explained.proba, atol=2e-3)
+    if explained.unit == "log evidence" or isinstance(method, BWA):
+        assert ("own prior", "own prior") in explained.parts
+
+
+def test_the_majority_vote_to_compare_with_has_no_part_in_the_prior(crowd):
+    votes, truth = crowd
+    consensus = ec3learn.solve(votes, prior=informed(truth), known={i: int(truth[i]) for i in range(60)})
+    plain = ec3learn.diagnosis.majority(MajorityVote().solve(votes))
+    assert_allclose(consensus.expand(ec3learn.diagnosis.majority(consensus).proba), MajorityVote().solve(votes).proba)
+    assert plain is not None
+    assert consensus.summary(ec3learn.Auto()).held_out is not None
