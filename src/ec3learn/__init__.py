@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         WeightedVote,
         solve,
     )
-    from .tables import combine, extend, votes_from
+    from .tables import combine, extend, read_argilla, read_label_studio, votes_from
     from .votes import Scale, Votes
 
 __version__ = "0.1.0.dev0"
@@ -62,6 +62,8 @@ __all__ = [
     "__version__",
     "combine",
     "extend",
+    "read_argilla",
+    "read_label_studio",
     "solve",
     "votes_from",
 ]
@@ -70,6 +72,8 @@ __all__ = [
 _HOMES = {
     "combine": "tables",
     "extend": "tables",
+    "read_argilla": "tables",
+    "read_label_studio": "tables",
     "votes_from": "tables",
     "Consensus": "consensus",
     "EC3Classifier": "estimator",

@@ -160,7 +160,8 @@ class ReadOptions:
         option(
             FILES,
             "FORMAT",
-            "csv, tsv, jsonl (also with .gz or .zst), parquet, arrow or excel; by default that of the file's name.",
+            "csv, tsv, jsonl (also with .gz or .zst), parquet, arrow or excel, by default that of the file's name; for an "
+            "export of annotations, label-studio or argilla.",
         ),
     ] = None
     delimiter: Annotated[Text, option(FILES, "CHARACTER", "What separates the fields of a CSV file.")] = None

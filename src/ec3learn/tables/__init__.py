@@ -6,5 +6,6 @@ are solved, and the engine answers for every row from the table of the groups.
 """
 
 from .combining import combine, extend, votes_from
+from .exports import read_argilla, read_label_studio
 
-__all__ = ["combine", "extend", "votes_from"]
+__all__ = ["combine", "extend", "read_argilla", "read_label_studio", "votes_from"]

@@ -32,7 +32,7 @@ LABEL_TYPES = (nw.Boolean, nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Unk
 
 def as_frame(table: Any) -> Frame:
     """Return a table as narwhals sees it; refuse what is no table of a supported kind."""
-    frame = nw.from_native(_as_arrow(table) if is_dataset(table) else table, pass_through=True)
+    frame = nw.from_native(dataset_as_arrow(table) if is_dataset(table) else table, pass_through=True)
     lazy = isinstance(frame, nw.LazyFrame) and frame.implementation in ENGINES
     if not isinstance(frame, nw.DataFrame) and not lazy:
         raise InputTypeError(
@@ -52,7 +52,7 @@ def is_dataset(table: Any) -> bool:
     return isinstance(table, getattr(sys.modules.get("datasets"), "Dataset", ()))
 
 
-def _as_arrow(dataset: Any) -> Any:
+def dataset_as_arrow(dataset: Any) -> Any:
     """Return a Dataset of Hugging Face as an Arrow table, with class labels by name; -1 is what it writes for none."""
     import pyarrow as pa
     from pyarrow import compute

@@ -17,10 +17,12 @@ FORMATS = {
     "parquet": (".parquet", ".pq"),
     "arrow": (".arrow", ".feather", ".ipc"),
     "excel": (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
+    "label-studio": (),
+    "argilla": (),
 }
 COMPRESSIONS = {"gzip": ".gz", "zstd": ".zst"}
 COMPRESSED = ("csv", "tsv", "jsonl")  # as a whole, where the others compress by themselves
-READ_ONLY = ("excel",)
+READ_ONLY = ("excel", "label-studio", "argilla")
 
 
 @dataclass(frozen=True)

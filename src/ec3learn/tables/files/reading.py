@@ -21,6 +21,7 @@ import duckdb
 from ..._checks import InputError, MissingExtraError, SpelledWarning
 from ..._text import arg, listed, some
 from ..engines import OURS, quoted
+from ..exports import TOOLS, export_columns
 from .formats import STANDARD, Format
 from .table import FileTable, text
 from .workspace import Workspace
@@ -42,6 +43,8 @@ def read(work: Workspace, path: str, format: Format, encoding: str = "utf-8", sh
             return _staged(work, *_arrow(source), format, name)
         if format.name == "excel":
             return _excel(work, source, format, sheet, name)
+        if format.name in TOOLS:
+            return _export(work, source, format, encoding, name)
         return replace(_csv(work, source, format, encoding, name), encoding=encoding)
 
 
@@ -206,6 +209,14 @@ def _excel(work: Workspace, source: Path, format: Format, sheet: str | None, nam
         raise _file_error(name, f"cannot be read as a spreadsheet: {reason}") from None
     heads = _named(heads, name)
     return _staged(work, table.rename_columns(heads), heads, format, name)
+
+
+def _export(work: Workspace, source: Path, format: Format, encoding: str, name: str) -> FileTable:
+    """Return an export of an annotation tool as a long table."""
+    import pyarrow as pa
+
+    columns = export_columns(format.name, source.read_text(encoding=with_bom(encoding)), name)
+    return _staged(work, pa.table(columns), list(columns), format, name)
 
 
 def _json_lines(work: Workspace, source: Path, format: Format, encoding: str, name: str) -> FileTable:
