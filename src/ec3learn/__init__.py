@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         SoftVote,
         StackedVote,
         WeightedVote,
+        compare,
         solve,
     )
     from .tables import combine, extend, read_argilla, read_label_studio, votes_from
@@ -61,6 +62,7 @@ __all__ = [
     "WeightedVote",
     "__version__",
     "combine",
+    "compare",
     "extend",
     "read_argilla",
     "read_label_studio",

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ec3learn import Auto, Consensus, Scale, Votes, solve, votes_from
+from ec3learn import Auto, Consensus, Scale, Votes, compare, solve, votes_from
 from ec3learn.cli import DONE, INTERNAL_ERROR, INTERRUPTED, WRONG_INPUT, main
 from ec3learn.cli.app import app
 from ec3learn.demo import demo_votes, write_demo
@@ -26,7 +26,7 @@ from ec3learn.tables.files.workspace import follow_queries
 ROOT = Path(__file__).parents[2]
 VOTERS = ["-c", "svm,tree,bayes,knn,rules", "-k", "kmeans,dbscan"]
 ALL_VOTERS = {"classifiers": VOTERS[1].split(","), "clusterings": VOTERS[3].split(",")}
-COMMANDS = ["combine", "apply", "explain", "voters", "methods", "demo"]
+COMMANDS = ["combine", "apply", "explain", "voters", "compare", "methods", "demo"]
 
 
 @pytest.fixture
@@ -637,7 +637,7 @@ def examples_folder(tmp_path_factory):
 
 @pytest.mark.parametrize("line", list(examples()))
 def test_an_example_of_the_help_runs(examples_folder, line):
-    for name in ("labels.csv", "labels.parquet", "votes.csv", "mails.ec3"):
+    for name in ("labels.csv", "labels.parquet", "votes.csv", "mails.ec3", "review.csv"):
         (examples_folder / name).unlink(missing_ok=True)
     if "demo" not in line:
         write_demo(examples_folder / "votes.csv")
@@ -840,6 +840,35 @@ def test_quiet_prints_errors_alone(crowd, run):
     assert run("combine", "crowd.csv", *OF_LONG, "--known", "gold.csv", "--out", "labels.csv", "-q") == (DONE, "", "")
     assert run("combine", "crowd.csv", *OF_LONG, "--known", "golt", "-q")[2].startswith("ec3learn: --known must name")
     assert json.loads(run("combine", "crowd.csv", *OF_LONG, "--known", "gold.csv", "-q", "--json")[1])["objects"] == 3
+
+
+# ---- compare -----------------------------------------------------------------------------------------------------------
+
+
+def test_methods_are_compared_as_by_the_library(folder, run):
+    words = ["--methods", "majority,dawid-skene", "--methods", "bgcm", "--known", "gold", "--id", "id"]
+    code, printed, _ = run("compare", "votes.csv", *VOTERS, *words, "--disputed", "review.csv", "--json")
+    facts, frame = json.loads(printed), pl.read_csv("votes.csv")
+    known = {i: label for i, label in enumerate(frame["gold"]) if label is not None}
+    expected = compare(votes_from(frame, **ALL_VOTERS), known, ["majority", "dawid-skene", "bgcm"])
+    assert code == DONE
+    assert facts["disagreement"] == pytest.approx(expected.disagreement)
+    assert {row["method"]: row["differs"] for row in facts["methods"]} == pytest.approx(
+        dict(zip(expected.table["method"], expected.table["differs"], strict=True))
+    )
+    assert {facts["scores"][name]["labels"] for name in ("majority", "dawid-skene", "bgcm")} == {60}
+    assert set(column("review.csv", "object")) <= set(frame["id"])
+    assert [row["object"] for row in facts["disputed"]] == column("review.csv", "object")
+    assert "3 methods, 540 objects without a known label" in run("compare", "votes.csv", *VOTERS, *words)[1]
+
+
+def test_methods_are_compared_on_a_long_table_by_labels_in_a_file(crowd, run):
+    Path("truth.csv").write_text("task,label\nq1,no\nq2,yes\nq3,no\n")
+    words = ["--methods", "majority,soft-vote", "--truth", "truth.csv"]
+    code, printed, _ = run("compare", "crowd.csv", *OF_LONG, *words)
+    assert code == DONE
+    assert "Judged by 3 true labels, with 95 % intervals" in printed
+    assert "majority     0.000       0.889    0.667" in printed
 
 
 # ---- one column, one role ------------------------------------------------------------------------------------------------

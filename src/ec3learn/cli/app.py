@@ -18,7 +18,7 @@ import typer
 from .. import __version__
 from . import options as o
 from . import paper
-from .parsing import method_from, naming_from
+from .parsing import method_from, names, naming_from
 from .spelling import spell_option
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def combine(
 
       cat votes.csv | ec3learn combine - --format csv -c svm,tree --out - > labels.csv
     """
-    from ..tables.files import combine_file, open_file, require_outputs
+    from ..tables.files import combine_file, open_file, require_outputs, write_table
 
     _hush(quiet)
     require_outputs({"out": out, "save": save, "report": report, "contested": contested}, overwrite)
@@ -107,7 +107,7 @@ def combine(
         if out is not None:
             answered.write(out, out_format, overwrite, per_object=per_object)
         if contested is not None:
-            answered.write_table(shown.contested(n_contested), contested, overwrite)
+            write_table(shown.contested(n_contested), table, contested, overwrite)
     if save is not None:
         consensus.save(save)
     if report is not None:
@@ -230,6 +230,50 @@ def voters(
     print(dumps(list(found.rows()), ensure_ascii=False) if json else found)
 
 
+@o.flatten_groups
+def compare(
+    votes: o.Input,
+    columns: o.ColumnOptions,
+    labels: o.LabelOptions,
+    file: o.ReadOptions,
+    methods: Annotated[
+        o.Texts, o.option(o.METHOD, "NAMES", "The methods, separated by commas; by default all that `ec3learn methods` lists.")
+    ] = None,
+    id: o.Id = None,
+    truth: o.Truth = None,
+    max_rows: o.MaxRows = o.MOST_ROWS,
+    disputed: Annotated[
+        o.Text, o.option(o.FILES, "FILE", "Write the objects on which the methods disagree, the most disputed first.")
+    ] = None,
+    n_disputed: Annotated[int, o.option(o.FILES, "N", "How many disputed objects to write, and to print with --json.")] = 200,
+    overwrite: o.Overwrite = False,
+    fast: Annotated[bool, o.option(None, None, "Leave out cross-validation on known labels.", "--fast")] = False,
+    json: o.Json = False,
+) -> None:
+    """Compare the methods: how often they disagree, on which objects, and how often each is right where labels are known.
+
+    Examples
+    --------
+      ec3learn compare votes.csv --classifiers svm,tree,bayes --clusterings kmeans --known gold
+
+      ec3learn compare answers.csv --objects task --voters worker -c answer --truth truth.csv --methods auto,majority,ebcc
+
+      ec3learn compare votes.csv -c svm,tree,bayes --id id --disputed review.csv
+    """
+    from ..methods import compare as compare_methods
+    from ..tables.files import content_of_file, open_file, require_outputs, write_table
+
+    require_outputs({"disputed": disputed}, overwrite)
+    naming = naming_from(columns, labels, truth)
+    with open_file(votes, **asdict(file), beside=disputed, bar=True) as table:
+        content = content_of_file(table, naming, max_rows=max_rows, id=id)
+        chosen = names(methods) or None
+        compared = compare_methods(content.votes, content.known, chosen, truth=content.truth, fast=fast)
+        if disputed is not None:
+            write_table(compared.disputed(n_disputed), table, disputed, overwrite)
+    print(dumps(compared.as_dict(n_disputed), ensure_ascii=False) if json else compared.describe(spelled))
+
+
 def methods(json: o.Json = False) -> None:
     """List the methods by name, with their parameters for --set and the defaults.
 
@@ -276,7 +320,7 @@ def demo(
     print("To try it on a file: ec3learn demo --votes votes.csv")
 
 
-COMMANDS: tuple[Any, ...] = (combine, apply, explain, voters, methods, demo, paper.datasets)
+COMMANDS: tuple[Any, ...] = (combine, apply, explain, voters, compare, methods, demo, paper.datasets)
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(paper.app, name="paper")

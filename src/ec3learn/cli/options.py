@@ -128,8 +128,8 @@ class ColumnOptions:
 
 
 @dataclass(frozen=True)
-class MethodOptions:
-    """How votes are combined."""
+class LabelOptions:
+    """What is known about classes and labels."""
 
     known: Annotated[
         Text,
@@ -144,11 +144,17 @@ class MethodOptions:
         Text,
         option(COLUMNS, "LABELS", "The classes and their order, separated by commas; by default those that are voted for."),
     ] = None
+    max_classes: Annotated[int, option(METHOD, "N", "Refuse votes for more classes than this.")] = 1_000
+
+
+@dataclass(frozen=True)
+class MethodOptions(LabelOptions):
+    """How votes are combined."""
+
     method: Annotated[str, option(METHOD, "NAME", "A method that `ec3learn methods` lists.", "--method", "-m")] = "auto"
     settings: Annotated[
         Texts, option(METHOD, "NAME=VALUE", "A parameter of the method, such as alpha=0.4. May be repeated.", "--set")
     ] = None
-    max_classes: Annotated[int, option(METHOD, "N", "Refuse votes for more classes than this.")] = 1_000
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._checks import InputError, unknown_name
 from .._text import arg
-from .options import ColumnOptions, MethodOptions
+from .options import ColumnOptions, LabelOptions, MethodOptions
 
 if TYPE_CHECKING:
     from ..methods import Method
@@ -81,7 +81,7 @@ def _answers(word: str) -> list[str]:
     return [str(number) for number in (range(low, high + 1) if low <= high else range(low, high - 1, -1))]
 
 
-def naming_from(columns: ColumnOptions, how: MethodOptions | None = None, truth: str | None = None) -> Naming:
+def naming_from(columns: ColumnOptions, how: LabelOptions | None = None, truth: str | None = None) -> Naming:
     """Return how the columns of a table are named; without `how`, for a consensus that knows its base models by name."""
     from ..tables.columns import Naming
 

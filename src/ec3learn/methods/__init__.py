@@ -7,6 +7,7 @@ from .base import METHODS, Method, method_of
 from .bgcm import BGCM
 from .bwa import BWA
 from .c3e import C3EKL, C3ESL
+from .comparison import Comparison, compare
 from .dawid_skene import DawidSkene
 from .ebcc import EBCC
 from .ec3.ec3 import EC3
@@ -46,6 +47,7 @@ __all__ = [
     "METHODS",
     "UPE",
     "Auto",
+    "Comparison",
     "DawidSkene",
     "MajorityVote",
     "Method",
@@ -54,6 +56,7 @@ __all__ = [
     "SoftVote",
     "StackedVote",
     "WeightedVote",
+    "compare",
     "method_of",
     "solve",
 ]

@@ -13,7 +13,7 @@ from ..votes.assembly import Repeats
 from ..votes.labels import Label
 from .columns import Naming, as_frame, is_dataset
 from .output import Output, Rule
-from .pipeline import MOST_CLASSES, MOST_ROWS, combine_frame, extend_frame, votes_in_frame
+from .pipeline import MOST_CLASSES, MOST_ROWS, combine_frame, content_of_frame, extend_frame
 
 Table = TypeVar("Table")
 
@@ -176,7 +176,7 @@ def votes_from(
         scale=scale,
         repeats=repeats,
     )
-    return votes_in_frame(frame, naming.find(frame), max_rows)
+    return content_of_frame(frame, naming.find(frame), max_rows).votes
 
 
 def extend(

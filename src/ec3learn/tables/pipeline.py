@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -79,16 +79,30 @@ def combine_frame(frame: Frame, columns: Columns, method: str | Method, output: 
     return solve(frame, columns, solver, output, int(max_rows))
 
 
-def votes_in_frame(frame: Frame, columns: Columns, max_rows: int) -> Votes:
-    """Return the votes in the columns of a table: on its rows in memory, on the distinct rows of a lazy table."""
+@dataclass(frozen=True)
+class Content:
+    """What a table holds: votes, and known and true labels of their objects."""
+
+    votes: Votes
+    known: Any = None
+    truth: Any = None
+
+    @classmethod
+    def of(cls, columns: Columns, distinct: Frame, long: Frame | None) -> Self:
+        """Return what distinct rows hold; the votes on the objects of a long table are in its rows."""
+        return cls(votes_of(columns, distinct, long), known_labels_of(columns, distinct), labels_of(columns.truth, distinct))
+
+
+def content_of_frame(frame: Frame, columns: Columns, max_rows: int) -> Content:
+    """Return what a table holds: on its rows in memory, on the distinct rows of a lazy table."""
     require_integer("max_rows", max_rows, 1)
     if isinstance(frame, nw.DataFrame):
-        return votes_of(columns, _objects_in_memory(frame, columns), frame)
+        return Content.of(columns, _objects_in_memory(frame, columns), frame)
     distinct = _distinct_rows(frame, columns, int(max_rows))
     if distinct is None:
         remedy = f"Raise {arg('max_rows')}, or use combine, which solves a sample of them."
         raise InputError("table", f"must have at most {arg('max_rows', max_rows)} distinct rows", came="more", remedy=remedy)
-    return votes_of(columns, distinct, _long_rows(frame, columns))
+    return Content.of(columns, distinct, _long_rows(frame, columns))
 
 
 def extend_frame(frame: Frame, columns: Columns, consensus: Consensus, output: Output, max_rows: int) -> Answered:

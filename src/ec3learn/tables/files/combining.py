@@ -12,14 +12,14 @@ import pyarrow as pa
 from duckdb import OutOfMemoryException
 
 from ..._checks import InputError
-from ..._text import Table, arg
+from ..._text import arg
 from ...consensus import Consensus
 from ...methods import Method
 from ...votes.labels import label_array
 from ..columns import Columns, Naming
 from ..engines import OURS, quoted
 from ..output import Output, Rule
-from ..pipeline import MOST_ROWS, Answered, combine_frame, extend_frame
+from ..pipeline import MOST_ROWS, Answered, Content, combine_frame, content_of_frame, extend_frame
 from .formats import Format
 from .label_files import is_label_file, with_label_file
 from .reading import read
@@ -85,12 +85,6 @@ class AnsweredFile:
         else:
             write(self.table, self.answered, path, kind, overwrite)
 
-    def write_table(self, table: Table, path: str, overwrite: bool = False) -> None:
-        """Write a small table, such as the contested objects, in the format of the name."""
-        columns = {name: column if len(column) else pa.array([], pa.string()) for name, column in table.columns.items()}
-        rows = self.table.connection.from_arrow(pa.table(columns))
-        write_rows(rows, self.table.work, path, self.table.format.for_output(path, None), overwrite)
-
     def _objects(self) -> Any:
         """Return the objects of a long table and their answers."""
         name = self.columns.objects
@@ -103,35 +97,21 @@ class AnsweredFile:
 
     def consensus_named(self, column: str | None) -> Consensus:
         """Return the consensus with its distinct rows named by what a column holds in the first of each."""
-        self._require_wide(column)
-        rows = self.consensus.object_ids
-        if column is None or rows is None:
-            return self.consensus
-        sql = self.table.require_column(column, "id")
-        connection = self.table.connection
-        wanted = connection.from_arrow(pa.table({"place": np.arange(len(rows)), "row": rows}))
-        names = f"SELECT {sql} AS name, file_row_number AS row FROM read_parquet({text(self.table.parquet)})"
-        found = wanted.join(connection.sql(names), "row").order("place").project("name").fetchall()
-        ids = label_array([f"row {row}" if name is None else str(name) for row, (name,) in zip(rows, found, strict=True)])
-        return replace(self.consensus, object_ids=ids)
+        require_wide(self.columns, column)
+        return replace(self.consensus, object_ids=_names_of_rows(self.table, self.consensus.object_ids, column))
 
     def find_object(self, name: str, column: str | None = None) -> Any:
         """Return how the consensus names the object that has a value in a column, or of a long table in that of the objects.
 
         Without a column, the name is the number of a row.
         """
-        self._require_wide(column)
+        require_wide(self.columns, column)
         if self.columns.objects is not None:
             return self.table.value(self.columns.objects, name)
         row = self.table.row(name, column)
         found = self.answered.table.filter(f"{ROW} = {row}").project(f"{UNWRITTEN}number").fetchall()[0][0]
         rows = self.consensus.object_ids
         return int(found if rows is None else rows[found])
-
-    def _require_wide(self, column: str | None) -> None:
-        if column is not None and self.columns.objects is not None:
-            must = f"must be left out for a long table, whose objects are identified by {arg('objects')}"
-            raise InputError("id", must)
 
 
 def combine_file(
@@ -150,15 +130,48 @@ def combine_file(
 
     `known` and `truth` may name files too, in which objects are named as in the column `id`, or in that of the objects.
     """
+    table, columns = _typed(table, naming, id)
+    table.work.bar.update("Combining")
+    output = Output.of(table.frame, prefix, proba, rule, number and columns.objects is None)
+    return AnsweredFile(table, columns, combine_frame(table.frame, columns, method, output, max_rows))
+
+
+def content_of_file(table: FileTable, naming: Naming, *, max_rows: int = MOST_ROWS, id: str | None = None) -> Content:
+    """Return the votes in a file and its known and true labels; the arguments are those of `combine_file`."""
+    table, columns = _typed(table, naming, id)
+    require_wide(columns, id)
+    table.work.bar.update("Comparing")
+    content = content_of_frame(table.frame, columns, max_rows)
+    names = _names_of_rows(table, content.votes.object_ids, id)
+    return replace(content, votes=replace(content.votes, object_ids=names))
+
+
+def require_wide(columns: Columns, column: str | None) -> None:
+    """Refuse a column that names the objects of a long table, which have names."""
+    if column is not None and columns.objects is not None:
+        must = f"must be left out for a long table, whose objects are identified by {arg('objects')}"
+        raise InputError("id", must)
+
+
+def _names_of_rows(table: FileTable, rows: Any, column: str | None) -> Any:
+    """Return what a column holds in some rows, given by number; without a column, the numbers."""
+    if column is None or rows is None:
+        return rows
+    sql = table.require_column(column, "id")
+    wanted = table.connection.from_arrow(pa.table({"place": np.arange(len(rows)), "row": rows}))
+    names = f"SELECT {sql} AS name, file_row_number AS row FROM read_parquet({text(table.parquet)})"
+    found = wanted.join(table.connection.sql(names), "row").order("place").project("name").fetchall()
+    return label_array([f"row {row}" if name is None else str(name) for row, (name,) in zip(rows, found, strict=True)])
+
+
+def _typed(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable, Columns]:
+    """Find the columns, and give labels, classes and answers on scales their types."""
     table, columns = _with_label_files(table, replace(naming, missing=None), id)
     table = table.with_labels(columns.label_groups, naming.missing, columns.graded)
     columns = columns.with_answers(table.value)
     if naming.classes is not None:
         columns = columns.with_classes(_typed_classes(table, columns, list(naming.classes)))
-    columns = replace(columns, row_number=ROW if columns.objects is None else None)
-    table.work.bar.update("Combining")
-    output = Output.of(table.frame, prefix, proba, rule, number and columns.objects is None)
-    return AnsweredFile(table, columns, combine_frame(table.frame, columns, method, output, max_rows))
+    return table, replace(columns, row_number=ROW if columns.objects is None else None)
 
 
 def _with_label_files(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable, Columns]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..._checks import InputError, InputFileError
 from ..._files import place_for, publish
-from ..._text import arg
+from ..._text import Table, arg
 from ..engines import quoted
 from ..pipeline import Answered
 from .formats import STANDARD, Format
@@ -42,6 +42,13 @@ def write(table: FileTable, answered: Answered, path: str, format: Format, overw
     """Write the columns of a file with the answers appended, to standard output for "-"."""
     with look_up(table, answered) as found:
         write_rows(_join_and_sort(table, answered) if found is None else found, table.work, path, format, overwrite)
+
+
+def write_table(table: Table, beside: FileTable, path: str, overwrite: bool = False) -> None:
+    """Write a small table, such as the contested objects, in the format of its name, or else of the file it is about."""
+    columns = {name: column if len(column) else pa.array([], pa.string()) for name, column in table.columns.items()}
+    rows = beside.connection.from_arrow(pa.table(columns))
+    write_rows(rows, beside.work, path, beside.format.for_output(path, None), overwrite)
 
 
 def write_rows(rows: DuckDBPyRelation, work: Workspace, path: str, format: Format, overwrite: bool = False) -> None:
