@@ -926,3 +926,28 @@ def test_defaults_are_those_of_the_library():
 
     found = (options.MOST_ROWS, options.MethodOptions().max_classes, options.ReadOptions().memory)
     assert found == (MOST_ROWS, MOST_CLASSES, MEMORY)
+
+
+def test_another_sheet_is_named_by_its_option(tmp_path, monkeypatch, run):
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl writes the spreadsheet of this test")
+    pytest.importorskip("fastexcel", reason="spreadsheets are read by fastexcel (extra excel)")
+    monkeypatch.chdir(tmp_path)
+    book = openpyxl.Workbook()
+    for row in [["a", "b"], ["x", "x"], ["y", "y"]]:
+        book.active.append(row)
+    book.create_sheet("notes")
+    book.save("votes.xlsx")
+    code, _, err = run("combine", "votes.xlsx", "-c", "a,b", "--fast")
+    assert code == DONE
+    assert err == "ec3learn: warning: votes.xlsx has 2 sheets; 'Sheet' is read. Pass --sheet for another: notes.\n"
+    assert run("combine", "votes.xlsx", "-c", "a,b", "--fast", "--sheet", "Sheet")[2] == ""
+
+
+def test_an_export_of_annotations_is_named_by_its_format(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    result = {"from_name": "mood", "to_name": "text", "type": "choices", "value": {"choices": ["good"]}}
+    Path("export.json").write_text(json.dumps([{"id": 4, "annotations": [{"completed_by": 7, "result": [result]}]}]))
+    long = ["--objects", "id", "--voters", "annotator", "-c", "mood"]
+    _, out, _ = run("combine", "export.json", *long, "--format", "label-studio", "--method", "majority", "--out", "-")
+    assert out == "id,annotator,mood,consensus,confidence\n4,7,good,good,1.0\n"
+    assert "Pass --format: csv" in run("combine", "export.json", *long)[2]
