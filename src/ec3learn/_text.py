@@ -124,7 +124,7 @@ def number_text(number: float) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Table:
-    """Columns of equal length by name.
+    """Columns of equal length by name. Columns without any value are not shown.
 
     Examples
     --------
@@ -146,6 +146,10 @@ class Table:
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
+
+    def select(self, *names: str) -> Table:
+        """Return the table with some of its columns, in this order."""
+        return Table({name: self[name] for name in names})
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Return the rows as dicts.
@@ -182,20 +186,25 @@ class Table:
         except ModuleNotFoundError:
             raise ModuleNotFoundError(f"A {backend} table needs {backend}: pip install {backend}.") from None
 
+    @property
+    def _shown(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns that have a value, or all where there are no rows."""
+        return {name: own for name, own in self.columns.items() if not len(own) or any(value is not None for value in own)}
+
     def __repr__(self) -> str:
-        texts = {name: [_text(value) for value in values] for name, values in self.columns.items()}
+        texts = {name: [_text(value) for value in values] for name, values in self._shown.items()}
         widths = {name: max(map(len, [name, *column])) for name, column in texts.items()}
         right = {name: any(isinstance(value, (int, float)) for value in values) for name, values in self.columns.items()}
 
         def line(cells: Mapping[str, str]) -> str:
             return "  ".join(c.rjust(widths[n]) if right[n] else c.ljust(widths[n]) for n, c in cells.items()).rstrip()
 
-        heads = {name: name for name in self.columns}
+        heads = {name: name for name in texts}
         return "\n".join([line(heads), *(line({n: texts[n][i] for n in texts}) for i in range(len(self)))])
 
     def _repr_html_(self) -> str:
-        heads = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
-        rows = ("".join(f"<td>{escape(_text(value))}</td>" for value in row.values()) for row in self.rows())
+        heads = "".join(f"<th>{escape(name)}</th>" for name in self._shown)
+        rows = ("".join(f"<td>{escape(_text(value))}</td>" for value in row.values()) for row in Table(self._shown).rows())
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
 
 

@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.metrics import cohen_kappa_score
 
 from ec3learn import Votes
-from ec3learn.diagnosis import agreement, alpha, fleiss_kappa
+from ec3learn.diagnosis import agreement, alpha, effective_voters, error_correlation, fleiss_kappa, kappas
 
 krippendorff = pytest.importorskip("krippendorff")
 
@@ -68,3 +69,86 @@ def test_what_is_not_comparable_is_refused():
     mixed = words.add({"c": [3, 4]}, scale=range(10))
     with pytest.raises(ValueError, match=r"^votes must be of voters with the same answers, got other ones of 'c'\."):
         alpha(mixed)
+
+
+# ---- Cohen's kappa -----------------------------------------------------------------------------------------------------
+
+
+def test_kappas_of_pairs_are_those_of_scikit_learn():
+    said = scores(3, missing=0.2)
+    table = kappas(votes_of(said), draws=0)
+    assert len(table) == 15
+    for row in table.rows():
+        one, other = (said[:, int(row[name][1:])] for name in ("voter", "other"))
+        both = ~np.isnan(one) & ~np.isnan(other)
+        assert row["objects"] == both.sum()
+        assert row["kappa"] == pytest.approx(cohen_kappa_score(one[both], other[both]), abs=1e-12)
+
+
+def test_kappas_with_known_labels_are_those_of_scikit_learn_where_both_are_there():
+    said, truth = scores(4), np.random.default_rng(4).integers(1, 6, size=60)
+    known = {i: int(truth[i]) for i in range(0, 60, 2)}
+    for row in kappas(votes_of(said), known, draws=0).rows():
+        own = said[::2, int(row["voter"][1:])]
+        assert row["other"] == "known labels"
+        assert row["kappa"] == pytest.approx(cohen_kappa_score(own[~np.isnan(own)], truth[::2][~np.isnan(own)]), abs=1e-12)
+
+
+def test_a_kappa_of_known_labels_counts_repeated_rows_and_weights():
+    votes = Votes.from_labels({"a": [0, 0, 1, 1, 1]}, sample_weight=[1, 2, 1, 3, 1])
+    row = next(kappas(votes, [0, 1, 1, 1, 0], draws=0).rows())
+    assert row["objects"] == 8
+    assert row["kappa"] == pytest.approx(cohen_kappa_score([0, 0, 1, 1, 1], [0, 1, 1, 1, 0], sample_weight=[1, 2, 1, 3, 1]))
+
+
+def test_intervals_of_kappa_hold_the_truth_about_as_often_as_they_say():
+    rng, held = np.random.default_rng(0), []
+    for draw in range(200):
+        truth = rng.integers(2, size=80)
+        one, other = (truth ^ (rng.random(80) < 0.2) for _ in range(2))
+        row = next(kappas(Votes.from_labels({"a": one, "b": other}), draws=100, random_state=draw).rows())
+        held.append(row["low"] <= 0.36 <= row["high"])  # (.68 - .5) / .5
+    assert 0.88 < np.mean(held) < 0.99
+
+
+def test_voters_without_a_common_object_have_no_kappa():
+    assert len(kappas(Votes.from_labels({"a": [0, 1, None, None], "b": [None, None, 1, 0]}))) == 0
+
+
+def test_scores_are_not_compared_with_known_labels():
+    votes = Votes.from_labels({"a": [1, 3], "b": [2, 3]}, classes=["bad", "good"], scale=range(1, 4))
+    with pytest.raises(
+        ValueError, match=re.escape("votes must be votes for classes to be compared with known labels, got a scale.")
+    ):
+        kappas(votes, ["bad", "good"])
+
+
+# ---- voters who err together -----------------------------------------------------------------------------------------------
+
+
+def together(hard, n_voters=12, n_objects=3000, seed=0):
+    """Return votes that are wrong half of the time on a share of hard objects, and one time in ten on the others."""
+    rng = np.random.default_rng(seed)
+    truth, chance = rng.integers(2, size=n_objects), np.where(rng.random(n_objects) < hard, 0.5, 0.1)
+    return Votes.from_labels({f"v{j}": truth ^ (rng.random(n_objects) < chance) for j in range(n_voters)})
+
+
+def test_independent_errors_do_not_correlate_and_shared_ones_do():
+    assert abs(error_correlation(together(0.0))) < 0.01
+    assert 0.03 < error_correlation(together(0.3)) < 0.2  # the truth: .156
+
+
+def test_voters_with_a_single_vote_do_not_blow_the_correlation_up():
+    rng = np.random.default_rng(0)
+    objects = np.repeat(np.arange(300), 3)
+    labels = np.where(rng.random(900) < 0.8, objects % 3, rng.integers(3, size=900))
+    assert -0.2 < error_correlation(Votes.from_long(objects, rng.integers(400, size=900), labels)) < 0.5
+
+
+def test_copies_are_worth_less_than_voters_of_their_own():
+    rng = np.random.default_rng(1)
+    truth = rng.integers(2, size=4000)
+    own = [truth ^ (rng.random(4000) < 0.2) for _ in range(6)]
+    copied = {f"v{j}": own[max(j - 3, 0)] for j in range(9)}  # four of nine are one: 12 of 72 pairs err together, r = 1/6
+    assert effective_voters(Votes.from_labels(copied)) == pytest.approx(9 / (1 + 8 / 6), abs=0.3)
+    assert effective_voters(Votes.from_labels({f"v{j}": own[j] for j in range(6)})) == pytest.approx(6, abs=0.3)

@@ -1,12 +1,15 @@
 """Voters whose votes should not be trusted: doubts, pairs that agree too well, and bias."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score, normalized_mutual_info_score
 
 from ec3learn import EC3, DawidSkene, MajorityVote, Panel, Votes
 from ec3learn.answer.notes import BIAS
-from ec3learn.diagnosis import doubts, kappa, normalised_mutual_information, pairs
+from ec3learn.diagnosis import doubts, kappa, normalised_mutual_information, pairs, skills
 from ec3learn.diagnosis.bias import Bias, bias_of, judge_bias
 from ec3learn.diagnosis.metrics import confusion
 
@@ -157,3 +160,87 @@ def test_a_sample_of_many_rows_is_judged(monkeypatch):
 def test_two_voters_or_one_class_are_too_few_to_tell(table):
     votes = Votes.from_labels(table)
     assert judge_bias(votes, None, [MajorityVote().solve(votes).row_proba]) is None
+
+
+# ---- the table of voters -----------------------------------------------------------------------------------------------
+
+
+def crowd(seed=0, n=600):
+    """Return votes of three good voters and one who says yes too often, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random(n) < 0.4
+    said = {f"good{j}": np.where(rng.random(n) < 0.9, truth, ~truth) for j in range(5)}
+    said["yes-man"] = truth | (rng.random(n) < 0.5)
+    return Votes.from_labels({name: np.where(own, "yes", "no") for name, own in said.items()}), np.where(truth, "yes", "no")
+
+
+def row_of(table, model):
+    return next(row for row in table.rows() if row["model"] == model)
+
+
+def test_accuracy_on_known_labels_has_wilson_intervals():
+    votes, truth = crowd()
+    known = dict(enumerate(truth[:50].tolist()))
+    row = row_of(Panel().solve(votes, known).voters(), "good0")
+    right = sum(votes.said(i)[0] == truth[i] for i in range(50))
+    assert (row["labels"], row["accuracy"]) == (50, right / 50)
+    interval = binomtest(right, 50).proportion_ci(method="wilson")
+    assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high))
+
+
+def test_without_labels_there_is_no_accuracy_but_an_estimate_near_it():
+    votes, truth = crowd()
+    table = Panel().solve(votes).voters()
+    assert table["accuracy"] == [None] * 6
+    for m, name in enumerate(table["model"]):
+        right = np.mean([votes.said(i)[m] == truth[i] for i in range(len(truth))])
+        assert row_of(table, name)["estimated"] == pytest.approx(right, abs=0.04)
+
+
+def test_methods_without_a_model_of_voters_estimate_nothing():
+    table = MajorityVote().solve(crowd()[0]).voters()
+    assert table["estimated"] == table["bias"] == [None] * 6
+
+
+def test_a_lean_is_named_and_a_fair_voter_has_none():
+    table = Panel().solve(crowd()[0]).voters()
+    row = row_of(table, "yes-man")
+    assert row["leans_to"] == "yes"
+    assert row["bias"] == pytest.approx(0.3, abs=0.05)  # half of the 60 % that are no
+    assert [row["leans_to"] for row in table.rows()].count(None) >= 4
+
+
+def test_skills_are_the_shares_of_known_labels():
+    votes, truth = crowd()
+    row = next(row for row in skills(Panel().solve(votes), truth).rows() if (row["model"], row["class"]) == ("yes-man", "yes"))
+    said = np.array([votes.said(i)[5] for i in range(len(truth))])
+    assert row["sensitivity"] == 1.0
+    assert row["specificity"] == pytest.approx(np.mean(said[truth == "no"] == "no"))
+    assert row["specificity_low"] < row["specificity"] < row["specificity_high"]
+
+
+def test_skills_without_labels_are_near_those_with():
+    votes, truth = crowd()
+    answer = Panel().solve(votes)
+    with_labels, without = skills(answer, truth), skills(answer)
+    assert without["specificity"] == pytest.approx(with_labels["specificity"], abs=0.06)
+
+
+def test_a_judge_who_scores_is_judged_by_what_the_scores_mean():
+    votes = Votes.from_labels({"a": [1, 5, 5, 1], "b": [1, 5, 3, 1]}, classes=["bad", "good"], scale=range(1, 6))
+    table = MajorityVote().solve(votes).voters(["bad", "good", "good", "good"])
+    assert table["accuracy"] == [0.75, 0.625]  # a 3 is half a vote for each class
+
+
+def test_tables_of_classes_by_classes_are_not_kept_for_all_voters():
+    """A table of 300 voters x 500 classes x 500 classes would take 600 MB."""
+    rng = np.random.default_rng(0)
+    votes = Votes.from_long(
+        rng.integers(2000, size=6000), rng.integers(300, size=6000), rng.integers(500, size=6000), repeats="last"
+    )
+    answer = MajorityVote().solve(votes)
+    tracemalloc.start()
+    answer.voters()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6

@@ -17,7 +17,7 @@ from .._text import Table
 from ..algebra.linear import normalised
 from ..answer.extension import extended_answers, readable_votes, require_rule, trusting_votes
 from ..answer.outcome import Outcome, unanswered_notes
-from ..diagnosis import Explanation, confusion_of, contested, estimate, explain, panel, summarise, voters
+from ..diagnosis import Explanation, confusion_of, contested, estimate, explain, panel, skills, summarise, voters
 from ..diagnosis.held_out import Solver
 from ..diagnosis.summary import Summary
 from ..report.page import write_report
@@ -67,9 +67,13 @@ class Consensus(Outcome):
     (array(['a', 'a', 'b'], dtype=object), array([0.87, 0.54, 0.91]), array([0.73, 0.08, 0.82]))
     """
 
-    def voters(self) -> Table:
+    def voters(self, known: Any = None) -> Table:
         """Return a table of the base models: `ec3learn.diagnosis.voters`."""
-        return voters(self)
+        return voters(self, known)
+
+    def skills(self, known: Any = None) -> Table:
+        """Return how well each voter recognises each class: `ec3learn.diagnosis.skills`."""
+        return skills(self, known)
 
     def confusion(self, model: str) -> Table:
         """Return what one base model says about objects of each class: `ec3learn.diagnosis.confusion_of`."""

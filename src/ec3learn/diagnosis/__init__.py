@@ -3,21 +3,21 @@
 The measures at the end take plain arrays.
 """
 
-from .agreement import agreement, alpha, fleiss_kappa
+from .agreement import agreement, alpha, fleiss_kappa, kappas
 from .bias import bias_of
 from .contested import close_calls, contested
-from .correlation import error_correlation
+from .correlation import effective_voters, error_correlation
 from .doubts import doubts
 from .drop_one import drop_one_auc
 from .estimate import estimate
 from .explanation import Explanation, explain
 from .held_out import held_out, judge
 from .majority import majority
-from .metrics import kappa, macro_f, mean_auc, normalised_mutual_information, quality, sharpened_log_loss
+from .metrics import cohen_kappa, kappa, macro_f, mean_auc, normalised_mutual_information, quality, sharpened_log_loss
 from .pairs import pairs
 from .panel import panel
 from .summary import summarise
-from .voters import confusion_of, voters
+from .voters import confusion_of, skills, voters
 
 __all__ = [
     "Explanation",
@@ -25,10 +25,12 @@ __all__ = [
     "alpha",
     "bias_of",
     "close_calls",
+    "cohen_kappa",
     "confusion_of",
     "contested",
     "doubts",
     "drop_one_auc",
+    "effective_voters",
     "error_correlation",
     "estimate",
     "explain",
@@ -36,6 +38,7 @@ __all__ = [
     "held_out",
     "judge",
     "kappa",
+    "kappas",
     "macro_f",
     "majority",
     "mean_auc",
@@ -44,6 +47,7 @@ __all__ = [
     "panel",
     "quality",
     "sharpened_log_loss",
+    "skills",
     "summarise",
     "voters",
 ]

@@ -1,10 +1,11 @@
-"""How much voters agree beyond chance, from the votes alone: Krippendorff's alpha and Fleiss' kappa, with intervals.
+"""How much voters agree beyond chance, with intervals: Krippendorff's alpha and Fleiss' kappa of all, Cohen's kappa of two.
 
-Both need only how many votes each answer got on each object, so the cost is linear in the votes.
+The first two need only how many votes each answer got on each object, so the cost is linear in the votes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -14,12 +15,16 @@ from .._checks import InputError, require_choice, require_integer, require_seed
 from .._text import Table, arg
 from ..algebra.membership import entries
 from ..votes import Votes
+from ..votes.encoding import known_codes
 from ..votes.labels import kind_of
+from .metrics import cohen_kappa
 
 Array = npt.NDArray[Any]
 Level = Literal["nominal", "ordinal", "interval"]
 
 LEVELS = ("nominal", "ordinal", "interval")
+MOST_VOTERS = 100  # compared two by two: those with the most votes
+KNOWN = "known labels"  # in the place of the second voter
 
 
 def alpha(votes: Votes, level: Level = "nominal") -> float:
@@ -84,7 +89,7 @@ def agreement(votes: Votes, level: Level = "nominal", *, draws: int = 200, rando
     --------
     >>> from ec3learn import Votes
     >>> agreement(Votes.from_labels({"a": [0, 0, 1, 1] * 5, "b": [0, 0, 1, 0] * 5}), draws=0)
-    measure               value  low  high
+    measure               value
     Krippendorff's alpha  0.480
     Fleiss' kappa         0.467
     pairs that agree      0.750
@@ -93,29 +98,110 @@ def agreement(votes: Votes, level: Level = "nominal", *, draws: int = 200, rando
     require_integer("draws", draws, 0)
     require_seed("random_state", random_state)
     counts, labels = _answer_counts(votes)
+    counts, place = np.unique(counts, axis=0, return_inverse=True)  # objects with the same votes, whoever cast them
+    weight = np.bincount(place.ravel(), weights=votes.counts)
     places = _places(labels, level)
 
     def measured(weight: Array) -> list[float]:
         return [_alpha(counts, weight, places, level), _fleiss(counts, weight), _pairs_alike(counts, weight)]
 
-    values = measured(votes.counts)
-    low: list[float | None] = [None] * len(values)
-    high = list(low)
-    if draws:
-        rng = np.random.default_rng(random_state)
-        total = round(float(votes.counts.sum()))
-        samples = rng.multinomial(total, votes.counts / votes.counts.sum(), size=draws)
-        drawn = np.array([measured(sample.astype(np.float64)) for sample in samples])
-        low, high = (np.nanquantile(drawn, q, axis=0).tolist() for q in (0.025, 0.975))
+    low, high = _interval(measured, weight, draws, random_state)
     names = ["Krippendorff's alpha", "Fleiss' kappa", "pairs that agree"]
-    return Table({"measure": names, "value": values, "low": low, "high": high})
+    return Table({"measure": names, "value": measured(weight), "low": low, "high": high})
+
+
+def kappas(votes: Votes, known: Any = None, *, draws: int = 200, random_state: Any = 0) -> Table:
+    """Return Cohen's kappa of each two voters, or of each voter and known labels, with 95 % intervals.
+
+    Parameters
+    ----------
+    votes : Votes
+        The votes for classes, or on one scale that all voters share; a soft vote counts for its most probable class. Of more than
+        100 voters, the 100 with the most votes are compared.
+    known : array with missing values, dict of object -> label, or pair (objects, labels)
+        Compare each voter with these instead.
+    draws, random_state
+        As in `agreement`.
+
+    Returns
+    -------
+    Table
+        voter; other, the second voter or "known labels"; objects, on how many both voted; kappa, low and high. Pairs without a
+        common object are left out; kappa is None where both always say the same.
+
+    Examples
+    --------
+    >>> from ec3learn import Votes
+    >>> kappas(Votes.from_labels({"a": [0, 0, 1, 1] * 5, "b": [0, 0, 1, 0] * 5, "c": [1, None, None, 0] * 5}), draws=0)
+    voter  other  objects   kappa
+    a      b           20   0.500
+    a      c           10  -1.000
+    b      c           10   0.000
+    """
+    require_integer("draws", draws, 0)
+    require_seed("random_state", random_state)
+    votes = votes.hardened()
+    voters, labels = _comparable_voters(votes)
+    matrix = entries(votes)
+    said = {m: matrix[:, votes.offsets[m] : votes.offsets[m + 1]] for m in voters}
+    columns: dict[str, list[Any]] = {name: [] for name in ("voter", "other", "objects", "kappa", "low", "high")}
+
+    def add(voter: int, other: str, table: Array) -> None:
+        n = float(table.sum())
+        if n >= 1:
+            low, high = _interval(lambda drawn: [cohen_kappa(drawn.reshape(table.shape))], table.ravel(), draws, random_state)
+            found = cohen_kappa(table)
+            row = [votes.models[voter].name, other, round(n), None if np.isnan(found) else found, *low, *high]
+            for name, value in zip(columns, row, strict=True):
+                columns[name].append(value)
+
+    if known is not None:
+        true = _true_labels(votes, known, labels)
+        for m in voters:
+            add(m, KNOWN, np.asarray(said[m].T @ true))
+        return Table(columns)
+    kept = sorted(sorted(voters, key=lambda m: -votes.n_votes[m])[:MOST_VOTERS])
+    weighted = {m: said[m].multiply(votes.counts[:, None]).tocsr() for m in kept}
+    for i, m in enumerate(kept):
+        for other in kept[i + 1 :]:
+            add(m, votes.models[other].name, (said[m].T @ weighted[other]).toarray())
+    return Table(columns)
+
+
+def _true_labels(votes: Votes, known: Any, labels: list[Any]) -> Array:
+    """Return how many objects of each class by known labels each distinct row has; voters must answer by naming classes."""
+    if labels != votes.classes.tolist():
+        remedy = "Use votes.as_class_votes()."
+        raise InputError("votes", "must be votes for classes to be compared with known labels", came="a scale", remedy=remedy)
+    codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+    labelled = np.flatnonzero(codes >= 0)
+    true = np.zeros((votes.n_rows, votes.n_classes))
+    weight = np.ones(len(labelled)) if votes.sample_weight is None else votes.sample_weight[labelled]
+    np.add.at(true, (labelled if votes.index is None else votes.index[labelled], codes[labelled]), weight)
+    return true
+
+
+def _interval(
+    measured: Callable[[Array], list[float]], weight: Array, draws: int, random_state: Any
+) -> tuple[list[float | None], list[float | None]]:
+    """Return the 95 % intervals of some measures, by drawing objects anew (bootstrap); `weight` counts objects that are alike."""
+    nothing: list[float | None] = [None] * len(measured(weight))
+    if not draws:
+        return nothing, nothing
+    rng = np.random.default_rng(random_state)
+    total, shares = round(float(weight.sum())), weight / weight.sum()
+    drawn = np.array([measured(rng.multinomial(total, shares).astype(np.float64)) for _ in range(draws)])
+    if np.isnan(drawn).all():
+        return nothing, nothing
+    low, high = (np.nanquantile(drawn, q, axis=0).tolist() for q in (0.025, 0.975))
+    return low, high
 
 
 # ---- from counts -----------------------------------------------------------------------------------------------------
 
 
-def _answer_counts(votes: Votes) -> tuple[Array, list[Any]]:
-    """Return how many votes each answer got in each distinct row, and the answers."""
+def _comparable_voters(votes: Votes) -> tuple[list[int], list[Any]]:
+    """Return the voters and the answers that they all can give."""
     voters = [m for m, model in enumerate(votes.models) if model.is_voter]
     labels = votes.models[voters[0]].labels.tolist() if voters else []
     for m in voters:
@@ -126,6 +212,12 @@ def _answer_counts(votes: Votes) -> tuple[Array, list[Any]]:
                 came=f"other ones of {votes.models[m].name!r}",
                 remedy="Use votes.as_class_votes(), or leave the others out with votes.drop.",
             )
+    return voters, labels
+
+
+def _answer_counts(votes: Votes) -> tuple[Array, list[Any]]:
+    """Return how many votes each answer got in each distinct row, and the answers."""
+    voters, labels = _comparable_voters(votes)
     answer = np.full(votes.n_groups, -1)
     for m in voters:
         answer[votes.offsets[m] : votes.offsets[m + 1]] = np.arange(len(labels))

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..algebra.em import ConfusionModel
+from ..algebra.linear import normalised
 from ..algebra.membership import entries, membership
 from ..answer.rule import mean_votes
 from ..votes import Votes
@@ -20,6 +21,8 @@ from ..votes import Votes
 Array = npt.NDArray[Any]
 
 SAMPLE = 20_000  # distinct rows that are enough to measure on
+SPLITS = 4  # into halves, at random: copies that fall into different halves are not seen
+PSEUDO_VOTES = 1.0  # of the average voter, added to each voter's own: a voter with three votes shows little of its errors
 
 
 def error_correlation(votes: Votes) -> float:
@@ -33,7 +36,8 @@ def error_correlation(votes: Votes) -> float:
     Returns
     -------
     float
-        At most 1; below 0 where voters err less together than by chance.
+        At most 1, and 0 for independent errors. Errors that all voters share cannot be told from the truth, so this is a lower
+        bound: with twelve voters a third of the true correlation was seen in simulations, and 42 % on real language models.
 
     Examples
     --------
@@ -52,25 +56,68 @@ def error_correlation(votes: Votes) -> float:
     voters = np.flatnonzero(votes.is_voter & (votes.n_votes > 0) & (votes.weights > 0))
     if len(voters) < 4 or votes.n_classes < 2:
         return 0.0
-    by_votes = voters[np.argsort(-votes.n_votes[voters], kind="stable")]
-    halves = [set(by_votes[0::2].tolist()), set(by_votes[1::2].tolist())]
-    names = [model.name for model in votes.models]
+    rng = np.random.default_rng(0)
+    return float(np.mean([_correlation_of_halves(rows, rng.permutation(voters)) for _ in range(SPLITS)]))
+
+
+def _correlation_of_halves(rows: Votes, voters: Array) -> float:
+    """Return the correlation of errors within each half of the voters, who come in random order, by the answer of the other."""
+    halves = [set(voters[0::2].tolist()), set(voters[1::2].tolist())]
+    names = [model.name for model in rows.models]
     parts = [rows.drop(*(name for m, name in enumerate(names) if m not in half)) for half in halves]
     answers = []
     for part in parts:
         groups = membership(part)
-        fitted = ConfusionModel(part, groups).fit(mean_votes(part, groups, part.weights, None)[0], 1e-6, 200).proba
+        fitted = ConfusionModel(part, groups).fit(mean_votes(part, groups, part.weights, None)[0], 1e-3, 50).proba
         answers.append(fitted if part.index is None else fitted[part.index])
     # Both halves over the same rows again, as they were before equal rows were merged.
     apart = [part if part.index is None else replace(part.only_rows(part.index), counts=rows.counts) for part in parts]
     return float(np.mean([_excess(apart[0], answers[1]), _excess(apart[1], answers[0])]))
 
 
+def effective_voters(votes: Votes) -> float:
+    """Return how many independent voters the voters on an object are worth: J / (1 + (J - 1) r).
+
+    J is the mean number of votes per object with a vote, and r the correlation of the voters' errors (`error_correlation`).
+    Errors that all voters share cannot be seen without labels, so the true number is lower if anything.
+
+    Parameters
+    ----------
+    votes : Votes
+        The votes, for classes or on a scale.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ec3learn import Votes
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.integers(2, size=3000)
+    >>> opinions = [truth ^ (rng.random(3000) < 0.2) for _ in range(4)]
+    >>> twice = {f"v{j}": opinions[j % 4] for j in range(8)}
+    >>> print(f"{effective_voters(Votes.from_labels(twice)):.1f} of 8")
+    4.0 of 8
+    """
+    matrix = entries(votes)
+    voting = votes.is_voter[votes.group_model[matrix.indices]]
+    row = np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))
+    per_row = np.bincount(row[voting], weights=matrix.data[voting], minlength=votes.n_rows)
+    covered = float(votes.counts @ (per_row > 0))
+    if covered <= 0:
+        return 0.0
+    n = float(votes.counts @ per_row) / covered
+    return n / (1 + (n - 1) * min(max(error_correlation(votes), 0.0), 1.0))
+
+
 def _excess(votes: Votes, proba: Array) -> float:
     """Return the mean correlation of residuals given an answer, less what the uncertainty of that answer explains.
 
     The residual of voter j on object i is e_ij = y_ij - sum_k z_ik mu_jk, with y the vote over classes and mu_jk the mean vote of
-    j on class k, divided by its root mean square. Sums over pairs follow from sums over objects:
+    j on class k, divided by its root mean square. Both are drawn to those of all voters by a pseudo-vote: otherwise the residuals
+    of a voter with one vote per class are all 0. Sums over pairs follow from sums over objects:
     sum_{j != h} e_j e_h = (sum_j e_j)^2 - sum_j e_j^2.
     """
     matrix = entries(votes).tocoo()
@@ -87,12 +134,19 @@ def _excess(votes: Votes, proba: Array) -> float:
         mass = weight * proba[rows, k]
         np.add.at(mean[:, k], voters, mass[:, None] * said)
         np.add.at(total[:, k], voters, mass)
-    mean /= np.maximum(total, 1e-12)[:, :, None]
+    pooled = mean.sum(axis=0) / np.maximum(total.sum(axis=0), 1e-12)[:, None]
+    mean = (mean + PSEUDO_VOTES * pooled) / (total + PSEUDO_VOTES)[:, :, None]
+    # Averages weighted by unsure answers mix the classes, by the shares z'z; its inverse takes that out (least squares).
+    mixed = normalised(proba.T @ (votes.counts[:, None] * proba) + 1e-6 * np.eye(n_classes))
+    mean = np.einsum("kl,jlc->jkc", np.linalg.inv(mixed), mean)
     expected = np.einsum("vk,vkc->vc", proba[rows], mean[voters])
     residual = said - expected
     size = np.bincount(voters, weights=weight * (residual**2).sum(axis=1), minlength=n_models)
-    scale = np.sqrt(size / np.maximum(np.bincount(voters, weights=weight, minlength=n_models), 1e-12))
-    scale = np.maximum(scale, 1e-9)[voters][:, None]
+    cast = np.bincount(voters, weights=weight, minlength=n_models)
+    typical = float(size.sum()) / max(float(cast.sum()), 1e-300)
+    if typical < 1e-18:
+        return 0.0  # nobody ever errs
+    scale = np.sqrt((size + PSEUDO_VOTES * typical) / (cast + PSEUDO_VOTES))[voters][:, None]
 
     def products(values: Array) -> Array:
         """Return for each object the sum of products of two voters' values."""

@@ -241,18 +241,31 @@ def kappa(said: Array, number: Array) -> Kappa | None:
     >>> kappa(np.array([[30, 10], [10, 30]]), np.array([0, 1])).kappa
     0.5
     """
-    n, n_classes = float(said.sum()), said.shape[1]
-    shares = said / n
-    ours, theirs = shares.sum(axis=0), np.zeros(n_classes)
-    same = np.flatnonzero(number >= 0)
-    theirs[number[same]] = shares[same].sum(axis=1)
-    by_chance = float(ours @ theirs)
+    n_classes = said.shape[1]
+    table = np.zeros((n_classes + 1, n_classes + 1))  # the last class: none of the answer's
+    np.add.at(table[:, :-1], number, said)
+    n = float(table.sum())
+    ours, theirs = table.sum(axis=0) / n, table.sum(axis=1) / n
     if ours.max() > 1 - 1e-12:
         return None
-    agreed = float(shares[same, number[same]].sum())
+    by_chance = float(ours @ theirs)
     # The variance of kappa for random votes: Fleiss, Cohen and Everitt (1969).
     variance = max(by_chance + by_chance**2 - float((ours * theirs) @ (ours + theirs)), 0.0) / n
-    return Kappa((agreed - by_chance) / (1 - by_chance), float(norm.ppf(CLEARLY) * np.sqrt(variance)) / (1 - by_chance))
+    return Kappa(cohen_kappa(table), float(norm.ppf(CLEARLY) * np.sqrt(variance)) / (1 - by_chance))
+
+
+def cohen_kappa(table: Array) -> float:
+    """Return Cohen's kappa of a contingency table, labels x labels; NaN where chance alone would always agree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cohen_kappa(np.array([[30, 10], [10, 30]]))
+    0.5
+    """
+    n = float(table.sum())
+    by_chance = float(table.sum(axis=0) @ table.sum(axis=1)) / n**2 if n else 1.0
+    return (float(np.trace(table)) / n - by_chance) / (1 - by_chance) if by_chance < 1 - 1e-12 else float("nan")
 
 
 def normalised_mutual_information(counts: Array) -> float:

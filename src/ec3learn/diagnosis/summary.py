@@ -155,7 +155,7 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = No
     a      0.667
     b      0.333
     <BLANKLINE>
-    model  kind        coverage  agreement  weight  purity  nmi
+    model  kind        coverage  agreement  weight
     svm    classifier     1.000      0.667   1.000
     knn    classifier     1.000      1.000   1.000
     <BLANKLINE>

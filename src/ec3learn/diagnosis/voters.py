@@ -1,8 +1,9 @@
-"""The base models, judged by the answer: how many objects each voted on, how often it agrees, what it confuses."""
+"""The base models, judged by the answer and by known labels: how good each is, how sure that is, and what it confuses."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,33 +14,52 @@ from .._text import Table
 from ..algebra.linear import normalised
 from ..algebra.membership import membership, scatter_to_votes
 from ..answer.extension import matching_labels
+from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.outcome import Outcome
+from ..answer.rule import EvidenceRule
 from ..votes import Votes
-from ..votes.labels import plain
-from .metrics import normalised_mutual_information
+from ..votes.labels import Label, plain
+from .held_out import true_codes
+from .metrics import normalised_mutual_information, wilson_interval
 
 Array = npt.NDArray[Any]
 
+BEYOND_NOISE = 2.0  # standard deviations from which a lean is not chance
 
-def voters(outcome: Outcome) -> Table:
+SKILL_COLUMNS = ("model", "class", "votes", "sensitivity", "low", "high", "specificity", "specificity_low", "specificity_high")
+ABOUT_VOTES, ABOUT_LABELS = ("coverage", "agreement", "estimated", "leans_to", "bias"), ("labels", "accuracy", "low", "high")
+COLUMNS = ("model", "kind", *ABOUT_VOTES, "weight", *ABOUT_LABELS, "purity", "nmi")
+
+
+def voters(outcome: Outcome, known: Any = None) -> Table:
     """Return a table of the base models.
 
     Parameters
     ----------
     outcome : Consensus
         The answer that they are judged by.
+    known : array with missing values, dict of object -> label, or pair (objects, labels)
+        Labels to judge them by; by default those that the method was given.
 
     Returns
     -------
     Table
-        model; kind; coverage, the share of objects it voted on; agreement, the share of these where its (most probable) class
-        is that of the consensus; weight; and for clusterings purity, the share of objects in the majority class of their
-        cluster, and nmi, the normalised mutual information with the consensus.
+        model; kind; coverage, the share of objects it voted on; and weight.
+
+        Of voters: agreement, the share of these objects where its (most probable) class is that of the consensus; estimated, its
+        accuracy as estimated without labels: the mean probability that the consensus gives to what it said; leans_to and bias,
+        the class that it names too often, if any, and by what share of its votes. The last three rest on the confidence of the
+        consensus, so they are given only for methods with a model of the voters: the default, Dawid-Skene and EBCC. Where labels
+        are known: on how many of them it voted (labels), and its accuracy with a 95 % interval (low, high).
+
+        Of clusterings: purity, the share of objects in the majority class of their cluster; and nmi, the normalised mutual
+        information with the consensus.
 
     Examples
     --------
     >>> from ec3learn import EC3, Votes
-    >>> EC3().solve(Votes.from_labels({"svm": [0, 1, 1], "knn": [0, None, 0]}, {"kmeans": [5, 6, 6]})).voters()
+    >>> votes = Votes.from_labels({"svm": [0, 1, 1], "knn": [0, None, 0]}, {"kmeans": [5, 6, 6]})
+    >>> EC3().solve(votes).voters()
     model   kind        coverage  agreement  weight  purity    nmi
     svm     classifier     1.000      1.000   1.000
     knn     classifier     0.667      0.500   1.000
@@ -48,23 +68,129 @@ def voters(outcome: Outcome) -> Table:
     if outcome.stored_voters is not None:
         return outcome.stored_voters
     votes = outcome.require_votes("voters")
-    counts = contingency(outcome)
-    agreed = agreement_with(votes, outcome.row_classes, counts, matching_labels(votes.classes, outcome.classes))
+    by_label = right_on_labels(outcome, _label_codes(outcome, known))
+    facts_of = {ballot.voter: _voter_facts(ballot, outcome) for ballot in ballots(votes, outcome.classes)}
+    counts = contingency(outcome) if len(facts_of) < len(votes.models) else np.empty((0, 0))
     weight_of = {(model.name, model.kind): float(weight) for model, weight in zip(outcome.models, outcome.weights, strict=True)}
-    total = max(float(outcome.row_counts.sum()), 1e-300)
-    columns: dict[str, list[Any]] = {n: [] for n in ("model", "kind", "coverage", "agreement", "weight", "purity", "nmi")}
+    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for m, model in enumerate(votes.models):
-        own = counts[votes.offsets[m] : votes.offsets[m + 1]]
-        covered = float(own.sum())
-        clustered = model.kind == "clustering" and covered > 0
-        columns["model"].append(model.name)
-        columns["kind"].append(model.kind)
-        columns["coverage"].append(covered / total)
-        columns["agreement"].append(agreed.get(m))
-        columns["weight"].append(weight_of.get((model.name, model.kind), 0.0))
-        columns["purity"].append(float(own.max(axis=1).sum()) / covered if clustered else None)
-        columns["nmi"].append(normalised_mutual_information(own) if clustered else None)
+        row: dict[str, Any] = {"model": model.name, "kind": model.kind}
+        row["weight"] = weight_of.get((model.name, model.kind), 0.0)
+        if m in facts_of:
+            row |= facts_of[m]
+            right, n = by_label.get(m, (0.0, 0.0))
+            if n > 0:
+                row |= {"labels": round(n), "accuracy": right / n}
+                row["low"], row["high"] = wilson_interval(right, n)
+        else:
+            own = counts[votes.offsets[m] : votes.offsets[m + 1]]
+            covered = float(own.sum())
+            row["coverage"] = covered / max(float(outcome.row_counts.sum()), 1e-300)
+            row["purity"] = float(own.max(axis=1).sum()) / covered if covered > 0 else None
+            row["nmi"] = normalised_mutual_information(own) if covered > 0 else None
+        for name in COLUMNS:
+            columns[name].append(row.get(name))
     return Table(columns)
+
+
+def _voter_facts(ballot: Ballot, outcome: Outcome) -> dict[str, Any]:
+    """Return how a voter's votes compare with the answer."""
+    facts: dict[str, Any] = {"coverage": ballot.n_answered / max(float(outcome.row_counts.sum()), 1e-300)}
+    right, n = ballot.right(outcome.row_classes)
+    if n <= 0:
+        return facts
+    facts["agreement"] = right / n
+    if gives_probabilities(outcome):
+        named = ballot.classes >= 0
+        probable = outcome.row_proba[ballot.rows[named], ballot.classes[named]]
+        facts["estimated"] = float(ballot.weights[named] @ probable) / n
+        facts["leans_to"], facts["bias"] = _lean(ballot, outcome)
+    return facts
+
+
+def gives_probabilities(outcome: Outcome) -> bool:
+    """Return whether the answer has probabilities by a model of the voters, rather than shares of votes or smoothed ones."""
+    return isinstance(outcome.rule, PanelRule | SubtypeRule | EvidenceRule)
+
+
+def _lean(ballot: Ballot, outcome: Outcome) -> tuple[Label, float | None]:
+    """Return the class that a voter names too often, and by what share of its votes; None within noise."""
+    n, named, n_classes = float(ballot.weights.sum()), ballot.classes >= 0, len(outcome.classes)
+    said = np.bincount(ballot.classes[named], weights=ballot.weights[named], minlength=n_classes) / n
+    is_so = ballot.weights @ outcome.row_proba[ballot.rows] / n
+    excess = said - is_so
+    top = int(excess.argmax())
+    noise = BEYOND_NOISE * np.sqrt(max(is_so[top] * (1 - is_so[top]), 1e-12) / n)
+    return (plain(outcome.classes[top]), float(excess[top])) if excess[top] > noise else (None, None)
+
+
+def skills(outcome: Outcome, known: Any = None) -> Table:
+    """Return how well each voter recognises each class.
+
+    Parameters
+    ----------
+    outcome : Consensus
+        The answer. Without known labels, voters are judged by its class probabilities.
+    known : array with missing values, dict of object -> label, or pair (objects, labels)
+        Labels to judge them by; by default those that the method was given.
+
+    Returns
+    -------
+    Table
+        One row per voter and class: model; class; votes, how many votes it is judged by; sensitivity, the share of the objects of
+        the class that it names so, and specificity, the share of the other objects that it does not name so; with their 95 %
+        intervals. None where there is no such object.
+
+    Examples
+    --------
+    >>> from ec3learn import MajorityVote, Votes
+    >>> votes = Votes.from_labels({"a": ["x", "y"] * 20, "b": ["x", "y"] * 20, "shy": ["x", "x", "x", "y"] * 10})
+    >>> skills(MajorityVote().solve(votes), known=["x", "y"] * 20).select("model", "class", "sensitivity", "low", "high")
+    model  class  sensitivity    low   high
+    a      x            1.000  0.839  1.000
+    a      y            1.000  0.839  1.000
+    b      x            1.000  0.839  1.000
+    b      y            1.000  0.839  1.000
+    shy    x            1.000  0.839  1.000
+    shy    y            0.500  0.299  0.701
+    """
+    votes = outcome.require_votes("skills")
+    codes = _label_codes(outcome, known)
+    proba = outcome.row_proba
+    if (codes >= 0).any():
+        votes, codes = labelled_rows(votes, codes)
+        proba = np.eye(len(outcome.classes))[codes]
+    columns: dict[str, list[Any]] = {name: [] for name in SKILL_COLUMNS}
+    for ballot in ballots(votes, outcome.classes):
+        said = _said_by_class(ballot, proba)
+        for z, label in enumerate(outcome.classes):
+            of_class, named = float(said[:, z].sum()), float(said[z].sum())
+            hits, others = float(said[z, z]), float(said.sum()) - of_class
+            row = [votes.models[ballot.voter].name, plain(label), round(float(ballot.weights.sum())), *_share(hits, of_class)]
+            for name, value in zip(columns, [*row, *_share(others - (named - hits), others)], strict=True):
+                columns[name].append(value)
+    return Table(columns)
+
+
+def _said_by_class(ballot: Ballot, proba: Array) -> Array:
+    """Return how often a voter says each class (rows; the last is none of them) of objects of each class (columns)."""
+    said = np.zeros((proba.shape[1] + 1, proba.shape[1]))
+    np.add.at(said, ballot.classes, ballot.weights[:, None] * proba[ballot.rows])
+    return said
+
+
+def _share(part: float, whole: float) -> tuple[float | None, float | None, float | None]:
+    """Return a share with its 95 % interval; None for a share of nothing."""
+    if whole < 0.5:
+        return None, None, None
+    return (part / whole, *wilson_interval(part, whole))
+
+
+def _label_codes(outcome: Outcome, known: Any) -> Array:
+    """Return the class of each object by the labels to judge voters by, -1 for none: by default those the method was given."""
+    if known is None and outcome.known is not None:
+        return outcome.expand(outcome.known.codes)
+    return true_codes(outcome, known)
 
 
 def confusion_of(outcome: Outcome, model: str) -> Table:
@@ -107,6 +233,85 @@ def confusion_of(outcome: Outcome, model: str) -> Table:
     return Table(columns | {f"says {plain(label)}": shares.tolist() for label, shares in said})
 
 
+# ---- what a voter said -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Ballot:
+    """The votes of one voter: the distinct row of each, the number of its class in the answer (-1: none), and its weight.
+
+    A soft vote counts for its most probable class, and an answer on a scale for the classes it lies between, if any.
+    """
+
+    voter: int
+    rows: Array
+    classes: Array
+    weights: Array
+    n_answered: float  # by weight, answers that stand for no class included
+
+    def right(self, row_classes: Array) -> tuple[float, float]:
+        """Return how many votes name the class of their row, and how many there are, by weight."""
+        return float(self.weights @ (self.classes == row_classes[self.rows])), float(self.weights.sum())
+
+
+def ballots(votes: Votes, classes: Array) -> Iterator[Ballot]:
+    """Return the votes, voter by voter: no table of voters x classes x classes is made."""
+    number = matching_labels(votes.classes, classes)
+    for m, rows, groups, shares in _entries_by_model(votes.hardened()):
+        model = votes.models[m]
+        if not model.is_voter:
+            continue
+        weights = shares * votes.counts[rows]
+        n_answered = float(weights.sum())
+        if model.kind == "grader":
+            meaning = votes.group_meaning[votes.offsets[m] : votes.offsets[m + 1]]
+            said, vote_classes = np.nonzero(meaning[groups])
+            rows, weights = rows[said], weights[said] * meaning[groups[said], vote_classes]
+            groups = vote_classes
+        yield Ballot(m, rows, number[groups], weights, n_answered)
+
+
+def _entries_by_model(votes: Votes) -> Iterator[tuple[int, Array, Array, Array]]:
+    """Return for each base model in turn the rows it said something about, the numbers of its own groups, and the shares."""
+    soft = {model.number: model for model in votes.soft.models} if votes.soft is not None else {}
+    if votes.sparse is not None:
+        sparse_rows = np.repeat(np.arange(votes.n_rows), np.diff(votes.sparse.indptr))
+        sparse_models = votes.group_model[votes.sparse.indices]
+        by_model = np.argsort(sparse_models, kind="stable")
+        ends = np.searchsorted(sparse_models[by_model], np.arange(len(votes.models) + 1))
+    for m, model in enumerate(votes.models):
+        if m in votes.hard:
+            rows = np.flatnonzero(votes.hard[m] != model.n_groups)
+            yield m, rows, votes.hard[m][rows].astype(np.int64), np.ones(len(rows))
+        elif m in soft:
+            shares = votes.soft.shares_of(soft[m])  # type: ignore[union-attr]
+            rows, groups = np.nonzero(shares)
+            yield m, rows, groups, shares[rows, groups]
+        else:
+            own = by_model[ends[m] : ends[m + 1]]
+            entries = votes.sparse
+            assert entries is not None  # every base model is in one of the three stores
+            yield m, sparse_rows[own], entries.indices[own] - votes.offsets[m], entries.data[own]
+
+
+def labelled_rows(votes: Votes, codes: Array) -> tuple[Votes, Array]:
+    """Return the votes on the objects with a label, and the label of each of their rows, as the number of a class."""
+    split, row_codes = votes.split_by(codes)
+    rows = np.flatnonzero(row_codes >= 0)
+    return split.only_rows(rows), row_codes[rows]
+
+
+def right_on_labels(outcome: Outcome, codes: Array) -> dict[int, tuple[float, float]]:
+    """Return for each voter, by its number, how many of its votes name the class of the object, and how many there are.
+
+    `codes` has the number of each object's class, -1 where it is not known.
+    """
+    if outcome.votes is None or not (codes >= 0).any():
+        return {}
+    votes, row_codes = labelled_rows(outcome.votes, codes)
+    return {ballot.voter: ballot.right(row_codes) for ballot in ballots(votes, outcome.classes)}
+
+
 def contingency(outcome: Outcome) -> Array:
     """Return how many objects of each class of the answer each group of the votes has, groups x classes."""
     return count_by_group(outcome.require_votes("voters"), outcome.row_classes, len(outcome.classes))
@@ -117,42 +322,3 @@ def count_by_group(votes: Votes, codes: Array, n_classes: int, counts: Array | N
     one_hot = np.zeros((votes.n_rows, n_classes))
     one_hot[np.arange(votes.n_rows), codes] = votes.counts if counts is None else counts
     return scatter_to_votes(votes, membership(votes), one_hot)
-
-
-def voter_accuracy(outcome: Outcome, codes: Array) -> dict[int, float | None]:
-    """Return for each classifier, by its number, the share of its votes that name the class of the object.
-
-    `codes` has the number of each object's class, -1 where it is not known.
-    """
-    votes = outcome.votes
-    if votes is None:
-        return {}
-    split, row_codes = votes.split_by(codes)
-    rows = np.flatnonzero(row_codes >= 0)
-    labelled, codes = split.only_rows(rows), row_codes[rows]
-    counts = count_by_group(labelled, codes, len(outcome.classes))
-    return agreement_with(labelled, codes, counts, matching_labels(votes.classes, outcome.classes))
-
-
-def agreement_with(votes: Votes, row_classes: Array, counts: Array, number: Array) -> dict[int, float | None]:
-    """Return for each classifier the share of its votes whose (most probable) class is that of the row; None without votes.
-
-    `counts` has the objects of each class in each group; `number` has the number of each class of the votes among these
-    classes, -1 for none.
-    """
-    shares: dict[int, float | None] = {}
-    same = np.flatnonzero(number >= 0)
-    for m, model in enumerate(votes.models):
-        if model.kind == "classifier":
-            own = counts[votes.offsets[m] : votes.offsets[m + 1]]
-            covered = float(own.sum())
-            shares[m] = float(own[same, number[same]].sum()) / covered if covered > 0 else None
-    for soft in votes.soft.models if votes.soft is not None else ():
-        if votes.models[soft.number].kind == "classifier":
-            table = votes.soft.shares_of(soft)  # type: ignore[union-attr]
-            highest = table.max(axis=1)
-            voted = votes.counts * (highest > 0)
-            top = table >= highest[:, None] - 1e-12
-            right = (top & (number == row_classes[:, None])).any(axis=1) / top.sum(axis=1)
-            shares[soft.number] = float(voted @ right / voted.sum()) if voted.any() else None
-    return shares

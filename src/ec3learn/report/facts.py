@@ -32,7 +32,7 @@ from ..diagnosis.held_out import given_labels, true_codes
 from ..diagnosis.majority import changed_rows, is_majority
 from ..diagnosis.pairs import ALIKE, FEW, FEW_DEPARTURES, Pairs
 from ..diagnosis.summary import Summary, majority_note
-from ..diagnosis.voters import contingency, voter_accuracy
+from ..diagnosis.voters import contingency
 from ..votes import Kind, Votes
 from ..votes.labels import label_array, plain
 
@@ -277,11 +277,10 @@ def _models(subject: Subject) -> Facts | None:
     consensus = subject.consensus
     if subject.votes is None and consensus.stored_voters is None:
         return None
-    table = list(voters(consensus).rows())
-    accuracy, source = _accuracies(subject)
+    labels, source = _labels_for_voters(subject)
+    table = list(voters(consensus, labels).rows())
     remarks = {row["model"]: _remark(row) for row in doubts(consensus).rows()}
-    for m, row in enumerate(table):
-        row["accuracy"] = accuracy.get(m)
+    for row in table:
         row["remark"] = remarks.get(row["model"]) if row["kind"] == "classifier" else None
     classifiers = [row for row in table if row["kind"] == "classifier"]
     shown = sorted(classifiers, key=lambda row: -row["coverage"])[:MOST_MODELS]
@@ -302,14 +301,12 @@ def _remark(doubt: Mapping[str, Any]) -> str:
     return f"always says {isolated(doubt['says'])}" if doubt["doubt"] == ALWAYS else doubt["doubt"]
 
 
-def _accuracies(subject: Subject) -> tuple[dict[int, float | None], str | None]:
-    """Return how often each classifier is right, and by which labels: those to judge by, or else those the method was given."""
-    judged, known = np.where(subject.given, -1, subject.true_codes), subject.consensus.known
+def _labels_for_voters(subject: Subject) -> tuple[Array | None, str | None]:
+    """Return the labels to judge voters by, None for those the method was given, and what they are called."""
+    judged = np.where(subject.given, -1, subject.true_codes)
     if (judged >= 0).any():
-        return voter_accuracy(subject.consensus, judged), "the held-out labels"
-    if known is not None:
-        return voter_accuracy(subject.consensus, subject.consensus.expand(known.codes)), "the labels the method was given"
-    return {}, None
+        return np.where(judged >= 0, subject.consensus.classes.astype(object)[judged], None), "the held-out labels"
+    return None, None if subject.consensus.known is None else "the labels the method was given"
 
 
 def _pairs(subject: Subject) -> list[Facts]:
