@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, BinaryIO
 
-from ._checks import InputFileExistsError, InputFileNotFoundError, InputIsADirectoryError, InputTypeError
+from ._checks import InputError, InputFileExistsError, InputFileNotFoundError, InputIsADirectoryError, InputTypeError
 from ._text import arg
 
 # ---- whole files -----------------------------------------------------------------------------------------------------
@@ -25,6 +25,8 @@ def path_of(path: Any, argument: str = "path") -> Path:
     """Return the path of a file; refuse what is no path, and folders."""
     if not isinstance(path, (str, os.PathLike)):
         raise InputTypeError(argument, "must be the name of a file", got=path)
+    if "\0" in os.fspath(path):
+        raise InputError(argument, "must be the name of a file, without NUL", got=path)
     place = Path(path)
     if place.is_dir():
         raise InputIsADirectoryError(argument, "must be a file", came=f"the folder {place}")

@@ -12,6 +12,7 @@ import sys
 import time
 import warnings
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import narwhals.stable.v2 as nw
@@ -20,7 +21,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -29,6 +30,8 @@ from ec3learn.tables.columns import Naming
 from ec3learn.tables.files import Format, combine_file, open_file, require_outputs
 from ec3learn.tables.files.lookup import Lookup
 from ec3learn.tables.files.writing import write
+
+from ..strategies import fuzzed
 
 HOSTILE = [
     "a,b",
@@ -139,6 +142,199 @@ def test_columns_of_parquet_keep_their_types(tmp_path):
     assert after.select(before.column_names).to_pylist() == before.to_pylist()
     for name in ("i", "t", "f"):
         assert after.schema.field(name).type == before.schema.field(name).type
+
+
+# ---- columns of any type ------------------------------------------------------------------------------------------------
+
+
+def _bounded(low, high):
+    return st.integers(low, high)
+
+
+DAYS = _bounded(-700_000, 2_000_000)
+MOMENTS = _bounded(-(2**53), 2**53)
+TYPES = {
+    pa.bool_(): st.booleans(),
+    **{pa.type_for_alias(f"int{n}"): _bounded(-(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (8, 16, 32, 64)},
+    **{pa.type_for_alias(f"uint{n}"): _bounded(0, 2**n - 1) for n in (8, 16, 32, 64)},
+    **{kind: st.floats(width=width) for kind, width in ((pa.float32(), 32), (pa.float64(), 64))},
+    pa.float16(): st.floats(width=16, allow_nan=False).map(np.float16),
+    **dict.fromkeys(
+        [pa.string(), pa.large_string(), pa.string_view()], st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+    ),
+    **dict.fromkeys([pa.binary(), pa.large_binary(), pa.binary_view()], st.binary(max_size=4)),
+    pa.binary(3): st.binary(min_size=3, max_size=3),
+    pa.date32(): DAYS,
+    pa.date64(): DAYS.map(lambda day: day * 86_400_000),
+    **{pa.time32(unit): _bounded(0, 86_399) for unit in ("s", "ms")},
+    **{pa.time64(unit): _bounded(0, 86_399_999_999) for unit in ("us", "ns")},
+    **{pa.timestamp(unit): MOMENTS if unit in ("us", "ns") else _bounded(-(2**40), 2**40) for unit in ("s", "ms", "us", "ns")},
+    **{pa.timestamp(unit, zone): MOMENTS for unit in ("us", "ns") for zone in ("UTC", "Europe/Berlin")},
+    **{pa.duration(unit): _bounded(-(2**40), 2**40) for unit in ("s", "ms", "us", "ns")},
+    pa.month_day_nano_interval(): st.tuples(_bounded(-9, 9), _bounded(-9, 9), MOMENTS),
+    **{kind(9, 2): _bounded(-(10**8), 10**8).map(lambda n: Decimal(n).scaleb(-2)) for kind in (pa.decimal32, pa.decimal128)},
+    pa.decimal256(60, 4): _bounded(-(10**50), 10**50).map(lambda n: Decimal(f"{n}E-4")),
+}
+
+
+def _nested(kinds):
+    return st.one_of(
+        kinds.flatmap(lambda kind: st.sampled_from([pa.list_(kind), pa.large_list(kind), pa.list_view(kind), pa.list_(kind, 2)])),
+        st.lists(kinds, min_size=1, max_size=2).map(lambda inner: pa.struct({f"f{i}": kind for i, kind in enumerate(inner)})),
+        kinds.map(lambda kind: pa.map_(pa.string(), kind)),
+    )
+
+
+def values_of(kind):
+    """Values that a type of Arrow can hold, or null."""
+    if pa.types.is_map(kind):
+        values = st.lists(
+            st.tuples(st.text("ab", max_size=2), values_of(kind.item_type)), max_size=2, unique_by=lambda pair: pair[0]
+        )
+    elif pa.types.is_struct(kind):
+        values = st.fixed_dictionaries({field.name: values_of(field.type) for field in kind})
+    elif pa.types.is_nested(kind):
+        fixed = pa.types.is_fixed_size_list(kind)
+        values = st.lists(values_of(kind.value_type), min_size=2 if fixed else 0, max_size=2)
+    else:
+        values = TYPES.get(kind, st.none())
+    return st.none() | values
+
+
+@st.composite
+def any_columns(draw):
+    """Some columns of Arrow, of any type, and one of votes."""
+    kinds = st.just(pa.null()) | st.recursive(st.sampled_from(list(TYPES)), _nested, max_leaves=2)
+    n_rows = draw(_bounded(1, 4))
+    columns = {"vote": pa.array(draw(st.lists(st.sampled_from("ab"), min_size=n_rows, max_size=n_rows)))}
+    for j in range(draw(_bounded(1, 3))):
+        kind = draw(kinds)
+        column = pa.array(draw(st.lists(values_of(kind), min_size=n_rows, max_size=n_rows)), kind)
+        is_category = kind in (pa.string(), pa.int64(), pa.date32()) and draw(st.booleans())
+        columns[f"c{j}"] = column.dictionary_encode() if is_category else column
+    return pa.table(columns)
+
+
+def save_table(table, path):
+    """Write a table as Arrow does, and return what it reads again."""
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+        return pq.read_table(path)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    return table
+
+
+def load_table(path):
+    return pq.read_table(path) if path.suffix == ".parquet" else pa.ipc.open_file(str(path)).read_all()
+
+
+def as_in_parquet(table):
+    """Types of text, bytes and lists that are one in Parquet."""
+    one = {
+        pa.large_string(): pa.string(),
+        pa.string_view(): pa.string(),
+        pa.large_binary(): pa.binary(),
+        pa.binary_view(): pa.binary(),
+    }
+
+    def plain(kind):
+        if pa.types.is_struct(kind):
+            return pa.struct({field.name: plain(field.type) for field in kind})
+        if pa.types.is_map(kind):
+            return pa.map_(kind.key_type, plain(kind.item_type))
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            return pa.list_(plain(kind.value_type))
+        return one.get(kind, kind)
+
+    return table.cast(pa.schema([(field.name, plain(field.type)) for field in table.schema]))
+
+
+@pytest.mark.parametrize("ending", ["arrow", "parquet"])
+@fuzzed(60)
+@given(table=any_columns(), into=st.sampled_from(["arrow", "parquet"]))
+def test_columns_of_any_type_come_back_bit_for_bit_or_are_refused(tmp_path_factory, ending, table, into):
+    folder = tmp_path_factory.mktemp("types")
+    try:
+        before = save_table(table, folder / f"x.{ending}")
+        expected = save_table(before, folder / f"expected.{into}")  # Parquet has no type for some, and fewer for others
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        assume(False)
+    out = folder / f"out.{into}"
+    with opened(folder / f"x.{ending}", beside=str(out)) as rows:
+        answered_of(rows).write(str(out))
+    after = load_table(out).select(expected.column_names)
+    if ending == into == "parquet":
+        after, expected = as_in_parquet(after), as_in_parquet(expected)
+    assert after.schema.types == expected.schema.types
+    assert repr(after.to_pydict()) == repr(expected.to_pydict())  # also NaN and -0.0
+
+
+@pytest.mark.parametrize("ending", ["arrow", "parquet"])
+@pytest.mark.parametrize(
+    ("kind", "named"), [(pa.duration("us"), r"duration\[us\]"), (pa.decimal256(50, 2), r"decimal256\(50, 2\)")]
+)
+def test_what_text_cannot_keep_is_refused(tmp_path, ending, kind, named):
+    save_table(pa.table({"vote": ["a", "b"], "long": pa.array([1, None], kind)}), tmp_path / f"x.{ending}")
+    words = f"Column 'long' holds {named}, which csv cannot keep as it is. Pass out_format='parquet', or leave the column out."
+    with pytest.raises(ValueError, match=words):
+        combined(tmp_path / f"x.{ending}", tmp_path / "out.csv")
+
+
+def test_a_column_that_only_arrow_reads_is_no_vote_and_no_name(tmp_path):
+    path = tmp_path / "x.arrow"
+    save_table(pa.table({"vote": ["a", "b"], "long": pa.array([1, None], pa.duration("us"))}), path)
+    with opened(path) as table:
+        with pytest.raises(ValueError, match=re.escape("got Duration(time_unit='us') in column 'long'.")):
+            answered_of(table, classifiers="long")
+        with pytest.raises(ValueError, match=re.escape("must name a column of text, numbers or times, got duration[us] in")):
+            answered_of(table).consensus_named("long")
+
+
+def test_an_arrow_file_of_several_batches_keeps_its_order(tmp_path):
+    n = 200_000
+    table = pa.table({"n": pa.array(range(n), pa.duration("s")), "vote": [str(i * 7919 % 5) for i in range(n)]})
+    with pa.OSFile(str(tmp_path / "x.arrow"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        for batch in table.to_batches(max_chunksize=30_000):
+            writer.write_batch(batch)
+    for ending in ("arrow", "parquet"):
+        with opened(tmp_path / "x.arrow") as rows:
+            answered_of(rows).write(str(tmp_path / f"out.{ending}"))
+        after = load_table(tmp_path / f"out.{ending}")
+        assert after.select(["n", "vote"]).equals(table)
+        assert after["consensus"].to_pylist() == after["vote"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "written"),
+    [
+        ("9007199254740993 0.5 1", ["9007199254740993", "0.5", "1"]),
+        ("9223372036854775808 0.5", ["9223372036854775808", "0.5"]),
+        ("9223372036854775808 18446744073709551615", ["9223372036854775808", "18446744073709551615"]),
+        ("-9007199254740993 1", ["-9007199254740993", "1"]),
+        ("9007199254740992 0.5", ["9007199254740992.0", "0.5"]),
+    ],
+)
+def test_numbers_of_json_keep_their_digits(tmp_path, numbers, written):
+    lines = [f'{{"vote": "a", "n": {number}}}' for number in numbers.split()]
+    (tmp_path / "x.jsonl").write_text("\n".join(lines))
+    combined(tmp_path / "x.jsonl", tmp_path / "out.jsonl")
+    assert re.findall(r'"n":([^,}]*)', (tmp_path / "out.jsonl").read_text()) == written
+
+
+@pytest.mark.parametrize("number", ["9007199254740993", "9223372036854775808"])
+def test_a_vote_that_would_lose_its_digits_is_refused(tmp_path, number):
+    (tmp_path / "x.jsonl").write_text(f'{{"vote": {number}}}\n{{"vote": 0.5}}\n')
+    with pytest.raises(ValueError, match=re.escape("Column 'vote' must hold labels of one type, got ['float', 'l")):
+        combined(tmp_path / "x.jsonl", tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("name", ["Consensus", "consensus"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_a_column_named_like_a_new_one_is_refused_in_any_case(tmp_path, name, ending):
+    path = put(tmp_path, f"x.{ending}", {"vote": ["a"], name: ["mine"]})
+    with pytest.raises(ValueError, match=f"table must have no column '{name}', because .* is added. Rename it, or pass prefix"):
+        combined(path, tmp_path / "out.csv")
 
 
 def test_rows_keep_their_order(tmp_path):
@@ -352,10 +548,19 @@ def test_a_spreadsheet_without_its_library_tells_the_extra(tmp_path, monkeypatch
         ("x.csv", b"\n1,2\n", "must name its columns in the first line, got an empty one."),
         ("x.csv", b'a,b\n1,2\n"x\ny",2\n3\n', "must have 2 fields in every line, as in the first, got 1 in line 5."),
         ("x.csv", b"a,b\n1,2,3\n", "must have 2 fields in every line, as in the first, got 3 in line 2."),
+        ("x.csv", b'a,b\n1,"2\n3,4\n', "must close every quote, got one in line 2 that is open at the end."),
+        ("x.csv", b'a,b\n"1,2\n3,4\n', "must close every quote, got one in line 2 that is open at the end."),
+        ("x.csv", b'a,b\n"1\n",2\n3,"4""\n', "must close every quote, got one in line 4 that is open at the end."),
+        ("x.csv", b'a,b\n5" disk,"2', "must close every quote, got one in line 2 that is open at the end."),
+        ("x.csv", b'"a,b\n1,2\n', "must close every quote, got one in line 1 that is open at the end."),
+        ("x.csv", b'a\n"', "must close every quote, got one in line 2 that is open at the end."),
+        ("x.csv", b'a,b\n1,2\n3,"' + b"4,5\n" * 5_000_000, "must close every quote, got one in line 3 that is open at the end."),
         ("x.csv", b"a;b\n1;2\n", "must have ',' between its columns, got 'a;b'. Pass delimiter=';'."),
         ("x.csv", b"a,a\n1,2\n", "must have columns that differ in more than case, got 'a' and 'a'. Rename one."),
         ("x.csv", b"a,B,b\n1,2,3\n", "must have columns that differ in more than case, got 'B' and 'b'. Rename one."),
         ("x.csv", b"file_row_number\n1\n", "must have no column named 'file_row_number', which is reserved. Rename it."),
+        ("x.csv", b"a,b\0\n1,2\n", "must have no NUL in the name of a column, got 'b\\x00'. Rename it."),
+        ("x.jsonl", b'{"b\\u0000": 1}\n', "must have no NUL in the name of a column, got 'b\\x00'. Rename it."),
         ("x.csv", b"a,b\n\xe9,2\n", "Pass another encoding, such as latin-1 or utf-16."),
         ("x.csv", "a,b\n1,2\n".encode("utf-16"), "Pass another encoding, such as latin-1 or utf-16."),
         ("x.csv.gz", b"no gzip", "cannot be read as csv: "),
@@ -364,6 +569,7 @@ def test_a_spreadsheet_without_its_library_tells_the_extra(tmp_path, monkeypatch
         ("x.jsonl", b'{"a": 1}\n{"a": \n', "must hold a JSON object in each line, expecting value in line 2."),
         ("x.jsonl", b'{"a": 1}\n5\n', "must hold a JSON object in each line, got 5 in line 2."),
         ("x.jsonl", b'[{"a": 1}]\n', 'must hold a JSON object in each line, got [{"a": 1}] in line 1.'),
+        ("x.jsonl", b'{"a": 1}\n{"a": 1, "a": 2}\n', "must hold a JSON object in each line, got a key twice in line 2."),
         ("x.jsonl", b'{"a": "\xff"}\n', "Pass another encoding, such as latin-1 or utf-16."),
         ("x.parquet", b"", "cannot be read as parquet: "),
         ("x.parquet", b"PAR1 and nonsense PAR1", "cannot be read as parquet: "),
@@ -378,6 +584,41 @@ def test_a_broken_file_is_refused_in_one_sentence(tmp_path, name, content, words
         rows_of(tmp_path / name)
     assert "\n" not in str(refused.value)
     assert str(refused.value).startswith(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r", ""])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+def test_the_last_line_is_read_whatever_ends_it(tmp_path, ending, encoding):
+    for lines in (["vote", "a", "\u00e9"], ["vote,n", "a,1", '"\u00e9",2'], ["vote"]):
+        (tmp_path / "x.csv").write_bytes(((ending or "\n").join(lines) + ending).encode(encoding))
+        found = rows_of(tmp_path / "x.csv", encoding=encoding.removesuffix("-sig"))
+        assert [row["vote"] for row in found] == ["a", "\u00e9"][: len(lines) - 1]
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.zst", "jsonl", "jsonl.gz", "jsonl.zst", "parquet", "arrow"])
+@fuzzed(10)
+@given(data=st.data())
+def test_a_file_that_was_cut_is_refused_unless_all_its_rows_but_the_last_are_whole(tmp_path_factory, ending, data):
+    folder = tmp_path_factory.mktemp("cut")
+    labels = data.draw(st.lists(st.sampled_from(HOSTILE), min_size=1, max_size=6))
+    rows = [{"vote": label, "n": str(i)} for i, label in enumerate(labels)]
+    if "csv" in ending:  # as some programs do, with quotes around everything
+        cells = [["vote", "n"], *map(list, map(dict.values, rows))]
+        lines = (",".join('"' + cell.replace('"', '""') + '"' for cell in row) + "\n" for row in cells)
+        with pa.output_stream(folder / f"x.{ending}", compression={"gz": "gzip", "zst": "zstd"}.get(ending[4:])) as file:
+            file.write("".join(lines).encode())
+    else:
+        put(folder, f"x.{ending}", {name: [row[name] for row in rows] for name in ("vote", "n")})
+    path = folder / f"x.{ending}"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 2))])
+    try:
+        found = rows_of(path)
+    except (ValueError, UserWarning) as refused:
+        assert "\n" not in str(refused)
+    else:
+        sure = len(found) - 1 if ending == "csv" else len(found)  # a last line of two fields, one empty, looks whole
+        assert found[:sure] == rows[:sure]
 
 
 def test_half_a_parquet_file_is_refused(tmp_path):

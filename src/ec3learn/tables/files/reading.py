@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
+from uuid import uuid4
 
 import duckdb
 
@@ -22,6 +23,7 @@ from ..._checks import InputError, MissingExtraError, SpelledWarning
 from ..._text import arg, listed, some
 from ..engines import OURS, quoted
 from ..exports import TOOLS, export_columns
+from .carrying import Carried
 from .formats import STANDARD, Format
 from .table import FileTable, text
 from .workspace import Workspace
@@ -40,7 +42,7 @@ def read(work: Workspace, path: str, format: Format, encoding: str = "utf-8", sh
         if format.name == "jsonl":
             return _json_lines(work, source, format, encoding, name)
         if format.name == "arrow":
-            return _staged(work, *_arrow(source), format, name)
+            return _arrow(work, source, format, name)
         if format.name == "excel":
             return _excel(work, source, format, sheet, name)
         if format.name in TOOLS:
@@ -95,34 +97,39 @@ def _local(work: Workspace, path: str) -> Path:
 
 
 def _parquet(work: Workspace, source: Path, format: Format, name: str) -> FileTable:
-    import pyarrow.parquet as pq
+    return _carrying(work, source, Carried(source, format), name)
 
-    names = pq.read_schema(source).names
+
+def _arrow(work: Workspace, source: Path, format: Format, name: str) -> FileTable:
+    """Return the columns of an Arrow file, or of an Arrow stream."""
+    import pyarrow as pa
+
+    carried = Carried(source, format)
+    readable = [column for column in carried.schema.names if column not in carried.unread]
+    batches = (batch.select(readable) for batch in carried.batches())
+    schema = pa.schema([carried.schema.field(column) for column in readable])
+    staged = _stage(work, pa.RecordBatchReader.from_batches(schema, batches), readable, name)
+    return _carrying(work, staged, carried, name)
+
+
+def _carrying(work: Workspace, parquet: Path, carried: Carried, name: str) -> FileTable:
+    """Return a table whose columns are typed; one that DuckDB does not read has no values, and a type that no label has."""
+    names, unread = carried.schema.names, carried.unread
     _require_names(names, name)
-    return FileTable(work, source, {column: quoted(column) for column in names}, format)
+    columns = {column: "CAST(NULL AS INTERVAL)" if column in unread else quoted(column) for column in names}
+    return FileTable(work, parquet, columns, carried.format, carried=carried)
 
 
 def _staged(work: Workspace, batches: Any, names: list[str], format: Format, name: str) -> FileTable:
+    return FileTable(work, _stage(work, batches, names, name), {column: quoted(column) for column in names}, format)
+
+
+def _stage(work: Workspace, batches: Any, names: list[str], name: str) -> Path:
     """Write batches into the workspace, once."""
     _require_names(names, name)
     staged = work.path("staged.parquet")
     work.connection.from_arrow(batches).write_parquet(str(staged), compression="zstd")
-    return FileTable(work, staged, {column: quoted(column) for column in names}, format)
-
-
-def _arrow(source: Path) -> tuple[Any, list[str]]:
-    """Return the batches of an Arrow file, or of an Arrow stream."""
-    import pyarrow as pa
-
-    file = pa.memory_map(str(source))
-    try:
-        reader = pa.ipc.open_file(file)
-    except pa.ArrowInvalid:
-        file.seek(0)
-        stream = pa.ipc.open_stream(file)
-        return stream, stream.schema.names
-    batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
-    return pa.RecordBatchReader.from_batches(reader.schema, batches), reader.schema.names
+    return staged
 
 
 def _csv(work: Workspace, source: Path, format: Format, encoding: str, name: str) -> FileTable:
@@ -132,15 +139,66 @@ def _csv(work: Workspace, source: Path, format: Format, encoding: str, name: str
 
     heads = _heads(source, format, encoding, name)
     _require_names(heads, name)
-    options = arrow_csv.ReadOptions(block_size=BLOCK, encoding=encoding, column_names=heads, skip_rows_after_names=1)
+    options = arrow_csv.ReadOptions(block_size=BLOCK, column_names=heads, skip_rows_after_names=1)
     # A line without fields is a missing value where there is one column, and nothing where there are more.
     parse = arrow_csv.ParseOptions(delimiter=format.delimiter, newlines_in_values=True, ignore_empty_lines=len(heads) > 1)
     convert = arrow_csv.ConvertOptions(column_types=dict.fromkeys(heads, pa.string()), null_values=[""], strings_can_be_null=True)
+    file = LastLine(pa.transcoding_input_stream(_bytes(source, format), encoding, "utf-8"), format.delimiter, len(heads))
     try:
-        return _staged(work, arrow_csv.open_csv(_bytes(source, format), options, parse, convert), heads, format, name)
+        batches = file.without_it(arrow_csv.open_csv(pa.PythonFile(file, "r"), options, parse, convert))
+        table = _staged(work, batches, heads, format, name)
     except (pa.ArrowInvalid, duckdb.Error):
         _require_equal_records(source, format, encoding, name, len(heads))
         raise
+    if not file.found:
+        _require_equal_records(source, format, encoding, name, len(heads))
+        raise _file_error(name, "must close every quote")
+    return table
+
+
+class LastLine(io.RawIOBase):
+    """A CSV file with a line of ours at its end, which the parser finds unless a quote before it was never closed."""
+
+    def __init__(self, file: Any, delimiter: str, n_columns: int) -> None:
+        self.file, self.found = file, False
+        self.mark = f"{OURS}{uuid4().hex}".replace(delimiter, "")
+        self.line = (self.mark + delimiter * (n_columns - 1)).encode()
+        self.waiting, self.ends_line = b"", True
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return as many bytes as there are, up to a size: the parser takes fewer for a block of its own."""
+        blocks, lacking = [self.waiting], size - len(self.waiting)
+        while self.line and (size < 0 or lacking > 0):
+            block: bytes = self.file.read(lacking if size >= 0 else BLOCK)
+            if block:
+                self.ends_line = block[-1:] in (b"\n", b"\r")
+            else:
+                block, self.line = (b"" if self.ends_line else b"\n") + self.line, b""
+            blocks.append(block)
+            lacking -= len(block)
+        found = b"".join(blocks)
+        self.waiting = found[size:] if size >= 0 else b""
+        return found[:size] if size >= 0 else found
+
+    def without_it(self, reader: Any) -> Any:
+        """Return the batches of the parser without our line."""
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_batches(reader.schema, self._hold_back(reader))
+
+    def _hold_back(self, reader: Any) -> Iterator[Any]:
+        held = None
+        for batch in reader:
+            if held is not None:
+                yield held
+            held = batch if len(batch) else held
+        if held is not None:
+            self.found = held.column(0)[-1].as_py() == self.mark
+            yield held[:-1]
 
 
 def _bytes(source: Path, format: Format) -> Any:
@@ -149,15 +207,36 @@ def _bytes(source: Path, format: Format) -> Any:
     return pa.input_stream(str(source), compression=format.compression)
 
 
-def _records(source: Path, format: Format, encoding: str) -> Any:
-    """Return the records of a CSV file by Python's own reader, which is slow but knows the line."""
+def _records(source: Path, format: Format, encoding: str, name: str) -> Iterator[tuple[list[str], int]]:
+    """Read the records of a CSV file, and the lines they end in, by Python's own reader, which is slow but knows the line."""
     lines = io.TextIOWrapper(_bytes(source, format), encoding=with_bom(encoding), newline="")
-    return csv.reader(lines, delimiter=format.delimiter)
+    at_end = False
+
+    def until_end() -> Iterator[str]:
+        nonlocal at_end
+        yield from lines
+        at_end = True
+
+    records, begin = csv.reader(until_end(), delimiter=format.delimiter), 1
+    longest = csv.field_size_limit(BLOCK)
+    try:
+        for record in records:
+            if at_end:  # it asked for more
+                break
+            yield record, records.line_num
+            begin = records.line_num + 1
+        else:
+            return
+    except csv.Error:  # a field that is too long
+        pass
+    finally:
+        csv.field_size_limit(longest)
+    raise _file_error(name, f"must close every quote, got one in line {begin} that is open at the end")
 
 
 def _heads(source: Path, format: Format, encoding: str, name: str) -> list[str]:
     """Return the names of the columns in the first line."""
-    heads: list[str] = next(_records(source, format, encoding), [])
+    heads, _ = next(_records(source, format, encoding, name), ([], 0))
     if not any(heads):
         raise _file_error(name, "must name its columns in the first line, got an empty one")
     if len(heads) == 1:
@@ -178,11 +257,10 @@ def _named(heads: Sequence[str], name: str) -> list[str]:
 
 def _require_equal_records(source: Path, format: Format, encoding: str, name: str, n_columns: int) -> None:
     """Say which line of a CSV file has too few or too many fields."""
-    records = _records(source, format, encoding)
-    for record in records:
+    for record, line in _records(source, format, encoding, name):
         if record and len(record) != n_columns:
             problem = f"must have {n_columns} fields in every line, as in the first"
-            raise _file_error(name, f"{problem}, got {len(record)} in line {records.line_num}")
+            raise _file_error(name, f"{problem}, got {len(record)} in line {line}")
 
 
 def _excel(work: Workspace, source: Path, format: Format, sheet: str | None, name: str) -> FileTable:
@@ -226,12 +304,13 @@ def _json_lines(work: Workspace, source: Path, format: Format, encoding: str, na
     sql, objects = work.connection.sql, f"read_ndjson_objects({text(lines)}, maximum_object_size = {BLOCK})"
     try:
         n_objects, first = sql(
-            f"SELECT count(*) FILTER (json_type(json) = 'OBJECT'), first(json_keys(json)) FROM {objects}"
+            "SELECT count(*) FILTER (json_type(json) = 'OBJECT' AND len(json_keys(json)) = len(list_distinct(json_keys(json)))), "
+            f"first(json_keys(json)) FROM {objects}"
         ).fetchall()[0]
         all_keys = sql(f"SELECT DISTINCT unnest(json_keys(json)) AS key FROM {objects} ORDER BY key").fetchall()
     except duckdb.Error:
         n_objects = None
-    if n_objects != n_lines:  # DuckDB passes over some lines that are no objects
+    if n_objects != n_lines:  # DuckDB passes over some lines that are no objects, and over the second of two equal keys
         _require_objects(lines, name)
     names = list(dict.fromkeys([*(first or ()), *(key for (key,) in all_keys)]))
     _require_names(names, name)
@@ -252,14 +331,16 @@ def _json_lines(work: Workspace, source: Path, format: Format, encoding: str, na
 
 
 # An integer beyond 64 bits has a type of its own: DuckDB takes it for a float, which would lose digits.
+# One beyond 2^53 is an int that is no float.
 JSON_KIND = """CASE json_type({0})
-    WHEN 'BIGINT' THEN 'int'
-    WHEN 'UBIGINT' THEN if(TRY_CAST({0} AS BIGINT) IS NULL, 'large int', 'int')
+    WHEN 'BIGINT' THEN if(CAST({0} AS BIGINT) BETWEEN -9007199254740992 AND 9007199254740992, 'int', 'long int')
+    WHEN 'UBIGINT' THEN if(TRY_CAST({0} AS BIGINT) IS NULL, 'large int',
+                           if(CAST({0} AS BIGINT) <= 9007199254740992, 'int', 'long int'))
     WHEN 'DOUBLE' THEN if(regexp_full_match(CAST({0} AS VARCHAR), '-?[0-9]+'), 'large int', 'float')
     WHEN 'VARCHAR' THEN 'text' WHEN 'BOOLEAN' THEN 'bool' WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array' END"""
 JSON_TYPES = {
     frozenset(): "CAST({} AS VARCHAR)",
-    frozenset({"int"}): "CAST({} AS BIGINT)",
+    **{frozenset(kinds): "CAST({} AS BIGINT)" for kinds in (("int",), ("long int",), ("int", "long int"))},
     frozenset({"float"}): "CAST({} AS DOUBLE)",
     frozenset({"int", "float"}): "CAST({} AS DOUBLE)",
     frozenset({"bool"}): "CAST({} AS BOOLEAN)",
@@ -283,13 +364,20 @@ def _require_objects(lines: Path, name: str) -> NoReturn:
     """Say which line holds no JSON object."""
     with open(lines, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
-            try:
-                reason = "" if isinstance(json.loads(line), dict) else f"got {line.strip()[:40]}"
-            except ValueError as error:
-                reason = str(error).split(":")[0].lower()
+            reason = _why_no_object(line.strip())
             if reason:
                 raise _file_error(name, f"must hold a JSON object in each line, {reason} in line {number}")
     raise _file_error(name, "must hold a JSON object in each line")
+
+
+def _why_no_object(line: str) -> str:
+    try:
+        pairs = json.loads(line, object_pairs_hook=list)
+    except ValueError as error:
+        return str(error).split(":")[0].lower()
+    if not line.startswith("{"):
+        return f"got {line[:40]}"
+    return "got a key twice" if len(dict(pairs)) < len(pairs) else ""
 
 
 # ---- checks ----------------------------------------------------------------------------------------------------------
@@ -311,5 +399,7 @@ def _require_names(names: Sequence[str], name: str) -> None:
         seen[column.casefold()] = column
         if not column or column.casefold() == "file_row_number" or column.startswith(OURS):
             raise _file_error(name, f"must have no column named {column!r}, which is reserved", "Rename it.")
+        if "\0" in column:
+            raise _file_error(name, f"must have no NUL in the name of a column, got {column!r}", "Rename it.")
     if not names:
         raise _file_error(name, "must have columns, got none")

@@ -20,6 +20,7 @@ from ..._checks import InputError
 from ..._text import arg, listed
 from ..columns import Frame
 from ..engines import OURS, quoted
+from .carrying import Carried
 from .formats import Format
 from .workspace import Workspace
 
@@ -38,6 +39,7 @@ class FileTable:
     labels: dict[str, str] = field(default_factory=dict)
     mixed: Mapping[str, list[str]] = field(default_factory=dict)  # the types in columns of JSON that have several
     encoding: str = "utf-8"
+    carried: Carried | None = None  # the file itself, if it has columns that DuckDB may change
 
     @property
     def connection(self) -> DuckDBPyConnection:
@@ -144,6 +146,9 @@ class FileTable:
         if name not in self.columns:
             remedy = f"The columns are {listed(list(self.columns), 30)}."
             raise InputError(argument, "must name a column of the table", got=name, remedy=remedy)
+        if self.carried is not None and name in self.carried.unread:
+            came = f"{self.carried.unread[name]} in column {name!r}"
+            raise InputError(argument, "must name a column of text, numbers or times", came=came)
         return self.columns[name]
 
     def row(self, named: str, column: str | None = None) -> int:

@@ -17,6 +17,7 @@ from ..._files import place_for, publish
 from ..._text import Table, arg
 from ..engines import quoted
 from ..pipeline import Answered
+from .carrying import Carried
 from .formats import STANDARD, Format
 from .lookup import look_up
 from .table import ROW, FileTable, text
@@ -41,7 +42,8 @@ def require_outputs(paths: Mapping[str, str | None], overwrite: bool) -> None:
 def write(table: FileTable, answered: Answered, path: str, format: Format, overwrite: bool = False) -> None:
     """Write the columns of a file with the answers appended, to standard output for "-"."""
     with look_up(table, answered) as found:
-        write_rows(_join_and_sort(table, answered) if found is None else found, table.work, path, format, overwrite)
+        rows = _join_and_sort(table, answered) if found is None else found
+        write_rows(rows, table.work, path, format, overwrite, table.carried)
 
 
 def write_table(table: Table, beside: FileTable, path: str, overwrite: bool = False) -> None:
@@ -51,11 +53,18 @@ def write_table(table: Table, beside: FileTable, path: str, overwrite: bool = Fa
     write_rows(rows, beside.work, path, beside.format.for_output(path, None), overwrite)
 
 
-def write_rows(rows: DuckDBPyRelation, work: Workspace, path: str, format: Format, overwrite: bool = False) -> None:
-    """Write rows to a file, to standard output for "-"."""
+def write_rows(
+    rows: DuckDBPyRelation, work: Workspace, path: str, format: Format, overwrite: bool = False, carried: Carried | None = None
+) -> None:
+    """Write rows to a file, to standard output for "-"; columns that DuckDB would change are carried from another file."""
     finished = work.path("output")
     try:
-        _write_arrow(rows, finished) if format.name == "arrow" else _copy(rows, finished, format)
+        if carried is not None and carried.goes_around(format):
+            carried.write(rows, finished, format)
+        elif format.name == "arrow":
+            _write_arrow(rows, finished)
+        else:
+            _copy(rows, finished, format)
     except duckdb.OutOfMemoryException:
         raise
     except (duckdb.Error, pa.ArrowException, OSError) as error:
