@@ -64,7 +64,7 @@ class Comparison:
         rows = [
             (
                 name,
-                1 - usual[m] / self._total,
+                float(1 - usual[m] / self._total),
                 float(self._weight @ answer.confidence) / self._total,
                 *correct.get(name, (None, None, None)),
                 self.seconds[name],
