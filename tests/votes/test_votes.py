@@ -510,8 +510,8 @@ LABEL_ERRORS = [
     ),
     (
         TypeError,
-        "missing must be one label (an int, a bool or a string), got [0].",
-        lambda: Votes.from_labels({"a": [0, 1]}, missing=[0]),
+        "missing must be a label (an int, a bool or a string), or a list of labels, got [0.5].",
+        lambda: Votes.from_labels({"a": [0, 1]}, missing=[0.5]),
     ),
     (
         ValueError,
@@ -851,7 +851,7 @@ LONG_ERRORS = [
     ),
     (
         TypeError,
-        "missing must be one label (an int, a bool or a string), got 0.5.",
+        "missing must be a label (an int, a bool or a string), or a list of labels, got 0.5.",
         lambda: Votes.from_long(["q"], ["a"], ["x"], missing=0.5),
     ),
     (
@@ -949,10 +949,10 @@ def test_models_that_do_not_fit_are_refused(message, act):
         act(votes)
 
 
-def test_votes_on_objects_of_different_names_are_not_joined():
+def test_votes_with_a_prior_are_joined_on_the_same_objects_only():
     one, other = Votes.from_long(["q1", "q2"], ["a", "a"], [0, 1]), Votes.from_long(["q8", "q9"], ["b", "b"], [0, 1])
     with pytest.raises(ValueError, match="other must have the same object_ids, got different ones"):
-        one + other
+        one.with_prior({"q1": [0.5, 0.5]}) + other
 
 
 def test_adding_what_is_no_votes_is_refused(w8):
@@ -1081,3 +1081,101 @@ def test_repeated_votes_give_the_answer_of_the_same_soft_votes(method):
     times = np.rint(3 * shares[objects, voters, classes]).astype(int)
     long = Votes.from_long(np.repeat(objects, times), [f"v{v}" for v in np.repeat(voters, times)], np.repeat(classes, times))
     assert_allclose(method.solve(long).proba, method.solve(soft).proba, atol=1e-9)
+
+
+# ---- several labels that mean "no vote" --------------------------------------------------------------------------------
+
+
+def test_several_labels_may_mean_no_vote():
+    votes = Votes.from_labels({"a": ["x", "NA", "y"], "b": ["n/a", "x", "y"]}, {"k": ["c", "NA", "d"]}, missing=["NA", "n/a"])
+    assert [votes.said(i) for i in range(3)] == [["x", None, "c"], [None, "x", None], ["y", "y", "d"]]
+    numbers = Votes.from_labels({"a": [0, 9, 1]}, {"k": [7, 8, 9]}, missing=(9, 8))
+    assert [numbers.said(i) for i in range(3)] == [[0, 7], [None, None], [1, None]]
+    long = Votes.from_long(["q", "q", "r"], ["a", "b", "a"], ["x", "NA", "?"], missing={"NA", "?"})
+    assert [long.said(i) for i in range(2)] == [["x", None], [None, None]]
+
+
+# ---- two crowds in one -------------------------------------------------------------------------------------------------
+
+
+def said_by_name(votes):
+    """What each voter said about each object, whatever their order."""
+    names = [model.name for model in votes.models]
+    return {
+        (item, name): said
+        for i, item in enumerate(votes.object_ids.tolist())
+        for name, said in zip(names, votes.said(i), strict=True)
+        if said is not None
+    }
+
+
+long_rows = st.lists(st.tuples(st.sampled_from("pqrs"), st.sampled_from("abc"), st.sampled_from("xyz")), min_size=1, max_size=12)
+
+
+def once_each(rows):
+    """The rows, the last vote of a voter on an object only."""
+    return [(*pair, label) for pair, label in {(item, voter): label for item, voter, label in rows}.items()]
+
+
+def crowd_of(rows):
+    return Votes.from_long(*map(list, zip(*rows, strict=True)))
+
+
+@given(old=long_rows, new=long_rows, repeats=st.sampled_from(["mean", "last", "first"]))
+def test_merged_crowds_are_the_crowd_of_all_rows(old, new, repeats):
+    old, new = once_each(old), once_each(new)
+    merged = crowd_of(old).merge(crowd_of(new), repeats)
+    objects, voters, labels = map(list, zip(*old, *new, strict=True))
+    expected = Votes.from_long(objects, voters, labels, repeats=repeats)
+    assert said_by_name(merged) == said_by_name(expected)
+    assert merged.n_repeated == expected.n_repeated
+    assert merged.n_objects == expected.n_objects
+    assert sorted(merged.classes) == expected.classes.tolist()
+
+
+def test_new_votes_join_a_crowd_behind_what_it_has():
+    old = crowd_of([("q2", "bob", "yes"), ("q1", "ann", "no")])
+    both = old + crowd_of([("q0", "cy", "maybe"), ("q2", "ann", "yes")])
+    assert both.object_ids.tolist() == ["q1", "q2", "q0"]
+    assert [model.name for model in both.models] == ["ann", "bob", "cy"]
+    assert both.classes.tolist() == ["no", "yes", "maybe"]
+    assert MajorityVote().solve(both).labels().tolist() == ["no", "yes", "maybe"]
+
+
+def test_objects_of_a_crowd_keep_their_clusters_and_new_ones_have_none():
+    old = crowd_of([("q1", "ann", "no"), ("q2", "bob", "yes")]).add(clusterings={"topic": [5, 6]})
+    both = old + crowd_of([("q3", "ann", "yes")]).add(clusterings={"place": [1]})
+    said = [dict(zip([model.name for model in both.models], both.said(i), strict=True)) for i in range(3)]
+    assert [(row["topic"], row["place"]) for row in said] == [(5, None), (6, None), (None, 1)]
+
+
+def test_a_voter_on_a_scale_goes_on_with_it():
+    scale = {"classes": ["bad", "good"], "scale": range(3)}
+    old, new = (Votes.from_long([item], ["ann"], [grade], **scale) for item, grade in (("q1", 0), ("q2", 2)))
+    assert said_by_name(old + new) == {("q1", "ann"): 0, ("q2", "ann"): 2}
+    with pytest.raises(ValueError, match="Base model 'ann' must be of one kind, with one scale, in both votes"):
+        old + Votes.from_long(["q3"], ["ann"], ["bad"])
+
+
+MISFITS = {
+    "other must have no vote by a voter on an object that these votes have, got 1 more, the first by 'a' on 'q'.": (
+        lambda one: one.merge(one, "error")
+    ),
+    "other must name objects as these votes do, by str, got int.": lambda one: one + Votes.from_long([1], ["a"], ["x"]),
+    "other must name classes as these votes do, by str, got int.": lambda one: one + Votes.from_long(["q"], ["b"], [1]),
+    "other must come from a long table, whose objects have names, without a prior.": (
+        lambda one: one.merge(Votes.from_labels({"b": ["x"]}))
+    ),
+    "other must describe the same objects with the same sample_weight, or both votes have none.": (
+        lambda one: one + Votes.from_long(["r"], ["a"], ["x"], sample_weight=[2.0])
+    ),
+    "Base models must have different names, got 'topic' twice.": (
+        lambda one: one.add(clusterings={"topic": [1]}) + one.add(clusterings={"topic": [1]})
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", MISFITS)
+def test_crowds_that_do_not_fit_together_are_refused(sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        MISFITS[sentence](crowd_of([("q", "a", "x")]))

@@ -63,8 +63,8 @@ def combine(
         the labels. `clusterings` and `known` must be the same in all rows of an object, or null in some.
     classes : sequence of labels
         The classes and their order. Needed to include classes nobody voted for, and for the order of soft votes.
-    missing : label
-        A further value that means "no vote".
+    missing : label, or list of labels
+        Further values that mean "no vote".
     scale : Scale, sequence of answers from low to high, or dict of classifier or voter -> one of them
         For voters that answer on a scale instead of naming classes; see `Scale`. `classes` then says what the ends mean.
     repeats : "mean", "last", "first" or "error"

@@ -46,6 +46,7 @@ from .layout import (
     joined_entries,
     widened_entries,
 )
+from .merging import is_crowd, merged_fields
 from .prior import Prior, read_prior
 from .reading import Column, named_columns, smallest_uint
 
@@ -123,8 +124,8 @@ class Votes:
             soft classifier, one column per class, or the shares of a soft clustering, one column per cluster.
         classes : sequence of labels
             The classes and their order; needed only to name classes nobody voted for, or to fix their order.
-        missing : label
-            A further value that means "no vote", in classifiers and clusterings.
+        missing : label, or list of labels
+            Further values that mean "no vote", in classifiers and clusterings.
         scale : Scale, sequence of answers from low to high, or dict of classifier -> one of them
             For classifiers that answer on a scale (scores, ratings, "unsure") instead of naming classes; see `Scale`. `classes`
             then says what the ends mean, from low to high.
@@ -464,10 +465,48 @@ class Votes:
             raise InputError("classifiers", phrase=f"The added base models must describe the same objects, got {came}")
         return self + self._of(new, new_clusters, "classifiers", self.classes, missing, scale)._weighted(weights, None)
 
+    def merge(self, other: Self, repeats: Repeats = "mean") -> Self:
+        """Return the votes of two long tables as one: new votes, on other objects or by other voters, join these.
+
+        `votes + other` does the same, with `repeats="mean"`.
+
+        Parameters
+        ----------
+        other : Votes
+            Votes made by `Votes.from_long`, like these. Objects, voters and classes are matched by name.
+        repeats : "mean", "last", "first" or "error"
+            What to do where a voter votes on an object in both: "mean" takes the two together as one soft vote, "last" the vote
+            of `other`, "first" that of these votes.
+
+        Returns
+        -------
+        Votes
+            First the objects, voters and classes of these votes, in their order, and then the new ones.
+
+        Examples
+        --------
+        >>> old = Votes.from_long(["q1", "q1", "q2"], ["ann", "bob", "ann"], ["yes", "no", "yes"])
+        >>> new = Votes.from_long(["q2", "q3"], ["cy", "ann"], ["yes", "unsure"])
+        >>> both = old.merge(new)
+        >>> both, both.classes.tolist()
+        (Votes(3 objects, 3 classes, 3 classifiers, 0 clusterings, 44.4 % missing), ['no', 'yes', 'unsure'])
+        """
+        if not isinstance(other, Votes):
+            raise InputTypeError("other", "must be a Votes", came=type(other).__name__)
+        for argument, votes in {"votes": self, "other": other}.items():
+            if not is_crowd(votes):
+                remedy = "Votes on the same objects by other base models are joined with + or add."
+                raise InputError(
+                    argument, "must come from a long table, whose objects have names, without a prior", remedy=remedy
+                )
+        return type(self)(**merged_fields(self, other, repeats))
+
     def __add__(self, other: Self) -> Self:
-        """Join the base models of two votes on the same objects."""
+        """Join the base models of two votes on the same objects, or merge those of two long tables."""
         if not isinstance(other, Votes):
             return NotImplemented
+        if is_crowd(self) and is_crowd(other):
+            return self.merge(other)
         if other.n_objects != self.n_objects:
             raise InputError("other", f"must describe the same {self.n_objects} objects", got=other.n_objects)
         if list(self.classes) != list(other.classes):
