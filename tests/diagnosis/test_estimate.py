@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from ec3learn import MajorityVote, Votes
+from ec3learn import MajorityVote, SoftVote, Votes
 from ec3learn.diagnosis.estimate import prediction_powered
 
 
@@ -23,7 +23,17 @@ def test_by_hand():
     assert found.value == pytest.approx(0.5)
     w, spread = 7 / 12, 2 / 7
     variance = np.var(y - w * f, ddof=1) / 4 + w**2 * spread / 4
-    assert found.high - found.value == pytest.approx(min(1.959964 * np.sqrt(variance), 0.5), abs=1e-6)
+    n = 0.25 * 4 / 3 / variance  # as many labels alone would have this variance
+    z = 3.182446  # Student's quantile with three degrees of freedom
+    wilson = z / (1 + z**2 / n) * np.sqrt(0.25 / n + z**2 / (4 * n**2))
+    assert found.worth == pytest.approx(n)
+    assert found.high - found.value == pytest.approx(wilson, abs=1e-6)
+
+
+def test_labels_that_are_all_alike_do_not_make_it_certain():
+    found = prediction_powered(np.ones(30), np.full(30, 0.9), np.full(1000, 0.9))
+    assert found.value == 1.0
+    assert found.low == pytest.approx(0.878, abs=1e-3)
 
 
 def test_useless_answers_leave_the_labels_alone():
@@ -43,7 +53,44 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
         table = consensus.estimate(1, known={int(i): int(truth[i]) for i in chosen})
         wanted = [truth.mean(), (answers == truth).mean()]
         held.append([low <= value <= high for low, value, high in zip(table["low"], wanted, table["high"], strict=True)])
-    assert np.all((np.mean(held, axis=0) > 0.91) & (np.mean(held, axis=0) < 0.985))
+    assert np.all((np.mean(held, axis=0) > 0.92) & (np.mean(held, axis=0) < 0.985))
+
+
+@pytest.mark.parametrize("n", [20, 60])
+def test_intervals_keep_their_promise_for_a_rare_class_and_few_labels(n):
+    held = []
+    for draw in range(400):
+        rng = np.random.default_rng(draw)
+        y = (rng.random(1500) < 0.06).astype(float)
+        f = np.clip(0.06 + 0.5 * (y - 0.06) + 0.1 * rng.normal(size=1500), 0, 1)
+        found = prediction_powered(y[:n], f[:n], f[n:])
+        held.append(found.low <= y.mean() <= found.high)
+    assert 0.92 < np.mean(held) <= 0.99
+
+
+def test_every_class_and_voter_is_estimated_on_request():
+    consensus, truth = jury()
+    known = {i: int(truth[i]) for i in range(300)}
+    table = consensus.estimate(known=known, voters=True)
+    names = [model.name for model in consensus.models]
+    assert table["measure"] == ["share of 0", "share of 1", "accuracy of the answer", *(f"accuracy of {name}" for name in names)]
+    for row in list(table.rows())[3:]:
+        m = names.index(row["measure"].removeprefix("accuracy of "))
+        right = np.mean([consensus.votes.said(i)[m] == truth[i] for i in range(len(truth))])
+        assert row["low"] < right < row["high"]
+        assert row["worth"] >= 290
+
+
+def test_a_voter_is_judged_only_where_it_voted():
+    truth = np.random.default_rng(0).integers(2, size=400)
+    half = [label if i % 2 else None for i, label in enumerate(truth.tolist())]
+    consensus = MajorityVote().solve(Votes.from_labels({"half": half, "wrong": 1 - truth, "right": truth}))
+    rows = list(consensus.estimate(known={i: int(truth[i]) for i in range(60)}, voters=True).rows())[3:]
+    assert [(row["measure"], row["labels"], row["value"]) for row in rows] == [
+        ("accuracy of half", 30, 1.0),
+        ("accuracy of wrong", 60, 0.0),
+        ("accuracy of right", 60, 1.0),
+    ]
 
 
 def test_answers_make_labels_worth_more():
@@ -59,6 +106,12 @@ def test_answers_make_labels_worth_more():
     [
         (7, dict.fromkeys(range(20), 0), "Unknown label 7. Choose from: 0, 1."),
         (1, {0: 0}, "known must have at least 10 labels, got 1."),
+        (
+            1,
+            None,
+            "known must be the labels of some objects, got None. Draw some objects at random, or with ask(goal='share'), and "
+            "label them.",
+        ),
     ],
 )
 def test_what_cannot_be_estimated_is_refused(label, known, message):
@@ -71,3 +124,75 @@ def test_labels_that_the_answer_was_given_are_refused():
     known = {i: i % 2 for i in range(15)}
     with pytest.raises(ValueError, match=r"^known must be labels that the answer was made without, got some that it was given\."):
         MajorityVote().solve(votes, known=known).estimate(1, known)
+
+
+# ---- whom to ask next ------------------------------------------------------------------------------------------------------
+
+
+def test_labels_are_asked_where_the_answer_is_most_likely_wrong():
+    consensus, _ = jury(n=300)
+    table = consensus.ask(20)
+    wrong = 1 - consensus.confidence
+    assert len(set(table["object"])) == 20
+    assert wrong[table["object"]].min() >= np.sort(wrong)[-80]
+    assert table["gain"] == sorted(table["gain"], reverse=True)
+
+
+def test_of_objects_that_are_alike_one_is_asked_about_first():
+    votes = Votes.from_labels({"a": [0] * 30 + [1, 0, 1], "b": [1] * 30 + [0, 0, 1], "c": [None] * 30 + [1, 0, 1]})
+    consensus = SoftVote().solve(votes)  # 30 objects are tied, and one has two votes of three
+    assert 30 in consensus.ask(6)["object"]
+
+
+def test_objects_with_few_votes_are_asked_about_first_where_a_vote_is_wanted():
+    votes = Votes.from_labels({"a": [0, 0], "b": [1, 1], "c": [None, 0], "d": [None, 1]})
+    consensus = SoftVote().solve(votes)
+    assert consensus.ask(2, "vote")["object"] == [0, 1]
+    assert consensus.ask(1, "vote")["votes"] == [2]
+
+
+def test_known_labels_are_not_asked_for_again():
+    votes = Votes.from_labels({"a": [0, 0, 1, 1], "b": [1, 1, 1, 0]})
+    assert set(SoftVote().solve(votes, known={0: 0}).ask(10)["object"]) == {1, 2, 3}
+
+
+@pytest.mark.parametrize("goal", ["label", "vote", "share"])
+def test_more_objects_than_there_are_cannot_be_asked_about(goal):
+    votes = Votes.from_labels({"a": [0, 0, 1], "b": [1, 0, 1]})
+    assert sorted(SoftVote().solve(votes).ask(10, goal, random_state=0)["object"]) == [0, 1, 2]
+
+
+def test_a_draw_has_the_chances_it_says():
+    consensus, _ = jury(n=200)
+    drawn, chance = np.zeros(200), np.zeros(200)
+    for seed in range(2000):
+        table = consensus.ask(20, "share", random_state=seed)
+        assert len(table) == 20
+        drawn[table["object"]] += 1 / 2000
+        chance[table["object"]] = table["chance"]
+    seen = chance > 0
+    assert np.abs(drawn - chance)[seen].max() < 4 * np.sqrt(chance.max() / 2000)
+    assert chance[seen].sum() == pytest.approx(20, abs=1.0)
+
+
+def test_unequal_chances_are_corrected_for_and_the_interval_is_shorter():
+    held, lengths = [], []
+    for draw in range(200):
+        consensus, truth = jury(seed=draw, n=1000)
+        table = consensus.ask(100, "share", random_state=draw)
+        known = {i: int(truth[i]) for i in table["object"]}
+        by_chance = next(consensus.estimate(1, known, chance=table).rows())
+        even = {int(i): int(truth[i]) for i in np.random.default_rng(draw).choice(1000, 100, replace=False)}
+        plain = next(consensus.estimate(1, even).rows())
+        held.append(by_chance["low"] <= truth.mean() <= by_chance["high"])
+        lengths.append((by_chance["high"] - by_chance["low"]) / (plain["high"] - plain["low"]))
+    assert 0.91 < np.mean(held) <= 0.99
+    assert np.mean(lengths) < 0.97
+
+
+def test_chances_must_be_there_for_every_label():
+    consensus, truth = jury(n=100)
+    known = {i: int(truth[i]) for i in range(20)}
+    message = "chance must have a number above 0 and at most 1 for every labelled object, as in the column chance of ask, got nan"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)} for 19.$"):
+        consensus.estimate(1, known, chance=dict.fromkeys(range(19), 0.1))

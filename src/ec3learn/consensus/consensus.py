@@ -17,7 +17,8 @@ from .._text import Table
 from ..algebra.linear import normalised
 from ..answer.extension import extended_answers, readable_votes, require_rule, trusting_votes
 from ..answer.outcome import Outcome, unanswered_notes
-from ..diagnosis import Explanation, confusion_of, contested, estimate, explain, panel, skills, summarise, voters
+from ..diagnosis import Explanation, ask, confusion_of, contested, estimate, explain, panel, skills, summarise, voters
+from ..diagnosis.asking import Goal
 from ..diagnosis.held_out import Solver
 from ..diagnosis.summary import Summary
 from ..report.page import write_report
@@ -87,9 +88,13 @@ class Consensus(Outcome):
         """Return who sat on the panel of methods, and how they differ: `ec3learn.diagnosis.panel`."""
         return panel(self)
 
-    def estimate(self, label: Any, known: Any) -> Table:
-        """Return the share of a class and the accuracy of the answer, with intervals: `ec3learn.diagnosis.estimate`."""
-        return estimate(self, label, known)
+    def estimate(self, label: Any = None, known: Any = None, *, voters: bool = False, chance: Any = None) -> Table:
+        """Return shares of classes and accuracies from few labels, with intervals: `ec3learn.diagnosis.estimate`."""
+        return estimate(self, label, known, voters=voters, chance=chance)
+
+    def ask(self, n: int = 10, goal: Goal = "label", *, random_state: Any = None) -> Table:
+        """Return the objects where a label, or one vote more, is worth most: `ec3learn.diagnosis.ask`."""
+        return ask(self, n, goal, random_state=random_state)
 
     def explain(self, i: Any) -> Explanation:
         """Explain one object: `ec3learn.diagnosis.explain`."""

@@ -4,6 +4,7 @@ The measures at the end take plain arrays.
 """
 
 from .agreement import agreement, alpha, fleiss_kappa, kappas
+from .asking import ask
 from .bias import bias_of
 from .contested import close_calls, contested
 from .correlation import effective_voters, error_correlation
@@ -23,6 +24,7 @@ __all__ = [
     "Explanation",
     "agreement",
     "alpha",
+    "ask",
     "bias_of",
     "close_calls",
     "cohen_kappa",

@@ -6,29 +6,33 @@ With y what the labels say of n objects, and f what the answer says of the same 
 
 It is unbiased whatever f is, and w = Cov(y, f) / ((1 + n / N) Var f), held between 0 and 1, makes it never worse than the labels
 alone but for noise. Angelopoulos, Duchi and Zrnic, "PPI++: Efficient Prediction-Powered Inference" (2023).
+
+The interval is Wilson's, for as many labels as theta is worth: that keeps its promise for rare classes and few labels, where the
+normal one does not, and it does not shrink to nothing where all labels are alike.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+from scipy.stats import t as student
 
-from .._checks import InputError, unknown_name
-from .._text import Table
+from .._checks import InputError, InputTypeError, unknown_name
+from .._text import Table, arg
 from ..answer.outcome import Outcome
 from ..votes.encoding import known_codes
-from ..votes.labels import Label
+from ..votes.labels import Label, plain
 from .held_out import given_labels
 from .metrics import wilson_interval
+from .voters import ballots
 
 Array = npt.NDArray[Any]
 
 LEAST_LABELS = 10
-Z95 = float(norm.ppf(0.975))
 
 
 @dataclass(frozen=True)
@@ -41,24 +45,28 @@ class Estimate:
     worth: float
 
 
-def estimate(outcome: Outcome, label: Label, known: Any) -> Table:
-    """Return the share of a class among all objects, and how often the answer is right, from a few labels drawn at random.
+def estimate(outcome: Outcome, label: Label = None, known: Any = None, *, voters: bool = False, chance: Any = None) -> Table:
+    """Return the shares of the classes among all objects, and how often the answer is right, from a few labels.
 
     Parameters
     ----------
     outcome : Consensus
         The answer, made without these labels.
     label : label
-        The class.
+        The class; all classes by default.
     known : array with missing values, dict of object -> label, or pair (objects, labels)
         True labels of objects that were drawn at random.
+    voters : bool
+        Estimate the accuracy of each voter too, on the objects that it voted on, where it voted on 10 labelled ones.
+    chance : Table, or dict of object -> number
+        The chance that each labelled object had to be drawn, where chances were unequal: the table that `ask(goal="share")` made.
 
     Returns
     -------
     Table
-        For the share of the class and the accuracy of the answer: the value with its 95 % interval (low, high), the estimate from
-        the labels alone (plain, with plain_low and plain_high), the number of labels, and how many labels alone would do as well
-        (worth).
+        For the share of each class, the accuracy of the answer and of voters: the value with its 95 % interval (low, high), the
+        estimate from the labels alone (plain, with plain_low and plain_high; not for unequal chances), the number of labels, and
+        how many labels alone would do as well (worth).
 
     Examples
     --------
@@ -72,34 +80,82 @@ def estimate(outcome: Outcome, label: Label, known: Any) -> Table:
     >>> table["measure"], bool(table["low"][0] < truth.mean() < table["high"][0]), bool(table["worth"][0] > 200)
     (['share of 1', 'accuracy of the answer'], True, True)
     """
-    names = outcome.classes.tolist()
-    if label not in names:
+    names = [plain(name) for name in outcome.classes]
+    if label is not None and label not in names:
         raise unknown_name("label", label, map(str, names))
+    codes = _labels_to_learn_from(outcome, known)
+    chances = None if chance is None else _chances(outcome, chance, codes)
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("measure", "value", "low", "high", "plain", "plain_low", "plain_high", "labels", "worth")
+    }
+    wanted = names if label is None else [label]
+    for measure, right, sure, among in _questions(outcome, codes, [names.index(name) for name in wanted], voters):
+        labelled = np.flatnonzero((codes >= 0) & among)
+        if len(labelled) < LEAST_LABELS:
+            continue
+        y = right[labelled].astype(np.float64)
+        if chances is None:
+            found = prediction_powered(y, sure[labelled], sure[np.flatnonzero((codes < 0) & among)])
+            beside: list[float | None] = [float(y.mean()), *wilson_interval(float(y.sum()), len(y))]
+        else:
+            found = by_chances(y, sure[labelled], chances[labelled], sure[among])
+            beside = [None, None, None]
+        row = [measure, found.value, found.low, found.high, *beside, len(y), round(found.worth)]
+        for name, value in zip(columns, row, strict=True):
+            columns[name].append(value)
+    return Table(columns)
+
+
+def _labels_to_learn_from(outcome: Outcome, known: Any) -> Array:
+    """Return the class of each object by labels that the answer was made without, -1 for none."""
+    if known is None:
+        remedy = "Draw some objects at random, or with ask(goal='share'), and label them."
+        raise InputError("known", "must be the labels of some objects", got=None, remedy=remedy)
     codes = known_codes(known, outcome.classes, outcome.n_objects, outcome.object_ids)
-    labelled = np.flatnonzero(codes >= 0)
-    if len(labelled) < LEAST_LABELS:
-        raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=len(labelled))
-    if given_labels(outcome)[labelled].any():
+    if (codes >= 0).sum() < LEAST_LABELS:
+        raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=int((codes >= 0).sum()))
+    if given_labels(outcome)[codes >= 0].any():
         raise InputError(
             "known",
             "must be labels that the answer was made without",
             came="some that it was given",
             remedy="Solve without them, or pass others.",
         )
-    rest = np.setdiff1d(np.arange(outcome.n_objects), labelled)
-    proba, answers = outcome.proba, outcome.expand(outcome.row_classes)
-    share, right = codes[labelled] == names.index(label), codes[labelled] == answers[labelled]
-    columns: dict[str, list[Any]] = {"measure": [f"share of {label}", "accuracy of the answer"]}
-    rows = [(share, proba[:, names.index(label)]), (right, proba.max(axis=1))]
-    found = [prediction_powered(y.astype(np.float64), f[labelled], f[rest]) for y, f in rows]
-    for name in ("value", "low", "high"):
-        columns[name] = [getattr(one, name) for one in found]
-    columns["plain"] = [float(y.mean()) for y, _ in rows]
-    intervals = [wilson_interval(float(y.sum()), len(y)) for y, _ in rows]
-    columns["plain_low"], columns["plain_high"] = ([one[i] for one in intervals] for i in (0, 1))
-    columns["labels"] = [len(labelled)] * len(rows)
-    columns["worth"] = [round(one.worth) for one in found]
-    return Table(columns)
+    return codes
+
+
+def _chances(outcome: Outcome, chance: Any, codes: Array) -> Array:
+    """Return the chance of each object to be drawn; NaN for objects without one, which must have no label."""
+    given = dict(zip(chance["object"], chance["chance"], strict=True)) if isinstance(chance, Table) else chance
+    if not isinstance(given, Mapping):
+        raise InputTypeError("chance", "must be the table that ask made, or a dict of object -> number", got=given)
+    chances = np.array(
+        [given.get(outcome.name_of(i), np.nan) if codes[i] >= 0 else np.nan for i in range(len(codes))], dtype=float
+    )
+    bad = np.flatnonzero((codes >= 0) & ~((chances > 0) & (chances <= 1)))
+    if len(bad):
+        must = f"must have a number above 0 and at most 1 for every labelled object, as in the column {arg('chance')} of ask"
+        raise InputError("chance", must, came=f"{chances[bad[0]]} for {outcome.name_of(int(bad[0]))!r}")
+    return chances
+
+
+def _questions(outcome: Outcome, codes: Array, classes: list[int], voters: bool) -> Iterator[tuple[str, Array, Array, Array]]:
+    """Return what is estimated: its name, and by object what the labels say, what the answer says, and whether it counts."""
+    proba, answers, everyone = outcome.proba, outcome.expand(outcome.row_classes), np.ones(outcome.n_objects, dtype=bool)
+    for z in classes:
+        yield f"share of {plain(outcome.classes[z])}", codes == z, proba[:, z], everyone
+    yield "accuracy of the answer", codes == answers, proba.max(axis=1), everyone
+    for ballot in ballots(outcome.require_votes("estimate"), outcome.classes) if voters else ():
+        # Of each distinct row: what was said, in shares of one vote.
+        said = np.zeros_like(outcome.row_proba)
+        named = ballot.classes >= 0
+        counts = outcome.require_votes("estimate").counts[ballot.rows]
+        np.add.at(said, (ballot.rows[named], ballot.classes[named]), ballot.weights[named] / np.maximum(counts[named], 1e-300))
+        among = np.zeros(len(said), dtype=bool)
+        among[ballot.rows] = True
+        by_object, model = outcome.expand(said), outcome.models[ballot.voter]
+        right = by_object[np.arange(len(codes)), np.maximum(codes, 0)]
+        yield f"accuracy of {model.name}", right, (by_object * proba).sum(axis=1), outcome.expand(among)
 
 
 def prediction_powered(y: Array, f: Array, rest: Array) -> Estimate:
@@ -125,6 +181,42 @@ def prediction_powered(y: Array, f: Array, rest: Array) -> Estimate:
         trust = float(np.clip(np.cov(y, f)[0, 1] / ((1 + n / n_rest) * spread), 0.0, 1.0))
     value = float(np.mean(y - trust * f)) + (trust * float(rest.mean()) if n_rest else 0.0)
     variance = float(np.var(y - trust * f, ddof=1)) / n + (trust**2 * spread / n_rest if n_rest else 0.0)
-    half = Z95 * np.sqrt(variance)
-    worth = float(np.var(y, ddof=1)) / variance if variance > 0 else float(n)
-    return Estimate(value, max(value - half, 0.0), min(value + half, 1.0), worth)
+    return _with_interval(value, variance, y)
+
+
+def by_chances(y: Array, f: Array, chances: Array, everyone: Array) -> Estimate:
+    """Return the mean of y over all objects, from objects drawn with unequal chances.
+
+    Each labelled object stands for 1 / chance objects: theta = w mean(f) + sum((y - w f) / chance) / N.
+
+    Parameters
+    ----------
+    y, f, chances : arrays
+        What the labels and the answer say of the labelled objects, and their chances to be drawn.
+    everyone : array
+        What the answer says of all objects.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> by_chances(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.array([0.5, 0.5]), np.array([0.0, 1.0, 1.0, 1.0])).value
+    0.75
+    """
+    n, total = len(y), len(everyone)
+    stands_for = 1 / chances
+    middle = np.average(np.column_stack([y, f]), axis=0, weights=stands_for)
+    spread = float(stands_for @ (f - middle[1]) ** 2)
+    trust = float(np.clip(stands_for @ ((y - middle[0]) * (f - middle[1])) / spread, 0.0, 1.0)) if spread > 0 else 0.0
+    parts = n * (y - trust * f) * stands_for / total
+    return _with_interval(trust * float(everyone.mean()) + float(parts.mean()), float(np.var(parts, ddof=1)) / n, y)
+
+
+def _with_interval(value: float, variance: float, y: Array) -> Estimate:
+    """Return a share with Wilson's interval for as many labels as it is worth, by Student's quantile for as many as there are."""
+    value, n = min(max(value, 0.0), 1.0), len(y)
+    alike = bool((y == y[0]).all())
+    worth = float(n) if alike or variance <= 0 else max(value * (1 - value), 1e-12) * n / (n - 1) / variance
+    quantile = float(student.ppf(0.975, n - 1)) ** 2
+    middle = (value + quantile / (2 * worth)) / (1 + quantile / worth)
+    half = np.sqrt(quantile * (value * (1 - value) / worth + quantile / (4 * worth**2))) / (1 + quantile / worth)
+    return Estimate(value, max(middle - half, 0.0), min(middle + half, 1.0), worth)

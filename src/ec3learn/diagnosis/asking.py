@@ -1,0 +1,132 @@
+"""Whom to ask next: the objects where a label, or one vote more, is worth most.
+
+A label from somebody who knows removes the chance that the answer is wrong. One vote more decides less the more votes there are
+already: objects that stay open after many votes are hard, and the next voter errs on them too. To estimate a share, objects must
+be drawn at random; the chances may be unequal as long as they are known, and are best in proportion to the spread of the answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .._checks import require_choice, require_integer, require_seed
+from .._text import Table
+from ..answer.outcome import Outcome
+from ..votes import Votes
+from ..votes.labels import plain
+from .voters import ballots
+
+Array = npt.NDArray[Any]
+Goal = Literal["label", "vote", "share"]
+
+GOALS = ("label", "vote", "share")
+DISCOUNT = 0.25  # power of the number of votes, and of objects asked about that are alike, by which the next is worth less
+EVEN = 0.3  # share of the draws for a share that are even: answers may be surer than they should be
+
+
+def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: Any = None) -> Table:
+    """Return the objects to ask about next.
+
+    Parameters
+    ----------
+    outcome : Consensus
+        The answer so far. Pass the new labels as `known`, or add the new votes with `Votes.add_votes`, and solve again.
+    n : int
+        How many objects.
+    goal : "label", "vote" or "share"
+        What will be asked for. "label": true labels, to correct as many answers as possible; objects come by the chance that
+        their answer is wrong. "vote": one vote more from a voter like the others; objects with few votes come earlier. "share":
+        true labels to estimate the shares of classes or the accuracy with `estimate`; objects are drawn at random, unsure ones
+        with a larger chance.
+    random_state : int, Generator or None
+        Seeds the draws of "share".
+
+    Returns
+    -------
+    Table
+        object; label and confidence of the answer; votes, how many it has; and gain, by which objects are sorted: the chance that
+        the answer is wrong, less for objects with many votes ("vote"), and for the second and further of objects that have the
+        same votes. For "share" instead: chance, the chance that the object had to be drawn. Objects with known labels are left
+        out.
+
+    Examples
+    --------
+    >>> from ec3learn import DawidSkene, Votes
+    >>> votes = Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [0, None, 1, 0, None]})
+    >>> DawidSkene().solve(votes).ask(2).select("object", "label", "votes")
+    object  label  votes
+         4      1      2
+         3      1      3
+    """
+    require_integer("n", n, 0)
+    require_choice("goal", goal, GOALS)
+    require_seed("random_state", random_state)
+    votes = outcome.require_votes("ask")
+    wrong, cast = 1 - outcome.row_proba.max(axis=1, initial=0.0), votes_per_row(votes, outcome.classes)
+    is_open = np.ones(outcome.n_objects, dtype=bool)
+    if outcome.known is not None:
+        is_open = ~outcome.expand(outcome.known.labelled)
+    candidates = np.flatnonzero(is_open)
+    row_of = candidates if outcome.index is None else outcome.index[candidates]
+    if goal == "share":
+        chance = _chances(outcome, row_of, n)
+        drawn = _drawn(chance, np.random.default_rng(random_state))
+        chosen, last = candidates[drawn], {"chance": chance[drawn].tolist()}
+    else:
+        gain = wrong[row_of] if goal == "label" else wrong[row_of] / np.maximum(cast[row_of], 1.0) ** DISCOUNT
+        gain = gain / _place_in_row(row_of) ** DISCOUNT
+        best = np.argsort(-gain, kind="stable")[:n]
+        chosen, last = candidates[best], {"gain": gain[best].tolist()}
+    rows = chosen if outcome.index is None else outcome.index[chosen]
+    columns = {
+        "object": [outcome.name_of(int(i)) for i in chosen],
+        "label": [plain(outcome.classes[z]) for z in outcome.row_classes[rows]],
+        "confidence": (1 - wrong[rows]).tolist(),
+        "votes": [round(float(number)) for number in cast[rows]],
+    }
+    return Table(columns | last)
+
+
+def votes_per_row(votes: Votes, classes: Array) -> Array:
+    """Return how many votes each distinct row has."""
+    cast = np.zeros(votes.n_rows)
+    for ballot in ballots(votes, classes):
+        cast[np.unique(ballot.rows)] += 1
+    return cast
+
+
+def _place_in_row(row_of: Array) -> Array:
+    """Return for each object which of the objects with the same votes it is, counted from 1."""
+    order = np.argsort(row_of, kind="stable")
+    starts = np.flatnonzero(np.diff(row_of[order], prepend=-1))
+    place = np.empty(len(row_of))
+    place[order] = np.arange(len(row_of)) - np.repeat(starts, np.diff(np.append(starts, len(row_of)))) + 1
+    return place
+
+
+def _chances(outcome: Outcome, row_of: Array, n: int) -> Array:
+    """Return the chance of each candidate to be drawn; they add up to n, and none is above 1."""
+    spread = np.sqrt(np.maximum(1 - (outcome.row_proba[row_of] ** 2).sum(axis=1), 0.0))
+    total, n_all = float(spread.sum()), len(row_of)
+    by_spread = spread / total if total > 0 else np.full(n_all, 1 / max(n_all, 1))
+    wanted = EVEN / max(n_all, 1) + (1 - EVEN) * by_spread
+    chance, n = np.zeros(n_all), min(n, n_all)
+    certain = np.zeros(n_all, dtype=bool)
+    while n > 0:
+        rest = n - certain.sum()
+        chance = np.where(certain, 1.0, rest * wanted / max(float(wanted[~certain].sum()), 1e-300))
+        if (chance <= 1 + 1e-12).all():
+            break
+        certain |= chance > 1
+    return np.minimum(chance, 1.0)
+
+
+def _drawn(chance: Array, rng: np.random.Generator) -> Array:
+    """Draw objects with these chances, as many as they add up to (systematic sampling in random order)."""
+    order: Array = rng.permutation(len(chance))
+    ends = np.cumsum(chance[order])
+    marks = rng.random() + np.arange(round(float(ends[-1])) if len(ends) else 0)
+    return np.sort(order[np.minimum(np.searchsorted(ends, marks, side="right"), len(ends) - 1)])
