@@ -1,6 +1,7 @@
 """The command: what it prints and writes, its exit codes, and its words when something is wrong."""
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -127,6 +128,31 @@ def test_standard_input_and_output_have_the_table_alone(folder, run, monkeypatch
     assert out.splitlines()[0].endswith(",truth,consensus,confidence")
     assert len(out.splitlines()) == 601
     assert err.startswith("Panel with clusterings: 600 objects")
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "csv.gz", "parquet", "arrow"])
+def test_the_format_of_standard_input_follows_from_its_content(folder, run, monkeypatch, kind):
+    frame = pl.read_csv("votes.csv")
+    written = {
+        "csv": lambda: frame.write_csv().encode("utf-8-sig"),
+        "tsv": lambda: frame.write_csv(separator="\t").encode(),
+        "jsonl": lambda: frame.write_ndjson().encode(),
+        "csv.gz": lambda: gzip.compress(frame.write_csv().encode()),
+        "parquet": lambda: Path("votes.parquet").read_bytes(),
+        "arrow": lambda: frame.write_ipc(None).getvalue(),
+    }
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(written[kind]()))))
+    assert run("combine", "-", *VOTERS, "--out", "labels.csv")[0] == DONE
+    run("combine", "votes.csv", *VOTERS, "--out", "expected.csv")
+    assert column("labels.csv") == column("expected.csv")
+
+
+@pytest.mark.parametrize("content", [b"", b"[1, 2]", b"\0\1\2"])
+def test_content_that_does_not_tell_its_format_needs_one(folder, run, monkeypatch, content):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(content))))
+    code, _, err = run("combine", "-", *VOTERS)
+    assert code == WRONG_INPUT
+    assert err.startswith("ec3learn: The format of standard input does not follow from its content. Pass --format: csv, tsv,")
 
 
 def test_soft_votes_are_columns_of_probabilities(folder, run):
@@ -410,6 +436,37 @@ def test_shells_can_complete_the_command():
     words = {"_EC3LEARN_COMPLETE": "complete_bash", "COMP_WORDS": "ec3learn com", "COMP_CWORD": "1"}
     done = subprocess.run([sys.executable, "-m", "ec3learn"], capture_output=True, text=True, env=os.environ | words)
     assert "combine" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("combine votes.csv -c sv", ["svm"]),
+        ("combine votes.parquet -c svm,t", ["svm,tree", "svm,truth"]),
+        ("combine votes.jsonl.gz --id i", ["id"]),
+        ("apply mails.ec3 votes.arrow -k km", ["kmeans"]),
+        ("explain votes.csv --known go", ["gold", "gold.csv"]),
+        ("combine votes.csv -m dawid", ["dawid-skene", "dawid-skene-one-coin"]),
+        ("compare votes.csv --methods majority,bw", ["majority,bwa"]),
+        ("combine votes.csv -m iec3 --set al", ["alpha="]),
+        ("combine nothing.csv -c sv", []),
+    ],
+)
+def test_the_tab_key_offers_methods_and_columns(folder, line, offered):
+    frame = pl.read_csv("votes.csv")
+    frame.write_ipc("votes.arrow")
+    Path("votes.jsonl.gz").write_bytes(gzip.compress(frame.write_ndjson().encode()))
+    Path("gold.csv").touch()
+    words = {"_EC3LEARN_COMPLETE": "complete_bash", "COMP_WORDS": f"ec3learn {line}", "COMP_CWORD": str(len(line.split()))}
+    done = subprocess.run([sys.executable, "-m", "ec3learn"], capture_output=True, text=True, env=os.environ | words)
+    assert done.stdout.split() == offered
+
+
+@pytest.mark.parametrize("command", [(), ("combine",), ("compare",), ("demo",), ("paper",), ("paper", "run")])
+def test_flags_are_shown_without_a_type(run, command):
+    printed = run(*command, "--help")[1]
+    assert "--help" in printed
+    assert "bool" not in printed.lower().replace("booleans", "")
 
 
 # ---- what goes wrong ---------------------------------------------------------------------------------------------------

@@ -801,7 +801,7 @@ def test_killed_at_any_moment_the_output_is_whole(tmp_path, pause):
             "label-studio, argilla.",
         ),
         ("votes.xlsx.gz", None, None, "The format of 'votes.xlsx.gz' does not follow from its name."),
-        ("-", None, None, "The format of '-' does not follow from its name."),
+        ("-", None, None, "The format of standard input does not follow from its content."),
         ("x.parquet.gz", None, None, "The format of 'x.parquet.gz' does not follow from its name."),
         (
             "x.csv",

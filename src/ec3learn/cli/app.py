@@ -29,6 +29,7 @@ WIDTH, INDENT = 100, " " * 4
 
 app = typer.Typer(
     name="ec3learn",
+    cls=o.PlainGroup,
     help=ABOUT,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -92,7 +93,7 @@ def combine(
 
       ec3learn combine answers.csv --objects task --voters worker -c answer --known truth.csv --per-object --out labels.csv
 
-      cat votes.csv | ec3learn combine - --format csv -c svm,tree --out - > labels.csv
+      cat votes.csv | ec3learn combine - -c svm,tree --out - > labels.csv
     """
     from ..tables.files import combine_file, open_file, require_outputs, write_table
 
@@ -237,7 +238,13 @@ def compare(
     labels: o.LabelOptions,
     file: o.ReadOptions,
     methods: Annotated[
-        o.Texts, o.option(o.METHOD, "NAMES", "The methods, separated by commas; by default all that `ec3learn methods` lists.")
+        o.Texts,
+        o.option(
+            o.METHOD,
+            "NAMES",
+            "The methods, separated by commas; by default all that `ec3learn methods` lists.",
+            complete=o.complete_methods,
+        ),
     ] = None,
     id: o.Id = None,
     truth: o.Truth = None,
@@ -322,7 +329,7 @@ def demo(
 
 COMMANDS: tuple[Any, ...] = (combine, apply, explain, voters, compare, methods, demo, paper.datasets)
 for command in COMMANDS:
-    app.command()(command)
+    app.command(cls=o.PlainCommand)(command)
 app.add_typer(paper.app, name="paper")
 
 

@@ -1,22 +1,51 @@
-"""The options that several commands share, in groups of those that go together."""
+"""The options that several commands share, in groups of those that go together, and what the tab key offers for them."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 COLUMNS, METHOD, FILES = "Columns", "Method", "Files"
 
 
-def option(panel: str | None, metavar: str | None, help: str, *names: str) -> Any:
+def option(
+    panel: str | None, metavar: str | None, help: str, *names: str, complete: Callable[..., list[str]] | None = None
+) -> Any:
     """Return an option of a command, in a panel of its help; without names it has that of its parameter."""
-    # A flag shows a blank in place of its type.
-    return typer.Option(*names, metavar=metavar or " ", help=help, rich_help_panel=panel)
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, autocompletion=complete)
+
+
+class PlainCommand(TyperCommand):
+    """A command whose help shows no type for flags."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options and arguments."""
+        return _without_types(super().get_params(ctx))
+
+
+class PlainGroup(TyperGroup):
+    """A group of commands whose help shows no type for flags."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options."""
+        return _without_types(super().get_params(ctx))
+
+
+def _without_types(options: list[Any]) -> list[Any]:
+    for each in options:
+        if getattr(each, "is_flag", False) and each.metavar is None:
+            each.metavar = " "
+    return options
 
 
 def argument(metavar: str, help: str) -> Any:
@@ -24,11 +53,80 @@ def argument(metavar: str, help: str) -> Any:
     return typer.Argument(metavar=metavar, help=help, show_default=False)
 
 
+# ---- what the tab key offers: methods, their parameters, and the columns of the table that the line names ------------
+
+
+def complete_methods(ctx: Any, incomplete: str) -> list[str]:
+    """Return the methods, also after a comma."""
+    from ..methods import METHODS
+
+    return _listed(METHODS, incomplete)
+
+
+def complete_settings(ctx: Any, incomplete: str) -> list[str]:
+    """Return the parameters of the method that the line names, ready for a value."""
+    from ..methods import METHODS
+
+    method = METHODS.get(ctx.params.get("method") or "auto")
+    names = [] if method is None else [f"{name}=" for name in method().get_params(deep=False)]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def complete_columns(ctx: Any, incomplete: str) -> list[str]:
+    """Return the columns of the table that the line names, also after a comma."""
+    return _listed(_columns_of(ctx), incomplete)
+
+
+def complete_labels(ctx: Any, incomplete: str) -> list[str]:
+    """Return the columns of the table, and the files that may hold labels."""
+    from ..tables.files.formats import FORMATS
+
+    endings = {ending for known in FORMATS.values() for ending in known}
+    files = [str(path) for path in Path().glob(f"{incomplete}*") if path.suffix.lower() in endings or path.is_dir()]
+    return [*(name for name in _columns_of(ctx) if name.startswith(incomplete)), *files]
+
+
+def _listed(names: Any, incomplete: str) -> list[str]:
+    """Return what a list separated by commas may go on with: what stands there stays, and is not offered again."""
+    before, comma, begun = incomplete.rpartition(",")
+    taken = before.split(",")
+    return [f"{before}{comma}{name}" for name in names if name.startswith(begun) and name not in taken]
+
+
+def _columns_of(ctx: Any) -> list[str]:
+    """Return the columns of the table from its beginning alone; none if it cannot be read."""
+    try:
+        path = ctx.params.get("votes") or ctx.args[-1]  # where an option still lacks its value
+        return _names_in(path, ctx.params.get("format"), ctx.params.get("delimiter"))
+    except Exception:  # a shell has no place for errors
+        return []
+
+
+def _names_in(path: str, given: str | None, delimiter: str | None) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from ..tables.files import Format
+
+    format = Format.of(path, given, delimiter)
+    if format.name == "parquet":
+        return list(pq.read_schema(path).names)
+    if format.name == "arrow":
+        return list(pa.ipc.open_file(path).schema.names)
+    text = io.TextIOWrapper(pa.input_stream(path, compression=format.compression), encoding="utf-8-sig", newline="")
+    return list(json.loads(text.readline())) if format.name == "jsonl" else next(csv.reader(text, delimiter=format.delimiter))
+
+
+# ---- single options ---------------------------------------------------------------------------------------------------
+
 Text = str | None
 Texts = list[str] | None
 
 Input = Annotated[str, argument("VOTES", "Table of votes: a file, or - for standard input.")]
-Id = Annotated[Text, option(COLUMNS, "COLUMN", "The column that identifies objects; by default, row numbers from 0.")]
+Id = Annotated[
+    Text,
+    option(COLUMNS, "COLUMN", "The column that identifies objects; by default, row numbers from 0.", complete=complete_columns),
+]
 MaxRows = Annotated[
     int,
     option(
@@ -49,6 +147,7 @@ Truth = Annotated[
         COLUMNS,
         "COLUMN|FILE",
         "True labels to judge the answer by, which the method does not see; named in the same way as --known.",
+        complete=complete_labels,
     ),
 ]
 PerObject = Annotated[
@@ -77,10 +176,14 @@ class ColumnOptions:
             "Columns of class votes: names or patterns such as 'clf_*', separated by commas. May be repeated.",
             "--classifiers",
             "-c",
+            complete=complete_columns,
         ),
     ] = None
     clusterings: Annotated[
-        Texts, option(COLUMNS, "COLUMNS", "Columns of clusters, named in the same way.", "--clusterings", "-k")
+        Texts,
+        option(
+            COLUMNS, "COLUMNS", "Columns of clusters, named in the same way.", "--clusterings", "-k", complete=complete_columns
+        ),
     ] = None
     soft: Annotated[
         Texts,
@@ -93,10 +196,13 @@ class ColumnOptions:
     objects: Annotated[
         Text,
         option(
-            COLUMNS, "COLUMN", "For a long table with one row per vote: the object. --classifiers is then the column of labels."
+            COLUMNS,
+            "COLUMN",
+            "For a long table with one row per vote: the object. --classifiers is then the column of labels.",
+            complete=complete_columns,
         ),
     ] = None
-    voters: Annotated[Text, option(COLUMNS, "COLUMN", "For a long table: the voter.")] = None
+    voters: Annotated[Text, option(COLUMNS, "COLUMN", "For a long table: the voter.", complete=complete_columns)] = None
     repeats: Annotated[
         str,
         option(
@@ -138,6 +244,7 @@ class LabelOptions:
             "COLUMN|FILE",
             "Known labels of some objects: a column, empty where there is none, or a file with a column of objects, named like "
             "--id or --objects, and one of labels (FILE:COLUMN if it has several).",
+            complete=complete_labels,
         ),
     ] = None
     classes: Annotated[
@@ -151,9 +258,18 @@ class LabelOptions:
 class MethodOptions(LabelOptions):
     """How votes are combined."""
 
-    method: Annotated[str, option(METHOD, "NAME", "A method that `ec3learn methods` lists.", "--method", "-m")] = "auto"
+    method: Annotated[
+        str, option(METHOD, "NAME", "A method that `ec3learn methods` lists.", "--method", "-m", complete=complete_methods)
+    ] = "auto"
     settings: Annotated[
-        Texts, option(METHOD, "NAME=VALUE", "A parameter of the method, such as alpha=0.4. May be repeated.", "--set")
+        Texts,
+        option(
+            METHOD,
+            "NAME=VALUE",
+            "A parameter of the method, such as alpha=0.4. May be repeated.",
+            "--set",
+            complete=complete_settings,
+        ),
     ] = None
 
 

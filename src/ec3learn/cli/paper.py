@@ -7,10 +7,13 @@ from typing import Annotated
 
 import typer
 
+from .options import PlainCommand, PlainGroup
 from .parsing import names as names_in
 
 app = typer.Typer(
-    help="The paper's experiments: run them, and make tables, figures and a report from their rows.", no_args_is_help=True
+    cls=PlainGroup,
+    help="The paper's experiments: run them, and make tables, figures and a report from their rows.",
+    no_args_is_help=True,
 )
 
 Rows = Annotated[Path, typer.Option("--rows", metavar="FOLDER", help="The folder that `ec3learn paper run` wrote rows to.")]
@@ -25,7 +28,7 @@ Experiments = Annotated[
 Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="What to make; all by default.", show_default=False)]
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def run(
     names: Experiments = None,
     datasets: Annotated[
@@ -54,7 +57,7 @@ def run(
     print(f"{n_units} units run; all rows are in {out}." if n_units else f"Nothing left to run; all rows are in {out}.")
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def experiments() -> None:
     """List the experiments.
 
@@ -67,7 +70,7 @@ def experiments() -> None:
     print(list_experiments())
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def tables(
     names: Names = None,
     rows: Rows = Path("results"),
@@ -93,7 +96,7 @@ def tables(
             _report_written(exhibit.write(out))
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def figures(
     names: Names = None,
     rows: Rows = Path("results"),
@@ -111,7 +114,7 @@ def figures(
     _report_written(draw(read(rows), out, names or ()))
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def report(
     rows: Rows = Path("results"),
     out: Annotated[Path, typer.Option(metavar="FILE", help="The Markdown file; figures go to a folder next to it.")] = Path(

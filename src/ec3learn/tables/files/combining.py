@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from ..columns import Columns, Naming
 from ..engines import OURS, quoted
 from ..output import Output, Rule
 from ..pipeline import MOST_ROWS, Answered, Content, combine_frame, content_of_frame, extend_frame
-from .formats import Format
+from .formats import STANDARD, Format, format_of_content
 from .label_files import is_label_file, with_label_file
 from .reading import read
 from .table import ROW, FileTable, text, value_of
@@ -44,6 +45,8 @@ def open_file(
     bar: bool = False,
 ) -> Iterator[FileTable]:
     """Open a file (or standard input, "-") as a table, as long as this lasts, with temporary files beside the output."""
+    if path == STANDARD and format is None and hasattr(sys.stdin.buffer, "peek"):
+        format = "csv" if delimiter is not None else format_of_content(sys.stdin.buffer.peek())
     kind = Format.of(path, format, delimiter)
     if sheet is not None and kind.name != "excel":
         raise InputError("sheet", "must be left out unless the file is a spreadsheet", came=f"{sheet!r} for {kind.name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
@@ -23,6 +24,29 @@ FORMATS = {
 COMPRESSIONS = {"gzip": ".gz", "zstd": ".zst"}
 COMPRESSED = ("csv", "tsv", "jsonl")  # as a whole, where the others compress by themselves
 READ_ONLY = ("excel", "label-studio", "argilla")
+
+
+BEGINNINGS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"PK\x03\x04": "excel"}
+GZIP, BOM = b"\x1f\x8b", b"\xef\xbb\xbf"
+
+
+def format_of_content(head: bytes) -> str | None:
+    r"""Return the format of a file by how it begins; None where that does not tell.
+
+    Examples
+    --------
+    >>> format_of_content(b"id,svm\n1,a\n"), format_of_content(b'{"id": 1}'), format_of_content(b"[1]")
+    ('csv', 'jsonl', None)
+    """
+    if head.startswith(GZIP):
+        inner = format_of_content(zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head))
+        return f"{inner}.gz" if inner in COMPRESSED else None
+    binary = next((name for beginning, name in BEGINNINGS.items() if head.startswith(beginning)), None)
+    text = head.removeprefix(BOM).lstrip()
+    if binary is not None or not text or b"\0" in text or text.startswith(b"["):
+        return binary
+    first_line = text.splitlines()[0]
+    return "jsonl" if text.startswith(b"{") else "tsv" if b"\t" in first_line and b"," not in first_line else "csv"
 
 
 @dataclass(frozen=True)
@@ -47,6 +71,8 @@ class Format:
                 remedy = f"Choose from: {known}; csv, tsv and jsonl also with .gz or .zst."
                 raise InputError(argument, phrase=f"Unknown {arg(argument)} {given!r}", remedy=remedy)
             phrase = f"The format of {path!r} does not follow from its name"
+            if path == STANDARD:
+                phrase = "The format of standard input does not follow from its content"
             raise InputError(argument, phrase=phrase, remedy=f"Pass {arg(argument)}: {known}.")
         delimiter = "\t" if delimiter == "\\t" else delimiter
         if delimiter is not None and (name not in ("csv", "tsv") or len(delimiter) != 1 or delimiter in '"\r\n'):
