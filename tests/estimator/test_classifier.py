@@ -112,6 +112,24 @@ def test_a_lazy_table_is_to_be_collected_first(iris, argument):
         made().fit(**lazy)
 
 
+@pytest.mark.parametrize("offsets", [False, True])
+def test_labels_follow_probabilities_everywhere(offsets):
+    X, y = make_classification(1200, 8, n_informative=3, weights=[0.9], class_sep=0.4, random_state=0)
+    model = made(offsets=offsets, clusterers=[]).fit(X[:600], y[:600])
+    assert (model.offsets_ is not None) == offsets
+    assert_array_equal(model.predict(X[600:]), model.predict_proba(X[600:]).argmax(axis=1))
+    assert_array_equal(model.predict(X[600:]), model.consensus_for(X[600:]).labels())
+    assert model.consensus_for(X[600:]).explain(0).label == model.predict(X[600:601])[0]
+
+
+def test_the_candidates_are_shown(iris):
+    X, _, y, _ = iris
+    model = made().fit(X, y)
+    assert model.candidates_["candidate"][0] == "soft vote"
+    assert model.candidates_["candidate"][-1] == "blend of all"
+    assert sum(model.candidates_["share"][:-1]) == pytest.approx(1)
+
+
 def test_no_row_depends_on_the_others(iris):
     X, new_X, y, _ = iris
     model = made().fit(X, y)
@@ -597,6 +615,11 @@ def test_a_clustering_without_predict_is_named(iris):
 
 
 REFUSED = {
+    "Unknown scoring 'best'. Choose from: log_loss, roc_auc, accuracy, f1_macro, or a scorer of scikit-learn.": {
+        "scoring": "best"
+    },
+    "scoring must be the name of a score or a scorer, a function of (estimator, X, y), got 1.": {"scoring": 1},
+    "offsets must be True or False, got 'yes'.": {"offsets": "yes"},
     "classifiers must hold at least one (name, estimator), got only 'drop'.": {"classifiers": [("lr", "drop")]},
     "classifiers must hold at least one (name, estimator), got an empty list.": {"classifiers": []},
     "classifiers must have different names, got 'lr' twice.": {"classifiers": [*pool(), *pool()]},

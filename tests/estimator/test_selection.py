@@ -5,18 +5,20 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_classification
+from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from ec3learn import EC3, EC3Classifier, SoftVote, StackedVote, Votes
+from ec3learn import EC3, Consensus, EC3Classifier, MajorityVote, SoftVote, StackedVote, Votes
 from ec3learn.algebra.membership import membership
-from ec3learn.diagnosis.metrics import mean_auc
-from ec3learn.estimator import candidates, selection
+from ec3learn.diagnosis.metrics import macro_f, mean_auc
+from ec3learn.estimator import selection
 from ec3learn.estimator.selection import choose
 from ec3learn.methods.ec3.grid import SOFT_VOTE, HeldOutFold, grid
-from ec3learn.methods.stacking import greedy_weights
+from ec3learn.methods.stacking import Blend, greedy_weights, simplex_weights
 
 
 def soft_pool(seed, strengths, *, n_objects=400, n_classes=3, clusterings=2):
@@ -60,13 +62,13 @@ def test_a_fold_has_the_answers_of_ec3_with_the_other_labels_known(setting, stac
 
 
 @pytest.mark.parametrize("share", [1.0, 0.6])
-def test_no_candidate_claims_to_know_labels_drawn_at_random(share, monkeypatch):
+def test_no_candidate_claims_to_know_labels_drawn_at_random(share):
     """Fine clusters, and models that learn labels by heart: what leaks shows here.
 
     The AUC of 3,000 random labels has a standard deviation of .011, and the mean over 4 draws one of .005.
     """
-    monkeypatch.setattr(candidates, "BUDGET", 0)  # a coarse grid shows it as well
-    pool = [("knn", KNeighborsClassifier(3)), ("tree", DecisionTreeClassifier(random_state=0)), ("nb", GaussianNB())]
+    forest = ExtraTreesClassifier(30, bootstrap=True, oob_score=True, random_state=0)
+    pool = [("knn", KNeighborsClassifier(3)), ("forest", forest), ("nb", GaussianNB())]
     claims = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -74,9 +76,11 @@ def test_no_candidate_claims_to_know_labels_drawn_at_random(share, monkeypatch):
         y[3000:] = -1
         fine = [("km", KMeans(150, n_init=1, random_state=0))]
         model = EC3Classifier(pool, fine, "soft-vote", unlabelled=-1, retrain_rounds=0, random_state=seed).fit(X, y)
-        claims.append(choose(model.consensus_.votes, y, 5, seed).scores)
+        found = choose(model.consensus_.votes, y, 5, seed, "roc_auc").candidates
+        names = [name if "refined" not in name else "refined" for name in found["candidate"]]
+        claims.append(dict(zip(names, found["score"], strict=True)))
     means = {name: np.mean([claim[name] for claim in claims]) for name in claims[0]}
-    assert len(means) > 4
+    assert len(means) == 8
     assert all(abs(mean - 0.5) < 0.02 for mean in means.values()), means
 
 
@@ -98,7 +102,7 @@ def test_a_rare_class_does_not_stop_the_choice(n_rare, monkeypatch):
     votes, truth = soft_pool(0, [1.0, 0.5], n_objects=1500, n_classes=3)
     codes = np.where(np.arange(1500) < 1490, np.minimum(truth, 1), -1)
     codes[np.flatnonzero(truth == 2)[:n_rare]] = 2
-    assert "AUC" in choose(votes, codes, 5, 0).notes[0].text
+    assert "log loss" in choose(votes, codes, 5, 0).notes[0].text
 
 
 def test_a_sample_keeps_rare_classes():
@@ -126,45 +130,128 @@ def test_with_few_labels_nothing_is_tuned():
     assert str(chosen.notes[0]).startswith("15 labels are too few to choose by")
 
 
-def test_where_nothing_beats_soft_voting_it_is_used():
-    votes, truth = soft_pool(0, [0.7] * 12, clusterings=0, n_objects=120)  # equally good, and few labels to find out
-    chosen = choose(votes, truth, 5, 0)
-    assert isinstance(chosen.method, SoftVote)
-    assert "Nothing is clearly better than plain soft voting" in chosen.notes[0].text
+def log_loss_of(consensus, truth):
+    return -np.log(consensus.proba[np.arange(len(truth)), truth]).mean()
+
+
+def chosen_and_soft(strengths, n_labels=1000, pool=soft_pool, **settings):
+    """The chosen method and plain soft voting, learned from some votes and extended to others; and the truth of those."""
+    votes, truth = pool(0, strengths, n_objects=n_labels, **settings)
+    new_votes, new_truth = pool(1, strengths, n_objects=2000, **settings)
+    known = ([*range(n_labels)], truth.tolist())
+    method = choose(votes, truth, 5, 0).method
+    return *(own.solve(votes, known=known).extend(new_votes) for own in (method, SoftVote())), new_truth
+
+
+def test_where_there_is_nothing_to_learn_little_is_lost():
+    ours, soft, truth = chosen_and_soft([0.7] * 12, 120, clusterings=0)  # equally good, and few labels to find out
+    assert log_loss_of(ours, truth) < log_loss_of(soft, truth) + 0.01
 
 
 def test_good_clusterings_and_unequal_classifiers_are_made_use_of():
-    votes, truth = soft_pool(0, [0.2, 0.2, 0.2, 1.0], n_objects=1000)
-    chosen = choose(votes, truth, 5, 0)
-    new_votes, new_truth = soft_pool(1, [0.2, 0.2, 0.2, 1.0], n_objects=1000)
-    consensus = chosen.method.solve(votes, known=([*range(1000)], truth.tolist()))
-    ours, soft = mean_auc(consensus.extend(new_votes).proba, new_truth), mean_auc(SoftVote().solve(new_votes).proba, new_truth)
-    assert ours > soft + 0.05
+    ours, soft, truth = chosen_and_soft([0.2, 0.2, 0.2, 1.0])
+    assert mean_auc(ours.proba, truth) > mean_auc(soft.proba, truth) + 0.05
+    assert log_loss_of(ours, truth) < log_loss_of(soft, truth) - 0.1
+
+
+def pool_that_misleads(seed, strengths, n_objects):
+    """How sure a classifier says it is tells nothing of whether it is right."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(2, size=n_objects)
+    shares = {}
+    for m, strength in enumerate(strengths):
+        right = rng.random(n_objects) < strength
+        sure = rng.choice([0.51, 0.99], n_objects)
+        on_class_1 = np.where(right == (truth == 1), sure, 1 - sure)
+        shares[f"c{m}"] = np.stack([1 - on_class_1, on_class_1], axis=1)
+    return Votes.from_probabilities(shares, classes=[0, 1]), truth
 
 
 def test_hard_votes_are_taken_where_probabilities_mislead():
-    """How sure a classifier says it is tells nothing of whether it is right."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 2000)
-    shares = {}
-    for m in range(5):
-        right = rng.random(2000) < 0.7
-        sure = rng.choice([0.51, 0.99], 2000)
-        on_class_1 = np.where(right == (y == 1), sure, 1 - sure)
-        shares[f"c{m}"] = np.stack([1 - on_class_1, on_class_1], axis=1)
-    choice = choose(Votes.from_probabilities(shares, classes=[0, 1]), np.where(np.arange(2000) < 1000, y, -1), 5, 0)
-    assert choice.hard
-    assert "hard votes" in choice.notes[0].text
+    ours, soft, truth = chosen_and_soft([0.7] * 5, pool=pool_that_misleads)
+    assert mean_auc(ours.proba, truth) > mean_auc(soft.proba, truth) + 0.02
 
 
-def test_rare_classes_get_offsets():
+def test_the_answer_delivered_is_the_one_that_was_judged():
+    """Its log loss on new objects is what was claimed, though soft votes are far less sure than they might be."""
+    votes, truth = soft_pool(0, [1.0] * 8, n_objects=3000)
+    chosen = choose(votes[np.arange(1500)], truth[:1500], 5, 0)
+    consensus = chosen.method.solve(votes[np.arange(1500)], known=([*range(1500)], truth[:1500].tolist()))
+    claimed, error = (chosen.candidates[column][-1] for column in ("score", "error"))
+    assert abs(log_loss_of(consensus.extend(votes[np.arange(1500, 3000)]), truth[1500:]) - claimed) < 3 * error
+
+
+@pytest.mark.parametrize("settings", [{"offsets": True}, {"scoring": "f1_macro"}, {}])
+def test_rare_classes_get_offsets_if_asked_for(settings):
     rng = np.random.default_rng(0)
     truth = (rng.random(4000) < 0.05).astype(int)
     chance = np.clip(0.05 + 0.25 * truth + rng.normal(0, 0.1, 4000), 0.001, 0.45)  # never the likelier class
     votes = Votes.from_probabilities({"c": np.stack([1 - chance, chance], axis=1)})
-    chosen = choose(votes, truth, 5, 0)
-    assert chosen.offsets is not None
-    assert any("macro F" in note.text for note in chosen.notes)
+    chosen = choose(votes, truth, 5, 0, **settings)
+    labels = chosen.method.solve(votes, known=([*range(4000)], truth.tolist())).extend(votes).labels()
+    assert (chosen.offsets is not None) == bool(settings) == any("macro F" in note.text for note in chosen.notes[1:])
+    assert macro_f(labels, truth, 2) > 0.7
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "balanced_accuracy", make_scorer(accuracy_score)])
+def test_candidates_are_compared_by_any_score(scoring):
+    votes, truth = soft_pool(0, [1.0, 0.1, 0.1], clusterings=0)
+    found = choose(votes, truth, 5, 0, scoring).candidates
+    assert all(0.4 < score < 1 and error > 0 for score, error in zip(found["score"], found["error"], strict=True))
+    assert found["score"][-1] > found["score"][0]
+
+
+def test_repeated_folds_have_a_wider_error_than_independent_ones():
+    scores = np.array([[1.0, 2.0, 3.0, 4.0, 5.0]])
+    assert selection.standard_error(scores) == pytest.approx(np.sqrt(2.5 * (1 / 5 + 1 / 4)))
+
+
+# ---- what is learned from labels -------------------------------------------------------------------------------------
+
+
+def test_simplex_weights_have_the_least_log_loss():
+    rng = np.random.default_rng(0)
+    shares, counts = rng.random((2, 500)) * [[1.0], [0.8]], rng.random(500)
+    found = simplex_weights(shares, counts)
+    losses = [-counts @ np.log(w * shares[0] + (1 - w) * shares[1]) for w in np.linspace(0, 1, 1001)]
+    assert found[0] == pytest.approx(np.argmin(losses) / 1000, abs=0.01)
+    assert found.sum() == pytest.approx(1)
+
+
+def test_a_pool_of_log_odds_is_the_product_of_powers():
+    votes, truth = soft_pool(0, [1.0, 2.0], clusterings=1)
+    consensus = StackedVote(on="log-odds").solve(votes, known=([*range(300)], truth[:300].tolist()))
+    weights = consensus.rule.weights
+    p, q = (np.maximum(votes.soft.shares_of(m), 1e-3) for m in votes.soft.models)
+    expected = consensus.rule.fallback * p ** weights[0] * q ** weights[1]
+    answers = consensus.proba[300:]
+    assert_allclose(answers, (expected / expected.sum(axis=1, keepdims=True))[300:], rtol=0, atol=1e-9)
+    assert weights[1] > weights[0] > 0
+    assert_allclose(consensus.extend(votes[[350]]).proba[0], consensus.proba[350], rtol=0, atol=1e-9)
+    parts = consensus.explain(350).parts
+    assert_allclose(sum(parts.values()), np.log(consensus.proba[350]) - np.log(consensus.proba[350]).mean(), rtol=0, atol=1e-9)
+
+
+def test_a_blend_is_a_weighted_mean_made_sharper(tmp_path):
+    votes, truth = soft_pool(0, [1.0, 0.5, 2.0])
+    known = ([*range(200)], truth[:200].tolist())
+    members = [SoftVote(), StackedVote(on="log-odds"), EC3(towards=StackedVote(on="labels")), MajorityVote()]
+    shares, offsets = [0.4, 0.3, 0.2, 0.1], [0.0, 0.5, 0.0]
+    consensus = Blend(members, shares, 1.5, offsets).solve(votes, known=known)
+    mean = sum(share * own.solve(votes, known=known).proba for share, own in zip(shares, members, strict=True))
+    expected = mean**1.5 * np.exp(offsets)
+    assert_allclose(consensus.proba[200:], (expected / expected.sum(axis=1, keepdims=True))[200:], rtol=0, atol=1e-9)
+    assert_allclose(consensus.proba[:200].max(axis=1), 1)
+    assert_allclose(sum(consensus.explain(300).parts.values()), consensus.proba[300], rtol=0, atol=1e-9)
+    consensus.save(tmp_path / "blend.ec3")
+    again = Consensus.load(tmp_path / "blend.ec3").extend(votes[np.arange(200, 400)])
+    assert_allclose(again.proba, consensus.proba[200:], rtol=0, atol=1e-9)
+
+
+def test_what_base_models_add_to_a_blend_is_measured():
+    votes, truth = soft_pool(0, [2.0, 0.1, 0.1], clusterings=0)
+    adds = selection.measure_base_models(choose(votes, truth, 5, 0).method, votes, truth, 5, 0)
+    assert adds[0] == max(adds) > 0.1
 
 
 def test_greedy_selection_takes_the_best_and_leaves_guesses_out():

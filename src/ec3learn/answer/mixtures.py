@@ -1,4 +1,4 @@
-"""Rules that are no plain mean: subtypes of objects, voters with a precision per class, and a panel of several rules.
+"""Rules that are no plain mean: subtypes of objects, precisions per class, logarithms of votes, and a panel of several rules.
 
 Each gathers one table over an object's groups, like the rules in `rule`, and makes the answer from the sums.
 """
@@ -157,9 +157,11 @@ def tempered(proba: Array, n_votes: Array, correlation: float) -> Array:
     return softmax(np.log(np.maximum(proba, 1e-300)) / heat[:, None], axis=1)
 
 
-def sharpened(proba: Array, slope: float) -> Array:
-    """Return z^slope, normalised: more sure above 1, less sure below; the order of the classes stays."""
-    return proba if slope == 1 else softmax(slope * np.log(np.maximum(proba, 1e-300)), axis=1)
+def sharpened(proba: Array, slope: float, offsets: Array | None = None) -> Array:
+    """Return z^slope, normalised: more sure above 1, less sure below; offsets are added to the logarithms."""
+    if slope == 1 and offsets is None:
+        return proba
+    return softmax(slope * np.log(np.maximum(proba, 1e-300)) + (0.0 if offsets is None else offsets), axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,12 +235,109 @@ def _said(rule: SumRule, one: sparse.csr_array) -> dict[int, Array]:
 
 
 @dataclass(frozen=True, eq=False)
+class LogPoolRule:
+    """A pool of logarithms: ln z_k = prior_k + sum_j weight_j ln y_jk, for what voter j gives to class k, `LEAST_SHARE` at least.
+
+    Voter `voters[g]` (a number from 0) says class `said[g]` by the group `groups[g]`.
+    """
+
+    groups: Array
+    voters: Array
+    said: Array
+    weights: Array
+    fallback: Array  # the prior
+
+    unit: ClassVar[str] = "log evidence"
+    kind: ClassVar[str] = "log pool"
+    hard_votes: ClassVar[bool] = False
+    towards: ClassVar[None] = None
+    terms: ClassVar[tuple[Term, ...]] = ()
+
+    def answers(
+        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
+    ) -> Iterator[tuple[slice, Array, Array]]:
+        """Return the class probabilities and which rows no voter answers, some rows at a time."""
+        n_classes, n_groups = len(self.fallback), max(int(groups.order.max(initial=-1)), int(self.groups.max(initial=-1))) + 1
+        tables = np.zeros((len(self.weights), n_groups, n_classes))
+        tables[self.voters, self.groups, self.said] = 1.0
+        for parts in zip(*(groups.gather_parts(table[groups.order]) for table in tables), strict=True):
+            rows = parts[0][0]
+            evidence, unanswered = (
+                np.tile(_logarithm(self.fallback), (rows.stop - rows.start, 1)),
+                np.ones(len(parts[0][1]), bool),
+            )
+            for weight, (_, shares) in zip(self.weights, parts, strict=True):
+                voted = shares.any(axis=1)
+                evidence += weight * voted[:, None] * log_shares(shares)
+                unanswered &= ~voted
+            if groups.prior is not None:
+                prior = groups.prior.take(rows)
+                evidence += prior.evidence
+                unanswered &= ~prior.given
+            proba = softmax(evidence, axis=1)
+            proba[unanswered] = self.fallback
+            if known is not None:
+                labelled = known.labelled[rows]
+                proba[labelled] = known.one_hot(n_classes, rows)[labelled]
+                unanswered &= ~labelled
+            yield rows, proba, unanswered
+
+    def all_answers(
+        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
+    ) -> tuple[Array, Array]:
+        """Return the same for all rows at once."""
+        return collected_answers(self, groups, known)
+
+    def parts(
+        self,
+        one: sparse.csr_array,
+        known: KnownLabels | None,
+        owner: Array,
+        hard: sparse.csr_array | None = None,
+        prior: Prior | None = None,
+    ) -> dict[tuple[int, str], Array]:
+        """Return the evidence for each class, less its mean over classes, of the prior and of each base model."""
+        if known is not None and known.codes[0] >= 0:
+            return {(NOBODY, KNOWN): known.one_hot(len(self.fallback))[0]}
+        parts: dict[tuple[int, str], Array] = {(NOBODY, PRIOR): _logarithm(self.fallback)}
+        share = dict(zip(one.indices.tolist(), one.data.tolist(), strict=True))
+        for voter, weight in enumerate(self.weights):
+            own = np.flatnonzero(self.voters == voter)
+            shares = np.zeros(len(self.fallback))
+            shares[self.said[own]] = [share.get(int(group), 0.0) for group in self.groups[own]]
+            if shares.any():
+                parts[int(owner[self.groups[own[0]]]), "votes"] = weight * log_shares(shares)
+        if prior is not None:
+            parts[NOBODY, OWN] = prior.evidence[0]
+        return {key: part - part.mean() for key, part in parts.items()}
+
+    def stored(self, prefix: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the rule as plain facts and arrays."""
+        names = ("groups", "voters", "said", "weights", "fallback")
+        return {"combine": self.kind}, {f"{prefix}{name}": getattr(self, name) for name in names}
+
+
+LEAST_SHARE = 1e-3  # a probability below this counts as this much: no voter rules a class out
+
+
+def log_shares(shares: Array) -> Array:
+    """Return the logarithms of what a voter gives to the classes."""
+    return np.asarray(np.log(np.maximum(shares, LEAST_SHARE)))
+
+
+def _logarithm(proba: Array) -> Array:
+    return np.log(np.maximum(proba, 1e-300))
+
+
+@dataclass(frozen=True, eq=False)
 class PanelRule:
     """The mean of several rules' answers, by name, made more or less sure; where none is reached, the fallback."""
 
     members: tuple[tuple[str, Rule], ...]
     fallback: Array
     slope: float = 1.0  # of the log-probabilities
+    shares: Array | None = None  # what each member counts; None: all alike
+    offsets: Array | None = None  # of the log-probabilities of the classes
 
     unit: ClassVar[str] = "change of probability"
     kind: ClassVar[str] = "panel"
@@ -252,7 +351,7 @@ class PanelRule:
         """Return the class probabilities and which rows no member answers, some rows at a time."""
         for parts in zip(*(rule.answers(groups, known) for _, rule in self.members), strict=True):
             unanswered = np.logical_and.reduce([part[2] for part in parts])
-            proba = sharpened(np.mean([part[1] for part in parts], axis=0), self.slope)
+            proba = sharpened(np.average([part[1] for part in parts], axis=0, weights=self.shares), self.slope, self.offsets)
             proba[unanswered] = self.fallback
             yield parts[0][0], proba, unanswered
 
@@ -288,7 +387,8 @@ class PanelRule:
     def stored(self, prefix: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the rule as plain facts and arrays."""
         facts: dict[str, Any] = {"combine": self.kind, "members": [], "slope": float(self.slope)}
-        arrays = {f"{prefix}fallback": self.fallback}
+        optional = {"fallback": self.fallback, "shares": self.shares, "offsets": self.offsets}
+        arrays = {f"{prefix}{name}": array for name, array in optional.items() if array is not None}
         for place, (name, rule) in enumerate(self.members):
             inner, more = rule.stored(f"{prefix}member{place}_")
             facts["members"].append({"name": name, "rule": inner})
@@ -317,7 +417,10 @@ def restored_rule(facts: Mapping[str, Any], arrays: Mapping[str, Array], prefix:
             (member["name"], restored_rule(member["rule"], arrays, f"{prefix}member{place}_"))
             for place, member in enumerate(facts["members"])
         )
-        return PanelRule(tuple(members), fallback, facts["slope"])
+        more = (arrays.get(f"{prefix}{name}") for name in ("shares", "offsets"))
+        return PanelRule(tuple(members), fallback, facts["slope"], *more)
+    if kind == LogPoolRule.kind:
+        return LogPoolRule(*(arrays[f"{prefix}{name}"] for name in ("groups", "voters", "said", "weights", "fallback")))
     if kind in (SubtypeRule.kind, PrecisionRule.kind):
         shared = arrays[f"{prefix}groups"], arrays[f"{prefix}table"], fallback
         if kind == SubtypeRule.kind:

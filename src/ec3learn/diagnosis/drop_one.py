@@ -65,10 +65,17 @@ def _held_out_auc(method: Any, votes: Votes, codes: Array, fold_of: Array) -> fl
 
 
 def _without(method: Any, name: str, classifiers: Sequence[str]) -> Any:
-    """Return the method without the weight of one base model; if no other had one, all others get equal weights."""
-    weights = method.get_params().get("weights")
-    if weights is None or isinstance(weights, str):
-        return method
-    given = weights if isinstance(weights, Mapping) else dict(zip(classifiers, weights, strict=True))
-    rest = {own: weight for own, weight in given.items() if own != name}
-    return clone(method).set_params(weights=rest if any(rest.values()) else "equal")
+    """Return the method, and those it asks, without the weight of one base model; if no other had one, all others are equal."""
+    params = method.get_params(deep=False)
+    changes: dict[str, Any] = {}
+    for asked in ("members", "towards"):
+        if isinstance(params.get(asked), list):
+            changes[asked] = [_without(member, name, classifiers) for member in params[asked]]
+        elif hasattr(params.get(asked), "get_params"):
+            changes[asked] = _without(params[asked], name, classifiers)
+    weights = params.get("weights")
+    if weights is not None and not isinstance(weights, str):
+        given = weights if isinstance(weights, Mapping) else dict(zip(classifiers, weights, strict=True))
+        rest = {own: weight for own, weight in given.items() if own != name}
+        changes["weights"] = rest if any(rest.values()) else "equal"
+    return clone(method).set_params(**changes) if changes else method

@@ -33,7 +33,7 @@ from ..votes.reading import frame_of
 from .composition import Composition
 from .pools import Pool
 from .rows import check_weights, count_rows
-from .selection import Choice, choose, measure_base_models
+from .selection import Choice, check_scoring, choose, measure_base_models
 from .target import Target
 from .training import Training, mean_shares, predict_clusters
 
@@ -54,7 +54,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
     classifiers, clusterers : name of a pool, or list of (name, estimator)
         "default", "paper", or your own estimators, pipelines included. An empty list of clusterers means no clusterings.
     consensus : "auto", a name in METHODS, or a method such as EC3(beta=0)
-        "auto" chooses weights, settings and label rule by out-of-fold votes; plain soft voting is one of the candidates.
+        "auto" blends ways to combine the votes by how they do on out-of-fold votes; plain soft voting is one of them.
     voting : "soft" or "hard"
         Whether classifiers vote with probabilities, where they have them, or with their most probable class.
     cv : int
@@ -75,6 +75,11 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         Number of base models to fit in parallel.
     random_state : int, RandomState or None
         Seed of the pools and the folds.
+    scoring : "log_loss", "roc_auc", "accuracy", "f1_macro", another scorer's name, or a scorer
+        What consensus="auto" compares candidates by: a name or a function of scikit-learn. "f1_macro" turns `offsets` on.
+    offsets : bool
+        Let consensus="auto" shift the probabilities of the classes where that raises the macro F. Rare classes are found more
+        often then, but the probabilities are no longer calibrated.
     verbose : int
         1 shows a progress bar, on a terminal and if rich is installed.
 
@@ -95,7 +100,10 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
     method_ : Method
         The method that combined the votes.
     offsets_ : array or None
-        What is added to the probabilities of the classes before a label is taken.
+        What was added to the log-probabilities of the classes.
+    candidates_ : Table
+        What consensus="auto" tried: the candidates, their scores on held-out labels with standard errors, and their shares in
+        the blend.
     notes_ : list of Note
         What was chosen and why, what was left out, and what else to know. `print(note)` shows its text.
 
@@ -129,6 +137,8 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        scoring: Any = "log_loss",
+        offsets: bool = False,
     ) -> None:
         self.classifiers = classifiers
         self.clusterers = clusterers
@@ -143,6 +153,8 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.scoring = scoring
+        self.offsets = offsets
 
     # ---- fit ---------------------------------------------------------------------------------------------------------
 
@@ -170,7 +182,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         self._warn_of_weights(params)
         with _limit_threads(X), progress("Fitting base models", shown=self.verbose > 0) as bar:
             self._fit_pools(X, params, bar)
-        labels = self._row_labels(self.consensus_)
+        labels = self.consensus_.proba.argmax(axis=1)
         self.transduction_ = self.classes_[np.where(self._target.labelled, self._target.codes, labels)]
         self.voters_ = self.consensus_.voters()
         return self
@@ -203,7 +215,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         self._solve(self._make_votes(shares, clusters, self._weights))
         rest = ~self._target.labelled  # the votes on labelled rows stay out of fold
         for _ in range(n_rounds):
-            new = work.retrain(self.estimators_, self.consensus_.proba, self._row_labels(self.consensus_))
+            new = work.retrain(self.estimators_, self.consensus_.proba, self.consensus_.proba.argmax(axis=1))
             for name, (models, proba) in new.items():
                 self.estimators_[name] = [*self.estimators_[name], *models]
                 n_models = len(self.estimators_[name])
@@ -225,11 +237,10 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
 
     def _choose(self, votes: Votes) -> None:
         if isinstance(self.consensus, str) and self.consensus == "auto":
-            chosen = choose(votes, self._target.codes, self.cv, self._seed)
+            chosen = choose(votes, self._target.codes, self.cv, self._seed, self.scoring, self.offsets)
         else:
             chosen = Choice(method_of(self.consensus, "consensus"))
-        self.method_, self.offsets_ = chosen.method, chosen.offsets
-        self._hard = self._hard or chosen.hard
+        self.method_, self.offsets_, self.candidates_ = chosen.method, chosen.offsets, chosen.candidates
         self._fit_notes += chosen.notes
 
     def _solve(self, votes: Votes) -> None:
@@ -265,11 +276,6 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
             return Votes.from_probabilities(shares, clusters or None, classes=names, sample_weight=weights)
         hard = {name: np.array(names, dtype=object)[table.argmax(axis=1)] for name, table in shares.items()}
         return Votes.from_labels(hard, clusters or None, classes=names, sample_weight=weights)
-
-    def _row_labels(self, consensus: Consensus) -> Array:
-        """Return the number of each row's class."""
-        proba = consensus.proba
-        return (proba if self.offsets_ is None else proba + self.offsets_).argmax(axis=1)
 
     # ---- reading and checking ----------------------------------------------------------------------------------------
 
@@ -342,6 +348,8 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
             raise InputError("retrain_rounds", "must be 'auto' or an integer >= 0", got=self.retrain_rounds)
         if not (isinstance(self.consensus, str) and self.consensus == "auto"):
             method_of(self.consensus, "consensus", ("auto",))
+        check_scoring(self.scoring)
+        require_bool("offsets", self.offsets)
         require_bool("prefit", self.prefit)
         if self.n_jobs is not None and (not is_integer(self.n_jobs) or self.n_jobs == 0):
             raise InputError("n_jobs", "must be an integer other than 0, or None", got=self.n_jobs)
@@ -367,7 +375,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         return self.consensus_for(X).proba
 
     def predict(self, X: Any) -> Array:
-        """Return the classes of new rows.
+        """Return the classes of new rows: the most probable ones.
 
         Parameters
         ----------
@@ -378,8 +386,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         -------
         array of shape (n_rows,)
         """
-        consensus = self.consensus_for(X)
-        return self.classes_[self._row_labels(consensus)]
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def consensus_for(self, X: Any) -> Consensus:
         """Return the consensus on new rows, with `explain`, `contested` and so on.

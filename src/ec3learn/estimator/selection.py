@@ -1,35 +1,36 @@
-"""How `consensus="auto"` chooses a method: by AUC on labels that are hidden fold by fold.
+"""How `consensus="auto"` chooses a method: by a score on labels that are hidden fold by fold.
 
-Nothing that a hidden label had a part in may be used to guess it. The votes on other rows had: they come from models that were
-trained on it. So only rows with labels take part, whose labels are used in place of their votes, and delta, which pulls clusters
-to the votes on their members, stays 0.
-
-Each candidate weighs the classifiers in its own way, and EC3 may refine its answer. EC3's whole grid of settings costs little
-more than one solution (`methods.ec3.grid`). The best of many settings is best by chance too, so it must be clearly ahead.
+Each candidate is judged with its probabilities sharpened, and with its penalty chosen by the other folds. So is a blend of all of
+them, whose shares have the least log loss. The blend is used unless another candidate is clearly ahead of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import get_scorer, get_scorer_names
 from threadpoolctl import threadpool_limits
 
-from .._text import count
+from .._checks import InputError, unknown_name
+from .._text import Table, count
+from ..algebra.trust import learn_slope
+from ..answer.mixtures import sharpened
 from ..answer.notes import CHOICE, Note
+from ..answer.rule import KnownLabels
 from ..diagnosis.drop_one import drop_one_auc
-from ..diagnosis.metrics import macro_f, mean_auc, sharpened_log_loss
+from ..diagnosis.metrics import macro_f, mean_auc
 from ..methods.base import Method
 from ..methods.ec3.ec3 import EC3
-from ..methods.ec3.grid import SOFT_VOTE, grid
-from ..methods.ec3.objective import Setting
+from ..methods.stacking import Blend, simplex_weights
 from ..methods.voting import SoftVote
 from ..votes import Votes
-from .candidates import Candidate, Split, affordable_grid, make_candidates, make_folds, without_delta
+from .candidates import SETTINGS, Candidate, Split, Variant, make_candidates, make_folds, refined
 
 Array = npt.NDArray[Any]
 
@@ -37,40 +38,27 @@ FEW_LABELS = 25  # per class on average: below, there is no choice
 WITH_FEW_LABELS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma, delta that measured best with few labels
 MOST_ROWS = 20_000  # with labels, that the choice is made on
 LEAST_ROWS = 10  # of a rare class that stay in a sample
-LABELS_FOR_STACKING = 100  # per class: with fewer, stacked votes are judged in twice as many folds
+LABELS_FOR_STACKING = 100  # per class: with fewer, there are twice as many folds, so that each hides fewer labels
+LABELS_FOR_ONE_REPEAT = 1_000  # with fewer, there are two repeats with other folds
+LEAST_SHARE = 0.02  # of a candidate in a blend
+CLEARLY = 3.0  # standard errors by which a candidate must be ahead of the blend to be used alone
 CLEAR_GAIN = 0.008  # of macro F, for offsets of the classes to be used
 DROP_ONE_ROWS = 2_000
+F1_MACRO = "f1_macro"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The method chosen for some votes, and why.
-
-    `offsets`, one per class, are added to the probabilities before the label is taken. `hard` means that each classifier votes
-    for its most probable class only. `scores` is what each candidate claims, its AUC on hidden labels.
-    """
+    """The method chosen for some votes, and why; `candidates` has the scores of all that were tried."""
 
     method: Method
-    offsets: Array | None = None
     notes: tuple[Note, ...] = ()
-    hard: bool = False
-    scores: Mapping[str, float] = field(default_factory=dict)
+    offsets: Array | None = None
+    candidates: Table = field(default_factory=lambda: Table({"candidate": [], "score": [], "error": [], "share": []}))
 
 
-@dataclass(frozen=True)
-class Finalist:
-    """A candidate with a setting, its answer for the labelled objects, and its AUC."""
-
-    candidate: Candidate
-    setting: Setting
-    answer: Array
-    auc: float
-
-
-def choose(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
+def choose(votes: Votes, codes: Array, n_folds: int, seed: int, scoring: Any = "log_loss", offsets: bool = False) -> Choice:
     """Choose a method by the votes on labelled objects, which must be out of fold.
-
-    Stacking is chosen if it beats plain soft voting in AUC or in log loss. Anything else must be clearly ahead of both.
 
     Parameters
     ----------
@@ -82,6 +70,10 @@ def choose(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
         Number of folds whose labels are hidden in turn.
     seed : int
         Seed of the folds.
+    scoring : str or scorer
+        What makes one candidate better than another.
+    offsets : bool
+        Whether classes may get offsets that raise the macro F.
 
     Returns
     -------
@@ -89,68 +81,231 @@ def choose(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
     """
     counts = np.bincount(codes[codes >= 0], minlength=votes.n_classes)
     if votes.n_classes < 2:
-        return Choice(SoftVote(), notes=(Note(CHOICE, "There is only one class: plain soft voting is used."),))
+        return Choice(SoftVote(), (Note(CHOICE, "There is only one class: plain soft voting is used."),))
     if (counts > 1).sum() < 2 or counts.mean() < FEW_LABELS:
         few = count(int(counts.sum()), "label is", "labels are")
         text = f"{few} too few to choose by: iEC3 with the settings that measured best with few labels is used."
-        return Choice(EC3(*WITH_FEW_LABELS, weights="agreement"), notes=(Note(CHOICE, text),))
+        return Choice(EC3(*WITH_FEW_LABELS, weights="agreement"), (Note(CHOICE, text),))
     with threadpool_limits(1):
-        return _choose_by_auc(*_sample(votes, codes, seed, MOST_ROWS), n_folds, seed)
+        votes, codes = _sample(votes, codes, seed, MOST_ROWS)
+        enough = codes.size >= LABELS_FOR_STACKING * votes.n_classes
+        repeats = range(1 if codes.size >= LABELS_FOR_ONE_REPEAT else 2)
+        folds = [make_folds(codes, n_folds if enough else 2 * n_folds, seed + r) for r in repeats]
+        jury = Jury([Split.of(votes, codes, fold_of) for fold_of in folds], codes, votes, make_scoring(scoring, votes.classes))
+        return _choose_by_score(jury, offsets or scoring == F1_MACRO)
 
 
-def _choose_by_auc(votes: Votes, codes: Array, n_folds: int, seed: int) -> Choice:
-    fold_of = make_folds(codes, n_folds, seed)
-    candidates = make_candidates(votes, codes, fold_of)
-    for candidate in candidates:
-        candidate.search([SOFT_VOTE, *without_delta(grid(0.25))], codes)
-    best = max(candidates, key=lambda candidate: candidate.score)
-    best.search(affordable_grid(best.folds), codes)
-    # With few labels, a stacked vote learned from four fifths of them looks worse than one learned from all.
-    many = codes.size >= LABELS_FOR_STACKING * votes.n_classes
-    split = Split.of(votes, codes, fold_of if many else make_folds(codes, 2 * n_folds, seed))
-    answer = candidates[0].answer(SOFT_VOTE, codes)
-    soft = Finalist(candidates[0], SOFT_VOTE, answer, mean_auc(answer, codes))
-    winner = _stacking_or(soft, candidates, split, codes)
-    if best.score > winner.auc + _margin(winner.auc, codes):
-        winner = Finalist(best, best.best, best.answer(best.best, codes), best.score)
-    if winner.candidate is soft.candidate and winner.setting == SOFT_VOTE:
-        method: Method = SoftVote()
-        why = "Nothing is clearly better than plain soft voting, so it is used: "
-        why += f"AUC {soft.auc:.4f} on held-out labels, the best other candidate {best.score:.4f}."
-    else:
-        method = winner.candidate.method(winner.setting, votes)
-        why = f"{winner.candidate.name}{_describe(winner.setting)}: "
-        why += f"AUC {winner.auc:.4f} on held-out labels, plain soft voting {soft.auc:.4f}."
-    offsets, more = _choose_offsets(winner.answer, codes, fold_of)
-    scores = {candidate.name: candidate.claim for candidate in candidates}
-    return Choice(method, offsets, (Note(CHOICE, why), *more), winner.candidate.hard, scores)
+def _choose_by_score(jury: Jury, with_offsets: bool) -> Choice:
+    judged = [jury.judge(candidate) for candidate in make_candidates(jury.votes)]
+    soft = judged[0]
+    if not jury.votes.is_voter.all():
+        judged.append(jury.judge_refined(max(judged, key=lambda one: one.scores.mean())))
+    blend, shares = jury.judge_blend(judged)
+    winner = blend
+    for other in judged:
+        gain = other.scores - blend.scores
+        if gain.mean() > max(CLEARLY * standard_error(gain), (winner.scores - blend.scores).mean()):
+            winner = other
+    method, text = winner.method(jury.splits[0]), jury.scoring.text
+    what = _describe_blend(judged, shares) if winner is blend else winner.name.capitalize()
+    why = f"{what}: {text(winner.scores.mean())} on held-out labels, plain soft voting {text(soft.scores.mean())}."
+    offsets, more = _choose_offsets(winner.answers[0], jury.codes, jury.splits[0].fold_of) if with_offsets else (None, ())
+    if offsets is not None:
+        method = method.set_params(offsets=offsets.tolist())
+    tried = [*judged, blend]
+    table: dict[str, list[Any]] = {
+        "candidate": [one.name for one in tried],
+        "score": [jury.scoring.sign * float(one.scores.mean()) for one in tried],
+        "error": [standard_error(one.scores) for one in tried],
+        "share": [*shares.tolist(), None],
+    }
+    return Choice(method, (Note(CHOICE, why), *more), offsets, Table(table))
 
 
-def _stacking_or(soft: Finalist, candidates: list[Candidate], split: Split, labels: Array) -> Finalist:
-    """Return the stacked vote with the least log loss if it beats soft voting in log loss or in AUC, else soft voting."""
-    finalists = []
-    for candidate in candidates:
-        if candidate.stacked is not None:
-            answer = split.answer_stacked(candidate.stacked)
-            finalists.append(Finalist(candidate, SOFT_VOTE, answer, mean_auc(answer, labels)))
-    losses = [sharpened_log_loss(finalist.answer, labels) for finalist in finalists]
-    i = int(np.argmin(losses))
-    better = finalists[i].auc > soft.auc or losses[i] < sharpened_log_loss(soft.answer, labels)
-    return finalists[i] if better else soft
+def _describe_blend(judged: Sequence[Judged], shares: Array) -> str:
+    """Return the candidates in a blend, those with the largest shares first."""
+    order = [c for c in np.argsort(-shares, kind="stable") if shares[c] >= LEAST_SHARE]
+    return f"Blend of {', '.join(f'{judged[int(c)].name} ({shares[c]:.0%})' for c in order)}"
 
 
-def _margin(auc: float, labels: Array) -> float:
-    """Return by how much the best of very many settings must be ahead, since one of them is so by chance."""
-    counts = np.bincount(labels)
-    # The standard error of one AUC, roughly; two AUCs on the same labels differ by less.
-    error = np.sqrt(auc * (1 - auc) / counts[counts > 0].min())
-    return 0.002 + 0.4 * float(error)
+# ---- scores ----------------------------------------------------------------------------------------------------------
 
 
-def _describe(setting: Setting) -> str:
-    if setting == SOFT_VOTE:
-        return ""
-    return " refined by iEC3 (alpha {:g}, beta {:g}, gamma {:g}, delta {:g})".format(*(round(x, 3) for x in setting))
+@dataclass(frozen=True)
+class Scoring:
+    """A score: its name, a function of class probabilities, class numbers and weights, and the sign it is shown with."""
+
+    name: str
+    function: Callable[[Array, Array, Array], float]
+    sign: int = 1
+
+    def text(self, value: float) -> str:
+        """Return a score in words."""
+        return f"{self.name} {self.sign * value:.4f}"
+
+
+def _log_loss(proba: Array, codes: Array, weight: Array) -> float:
+    own = np.log(np.maximum(proba[np.arange(len(codes)), codes], 1e-12))
+    return float(weight @ own / weight.sum())
+
+
+def _accuracy(proba: Array, codes: Array, weight: Array) -> float:
+    return float(weight @ (proba.argmax(axis=1) == codes) / weight.sum())
+
+
+OWN = {
+    "log_loss": Scoring("log loss", _log_loss, -1),
+    "roc_auc": Scoring("AUC", mean_auc),
+    "accuracy": Scoring("accuracy", _accuracy),
+    F1_MACRO: Scoring("macro F", lambda proba, codes, weight: macro_f(proba.argmax(axis=1), codes, proba.shape[1], weight)),
+}
+
+
+def check_scoring(scoring: Any) -> None:
+    """Refuse what is neither the name of a score nor a scorer."""
+    if isinstance(scoring, str):
+        if scoring not in OWN and scoring not in get_scorer_names():
+            raise unknown_name("scoring", scoring, OWN, "or a scorer of scikit-learn")
+    elif not callable(scoring):
+        raise InputError("scoring", "must be the name of a score or a scorer, a function of (estimator, X, y)", got=scoring)
+
+
+def make_scoring(scoring: Any, classes: Array) -> Scoring:
+    """Return one of our scores by its name, or a scorer of scikit-learn; scorers get the labels as the user names them."""
+    if isinstance(scoring, str) and scoring in OWN:
+        return OWN[scoring]
+    scorer = get_scorer(scoring)
+    name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", str(scoring))
+
+    def score(proba: Array, codes: Array, weight: Array) -> float:
+        return float(scorer(_Answered(classes, proba), np.arange(len(codes))[:, None], classes[codes]))
+
+    return Scoring(name, score)
+
+
+class _Answered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose answers are there already, for scorers: X holds the numbers of rows."""
+
+    def __init__(self, classes: Array, proba: Array) -> None:
+        self.classes_ = classes
+        self.proba_ = proba
+
+    def predict_proba(self, X: Array) -> Array:
+        return np.asarray(self.proba_[X[:, 0]])
+
+    def predict(self, X: Array) -> Array:
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+# ---- judging ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A candidate that was judged: how to make it, its answers in each repeat, and its scores, repeats x folds."""
+
+    name: str
+    make: Variant
+    answers: Sequence[Array]
+    scores: Array
+    slope: float
+
+    def method(self, split: Split) -> Blend:
+        """Return the method, learned from all labels, as it was judged."""
+        method = self.make(split.rows, KnownLabels(split.codes, np.inf))
+        return method.set_params(slope=self.slope) if isinstance(method, Blend) else Blend([method], None, self.slope)
+
+
+@dataclass(frozen=True)
+class Jury:
+    """Labels that are hidden fold by fold, in one or more repeats, and a score."""
+
+    splits: Sequence[Split]
+    codes: Array
+    votes: Votes
+    scoring: Scoring
+
+    @property
+    def weight(self) -> Array:
+        """How much each object counts."""
+        return np.ones(len(self.codes)) if self.votes.sample_weight is None else self.votes.sample_weight
+
+    def judge(self, candidate: Candidate) -> Judged:
+        """Judge a candidate, with each of its penalties."""
+        raw = [[split.held_out(variant) for split in self.splits] for variant in candidate.variants]
+        return self._judge_variants(candidate.name, candidate.variants, raw)
+
+    def judge_refined(self, judged: Judged) -> Judged:
+        """Judge a candidate refined by EC3, with each of its settings."""
+        by_split = [split.held_out_refined(judged.make) for split in self.splits]
+        variants = [refined(judged.make, setting) for setting in SETTINGS]
+        return self._judge_variants(f"{judged.name}, refined by iEC3", variants, list(zip(*by_split, strict=True)))
+
+    def judge_blend(self, judged: Sequence[Judged]) -> tuple[Judged, Array]:
+        """Judge the blend of candidates with the least log loss, and return their shares in it."""
+        by_repeat = [np.stack([one.answers[r] for one in judged]) for r in range(len(self.splits))]
+        raw = []
+        for split, answers in zip(self.splits, by_repeat, strict=True):
+            mean = np.empty(answers.shape[1:])
+            for f in range(split.n_folds):
+                own = split.fold_of == f
+                shares = self._shares(answers[:, ~own], self.codes[~own], self.weight[~own])
+                mean[own] = np.tensordot(shares, answers[:, own], 1)
+            raw.append(mean)
+        shares = np.mean([self._shares(answers, self.codes, self.weight) for answers in by_repeat], axis=0)
+        sharp, slope = self._sharpen(raw)
+
+        def make(votes: Votes, known: KnownLabels) -> Method:
+            kept = [(one, share) for one, share in zip(judged, shares.tolist(), strict=True) if share >= LEAST_SHARE]
+            return Blend([one.method(self.splits[0]) for one, _ in kept], [share for _, share in kept])
+
+        return Judged("blend of all", make, sharp, self._scores(sharp), slope), shares
+
+    def _shares(self, answers: Array, codes: Array, weight: Array) -> Array:
+        return simplex_weights(answers[:, np.arange(len(codes)), codes], weight)
+
+    def _judge_variants(self, name: str, variants: Sequence[Variant], raw: Sequence[Sequence[Array]]) -> Judged:
+        """Judge variants as one candidate: in each fold the variant that is best in the others answers."""
+        sharp = [self._sharpen(answers) for answers in raw]
+        scores = np.stack([self._scores(answers) for answers, _ in sharp])  # variants x repeats x folds
+        chosen = (scores.sum(axis=2, keepdims=True) - scores).argmax(axis=0)
+        answers = []
+        for r, split in enumerate(self.splits):
+            by_variant = np.stack([own[r] for own, _ in sharp])
+            answers.append(by_variant[chosen[r][split.fold_of], np.arange(len(self.codes))])
+        best = int(scores.mean(axis=(1, 2)).argmax())
+        return Judged(name, variants[best], answers, self._scores(answers), sharp[best][1])
+
+    def _sharpen(self, answers: Sequence[Array]) -> tuple[list[Array], float]:
+        """Return answers with the slope that suits the labels of the other folds, and the slope that suits all."""
+        out = []
+        for split, answer in zip(self.splits, answers, strict=True):
+            sharp = np.empty_like(answer)
+            for f in range(split.n_folds):
+                own = split.fold_of == f
+                slope = learn_slope(answer[~own], self.codes[~own], self.weight[~own])
+                sharp[own] = sharpened(answer[own], slope)
+            out.append(sharp)
+        return out, float(np.mean([learn_slope(answer, self.codes, self.weight) for answer in answers]))
+
+    def _scores(self, answers: Sequence[Array]) -> Array:
+        """Return the score of each fold in each repeat."""
+        return np.array(
+            [
+                [self.scoring.function(answer[own], self.codes[own], self.weight[own]) for own in _folds(split.fold_of)]
+                for split, answer in zip(self.splits, answers, strict=True)
+            ]
+        )
+
+
+def _folds(fold_of: Array) -> list[Array]:
+    return [np.flatnonzero(fold_of == f) for f in range(int(fold_of.max()) + 1)]
+
+
+def standard_error(scores: Array) -> float:
+    """Return the standard error of a mean over repeats x folds, which share their training rows (Nadeau and Bengio, 2003)."""
+    n_folds = scores.shape[1]
+    return float(np.sqrt(scores.var(ddof=1) * (1 / scores.size + 1 / (n_folds - 1)))) if n_folds > 1 else 0.0
 
 
 def _sample(votes: Votes, codes: Array, seed: int, most: int) -> tuple[Votes, Array]:
@@ -170,30 +325,30 @@ def _sample(votes: Votes, codes: Array, seed: int, most: int) -> tuple[Votes, Ar
 
 
 def _choose_offsets(proba: Array, codes: Array, fold: Array) -> tuple[Array | None, tuple[Note, ...]]:
-    """Return offsets of the classes if they clearly raise the macro F of labels they were not found on.
+    """Return offsets of the classes' log-probabilities if they clearly raise the macro F of labels they were not found on.
 
     They are found on all folds but one, and judged on that one, in turn; the offsets of all turns are averaged.
     """
-    n_classes = proba.shape[1]
-    found, shifted = [], np.empty_like(proba)
+    n_classes, logs = proba.shape[1], np.log(np.maximum(proba, 1e-12))
+    found, shifted = [], np.empty_like(logs)
     for f in range(int(fold.max()) + 1):
-        found.append(_best_offsets(proba[fold != f], codes[fold != f]))
-        shifted[fold == f] = proba[fold == f] + found[-1]
-    without, score = (macro_f(table.argmax(axis=1), codes, n_classes) for table in (proba, shifted))
+        found.append(_best_offsets(logs[fold != f], codes[fold != f]))
+        shifted[fold == f] = logs[fold == f] + found[-1]
+    without, score = (macro_f(table.argmax(axis=1), codes, n_classes) for table in (logs, shifted))
     if score < without + CLEAR_GAIN:
         return None, ()
-    why = f"Labels are taken after adding offsets to the classes: macro F {score:.4f} on held-out labels, {without:.4f} without."
+    why = f"Offsets were added to the classes' log-probabilities: macro F {score:.4f} on held-out labels, {without:.4f} without."
     return np.mean(found, axis=0), (Note(CHOICE, why),)
 
 
-def _best_offsets(proba: Array, codes: Array) -> Array:
+def _best_offsets(logs: Array, codes: Array) -> Array:
     """Return offsets of the classes that raise the macro F, found by coordinate search in smaller and smaller steps."""
-    n_classes = proba.shape[1]
-    offsets, best = np.zeros(n_classes), macro_f(proba.argmax(axis=1), codes, n_classes)
-    for size, z, sign in product((0.2, 0.1, 0.05, 0.02), range(n_classes), (1, -1)):
+    n_classes = logs.shape[1]
+    offsets, best = np.zeros(n_classes), macro_f(logs.argmax(axis=1), codes, n_classes)
+    for size, z, sign in product((2.0, 1.0, 0.5, 0.2, 0.1), range(n_classes), (1, -1)):
         tried = offsets.copy()
         tried[z] += sign * size
-        score = macro_f((proba + tried).argmax(axis=1), codes, n_classes)
+        score = macro_f((logs + tried).argmax(axis=1), codes, n_classes)
         if score > best + 1e-4:
             offsets, best = tried, score
     return offsets

@@ -1,25 +1,33 @@
-"""Learning from known labels how to combine votes: greedy selection of voters, and a logistic regression over their votes.
+"""Learning from known labels how to combine votes: weights of voters, a logistic regression over votes, and a blend of methods.
 
-Both use the votes on objects with known labels, so those votes must not come from models that were trained on these labels
+All use the votes on objects with known labels, so those votes must not come from models that were trained on these labels
 (`EC3Classifier` takes care of that with out-of-fold votes).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import softmax
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
 
-from .._checks import InputError, require_number
+from .._checks import InputError, require_choice, require_number
 from .._text import arg
+from ..algebra.linear import normalised
 from ..algebra.membership import entries, membership
-from ..answer.rule import VOTES, EvidenceRule, KnownLabels, Term
+from ..answer.mixtures import LogPoolRule, PanelRule, log_shares, sharpened
+from ..answer.rule import VOTES, EvidenceRule, KnownLabels, Rule, Term
 from ..votes import Votes
 from .base import Answer, Method
 
 Array = npt.NDArray[Any]
+
+NO_VOTE = "no vote and got the shares of the known labels"
+MOST_LABELS = 20_000  # to learn a few numbers from
+PRIOR_PENALTY = 0.1  # of the numbers of the classes, in units of that of the voters
+SIMPLEX_ROUNDS = 500
 
 
 class StackedVote(Method):
@@ -29,6 +37,10 @@ class StackedVote(Method):
     ----------
     C : float
         The inverse of the penalty: larger values fit the labels more closely.
+    on : "votes", "labels" or "log-odds"
+        What the regression is on. "votes" learns a number for each voter, class it says, and class. "labels" does the same, but
+        takes a soft vote for its most probable class only. "log-odds" learns one weight per voter, for the logarithms of its
+        probabilities, and one number per class: it needs fewer labels, and suits soft votes.
 
     Examples
     --------
@@ -40,11 +52,16 @@ class StackedVote(Method):
 
     title = "Stacked vote"
 
-    def __init__(self, C: float = 1.0) -> None:
+    def __init__(self, C: float = 1.0, on: Literal["votes", "labels", "log-odds"] = "votes") -> None:
         self.C = C
+        self.on = on
 
     def _check(self) -> None:
         require_number("C", self.C, above=0)
+        require_choice("on", self.on, ("votes", "labels", "log-odds"))
+
+    def _title(self, known: KnownLabels | None) -> str:
+        return self.title if self.on == "votes" else f"{self.title} on {self.on}"
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         if known is None:
@@ -54,15 +71,33 @@ class StackedVote(Method):
                 remedy=f"Pass {arg('known')}, or take a method that learns without labels.",
             )
         voting = np.flatnonzero(votes.is_classifier[votes.group_model])
-        shares = entries(votes)[:, voting]
         labelled = np.flatnonzero(known.labelled)
+        if self.on == "log-odds":
+            rule: Rule = self._learn_pool(votes, voting, labelled, known.codes[labelled])
+            return Answer(*rule.all_answers(membership(votes), known), rule, lacking=NO_VOTE)
+        hard = self.on == "labels" and not votes.is_hard
+        votes = votes.hardened() if hard else votes
+        shares = entries(votes)[:, voting]
         coefficients, intercept = _regression(
             shares[labelled], known.codes[labelled], votes.counts[labelled], votes.n_classes, self.C
         )
         term = Term(VOTES, 1.0, voting, np.ones(len(voting)), coefficients)
-        rule = EvidenceRule((term,), softmax(intercept))
-        proba, unanswered = rule.all_answers(membership(votes), known)
-        return Answer(proba, unanswered, rule, lacking="no vote and got the shares of the known labels")
+        rule = EvidenceRule((term,), softmax(intercept), hard)
+        return Answer(*rule.all_answers(membership(votes), known), rule, lacking=NO_VOTE)
+
+    def _learn_pool(self, votes: Votes, voting: Array, labelled: Array, codes: Array) -> LogPoolRule:
+        """Return the pool of logarithms with the least penalised log loss on labelled rows."""
+        models = np.flatnonzero(votes.is_classifier)
+        some = _evenly(len(labelled), MOST_LABELS)
+        rows, codes, counts = labelled[some], codes[some], votes.counts[labelled[some]]
+        matrix = entries(votes)[rows]
+        logs = np.empty((len(models), len(rows), votes.n_classes))
+        for j, m in enumerate(models):
+            shares = matrix[:, votes.offsets[m] : votes.offsets[m + 1]].toarray()
+            logs[j] = shares.any(axis=1)[:, None] * log_shares(shares)
+        weights, prior = _pool_weights(logs, codes, counts, self.C)
+        voters = np.searchsorted(models, votes.group_model[voting])
+        return LogPoolRule(voting, voters, votes.group_class[voting], weights, softmax(prior))
 
 
 def _regression(shares: Any, codes: Array, counts: Array, n_classes: int, C: float) -> tuple[Array, Array]:
@@ -82,6 +117,124 @@ def _regression(shares: Any, codes: Array, counts: Array, n_classes: int, C: flo
         coefficients[:, found] = model.coef_.T
         intercept[found] = model.intercept_
     return coefficients, intercept
+
+
+def _pool_weights(logs: Array, codes: Array, counts: Array, C: float) -> tuple[Array, Array]:
+    """Return one weight per voter, held near their mean vote by the penalty, and one number per class, held near 0.
+
+    `logs` are voters x rows x classes.
+    """
+    n_voters, n_rows, n_classes = logs.shape
+    one_hot = np.eye(n_classes)[codes]
+    even, penalty = 1 / n_voters, np.repeat([1 / C, PRIOR_PENALTY / C], [n_voters, n_classes])
+    centre = np.repeat([even, 0.0], [n_voters, n_classes])
+
+    def cost(numbers: Array) -> tuple[float, Array]:
+        logits = log_softmax(np.tensordot(numbers[:n_voters], logs, 1) + numbers[n_voters:], axis=1)
+        residual = counts[:, None] * (np.exp(logits) - one_hot)
+        away = numbers - centre
+        slope = np.concatenate([np.tensordot(logs, residual, 2), residual.sum(axis=0)])
+        return float(-counts @ logits[np.arange(n_rows), codes] + penalty @ away**2 / 2), slope + penalty * away
+
+    found = minimize(cost, centre, jac=True, method="L-BFGS-B").x
+    return found[:n_voters], found[n_voters:]
+
+
+def true_shares(votes: Votes, known: KnownLabels) -> tuple[Array, Array]:
+    """Return what each classifier gives to the known labels of at most `MOST_LABELS` rows, and how often each row occurs."""
+    rows = np.flatnonzero(known.labelled)
+    rows = rows[_evenly(len(rows), MOST_LABELS)]
+    matrix = entries(votes)[rows]
+    columns = [votes.offsets[m] + known.codes[rows] for m in np.flatnonzero(votes.is_classifier)]
+    return np.stack([np.asarray(matrix[np.arange(len(rows)), own]).ravel() for own in columns]), votes.counts[rows]
+
+
+def simplex_weights(shares: Array, counts: Array) -> Array:
+    """Return the weights, which sum to 1, of the weighted mean with the least log loss.
+
+    `shares` are what each model gives to the true class, models x objects. The weights are found by expectation and maximisation,
+    beginning with equal ones, with one object's worth of equal weights added.
+    """
+    weights = np.full(len(shares), 1 / len(shares))
+    for _ in range(SIMPLEX_ROUNDS):
+        parts = weights[:, None] * np.maximum(shares, 1e-12)
+        new = parts @ (counts / parts.sum(axis=0)) + 1 / len(shares)
+        new /= new.sum()
+        moved, weights = np.abs(new - weights).max(), new
+        if moved < 1e-5:
+            break
+    return weights
+
+
+def _evenly(n: int, most: int) -> Array:
+    """Return at most so many numbers below n, evenly spaced."""
+    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)
+
+
+class Blend(Method):
+    """Take the weighted mean of other methods' probabilities, made more or less sure.
+
+    Parameters
+    ----------
+    members : list of methods
+        The methods.
+    shares : list of float or None
+        What each of them counts; None stands for equal shares.
+    slope : float
+        What the logarithms of the mean are multiplied by: above 1 the answer is more sure, below 1 less.
+    offsets : list of float or None
+        What is added to these logarithms, one number per class.
+
+    Examples
+    --------
+    >>> from ec3learn import MajorityVote, SoftVote, Votes
+    >>> votes = Votes.from_probabilities({"lr": [[0.9, 0.1]], "svm": [[0.4, 0.6]]})
+    >>> Blend([SoftVote(), MajorityVote()], [0.8, 0.2]).solve(votes).proba.round(2)
+    array([[0.62, 0.38]])
+    """
+
+    title = "Blend"
+
+    def __init__(
+        self,
+        members: list[Method],
+        shares: list[float] | None = None,
+        slope: float = 1.0,
+        offsets: list[float] | None = None,
+    ) -> None:
+        self.members = members
+        self.shares = shares
+        self.slope = slope
+        self.offsets = offsets
+
+    def _check(self) -> None:
+        for member in self.members:
+            member._check()
+        require_number("slope", self.slope, above=0)
+
+    def _title(self, known: KnownLabels | None) -> str:
+        names = [member._title(known) for member in self.members]
+        return names[0] if len(names) == 1 else f"{self.title} of {', '.join(dict.fromkeys(names))}"
+
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        answers = [member.answer(votes, known if member.admits_known else None) for member in self.members]
+        shares = normalised(np.ones(len(answers)) if self.shares is None else np.asarray(self.shares, dtype=float))
+        offsets = None if self.offsets is None else np.asarray(self.offsets, dtype=float)
+        rules = tuple((member._title(known), own.rule) for member, own in zip(self.members, answers, strict=True) if own.rule)
+        unanswered = np.logical_and.reduce([own.unanswered for own in answers])
+        proba = sharpened(np.average([own.proba for own in answers], axis=0, weights=shares), self.slope, offsets)
+        fallback = normalised((votes.counts * ~unanswered) @ proba)
+        proba[unanswered] = fallback
+        weights = [votes.weights if own.weights is None else own.weights for own in answers]
+        return Answer(
+            proba,
+            unanswered,
+            PanelRule(rules, fallback, self.slope, shares, offsets) if len(rules) == len(answers) else None,
+            weights=np.average(weights, axis=0, weights=shares),
+            n_iter=max(own.n_iter for own in answers),
+            notes=tuple(dict.fromkeys(note for own in answers for note in own.notes)),
+            lacking=NO_VOTE,
+        )
 
 
 def greedy_weights(shares: Array, codes: Array, score: Any, n_rounds: int = 50, patience: int = 10) -> tuple[Array, list[float]]:

@@ -164,10 +164,9 @@ def _score_choice(outputs: Outputs, clusterings: str, seed: int) -> list[Row]:
     """Score the method that the known labels choose, solved with these labels held fixed."""
     votes = outputs.votes(soft=True, clusterings=clusterings)
     choice = choose(votes, np.where(outputs.known, outputs.truth, -1), 5, seed)
-    consensus = solve_quietly(choice.method, votes.hardened() if choice.hard else votes, outputs.known_labels)
-    shifted = consensus.proba if choice.offsets is None else consensus.proba + choice.offsets
+    consensus = solve_quietly(choice.method, votes, outputs.known_labels)
     test = ~outputs.known
-    return scores("auto", clusterings, consensus.proba[test], outputs.test, shifted.argmax(axis=1)[test])
+    return scores("auto", clusterings, consensus.proba[test], outputs.test, consensus.proba.argmax(axis=1)[test])
 
 
 def parameters(case: Case) -> list[Row]:
