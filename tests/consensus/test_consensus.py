@@ -572,3 +572,13 @@ def test_answers_come_as_a_dataframe_with_one_row_per_object(backend):
     assert_allclose(frame["proba_True"].to_numpy(), [0, 2 / 3])
     numbered = MajorityVote().solve(Votes.from_labels({"svm": [3, 4, 4]})).to_frame(backend)
     assert nw.from_native(numbered, eager_only=True).rows() == [(0, 3, 1.0), (1, 4, 1.0), (2, 4, 1.0)]
+
+
+def test_the_score_is_the_share_of_labels_that_are_right(w8):
+    consensus = MajorityVote().solve(w8)
+    right = consensus.labels().tolist()
+    assert consensus.score(right) == 1
+    assert consensus.score({0: right[0]}) == 1
+    known = MajorityVote().solve(w8, known={0: right[0]})
+    with pytest.raises(ValueError, match=r"^truth must hold a label that the method was not given, got none\.$"):
+        known.score({0: right[0]})

@@ -19,7 +19,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import GridSearchCV, GroupKFold, PredefinedSplit, train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
@@ -219,8 +219,8 @@ def test_sample_weight_reaches_the_classifiers(iris):
     weight = np.where(y == 0, 100.0, 1.0)
     plain, weighted = made(consensus="soft-vote").fit(X, y), made(consensus="soft-vote").fit(X, y, sample_weight=weight)
     assert weighted.predict_proba(new_X)[:, 0].mean() > plain.predict_proba(new_X)[:, 0].mean()
-    with pytest.raises(TypeError, match=r"^fit takes sample_weight besides X and y, got 'groups'\.$"):
-        made().fit(X, y, groups=y)
+    with pytest.raises(TypeError, match=r"^fit takes sample_weight besides X and y, got 'weights'\.$"):
+        made().fit(X, y, weights=y)
 
 
 WITHOUT_WEIGHTS = "Trained without sample_weight, because their fit does not take it: knn."
@@ -373,6 +373,35 @@ def test_a_classifier_that_only_remembers_gets_no_undue_weight():
     assert weight["memory"] < 0.1 * weight["lr"]
     said = [model.consensus_.votes.said(i)[0] for i in range(20)]
     assert all(answer == {0: 0.5, 1: 0.5} for answer in said)  # out of fold it has nothing to say
+
+
+@pytest.mark.parametrize("cv", [3, GroupKFold(3)])
+def test_rows_of_one_group_are_in_one_fold(cv):
+    """Groups of equal rows with labels drawn at random: who has seen one of them knows the others."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(100), 6)
+    X, y = rng.normal(size=(100, 3))[groups], rng.integers(2, size=100)[groups]
+    knn = [("memory", Memory()), ("forest", RandomForestClassifier(20, oob_score=True, random_state=0))]
+    apart = made(classifiers=knn, cv=cv, clusterers=[]).fit(X, y, groups=groups)
+    assert apart.candidates_["score"][-1] > 0.65  # log 2 = .69
+    assert made(classifiers=knn, cv=3, clusterers=[]).fit(X, y).candidates_["score"][-1] < 0.3
+
+
+def test_rows_in_no_fold_get_no_vote():
+    X, y = make_classification(300, 4, random_state=0)
+    fold = np.arange(300) % 4 - 1
+    model = made(cv=PredefinedSplit(fold), clusterers=[]).fit(X, y)
+    votes = model.consensus_.votes
+    assert [votes.said(i)[0] is None for i in range(300)] == (fold < 0).tolist()
+    assert model.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_decision_function_is_made_of_log_probabilities(iris, n_classes):
+    X, new_X, y, _ = iris
+    model = made(consensus="soft-vote").fit(X[y < n_classes], y[y < n_classes])
+    logs = np.log(model.predict_proba(new_X))
+    assert_allclose(model.decision_function(new_X), logs[:, 1] - logs[:, 0] if n_classes == 2 else logs)
 
 
 def test_prefit_models_are_taken_as_they_are(iris):
@@ -627,7 +656,7 @@ REFUSED = {
     "Unknown voting 'loud'. Choose from: hard, soft.": {"voting": "loud"},
     "Unknown select 'all'. Choose from: greedy, None.": {"select": "all"},
     "Unknown on_error 'ignore'. Choose from: drop, raise.": {"on_error": "ignore"},
-    "cv must be an integer >= 2, got 1.": {"cv": 1},
+    "cv must be an integer >= 2, or a splitter that has split(X, y, groups), got 1.": {"cv": 1},
     "retrain_rounds must be 'auto' or an integer >= 0, got -1.": {"retrain_rounds": -1},
     "classifiers and clusterers must have different names, got 'lr' in both.": {"clusterers": [("lr", KMeans())]},
     "prefit must be True or False, got 'no'.": {"prefit": "no"},

@@ -735,9 +735,9 @@ def test_labels_that_make_no_sense_are_refused(kind, message, make):
 SHARE_ERRORS = [
     (
         TypeError,
-        "probabilities must hold labels (ints, bools or strings), got 0.5 of type float at row 0 in column "
+        "probabilities must hold labels (ints, bools or strings), got 2.5 of type float at row 0 in column "
         "'lr'. Pass probabilities as a table, objects x classes.",
-        lambda: Votes.from_probabilities({"lr": [0.5, 0.5]}),
+        lambda: Votes.from_probabilities({"lr": [2.5, 0.0]}),
     ),
     (
         TypeError,
@@ -1179,3 +1179,23 @@ MISFITS = {
 def test_crowds_that_do_not_fit_together_are_refused(sentence):
     with pytest.raises(ValueError, match=re.escape(sentence)):
         MISFITS[sentence](crowd_of([("q", "a", "x")]))
+
+
+# ---- other forms of probabilities ------------------------------------------------------------------------------------
+
+
+def test_one_number_per_object_is_the_probability_of_the_second_class():
+    one = Votes.from_probabilities({"lr": [0.25, 0.5, np.nan]}, classes=["ham", "spam"])
+    both = Votes.from_probabilities({"lr": [[0.75, 0.25], [0.5, 0.5], [np.nan, np.nan]]}, classes=["ham", "spam"])
+    assert [one.said(i) for i in range(3)] == [both.said(i) for i in range(3)]
+    with pytest.raises(ValueError, match="must have one column per class, got one number per object for 'lr', and 3"):
+        Votes.from_probabilities({"lr": [0.25, 0.9]}, classes=["a", "b", "c"])
+
+
+def test_scores_can_be_made_to_sum_to_1():
+    votes = Votes.from_probabilities({"lr": [[2, 6], [1, 0]]}, normalize=True)
+    assert votes.said(0)[0] == {0: 0.25, 1: 0.75}
+    with pytest.raises(ValueError, match="must have rows that are non-negative and sum to 1, got a row that sums to 8"):
+        Votes.from_probabilities({"lr": [[2.0, 6.0], [1.0, 0.0]]})
+    with pytest.raises(ValueError, match="sum to 1, got a row that sums to 0 at row 1"):
+        Votes.from_probabilities({"lr": [[2.0, 6.0], [0.0, 0.0]]}, normalize=True)

@@ -12,12 +12,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .._checks import InputTypeError
+from .._checks import InputError, InputTypeError
 from .._text import Table
 from ..algebra.linear import normalised
 from ..answer.extension import extended_answers, readable_votes, require_rule, trusting_votes
 from ..answer.outcome import Outcome, unanswered_notes
-from ..diagnosis import Explanation, ask, confusion_of, contested, estimate, explain, panel, skills, summarise, voters
+from ..diagnosis import Explanation, ask, confusion_of, contested, estimate, explain, judge, panel, skills, summarise, voters
 from ..diagnosis.asking import Goal
 from ..diagnosis.held_out import Solver
 from ..diagnosis.summary import Summary
@@ -131,6 +131,29 @@ class Consensus(Outcome):
         if proba:
             columns |= {f"proba_{plain(label)}": column for label, column in zip(self.classes, self.proba.T, strict=True)}
         return Table({name: values.tolist() for name, values in columns.items()}).to_frame(backend)
+
+    def score(self, truth: Any) -> float:
+        """Return the share of objects whose label is right, by labels that the method was not given.
+
+        Parameters
+        ----------
+        truth : array with missing values, dict of object -> label, or pair (objects, labels)
+            The true labels. `ec3learn.diagnosis.judge` has more measures of the same.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> from ec3learn import MajorityVote, Votes
+        >>> MajorityVote().solve(Votes.from_labels({"a": [0, 1, 1, 0]})).score([0, 1, 1, 1])
+        0.75
+        """
+        found = judge(self, truth)
+        if found is None:
+            raise InputError("truth", "must hold a label that the method was not given", came="none")
+        return found.consensus.accuracy
 
     def summary(self, method: Solver | None = None, *, truth: Any = None, fast: bool = False) -> Summary:
         """Summarise the answer: `ec3learn.diagnosis.summarise`."""

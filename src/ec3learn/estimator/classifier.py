@@ -41,6 +41,7 @@ Array = npt.NDArray[Any]
 
 ROWS_FOR_TEXT = 50  # a column of fewer values is never taken for free text
 ROWS_FOR_THREADS = 10_000  # with fewer, libraries are faster on one thread
+DEFAULT_FOLDS = 5
 ROWS_FOR_RETRAINING = 20  # without a label, for retrain_rounds="auto"
 
 
@@ -57,8 +58,9 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         "auto" blends ways to combine the votes by how they do on out-of-fold votes; plain soft voting is one of them.
     voting : "soft" or "hard"
         Whether classifiers vote with probabilities, where they have them, or with their most probable class.
-    cv : int
-        Number of folds in which the labelled rows get votes from classifiers that have not seen them.
+    cv : int, or a splitter such as GroupKFold()
+        The folds in which the labelled rows get votes from classifiers that have not seen them. With `fit(X, y, groups=...)`,
+        rows of one group are in one fold.
     unlabelled : label
         A value of `y` that means "no label", besides None and NaN.
     prefit : bool
@@ -128,7 +130,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         clusterers: str | Pool = "default",
         consensus: str | Method = "auto",
         voting: Literal["soft", "hard"] = "soft",
-        cv: int = 5,
+        cv: Any = 5,
         unlabelled: Any = None,
         prefit: bool = False,
         retrain_rounds: int | Literal["auto"] = "auto",
@@ -169,7 +171,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
             The labels. None, NaN and `unlabelled` mean that a label is missing.
         **fit_params
             `sample_weight`, which counts rows in the consensus too; a warning names classifiers that do not accept it. With
-            metadata routing, what the classifiers ask for.
+            metadata routing, what the classifiers ask for. `groups`, one per row, for `cv`.
 
         Returns
         -------
@@ -177,17 +179,18 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
             The fitted estimator.
         """
         self._check()
+        groups = fit_params.pop("groups", None)
         X = self._read(X, y, fit_params.get("sample_weight"))
         params = self._route(fit_params if self._weights is None else {**fit_params, "sample_weight": self._weights})
         self._warn_of_weights(params)
         with _limit_threads(X), progress("Fitting base models", shown=self.verbose > 0) as bar:
-            self._fit_pools(X, params, bar)
+            self._fit_pools(X, params, groups, bar)
         labels = self.consensus_.proba.argmax(axis=1)
         self.transduction_ = self.classes_[np.where(self._target.labelled, self._target.codes, labels)]
         self.voters_ = self.consensus_.voters()
         return self
 
-    def _fit_pools(self, X: Any, params: dict[str, dict[str, Any]], bar: Bar) -> None:
+    def _fit_pools(self, X: Any, params: dict[str, dict[str, Any]], groups: Any, bar: Bar) -> None:
         n_rounds = self._n_rounds()
         pool = self._pool("classifiers")
         work = Training(
@@ -198,6 +201,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
             params=params,
             prefit=self.prefit,
             cv=self.cv,
+            groups=groups,
             n_rounds=n_rounds,
             on_error=self.on_error,
             n_jobs=self.n_jobs,
@@ -211,7 +215,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         self.clusterers_, clusters = work.fit_clusterings()
         shares = work.vote_on_all(self.estimators_, out_of_fold)
         self._hard = self.voting == "hard"
-        self._choose(self._make_votes(shares, clusters, self._weights))
+        self._choose(self._make_votes(shares, clusters, self._weights), work.fold_of)
         self._solve(self._make_votes(shares, clusters, self._weights))
         rest = ~self._target.labelled  # the votes on labelled rows stay out of fold
         for _ in range(n_rounds):
@@ -235,9 +239,9 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
             self._fit_notes.append(Note(LEFT_OUT, text))
         self.estimators_ = {name: self.estimators_[name] for name in kept}
 
-    def _choose(self, votes: Votes) -> None:
+    def _choose(self, votes: Votes, fold_of: Array | None) -> None:
         if isinstance(self.consensus, str) and self.consensus == "auto":
-            chosen = choose(votes, self._target.codes, self.cv, self._seed, self.scoring, self.offsets)
+            chosen = choose(votes, self._target.codes, self._n_folds, self._seed, self.scoring, self.offsets, fold_of)
         else:
             chosen = Choice(method_of(self.consensus, "consensus"))
         self.method_, self.offsets_, self.candidates_ = chosen.method, chosen.offsets, chosen.candidates
@@ -260,6 +264,11 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         for note in notes:
             by_text.setdefault(str(note), note)  # a note of the consensus may have been a warning too
         self.notes_ = list(by_text.values())
+
+    @property
+    def _n_folds(self) -> int:
+        """The number of folds, where `cv` has nothing to say of them."""
+        return int(self.cv) if is_integer(self.cv) else DEFAULT_FOLDS
 
     def _n_rounds(self) -> int:
         """Return how often to retrain."""
@@ -343,7 +352,8 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         require_choice("on_error", self.on_error, ("drop", "raise"))
         if self.select is not None and self.select != "greedy":
             raise unknown_name("select", self.select, ("greedy",), "None")
-        require_integer("cv", self.cv, 2)
+        if not hasattr(self.cv, "split") and (not is_integer(self.cv) or self.cv < 2):
+            raise InputError("cv", "must be an integer >= 2, or a splitter that has split(X, y, groups)", got=self.cv)
         if self.retrain_rounds != "auto" and (not is_integer(self.retrain_rounds) or self.retrain_rounds < 0):
             raise InputError("retrain_rounds", "must be 'auto' or an integer >= 0", got=self.retrain_rounds)
         if not (isinstance(self.consensus, str) and self.consensus == "auto"):
@@ -387,6 +397,21 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         array of shape (n_rows,)
         """
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the logarithms of the class probabilities of new rows; with two classes, their difference.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or dataframe
+            The features.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes), or (n_rows,) with two classes
+        """
+        logs = np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny))
+        return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
 
     def consensus_for(self, X: Any) -> Consensus:
         """Return the consensus on new rows, with `explain`, `contested` and so on.
@@ -453,7 +478,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         """
         check_is_fitted(self)
         votes = self.consensus_.require_votes("drop_one")
-        adds = measure_base_models(self.method_, votes, self._target.codes, self.cv, self._seed)
+        adds = measure_base_models(self.method_, votes, self._target.codes, self._n_folds, self._seed)
         return Table({"model": [model.name for model in votes.models], "adds": adds})
 
     def report(self, path: Any, *, details: Mapping[str, Any] | None = None, **options: Any) -> None:

@@ -57,7 +57,15 @@ class Choice:
     candidates: Table = field(default_factory=lambda: Table({"candidate": [], "score": [], "error": [], "share": []}))
 
 
-def choose(votes: Votes, codes: Array, n_folds: int, seed: int, scoring: Any = "log_loss", offsets: bool = False) -> Choice:
+def choose(
+    votes: Votes,
+    codes: Array,
+    n_folds: int,
+    seed: int,
+    scoring: Any = "log_loss",
+    offsets: bool = False,
+    fold_of: Array | None = None,
+) -> Choice:
     """Choose a method by the votes on labelled objects, which must be out of fold.
 
     Parameters
@@ -74,11 +82,14 @@ def choose(votes: Votes, codes: Array, n_folds: int, seed: int, scoring: Any = "
         What makes one candidate better than another.
     offsets : bool
         Whether classes may get offsets that raise the macro F.
+    fold_of : array or None
+        The fold of each object, -1 for objects without votes; None: folds are drawn.
 
     Returns
     -------
     Choice
     """
+    codes = codes if fold_of is None else np.where(fold_of >= 0, codes, -1)
     counts = np.bincount(codes[codes >= 0], minlength=votes.n_classes)
     if votes.n_classes < 2:
         return Choice(SoftVote(), (Note(CHOICE, "There is only one class: plain soft voting is used."),))
@@ -87,11 +98,15 @@ def choose(votes: Votes, codes: Array, n_folds: int, seed: int, scoring: Any = "
         text = f"{few} too few to choose by: iEC3 with the settings that measured best with few labels is used."
         return Choice(EC3(*WITH_FEW_LABELS, weights="agreement"), (Note(CHOICE, text),))
     with threadpool_limits(1):
-        votes, codes = _sample(votes, codes, seed, MOST_ROWS)
-        enough = codes.size >= LABELS_FOR_STACKING * votes.n_classes
-        repeats = range(1 if codes.size >= LABELS_FOR_ONE_REPEAT else 2)
-        folds = [make_folds(codes, n_folds if enough else 2 * n_folds, seed + r) for r in repeats]
-        jury = Jury([Split.of(votes, codes, fold_of) for fold_of in folds], codes, votes, make_scoring(scoring, votes.classes))
+        rows = _sample(codes, seed, MOST_ROWS)
+        votes, codes = votes[rows], codes[rows]
+        if fold_of is not None and len(np.unique(fold_of[rows])) > 1:
+            folds = [np.unique(fold_of[rows], return_inverse=True)[1]]
+        else:
+            enough = codes.size >= LABELS_FOR_STACKING * votes.n_classes
+            repeats = range(1 if codes.size >= LABELS_FOR_ONE_REPEAT else 2)
+            folds = [make_folds(codes, n_folds if enough else 2 * n_folds, seed + r) for r in repeats]
+        jury = Jury([Split.of(votes, codes, own) for own in folds], codes, votes, make_scoring(scoring, votes.classes))
         return _choose_by_score(jury, offsets or scoring == F1_MACRO)
 
 
@@ -308,8 +323,8 @@ def standard_error(scores: Array) -> float:
     return float(np.sqrt(scores.var(ddof=1) * (1 / scores.size + 1 / (n_folds - 1)))) if n_folds > 1 else 0.0
 
 
-def _sample(votes: Votes, codes: Array, seed: int, most: int) -> tuple[Votes, Array]:
-    """Return about so many objects with labels, and their classes; the only label of a class is left out."""
+def _sample(codes: Array, seed: int, most: int) -> Array:
+    """Return about so many objects with labels; the only label of a class is left out."""
     rng = np.random.default_rng(seed)
     counts = np.bincount(codes[codes >= 0])
     share = min(1.0, most / counts.sum())
@@ -317,8 +332,7 @@ def _sample(votes: Votes, codes: Array, seed: int, most: int) -> tuple[Votes, Ar
     for z in np.flatnonzero(counts > 1):
         n_kept = max(min(LEAST_ROWS, counts[z]), round(share * counts[z]))
         kept.append(rng.permutation(np.flatnonzero(codes == z))[:n_kept])
-    rows = np.sort(np.concatenate(kept))
-    return votes[rows], codes[rows]
+    return np.sort(np.concatenate(kept))
 
 
 # ---- offsets ---------------------------------------------------------------------------------------------------------
@@ -361,5 +375,5 @@ def measure_base_models(method: Method, votes: Votes, codes: Array, n_folds: int
     """Return what each base model adds (`drop_one_auc`), on a sample; None for all if only one class has two labels or more."""
     if (np.bincount(codes[codes >= 0]) > 1).sum() < 2:
         return [None] * len(votes.models)
-    votes, codes = _sample(votes, codes, seed, DROP_ONE_ROWS)
-    return drop_one_auc(method, votes, codes, make_folds(codes, n_folds, seed))
+    rows = _sample(codes, seed, DROP_ONE_ROWS)
+    return drop_one_auc(method, votes[rows], codes[rows], make_folds(codes[rows], n_folds, seed))

@@ -16,7 +16,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from .._checks import InputError
 from .._progress import Bar
@@ -48,7 +48,8 @@ class Training:
     target: Target
     params: dict[str, dict[str, Any]]
     prefit: bool
-    cv: int
+    cv: Any
+    groups: Any
     n_rounds: int
     on_error: Literal["raise", "drop"]
     n_jobs: int | None
@@ -78,7 +79,7 @@ class Training:
         if self.prefit:
             rows = take_rows(self.X, self.labelled)
             return {name: [model] for name, model in self.pool}, {n: self._prefit_votes(n, model, rows) for n, model in self.pool}
-        folds = self._make_folds()
+        folds = self.folds
         everyone = np.arange(len(self.labelled))
         whole: Fold = (everyone, everyone[:0])
         parts = {name: [*([] if self._votes_out_of_bag(model) else folds), whole] for name, model in self.pool}
@@ -131,7 +132,32 @@ class Training:
 
         Only models of our pools and bare forests: other steps of a pipeline may have seen the labels of all rows.
         """
-        return self.n_classes > 1 and bool(getattr(_last_step(model), "oob_score", False))
+        return not self.own_folds and self.n_classes > 1 and bool(getattr(_last_step(model), "oob_score", False))
+
+    @property
+    def own_folds(self) -> bool:
+        """Whether the user says which rows are in one fold."""
+        return self.groups is not None or hasattr(self.cv, "split")
+
+    @cached_property
+    def folds(self) -> list[Fold]:
+        """The folds of the labelled rows; rows that are in none get no vote."""
+        if not self.own_folds:
+            return self._make_folds()
+        codes = self.target.codes[self.labelled]
+        groups = None if self.groups is None else take_rows(self.groups, self.labelled)
+        splitter = self.cv if hasattr(self.cv, "split") else StratifiedGroupKFold(self.cv, shuffle=True, random_state=self.seed)
+        return [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(codes, codes, groups)]
+
+    @property
+    def fold_of(self) -> Array | None:
+        """The fold of each row, -1 for none, where the user says it."""
+        if not self.own_folds or self.prefit:
+            return None
+        fold_of = np.full(len(self.target.codes), -1)
+        for f, (_, test) in enumerate(self.folds):
+            fold_of[self.labelled[test]] = f
+        return fold_of
 
     def _make_folds(self) -> list[Fold]:
         """Return the folds of the labelled rows, fewer than `cv` where every class has fewer rows.

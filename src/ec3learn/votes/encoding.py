@@ -321,3 +321,19 @@ def columns_by_class(tables: Mapping[str, Any], classes: Any, argument: str = "p
             table = named_columns({name: table}, argument, "")[name]
             ordered[name] = table[:, [place[str(label)] for label in classes]]
     return ordered, classes
+
+
+def as_shares(table: Any, name: str, classes: Any, normalize: bool) -> Any:
+    """Return the probabilities of the second of two classes as a table of both; with `normalize`, rows divided by their sums."""
+    if not hasattr(table, "__len__") or not len(table) or np.asarray(table[:1]).dtype.kind not in "fiu":
+        return table
+    shares = np.ma.filled(table.astype(np.float64), np.nan) if np.ma.isMaskedArray(table) else np.asarray(table)
+    if shares.ndim == 1 and ((shares > 0) & (shares < 1)).any():
+        if classes is not None and len(classes) != 2:
+            came = f"one number per object for {name!r}, and {len(classes)} classes"
+            raise InputError("probabilities", "must have one column per class", came=came)
+        return np.stack([1 - shares, shares], axis=1)
+    if shares.ndim != 2 or not normalize:
+        return table
+    sums = shares.sum(axis=1, keepdims=True)
+    return np.divide(shares, sums, out=shares.astype(np.float64), where=sums > 0)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .._checks import InputError, InputIndexError, InputTypeError, unknown_name
+from .._checks import InputError, InputIndexError, InputTypeError, require_bool, unknown_name
 from .._text import arg, count, listed
 from .assembly import (
     Repeats,
@@ -32,7 +32,7 @@ from .assembly import (
     require_unique_names,
 )
 from .distinct import distinct_rows
-from .encoding import columns_by_class
+from .encoding import as_shares, columns_by_class
 from .grading import as_class_votes, group_meaning, oriented
 from .labels import Label, kind_of, plain
 from .layout import (
@@ -158,19 +158,24 @@ class Votes:
         missing: Label | None = None,
         weights: Mapping[str, float] | Sequence[float] | Array | None = None,
         sample_weight: Sequence[float] | Array | None = None,
+        normalize: bool = False,
     ) -> Self:
         """Make votes from class probabilities.
 
         Parameters
         ----------
         probabilities : dict of name -> (objects x classes)
-            Rows are non-negative and sum to 1 (within 1e-6); a row of NaN is a missing vote. A 1-D entry holds hard labels.
+            Rows are non-negative and sum to 1 (within 1e-6); a row of NaN is a missing vote. A 1-D entry holds hard labels
+            or, if it has fractions, the probabilities of the second of two classes.
             The columns of a dataframe are matched with the classes by name.
         clusterings, missing, weights, sample_weight
             As in `from_labels`.
         classes : sequence of labels
             The names of the columns, in their order. Without it the columns are 0, 1, ... or, where hard classifiers stand
             beside the soft ones, the sorted labels of those, as scikit-learn orders the columns of `predict_proba`.
+
+        normalize : bool
+            Divide each row by its sum first, for scores >= 0 that do not sum to 1.
 
         Returns
         -------
@@ -188,7 +193,9 @@ class Votes:
                 came=type(probabilities).__name__,
                 remedy="Pass {'name': table} for a single model.",
             )
+        require_bool("normalize", normalize)
         tables, classes = columns_by_class(probabilities, classes)
+        tables = {name: as_shares(table, name, classes, normalize) for name, table in tables.items()}
         columns = named_columns(tables, "probabilities", "classifier")
         votes = cls._of(columns, cluster_columns(clusterings), "probabilities", classes, missing)
         return votes._weighted(weights, sample_weight)
