@@ -1,12 +1,14 @@
 """What a person is told first: counts, who is right on hidden labels, and which votes should not be believed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from ec3learn import EC3, DawidSkene, MajorityVote, Votes, WeightedVote
-from ec3learn.answer.notes import BIAS, CONSTANT, NOT_CONVERGED, ONE_CLASS, SAME_AS_MAJORITY
+from ec3learn.answer.notes import BIAS, CONSTANT, NOT_CONVERGED, ONE_CLASS, SAME_AS_MAJORITY, Note
 from ec3learn.diagnosis import summarise
 
 
@@ -107,3 +109,11 @@ def test_no_objects_have_a_summary():
     votes = Votes.from_labels({"a": [0, 1], "b": [0, 1]})
     summary = EC3().solve(votes).extend(votes[:0]).summary()
     assert (summary.n_objects, summary.contested, list(summary.classes["share"])) == (0, 0.0, [0.0, 0.0])
+
+
+def test_ten_notes_of_one_kind_are_one_line():
+    failed = tuple(Note("left out", f"Model {i} failed.") for i in range(10))
+    summary = summarise(replace(MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 1]})), notes=failed))
+    line = next(line for line in str(summary).splitlines() if line.startswith("Note: Model"))
+    assert line == "Note: Model 0 failed. Model 1 failed. Model 2 failed. And 7 more notes of this kind."
+    assert len(summary.as_dict()["notes"]) >= 10  # machines get them all

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score, normalized_mutual_info_score
 
-from ec3learn import EC3, DawidSkene, MajorityVote, Panel, Votes
+from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, Panel, Votes
 from ec3learn.answer.notes import BIAS
-from ec3learn.diagnosis import doubts, kappa, normalised_mutual_information, pairs, skills
+from ec3learn.diagnosis import by_trouble, doubts, kappa, normalised_mutual_information, pairs, skills
 from ec3learn.diagnosis.bias import Bias, bias_of, judge_bias
 from ec3learn.diagnosis.metrics import confusion
 
@@ -244,3 +244,47 @@ def test_tables_of_classes_by_classes_are_not_kept_for_all_voters():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 50e6
+
+
+# ---- those in trouble first --------------------------------------------------------------------------------------------
+
+
+def test_voters_in_trouble_come_first_and_few_votes_do_not_condemn():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=200)
+    said = {name: np.where(rng.random(200) < right, truth, 1 - truth) for name, right in (("good", 0.95), ("fair", 0.65))}
+    said |= {"aah": said["good"], "zero": np.ones(200, dtype=int), "zany": 1 - truth}
+    said["zest"] = np.array([1 - truth[0], *[None] * 199], dtype=object)
+    votes = Votes.from_labels(said, {"noise": rng.integers(3, size=200), "km": truth})
+    consensus = MajorityVote().solve(votes, known=truth)
+    order = by_trouble(consensus)["model"]
+    assert order == ["zany", "zero", "fair", "zest", "good", "aah", "noise", "km"]
+    assert consensus.voters()["model"] == [*said, "noise", "km"]  # in Python, as they were given
+
+
+def test_voters_of_a_saved_consensus_are_sorted_too(tmp_path):
+    votes = Votes.from_labels({"one": [0, 1, 1, 0], "two": [0, 1, 1, 0], "bad": [1, 0, 1, 0]})
+    consensus = MajorityVote().solve(votes)
+    consensus.save(tmp_path / "x.ec3")
+    assert by_trouble(Consensus.load(tmp_path / "x.ec3"))["model"] == by_trouble(consensus)["model"] == ["bad", "one", "two"]
+
+
+def test_people_of_a_crowd_are_annotators():
+    crowd = MajorityVote().solve(Votes.from_long(["p", "p", "q"], ["ann", "bob", "ann"], ["x", "y", "x"]))
+    assert by_trouble(crowd)["kind"] == ["annotator", "annotator"]
+    assert crowd.explain("p").by_model["kind"] == ["annotator", "annotator"]
+    models = MajorityVote().solve(Votes.from_labels({"svm": ["x", "y"]}))
+    assert by_trouble(models)["kind"] == ["classifier"]
+
+
+def test_an_explanation_leaves_out_who_said_nothing():
+    rows = [(f"q{i}", f"w{i % 40}", "x" if i % 3 else "y") for i in range(80)]
+    rows += [("q0", "w5", "x")]
+    explanation = DawidSkene().solve(Votes.from_long(*map(list, zip(*rows, strict=True)))).explain("q0")
+    assert len(explanation.by_model) > 40
+    assert len(explanation.silent) == explanation.as_dict()["silent"] == 38
+    assert "\nw5 " in str(explanation)
+    assert "w17" not in str(explanation)
+    assert "38 other base models did not vote on it." in str(explanation)
+    assert "38 other base models did not vote on it." in explanation._repr_html_()
+    assert {row["model"] for row in explanation.as_dict()["by_model"]} >= {"w0", "w5"}

@@ -7,6 +7,7 @@ import io
 import re
 import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ from ec3learn import (
 )
 from ec3learn.demo import demo_votes
 from ec3learn.report import page
-from ec3learn.report.facts import code_of, facts_of
+from ec3learn.report.facts import FOLDED_FROM, code_of, facts_of
 from ec3learn.report.page import page_of
 
 HOSTILE = [
@@ -171,7 +172,7 @@ def test_agreement_beyond_1_in_k_is_worse_than_chance_where_guesses_would_do_bet
     wrong = np.where(truth == "ham", np.where(rng.random(900) < 0.45, "ham", "spam"), "ham")
     consensus = MajorityVote().solve(Votes.from_labels(good | {"judge": wrong}))
     facts = facts_of(consensus)
-    judge = facts["models"]["rows"][-1]
+    judge = facts["models"]["rows"][0]
     assert 1 / 3 > judge["agreement"] > 0.27
     assert judge["remark"] == "worse than chance"
     assert facts["warnings"][-1].startswith("Worse than chance: judge.")
@@ -637,3 +638,29 @@ def test_a_cell_of_the_heat_map_names_its_models(opened):
     page = opened("pool")
     page.locator("table.heat").first.locator("tbody tr").first.locator("td").nth(1).hover()
     assert re.fullmatch(r"\u2068m\d\u2069 and \u2068m\d\u2069: \d+ %", page.locator("#status-classifier").inner_text())
+
+
+# ---- a crowd -------------------------------------------------------------------------------------------------------------
+
+
+def test_many_annotators_are_folded_with_those_in_trouble_first(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=200)
+    rows = [(i, f"w{j:02d}", int(truth[i] if rng.random() < 0.9 else 1 - truth[i])) for j in range(30) for i in range(j, 200, 5)]
+    rows = [(i, name, 1 - truth[i] if name == "w29" else said) for i, name, said in rows]
+    crowd = Votes.from_long(*map(list, zip(*rows, strict=True)))
+    MajorityVote().solve(crowd).report(tmp_path / "crowd.html")
+    written = (tmp_path / "crowd.html").read_text(encoding="utf-8")
+    assert "30 annotators and 0 clusterings" in written
+    assert "Show all 30 annotators" in written
+    table = written[written.index('id="models-table"') :]
+    assert table.index(">w29<") < table.index(">w00<")
+    assert "lassifier" not in re.sub(r"<[^>]*>", "", table[: table.index("</section>")])
+    few = Votes.from_labels({"svm": [0, 1], "knn": [0, 1]})
+    MajorityVote().solve(few).report(tmp_path / "few.html")
+    assert "Show all" not in (tmp_path / "few.html").read_text(encoding="utf-8")
+
+
+def test_the_rows_that_are_folded_are_those_that_the_style_hides():
+    style = Path(page.__file__).with_name("style.css").read_text()
+    assert f"tr:nth-child(n + {FOLDED_FROM + 1})" in style

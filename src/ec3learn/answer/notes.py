@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .._text import Spelling, spell
+from .._text import Spelling, count, spell
 
 DISTINCT_ROWS = "distinct rows"  # the objects are the distinct rows of a table
 SAMPLE = "sample"  # only the most frequent rows were solved
@@ -50,6 +51,9 @@ WARNINGS = frozenset(
 )
 
 
+MOST_OF_A_KIND = 3  # notes that are shown in full
+
+
 @dataclass(frozen=True)
 class Note:
     """A note: its kind, and the text to show.
@@ -69,3 +73,23 @@ class Note:
 
     def __str__(self) -> str:
         return self.sentence()
+
+
+def one_per_kind(notes: Iterable[Note]) -> list[Note]:
+    """Return the notes with those of one kind as one, of which the first are shown in full.
+
+    Examples
+    --------
+    >>> failed = [Note("left out", f"{name} failed.") for name in ("svm", "knn", "tree", "bayes", "rules")]
+    >>> [str(note) for note in one_per_kind([*failed, Note("repeats", "2 votes were repeated.")])]
+    ['svm failed. knn failed. tree failed. And 2 more notes of this kind.', '2 votes were repeated.']
+    """
+    by_kind: dict[str, list[str]] = {}
+    for note in notes:
+        by_kind.setdefault(note.kind, []).append(note.text)
+    shown = []
+    for kind, texts in by_kind.items():
+        rest = len(texts) - MOST_OF_A_KIND
+        more = [] if rest <= 0 else [f"And {count(rest, 'more note', 'more notes')} of this kind."]
+        shown.append(Note(kind, " ".join([*texts[:MOST_OF_A_KIND], *more])))
+    return shown

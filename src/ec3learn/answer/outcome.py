@@ -241,6 +241,11 @@ class Outcome:
         return self.votes
 
     @property
+    def voter_noun(self) -> str:
+        """Return what voters are called: annotators in a crowd, of whom each saw few objects, else classifiers."""
+        return "classifier" if self.votes is None or self.votes.sparse is None else "annotator"
+
+    @property
     def description(self) -> str:
         """Return one line: the method, what it combined, and how sure it is on average."""
         n_classifiers = sum(model.is_voter for model in self.models)

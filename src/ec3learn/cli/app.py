@@ -219,6 +219,7 @@ def voters(
       ec3learn voters mails.ec3
     """
     from ..consensus import Consensus
+    from ..diagnosis import by_trouble
     from ..tables.files import combine_file, open_file
 
     if votes.endswith(".ec3"):
@@ -227,7 +228,7 @@ def voters(
         method, naming = method_from(how), naming_from(columns, how)
         with open_file(votes, **asdict(file), bar=True) as table:
             consensus = combine_file(table, naming, method, max_rows=max_rows).consensus
-    found = consensus.voters()
+    found = by_trouble(consensus)
     print(dumps(list(found.rows()), ensure_ascii=False) if json else found)
 
 

@@ -8,7 +8,7 @@ from .asking import ask
 from .bias import bias_of
 from .contested import close_calls, contested
 from .correlation import effective_voters, error_correlation
-from .doubts import doubts
+from .doubts import by_trouble, doubts
 from .drop_one import drop_one_auc
 from .estimate import estimate
 from .explanation import Explanation, explain
@@ -26,6 +26,7 @@ __all__ = [
     "alpha",
     "ask",
     "bias_of",
+    "by_trouble",
     "close_calls",
     "cohen_kappa",
     "confusion_of",

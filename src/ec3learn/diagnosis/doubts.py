@@ -12,18 +12,18 @@ from ..answer.extension import matching_labels
 from ..answer.outcome import Outcome
 from ..votes.labels import Label, plain
 from .counting import row_weights
-from .metrics import CLEARLY, kappa
-from .voters import count_by_group
+from .metrics import CLEARLY, kappa, wilson_interval
+from .voters import count_by_group, voters
 
 Array = npt.NDArray[Any]
 
 FEW_VOTES = 30  # below which a classifier is not judged
 FEW_OTHERS = 5  # objects of other classes that a classifier must miss before its constant votes count against it
 SOME = 0.2  # a kappa that would be worth something
-WORSE, NO_BETTER, ALWAYS = "worse than chance", "no better than chance", "always says the same"
+WORSE, NO_BETTER, ALWAYS = ORDER = "worse than chance", "no better than chance", "always says the same"
 
 RULE = (
-    f"Each classifier with {FEW_VOTES} votes or more is compared with random votes of the same class frequencies. Worse than "
+    f"Each voter with {FEW_VOTES} votes or more is compared with random votes of the same class frequencies. Worse than "
     f"chance: {100 * CLEARLY:.0f} % of such random votes agree with the consensus more often. No better than chance: they agree "
     "about as often."
 )
@@ -68,6 +68,49 @@ def doubts(outcome: Outcome) -> Table:
                 found.append((model.name, *doubt))
     names, kinds, labels = zip(*found, strict=True) if found else ((), (), ())
     return Table({"model": list(names), "doubt": list(kinds), "says": list(labels)})
+
+
+def by_trouble(outcome: Outcome, known: Any = None) -> Table:
+    """Return the table of `voters` with those in trouble first.
+
+    First come voters that `doubts` names, then those that are right least often, even at best: by the upper end of a 95 %
+    interval of their accuracy on known labels, or else of their agreement with the answer. Clusterings follow, the one that says
+    least about the classes first.
+
+    Parameters
+    ----------
+    outcome, known
+        As in `voters`.
+
+    Returns
+    -------
+    Table
+        As `voters` has it; people whose votes came as a crowd are called annotators.
+
+    Examples
+    --------
+    >>> from ec3learn import MajorityVote, Votes
+    >>> good = ["a", "b"] * 20
+    >>> by_trouble(MajorityVote().solve(Votes.from_labels({"one": good, "two": good, "lazy": ["a"] * 40})))["model"]
+    ['lazy', 'one', 'two']
+    """
+    table = voters(outcome, known)
+    doubted = {row["model"]: ORDER.index(row["doubt"]) for row in doubts(outcome).rows()}
+    total = float(outcome.row_counts.sum()) if outcome.has_objects else None
+
+    def trouble(row: dict[str, Any]) -> tuple[bool, int, float]:
+        if row["kind"] == "clustering":
+            return True, 0, row.get("nmi") or 0.0
+        best = row.get("high")
+        if best is None:
+            agreed = row["agreement"] or 0.0
+            n_votes = 0.0 if total is None else row["coverage"] * total
+            best = agreed if total is None else wilson_interval(agreed * n_votes, n_votes)[1] if n_votes else 1.0
+        return False, doubted.get(row["model"], len(ORDER)), best
+
+    rows = sorted(table.rows(), key=trouble)
+    named = [row | {"kind": outcome.voter_noun if row["kind"] == "classifier" else row["kind"]} for row in rows]
+    return Table({name: [row[name] for row in named] for name in table.columns})
 
 
 def _hard_counts(outcome: Outcome) -> Array:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._text import Table, number_text
+from .._text import Table, count, number_text
 from ..answer.extension import aligned_entries, hard_entries
 from ..answer.outcome import Outcome
 from ..answer.rule import NOBODY, KnownLabels
@@ -67,7 +67,8 @@ class Explanation:
             "label": self.label,
             "proba": {str(label): float(share) for label, share in zip(self.classes, self.proba, strict=True)},
             "unit": self.unit,
-            "by_model": list(self.by_model.rows()),
+            "by_model": list(self._who_counted.rows()),
+            "silent": len(self.silent),
             "by_term": list(self.by_term.rows()),
         }
 
@@ -92,6 +93,23 @@ class Explanation:
         columns: dict[str, Sequence[Any]] = {"term": names, "weight": self._weight(given)}
         return Table(columns | self._class_columns(given))
 
+    @cached_property
+    def silent(self) -> list[str]:
+        """Return the base models that said nothing about the object, and gave nothing to any class."""
+        gave = {name for (name, _), part in self.parts.items() if np.abs(part).max(initial=0.0) > 0}
+        return [name for name, said in self.said.items() if said is None and name not in gave]
+
+    @property
+    def _who_counted(self) -> Table:
+        """Return the base models without the silent ones."""
+        left_out = set(self.silent)
+        rows = [row for row in self.by_model.rows() if row["model"] not in left_out]
+        return Table({name: [row[name] for row in rows] for name in self.by_model.columns})
+
+    @property
+    def _who_did_not(self) -> str:
+        return f"{count(len(self.silent), 'other base model')} did not vote on it." if self.silent else ""
+
     def _sums(self, names: Sequence[str], position: int) -> Array:
         zero = np.zeros(len(self.classes))
         sums = [sum((part for key, part in self.parts.items() if key[position] == name), zero) for name in names]
@@ -107,16 +125,18 @@ class Explanation:
     def __repr__(self) -> str:
         shares = ", ".join(f"{plain(label)} {p:.3f}" for label, p in zip(self.classes, self.proba, strict=True))
         head = f"Object {self.object!r} is {self.label!r} ({shares})"
+        models = "\n".join(filter(None, [str(self._who_counted), self._who_did_not]))
         if not self.parts:
-            return f"{head}\n\n{self.by_model}\n\n{NO_PARTS}"
+            return f"{head}\n\n{models}\n\n{NO_PARTS}"
         unit = "" if self.unit == "probability" else f"\n\nIn units of {self.unit}:"
         if self.unit == "change of probability":
             unit = "\n\nHow far each vote moves the probabilities: they would change by as much without it."
-        return f"{head}{unit}\n\n{self.by_model}\n\n{self.by_term}"
+        return f"{head}{unit}\n\n{models}\n\n{self.by_term}"
 
     def _repr_html_(self) -> str:
         by_term = self.by_term._repr_html_() if self.parts else f"<p>{NO_PARTS}</p>"
-        return f"<p>{escape(repr(self).splitlines()[0])}</p>{self.by_model._repr_html_()}{by_term}"
+        head, models = escape(repr(self).splitlines()[0]), self._who_counted._repr_html_()
+        return f"<p>{head}</p>{models}<p>{self._who_did_not}</p>{by_term}"
 
 
 def explain(outcome: Outcome, i: Any) -> Explanation:
@@ -166,7 +186,7 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
         classes=outcome.classes,
         proba=outcome.row_proba[row],
         said=dict(zip([model.name for model in votes.models], votes.said(position), strict=True)),
-        kinds={model.name: model.kind for model in votes.models},
+        kinds={model.name: outcome.voter_noun if model.kind == "classifier" else model.kind for model in votes.models},
         parts=parts,
         unit="probability" if outcome.rule is None else outcome.rule.unit,
     )

@@ -25,17 +25,17 @@ from ..answer.notes import (
     WORSE_THAN_CHANCE,
     WORSE_THAN_MAJORITY,
     Note,
+    one_per_kind,
 )
 from ..answer.outcome import Outcome
 from ..votes.labels import plain
 from .bias import bias_of
 from .contested import CLOSE, close_calls
 from .counting import open_rows, row_weights
-from .doubts import ALWAYS, NO_BETTER, WORSE, doubts
+from .doubts import ALWAYS, NO_BETTER, WORSE, by_trouble, doubts
 from .held_out import HeldOut, Judgement, Solver, held_out, judge
 from .majority import changed_rows, is_majority, majority
 from .metrics import Difference
-from .voters import voters
 
 Array = npt.NDArray[Any]
 
@@ -56,7 +56,7 @@ class Summary:
     classes : Table
         class and share, the share of the objects that got it.
     voters : Table
-        The base models, as `Consensus.voters` has them.
+        The base models, as `Consensus.voters` has them, those in trouble first.
     contested : float
         The share of objects that are close calls.
     changed : float or None
@@ -123,7 +123,8 @@ class Summary:
 
     def __str__(self) -> str:
         tables = (_first(self.classes, "classes"), _first(self.voters, "base models"))
-        return "\n\n".join(["\n".join(self.lines), *tables, *(f"Note: {note}" for note in self.further_notes)])
+        notes = (f"Note: {note}" for note in one_per_kind(self.further_notes))
+        return "\n\n".join(["\n".join(self.lines), *tables, *notes])
 
 
 def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = None, fast: bool = False) -> Summary:
@@ -176,7 +177,7 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = No
         round(float(weight.sum())),
         votes.n_rows,
         Table({"class": [plain(label) for label in outcome.classes], "share": normalised(sums.astype(np.float64)).tolist()}),
-        voters(outcome),
+        by_trouble(outcome),
         facts.share(close_calls(outcome)),
         facts.changed,
         score,

@@ -21,9 +21,9 @@ from .. import __version__
 from .._checks import InputTypeError, require_integer
 from .._text import count, isolated, number_text, percent
 from ..answer.extension import matching_labels
-from ..answer.notes import DISTINCT_ROWS, WARNINGS, Note
+from ..answer.notes import DISTINCT_ROWS, WARNINGS, Note, one_per_kind
 from ..answer.outcome import Outcome
-from ..diagnosis import Explanation, close_calls, contested, doubts, explain, judge, majority, pairs, summarise, voters
+from ..diagnosis import Explanation, by_trouble, close_calls, contested, doubts, explain, judge, majority, pairs, summarise
 from ..diagnosis.contested import CLOSE
 from ..diagnosis.counting import are_counts, given_weights, object_weights, open_rows, row_weights
 from ..diagnosis.doubts import ALWAYS, RULE, WORSE
@@ -41,6 +41,7 @@ Facts = dict[str, Any]
 
 MOST_CLASSES = 20  # shown; the others are added up
 MOST_MODELS = 200  # in the table
+FOLDED_FROM = 15  # rows of the table that are shown at first; style.css has this number too
 MOST_IN_HEAT_MAP = 60
 MOST_CLUSTERINGS, MOST_CLUSTERS = 20, 12
 MOST_PAIRS = 50
@@ -152,7 +153,7 @@ def _notes(subject: Subject, summary: Summary | None, quality: Facts | None) -> 
     if fair is not None and fair["difference"] is not None and fair["difference"].second_is_better:
         note = majority_note(fair["difference"], "the held-out labels")
         notes += [] if note in notes else [note]
-    shown = [note for note in notes if note.kind != DISTINCT_ROWS]  # these are counted in the summary
+    shown = one_per_kind(note for note in notes if note.kind != DISTINCT_ROWS)  # these are counted in the summary
     return {
         "warnings": [str(note) for note in shown if note.kind in WARNINGS],
         "notes": [str(note) for note in shown if note.kind not in WARNINGS],
@@ -161,7 +162,7 @@ def _notes(subject: Subject, summary: Summary | None, quality: Facts | None) -> 
 
 def _made_of(consensus: Outcome) -> tuple[str, str]:
     n_classifiers = sum(model.kind == "classifier" for model in consensus.models)
-    return count(n_classifiers, "classifier"), count(len(consensus.models) - n_classifiers, "clustering")
+    return count(n_classifiers, consensus.voter_noun), count(len(consensus.models) - n_classifiers, "clustering")
 
 
 def _summary(subject: Subject) -> str:
@@ -278,17 +279,19 @@ def _models(subject: Subject) -> Facts | None:
     if subject.votes is None and consensus.stored_voters is None:
         return None
     labels, source = _labels_for_voters(subject)
-    table = list(voters(consensus, labels).rows())
+    table = list(by_trouble(consensus, labels).rows())
     remarks = {row["model"]: _remark(row) for row in doubts(consensus).rows()}
     for row in table:
-        row["remark"] = remarks.get(row["model"]) if row["kind"] == "classifier" else None
-    classifiers = [row for row in table if row["kind"] == "classifier"]
+        row["remark"] = remarks.get(row["model"]) if row["kind"] == consensus.voter_noun else None
+    classifiers = [row for row in table if row["kind"] == consensus.voter_noun]
     shown = sorted(classifiers, key=lambda row: -row["coverage"])[:MOST_MODELS]
     kept = {row["model"] for row in shown}
     left_out = " The method itself left out some for this reason." if consensus.worse_than_chance else ""
     return {
         "rows": [row for row in classifiers if row["model"] in kept],
         "n_left_out": len(classifiers) - len(shown),
+        "n_folded": max(0, len(shown) - FOLDED_FROM) if len(shown) > FOLDED_FROM + 5 else 0,
+        "noun": f"{consensus.voter_noun}s",
         "accuracy_by": source,
         "worse": [row["model"] for row in classifiers if row["remark"] == WORSE],
         "empty": [(row["model"], row["remark"]) for row in classifiers if row["remark"] not in (None, WORSE)],

@@ -36,13 +36,15 @@ for (const table of document.querySelectorAll("table.sortable")) {
 }
 
 for (const box of document.querySelectorAll(".filter")) {
-  const rows = Array.from(document.getElementById(box.dataset.table).tBodies[0].rows);
+  const table = document.getElementById(box.dataset.table);
+  const rows = Array.from(table.tBodies[0].rows);
   const input = box.querySelector("input");
   const status = box.querySelector("output");
   const texts = rows.map((row) => row.textContent.toLowerCase());
   const apply = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     let n = 0;
+    table.classList.toggle("searched", words.length > 0); // rows that are folded away are found too
     rows.forEach((row, i) => {
       row.hidden = !words.every((word) => texts[i].includes(word));
       n += !row.hidden;
