@@ -285,6 +285,6 @@ def test_an_explanation_leaves_out_who_said_nothing():
     assert len(explanation.silent) == explanation.as_dict()["silent"] == 38
     assert "\nw5 " in str(explanation)
     assert "w17" not in str(explanation)
-    assert "38 other base models did not vote on it." in str(explanation)
-    assert "38 other base models did not vote on it." in explanation._repr_html_()
+    assert "38 other base models said nothing about it." in str(explanation)
+    assert "38 other base models said nothing about it." in explanation._repr_html_()
     assert {row["model"] for row in explanation.as_dict()["by_model"]} >= {"w0", "w5"}

@@ -108,7 +108,7 @@ class Explanation:
 
     @property
     def _who_did_not(self) -> str:
-        return f"{count(len(self.silent), 'other base model')} did not vote on it." if self.silent else ""
+        return f"{count(len(self.silent), 'other base model')} said nothing about it." if self.silent else ""
 
     def _sums(self, names: Sequence[str], position: int) -> Array:
         zero = np.zeros(len(self.classes))
