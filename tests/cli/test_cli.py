@@ -21,13 +21,14 @@ from ec3learn import Auto, Consensus, Scale, Votes, compare, solve, votes_from
 from ec3learn.cli import DONE, INTERNAL_ERROR, INTERRUPTED, WRONG_INPUT, main
 from ec3learn.cli.app import app
 from ec3learn.demo import demo_votes, write_demo
+from ec3learn.diagnosis import alpha, effective_voters, kappas
 from ec3learn.tables.columns import LABELS
 from ec3learn.tables.files.workspace import follow_queries
 
 ROOT = Path(__file__).parents[2]
 VOTERS = ["-c", "svm,tree,bayes,knn,rules", "-k", "kmeans,dbscan"]
 ALL_VOTERS = {"classifiers": VOTERS[1].split(","), "clusterings": VOTERS[3].split(",")}
-COMMANDS = ["combine", "apply", "explain", "voters", "compare", "methods", "demo"]
+COMMANDS = ["combine", "apply", "explain", "voters", "compare", "agreement", "ask", "estimate", "methods", "demo"]
 
 
 @pytest.fixture
@@ -689,7 +690,26 @@ def examples_folder(tmp_path_factory):
     rows = [(row["id"], name, row[name]) for row in demo_votes().rows() for name in ("svm", "tree", "knn")]
     pl.DataFrame(rows, schema=["task", "worker", "answer"], orient="row").write_csv(folder / "answers.csv")
     frame.select(pl.col("id").alias("task"), "truth").write_csv(folder / "truth.csv")
+    write_scores(folder)
     return folder
+
+
+def write_scores(folder):
+    """Write the scores of six judges on 200 answers, and what people think of 40 that were drawn at random."""
+    rng = np.random.default_rng(0)
+    good = rng.random(200) < 0.7
+    scores = {
+        f"judge_{j}": np.clip(np.round(3 + 1.2 * (2 * good - 1) + rng.normal(size=200)), 1, 5).astype(int) for j in range(6)
+    }
+    names = [f"answer {i}" for i in range(200)]
+    pl.DataFrame({"id": names, **scores}).write_csv(folder / "scores.csv")
+    words = ["scores.csv", "-c", "judge_*", "--classes", "bad,good", "--scale", "1-5", "--id", "id"]
+    words = [str(folder / word) if word.endswith(".csv") else word for word in words]
+    assert main(["ask", *words, "--goal", "share", "-n", "40", "--out", str(folder / "draw.csv")]) == DONE
+    drawn = column(folder / "draw.csv", "object")
+    people = ["good" if good[names.index(name)] else "bad" for name in drawn]
+    pl.DataFrame({"id": drawn, "label": people}).write_csv(folder / "people.csv")
+    return words, float(good.mean())
 
 
 @pytest.mark.parametrize("line", list(examples()))
@@ -1008,3 +1028,92 @@ def test_an_export_of_annotations_is_named_by_its_format(tmp_path, monkeypatch, 
     _, out, _ = run("combine", "export.json", *long, "--format", "label-studio", "--method", "majority", "--out", "-")
     assert out == "id,annotator,mood,consensus,confidence\n4,7,good,good,1.0\n"
     assert "Pass --format: csv" in run("combine", "export.json", *long)[2]
+
+
+# ---- how far an answer can be trusted ------------------------------------------------------------------------------------
+
+
+def test_agreement_is_that_of_the_library(folder, run):
+    code, printed, _ = run("agreement", "votes.csv", *VOTERS[:2], "--known", "gold", "--json")
+    assert code == DONE
+    found = json.loads(printed)
+    frame = pl.read_csv("votes.csv")
+    votes = votes_from(frame, **{"classifiers": ALL_VOTERS["classifiers"]})
+    assert found["measures"][0]["value"] == pytest.approx(alpha(votes))
+    assert found["pairs"] == list(kappas(votes).rows())
+    assert found["known"] == list(kappas(votes, frame["gold"].to_list()).rows())
+    assert found["effective_voters"] == pytest.approx(effective_voters(votes))
+    printed = run("agreement", "votes.csv", *VOTERS[:2], "--known", "gold")[1]
+    assert "Krippendorff's alpha" in printed
+    assert "Cohen's kappa with known labels, the lowest first" in printed
+
+
+def test_pairs_of_many_voters_are_cut_on_the_terminal(folder, run):
+    rng = np.random.default_rng(0)
+    pl.DataFrame({f"v{j}": rng.integers(2, size=30) for j in range(8)}).write_csv("many.csv")
+    assert "... and 8 more pairs; --json has them all" in run("agreement", "many.csv", "-c", "v*")[1]
+
+
+def test_objects_to_ask_about_are_rows_of_the_file(folder, run):
+    code, printed, _ = run("ask", "votes.csv", *VOTERS[:2], "--id", "id", "-n", 7, "--json")
+    assert code == DONE
+    frame = pl.read_csv("votes.csv")
+    votes = votes_from(frame, classifiers=ALL_VOTERS["classifiers"])
+    expected = solve(votes).ask(7)
+    asked = json.loads(printed)
+    assert [row["object"] for row in asked] == [frame["id"][i] for i in expected["object"]]
+    assert [row["gain"] for row in asked] == pytest.approx(expected["gain"])
+
+
+def test_a_draw_may_have_any_of_the_rows_that_are_alike(folder, run):
+    pl.DataFrame({"a": [0] * 30 + [1], "b": [1] * 30 + [1], "c": [0] * 15 + [1] * 16}).write_csv("alike.csv")
+    drawn = json.loads(run("ask", "alike.csv", "-c", "a,b,c", "--goal", "share", "-n", 20, "--json")[1])
+    assert len({row["object"] for row in drawn}) == 20
+    assert sum(row["chance"] for row in drawn) > 10
+
+
+def test_asking_a_long_table_names_its_objects(crowd, run):
+    code, printed, _ = run("ask", "crowd.csv", *OF_LONG, "--goal", "vote", "-n", 2)
+    assert code == DONE
+    assert "q3" in printed
+
+
+def test_what_is_written_is_not_printed(folder, run):
+    code, printed, _ = run("ask", "votes.csv", *VOTERS, "-n", 3, "--out", "review.csv")
+    assert (code, printed) == (DONE, "")
+    assert len(records("review.csv")) == 4
+    assert run("ask", "votes.csv", *VOTERS, "--out", "review.csv")[0] == WRONG_INPUT
+
+
+def test_a_share_is_estimated_from_labels_that_the_method_does_not_see(folder, run):
+    code, printed, _ = run("estimate", "votes.csv", *VOTERS, "--known", "gold", "--label", "spam", "--json")
+    assert code == DONE
+    frame = pl.read_csv("votes.csv")
+    expected = solve(votes_from(frame, **ALL_VOTERS)).estimate("spam", frame["gold"].to_list())
+    for row, wanted in zip(json.loads(printed), expected.rows(), strict=True):
+        assert row == {name: pytest.approx(value) if isinstance(value, float) else value for name, value in wanted.items()}
+
+
+def test_a_share_is_estimated_from_a_draw_with_unequal_chances(folder, run):
+    words, share = write_scores(folder)
+    code, printed, _ = run("estimate", *words, "--known", "people.csv", "--chance", "draw.csv", "--label", "good", "--json")
+    assert code == DONE
+    row = json.loads(printed)[0]
+    assert row["labels"] == 40
+    assert row["plain"] is None
+    assert row["low"] < share < row["high"]
+    complaint = run("estimate", *words, "--known", "people.csv", "--chance", "people.csv")[2]
+    assert complaint.startswith("ec3learn: --chance must name a column of the table, got 'chance'.")
+
+
+def test_an_estimate_needs_labels(folder, run):
+    complaint = "ec3learn: --known must be the labels of some objects, a column or a file, got none.\n"
+    assert run("estimate", "votes.csv", *VOTERS) == (WRONG_INPUT, "", complaint)
+
+
+def test_an_estimate_needs_every_row_solved(folder, run):
+    code, _, complaint = run("estimate", "votes.csv", *VOTERS, "--known", "gold", "--max-rows", 50)
+    assert code == WRONG_INPUT
+    assert complaint == (
+        "ec3learn: This command needs all distinct rows at once, got more than --max-rows 50. Raise --max-rows.\n"
+    )

@@ -17,7 +17,7 @@ import typer
 
 from .. import __version__
 from . import options as o
-from . import paper
+from . import paper, trust
 from .parsing import method_from, names, naming_from
 from .spelling import spell_option
 
@@ -328,7 +328,8 @@ def demo(
     print("To try it on a file: ec3learn demo --votes votes.csv")
 
 
-COMMANDS: tuple[Any, ...] = (combine, apply, explain, voters, compare, methods, demo, paper.datasets)
+JUDGING = (trust.agreement, trust.ask, trust.estimate)
+COMMANDS: tuple[Any, ...] = (combine, apply, explain, voters, compare, *JUDGING, methods, demo, paper.datasets)
 for command in COMMANDS:
     app.command(cls=o.PlainCommand)(command)
 app.add_typer(paper.app, name="paper")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 FLAGGED = (None, "True", "[...]")  # no value to write after the option
 # Arguments that have another name in the command.
-INSTEAD = {"folder": "data", "number": "object", "path": "out", "values": "scale"}
+INSTEAD = {"folder": "data", "path": "out", "values": "scale"}
 
 
 def spell_option(options: Mapping[str, str], name: str, value: str | None = None) -> str:
@@ -26,6 +26,8 @@ def spell_option(options: Mapping[str, str], name: str, value: str | None = None
         return f"--soft {soft[2]}"
     if name == "classifiers" and value is not None and value.startswith("{"):
         return "--soft NAME=CLASS:COLUMN,..."
+    if name == "number":  # commands that name single rows ask for their numbers
+        return "This command"
     given = "" if value in FLAGGED else _quoted(_as_written(str(value)))
     option = options.get(INSTEAD.get(name, name))
     if option is not None:

@@ -69,13 +69,13 @@ class Output:
     def require_sample(self, most: int) -> None:
         """Refuse what needs all distinct rows, where only a sample of them is solved."""
         if self.number:
-            what, instead = arg("number", True), "leave it out"
+            what, instead = arg("number", True), ""
         elif self.rule != "argmax":
-            what, instead = arg("rule", self.rule), f"take {arg('rule', 'argmax')}"
+            what, instead = arg("rule", self.rule), f", or take {arg('rule', 'argmax')}"
         else:
             return
         phrase = f"{what} needs all distinct rows at once, got more than {arg('max_rows', most)}"
-        raise InputError("max_rows", phrase=phrase, remedy=f"Raise {arg('max_rows')}, or {instead}.")
+        raise InputError("max_rows", phrase=phrase, remedy=f"Raise {arg('max_rows')}{instead}.")
 
     def columns(self, answer: Consensus, backend: Any) -> list[Any]:
         """Return the answers as columns of a library."""

@@ -651,6 +651,19 @@ class Votes:
         """
         return self._rows(rows, None, len(rows))
 
+    def spread_over(self, index: Array, object_ids: Array | None = None) -> Self:
+        """Return the same distinct rows as the votes on other objects: the distinct row of each, and their names.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ec3learn import Votes
+        >>> Votes.from_labels({"svm": [0, 1, None]}).spread_over(np.array([0, 1, 1, 2])).said(2)
+        [1]
+        """
+        moved = replace(self, n_objects=len(index), index=frozen(index), object_ids=object_ids)
+        return moved._counted(None)
+
     # ---- inside ------------------------------------------------------------------------------------------------------
 
     def _rows(self, rows: Array, index: Array | None, n_objects: int) -> Self:

@@ -2,6 +2,7 @@
 
 from .combining import AnsweredFile, combine_file, content_of_file, extend_file, open_file
 from .formats import STANDARD, Format
+from .label_files import read_labels
 from .table import FileTable
 from .writing import require_outputs, write_table
 
@@ -14,6 +15,7 @@ __all__ = [
     "content_of_file",
     "extend_file",
     "open_file",
+    "read_labels",
     "require_outputs",
     "write_table",
 ]

@@ -103,6 +103,26 @@ class AnsweredFile:
         require_wide(self.columns, column)
         return replace(self.consensus, object_ids=_names_of_rows(self.table, self.consensus.object_ids, column))
 
+    def by_row(self, column: str | None) -> tuple[Consensus, Any]:
+        """Return the consensus over all rows of the file, named by a column or by their numbers, and the labels to judge it by.
+
+        The file must have been combined with `number=True`. The objects of a long table stay what they are.
+        """
+        require_wide(self.columns, column)
+        if self.columns.objects is not None:
+            return self.consensus, self.truth
+        found = self.answered.table.order(ROW).project(f"{UNWRITTEN}number AS number").fetchnumpy()["number"]
+        number = np.asarray(found, dtype=np.int64)
+        names = None
+        if column is not None:
+            cells = self.table.relation.order(ROW).project(f"CAST({quoted(column)} AS VARCHAR)").fetchall()
+            names = label_array([f"row {row}" if name is None else name for row, (name,) in enumerate(cells)])
+        votes = self.consensus.require_votes("rows")
+        index = number if votes.index is None else votes.index[number]
+        votes = votes.spread_over(index, names)
+        consensus = replace(self.consensus, votes=votes, index=votes.index, object_ids=names)
+        return consensus, None if self.truth is None else np.asarray(self.truth, dtype=object)[number]
+
     def find_object(self, name: str, column: str | None = None) -> Any:
         """Return how the consensus names the object that has a value in a column, or of a long table in that of the objects.
 

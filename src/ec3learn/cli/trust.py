@@ -1,0 +1,177 @@
+"""The commands that say how far an answer can be trusted: agreement, ask and estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from json import dumps
+from typing import TYPE_CHECKING, Annotated, Any
+
+from .._checks import InputError
+from .._text import Table
+from . import options as o
+from .parsing import method_from, naming_from
+
+if TYPE_CHECKING:
+    from ..consensus import Consensus
+
+SHOWN = 20  # rows of a table on the terminal
+
+
+@o.flatten_groups
+def agreement(
+    votes: o.Input,
+    columns: o.ColumnOptions,
+    labels: o.LabelOptions,
+    file: o.ReadOptions,
+    level: Annotated[
+        str, o.option(o.METHOD, "NAME", "How far two answers are apart: nominal, ordinal or interval (numbers).")
+    ] = "nominal",
+    id: o.Id = None,
+    max_rows: o.MaxRows = o.MOST_ROWS,
+    json: o.Json = False,
+) -> None:
+    """Show how much voters agree beyond chance: all together, each two, and each with known labels, with 95 % intervals.
+
+    Examples
+    --------
+      ec3learn agreement votes.csv --classifiers svm,tree,bayes
+
+      ec3learn agreement answers.csv --objects task --voters worker -c answer --known truth.csv
+
+      ec3learn agreement scores.csv -c 'judge_*' --classes bad,good --scale 1-5 --level ordinal --json
+    """
+    from ..diagnosis import agreement as measure
+    from ..diagnosis import effective_voters, error_correlation, kappas
+    from ..tables.files import content_of_file, open_file
+
+    with open_file(votes, **asdict(file), bar=True) as table:
+        content = content_of_file(table, naming_from(columns, labels), max_rows=max_rows, id=id)
+    cast = content.votes
+    measures, pairs = measure(cast, level), kappas(cast)  # type: ignore[arg-type]
+    with_labels = None if content.known is None else kappas(cast.as_class_votes(), content.known)
+    worth, correlation = effective_voters(cast), error_correlation(cast)
+    if json:
+        found: dict[str, Any] = {"measures": list(measures.rows()), "pairs": list(pairs.rows())}
+        found["known"] = None if with_labels is None else list(with_labels.rows())
+        found |= {"effective_voters": worth, "error_correlation": correlation}
+        print(dumps(found, ensure_ascii=False))
+        return
+    print(f"{measures}\n")
+    print(f"The votes on an object are worth {worth:.1f} independent ones (correlation of errors {correlation:.2f}).\n")
+    print(f"Cohen's kappa of two voters, the lowest first\n{_first(_by_kappa(pairs), 'pairs')}")
+    if with_labels is not None:
+        print(f"\nCohen's kappa with known labels, the lowest first\n{_first(_by_kappa(with_labels), 'voters')}")
+
+
+def _by_kappa(table: Table) -> Table:
+    order = sorted(range(len(table)), key=lambda i: float("inf") if table["kappa"][i] is None else table["kappa"][i])
+    return Table({name: [values[i] for i in order] for name, values in table.columns.items()})
+
+
+def _first(table: Table, what: str) -> str:
+    rest = len(table) - SHOWN
+    first = Table({name: list(values)[:SHOWN] for name, values in table.columns.items()})
+    return str(first) if rest <= 0 else f"{first}\n... and {rest:,} more {what}; --json has them all"
+
+
+@o.flatten_groups
+def ask(
+    votes: o.Input,
+    columns: o.ColumnOptions,
+    how: o.MethodOptions,
+    file: o.ReadOptions,
+    n: Annotated[int, o.option(None, "N", "How many objects.", "--number", "-n")] = 20,
+    goal: Annotated[
+        str,
+        o.option(
+            None,
+            "NAME",
+            "What will be asked for: label, to correct answers; vote, one vote more; share, labels of a random draw to estimate "
+            "shares and accuracies from.",
+        ),
+    ] = "label",
+    seed: Annotated[int, o.option(None, "NUMBER", "Seeds the draw for --goal share.")] = 0,
+    id: o.Id = None,
+    max_rows: o.MaxRows = o.MOST_ROWS,
+    out: Annotated[o.Text, o.option(o.FILES, "FILE", "Write the objects as a table: CSV, for example.", "--out", "-o")] = None,
+    overwrite: o.Overwrite = False,
+    json: o.Json = False,
+) -> None:
+    """List the objects to ask about next: where a label, or one vote more, is worth most.
+
+    Examples
+    --------
+      ec3learn ask votes.csv --classifiers svm,tree,bayes --id id -n 50 --out review.csv
+
+      ec3learn ask answers.csv --objects task --voters worker -c answer --goal vote
+
+      ec3learn ask scores.csv -c 'judge_*' --classes bad,good --scale 1-5 --id id --goal share -n 40 --out draw.csv --overwrite
+    """
+    from ..tables.files import combine_file, open_file, require_outputs, write_table
+
+    require_outputs({"out": out}, overwrite)
+    method, naming = method_from(how), naming_from(columns, how)
+    with open_file(votes, **asdict(file), beside=out, bar=True) as table:
+        answered = combine_file(table, naming, method, max_rows=max_rows, number=naming.objects is None, id=id)
+        found = answered.by_row(id)[0].ask(n, goal, random_state=seed)  # type: ignore[arg-type]
+        if out is not None:
+            write_table(found, table, out, overwrite)
+    if json or out is None:
+        print(dumps(list(found.rows()), ensure_ascii=False) if json else found)
+
+
+@o.flatten_groups
+def estimate(
+    votes: o.Input,
+    columns: o.ColumnOptions,
+    how: o.MethodOptions,
+    file: o.ReadOptions,
+    label: Annotated[o.Text, o.option(None, "LABEL", "The class whose share is estimated; by default all.")] = None,
+    each_voter: Annotated[bool, o.option(None, None, "Estimate the accuracy of each voter too.", "--each-voter")] = False,
+    chance: Annotated[
+        o.Text,
+        o.option(o.COLUMNS, "FILE", "The draw that `ec3learn ask --goal share` wrote, if the labelled objects come from it."),
+    ] = None,
+    id: o.Id = None,
+    max_rows: o.MaxRows = o.MOST_ROWS,
+    json: o.Json = False,
+) -> None:
+    """Estimate the shares of the classes and how often the answer is right, from labels of a random draw (--known).
+
+    The labels are not shown to the method. Value and interval (low, high) use all answers; plain uses the labels alone; worth
+    says how many labels alone would do as well.
+
+    Examples
+    --------
+      ec3learn estimate votes.csv --classifiers svm,tree,bayes --known gold --label spam
+
+      ec3learn estimate scores.csv -c 'judge_*' --classes bad,good --scale 1-5 --id id --known people.csv --chance draw.csv
+    """
+    from ..tables.files import combine_file, open_file, read_labels
+
+    if how.known is None:
+        raise InputError("known", "must be the labels of some objects, a column or a file", came="none")
+    method, naming = method_from(how), replace(naming_from(columns, how, how.known), known=None)
+    with open_file(votes, **asdict(file), bar=True) as table:
+        answered = combine_file(table, naming, method, max_rows=max_rows, number=naming.objects is None, id=id)
+        consensus, truth = answered.by_row(id)
+        drawn = None if chance is None else read_labels(table, "chance", f"{chance}:chance", "object")
+        wanted = None if label is None else _label_of(label, consensus.classes.tolist())
+        chances = None if drawn is None else _chances_by_name(drawn, consensus)
+        found = consensus.estimate(wanted, truth, voters=each_voter, chance=chances)
+    print(dumps(list(found.rows()), ensure_ascii=False) if json else found)
+
+
+def _chances_by_name(drawn: Mapping[str, str], consensus: Consensus) -> dict[Any, float]:
+    """Return chances, read as text, by the objects as the consensus names them."""
+    names = (consensus.name_of(i) for i in range(consensus.n_objects))
+    try:
+        return {name: float(drawn[str(name)]) for name in names if str(name) in drawn}
+    except ValueError as error:
+        raise InputError("chance", "must be a file whose column chance holds numbers", came=str(error)) from None
+
+
+def _label_of(word: str, classes: list[Any]) -> Any:
+    """Return the class that a word of the command names; the word itself where there is none."""
+    return next((label for label in classes if str(label) == word), word)
