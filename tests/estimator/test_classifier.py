@@ -307,7 +307,7 @@ def test_progress_names_each_base_model_and_reaches_its_end(iris, monkeypatch, v
 
 def test_base_models_are_fitted_in_parallel(iris):
     X, new_X, y, _ = iris
-    one, two = (made(n_jobs=n, verbose=1, consensus="soft-vote").fit(X, y).predict_proba(new_X) for n in (1, 2))
+    one, two = (made(n_jobs=n, verbose=1).fit(X, y).predict_proba(new_X) for n in (1, 2))
     assert_array_equal(one, two)
 
 
@@ -626,6 +626,23 @@ def test_a_base_model_that_fails_while_retraining_keeps_its_votes(iris):
         made(classifiers=tired, retrain_rounds=1).fit(X, hidden(y, 10))
 
 
+def test_what_is_not_begun_in_time_is_left_out(iris):
+    X, new_X, y, new_y = iris
+    with pytest.warns(UserWarning, match=r"'\w+' was left out: time_limit was reached before its turn\.$") as caught:
+        model = made(time_limit=0).fit(X, hidden(y, 10))
+    assert list(model.estimators_) == ["lr"]
+    assert model.clusterers_ == {}
+    assert len(caught) == 4
+    assert [note.kind for note in model.notes_].count(LEFT_OUT) == 5  # the pool was not retrained either
+    assert model.score(new_X, new_y) > 0.8
+
+
+def test_with_time_enough_a_time_limit_changes_nothing(iris):
+    X, new_X, y, _ = iris
+    one, other = (made(time_limit=t, consensus="soft-vote").fit(X, y).predict_proba(new_X) for t in (None, 1000))
+    assert_array_equal(one, other)
+
+
 def test_without_any_classifier_left_there_is_no_answer(iris):
     X, _, y, _ = iris
     with (
@@ -649,6 +666,7 @@ REFUSED = {
     },
     "scoring must be the name of a score or a scorer, a function of (estimator, X, y), got 1.": {"scoring": 1},
     "offsets must be True or False, got 'yes'.": {"offsets": "yes"},
+    "time_limit must be a finite number >= 0, got -1.": {"time_limit": -1},
     "classifiers must hold at least one (name, estimator), got only 'drop'.": {"classifiers": [("lr", "drop")]},
     "classifiers must hold at least one (name, estimator), got an empty list.": {"classifiers": []},
     "classifiers must have different names, got 'lr' twice.": {"classifiers": [*pool(), *pool()]},

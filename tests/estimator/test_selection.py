@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 from ec3learn import EC3, Consensus, EC3Classifier, MajorityVote, SoftVote, StackedVote, Votes
 from ec3learn.algebra.membership import membership
 from ec3learn.diagnosis.metrics import macro_f, mean_auc
-from ec3learn.estimator import selection
+from ec3learn.estimator import TunedVote, selection
 from ec3learn.estimator.selection import choose
 from ec3learn.methods.ec3.grid import SOFT_VOTE, HeldOutFold, grid
 from ec3learn.methods.stacking import Blend, greedy_weights, simplex_weights
@@ -123,8 +123,20 @@ def test_with_few_labels_nothing_is_tuned():
     votes, truth = soft_pool(0, [1.0, 1.0])
     codes = np.where(np.arange(len(truth)) < 15, truth, -1)
     chosen = choose(votes, codes, 5, 0)
-    assert isinstance(chosen.method, EC3)
+    assert isinstance(chosen.method.members[0], EC3)
     assert str(chosen.notes[0]).startswith("15 labels are too few to choose by")
+
+
+def test_with_few_labels_the_confidence_suits_them():
+    """Twelve classifiers that are much better together than any of them says."""
+    votes, truth = soft_pool(0, [1.0] * 12, n_objects=1000)
+    codes = np.where(np.arange(1000) < 30, truth, -1)
+    method = choose(votes, codes, 5, 0).method
+    known = ([*range(30)], truth[:30].tolist())
+    sharp, plain = (own.solve(votes, known=known) for own in (method, method.members[0]))
+    losses = [-np.log(own.proba[np.arange(30, 1000), truth[30:]]).mean() for own in (sharp, plain)]
+    assert method.slope > 1.2
+    assert losses[0] < losses[1] - 0.05
 
 
 def log_loss_of(consensus, truth):
@@ -201,6 +213,20 @@ def test_candidates_are_compared_by_any_score(scoring):
 def test_repeated_folds_have_a_wider_error_than_independent_ones():
     scores = np.array([[1.0, 2.0, 3.0, 4.0, 5.0]])
     assert selection.standard_error(scores) == pytest.approx(np.sqrt(2.5 * (1 / 5 + 1 / 4)))
+
+
+def test_votes_of_ones_own_can_be_tuned():
+    """A validation set with labels, and a test set without: better than soft voting and than stacking."""
+    votes, truth = soft_pool(0, [0.2, 0.2, 0.2, 1.0, 0.6], n_objects=3000)
+    known = ([*range(1000)], truth[:1000].tolist())
+    losses = []
+    for method in (TunedVote(), SoftVote(), StackedVote()):
+        consensus = method.solve(votes, known=known)
+        losses.append(-np.log(consensus.proba[np.arange(1000, 3000), truth[1000:]]).mean())
+    assert losses[0] == min(losses)
+    assert "on held-out labels" in str(TunedVote().solve(votes, known=known).notes[0])
+    with pytest.raises(ValueError, match=r"^Tuned vote needs known labels, got none\. Pass known, or take"):
+        TunedVote().solve(votes)
 
 
 # ---- what is learned from labels -------------------------------------------------------------------------------------

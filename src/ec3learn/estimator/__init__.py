@@ -16,6 +16,7 @@ from .models.convolution import ConvolutionalNetwork
 from .models.kernel_bayes import KernelNaiveBayes
 from .models.landmarks import Landmarks
 from .pools import TableModel, classifier_pool, clusterer_pool, grids
+from .selection import TunedVote
 
 __all__ = [
     "Boosting",
@@ -34,6 +35,7 @@ __all__ = [
     "RandomForest",
     "SilhouetteKMeans",
     "TableModel",
+    "TunedVote",
     "classifier_pool",
     "clusterer_pool",
     "grids",

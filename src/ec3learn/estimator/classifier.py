@@ -6,6 +6,7 @@ them, and the consensus is extended to new rows. Only classifiers that have not 
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -20,7 +21,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from .._checks import InputError, InputTypeError, is_integer, require_bool, require_choice, require_integer, unknown_name
+from .._checks import (
+    InputError,
+    InputTypeError,
+    is_integer,
+    require_bool,
+    require_choice,
+    require_integer,
+    require_number,
+    unknown_name,
+)
 from .._progress import Bar, progress
 from .._text import Table, arg, some
 from ..answer.notes import FREE_TEXT, LEFT_OUT, UNUSED_LABELS, WARNING, WEIGHTS, Note
@@ -84,6 +94,9 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         often then, but the probabilities are no longer calibrated.
     verbose : int
         1 shows a progress bar, on a terminal and if rich is installed.
+    time_limit : float or None
+        Seconds after which no base model is begun any more; what was fitted by then is combined, and `notes_` says what was
+        left out. The first classifier is always fitted.
 
     Attributes
     ----------
@@ -141,6 +154,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         verbose: int = 0,
         scoring: Any = "log_loss",
         offsets: bool = False,
+        time_limit: float | None = None,
     ) -> None:
         self.classifiers = classifiers
         self.clusterers = clusterers
@@ -157,6 +171,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         self.verbose = verbose
         self.scoring = scoring
         self.offsets = offsets
+        self.time_limit = time_limit
 
     # ---- fit ---------------------------------------------------------------------------------------------------------
 
@@ -179,18 +194,19 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
             The fitted estimator.
         """
         self._check()
+        deadline = np.inf if self.time_limit is None else time.monotonic() + self.time_limit
         groups = fit_params.pop("groups", None)
         X = self._read(X, y, fit_params.get("sample_weight"))
         params = self._route(fit_params if self._weights is None else {**fit_params, "sample_weight": self._weights})
         self._warn_of_weights(params)
         with _limit_threads(X), progress("Fitting base models", shown=self.verbose > 0) as bar:
-            self._fit_pools(X, params, groups, bar)
+            self._fit_pools(X, params, groups, deadline, bar)
         labels = self.consensus_.proba.argmax(axis=1)
         self.transduction_ = self.classes_[np.where(self._target.labelled, self._target.codes, labels)]
         self.voters_ = self.consensus_.voters()
         return self
 
-    def _fit_pools(self, X: Any, params: dict[str, dict[str, Any]], groups: Any, bar: Bar) -> None:
+    def _fit_pools(self, X: Any, params: dict[str, dict[str, Any]], groups: Any, deadline: float, bar: Bar) -> None:
         n_rounds = self._n_rounds()
         pool = self._pool("classifiers")
         work = Training(
@@ -208,6 +224,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
             seed=self._seed,
             bar=bar,
             notes=self._fit_notes,
+            deadline=deadline,
         )
         self.estimators_, out_of_fold = work.fit_classifiers()
         if self.select == "greedy":
@@ -219,6 +236,10 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         self._solve(self._make_votes(shares, clusters, self._weights))
         rest = ~self._target.labelled  # the votes on labelled rows stay out of fold
         for _ in range(n_rounds):
+            if time.monotonic() > deadline:
+                self._fit_notes.append(Note(LEFT_OUT, f"The pool was not retrained: {arg('time_limit')} was reached."))
+                self.notes_.append(self._fit_notes[-1])
+                break
             new = work.retrain(self.estimators_, self.consensus_.proba, self.consensus_.proba.argmax(axis=1))
             for name, (models, proba) in new.items():
                 self.estimators_[name] = [*self.estimators_[name], *models]
@@ -358,6 +379,8 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
             raise InputError("retrain_rounds", "must be 'auto' or an integer >= 0", got=self.retrain_rounds)
         if not (isinstance(self.consensus, str) and self.consensus == "auto"):
             method_of(self.consensus, "consensus", ("auto",))
+        if self.time_limit is not None:
+            require_number("time_limit", self.time_limit, least=0)
         check_scoring(self.scoring)
         require_bool("offsets", self.offsets)
         require_bool("prefit", self.prefit)

@@ -6,8 +6,9 @@ them, whose shares have the least log loss. The blend is used unless another can
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -17,15 +18,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 from threadpoolctl import threadpool_limits
 
-from .._checks import InputError, unknown_name
-from .._text import Table, count
+from .._checks import InputError, require_bool, require_integer, unknown_name
+from .._text import Table, arg, count
 from ..algebra.trust import learn_slope
 from ..answer.mixtures import sharpened
 from ..answer.notes import CHOICE, Note
 from ..answer.rule import KnownLabels
 from ..diagnosis.drop_one import drop_one_auc
 from ..diagnosis.metrics import macro_f, mean_auc
-from ..methods.base import Method
+from ..methods.base import Answer, Method
 from ..methods.ec3.ec3 import EC3
 from ..methods.stacking import Blend, simplex_weights
 from ..methods.voting import SoftVote
@@ -35,6 +36,7 @@ from .candidates import SETTINGS, Candidate, Split, Variant, make_candidates, ma
 Array = npt.NDArray[Any]
 
 FEW_LABELS = 25  # per class on average: below, there is no choice
+FEW_FOLDS, FEW_REPEATS = 10, 3  # to find a temperature with few labels
 WITH_FEW_LABELS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma, delta that measured best with few labels
 MOST_ROWS = 20_000  # with labels, that the choice is made on
 LEAST_ROWS = 10  # of a rare class that stay in a sample
@@ -96,7 +98,7 @@ def choose(
     if (counts > 1).sum() < 2 or counts.mean() < FEW_LABELS:
         few = count(int(counts.sum()), "label is", "labels are")
         text = f"{few} too few to choose by: iEC3 with the settings that measured best with few labels is used."
-        return Choice(EC3(*WITH_FEW_LABELS, weights="agreement"), (Note(CHOICE, text),))
+        return Choice(_calibrated(EC3(*WITH_FEW_LABELS, weights="agreement"), votes, codes, seed), (Note(CHOICE, text),))
     with threadpool_limits(1):
         rows = _sample(codes, seed, MOST_ROWS)
         votes, codes = votes[rows], codes[rows]
@@ -108,6 +110,22 @@ def choose(
             folds = [make_folds(codes, n_folds if enough else 2 * n_folds, seed + r) for r in repeats]
         jury = Jury([Split.of(votes, codes, own) for own in folds], codes, votes, make_scoring(scoring, votes.classes))
         return _choose_by_score(jury, offsets or scoring == F1_MACRO)
+
+
+def _calibrated(method: Method, votes: Votes, codes: Array, seed: int) -> Method:
+    """Return the method with the temperature that suits few labels, hidden fold by fold."""
+    if (np.bincount(codes[codes >= 0]) > 1).sum() < 2:
+        return method
+    rows = _sample(codes, seed, MOST_ROWS)
+    votes, codes = votes[rows], codes[rows]
+    slopes = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # weights from few votes are not to be trusted, but this is about the confidence
+        for repeat in range(FEW_REPEATS):
+            split = Split.of(votes, codes, make_folds(codes, FEW_FOLDS, seed + repeat))
+            answer = split.held_out(lambda votes, known: method)
+            slopes.append(learn_slope(answer, codes, np.ones(len(codes))))
+    return Blend([method], None, float(np.mean(slopes)))
 
 
 def _choose_by_score(jury: Jury, with_offsets: bool) -> Choice:
@@ -333,6 +351,63 @@ def _sample(codes: Array, seed: int, most: int) -> Array:
         n_kept = max(min(LEAST_ROWS, counts[z]), round(share * counts[z]))
         kept.append(rng.permutation(np.flatnonzero(codes == z))[:n_kept])
     return np.sort(np.concatenate(kept))
+
+
+# ---- for votes that users have -------------------------------------------------------------------------------------------
+
+
+class TunedVote(Method):
+    """Choose and blend ways to combine votes by the known labels, as `EC3Classifier` does.
+
+    The classifiers must not have been trained on the objects with known labels: these are a validation set, and all others are
+    the test set. With few known labels it is iEC3 with weights from agreement.
+
+    Parameters
+    ----------
+    scoring : "log_loss", "roc_auc", "accuracy", "f1_macro", another scorer's name, or a scorer
+        What candidates are compared by.
+    offsets : bool
+        Whether the probabilities of the classes may be shifted where that raises the macro F.
+    cv : int
+        Number of folds in which known labels are hidden in turn.
+    random_state : int
+        Seed of the folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ec3learn import Votes
+    >>> from ec3learn.estimator import TunedVote
+    >>> truth = np.arange(200) % 2
+    >>> good = np.where(truth == 1, 0.7, 0.3)
+    >>> votes = Votes.from_probabilities({"good": good, "guess": np.random.default_rng(0).random(200)})
+    >>> consensus = TunedVote().solve(votes, known=([*range(100)], truth[:100]))
+    >>> consensus.score(truth)
+    1.0
+    """
+
+    title = "Tuned vote"
+
+    def __init__(self, scoring: Any = "log_loss", offsets: bool = False, cv: int = 5, random_state: int = 0) -> None:
+        self.scoring = scoring
+        self.offsets = offsets
+        self.cv = cv
+        self.random_state = random_state
+
+    def _check(self) -> None:
+        check_scoring(self.scoring)
+        require_bool("offsets", self.offsets)
+        require_integer("cv", self.cv, 2)
+        require_integer("random_state", self.random_state, 0)
+
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        if known is None:
+            remedy = f"Pass {arg('known')}, or take a method that learns without labels."
+            raise InputError("known", phrase=f"{self.title} needs known labels, got none", remedy=remedy)
+        codes = known.codes if votes.index is None else known.codes[votes.index]
+        chosen = choose(votes, codes, self.cv, self.random_state, self.scoring, self.offsets)
+        answer = chosen.method.answer(votes, known)
+        return replace(answer, notes=(*chosen.notes, *answer.notes))
 
 
 # ---- offsets ---------------------------------------------------------------------------------------------------------

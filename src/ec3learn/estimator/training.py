@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,6 +57,7 @@ class Training:
     seed: int
     bar: Bar
     notes: list[Note]
+    deadline: float = np.inf  # by time.monotonic()
 
     @cached_property
     def labelled(self) -> Array:
@@ -85,11 +87,12 @@ class Training:
         parts = {name: [*([] if self._votes_out_of_bag(model) else folds), whole] for name, model in self.pool}
         n_fits = sum(map(len, parts.values())) + 2 * self.n_rounds * len(self.pool)
         self.bar.update(total=n_fits + len(self.clusterers))
-        jobs = (self._job(name, model, part) for name, model in self.pool for part in parts[name])
-        finished = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
-        fitted, votes = {}, {}
-        for name, _ in self.pool:
+        fitted: dict[str, list[Any]] = {}
+        votes: dict[str, Array] = {}
+        for name, finished in self._finished(parts):
             self.bar.update(name)
+            if fitted and self._late("classifier", name):
+                continue
             results = []
             for _ in parts[name]:
                 results.append(next(finished))
@@ -103,6 +106,23 @@ class Training:
             remedy = "The reasons are in the warnings above. Pass others."
             raise InputError("classifiers", phrase="All classifiers failed", remedy=remedy)
         return fitted, votes
+
+    def _finished(self, parts: dict[str, list[Fold]]) -> Iterator[tuple[str, Iterator[Any]]]:
+        """Return for each classifier its models and votes as they are finished: all at once, or one by one if time is limited."""
+        jobs = {name: [self._job(name, model, part) for part in parts[name]] for name, model in self.pool}
+        run = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        if np.isinf(self.deadline):
+            everything = run(job for own in jobs.values() for job in own)
+            yield from ((name, everything) for name in jobs)
+        else:
+            yield from ((name, _later(run, own)) for name, own in jobs.items())
+
+    def _late(self, kind: str, name: str) -> bool:
+        """Return whether there is no time left for a base model, and say so."""
+        late = time.monotonic() > self.deadline
+        if late:
+            self._warn(Note(LEFT_OUT, f"The {kind} {name!r} was left out: {arg('time_limit')} was reached before its turn."))
+        return late
 
     def _held_out_votes(self, results: list[Any], folds: list[Fold]) -> Array:
         """Return the votes of a classifier on the labelled rows: by its copies in the folds, or out of bag if it has none."""
@@ -186,6 +206,8 @@ class Training:
         fitted, clusters = {}, {}
         for name, model in self.clusterers:
             self.bar.update(name)
+            if not self.prefit and self._late("clustering", name):
+                continue
             try:
                 own = model if self.prefit else _fit_quietly(clone(model), self.X)
                 labels = own.labels_ if not self.prefit and hasattr(own, "labels_") else predict_clusters(own, self.X)
@@ -262,6 +284,11 @@ class Training:
         known = np.tile(self.labelled, LABEL_REPEATS)
         halves = [np.concatenate([known, half]) for half in (rows[::2], rows[1::2])]
         return [(half, np.where(labelled[half], codes[half], labels[half])) for half in halves]
+
+
+def _later(run: Any, jobs: list[Any]) -> Iterator[Any]:
+    """Return the results of jobs that are only begun when the first result is asked for."""
+    yield from run(jobs)
 
 
 # ---- single models ---------------------------------------------------------------------------------------------------

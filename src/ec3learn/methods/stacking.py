@@ -233,6 +233,7 @@ class Blend(Method):
             weights=np.average(weights, axis=0, weights=shares),
             n_iter=max(own.n_iter for own in answers),
             notes=tuple(dict.fromkeys(note for own in answers for note in own.notes)),
+            worse_than_chance=tuple(dict.fromkeys(name for own in answers for name in own.worse_than_chance)),
             lacking=NO_VOTE,
         )
 
