@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .answer import ExtendWarning, Note
     from .consensus import Consensus
     from .estimator.classifier import EC3Classifier
+    from .estimator.crowd import CrowdClassifier
     from .methods import (
         BGCM,
         BWA,
@@ -47,6 +48,7 @@ __all__ = [
     "UPE",
     "Auto",
     "Consensus",
+    "CrowdClassifier",
     "DawidSkene",
     "EC3Classifier",
     "ExtendWarning",
@@ -78,6 +80,7 @@ _HOMES = {
     "read_label_studio": "tables",
     "votes_from": "tables",
     "Consensus": "consensus",
+    "CrowdClassifier": "estimator",
     "EC3Classifier": "estimator",
     "ExtendWarning": "answer",
     "Note": "answer",

@@ -8,9 +8,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ec3learn
-from ec3learn import BWA, EBCC, EC3, METHODS, UPE, Consensus, DawidSkene, MajorityVote, Panel, Votes
+from ec3learn import BWA, EBCC, EC3, METHODS, UPE, Consensus, DawidSkene, MajorityVote, Panel, SoftVote, Votes, WeightedVote
 from ec3learn._checks import InputError
 from ec3learn.algebra import trust
+
+pytestmark = pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")
 
 ADMITS = {
     "auto": ec3learn.Auto(),
@@ -20,6 +22,8 @@ ADMITS = {
     "one coin": DawidSkene(one_coin=True),
     "ebcc": EBCC(),
     "bwa": BWA(),
+    "soft vote": SoftVote(),
+    "weighted vote": WeightedVote(),
     "iec3": EC3(),
     "iec3 towards": EC3(towards=DawidSkene()),
 }

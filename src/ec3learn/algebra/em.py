@@ -104,9 +104,13 @@ class ConfusionModel:
 
     def e_step(self, evidence: Array, prior: Array) -> tuple[Array, float]:
         """Return q, and the log-likelihood of all votes with the prior of C."""
+        proba, by_row = self.e_step_by_row(evidence, prior)
+        return proba, self._log_prior(evidence) + float(self.votes.counts @ by_row)
+
+    def e_step_by_row(self, evidence: Array, prior: Array) -> tuple[Array, Array]:
+        """Return q, and the log-likelihood of the votes on each row."""
         n_classes = self.votes.n_classes
-        proba = np.empty((self.groups.n_rows, n_classes))
-        likelihood = self._log_prior(evidence)
+        proba, likelihood = np.empty((self.groups.n_rows, n_classes)), np.empty(self.groups.n_rows)
         for rows, sums in self.groups.gather_parts((self.weight[:, None] * evidence)[self.groups.order]):
             joint = np.ascontiguousarray(sums.T)  # classes x rows: few long rows are quicker than many short ones
             joint += prior[:, None]
@@ -120,7 +124,7 @@ class ConfusionModel:
             np.exp(joint, out=joint)
             total = joint.sum(axis=0)
             joint /= total
-            likelihood += float(self.votes.counts[rows] @ (np.log(total) + top))
+            likelihood[rows] = np.log(total) + top
             proba[rows] = joint.T
         return proba, likelihood
 

@@ -5,6 +5,8 @@ answers z, so a p that the votes contradict ends at s = 0, which is Dawid-Skene 
 
     C, as in `bayes`     s, b = argmax sum_i c_i sum_k z_ik ln r_ik     z_ik ~ r_ik prod_j C_j,y_ij,k
 
+The C that an object is answered by comes from other objects: with few votes, C would else fit whatever p says.
+
 It is solved twice, from p and from the mean votes, and the solution is taken that explains the votes better.
 """
 
@@ -29,6 +31,8 @@ Array = npt.NDArray[Any]
 MOST_SLOPE = 5.0
 SAMPLE = 20_000  # distinct rows that a handful of numbers is learned from, where there are more
 TOL, MOST_ROUNDS = 1e-4, 50
+FOLDS = 4  # of the rows
+LEAST_SKILL = 0.2  # log-odds of a vote's being right over chance
 LITTLE, MOST_VOTES = 0.25, 20.0  # votes: a prior that is worth less is not used, and none is worth more
 LEAST_LABELS = 30  # to calibrate on
 SLOPE_SPREAD = 0.4  # standard deviation of the logarithm of a slope, before any label is seen
@@ -57,9 +61,9 @@ def learn_trust(votes: Votes, start: Array, known: Array | None = None) -> Trust
         votes, start, known = votes.only_rows(rows), start[rows], None if known is None else known[rows]
     model = TrustModel(votes, membership(votes), known)
     starts = (np.where(model.prior.given[:, None], model.prior.proba, start), start)
-    trust, _ = max((model.learn(first) for first in starts), key=lambda found: found[1])
+    trust = max((model.learn(first) for first in starts), key=lambda found: found.likelihood)
     if trust.weight < LITTLE:
-        return _no_trust(trust.shares)
+        return replace(_no_trust(trust.shares), likelihood=trust.likelihood)
     labelled = np.flatnonzero(model.prior.given & (known >= 0)) if known is not None else np.empty(0, dtype=np.int64)
     if known is None or len(labelled) < LEAST_LABELS:
         return trust
@@ -79,17 +83,23 @@ class TrustModel(SubtypeModel):
         self.answered = self.answered | self.prior.given
         self.counted = votes.counts * self.answered
 
-    def learn(self, proba: Array) -> tuple[Trust, float]:
-        """Alternate the steps from a first answer; return the trust, and how well voters and classes explain the votes."""
+    def learn(self, proba: Array) -> Trust:
+        """Alternate the steps from a first answer; return the trust, with the likelihood of votes that had no part in it."""
         votes, given = self.votes, self.prior.given
-        class_votes, numbers = self.counted @ proba, np.append(1.0, np.zeros(votes.n_classes))
+        numbers = np.append(1.0, np.zeros(votes.n_classes))
+        fold = np.arange(votes.n_rows) % FOLDS
         for _ in range(MOST_ROUNDS):
-            evidence, log_shares = self.variational_step(proba, class_votes)
             numbers = _fitted(self.logs, proba[given], votes.counts[given], numbers)
-            trust = Trust(float(numbers[0]), numbers[1:], normalised(np.exp(log_shares)), 1.0)
-            self.own_evidence = trust.log_proba(self.prior.proba) - log_shares
-            self.own_evidence[~given] = 0.0
-            answer, likelihood = self.e_step(evidence, log_shares)
+            answer, likelihood = np.empty_like(proba), 0.0
+            for f in range(FOLDS):
+                own = fold == f
+                kept = np.where(own[:, None], 0.0, proba)
+                evidence, log_shares = self.variational_step(kept, self.counted @ kept)
+                trust = Trust(float(numbers[0]), numbers[1:], normalised(np.exp(log_shares)), 1.0)
+                self.own_evidence = trust.log_proba(self.prior.proba) - log_shares
+                self.own_evidence[~given] = 0.0
+                answer[own], by_row = (part[own] for part in self.e_step_by_row(evidence, log_shares))
+                likelihood += float(votes.counts[own] @ by_row)
             moved = float(mean_moves(votes.counts, proba, answer).sum()) / 2
             proba = answer
             if moved < TOL:
@@ -98,7 +108,7 @@ class TrustModel(SubtypeModel):
         worth = self._worth(proba, trust)
         named = np.flatnonzero((votes.group_class >= 0) & (self.weight > 0))  # a voter is thought to be right more often than not
         diagonal = (ON - OFF) * float(evidence[named, votes.group_class[named]].sum())
-        return replace(trust, shares=shares, weight=worth), likelihood + diagonal
+        return replace(trust, shares=shares, weight=worth, likelihood=(likelihood + diagonal) / self.total)
 
     def _worth(self, proba: Array, trust: Trust) -> float:
         """Return how many votes the prior is worth: the log-odds of being right over chance, relative to those of a vote."""
@@ -108,8 +118,9 @@ class TrustModel(SubtypeModel):
         right = np.bincount(top, weights=mass[np.arange(len(top)), top], minlength=votes.n_classes)
         sums = self.weight[:, None] * scatter_to_votes(votes, self.groups, votes.counts[:, None] * proba)
         voter = np.flatnonzero(votes.group_meaning.any(axis=1))
+        # Voters who are no better than chance, judged by the answer, bear out nothing: they would fit another answer as well.
         by_votes = _log_odds((votes.group_meaning[voter] * sums[voter]).sum(axis=0), sums[voter].sum(axis=0))
-        return float(np.clip(_log_odds(right, mass.sum(axis=0)) / max(by_votes, 1e-3), 0.0, MOST_VOTES))
+        return min(_log_odds(right, mass.sum(axis=0)) / by_votes, MOST_VOTES) if by_votes > LEAST_SKILL else 0.0
 
 
 def _no_trust(shares: Array) -> Trust:

@@ -25,6 +25,7 @@ COLLAPSE = "collapse"  # an answer that is far from every other
 CALIBRATION = "calibration"  # how the confidence was calibrated
 PANEL = "panel"  # who sat on a panel, and who was left out
 CHOICE = "choice"  # which method was chosen, and why
+FEATURES = "features"  # what the features of the objects added to the votes
 PRIOR = "prior"  # how far class probabilities from elsewhere were trusted
 REPEATS = "repeats"  # several votes of a voter on one object
 GRADES = "grades"  # answers on a scale that were taken as votes for classes

@@ -56,7 +56,7 @@ def stored(outcome: Outcome, objects: bool) -> tuple[dict[str, Any], dict[str, A
     if outcome.tie_mass is not None:
         arrays["tie_mass"] = outcome.tie_mass
     if outcome.trust is not None:
-        facts["trust"] = {"slope": outcome.trust.slope, "weight": outcome.trust.weight}
+        facts["trust"] = {name: getattr(outcome.trust, name) for name in ("slope", "weight", "likelihood")}
         arrays |= {"trust_offsets": outcome.trust.offsets, "trust_shares": outcome.trust.shares}
     if outcome.rule is not None:
         facts["rule"], of_rule = outcome.rule.stored()
@@ -109,7 +109,7 @@ def restored(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str,
 def _restored_trust(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> Trust | None:
     if "trust" not in facts:
         return None
-    return Trust(facts["trust"]["slope"], arrays["trust_offsets"], arrays["trust_shares"], facts["trust"]["weight"])
+    return Trust(offsets=arrays["trust_offsets"], shares=arrays["trust_shares"], **facts["trust"])
 
 
 def _label_array(labels: list[Any]) -> Array:

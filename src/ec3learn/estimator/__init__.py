@@ -1,6 +1,7 @@
 """From a feature table to a consensus classifier: `EC3Classifier`, and the pools of base models that it trains."""
 
 from .classifier import EC3Classifier
+from .crowd import CrowdClassifier
 from .features import Features
 from .models.classifiers import (
     Boosting,
@@ -22,6 +23,7 @@ __all__ = [
     "Boosting",
     "CalibratedLinearSVM",
     "ConvolutionalNetwork",
+    "CrowdClassifier",
     "EC3Classifier",
     "ExtraTrees",
     "Features",

@@ -92,7 +92,8 @@ class Method(BaseEstimator):  # type: ignore[misc]
         votes, notes = self._readable(votes, codes)
         votes, labels = self._split_known(votes, codes)
         if votes.prior is not None:
-            votes = self._trusting(votes, votes.prior, labels)
+            self._require_prior(votes)
+            votes = trusting_votes(votes, labels)
             notes.append(prior_note(votes))
         answer = self.answer(votes, labels)
         if not answer.converged:
@@ -137,13 +138,6 @@ class Method(BaseEstimator):  # type: ignore[misc]
             remedy = f"Leave {arg('prior')} out, or take another {arg('method')}, such as {arg('method', 'auto')}."
             raise InputError("prior", phrase=f"{self.title} does not support a prior", remedy=remedy)
 
-    def _trusting(self, votes: Votes, prior: Prior, known: KnownLabels | None) -> Votes:
-        """Return the votes with how far to trust their prior."""
-        self._require_prior(votes)
-        alone = replace(votes, prior=None)
-        start, _, _ = mean_votes(alone, membership(alone), votes.weights, known)
-        return replace(votes, prior=Prior(prior.proba, learn_trust(votes, start, None if known is None else known.codes)))
-
     def _readable(self, votes: Votes, codes: Array | None) -> tuple[Votes, list[Note]]:
         """Return the votes in a form the method can read, and notes on what that took; `codes` are known classes by object."""
         notes = []
@@ -185,6 +179,14 @@ class Method(BaseEstimator):  # type: ignore[misc]
             return votes, None
         votes, row_codes = votes.split_by(codes)
         return votes, KnownLabels(row_codes, self._known_pull())
+
+
+def trusting_votes(votes: Votes, known: KnownLabels | None) -> Votes:
+    """Return votes with a prior, and with how far to trust it."""
+    assert votes.prior is not None
+    alone = replace(votes, prior=None)
+    start, _, _ = mean_votes(alone, membership(alone), votes.weights, known)
+    return replace(votes, prior=Prior(votes.prior.proba, learn_trust(votes, start, None if known is None else known.codes)))
 
 
 def prior_note(votes: Votes) -> Note:

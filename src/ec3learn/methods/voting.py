@@ -54,6 +54,7 @@ class SoftVote(Method):
     """
 
     title = "Soft vote"
+    admits_prior = True
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         return Answer(*mean_votes(votes, membership(votes), votes.weights, known), lacking=NO_VOTE)
@@ -80,6 +81,7 @@ class WeightedVote(Method):
     """
 
     title = "Weighted vote"
+    admits_prior = True
 
     def __init__(self, weights: ModelWeights = "agreement", reweight_rounds: int = 10) -> None:
         self.weights = weights

@@ -23,7 +23,7 @@ from .reading import Where, named_columns
 
 Array = npt.NDArray[Any]
 
-LEAST = 1e-6  # a class of probability 0 is unlikely, not impossible
+LEAST = 1e-3  # a class of probability 0 is unlikely, not impossible
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +34,7 @@ class Trust:
     offsets: Array  # one number per class, added to the logarithms
     shares: Array  # of the classes, as far as the answer goes
     weight: float  # how many votes they are worth
+    likelihood: float = 0.0  # of the votes on an object, with these: the logarithm, averaged
 
     def log_proba(self, proba: Array) -> Array:
         """Return the logarithms of what the probabilities mean; where none are given, of the shares of the classes."""

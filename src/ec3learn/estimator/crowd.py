@@ -1,0 +1,440 @@
+"""CrowdClassifier: annotators' votes and the objects' features together, as a scikit-learn estimator.
+
+A classifier learns from the annotators, and its class probabilities, out of fold, are the prior of each object when the votes are
+combined. That shows how each annotator errs, so the classifier gets better labels in the next round. The rounds start at the
+classifier: started at the answer from few votes alone, they would only confirm it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import KFold
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._checks import InputError, InputTypeError, is_integer, require_integer
+from .._text import arg, percent, some
+from ..answer.notes import CHOICE, FEATURES, WARNING, WORSE_THAN_CHANCE, Note
+from ..consensus import Consensus
+from ..diagnosis import doubts
+from ..diagnosis.doubts import WORSE
+from ..methods.base import Method, method_of, trusting_votes
+from ..methods.voting import MajorityVote
+from ..votes import Votes
+from ..votes.encoding import known_codes
+from ..votes.reading import frame_of, is_pandas
+from .classifier import _limit_threads
+from .pools import Pool, classifier_pool
+from .rows import count_rows, take_rows
+from .training import _fit_and_vote, _last_step, mean_shares
+
+Array = npt.NDArray[Any]
+
+CANDIDATES = {"extra": "extra trees", "lr": "logistic regression"}  # of the default pool, where no estimator is given
+LONG = (("object", "voter", "label"), ("task", "worker", "label"))  # the columns of a long table; crowd-kit has the latter
+SETTLED = 0.002  # the share of objects that may still change their class
+
+
+class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Learn from annotators, not from labels: a classifier and the annotators' confusions are learned together.
+
+    The features say what similar objects were called, the votes say what this one was called by whom, and each shows how far the
+    other can be trusted. Features that the votes do not bear out are not used, and a note says so.
+
+    Parameters
+    ----------
+    estimator : classifier with `predict_proba`, a pipeline say, or None
+        What learns from the features. None takes extra trees or logistic regression, whichever explains the votes better. Both
+        accept dataframes with categories, dates and missing values.
+    method : "auto", a name in METHODS, or a method such as DawidSkene()
+        What combines the votes; it must support a prior.
+    rounds : int
+        The most times that the classifier and the consensus are found in turn. The round is kept that explains the votes best.
+    cv : int
+        Number of folds in which objects get class probabilities from classifiers that have not seen them.
+    n_jobs : int or None
+        Number of folds to fit in parallel.
+    random_state : int, RandomState or None
+        Seed of the folds and of the default classifiers.
+
+    Attributes
+    ----------
+    classes_ : array
+        The classes.
+    consensus_ : Consensus
+        The consensus on the rows passed to `fit`, with `voters()`, `confusion(voter)`, `contested()`, `explain(i)` and so on.
+    transduction_ : array
+        The class of each row passed to `fit`.
+    estimator_ : classifier
+        The classifier, fitted to all rows with the classes of the consensus.
+    method_ : Method
+        The method that combined the votes.
+    notes_ : list of Note
+        What was chosen and why, how far the features were trusted, and what else to know. `print(note)` shows its text.
+
+    Notes
+    -----
+    `fit` takes votes in place of `y`, so searches and cross-validation of scikit-learn cannot split them; split `Votes` by
+    `votes[rows]`. `score(X, y)` compares with true labels. One label per row, as other classifiers take it, is a single voter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from ec3learn import CrowdClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> rng = np.random.default_rng(0)
+    >>> votes = {name: np.where(rng.random(150) < 0.6, y, rng.integers(3, size=150)) for name in ("ann", "bob", "cy")}
+    >>> model = CrowdClassifier(random_state=0).fit(X, votes)
+    >>> print(f"{np.mean(model.transduction_ == y):.2f}")
+    0.94
+    >>> model.predict(X[[0, 75, 149]])
+    array([0, 1, 2])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        method: str | Method = "auto",
+        rounds: int = 4,
+        cv: int = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.rounds = rounds
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # ---- fit ---------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, votes: Any, known: Any = None) -> CrowdClassifier:
+        """Learn the classifier and how each voter errs.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or dataframe
+            The features, one row per object.
+        votes : Votes, wide table or long table
+            A wide table has one row per object and one column per voter, None or NaN where it did not vote: a 2-D array, a dict
+            of voter -> column or a dataframe. A long table has one row per vote: a dataframe with the columns object, voter and
+            label (or task, worker and label), or a tuple of these three. Its objects are the numbers of rows of `X`, or their
+            names where `X` is a pandas table.
+        known : as in `ec3learn.solve`
+            Labels of a few objects.
+
+        Returns
+        -------
+        CrowdClassifier
+            The fitted estimator.
+        """
+        self._check()
+        X = self._check_X(X, reset=True)
+        votes = read_votes(votes, X)
+        self.classes_ = votes.classes
+        self.method_ = method_of(self.method, "method")
+        seed = _seed(self.random_state)
+        with _limit_threads(X), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            alone = self.method_.solve(votes, known)
+            best, notes = self._alternate(_Work(X, votes, known, self.cv, self.n_jobs, seed), alone)
+        self.consensus_, self.estimator_ = best
+        self.transduction_ = self.consensus_.labels()
+        notes += [*self.consensus_.notes, *self._findings(alone), *(Note(WARNING, str(one.message)) for one in caught)]
+        self.notes_: list[Note] = list({str(note): note for note in notes}.values())
+        return self
+
+    def _alternate(self, work: _Work, alone: Consensus) -> tuple[tuple[Consensus, Any], list[Note]]:
+        """Return the best consensus with the classifier that was fitted to it, and notes; the rounds start at the classifier."""
+        codes = work.first_codes()
+        model, prior, notes = self._first(work, codes)
+        best: Consensus = alone
+        for turn in range(self.rounds):
+            if turn:
+                _, prior = work.out_of_fold(model, codes)
+            consensus = self.method_.solve(work.votes, work.known, prior)
+            better = turn == 0 or _likelihood(consensus) > _likelihood(best)
+            best = consensus if better else best
+            moved, codes = float(np.mean(codes != work.codes_of(consensus))), work.codes_of(consensus)
+            if moved <= SETTLED or not better or not _trusts(consensus):
+                break
+        fitted, _ = work.fit(model, work.codes_of(best))
+        return (best, fitted), notes
+
+    def _first(self, work: _Work, codes: Array) -> tuple[Any, Array, list[Note]]:
+        """Return the classifier to take, its first out-of-fold class probabilities, and why it was taken."""
+        if self.estimator is not None:
+            return self.estimator, work.out_of_fold(self.estimator, codes)[1], []
+        found = {}
+        for name, model in work.default_pool():
+            _, prior = work.out_of_fold(model, codes)
+            trusting = trusting_votes(work.votes.with_prior(prior), None).prior
+            assert trusting is not None
+            found[name] = trusting.learned.likelihood, model, prior
+        taken = max(found, key=lambda name: found[name][0])
+        text = f"Classifier: {CANDIDATES[taken]}, which explain the votes better than {CANDIDATES[_other(taken)]}."
+        return *found[taken][1:], [Note(CHOICE, text.replace("regression, which explain ", "regression, which explains "))]
+
+    def _findings(self, alone: Consensus) -> list[Note]:
+        """Return notes on what the features added, and on voters to look at."""
+        consensus = self.consensus_
+        if not _trusts(consensus):
+            what = "there is only one class" if len(self.classes_) < 2 else "the votes do not bear out what the classifier says"
+            notes = [Note(FEATURES, f"The features were not used, because {what}: the answer is that of the votes alone.")]
+        else:
+            changed = float(np.mean(alone.labels() != self.transduction_))
+            notes = [
+                Note(FEATURES, f"With the features, {percent(changed)} of the objects have another class than by votes alone.")
+            ]
+        found = doubts(consensus)
+        worse = [name for name, doubt in zip(found["model"], found["doubt"], strict=True) if doubt == WORSE]
+        return [*notes, Note(WORSE_THAN_CHANCE, f"Worse than chance, judged by the answer: {some(worse)}.")] if worse else notes
+
+    # ---- new rows ----------------------------------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the class probabilities of new rows without votes: the classifier's, as far as they are to be trusted.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or dataframe
+            The features.
+
+        Returns
+        -------
+        array of shape (n_rows, n_classes)
+        """
+        shares = self._shares(X)
+        return shares if self.consensus_.trust is None else np.exp(self.consensus_.trust.log_proba(shares))
+
+    def predict(self, X: Any) -> Array:
+        """Return the classes of new rows without votes.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or dataframe
+            The features.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+        """
+        codes = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[codes]
+
+    def predict_with_votes(self, X: Any, votes: Any) -> Array:
+        """Return the classes of new rows that the same voters have voted on.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or dataframe
+            The features.
+        votes : as in `fit`
+            The votes; rows may lack them. Voters are matched by name.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+        """
+        return self.consensus_for(X, votes).labels()
+
+    def consensus_for(self, X: Any, votes: Any) -> Consensus:
+        """Return the consensus on new rows that the same voters have voted on, with `proba`, `explain`, `contested` and so on.
+
+        Parameters
+        ----------
+        X, votes
+            As in `predict_with_votes`.
+
+        Returns
+        -------
+        Consensus
+        """
+        shares = self._shares(X)
+        new = read_votes(votes, X, self.classes_)
+        return self.consensus_.extend(new, prior=None if self.consensus_.trust is None else shares)
+
+    def _shares(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = self._check_X(X, reset=False)
+        with _limit_threads(X):
+            return mean_shares([self.estimator_], X, np.arange(len(self.classes_)))
+
+    # ---- diagnosis and checks ----------------------------------------------------------------------------------------
+
+    def report(self, path: Any, *, details: Mapping[str, Any] | None = None, **options: Any) -> None:
+        """Write a report on the consensus over the rows passed to `fit`: one HTML file. Needs jinja2.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        details : dict of name -> value
+            More to show about how it was made, besides `notes_`.
+        **options
+            Those of `Consensus.report`: `truth`, `title`, `overwrite` and so on.
+        """
+        check_is_fitted(self)
+        own = {"made by": type(self).__name__, "what to know": " ".join(map(str, self.notes_))}
+        self.consensus_.report(path, details={**own, **(details or {})}, **options)
+
+    def _check_X(self, X: Any, reset: bool) -> Any:
+        """Check the features; dataframes stay as they are."""
+        if frame_of(X) is None:
+            return validate_data(self, X, reset=reset, dtype=None, accept_sparse=["csr", "csc"], ensure_all_finite="allow-nan")
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return X
+
+    def _check(self) -> None:
+        require_integer("rounds", self.rounds, 1)
+        require_integer("cv", self.cv, 2)
+        if self.n_jobs is not None and (not is_integer(self.n_jobs) or self.n_jobs == 0):
+            raise InputError("n_jobs", "must be an integer other than 0, or None", got=self.n_jobs)
+        method = method_of(self.method, "method")
+        if not method.admits_prior:
+            remedy = f"Take {arg('method', 'auto')} or {arg('method', 'dawid-skene')}."
+            raise InputError("method", "must support a prior", came=f"{method.title}, which does not", remedy=remedy)
+        if self.estimator is not None and (isinstance(self.estimator, type) or not hasattr(self.estimator, "fit")):
+            remedy = f"Call it: {self.estimator.__name__}()." if isinstance(self.estimator, type) else ""
+            raise InputTypeError("estimator", "must be a classifier or None", got=self.estimator, remedy=remedy)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.estimator is None:
+            for name in ("allow_nan", "sparse", "string", "categorical"):
+                setattr(tags.input_tags, name, True)
+        else:
+            tags.input_tags = get_tags(self.estimator).input_tags
+        tags.target_tags.required = True
+        return tags
+
+
+# ---- the rounds ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The rows, their votes and known labels, and how classifiers are fitted to them."""
+
+    X: Any
+    votes: Votes
+    known: Any
+    cv: int
+    n_jobs: int | None
+    seed: int
+
+    def default_pool(self) -> Pool:
+        """Return the classifiers to choose from."""
+        pool = classifier_pool(random_state=self.seed)
+        return [(name, model) for name, model in pool if name in CANDIDATES]
+
+    def first_codes(self) -> Array:
+        """Return the class of each row by majority vote or known label, -1 where there is neither."""
+        votes = self.votes
+        answer = MajorityVote().solve(votes)
+        codes = np.where(answer.unanswered, -1, self.codes_of(answer))
+        if self.known is None:
+            return codes
+        known = known_codes(self.known, votes.classes, votes.n_objects, votes.object_ids)
+        return np.where(known >= 0, known, codes)
+
+    def codes_of(self, consensus: Consensus) -> Array:
+        """Return the number of each row's class."""
+        return consensus.expand(consensus.row_classes)
+
+    def fit(self, model: Any, codes: Array, folds: Any = ()) -> tuple[Any, list[Any]]:
+        """Return a copy fitted to the rows that have a class, and the class probabilities of the folds by copies of their own."""
+        labelled = np.flatnonzero(codes >= 0)
+        parts = [(labelled, labelled[:0]), *((labelled[train], labelled[test]) for train, test in folds)]
+        classes = np.arange(self.votes.n_classes)
+        jobs = (delayed(_fit_and_vote)(model, self.X, codes, train, test, {}, classes) for train, test in parts)
+        results = Parallel(n_jobs=self.n_jobs)(jobs)
+        for result in results:
+            if isinstance(result, str):
+                raise InputError("estimator", phrase=f"The classifier failed ({result})", remedy="Fix it, or pass another.")
+        return results[0][0], [shares for _, shares in results[1:]]
+
+    def out_of_fold(self, model: Any, codes: Array) -> tuple[Any, Array]:
+        """Return a fitted copy, and class probabilities of all rows by classifiers that have not seen them."""
+        n_classes, labelled = self.votes.n_classes, np.flatnonzero(codes >= 0)
+        seen, prior = np.unique(codes[labelled]), np.full((len(codes), n_classes), np.nan)
+        if len(seen) > 1 and getattr(_last_step(model), "oob_score", False):
+            fitted, _ = self.fit(model, codes)
+            own = np.zeros((len(labelled), n_classes))
+            own[:, seen] = _last_step(fitted).oob_decision_function_
+            prior[labelled] = own
+        elif len(labelled) < 2:
+            return self.fit(model, codes)[0], prior
+        else:
+            folds = list(KFold(min(self.cv, len(labelled)), shuffle=True, random_state=self.seed).split(labelled))
+            fitted, parts = self.fit(model, codes, folds)
+            for (_, test), shares in zip(folds, parts, strict=True):
+                prior[labelled[test]] = shares
+        rest = np.flatnonzero(codes < 0)
+        if len(rest):
+            prior[rest] = mean_shares([fitted], take_rows(self.X, rest), np.arange(n_classes))
+        return fitted, prior
+
+
+def _trusts(consensus: Consensus) -> bool:
+    return consensus.trust is not None and consensus.trust.weight > 0
+
+
+def _likelihood(consensus: Consensus) -> float:
+    return -np.inf if consensus.trust is None else consensus.trust.likelihood
+
+
+def _other(taken: str) -> str:
+    return next(name for name in CANDIDATES if name != taken)
+
+
+def _seed(random_state: Any) -> int:
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError:
+        raise InputError("random_state", "must be an integer >= 0, a numpy RandomState or None", got=random_state) from None
+
+
+# ---- votes on the rows of X ------------------------------------------------------------------------------------------
+
+
+def read_votes(votes: Any, X: Any, classes: Array | None = None) -> Votes:
+    """Return votes on the rows of X from `Votes`, a wide table or a long one; of the given classes, if any."""
+    if votes is None:
+        phrase = "CrowdClassifier requires y to be passed, but the target y is None"
+        raise InputError("votes", phrase=phrase, remedy="Pass votes in its place.")
+    n_rows = count_rows(X)
+    long = _long_columns(votes)
+    if isinstance(votes, Votes):
+        read = votes
+    elif long is not None:
+        names = X.index.tolist() if is_pandas(X) else range(n_rows)
+        read = Votes.from_long(*long, object_ids=names, classes=classes)
+    else:
+        one_column = not isinstance(votes, Mapping) and frame_of(votes) is None and np.array(votes, dtype=object).ndim == 1
+        read = Votes.from_labels({"voter": votes} if one_column else votes, classes=classes)
+    if len(read) != n_rows:
+        raise InputError("votes", f"must describe the {n_rows:,} rows of {arg('X')}", came=f"{len(read):,} objects")
+    return read
+
+
+def _long_columns(votes: Any) -> tuple[Any, Any, Any] | None:
+    """Return the objects, voters and labels of a long table; None for anything else."""
+    if isinstance(votes, tuple) and len(votes) == 3:
+        return votes
+    frame = None if isinstance(votes, Votes) else frame_of(votes)
+    for names in LONG:
+        if frame is not None and sorted(frame.columns) == sorted(names):
+            objects, voters, labels = (frame[name].to_native() for name in names)
+            return objects, voters, labels
+    return None
