@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -20,7 +22,7 @@ from ec3learn._checks import (
     require_number,
     require_seed,
 )
-from ec3learn._files import place_for, whole_file
+from ec3learn._files import place_for, temporary_folder, whole_file
 from ec3learn._text import arg, spell
 
 PASS = [
@@ -149,6 +151,36 @@ def test_a_dataframe_library_that_is_not_there_is_named(table):
 def written(target, content=b"new"):
     with whole_file(target) as file:
         file.write(content)
+
+
+@pytest.mark.posix
+def test_what_a_killed_process_left_is_cleared_away_and_what_is_in_use_stays(tmp_path):
+    program = "import sys, time; from ec3learn._files import temporary_folder, whole_file; from pathlib import Path\n"
+    program += "with temporary_folder(sys.argv[1]), whole_file(Path(sys.argv[1]) / 'x'): print(flush=True); time.sleep(100)"
+    with subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        (tmp_path / ".ec3learn-other").mkdir()  # without a lock: not ours, or just being made
+        left = set(os.listdir(tmp_path))
+        for name in left:
+            os.utime(tmp_path / name, (0, 0))
+        with temporary_folder(str(tmp_path)):
+            written(tmp_path / "x")
+        assert set(os.listdir(tmp_path)) == left | {"x"}
+        process.kill()
+    with temporary_folder(str(tmp_path)):
+        written(tmp_path / "x")
+    assert set(os.listdir(tmp_path)) == {"x", ".ec3learn-other"}
+
+
+def test_a_name_with_nul_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=re.escape("path must be the name of a file, without NUL, got 'a\\x00b'.")):
+        place_for("a\0b")
+
+
+def test_an_error_prints_no_control_characters(tmp_path):
+    with pytest.raises(FileNotFoundError) as refused:
+        place_for(tmp_path / "\x1b[31m\u202e" / "x\ny")
+    assert str(refused.value).endswith("/�[31m�/x⏎y.")
 
 
 def test_a_file_appears_when_it_is_whole(tmp_path):

@@ -15,7 +15,7 @@ from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
-from ._text import Spelling, arg, spell
+from ._text import Spelling, arg, printable, spell
 
 _NOTHING = object()
 LONGEST = 300  # characters shown of what came
@@ -58,7 +58,7 @@ class InputError(ValueError):
         """Return the error in words, its arguments spelled as in Python or as `spelling` writes them."""
         came = f", got {self.came}" if self.came else ""
         first = self.phrase or f"{arg(self.argument)} {self.must}{came}"
-        return spell(f"{first}. {self.remedy}".rstrip(), spelling)
+        return printable(spell(f"{first}. {self.remedy}".rstrip(), spelling))
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = {name: getattr(self, name) for name in ("must", "came", "remedy", "phrase")}
@@ -104,7 +104,7 @@ class SpelledWarning(UserWarning):
 
     def sentence(self, spelling: Spelling | None = None) -> str:
         """Return the warning in words, its arguments spelled as in Python or as `spelling` writes them."""
-        return spell(super().__str__(), spelling)
+        return printable(spell(super().__str__(), spelling))
 
     def __str__(self) -> str:
         return self.sentence()

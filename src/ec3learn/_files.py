@@ -1,7 +1,12 @@
-"""Files that appear whole or not at all, and folders that must not outlive the process."""
+"""Files that appear whole or not at all, and folders that must not outlive the process.
+
+What is left when a process is killed outright, the next one clears away: a lock, which the system releases when its holder dies,
+tells what is still in use.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -9,7 +14,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -17,6 +22,11 @@ from typing import Any, BinaryIO
 
 from ._checks import InputError, InputFileExistsError, InputFileNotFoundError, InputIsADirectoryError, InputTypeError
 from ._text import arg
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
 
 # ---- whole files -----------------------------------------------------------------------------------------------------
 
@@ -48,9 +58,13 @@ def place_for(path: Any, overwrite: bool = True, argument: str = "path") -> Path
 def whole_file(target: Path) -> Iterator[BinaryIO]:
     """Open a file that appears, under its name, when all of it is on the disk; until then an older one stays as it is."""
     near = Path(os.path.realpath(target)).parent if is_plain(target) else None
+    if near is not None:
+        with os.scandir(near) as entries:
+            _clear(entry.path for entry in entries if _is_old_part(entry, target.name))
     handle, temporary = tempfile.mkstemp(dir=near, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
+            _lock(file.fileno())
             yield file
         publish(Path(temporary), target)
     finally:
@@ -81,11 +95,70 @@ def is_plain(path: str | os.PathLike[str]) -> bool:
     return not os.path.exists(path) or os.path.isfile(path)
 
 
+FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+
+
+def is_full(error: BaseException) -> bool:
+    """Return whether an error, of the system or of a library, says that there is no space left."""
+    return any(reason in str(error) for reason in FULL)
+
+
 # ---- folders that must not outlive the process ----------------------------------------------------------------------
 
 TEMPORARY: set[Path] = set()  # the folders
+BEGIN, LOCK = ".ec3learn-", "lock"  # how the name of such a folder begins, and a file in it
+OLD = 60  # seconds after which a file that nobody has locked is left over
 TRIES = 100  # to remove one
 SHOW_CURSOR = "\x1b[?25h"  # which a bar hides
+
+
+@contextmanager
+def temporary_folder(near: str | None = None) -> Iterator[Path]:
+    """Make a folder that is gone afterwards, and clear away those of processes that were killed."""
+    with os.scandir(near or tempfile.gettempdir()) as entries:
+        _clear(os.path.join(entry.path, LOCK) for entry in entries if entry.name.startswith(BEGIN) and _is_ours(entry))
+    folder = Path(tempfile.mkdtemp(prefix=BEGIN, dir=near))
+    TEMPORARY.add(folder)
+    try:
+        with open(folder / f"new {LOCK}", "wb") as file:
+            _lock(file.fileno())
+            os.rename(file.name, folder / LOCK)  # from here on it is locked, or left over
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        TEMPORARY.discard(folder)
+
+
+def _is_ours(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_uid == os.getuid()
+
+
+def _is_old_part(entry: os.DirEntry[str], name: str) -> bool:
+    """Return whether an entry of a folder was once to become a file of that name, and has not been touched for a while."""
+    is_part = entry.name.startswith(f".{name}.") and entry.name.endswith(".part") and entry.is_file(follow_symlinks=False)
+    return is_part and time.time() - entry.stat().st_mtime > OLD
+
+
+def _clear(locks: Iterable[str]) -> None:
+    """Remove files that nobody has locked and, if they are the locks of folders, those folders."""
+    if fcntl is None:
+        return
+    for path in list(locks):
+        try:
+            with open(path, "r+b") as file:
+                _lock(file.fileno())
+                if os.path.basename(path) == LOCK:
+                    shutil.rmtree(os.path.dirname(path), ignore_errors=True)
+                else:
+                    os.unlink(path)
+        except OSError:  # in use, or gone meanwhile
+            continue
+
+
+def _lock(file: int) -> None:
+    """Lock a file as long as it is open; raise an OSError if another process has."""
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def end_at_once(*signals: int) -> None:

@@ -69,6 +69,24 @@ SHOWN, HINTED = 48, 300  # characters of a name that are shown, and that its hin
 UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
+def printable(text: str, lines: bool = False) -> str:
+    r"""Return text with nothing in it that a terminal would obey, that hides, or that turns other text around.
+
+    Line ends are kept if there may be several `lines`.
+
+    Examples
+    --------
+    >>> printable("\x1b[31mred\nblue"), printable("two\nlines", lines=True)
+    ('�[31mred⏎blue', 'two\nlines')
+    """
+    plain = UNSHOWN.sub(lambda found: found.group() if lines and found.group() == "\n" else _instead(found.group()), text)
+    return plain.encode("utf-8", "replace").decode()  # half of a pair of surrogates can't be written
+
+
+def _instead(sign: str) -> str:
+    return "⏎" if sign in "\n\r" else "�"
+
+
 def shown(text: Any, most: int = SHOWN) -> str:
     r"""Return text from outside as it can be shown: on one line, no longer than `most`, and nothing in it that can't be seen.
 
@@ -77,8 +95,7 @@ def shown(text: Any, most: int = SHOWN) -> str:
     >>> shown("two\nlines"), shown("x" * 10_000, 5), shown("")
     ('two⏎lines', 'xxxx…', '(empty)')
     """
-    plain = UNSHOWN.sub(lambda found: "⏎" if found.group() in "\n\r" else "�", str(text)[: most + 1])
-    plain = plain.encode("utf-8", "replace").decode()  # half of a pair of surrogates can't be written
+    plain = printable(str(text)[: most + 1])
     if not plain.strip():
         return "(blank)" if plain else "(empty)"
     return plain if len(plain) <= most else plain[: most - 1] + "…"
@@ -203,7 +220,7 @@ class Table:
         return "\n".join([line(heads), *(line({n: texts[n][i] for n in texts}) for i in range(len(self)))])
 
     def _repr_html_(self) -> str:
-        heads = "".join(f"<th>{escape(name)}</th>" for name in self._shown)
+        heads = "".join(f"<th>{escape(printable(name))}</th>" for name in self._shown)
         rows = ("".join(f"<td>{escape(_text(value))}</td>" for value in row.values()) for row in Table(self._shown).rows())
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
 
@@ -211,4 +228,4 @@ class Table:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    return f"{value:.3f}" if isinstance(value, float) else printable(str(value))

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ import polars as pl
 import pytest
 
 from ec3learn import Auto, Consensus, Scale, Votes, compare, solve, votes_from
+from ec3learn._text import UNSHOWN
 from ec3learn.cli import DONE, INTERNAL_ERROR, INTERRUPTED, WRONG_INPUT, main
 from ec3learn.cli.app import app
 from ec3learn.demo import demo_votes, write_demo
@@ -618,7 +620,7 @@ def test_nobody_reading_on_is_quiet(folder):
 
 
 @pytest.mark.posix
-@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGHUP", None)])
 def test_a_run_that_is_told_to_end_leaves_nothing_behind(folder, told):
     os.mkfifo("pipe.csv")
     command = [sys.executable, "-m", "ec3learn", "combine", "pipe.csv", "-c", "svm", "--out", "out.csv"]
@@ -628,6 +630,77 @@ def test_a_run_that_is_told_to_end_leaves_nothing_behind(folder, told):
         process.send_signal(told)
         assert process.wait(20) == 128 + told
     assert not any(name.startswith(".ec3learn-") for name in os.listdir())
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("option", ["--save", "--report", "--contested"])
+def test_an_output_beside_the_answers_cannot_replace_the_input(folder, run, option):
+    before = Path("votes.csv").read_bytes()
+    code, _, err = run("combine", "votes.csv", *VOTERS, option, "votes.csv", "--overwrite")
+    assert (code, err) == (WRONG_INPUT, f"ec3learn: {option} must not be a file that is read, got 'votes.csv'.\n")
+    assert Path("votes.csv").read_bytes() == before
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("option", ["--out", "--save", "--report"])
+def test_every_output_follows_links_keeps_modes_and_writes_to_pipes(folder, run, option):
+    Path("real.csv").touch(0o600)
+    Path("link.csv").symlink_to("real.csv")
+    assert run("combine", "votes.csv", "-c", "svm", option, "link.csv", "--overwrite", "-q")[0] == DONE
+    assert Path("link.csv").is_symlink()
+    assert Path("real.csv").stat().st_mode & 0o777 == 0o600
+    assert Path("real.csv").stat().st_size > 100
+    os.mkfifo("pipe.csv")
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit(Path("pipe.csv").read_bytes)
+        assert run("combine", "votes.csv", "-c", "svm", option, "pipe.csv", "-q")[0] == DONE
+        assert len(read.result(20)) > 100
+    assert Path("pipe.csv").is_fifo()
+
+
+HOSTILE = "\x1b[31m\x07\u202e\u2066\x9b"
+COMMANDS_OF_HOSTILE = {
+    "combine": ["--id", "id"],
+    "voters": [],
+    "explain": ["--id", "id", "--object", f"{HOSTILE}0"],
+    "explain nothing": ["--id", "id", "--object", f"{HOSTILE}nothing"],
+    "compare": ["--methods", "majority,iec3"],
+    "combine a file that is not there": [],
+    "combine to a folder that is not there": ["--out", f"{HOSTILE}/x.csv"],
+    "combine columns that are not there": ["--known", HOSTILE],
+}
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("case", COMMANDS_OF_HOSTILE)
+def test_nothing_from_outside_reaches_the_terminal_raw(folder, run, case, as_json):
+    said = [[f"{HOSTILE}{i}", f"{HOSTILE}{'ab'[i % 2]}", f"{HOSTILE}{'aab'[i % 3]}"] for i in range(12)]
+    pl.DataFrame(said, schema=["id", f"{HOSTILE}v", "w"], orient="row").write_csv(f"{HOSTILE}.csv")
+    path = f"{HOSTILE}{' ' if 'file' in case else ''}.csv"
+    command, options = case.split()[0], COMMANDS_OF_HOSTILE[case]
+    _, out, err = run(command, path, "-c", f"{HOSTILE}v,w", *options, *(["--json"] if as_json else []))
+    assert not UNSHOWN.search((out + err).replace("\n", ""))
+    assert out or err
+    if as_json and out:
+        assert json.dumps(HOSTILE)[1:-1] in json.dumps(json.loads(out)) or case == "compare"
+
+
+@pytest.mark.parametrize(("size", "words"), [("1MB", "must be larger for this table"), ("x", "must be a size such as '800MB'")])
+def test_a_size_of_memory_that_does_not_do_is_told(folder, run, size, words):
+    code, _, err = run("combine", "votes.csv", "-c", "svm", "--memory", size)
+    assert code == WRONG_INPUT
+    assert err.startswith(f"ec3learn: --memory {words}")
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("name", ["it's \"x\\y'.csv", "x\\'.csv", "a\nb.csv", "\\u.csv", "[x].csv", "*?.csv", "{x}%s.csv"])
+def test_any_name_of_a_file_is_read_written_and_told(folder, run, name):
+    Path("votes.csv").rename(name)
+    assert run("combine", name, "-c", "svm", "--out", name, "--overwrite", "-q")[0] == DONE
+    shown = name.replace("\n", "⏎")
+    assert run("combine", name, "-c", "svm", "--out", name)[2].startswith(f"ec3learn: {shown} exists already. Pass --overwrite")
+    assert run("combine", f"{name}.csv", "-c", "svm")[2] == f"ec3learn: {shown}.csv: No such file or directory.\n"
+    assert run("apply", name, "votes.parquet")[2] == f"ec3learn: {shown} is not a consensus saved by ec3learn.\n"
 
 
 def test_without_its_packages_the_command_tells_how_to_get_them(run, monkeypatch):

@@ -713,6 +713,31 @@ def test_a_full_disk_leaves_the_old_output_whole(tmp_path, ending):
     assert sorted(os.listdir(tmp_path)) == [out.name, "x.parquet"]
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "arrow"])
+def test_a_full_disk_is_not_the_fault_of_the_input(tmp_path, ending):
+    numbers = np.random.default_rng(0).integers(2**60, size=40_000)
+    path = put(tmp_path, f"x.{ending}", {"vote": ["a", "b"] * 20_000, "n": [str(number) for number in numbers]})
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        words = f"No space is left for working files in {re.escape(str(tmp_path))}. Free some, or pass out in another folder."
+        with pytest.raises(OSError, match=words), opened(path, beside=str(tmp_path / "out.csv")):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("argument", ["save", "report", "known"])
+def test_no_output_but_out_may_be_a_file_that_is_read(tmp_path, argument):
+    path = put(tmp_path, "x.csv", {"vote": ["a"]})
+    (tmp_path / "link").symlink_to(path)
+    require_outputs({"out": str(path)}, True, {"votes": str(path)})
+    with pytest.raises(ValueError, match=f"{argument} must not be a file that is read, got '.*link'"):
+        require_outputs({argument: str(tmp_path / "link")}, True, {"votes": str(path)})
+    with pytest.raises(ValueError, match=r"out must not be a file that is read, got '.*x.csv'"):
+        require_outputs({"out": str(path)}, True, {"known": str(path), "truth": None})
+
+
 def many_rows(path, labels, n_rows=50_000):
     """Write a table of several row groups, whose votes are drawn from labels and null."""
     rng = np.random.default_rng(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .._text import Spelling, count, spell
+from .._text import Spelling, count, printable, spell
 
 DISTINCT_ROWS = "distinct rows"  # the objects are the distinct rows of a table
 SAMPLE = "sample"  # only the most frequent rows were solved
@@ -70,7 +70,7 @@ class Note:
 
     def sentence(self, spelling: Spelling | None = None) -> str:
         """Return the text, the arguments it mentions spelled as in Python or as `spelling` writes them."""
-        return spell(self.text, spelling)
+        return printable(spell(self.text, spelling))
 
     def __str__(self) -> str:
         return self.sentence()

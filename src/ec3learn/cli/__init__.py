@@ -1,7 +1,7 @@
 """The command `ec3learn`: options become calls of the library, and errors become one line and an exit code.
 
-0: done; 1: internal error; 2: invalid arguments or input; 130: interrupted; 141: the reader of the output has gone; 143:
-terminated.
+0: done; 1: internal error; 2: invalid arguments or input; 129: the terminal has gone; 130: interrupted; 141: the reader of
+the output has gone; 143: terminated.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from .._checks import InputError, SpelledWarning
 from .._files import end_at_once
+from .._text import printable
 
 DONE, INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
 
@@ -35,7 +36,10 @@ def main(arguments: list[str] | None = None) -> int:
     words = [word for word in words if word != "--debug"]  # so that it may be anywhere
     if arguments is None:
         # Experiments have processes of their own, which Python stops; elsewhere Ctrl-C would wait for a query to end.
-        end_at_once(signal.SIGTERM, *([] if "paper" in words[:1] else [signal.SIGINT]))
+        ending = {signal.SIGTERM} if "paper" in words[:1] else {signal.SIGTERM, signal.SIGINT}
+        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # which nohup ignores
+            ending.add(signal.SIGHUP)
+        end_at_once(*ending)
     try:
         from .app import app
     except ModuleNotFoundError as lacking:
@@ -69,7 +73,7 @@ def _report(error: Exception) -> int:
 
         return _complain(error.sentence(spelled), WRONG_INPUT)
     if isinstance(error, OSError) and error.strerror:
-        return _complain(f"{error.filename or 'The output'}: {error.strerror}.", WRONG_INPUT)
+        return _complain(f"{printable(str(error.filename or 'The output'))}: {error.strerror}.", WRONG_INPUT)
     if isinstance(error, MemoryError):
         return _complain("Not enough memory for this table. Lower --memory or --max-rows.", WRONG_INPUT)
     reason = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -77,7 +81,7 @@ def _report(error: Exception) -> int:
 
 
 def _complain(sentence: str, code: int) -> int:
-    print("ec3learn: " + " ".join(sentence.split()), file=sys.stderr)
+    print("ec3learn: " + printable(" ".join(sentence.split())), file=sys.stderr)
     return code
 
 
@@ -85,4 +89,4 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     from .app import spelled
 
     sentence = message.sentence(spelled) if isinstance(message, SpelledWarning) else str(message)
-    print("ec3learn: warning: " + " ".join(sentence.split()), file=sys.stderr)
+    print("ec3learn: warning: " + printable(" ".join(sentence.split())), file=sys.stderr)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from .. import __version__
+from .._text import UNSHOWN, printable
 from . import options as o
 from . import paper, trust
 from .parsing import method_from, names, naming_from
@@ -98,7 +99,8 @@ def combine(
     from ..tables.files import combine_file, open_file, require_outputs, write_table
 
     _hush(quiet)
-    require_outputs({"out": out, "save": save, "report": report, "contested": contested}, overwrite)
+    outputs = {"out": out, "save": save, "report": report, "contested": contested}
+    require_outputs(outputs, overwrite, {"votes": votes, "known": how.known, "truth": truth})
     method, naming = method_from(how), naming_from(columns, how, truth)
     added: dict[str, Any] = {"proba": proba, "rule": rule, "prefix": prefix, "id": id}
     with open_file(votes, **asdict(file), beside=out, bar=not quiet) as table:
@@ -119,14 +121,22 @@ def combine(
         _print_summary(summary, objects, json, quiet, sys.stderr if out == "-" else sys.stdout)
 
 
+def _show(found: Any, json: bool, file: TextIO | None = None) -> None:
+    """Print what was found, with nothing in it that a terminal would obey."""
+    if json:
+        print(UNSHOWN.sub(lambda sign: f"\\u{ord(sign.group()):04x}", dumps(found, ensure_ascii=False)), file=file)
+    else:
+        print(printable(str(found), lines=True), file=file)
+
+
 def _print_summary(summary: Summary, contested: list[dict[str, Any]], json: bool, quiet: bool, file: TextIO) -> None:
     """Print a summary, its notes in the words of the command; in JSON, the contested objects too."""
     from ..answer import Note
 
     summary = replace(summary, notes=tuple(Note(note.kind, note.sentence(spelled)) for note in summary.notes))
     if json and summary.warning is not None and not quiet:
-        print(f"ec3learn: warning: {summary.warning}", file=sys.stderr)
-    print(dumps(summary.as_dict() | {"most_contested": contested}, ensure_ascii=False) if json else summary, file=file)
+        print(f"ec3learn: warning: {printable(summary.warning)}", file=sys.stderr)
+    _show(summary.as_dict() | {"most_contested": contested} if json else summary, json, file)
 
 
 def _hush(quiet: bool) -> None:
@@ -165,7 +175,7 @@ def apply(
 
     _hush(quiet)
     out = STANDARD if out is None else out
-    require_outputs({"out": out}, overwrite)
+    require_outputs({"out": out}, overwrite, {"votes": votes, "consensus": consensus})
     saved = Consensus.load(consensus)
     with open_file(votes, **asdict(file), beside=out, bar=not quiet) as table:
         answered = extend_file(table, saved, naming_from(columns), proba=proba, prefix=prefix, max_rows=max_rows)
@@ -198,7 +208,7 @@ def explain(
         answered = combine_file(table, naming, method, max_rows=max_rows, number=True, id=id)
         explanation = answered.consensus.explain(answered.find_object(object, id))
     explanation = replace(explanation, object=object)
-    print(dumps(explanation.as_dict(), ensure_ascii=False) if json else explanation)
+    _show(explanation.as_dict() if json else explanation, json)
 
 
 @o.flatten_groups
@@ -229,7 +239,7 @@ def voters(
         with open_file(votes, **asdict(file), bar=True) as table:
             consensus = combine_file(table, naming, method, max_rows=max_rows).consensus
     found = by_trouble(consensus)
-    print(dumps(list(found.rows()), ensure_ascii=False) if json else found)
+    _show(list(found.rows()) if json else found, json)
 
 
 @o.flatten_groups
@@ -271,7 +281,7 @@ def compare(
     from ..methods import compare as compare_methods
     from ..tables.files import content_of_file, open_file, require_outputs, write_table
 
-    require_outputs({"disputed": disputed}, overwrite)
+    require_outputs({"disputed": disputed}, overwrite, {"votes": votes, "known": labels.known, "truth": truth})
     naming = naming_from(columns, labels, truth)
     with open_file(votes, **asdict(file), beside=disputed, bar=True) as table:
         content = content_of_file(table, naming, max_rows=max_rows, id=id)
@@ -279,7 +289,7 @@ def compare(
         compared = compare_methods(content.votes, content.known, chosen, truth=content.truth, fast=fast)
         if disputed is not None:
             write_table(compared.disputed(n_disputed), table, disputed, overwrite)
-    print(dumps(compared.as_dict(n_disputed), ensure_ascii=False) if json else compared.describe(spelled))
+    _show(compared.as_dict(n_disputed) if json else compared.describe(spelled), json)
 
 
 def methods(json: o.Json = False) -> None:
@@ -319,7 +329,8 @@ def demo(
 
     if votes is not None:
         write_demo(votes, overwrite)
-        print(f"Written: {votes}. Try: ec3learn combine {votes} -c svm,tree,bayes,knn,rules -k kmeans,dbscan --known gold")
+        columns = "-c svm,tree,bayes,knn,rules -k kmeans,dbscan --known gold"
+        print(printable(f"Written: {votes}. Try: ec3learn combine {votes} {columns}"))
         return
     right, consensus = solve_demo()
     print(f"How often each is right about emails without a known label, where it votes:\n{right}\n")

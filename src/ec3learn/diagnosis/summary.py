@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._text import Table, arg, count, listed, percent, shown, some
+from .._text import Table, arg, count, listed, percent, printable, shown, some
 from ..algebra.linear import normalised
 from ..answer.notes import (
     CHOICE,
@@ -124,7 +124,7 @@ class Summary:
     def __str__(self) -> str:
         tables = (_first(self.classes, "classes"), _first(self.voters, "base models"))
         notes = (f"Note: {note}" for note in one_per_kind(self.further_notes))
-        return "\n\n".join(["\n".join(self.lines), *tables, *notes])
+        return "\n\n".join(["\n".join(map(printable, self.lines)), *tables, *notes])
 
 
 def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = None, fast: bool = False) -> Summary:

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
-from duckdb import OutOfMemoryException
 
 from ..._checks import InputError
 from ..._text import arg
@@ -51,9 +51,9 @@ def open_file(
     if sheet is not None and kind.name != "excel":
         raise InputError("sheet", "must be left out unless the file is a spreadsheet", came=f"{sheet!r} for {kind.name}")
     try:
-        with workspace(beside, memory, bar=bar) as work:
+        with workspace(beside, memory, bar=bar) as work, work.told_if_full(duckdb.Error):
             yield read(work, path, kind, encoding, sheet)
-    except OutOfMemoryException:
+    except duckdb.OutOfMemoryException:
         raise InputError("memory", "must be larger for this table", got=memory) from None
 
 

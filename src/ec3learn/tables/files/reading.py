@@ -20,6 +20,7 @@ from uuid import uuid4
 import duckdb
 
 from ..._checks import InputError, MissingExtraError, SpelledWarning
+from ..._files import is_full
 from ..._text import arg, listed, some
 from ..engines import OURS, quoted
 from ..exports import TOOLS, export_columns
@@ -35,6 +36,11 @@ def read(work: Workspace, path: str, format: Format, encoding: str = "utf-8", sh
     """Open a file, or standard input for "-", as a table."""
     name = "Standard input" if path == STANDARD else path
     work.bar.update(f"Reading {name}")
+    with work.told_if_full():
+        return _read(work, path, name, format, encoding, sheet)
+
+
+def _read(work: Workspace, path: str, name: str, format: Format, encoding: str, sheet: str | None) -> FileTable:
     source = _local(work, path)
     with readable_errors(name, format.name, encoding):
         if format.name == "parquet":
@@ -62,6 +68,8 @@ def readable_errors(name: str, what: str, encoding: str) -> Iterator[None]:
     except duckdb.OutOfMemoryException:  # not the file's fault
         raise
     except (duckdb.Error, pa.ArrowException, OSError, csv.Error) as error:  # some errors of Arrow are an OSError
+        if is_full(error):  # nor this
+            raise
         reason = str(error).splitlines()[0].rstrip(".")
         if "UTF8" in reason:
             raise _not_encoded(name, encoding, reason) from None

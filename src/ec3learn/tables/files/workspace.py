@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,9 +10,10 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from ..._checks import InputError
-from ..._files import TEMPORARY, is_plain, place_for
+from ..._checks import InputError, InputFileError
+from ..._files import is_full, is_plain, place_for, temporary_folder
 from ..._progress import Bar, progress
+from ..._text import arg
 from .formats import STANDARD
 
 if TYPE_CHECKING:
@@ -35,6 +34,17 @@ class Workspace:
         """Return the path of a file of ours."""
         return self.folder / name
 
+    @contextmanager
+    def told_if_full(self, errors: type[Exception] = Exception) -> Iterator[None]:
+        """Say where there is no space left, if that is what is wrong."""
+        try:
+            yield
+        except errors as error:
+            if isinstance(error, InputError) or not is_full(error):
+                raise
+            phrase = f"No space is left for working files in {self.folder.parent}"
+            raise InputFileError("out", phrase=phrase, remedy=f"Free some, or pass {arg('out')} in another folder.") from None
+
 
 @contextmanager
 def workspace(output: str | None = None, memory: str = MEMORY, *, bar: bool = False) -> Iterator[Workspace]:
@@ -47,9 +57,7 @@ def workspace(output: str | None = None, memory: str = MEMORY, *, bar: bool = Fa
     near = None
     if output is not None and output != STANDARD and is_plain(output):
         near = os.path.dirname(os.path.realpath(place_for(output, argument="out")))
-    folder = Path(tempfile.mkdtemp(prefix=".ec3learn-", dir=near))
-    TEMPORARY.add(folder)
-    try:
+    with temporary_folder(near) as folder:
         try:
             settings = {"memory_limit": memory, "temp_directory": str(folder / "spilled")}
             # Nothing is fetched from the network: what we use is in the wheel.
@@ -63,9 +71,6 @@ def workspace(output: str | None = None, memory: str = MEMORY, *, bar: bool = Fa
                 yield Workspace(folder, connection, shown)
         finally:
             connection.close()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        TEMPORARY.discard(folder)
 
 
 @contextmanager

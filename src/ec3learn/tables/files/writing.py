@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from ..._checks import InputError, InputFileError
-from ..._files import place_for, publish
+from ..._files import is_plain, place_for, publish
 from ..._text import Table, arg
 from ..engines import quoted
 from ..pipeline import Answered
@@ -27,16 +27,27 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
 
-def require_outputs(paths: Mapping[str, str | None], overwrite: bool) -> None:
-    """Refuse outputs that cannot be written, exist already, or are the same file; by argument."""
+def require_outputs(paths: Mapping[str, str | None], overwrite: bool, inputs: Mapping[str, str | None] | None = None) -> None:
+    """Refuse outputs that cannot be written, exist already, or are the same file as another or as an input; by argument.
+
+    Only `out` may replace an input, `votes`: it has all that is in there.
+    """
     given = {argument: path for argument, path in paths.items() if path is not None}
     for argument, path in given.items():
         if path != STANDARD:
             place_for(path, overwrite, argument)
-    if len(set(map(os.path.realpath, given.values()))) < len(given):
+        for other, read in (inputs or {}).items():
+            if (argument, other) != ("out", "votes") and read is not None and _is_same_file(path, read):
+                raise InputError(argument, "must not be a file that is read", got=path)
+    plain = [os.path.realpath(path) for path in given.values() if is_plain(path)]
+    if len(set(plain)) < len(plain):
         names = list(map(arg, given))
         phrase = f"{', '.join(names[:-1])} and {names[-1]} must name different files"
         raise InputError(next(iter(given)), phrase=phrase)
+
+
+def _is_same_file(one: str, other: str) -> bool:
+    return os.path.isfile(one) and os.path.isfile(other) and os.path.samefile(one, other)
 
 
 def write(table: FileTable, answered: Answered, path: str, format: Format, overwrite: bool = False) -> None:
