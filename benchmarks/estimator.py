@@ -1,12 +1,13 @@
 """How good is EC3Classifier, compared with common alternatives?
 
-    python benchmarks/estimator.py [--datasets iris magic ...] [--labels all 5 20] [--rows 2000] [--repeats 3] [--pools default]
+    python benchmarks/estimator.py [--datasets wine magic ...] [--labels all 5 20] [--rows 2000] [--repeats 3] [--pools default]
 
-Measures macro-averaged one-vs-rest AUC, macro F and seconds of EC3Classifier, of soft voting and stacking of the same pool, of a
-random forest, histogram boosting and, if installed, XGBoost, on the Parquet files in the folder EC3LEARN_DATA. At most `--rows`
-rows of each data set are sampled: three fifths for training, the rest for testing. With 5 or 20 labels per class the other
-training rows have no labels, and methods that cannot use such rows ignore them. Results are appended to `--out`; what is already
-there is not run again.
+Measures log loss, macro-averaged one-vs-rest AUC, accuracy, macro F and seconds of EC3Classifier, of soft voting and stacking of
+the same pool, of a random forest, histogram boosting and, if installed, XGBoost, on the Parquet files in the folder EC3LEARN_DATA
+and on the data sets of scikit-learn named in `BUILT_IN`. At most `--rows` rows of each data set are sampled: three fifths for
+training, the rest for testing. With 5 or 20 labels per class the other training rows have no labels, and methods that cannot use
+such rows ignore them. Results are appended to `--out`; what is already there is not run again. Means come with their ranks, and
+with the 95 % interval of the difference from the first method over data sets.
 """
 
 from __future__ import annotations
@@ -24,18 +25,25 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pandas as pd
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, StackingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import accuracy_score, f1_score, log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from ec3learn import EC3Classifier, Table
 from ec3learn.estimator import Features, TableModel, classifier_pool
 
-FIELDS = ["dataset", "labels", "seed", "method", "auc", "f", "seconds"]
+SCORES = {"log loss": False, "AUC": True, "accuracy": True, "F": True}  # whether larger is better
+FIELDS = ["dataset", "labels", "seed", "method", *SCORES, "seconds"]
+BUILT_IN = {"breast_cancer": load_breast_cancer, "digits": load_digits, "wine": load_wine}
 
 
 def load(folder: Path, name: str, n_rows: int, seed: int) -> tuple[Any, Any, Any, Any]:
+    if name in BUILT_IN:
+        X, y = BUILT_IN[name](return_X_y=True)
+        kept = np.random.default_rng(seed).permutation(len(y))[:n_rows]
+        return train_test_split(X[kept], y[kept], test_size=0.4, random_state=seed, stratify=y[kept])
     table = pd.read_parquet(folder / f"{name}.parquet")
     target = "target" if "target" in table else table.columns[-1]
     counts = table[target].value_counts()
@@ -83,7 +91,7 @@ def rivals(pools: list[str], seed: int) -> dict[str, Any]:
     return made
 
 
-def measured(model: Any, X: Any, y: np.ndarray, new_X: Any, new_y: np.ndarray) -> tuple[float, float, float]:
+def measured(model: Any, X: Any, y: np.ndarray, new_X: Any, new_y: np.ndarray) -> tuple[float, ...]:
     start = time.perf_counter()
     known = np.array([label is not None for label in y])
     if isinstance(model, EC3Classifier):
@@ -93,28 +101,32 @@ def measured(model: Any, X: Any, y: np.ndarray, new_X: Any, new_y: np.ndarray) -
         model.fit(X.iloc[rows] if hasattr(X, "iloc") else X[rows], y[rows].astype(int))
     proba, said = model.predict_proba(new_X), model.predict(new_X)
     seconds = time.perf_counter() - start
-    score = proba[:, 1] if proba.shape[1] == 2 else proba / proba.sum(axis=1, keepdims=True)
-    area = roc_auc_score(new_y, score, multi_class="ovr")
-    return float(area), float(f1_score(new_y, said.astype(int), average="macro")), seconds
+    proba = proba / proba.sum(axis=1, keepdims=True)
+    area = roc_auc_score(new_y, proba[:, 1] if proba.shape[1] == 2 else proba, multi_class="ovr")
+    said = said.astype(int)
+    lost, f = log_loss(new_y, proba, labels=np.unique(new_y)), f1_score(new_y, said, average="macro")
+    return float(lost), float(area), float(accuracy_score(new_y, said)), float(f), seconds
 
 
 def summary(rows: pd.DataFrame) -> None:
     for labels, part in rows.groupby("labels", sort=False):
-        means = part.groupby(["dataset", "method"], sort=False)[["auc", "f", "seconds"]].mean()
-        auc, f = means["auc"].unstack(), means["f"].unstack()
         order = list(dict.fromkeys(part["method"]))
-        best_gap = (auc.max(axis=1).to_numpy()[:, None] - auc[order].to_numpy()).max(axis=0)
-        print(f"\n{labels} labels{'' if labels == 'all' else ' a class'}, {len(auc)} data sets")
-        table: dict[str, Any] = {
-            "method": order,
-            "AUC": auc[order].mean().round(4).tolist(),
-            "rank": auc[order].rank(axis=1, ascending=False).mean().round(2).tolist(),
-            "F": f[order].mean().round(4).tolist(),
-            "rank of F": f[order].rank(axis=1, ascending=False).mean().round(2).tolist(),
-            "furthest behind": best_gap.round(4).tolist(),
-            "seconds": means["seconds"].unstack()[order].mean().round(1).tolist(),
-        }
-        print(Table(table))
+        print(f"\n{labels} labels{'' if labels == 'all' else ' per class'}, {part['dataset'].nunique()} data sets")
+        means = part.groupby(["dataset", "method"], sort=False)[[*SCORES, "seconds"]].mean()
+        for score, larger in SCORES.items():
+            table = means[score].unstack()[order].dropna()
+            behind = table.to_numpy()[:, :1] - table.to_numpy() if larger else table.to_numpy() - table.to_numpy()[:, :1]
+            best = table.max(axis=1) if larger else table.min(axis=1)
+            columns: dict[str, Any] = {
+                "method": order,
+                score: table.mean().round(4).tolist(),
+                "rank": table.rank(axis=1, ascending=not larger).mean().round(2).tolist(),
+                f"behind {order[0]}": behind.mean(axis=0).round(4).tolist(),
+                "±": (1.96 * behind.std(axis=0, ddof=1) / np.sqrt(len(table))).round(4).tolist(),
+                "furthest behind the best": (table.sub(best, axis=0).abs()).max().round(4).tolist(),
+                "seconds": means["seconds"].unstack()[order].mean().round(1).tolist(),
+            }
+            print(Table(columns))
 
 
 def main() -> int:
@@ -122,13 +134,14 @@ def main() -> int:
     parser.add_argument("--datasets", nargs="+")
     parser.add_argument("--labels", nargs="+", default=["5", "20", "all"])
     parser.add_argument("--pools", nargs="+", default=["default"])
+    parser.add_argument("--methods", nargs="+", help="as they are called in the output; all by default")
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--out", type=Path, default=Path("estimator.csv"))
     options = parser.parse_args()
     folder = Path(os.environ.get("EC3LEARN_DATA", ""))
-    names = options.datasets or sorted(path.stem for path in folder.glob("*.parquet"))
-    if not names or not folder.is_dir():
+    names = options.datasets or [*BUILT_IN, *sorted(path.stem for path in folder.glob("*.parquet"))]
+    if not folder.is_dir() or any(name not in BUILT_IN and not (folder / f"{name}.parquet").exists() for name in names):
         print("EC3LEARN_DATA must name a folder of Parquet files, one a data set, with the class in the column 'target'.")
         return 2
     if not options.out.exists():
@@ -141,13 +154,16 @@ def main() -> int:
             for labels in options.labels:
                 shown = hidden(y, labels, seed)
                 for method, model in rivals(options.pools, seed).items():
+                    if options.methods and method not in options.methods:
+                        continue
                     if (name, labels, str(seed), method) in done:
                         continue
                     scores = measured(model, X, shown, new_X, new_y)
                     with options.out.open("a", newline="") as file:
                         csv.writer(file).writerow([name, labels, seed, method, *(round(value, 6) for value in scores)])
+                    shown_scores = " ".join(f"{score:.4f}" for score in scores[:-1])
                     print(
-                        f"{name:15s} {labels:>4s} {seed} {method:30s} {scores[0]:.4f} {scores[1]:.4f} {scores[2]:6.1f} s",
+                        f"{name:15s} {labels:>4s} {seed} {method:30s} {shown_scores} {scores[-1]:6.1f} s",
                         flush=True,
                     )
     summary(pd.read_csv(options.out, dtype={"labels": str}))

@@ -419,7 +419,8 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         -------
         array of shape (n_rows,)
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        numbers = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[numbers]
 
     def decision_function(self, X: Any) -> Array:
         """Return the logarithms of the class probabilities of new rows; with two classes, their difference.
