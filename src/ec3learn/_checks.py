@@ -15,10 +15,10 @@ from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
-from ._text import Spelling, arg, printable, spell
+from ._text import Spelling, arg, clipped, printable, spell
 
 _NOTHING = object()
-LONGEST = 300  # characters shown of what came
+LONGEST, LONGEST_SENTENCE = 300, 2_000  # characters shown of what came, and of the whole
 
 
 class InputError(ValueError):
@@ -58,7 +58,7 @@ class InputError(ValueError):
         """Return the error in words, its arguments spelled as in Python or as `spelling` writes them."""
         came = f", got {self.came}" if self.came else ""
         first = self.phrase or f"{arg(self.argument)} {self.must}{came}"
-        return printable(spell(f"{first}. {self.remedy}".rstrip(), spelling))
+        return printable(clipped(spell(f"{first}. {self.remedy}".rstrip(), spelling), LONGEST_SENTENCE))
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = {name: getattr(self, name) for name in ("must", "came", "remedy", "phrase")}

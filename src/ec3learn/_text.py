@@ -17,13 +17,24 @@ def count(n: int, one: str, many: str | None = None) -> str:
 
 def listed(labels: Any, most: int = 10) -> str:
     """Return labels as a short list for a message."""
-    shown = [repr(label.item() if hasattr(label, "item") else label) for label in labels[:most]]
+    shown = [clipped(repr(label.item() if hasattr(label, "item") else label)) for label in labels[:most]]
     return "[" + ", ".join([*shown, "..."] if len(labels) > most else shown) + "]"
+
+
+def clipped(text: str, most: int = 200) -> str:
+    """Return text no longer than `most`: what follows is cut off, and marked so.
+
+    Examples
+    --------
+    >>> clipped("x" * 10_000, 5), clipped("short", 5)
+    ('xxxx…', 'short')
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def some(names: Sequence[str], most: int = 10) -> str:
     """Return the first of some names, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
+    return ", ".join(map(clipped, names[:most])) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 # ---- arguments in messages -------------------------------------------------------------------------------------------
@@ -210,13 +221,13 @@ class Table:
 
     def __repr__(self) -> str:
         texts = {name: [_text(value) for value in values] for name, values in self._shown.items()}
-        widths = {name: max(map(len, [name, *column])) for name, column in texts.items()}
+        heads = {name: clipped(name) for name in texts}
+        widths = {name: max(map(len, [heads[name], *column])) for name, column in texts.items()}
         right = {name: any(isinstance(value, (int, float)) for value in values) for name, values in self.columns.items()}
 
         def line(cells: Mapping[str, str]) -> str:
             return "  ".join(c.rjust(widths[n]) if right[n] else c.ljust(widths[n]) for n, c in cells.items()).rstrip()
 
-        heads = {name: name for name in texts}
         return "\n".join([line(heads), *(line({n: texts[n][i] for n in texts}) for i in range(len(self)))])
 
     def _repr_html_(self) -> str:
@@ -228,4 +239,4 @@ class Table:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.3f}" if isinstance(value, float) else printable(str(value))
+    return f"{value:.3f}" if isinstance(value, float) else printable(clipped(str(value)))

@@ -541,7 +541,10 @@ def test_wrong_input_is_one_line_and_exit_code_2(folder, run, words, sentence):
     ("words", "remedy"),
     [
         ("combine votes.csv -c svm -m iec3 --set weights=labels", "Pass --known, or take --set weights=agreement."),
-        ("apply mails.ec3 other.csv", "A long table needs --objects, --voters and --classifiers."),
+        (
+            "apply mails.ec3 other.csv",
+            "A long table needs --objects, --voters and --classifiers; of another, rename the columns.",
+        ),
         ("combine other.csv -c a --voters b", "given together, got --voters alone."),
         ("combine votes.csv -c svm --report report.html", "report.html exists already. Pass --overwrite to replace it."),
         ("combine other.csv -c a --classes 1", "got 2 at row 0 in column 'a'. Pass --missing 2 if it means no vote."),
@@ -1190,3 +1193,44 @@ def test_an_estimate_needs_every_row_solved(folder, run):
     assert complaint == (
         "ec3learn: This command needs all distinct rows at once, got more than --max-rows 50. Raise --max-rows.\n"
     )
+
+
+# ---- very long labels and names ----------------------------------------------------------------------------------------
+
+BIG = "x" * 1_000_000
+BIG_LONG = ["--objects", "o", "--voters", "v", "-c", "l"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (f"a,b\n{BIG},y\ny,y\n{BIG},{BIG}\n", ["combine", "-c", "a,b"]),
+        (f"a,b\n{BIG},y\ny,y\n{BIG},{BIG}\n", ["combine", "-c", "a,b", "--classes", "y,z"]),
+        (f"a,b\n{BIG},y\ny,y\n{BIG},{BIG}\n", ["explain", "-c", "a,b", "--object", "0"]),
+        (f"a,b\n{BIG},y\ny,y\n{BIG},{BIG}\n", ["voters", "-c", "a,b"]),
+        (f"a,b\n{BIG},y\ny,y\n{BIG},{BIG}\n", ["compare", "-c", "a,b", "--methods", "majority,weighted-vote"]),
+        (f"a,b\n{BIG},y\ny,y\n{BIG},{BIG}\n", ["combine", "-c", "b", "--known", "a"]),
+        (f"a,{BIG}\nx,y\ny,y\n", ["combine", "-c", "nope"]),
+        (f"a,{BIG}\nx,y\ny,y\n", ["combine", "-c", "a,x*"]),
+        (f"o,v,l\n{BIG},p,x\n{BIG},q,y\nr,p,x\n", ["compare", *BIG_LONG, "--methods", "majority,bgcm"]),
+        (f"o,v,l\nq,{BIG},x\nq,b,y\nr,{BIG},x\n", ["combine", *BIG_LONG]),
+        (f"o,v,l\nq,{BIG},x\nq,b,y\nr,{BIG},x\n", ["explain", *BIG_LONG, "--object", "q"]),
+        (f"o,v,l\nq,{BIG},x\nq,b,y\nr,{BIG},x\n", ["combine", *BIG_LONG, "--repeats", "none"]),
+    ],
+)
+def test_a_label_or_a_name_of_a_megabyte_is_not_printed_whole(folder, run, content, words):
+    Path("big.csv").write_text(content)
+    code, out, err = run(words[0], "big.csv", *words[1:])
+    assert code in (DONE, WRONG_INPUT)
+    assert 0 < len(out) + len(err) < 10_000
+
+
+def test_the_advice_of_notes_is_in_the_words_of_the_command(folder, run):
+    rng = np.random.default_rng(0)
+    truth = rng.random(600) < 0.3
+    biased = {f"w{j}": np.where(truth & (rng.random(600) < 0.35), "yes", "no") for j in range(6)}
+    pl.DataFrame(biased | {"good": np.where(truth, "yes", "no")}).write_csv("biased.csv")
+    printed = run("combine", "biased.csv", "-c", "w*,good", "-m", "iec3")[1]
+    assert "compare with --method dawid-skene or --set towards=dawid-skene." in printed
+    printed += run("combine", "biased.csv", "-c", "w*,good", "-m", "dawid-skene-one-coin")[1]
+    assert re.search(r"[A-Z]\w+\(|=['\"]", printed) is None  # no call and no argument of Python

@@ -42,7 +42,7 @@ def test_an_annotator_who_always_says_the_same_gets_no_weight():
 def test_bias_that_weights_cannot_fix_is_warned_about(method, seed):
     votes, truth = annotators(seed, threshold=0.9, spread=0.5)
     assert accuracy(DawidSkene(), votes, truth) > accuracy(method, votes, truth) + 0.05
-    with pytest.warns(ReliabilityWarning, match=r"^The classifiers look biased, .*, and one weight each cannot fix that:"):
+    with pytest.warns(ReliabilityWarning, match=r"^The voters look biased, .*, and one weight each cannot fix that:"):
         consensus = method.solve(votes)
     assert any("compare with method='dawid-skene' or towards='dawid-skene'" in str(note) for note in consensus.notes)
 

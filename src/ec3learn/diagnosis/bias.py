@@ -95,7 +95,7 @@ def bias_note(apart: float) -> Note:
     """Return the note on biased voters, where Dawid-Skene answers otherwise for this share of the objects."""
     return Note(
         BIAS,
-        "The classifiers look biased, not only unreliable, and one weight each cannot fix that: Dawid-Skene explains the votes "
+        "The voters look biased, not only unreliable, and one weight each cannot fix that: Dawid-Skene explains the votes "
         f"better and answers otherwise for {apart:.0%} of the objects. Check some of them, and compare with "
         f"{arg('method', 'dawid-skene')} or {arg('towards', 'dawid-skene')}.",
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._text import Table, count, number_text, printable
+from .._text import Table, clipped, count, number_text, printable, shown
 from ..answer.extension import aligned_entries, hard_entries
 from ..answer.outcome import Outcome
 from ..answer.rule import NOBODY, KnownLabels
@@ -123,8 +123,8 @@ class Explanation:
         return {f"to {plain(label)}": column.tolist() for label, column in zip(self.classes, given.T, strict=True)}
 
     def __repr__(self) -> str:
-        shares = ", ".join(f"{plain(label)} {p:.3f}" for label, p in zip(self.classes, self.proba, strict=True))
-        head = printable(f"Object {self.object!r} is {self.label!r} ({shares})")
+        shares = ", ".join(f"{shown(plain(label))} {p:.3f}" for label, p in zip(self.classes, self.proba, strict=True))
+        head = printable(f"Object {clipped(repr(self.object))} is {clipped(repr(self.label))} ({shares})")
         models = "\n".join(filter(None, [str(self._who_counted), self._who_did_not]))
         if not self.parts:
             return f"{head}\n\n{models}\n\n{NO_PARTS}"

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks import require_bool, require_choice, require_integer, require_number
+from .._text import arg
 from ..algebra.bayes import BayesFit, CoinModel, SubtypeModel
 from ..algebra.em import ConfusionModel
 from ..algebra.linear import normalised
@@ -170,4 +171,4 @@ def collapse_notes(votes: Votes, groups: Membership, known: Array | None, start:
     if far <= FAR:
         return ()
     text = f"One number per voter may have collapsed: full confusion matrices answer otherwise for {far:.0%} of the objects."
-    return (Note(COLLAPSE, f"{text} Check some of them, or take DawidSkene() or the default."),)
+    return (Note(COLLAPSE, f"{text} Check some of them, or take {arg('method', 'dawid-skene')} or the default."),)

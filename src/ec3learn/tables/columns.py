@@ -253,8 +253,8 @@ class Naming:
                 "table",
                 f"must have columns named like the classifiers of the consensus, {listed(wanted['classifier'])}",
                 came=listed(columns),
-                remedy="Rename them (in Python, classifiers={'name': 'column'} also works). A long table needs "
-                f"{arg('objects')}, {arg('voters')} and {arg('classifiers')}.",
+                remedy=f"A long table needs {arg('objects')}, {arg('voters')} and {arg('classifiers')}; of another, rename the "
+                "columns.",
             )
         unnamed = {"classifier": self.classifiers is None, "clustering": self.clusterings is None}
         lacking = [name for kind in wanted if unnamed[kind] for name in wanted[kind] if name not in columns]
