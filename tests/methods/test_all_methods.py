@@ -1,6 +1,7 @@
 """What holds for every method in METHODS."""
 
 import re
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from ec3learn import BGCM, EC3, METHODS, UPE, Consensus, Votes
+from ec3learn._checks import InputError
 from ec3learn.methods import Method, method_of
 
 from ..raw_tables import RawTable
@@ -458,3 +460,64 @@ def test_the_words_for_a_tie_fit_the_method():
 
 def test_an_extension_to_nothing_can_be_looked_at(w8):
     assert "Consensus" in METHODS["majority"]().solve(w8).extend(w8[:0])._repr_html_()
+
+
+# ---- memory ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def many_classes():
+    """300 objects, 60 annotators, 500 classes, three votes per object: confusion matrices would have 15 million entries."""
+    rng = np.random.default_rng(0)
+    return Votes.from_long(
+        np.repeat(np.arange(300), 3), rng.integers(60, size=900), rng.integers(500, size=900), classes=range(500)
+    )
+
+
+def peak(act):
+    """Return the most memory that was taken at once, in bytes."""
+    tracemalloc.start()
+    try:
+        act()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["auto", "ec3", "iec3", "majority", "soft-vote", "weighted-vote", "bgcm"])
+def test_memory_does_not_grow_with_annotators_times_squared_classes(name, many_classes):
+    # One table of confusion matrices takes 120 MB; the answers take 1.2 MB, the distributions of groups with members 3.6 MB.
+    assert peak(lambda: quietly(name, many_classes)) < 30e6
+
+
+def test_a_summary_and_a_file_take_as_little_memory(many_classes, tmp_path):
+    consensus = quietly("majority", many_classes)
+    assert peak(consensus.summary) < 30e6
+    assert peak(lambda: consensus.save(tmp_path / "a.ec3")) < 30e6
+    assert peak(lambda: consensus.extend(many_classes)) < 30e6
+
+
+@pytest.mark.parametrize("name", ["panel", "bwa", "ebcc", "dawid-skene", "dawid-skene-one-coin"])
+def test_confusion_matrices_that_would_fill_the_memory_are_refused(name, many_classes):
+    wanted = "votes must have voters whose confusion matrices have at most 10,000,000 entries, got 15,000,000. Take "
+    wanted += "method='weighted-vote' or method='ec3', which need no confusion matrices."
+    with pytest.raises(InputError, match=re.escape(wanted)):
+        quietly(name, many_classes)
+
+
+def test_the_default_says_why_it_takes_another_method_for_very_many_classes(many_classes):
+    wanted = (
+        "Weighted vote was chosen because there are so many voters and classes that confusion matrices would fill the memory."
+    )
+    assert str(quietly("auto", many_classes).notes[0]) == wanted
+
+
+@pytest.mark.parametrize("name", ["ec3", "majority", "weighted-vote", "bgcm"])
+def test_a_sparse_table_of_classes_gives_the_answers_of_a_dense_one(name, crowd, monkeypatch, tmp_path):
+    dense = quietly(name, crowd)
+    monkeypatch.setattr("ec3learn.answer.rule.DENSE", 0)
+    small = crowd[range(20)]  # fewer rows than groups
+    assert_allclose(quietly(name, crowd).proba, dense.proba, rtol=0, atol=1e-12)
+    assert_allclose(dense.extend(small).proba, dense.proba[:20], rtol=0, atol=1e-12)
+    dense.save(tmp_path / "a.ec3")
+    assert_allclose(Consensus.load(tmp_path / "a.ec3").extend(small).proba, dense.proba[:20], rtol=0, atol=1e-12)

@@ -18,10 +18,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._checks import InputError
+from .._text import arg
 from ..votes import Votes
 from .membership import Membership, scatter_to_votes
 
 Array = npt.NDArray[Any]
+
+MOST_CONFUSIONS = 10_000_000  # entries of all confusion matrices together; a fit takes about ten times as much memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +37,22 @@ class Fit:
     prior: Array
     likelihoods: list[float]
     converged: bool
+
+
+def n_confusions(votes: Votes) -> int:
+    """Return how many entries the confusion matrices of all voters have together."""
+    return sum(model.n_groups for model in votes.models if model.is_voter) * votes.n_classes
+
+
+def require_small(votes: Votes) -> None:
+    """Refuse so many voters and classes that a confusion matrix for each voter would fill the memory."""
+    if n_confusions(votes) > MOST_CONFUSIONS:
+        raise InputError(
+            "votes",
+            f"must have voters whose confusion matrices have at most {MOST_CONFUSIONS:,} entries",
+            came=f"{n_confusions(votes):,}",
+            remedy=f"Take {arg('method', 'weighted-vote')} or {arg('method', 'ec3')}, which need no confusion matrices.",
+        )
 
 
 class ConfusionModel:
@@ -63,6 +83,7 @@ class ConfusionModel:
         with_clusterings: bool = False,
         smoothing: float = 0.01,
     ) -> None:
+        require_small(votes)
         self.votes, self.groups, self.known, self.smoothing = votes, groups, known, smoothing
         takes_part = votes.weights > 0 if with_clusterings else (votes.weights > 0) & votes.is_voter
         self.group_model = votes.group_model  # also of groups nobody is in, for votes to come
@@ -130,8 +151,9 @@ class ConfusionModel:
 
     def _by_model(self, per_group: Array) -> Array:
         """Return for each group the sum over its model's groups."""
+        some = np.flatnonzero(np.diff(self.votes.offsets))  # a clustering may have no cluster
         sums = np.zeros((len(self.votes.models), per_group.shape[1]))
-        np.add.at(sums, self.group_model, per_group)
+        sums[some] = np.add.reduceat(per_group, self.votes.offsets[some], axis=0)
         return sums[self.group_model]
 
     def _one_coin(self, sums: Array, totals: Array) -> Array:

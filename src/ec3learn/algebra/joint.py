@@ -55,8 +55,10 @@ class JointMembership:
         """Return A^m as one sparse matrix."""
         return entries(self._votes)
 
-    def gather_parts(self, table: Array) -> Iterator[tuple[slice, Array]]:
-        """Return A^m table, some rows at a time."""
+    def gather_parts(self, table: Any) -> Iterator[tuple[slice, Array]]:
+        """Return A^m table, some rows at a time; a sparse table is made dense, for there are few groups."""
+        if sparse.issparse(table):
+            table = table.toarray()
         joint_tables = [self._joint_table(block, table) for block in self._blocks]
         soft_table = None if self._soft is None else self._basis @ table[self._soft_groups]
         for rows in chunks(self.n_rows, CHUNK if table.ndim == 1 else CHUNK // 8):
@@ -89,6 +91,12 @@ class JointMembership:
         if self._soft is not None:
             out[self._soft_groups] = self._basis.T @ soft_sums
         return out.reshape(self.n_groups, *values.shape[1:])
+
+    def count_classes(self, codes: Array, counts: Array, n_classes: int) -> sparse.csr_array:
+        """Return how much of each class each group has: rows have these classes and counts."""
+        one_hot = np.zeros((self.n_rows, n_classes))
+        one_hot[np.arange(self.n_rows), codes] = counts
+        return sparse.csr_array(self.scatter(one_hot))
 
     gather_shared, scatter_shared = gather, scatter
 

@@ -25,7 +25,9 @@ __all__ = [
     "JointMembership",
     "Membership",
     "SparseMembership",
+    "Table",
     "chunks",
+    "count_classes",
     "entries",
     "membership",
     "reached_groups",
@@ -33,6 +35,7 @@ __all__ = [
 ]
 
 Array = npt.NDArray[Any]
+Table = Any  # a dense array, or a sparse one
 
 MOST_JOINT_GROUPS = 3_000  # beyond this a dense groups x groups matrix is no longer small
 
@@ -65,12 +68,16 @@ class Membership(Protocol):
         """Return A^m table: for each row the sum over its groups."""
         ...
 
-    def gather_parts(self, table: Array) -> Iterator[tuple[slice, Array]]:
-        """Return the same, some rows at a time."""
+    def gather_parts(self, table: Table) -> Iterator[tuple[slice, Array]]:
+        """Return the same, some rows at a time; the table may be sparse."""
         ...
 
     def scatter(self, values: Array) -> Array:
         """Return A^m' values: for each group the sum over its rows."""
+        ...
+
+    def count_classes(self, codes: Array, counts: Array, n_classes: int) -> sparse.csr_array:
+        """Return how much of each class each group has, groups x classes: rows have these classes and counts."""
         ...
 
     def gather_shared(self, column: Array) -> Array:
@@ -102,6 +109,13 @@ def scatter_to_votes(votes: Votes, groups: Membership, values: Array) -> Array:
     out = np.zeros((votes.n_groups, *values.shape[1:]))
     out[groups.order] = groups.scatter(values)
     return out
+
+
+def count_classes(votes: Votes, groups: Membership, codes: Array, counts: Array, n_classes: int) -> sparse.csr_array:
+    """Return `groups.count_classes` in the order the votes have their groups in: one entry per group and class that occur."""
+    found = groups.count_classes(codes, counts, n_classes).tocoo()
+    group, of_class = found.coords
+    return sparse.csr_array((found.data, (groups.order[group], of_class)), shape=(votes.n_groups, n_classes))
 
 
 def reached_groups(groups: Membership, counts: Array, live: Array, voted: Array, labelled: Array) -> Array:

@@ -69,11 +69,12 @@ class SparseMembership:
         """Return A^m as one sparse matrix."""
         return sparse.hstack([self.shared, self.solo], format="csr")
 
-    def gather_parts(self, table: Array) -> Iterator[tuple[slice, Array]]:
-        """Return A^m table, some rows at a time."""
+    def gather_parts(self, table: Any) -> Iterator[tuple[slice, Array]]:
+        """Return A^m table, some rows at a time; the table may be sparse."""
         shared, solo = table[: self.n_shared], table[self.n_shared :]
         for rows in chunks(self.n_rows):
-            yield rows, np.asarray(self.shared[rows] @ shared) + np.asarray(self.solo[rows] @ solo)
+            sums = self.shared[rows] @ shared + self.solo[rows] @ solo
+            yield rows, sums.toarray() if sparse.issparse(sums) else np.asarray(sums)
 
     def gather(self, table: Array) -> Array:
         """Return A^m table."""
@@ -85,6 +86,11 @@ class SparseMembership:
         out[: self.n_shared] = _by_columns(self.shared.T, values)
         out[self.n_shared :] = _by_columns(self.solo.T, values)
         return out
+
+    def count_classes(self, codes: Array, counts: Array, n_classes: int) -> sparse.csr_array:
+        """Return how much of each class each group has: rows have these classes and counts."""
+        rows = sparse.csr_array((counts, codes, np.arange(self.n_rows + 1)), shape=(self.n_rows, n_classes))
+        return sparse.csr_array(sparse.vstack([self.shared.T @ rows, self.solo.T @ rows]))
 
     def gather_shared(self, column: Array) -> Array:
         """Return the sum over each row's shared groups."""

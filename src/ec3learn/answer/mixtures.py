@@ -430,11 +430,16 @@ def restored_rule(facts: Mapping[str, Any], arrays: Mapping[str, Array], prefix:
     if "towards" in facts:
         inner = restored_rule(facts["towards"]["rule"], arrays, f"{prefix}towards_")
         towards = (facts["towards"]["pull"], inner)
-    terms = tuple(_restored_term(term, arrays, f"{prefix}term{t}_") for t, term in enumerate(facts["terms"]))
+    terms = tuple(_restored_term(term, arrays, f"{prefix}term{t}_", len(fallback)) for t, term in enumerate(facts["terms"]))
     cls = EvidenceRule if kind == EvidenceRule.unit else GroupRule
     return cls(terms, fallback, facts["hard_votes"], towards)
 
 
-def _restored_term(facts: Mapping[str, Any], arrays: Mapping[str, Array], prefix: str) -> Term:
-    groups, weight, proba = (arrays[f"{prefix}{name}"] for name in ("groups", "weight", "proba"))
+def _restored_term(facts: Mapping[str, Any], arrays: Mapping[str, Array], prefix: str, n_classes: int) -> Term:
+    groups, weight = arrays[f"{prefix}groups"], arrays[f"{prefix}weight"]
+    if f"{prefix}proba" in arrays:
+        proba: Any = arrays[f"{prefix}proba"]
+    else:
+        entries = tuple(arrays[f"{prefix}{name}"] for name in ("shares", "classes", "starts"))
+        proba = sparse.csr_array(entries, shape=(len(groups), n_classes))
     return Term(facts["name"], facts["pull"], groups, weight, proba, facts["by_total"])

@@ -20,13 +20,14 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.special import softmax
 
-from ..algebra.membership import Membership, SparseMembership
+from ..algebra.membership import Membership, SparseMembership, Table
 from ..votes import Prior, Votes
 
 Array = npt.NDArray[Any]
 
 GROUPS, COMPANIONS, VOTES = "groups", "companions", "votes"  # the terms of alpha, beta and gamma
 KNOWN, TOWARDS, PRIOR, OWN = "known label", "towards", "prior", "own prior"  # what else may pull
+DENSE = 1_000_000  # entries up to which a table over groups is dense in any case
 NOBODY = -1  # in the place of a base model's number
 
 
@@ -34,15 +35,36 @@ NOBODY = -1  # in the place of a base model's number
 class Term:
     """One term: its name, how hard it pulls, and the groups that take part in it with their weights and distributions.
 
-    With `by_total` it pulls harder the more the row's groups weigh together.
+    With `by_total` it pulls harder the more the row's groups weigh together. Distributions may be sparse: those of the groups of
+    classifiers, which name one class each, and of which there are many where annotators choose among many classes.
     """
 
     name: str
     pull: float
     groups: Array
     group_weight: Array
-    group_proba: Array
+    group_proba: Table
     by_total: bool = False
+
+    def weighted(self, places: Array | slice = slice(None)) -> Array:
+        """Return the weights of some groups times their distributions, dense."""
+        proba = self.group_proba[places]
+        return self.group_weight[places, None] * (proba.toarray() if sparse.issparse(proba) else proba)
+
+    def table_for(self, number: Array, n_groups: int, dense: bool) -> Table:
+        """Return the weight and the weighted distribution of each group; `number` says where a group stands, -1 nowhere."""
+        at = number[self.groups]
+        here = np.flatnonzero(at >= 0)
+        n_classes = self.group_proba.shape[1]
+        if dense or not sparse.issparse(self.group_proba):
+            table = np.zeros((n_groups, n_classes + 1))
+            table[at[here], 0] = self.group_weight[here]
+            table[at[here], 1:] = self.weighted(here)
+            return table
+        own = self.group_proba[here].tocoo()
+        rows, columns = np.concatenate([at[here], at[here][own.coords[0]]]), np.concatenate([0 * here, own.coords[1] + 1])
+        values = np.concatenate([self.group_weight[here], self.group_weight[here][own.coords[0]] * own.data])
+        return sparse.csr_array((values, (rows, columns)), shape=(n_groups, n_classes + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,22 +200,14 @@ class GroupRule:
         `targets` are the answers of `towards`, where they have been computed already.
         """
         n_classes = len(self.fallback)
-        starts = range(0, len(self.terms) * (n_classes + 1), n_classes + 1)
-        table = np.zeros(
-            (max(int(groups.order.max(initial=-1)), -1, *(int(t.groups.max(initial=-1)) for t in self.terms)) + 1, starts.stop)
-        )
-        for term, begin in zip(self.terms, starts, strict=True):
-            table[term.groups, begin] = term.group_weight
-            table[term.groups, begin + 1 : begin + 1 + n_classes] = term.group_weight[:, None] * term.group_proba
         strength_towards, other = (0.0, None) if self.towards is None else self.towards
         others = None if other is None or targets is not None else other.answers(groups)
         groups = groups.hard if self.hard_votes and groups.hard is not None else groups
-        for rows, sums in groups.gather_parts(table[groups.order]):
+        for rows, sums in self._sums_of_terms(groups):
             found = []
-            for term, begin in zip(self.terms, starts, strict=True):
-                total = np.ascontiguousarray(sums[:, begin])
+            for term, (total, weighted) in zip(self.terms, sums, strict=True):
                 strength = term.pull * (total if term.by_total else (total > 0))
-                found.append(Pull(term.name, strength, total, sums[:, begin + 1 : begin + 1 + n_classes]))
+                found.append(Pull(term.name, strength, total, weighted))
             if groups.prior is not None and self.towards is None:  # which has taken it into account
                 found = self._with_prior(found, groups.prior.take(rows))
             if targets is not None:
@@ -211,6 +225,30 @@ class GroupRule:
         pull = self.terms[at].pull
         votes = replace(found[at], strength=pull * (1 - share) * (n_votes > 0))
         return [*found[:at], votes, *found[at + 1 :], Pull(OWN, pull * share, np.ones(len(share)), prior.trusted)]
+
+    def _sums_of_terms(self, groups: Membership) -> Iterator[tuple[slice, list[tuple[Array, Array]]]]:
+        """Return for each term the weights of the rows' groups and their weighted distributions, summed, some rows at a time.
+
+        One dense table serves all terms, unless sparse ones would make it larger than the answers themselves.
+        """
+        width = len(self.fallback) + 1
+        top = max([int(groups.order.max(initial=-1)), *(int(term.groups.max(initial=-1)) for term in self.terms)])
+        number = np.full(top + 1, -1, dtype=np.int32)
+        number[groups.order] = np.arange(groups.n_groups)
+        dense = groups.n_groups * width <= max(DENSE, groups.n_rows * width)
+        tables = [term.table_for(number, groups.n_groups, dense) for term in self.terms]
+        together = [[table for table in tables if sparse.issparse(table) == kind] for kind in (False, True)]
+        stacks = [np.hstack(together[0]) if together[0] else np.zeros((groups.n_groups, 0))]
+        stacks += [sparse.csr_array(sparse.hstack(together[1]))] if together[1] else []
+        for parts in zip(*(groups.gather_parts(stack) for stack in stacks), strict=True):
+            left = [0, 0]  # columns used so far of either stack
+            found = []
+            for table in tables:
+                kind = int(sparse.issparse(table))
+                begin, sums = left[kind], parts[kind][1]
+                found.append((np.ascontiguousarray(sums[:, begin]), sums[:, begin + 1 : begin + width]))
+                left[kind] += width
+            yield parts[0][0], found
 
     def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
         """Return the mean of the terms, and which rows no term reaches."""
@@ -278,7 +316,12 @@ class GroupRule:
         }
         arrays: dict[str, Array] = {f"{prefix}fallback": self.fallback}
         for t, term in enumerate(self.terms):
-            own = {"groups": term.groups, "weight": term.group_weight, "proba": term.group_proba}
+            own = {"groups": term.groups, "weight": term.group_weight}
+            if sparse.issparse(term.group_proba):
+                proba = term.group_proba
+                own |= {"starts": proba.indptr, "classes": proba.indices, "shares": proba.data}
+            else:
+                own["proba"] = term.group_proba
             arrays |= {f"{prefix}term{t}_{name}": array for name, array in own.items()}
         if self.towards is not None and self.towards[1] is not None:
             inner, more = self.towards[1].stored(f"{prefix}towards_")
@@ -342,7 +385,7 @@ def mean_votes(
     A known label is the answer where there is one; a row without votes gets the mean vote of all. A row's own prior counts as
     some votes more.
     """
-    group_weight = np.where(votes.group_meaning.any(axis=1), weights[votes.group_model], 0.0)
+    group_weight = np.where(np.diff(votes.group_meaning.indptr) > 0, weights[votes.group_model], 0.0)
     speaking = np.flatnonzero(group_weight > 0)
     said = votes.group_meaning[speaking]
     term = Term(VOTES, 1.0, speaking, group_weight[speaking], said)
@@ -351,6 +394,11 @@ def mean_votes(
     fallback = mass / mass.sum() if mass.any() else np.full(votes.n_classes, 1 / votes.n_classes)
     proba[unanswered] = fallback
     return proba, unanswered, GroupRule((term,), fallback, hard)
+
+
+def one_hot(codes: Array, n_classes: int) -> sparse.csr_array:
+    """Return classes as distributions, one entry each."""
+    return sparse.csr_array((np.ones(len(codes)), codes, np.arange(len(codes) + 1)), shape=(len(codes), n_classes))
 
 
 def _whole_pull(name: str, pull: float, proba: Array) -> Pull:
@@ -367,10 +415,8 @@ def _group_parts(term: Term, one: sparse.csr_array) -> dict[int, Array]:
     """Return the distribution of each group of one row in a term, times its weight."""
     place = np.flatnonzero(np.isin(term.groups, one.indices))
     share = dict(zip(one.indices.tolist(), one.data.tolist(), strict=True))
-    return {
-        int(group): share[int(group)] * term.group_weight[at] * term.group_proba[at]
-        for at, group in zip(place, term.groups[place], strict=True)
-    }
+    given = zip(term.groups[place].tolist(), term.weighted(place), strict=True)
+    return {group: share[group] * weighted for group, weighted in given}
 
 
 def _by_owner(given: Mapping[int, Array], owner: Array, name: str) -> dict[tuple[int, str], Array]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._text import arg
-from ..algebra.em import ConfusionModel
+from ..algebra.em import ConfusionModel, n_confusions
 from ..algebra.membership import membership
 from ..answer.labelling import top_classes
 from ..answer.mixtures import PanelRule, SubtypeRule
@@ -28,6 +28,7 @@ Array = npt.NDArray[Any]
 
 SAMPLE = 20_000  # distinct rows that are enough to judge by
 MOST_CLASSES = 30  # for which a confusion matrix per classifier is learned quickly
+MOST_CONFUSIONS = 1_000_000  # entries of all confusion matrices that are learned quickly
 LEAST_CLASSIFIERS = 3  # with fewer it is unknown who is wrong
 MUCH_APART = 0.1  # a share of objects, or of votes, that is too large to ignore
 
@@ -60,7 +61,7 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
     Returns
     -------
     Bias or None
-        None where there are too few classifiers or classes to tell.
+        None where there are too few classifiers or classes to tell, or too many for a quick answer.
 
     Examples
     --------
@@ -70,6 +71,8 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
     True
     """
     if votes.is_classifier.sum() < LEAST_CLASSIFIERS or votes.n_classes < 2:
+        return None
+    if n_confusions(votes) > MOST_CONFUSIONS:
         return None
     if votes.n_rows > SAMPLE:
         rows = np.linspace(0, votes.n_rows - 1, SAMPLE).astype(np.int64)

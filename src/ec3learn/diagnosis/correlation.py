@@ -126,7 +126,7 @@ def _excess(votes: Votes, proba: Array) -> float:
     pair, vote = np.unique(row * n_models + votes.group_model[group], return_inverse=True)
     rows, voters = np.divmod(pair, n_models)
     said = np.zeros((len(pair), n_classes))
-    np.add.at(said, vote, share[:, None] * votes.group_meaning[group])
+    np.add.at(said, vote, share[:, None] * votes.group_meaning[group].toarray())
     weight = votes.counts[rows]
     mean = np.zeros((n_models, n_classes, n_classes))  # mu: voters x classes x what they say
     total = np.zeros((n_models, n_classes))

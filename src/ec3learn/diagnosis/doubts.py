@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from .._text import Table
 from ..answer.extension import matching_labels
@@ -63,7 +64,7 @@ def doubts(outcome: Outcome) -> Table:
         if model.name in left_out:
             found.append((model.name, WORSE, None))
         elif votes is not None and counts is not None:
-            doubt = _doubt(counts[votes.offsets[m] : votes.offsets[m + 1]], votes.classes, outcome.classes)
+            doubt = _doubt(*_occurring(counts[votes.offsets[m] : votes.offsets[m + 1]], votes.classes, outcome.classes))
             if doubt is not None:
                 found.append((model.name, *doubt))
     names, kinds, labels = zip(*found, strict=True) if found else ((), (), ())
@@ -113,7 +114,13 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
     return Table({name: [row[name] for row in named] for name in table.columns})
 
 
-def _hard_counts(outcome: Outcome) -> Array:
+def _occurring(counts: sparse.csr_array, labels: Array, classes: Array) -> tuple[Array, Array, Array]:
+    """Return the counts of the labels that were given (rows) and of the classes that occur (columns), with their names."""
+    rows, columns = (np.unique(place) for place in counts.nonzero())
+    return counts[rows][:, columns].toarray(), labels[rows], classes[columns]
+
+
+def _hard_counts(outcome: Outcome) -> sparse.csr_array:
     """Return how many objects of each class of the answer each group has; soft votes count for their most probable class."""
     assert outcome.votes is not None
     return count_by_group(outcome.votes.hardened(), outcome.row_classes, len(outcome.classes), row_weights(outcome))

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from .._checks import unknown_name
 from .._text import Table
 from ..algebra.linear import normalised
-from ..algebra.membership import membership, scatter_to_votes
+from ..algebra.membership import count_classes, membership
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.outcome import Outcome
@@ -70,7 +71,7 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
     votes = outcome.require_votes("voters")
     by_label = right_on_labels(outcome, _label_codes(outcome, known))
     facts_of = {ballot.voter: _voter_facts(ballot, outcome) for ballot in ballots(votes, outcome.classes)}
-    counts = contingency(outcome) if len(facts_of) < len(votes.models) else np.empty((0, 0))
+    counts = contingency(outcome) if len(facts_of) < len(votes.models) else sparse.csr_array((0, 0))
     weight_of = {(model.name, model.kind): float(weight) for model, weight in zip(outcome.models, outcome.weights, strict=True)}
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for m, model in enumerate(votes.models):
@@ -83,7 +84,7 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
                 row |= {"labels": round(n), "accuracy": right / n}
                 row["low"], row["high"] = wilson_interval(right, n)
         else:
-            own = counts[votes.offsets[m] : votes.offsets[m + 1]]
+            own = counts[votes.offsets[m] : votes.offsets[m + 1]].toarray()
             covered = float(own.sum())
             row["coverage"] = covered / max(float(outcome.row_counts.sum()), 1e-300)
             row["purity"] = float(own.max(axis=1).sum()) / covered if covered > 0 else None
@@ -223,8 +224,10 @@ def confusion_of(outcome: Outcome, model: str) -> Table:
     if model not in names:
         raise unknown_name("base model", model, names)
     m = names.index(model)
-    sums = scatter_to_votes(votes, membership(votes), votes.counts[:, None] * outcome.row_proba)
-    own = sums[votes.offsets[m] : votes.offsets[m + 1]]
+    groups, begin = membership(votes), int(votes.offsets[m])
+    place = np.flatnonzero((groups.order >= begin) & (groups.order < votes.offsets[m + 1]))
+    own = np.zeros((votes.models[m].n_groups, len(outcome.classes)))
+    own[groups.order[place] - begin] = groups.scatter(votes.counts[:, None] * outcome.row_proba)[place]
     columns: dict[str, Sequence[Any]] = {
         "class": [plain(label) for label in outcome.classes],
         "share": normalised(own.sum(axis=0)).tolist(),
@@ -264,7 +267,7 @@ def ballots(votes: Votes, classes: Array) -> Iterator[Ballot]:
         weights = shares * votes.counts[rows]
         n_answered = float(weights.sum())
         if model.kind == "grader":
-            meaning = votes.group_meaning[votes.offsets[m] : votes.offsets[m + 1]]
+            meaning = votes.group_meaning[votes.offsets[m] : votes.offsets[m + 1]].toarray()
             said, vote_classes = np.nonzero(meaning[groups])
             rows, weights = rows[said], weights[said] * meaning[groups[said], vote_classes]
             groups = vote_classes
@@ -312,13 +315,11 @@ def right_on_labels(outcome: Outcome, codes: Array) -> dict[int, tuple[float, fl
     return {ballot.voter: ballot.right(row_codes) for ballot in ballots(votes, outcome.classes)}
 
 
-def contingency(outcome: Outcome) -> Array:
-    """Return how many objects of each class of the answer each group of the votes has, groups x classes."""
+def contingency(outcome: Outcome) -> sparse.csr_array:
+    """Return how many objects of each class of the answer each group of the votes has, groups x classes, sparse."""
     return count_by_group(outcome.require_votes("voters"), outcome.row_classes, len(outcome.classes))
 
 
-def count_by_group(votes: Votes, codes: Array, n_classes: int, counts: Array | None = None) -> Array:
+def count_by_group(votes: Votes, codes: Array, n_classes: int, counts: Array | None = None) -> sparse.csr_array:
     """Return how many objects of each class each group has, from the class number (and the count) of each distinct row."""
-    one_hot = np.zeros((votes.n_rows, n_classes))
-    one_hot[np.arange(votes.n_rows), codes] = votes.counts if counts is None else counts
-    return scatter_to_votes(votes, membership(votes), one_hot)
+    return count_classes(votes, membership(votes), codes, votes.counts if counts is None else counts, n_classes)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from .._text import arg
+from ..algebra.em import MOST_CONFUSIONS, n_confusions
 from ..answer.notes import CHOICE, Note
 from ..answer.rule import KnownLabels
 from ..consensus import Consensus
@@ -14,7 +15,7 @@ from .base import Answer, Method, method_of
 from .dawid_skene import DawidSkene
 from .ec3.ec3 import EC3
 from .panel import TO_GROUPS, Panel
-from .voting import SoftVote
+from .voting import SoftVote, WeightedVote
 
 
 class Auto(Method):
@@ -51,6 +52,9 @@ class Auto(Method):
         """Return the method that suits the votes, and why."""
         if votes.n_classes < 2:
             return SoftVote(), "there is only one class."
+        if n_confusions(votes) > MOST_CONFUSIONS:
+            why = "there are so many voters and classes that confusion matrices would fill the memory."
+            return (WeightedVote() if votes.is_voter.all() else EC3()), why
         if votes.is_voter.all():
             return Panel(), "there are votes alone, and several methods together answer best from those."
         return Panel(clusterings="join"), "there are clusterings too, and several methods together answer best from both."
@@ -63,7 +67,7 @@ class Auto(Method):
 class _AutoForJoins(Auto):
     def choose(self, votes: Votes) -> tuple[Method, str]:
         """Return a method whose answers are sums over groups, and why."""
-        if votes.n_classes < 2:
+        if votes.n_classes < 2 or n_confusions(votes) > MOST_CONFUSIONS:
             return super().choose(votes)
         why = f"there are more distinct rows than {arg('max_rows')}, and the engine can answer for the others by it, not a panel."
         return (DawidSkene() if votes.is_voter.all() else EC3(*TO_GROUPS, towards=DawidSkene())), why

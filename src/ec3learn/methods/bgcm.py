@@ -20,12 +20,12 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg
+from scipy import linalg, sparse
 
 from .._checks import require_bool, require_choice, require_integer, require_number, require_seed
 from ..algebra.linear import conjugate_gradients, squared_norms
-from ..algebra.membership import Membership, membership, reached_groups
-from ..answer.rule import GROUPS, GroupRule, KnownLabels, Term, mean_votes
+from ..algebra.membership import Membership, Table, membership, reached_groups
+from ..answer.rule import GROUPS, GroupRule, KnownLabels, Term, mean_votes, one_hot
 from ..votes import Votes
 from .base import Answer, Method, require_few_groups, require_pull
 
@@ -278,5 +278,7 @@ class Graph:
         empty = np.setdiff1d(np.flatnonzero((votes.group_class >= 0) & (votes.weights > 0)[votes.group_model]), order)
         groups = np.concatenate([order, empty])  # an empty group of a classifier is its class, for votes to come
         weight = np.concatenate([self.weight[live], votes.weights[votes.group_model[empty]]])
-        proba = np.vstack([group_proba[live], np.eye(votes.n_classes)[votes.group_class[empty]]])
+        proba: Table = group_proba[live]
+        if len(empty):
+            proba = sparse.csr_array(sparse.vstack([proba, one_hot(votes.group_class[empty], votes.n_classes)]))
         return GroupRule((Term(GROUPS, 1.0, groups, weight, proba, by_total=True),), fallback)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from .._checks import require_integer, require_number
 from ..algebra.bayes import mean_moves
+from ..algebra.em import require_small
 from ..algebra.linear import normalised
 from ..algebra.membership import membership, scatter_to_votes
 from ..answer.mixtures import PrecisionRule
@@ -88,10 +89,11 @@ class _Precisions:
     """The steps for some votes, all classes at once; `speaking` are the groups of voters that take part."""
 
     def __init__(self, votes: Votes, prior_votes: float, ballast: float) -> None:
+        require_small(votes)
         self.votes, self.groups, self.prior_votes, self.ballast = votes, membership(votes), prior_votes, ballast
         taking_part = votes.is_classifier & (votes.weights > 0)
         self.speaking = np.flatnonzero(taking_part[votes.group_model])
-        self.said, self.voter = votes.group_meaning[self.speaking], votes.group_model[self.speaking]
+        self.said, self.voter = votes.group_meaning[self.speaking].toarray(), votes.group_model[self.speaking]
         self.total, self.once = max(float(votes.counts.sum()), 1e-300), bool((votes.counts == 1).all())
         sums = self.squares = scatter_to_votes(votes, self.groups, votes.counts)  # sum of y^2 in each group: y is 0 or 1
         if not votes.is_hard:

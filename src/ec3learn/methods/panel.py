@@ -270,7 +270,7 @@ def _cautious_vote(votes: Votes, known: KnownLabels | None) -> Rule:
     speaking = np.flatnonzero((votes.is_classifier & (weights > 0))[votes.group_model])
     weight = weights[votes.group_model[speaking]][:, None]
     own = np.full(votes.n_classes, 1 / votes.n_classes)
-    table = np.hstack([weight * votes.group_meaning[speaking], np.repeat(weight, votes.n_classes, axis=1)])
+    table = np.hstack([weight * votes.group_meaning[speaking].toarray(), np.repeat(weight, votes.n_classes, axis=1)])
     fallback = np.asarray(learned.rule.fallback) if learned.rule is not None else own
     return PrecisionRule(speaking, table, fallback, own, IGNORANCE)
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .._checks import InputError, SpelledWarning, unknown_name
 from .._text import arg, count, some
-from ..algebra.membership import Membership, membership, scatter_to_votes
+from ..algebra.membership import Membership, count_classes, membership
 from ..answer.labelling import top_classes
 from ..answer.notes import WEIGHTS, WORSE_THAN_CHANCE, Note
 from ..answer.rule import KnownLabels
@@ -140,19 +140,17 @@ def _shares_right(votes: Votes, groups: Membership, codes: Array) -> tuple[Array
     in agreement make nobody infallible. Soft votes must be hardened before: counted by shares, who is unsure of everything would
     be right no more often than who guesses.
     """
-    one_hot = np.zeros((votes.n_rows, votes.n_classes))
-    one_hot[np.arange(votes.n_rows), codes] = votes.counts
-    contingency = scatter_to_votes(votes, groups, one_hot)
-    by_model = np.zeros((len(votes.models), votes.n_classes))
-    np.add.at(by_model, votes.group_model, contingency)
-    named = np.flatnonzero(votes.group_class >= 0)
-    right = np.zeros_like(by_model)
-    own_class = votes.group_class[named]
-    right[votes.group_model[named], own_class] = contingency[named, own_class]
-    seen = by_model > 0
-    share = (right + 1 / votes.n_classes) / (by_model + 1)
-    mean = np.divide((share * seen).sum(axis=1), seen.sum(axis=1), out=np.zeros(len(seen)), where=seen.any(axis=1))
-    return mean, by_model.sum(axis=1)
+    found = count_classes(votes, groups, codes, votes.counts, votes.n_classes).tocoo()
+    (group, of_class), counts = found.coords, found.data
+    n_models = len(votes.models)
+    pair, place = np.unique(votes.group_model[group].astype(np.int64) * votes.n_classes + of_class, return_inverse=True)
+    cast = np.bincount(place, weights=counts, minlength=len(pair))  # votes of a model on objects of a class, where there are any
+    right = np.bincount(place, weights=counts * (votes.group_class[group] == of_class), minlength=len(pair))
+    seen = cast > 0
+    model, share = (pair // votes.n_classes)[seen], ((right + 1 / votes.n_classes) / (cast + 1))[seen]
+    n_seen = np.bincount(model, minlength=n_models)
+    mean = np.bincount(model, weights=share, minlength=n_models) / np.maximum(n_seen, 1)
+    return mean, np.bincount(model, weights=cast[seen], minlength=n_models)
 
 
 def _weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> Learned:

@@ -360,7 +360,7 @@ def _clusterings(subject: Subject) -> Facts | None:
     counts = contingency(consensus) * (subject.total / max(float(consensus.row_counts.sum()), 1e-300))
     blocks = [
         {"name": votes.models[m].name}
-        | _clusters(votes.models[m].labels, counts[votes.offsets[m] : votes.offsets[m + 1]], subject.names, colours)
+        | _clusters(votes.models[m].labels, counts[votes.offsets[m] : votes.offsets[m + 1]].toarray(), subject.names, colours)
         for m in clusterings[:MOST_CLUSTERINGS]
     ]
     return {"blocks": blocks, "n_left_out": len(clusterings) - len(blocks), "largest_class": float(share.max())}

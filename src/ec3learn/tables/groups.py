@@ -75,7 +75,7 @@ def _group_columns(rule: GroupRule, n_groups: int) -> Array:
     table = np.zeros((n_groups, len(rule.terms) * width))
     for t, term in enumerate(rule.terms):
         table[term.groups, t * width] = term.group_weight
-        table[term.groups, t * width + 1 : (t + 1) * width] = term.group_weight[:, None] * term.group_proba
+        table[term.groups, t * width + 1 : (t + 1) * width] = term.weighted()
     return table
 
 

@@ -54,20 +54,23 @@ def as_class_votes(votes: AnyVotes) -> AnyVotes:
     ).merged()
 
 
-def group_meaning(votes: Votes) -> Array:
+def group_meaning(votes: Votes) -> sparse.csr_array:
     """Return the vote that each group stands for, groups x classes; rows of zeros are no vote."""
-    meaning = np.zeros((votes.n_groups, votes.n_classes))
+    classes = votes.group_class
+    named = np.flatnonzero(classes >= 0)
+    rows, columns, shares = [named], [classes[named]], [np.ones(len(named))]
     for m, model in enumerate(votes.models):
-        own = slice(int(votes.offsets[m]), int(votes.offsets[m + 1]))
-        if model.kind == "classifier":
-            meaning[own] = np.eye(votes.n_classes)
-        elif model.kind == "grader":
+        if model.kind == "grader":
             _require_direction(model)
             assert model.positions is not None
             place = model.positions * (votes.n_classes - 1)
             apart = np.abs(place[:, None] - np.arange(votes.n_classes))
-            meaning[own] = np.nan_to_num(np.maximum(1 - apart, 0.0))
-    return meaning
+            own = sparse.coo_array(np.nan_to_num(np.maximum(1 - apart, 0.0)))
+            rows.append(own.coords[0] + votes.offsets[m])
+            columns.append(own.coords[1])
+            shares.append(own.data)
+    entries = np.concatenate(shares), (np.concatenate(rows), np.concatenate(columns))
+    return sparse.csr_array(entries, shape=(votes.n_groups, votes.n_classes))
 
 
 def oriented(votes: AnyVotes, codes: Array) -> AnyVotes:

@@ -292,8 +292,8 @@ class Votes:
         return numbers
 
     @cached_property
-    def group_meaning(self) -> Array:
-        """Return the vote that each group stands for, groups x classes; rows of zeros are no vote.
+    def group_meaning(self) -> Any:
+        """Return the vote that each group stands for, groups x classes, sparse; rows of zeros are no vote.
 
         An answer on a scale is shared between the two classes it lies between, in proportion.
         """

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from ...algebra.linear import chunks, normalised, squared_norms
 from ...algebra.membership import Membership, reached_groups
 from ...algebra.scaling import co_occurrence_scaling
-from ...answer.rule import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Targets, Term
+from ...answer.rule import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Targets, Term, one_hot
 from ...votes import Votes
 from ...votes.reading import smallest_uint
 
@@ -89,15 +89,14 @@ class Problem:
         self.groups, self.counts, self.setting, self.known, self.given = groups, votes.counts, setting, known, given
         self.n_classes, self.model_weights = votes.n_classes, model_weights
         voting = np.flatnonzero((votes.group_class >= 0) & (model_weights > 0)[votes.group_model])
-        one_hot = np.eye(self.n_classes)
         # Groups of classifiers, their weights and classes: of all votes to come, and of those that occur here.
-        self.all_voters = (voting, model_weights[votes.group_model[voting]], one_hot[votes.group_class[voting]])
+        self.all_voters = (voting, model_weights[votes.group_model[voting]], one_hot(votes.group_class[voting], self.n_classes))
         self.group_model = votes.group_model[groups.order].astype(smallest_uint(len(model_weights)))
         group_class = votes.group_class[groups.order]
         weighty = (model_weights > 0)[self.group_model]
         self.voters = np.flatnonzero((group_class >= 0) & weighty)
         self.vote_weight = model_weights[self.group_model[self.voters]]
-        self.vote_class = one_hot[group_class[self.voters]]
+        self.vote_class = group_class[self.voters]
         self._find_live_groups(weighty)
         self._scale(balanced)
         self._anchor_rows()
@@ -184,7 +183,13 @@ class Problem:
 
     def vote_table(self) -> Array:
         """Return what a vote of each group adds to each class, groups x classes."""
-        return self._of_voters(self.vote_weight[:, None] * self.vote_class)
+        table = np.zeros((self.groups.n_groups, self.n_classes))
+        table[self.voters, self.vote_class] = self.vote_weight
+        return table
+
+    def votes_for(self, z: int) -> Array:
+        """Return the weight of the votes of each row for one class."""
+        return self.groups.gather(self._of_voters(self.vote_weight * (self.vote_class == z)))
 
     @cached_property
     def targets(self) -> Array:
@@ -192,8 +197,7 @@ class Problem:
         if self.given is not None:
             target = self.given.proba.copy()
         else:
-            columns = (self._of_voters(self.vote_weight * one_class) for one_class in self.vote_class.T)
-            target = normalised(np.stack([self.groups.gather(column) for column in columns], axis=1))
+            target = normalised(np.stack([self.votes_for(z) for z in range(self.n_classes)], axis=1))
         if self.known is not None:
             labelled = self.known.labelled
             target[labelled] = self.known.one_hot(self.n_classes)[labelled]
@@ -212,21 +216,18 @@ class Problem:
             sums += (self.counts * voted) @ self.given.proba
         else:  # sums over the groups of classifiers, so that Y^o need not be there
             per_row = np.divide(self.counts, self.n_votes, out=np.zeros_like(self.n_votes), where=voted)
-            sums += (self.groups.scatter(per_row)[self.voters] * self.vote_weight) @ self.vote_class
+            cast = self.groups.scatter(per_row)[self.voters] * self.vote_weight
+            sums += np.bincount(self.vote_class, weights=cast, minlength=self.n_classes)
         return sums / sums.sum() if sums.any() else np.full(self.n_classes, 1 / self.n_classes)
 
     @cached_property
     def group_votes(self) -> Array:
         """Return Y^g, the share of the votes on a group's members that each class got. Known labels do not enter."""
-        if self.given is not None:
-            votes = self.given.proba * self.n_votes[:, None]
-        elif self.known is None:
-            votes = self.targets * self.n_votes[:, None]
-        else:
-            votes = self.groups.gather(self.vote_table())
+        target = self.given.proba if self.given is not None else self.targets if self.known is None else None
         sums = np.empty((self.groups.n_groups, self.n_classes), order="F")
         for z in range(self.n_classes):
-            sums[:, z] = self.groups.scatter(self.counts * votes[:, z])
+            votes = self.votes_for(z) if target is None else target[:, z] * self.n_votes
+            sums[:, z] = self.groups.scatter(self.counts * votes)
         totals = sum(sums.T, np.zeros(len(sums)))
         totals[totals <= 0] = 1.0
         sums /= totals[:, None]
