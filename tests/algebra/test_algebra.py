@@ -1,12 +1,14 @@
 """A^m in its two forms, K^c and conjugate gradients, each against plain dense algebra."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ec3learn import Votes
-from ec3learn.algebra.linear import chunks, normalised, solve_free_rows
+from ec3learn.algebra.linear import chunks, normalised, solve_by_elimination, solve_free_rows
 from ec3learn.algebra.membership import JointMembership, SparseMembership, entries, membership, scatter_to_votes
 from ec3learn.algebra.scaling import co_occurrence_scaling
 
@@ -167,6 +169,26 @@ def test_free_rows_are_solved_while_the_others_stay():
     assert 1 < n_iter <= 7
     assert_allclose(table[free], expected, rtol=1e-10)
     assert_array_equal(table[~free], held)
+
+
+def test_elimination_is_exact_where_weights_are_far_apart():
+    couplings = np.array([[0, 1, 1e-25], [1, 0, 1e12], [1e-9, 1e12, 0]])
+    rights = np.array([[1e-20, 0], [0, 1e-16], [1e-18, 1e-18]])
+    exact = [[Fraction(float(x)) for x in row] for row in couplings]
+    sides = [[Fraction(float(x)) for x in row] for row in rights]
+    matrix = [[(sum(exact[i]) + sum(sides[i]) if i == j else 0) - exact[i][j] for j in range(3)] for i in range(3)]
+    for k in range(3):  # Gauss and Jordan, in fractions
+        for i in set(range(3)) - {k}:
+            factor = matrix[i][k] / matrix[k][k]
+            matrix[i] = [a - factor * b for a, b in zip(matrix[i], matrix[k], strict=True)]
+            sides[i] = [a - factor * b for a, b in zip(sides[i], sides[k], strict=True)]
+    expected = [[float(side / matrix[i][i]) for side in sides[i]] for i in range(3)]
+    assert_allclose(solve_by_elimination(couplings, rights), expected, rtol=1e-14)
+
+
+def test_elimination_leaves_out_who_nothing_pulls():
+    solved = solve_by_elimination(np.array([[0.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]]), np.array([[1.0], [0.0], [0.0]]))
+    assert_array_equal(solved, [[1], [1], [0]])
 
 
 def test_chunks_cover_all_rows_once():

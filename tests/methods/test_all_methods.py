@@ -3,6 +3,7 @@
 import re
 import tracemalloc
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -462,6 +463,90 @@ def test_an_extension_to_nothing_can_be_looked_at(w8):
     assert "Consensus" in METHODS["majority"]().solve(w8).extend(w8[:0])._repr_html_()
 
 
+# ---- weights far apart -------------------------------------------------------------------------------------------------
+
+ALL_MODELS = ["c0", "c1", "c2", "k0", "k1"]
+COUNTS_WEIGHTS_AS_VOTES = ("auto", "panel", "upe", "bwa", "ebcc", "dawid-skene", "dawid-skene-one-coin")
+
+
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in COUNTS_WEIGHTS_AS_VOTES])
+def test_only_the_ratios_of_weights_matter(name, factor, w8_table):
+    weights = dict(zip(ALL_MODELS, [1.0, 3.0, 0.5, 1.0, 2.0], strict=True))
+    tables = (weights, {model: factor * weight for model, weight in weights.items()})
+    plain, scaled = (quietly(name, replace(w8_table, weights=own).votes()) for own in tables)
+    assert_allclose(scaled.proba, plain.proba, **CLOSE)
+    assert_allclose(scaled.weights, plain.weights * factor)
+
+
+EXTREMES = [1e-300, 1e-160, 1e-12, 1e8, 1e12, 1e59, 1e155, 1e200, 1e308]
+
+
+@every_method
+@pytest.mark.parametrize("weight", EXTREMES)
+def test_an_extreme_weight_gives_distributions_or_an_error(name, weight, w8_table):
+    try:
+        assert_distributions(quietly(name, replace(w8_table, weights={"c1": weight}).votes()).proba)
+    except InputError as error:
+        assert re.match("weights must be 0 or at least 1e-60 of the largest, got|The answer is no distribution", str(error))
+
+
+@every_method
+@pytest.mark.parametrize("weight", EXTREMES)
+def test_an_extreme_weight_of_an_object_gives_distributions_or_an_error(name, weight, w8_table):
+    try:
+        assert_distributions(quietly(name, replace(w8_table, sample_weight=[weight, *[1.0] * 7]).votes()).proba)
+    except InputError as error:
+        assert re.match("The answer is no distribution", str(error))
+
+
+@pytest.mark.parametrize("solver", ["direct", "cg", "bcd"])
+@pytest.mark.parametrize("known", [None, {0: 0}])
+@pytest.mark.parametrize("term", ["alpha", "beta", "gamma", "delta", "known_weight"])
+@pytest.mark.parametrize("weight", EXTREMES)
+def test_extreme_terms_of_ec3_give_distributions_or_an_error(term, weight, known, solver, w8):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            consensus = EC3(**{term: weight}, solver=solver, random_state=0).solve(w8, known=known)
+        except InputError as error:
+            assert solver != "direct"
+            assert str(error).startswith("The answer is no distribution")
+            return
+    assert_distributions(consensus.proba)
+
+
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+def test_only_the_ratios_of_the_terms_of_ec3_matter(factor, w8):
+    plain = EC3(known_weight=2.0).solve(w8, known={0: 1})
+    scaled = EC3(0.25 * factor, 0.35 * factor, 0.35 * factor, 0.05 * factor, known_weight=2.0).solve(w8, known={0: 1})
+    assert_allclose(scaled.proba, plain.proba, rtol=0, atol=1e-12)
+    assert scaled.objective == pytest.approx(plain.objective * factor)
+
+
+@pytest.mark.parametrize("beta", [1e8, 1e12, 1e100])
+def test_a_strong_pull_to_companions_leaves_the_mean_of_all(beta, tiny_votes):
+    assert_allclose(EC3(beta=beta).solve(tiny_votes).proba, 0.5, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("alpha", [1e-200, 1e-12, 1e12, 1e200])
+def test_extreme_pulls_of_bgcm_give_distributions(alpha, w8):
+    assert_distributions(BGCM(alpha=alpha).solve(w8).proba)
+
+
+def test_an_answer_that_is_no_distribution_is_refused(w8):
+    consensus = EC3().solve(w8)
+    wanted = (
+        "The answer is no distribution over the classes, since numbers in it overflowed or lost their digits. Choose weights "
+    )
+    wanted += "and parameters that differ by fewer orders of magnitude."
+    for wrong in (np.nan, np.inf, -1e-12, 1e-8):
+        broken = consensus.row_proba.copy()
+        broken[0, 0] = wrong if wrong < 0 or not np.isfinite(wrong) else broken[0, 0] + wrong
+        with pytest.raises(InputError, match=f"^{re.escape(wanted)}$"):
+            replace(consensus, solved_proba=broken)
+
+
 # ---- memory ------------------------------------------------------------------------------------------------------------
 
 
@@ -484,7 +569,7 @@ def peak(act):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("name", ["auto", "ec3", "iec3", "majority", "soft-vote", "weighted-vote", "bgcm"])
+@pytest.mark.parametrize("name", ["auto", "ec3", "iec3", "majority", "soft-vote", "weighted-vote", "bgcm", "c3e-sl"])
 def test_memory_does_not_grow_with_annotators_times_squared_classes(name, many_classes):
     # One table of confusion matrices takes 120 MB; the answers take 1.2 MB, the distributions of groups with members 3.6 MB.
     assert peak(lambda: quietly(name, many_classes)) < 30e6

@@ -117,9 +117,9 @@ class TrustModel(SubtypeModel):
         mass = votes.counts[given, None] * proba[given]
         right = np.bincount(top, weights=mass[np.arange(len(top)), top], minlength=votes.n_classes)
         sums = self.weight[:, None] * scatter_to_votes(votes, self.groups, votes.counts[:, None] * proba)
-        voter = np.flatnonzero(votes.group_meaning.any(axis=1))
+        voter = np.flatnonzero(np.diff(votes.group_meaning.indptr))
         # Voters who are no better than chance, judged by the answer, bear out nothing: they would fit another answer as well.
-        by_votes = _log_odds((votes.group_meaning[voter] * sums[voter]).sum(axis=0), sums[voter].sum(axis=0))
+        by_votes = _log_odds(votes.group_meaning[voter].multiply(sums[voter]).sum(axis=0), sums[voter].sum(axis=0))
         return min(_log_odds(right, mass.sum(axis=0)) / by_votes, MOST_VOTES) if by_votes > LEAST_SKILL else 0.0
 
 

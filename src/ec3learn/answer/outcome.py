@@ -71,6 +71,11 @@ class Outcome:
     stored_mass: Array | None = None  # the mass of the classes that breaks ties, where it is that of another table
     stored_voters: Table | None = None  # the table of voters, where there are no votes to make it from
 
+    def __post_init__(self) -> None:
+        """Refuse answers that are no distributions: an outcome that exists is valid."""
+        if self.solved_proba is not None and not are_distributions(self.solved_proba):
+            raise no_distribution()
+
     # ---- the answer, by object ---------------------------------------------------------------------------------------
 
     @cached_property
@@ -258,6 +263,24 @@ class Outcome:
         return (
             f"{self.settings['method']} of {made_of}: {count(self.n_objects, 'object')}, {n_classes}, mean confidence {sure:.3f}"
         )
+
+
+def no_distribution() -> InputError:
+    """Return the error for an answer that is no distribution over the classes."""
+    return InputError(
+        "weights",
+        phrase="The answer is no distribution over the classes, since numbers in it overflowed or lost their digits",
+        remedy="Choose weights and parameters that differ by fewer orders of magnitude.",
+    )
+
+
+def are_distributions(table: Array) -> bool:
+    """Return whether all rows are finite, >= 0 and sum to 1 within 1e-9."""
+    if not table.size:
+        return True
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums = table @ np.ones(table.shape[1])
+    return bool(table.min() >= 0 and np.abs(sums - 1).max() <= 1e-9)  # NaN is neither
 
 
 def unanswered_notes(unanswered: Array, votes: Votes, lacking: str = NOT_REACHED) -> tuple[Note, ...]:

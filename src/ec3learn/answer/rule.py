@@ -20,6 +20,8 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.special import softmax
 
+from .._checks import InputError
+from ..algebra.linear import scale_of
 from ..algebra.membership import Membership, SparseMembership, Table
 from ..votes import Prior, Votes
 
@@ -28,6 +30,7 @@ Array = npt.NDArray[Any]
 GROUPS, COMPANIONS, VOTES = "groups", "companions", "votes"  # the terms of alpha, beta and gamma
 KNOWN, TOWARDS, PRIOR, OWN = "known label", "towards", "prior", "own prior"  # what else may pull
 DENSE = 1_000_000  # entries up to which a table over groups is dense in any case
+LEAST_RATIO = 1e-60  # of two weights: beyond it their products would overflow
 NOBODY = -1  # in the place of a base model's number
 
 
@@ -385,6 +388,7 @@ def mean_votes(
     A known label is the answer where there is one; a row without votes gets the mean vote of all. A row's own prior counts as
     some votes more.
     """
+    weights = weights / weight_scale(weights)
     group_weight = np.where(np.diff(votes.group_meaning.indptr) > 0, weights[votes.group_model], 0.0)
     speaking = np.flatnonzero(group_weight > 0)
     said = votes.group_meaning[speaking]
@@ -394,6 +398,22 @@ def mean_votes(
     fallback = mass / mass.sum() if mass.any() else np.full(votes.n_classes, 1 / votes.n_classes)
     proba[unanswered] = fallback
     return proba, unanswered, GroupRule((term,), fallback, hard)
+
+
+def weight_scale(weights: Array) -> float:
+    """Return what to divide weights of base models by, of which only ratios matter; refuse ratios that would overflow.
+
+    That is 1 unless they are extreme, for beside a prior or known labels they count as they are.
+    """
+    top, lowest = float(np.max(weights, initial=0.0)), float(np.min(weights[weights > 0], initial=np.inf))
+    if lowest < LEAST_RATIO * top:
+        raise InputError(
+            "weights",
+            f"must be 0 or at least {LEAST_RATIO:g} of the largest",
+            came=f"{lowest:.6g} beside {top:.6g}",
+            remedy="Give weights that count for nothing as 0.",
+        )
+    return 1.0 if LEAST_RATIO <= top <= 1 / LEAST_RATIO else scale_of(weights)
 
 
 def one_hot(codes: Array, n_classes: int) -> sparse.csr_array:

@@ -18,7 +18,7 @@ from .._text import arg, count
 from ..algebra.membership import membership
 from ..algebra.trust import learn_trust
 from ..answer.notes import GRADES, PRIOR, REPEATS, Note
-from ..answer.outcome import NOT_REACHED, PanelMember, unanswered_notes
+from ..answer.outcome import NOT_REACHED, PanelMember, no_distribution, unanswered_notes
 from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..consensus import Consensus
 from ..votes import Prior, Votes
@@ -95,7 +95,10 @@ class Method(BaseEstimator):  # type: ignore[misc]
             self._require_prior(votes)
             votes = trusting_votes(votes, labels)
             notes.append(prior_note(votes))
-        answer = self.answer(votes, labels)
+        try:
+            answer = self.answer(votes, labels)
+        except np.linalg.LinAlgError:  # numbers so far apart that a matrix was singular
+            raise no_distribution() from None
         if not answer.converged:
             warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=2)
         return Consensus(

@@ -14,7 +14,7 @@ and its stopping rule fires long before: beyond a few hundred objects it returns
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -23,10 +23,18 @@ import numpy.typing as npt
 from scipy import linalg, sparse
 
 from .._checks import require_bool, require_choice, require_integer, require_number, require_seed
-from ..algebra.linear import conjugate_gradients, squared_norms
+from ..algebra.linear import (
+    FAR_APART,
+    MOST_ELIMINATED,
+    conjugate_gradients,
+    solve_by_elimination,
+    spread_of,
+    squared_norms,
+)
 from ..algebra.membership import Membership, Table, membership, reached_groups
-from ..answer.rule import GROUPS, GroupRule, KnownLabels, Term, mean_votes, one_hot
+from ..answer.rule import GROUPS, GroupRule, KnownLabels, Term, mean_votes, one_hot, weight_scale
 from ..votes import Votes
+from ..votes.layout import frozen
 from .base import Answer, Method, require_few_groups, require_pull
 
 Array = npt.NDArray[Any]
@@ -108,6 +116,9 @@ class BGCM(Method):
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         groups = membership(votes)
+        scale = weight_scale(votes.weights)
+        votes = replace(votes, weights=frozen(votes.weights / scale))
+        known = None if known is None else KnownLabels(known.codes, known.pull / scale)
         graph = Graph.of(votes, groups, known, float(self.alpha), bool(self.normalize))
         solver = self._solver(graph)
         n_iter, converged = 0, True
@@ -129,10 +140,11 @@ class BGCM(Method):
             unanswered,
             rule,
             group_table=(groups.order[live], group_proba[live]),
-            objective=graph.objective(np.where(unanswered[:, None], 0.0, proba), group_proba),
+            weights=votes.weights * scale,
+            objective=scale * graph.objective(np.where(unanswered[:, None], 0.0, proba), group_proba),
             n_iter=n_iter,
             converged=converged,
-            history=history,
+            history=[scale * value for value in history],
         )
 
     def _solver(self, graph: Graph) -> str:
@@ -222,11 +234,16 @@ class Graph:
         """Return Q by a dense Cholesky factorisation over the groups that take part."""
         live = np.flatnonzero(self.live)
         (gram,) = self.groups.grams(lambda rows: (self.counts[rows] * self.share[rows])[:, None], 1)
-        system = -self.weight[live, None] * gram[np.ix_(live, live)] * self.weight[live]
-        system[np.diag_indices(len(live))] += self.diagonal[live]
+        couplings = self.weight[live, None] * gram[np.ix_(live, live)] * self.weight[live]
         group_proba = np.zeros_like(self.label)
-        if len(live):
-            group_proba[live] = linalg.solve(system, self.right()[live], assume_a="pos")
+        if not len(live):
+            return group_proba
+        right, diagonal = self.right()[live], self.diagonal[live]
+        far = max(spread_of(diagonal), float(diagonal.max() / max(right.sum(axis=1).max(), 1e-300))) >= FAR_APART
+        if far and len(live) <= MOST_ELIMINATED:
+            group_proba[live] = solve_by_elimination(np.maximum(couplings, 0.0), right)
+        else:
+            group_proba[live] = linalg.solve(np.diag(diagonal) - couplings, right, assume_a="pos")
         return np.maximum(group_proba, 0.0)
 
     def solve_by_conjugate_gradients(self, tol: float, max_iter: int) -> tuple[Array, int, bool]:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import softmax
 
@@ -148,11 +149,11 @@ class Embedding:
                 self.blocks.append(slice(first, first + size))
         self.n_rows, self.n_points = votes.n_rows, self.blocks[-1].stop
         self.n_unknown = (self.n_rows + self.n_points) * n_components
-        to_points = np.zeros((votes.n_groups, self.n_points))
         placed = np.flatnonzero(column >= 0)
-        to_points[placed, column[placed]] = votes.weights[votes.group_model[placed]]
+        weight = votes.weights[votes.group_model[placed]]
+        to_points = sparse.csr_array((weight, (placed, column[placed])), shape=(votes.n_groups, self.n_points))
         groups = membership(votes)
-        self.pooled = groups.gather(to_points[groups.order])
+        self.pooled = np.vstack([sums for _, sums in groups.gather_parts(to_points[groups.order])])
         self.n_votes = [self.pooled[:, block].sum(axis=1) for block in self.blocks]
         self.total_of_rows = self.pooled.sum(axis=1)
 

@@ -16,9 +16,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._checks import InputError, require_bool, require_choice, require_integer, require_number, require_seed
 from ..._text import arg
+from ...algebra.linear import scale_of
 from ...algebra.membership import Membership, membership
 from ...answer.notes import Note
-from ...answer.rule import KnownLabels, Targets, mean_votes
+from ...answer.rule import KnownLabels, Targets, mean_votes, weight_scale
 from ...votes import Votes
 from ...votes.layout import frozen
 from ..base import Answer, Method, method_of, require_few_groups, require_pull, require_votes
@@ -179,8 +180,12 @@ class EC3(Method):
         known: KnownLabels | None,
         targets: Targets | None,
     ) -> tuple[Problem, Solution]:
-        setting = Setting(float(self.alpha), float(self.beta), float(self.gamma), float(self.delta))
-        problem = Problem(votes, groups, votes.weights * model_weights, setting, bool(self.balanced), known, targets)
+        given = np.array([self.alpha, self.beta, self.gamma, self.delta], dtype=np.float64)
+        scale = scale_of(given)  # only ratios matter
+        known = None if known is None else KnownLabels(known.codes, known.pull / scale)
+        weights = votes.weights * model_weights
+        weights = weights / weight_scale(weights)
+        problem = Problem(votes, groups, weights, Setting(*(given / scale).tolist()), bool(self.balanced), known, targets)
         solver = self._solver(problem)
         if solver == "direct":
             solution = direct(problem)
@@ -189,6 +194,8 @@ class EC3(Method):
         else:
             start = np.random.default_rng(self.random_state).dirichlet(np.ones(votes.n_classes), votes.n_rows)
             solution = block_descent(problem, self._tolerance(), self.max_iter, start)
+        solution.objective *= scale
+        solution.history = [value * scale for value in solution.history]
         np.maximum(solution.object_proba, 0.0, out=solution.object_proba)  # rounding may leave -1e-17
         problem.forget("targets", "group_votes")
         return problem, solution

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from ...algebra.linear import normalised
+from ...algebra.linear import FAR_APART, MOST_ELIMINATED, normalised, solve_by_elimination, spread_of
 from .objective import Problem, Setting
 
 Array = npt.NDArray[Any]
@@ -41,12 +41,14 @@ class LiveGroups(NamedTuple):
     total: Array  # alpha c_j + 2 delta_j
     delta: Array  # delta_j, 0 where there is no Y^g_j
     votes: Array  # Y^g
+    y: Array  # A' (s d)
 
     @classmethod
     def of(cls, problem: Problem, group_votes: Array) -> LiveGroups:
         """Take from a problem, and from the Y^g of all groups, the groups that take part."""
         live = np.flatnonzero(problem.live)
-        return cls(*(of_groups[live] for of_groups in (problem.u, problem.w, problem.total, problem.delta, group_votes)))
+        taken = (problem.u, problem.w, problem.total, problem.delta, group_votes, problem.y)
+        return cls(*(of_groups[live] for of_groups in taken))
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,8 @@ def solve_over_groups(
         factor[ALPHA] = setting.alpha * groups.u
     if setting.beta > 0:
         factor[BETA] = 2 * setting.beta * groups.w
+    if max(spread_of(np.array(setting)), spread_of(groups.w)) >= FAR_APART and len(factor) * len(groups.u) <= MOST_ELIMINATED:
+        return _eliminate(factor, groups, grams, right, share)
     diagonal = {**factor, ALPHA: groups.total}
     scale = {a: 1 / np.sqrt(np.maximum(diagonal[a], 1e-300)) for a in factor}
     n = len(groups.u)
@@ -154,3 +158,30 @@ def solve_over_groups(
     rights = np.vstack(list(sides.values()))
     unknown = linalg.solve(system, rights, assume_a="pos", overwrite_a=True, overwrite_b=True, check_finite=False)
     return {a: scale[a][:, None] * unknown[place[a]] for a in factor}
+
+
+def _eliminate(
+    factor: Mapping[int, Array],
+    groups: LiveGroups,
+    grams: Mapping[tuple[int, int], Array],
+    right: Mapping[int, Array],
+    share: float,
+) -> dict[int, Array]:
+    """Return the same where weights are far apart.
+
+    With x = y X' both unknowns are distributions, so that a row's diagonal is the sum of what pulls it: its couplings and its
+    right-hand side.
+    """
+    n = len(groups.u)
+    column = {ALPHA: np.ones(n), BETA: groups.y}
+    rows = [
+        np.hstack(
+            [factor[a][:, None] * (grams[a, b] if a <= b else grams[b, a].T) * (share * factor[b] * column[b]) for b in factor]
+        )
+        for a in factor
+    ]
+    rights = {a: factor[a][:, None] * right[a] for a in factor}
+    if ALPHA in factor:
+        rights[ALPHA] = rights[ALPHA] + 2 * groups.delta[:, None] * groups.votes
+    solved = solve_by_elimination(np.vstack(rows), np.maximum(np.vstack(list(rights.values())), 0.0))
+    return {a: column[a][:, None] * solved[i * n : (i + 1) * n] for i, a in enumerate(factor)}
