@@ -5,13 +5,17 @@ import io
 import json
 import os
 import re
+import tracemalloc
+import warnings
 import zipfile
+from random import Random
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from ec3learn import EC3, Consensus, Votes
+from ec3learn import BGCM, BWA, EC3, UPE, Auto, Consensus, DawidSkene, MajorityVote, Scale, Votes
+from ec3learn._checks import InputError
 from ec3learn.consensus.file import read_archive, write_archive
 
 
@@ -66,19 +70,55 @@ def test_paths_may_be_text(saved, w8):
 
 
 def test_saving_replaces_an_older_file_and_leaves_nothing_behind(saved, w8):
-    EC3(balanced=False).solve(w8).save(saved)
+    EC3(balanced=False).solve(w8).save(saved, overwrite=True)
     assert Consensus.load(saved).settings["method"] == "EC3"
     assert os.listdir(saved.parent) == [saved.name]
 
 
-def test_a_failed_save_leaves_the_older_file_as_it_was(saved):
+def test_an_older_file_is_replaced_only_if_asked(saved, w8):
     before = saved.read_bytes()
-    with pytest.raises(ValueError, match=r"[Oo]bject arrays|allow_pickle"):
-        write_archive(saved, {}, {"a": np.array([object()])})
-    with pytest.raises(TypeError):
-        write_archive(saved, {"x": object()}, {})
+    with pytest.raises(FileExistsError, match=re.escape(f"{saved} exists already. Pass overwrite=True to replace it.")):
+        EC3().solve(w8).save(saved)
+    assert saved.read_bytes() == before
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace", "chmod"])
+def test_a_failed_save_leaves_the_older_file_as_it_was(saved, w8, monkeypatch, step):
+    before, reached = saved.read_bytes(), []
+
+    def fail(*given):
+        reached.append([name for name in os.listdir(saved.parent) if name != saved.name])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(OSError, match="No space left"):
+        EC3(balanced=False).solve(w8).save(saved, overwrite=True)
+    assert [len(parts) for parts in reached] == [1]  # a file was being written beside it
     assert saved.read_bytes() == before
     assert os.listdir(saved.parent) == [saved.name]
+
+
+def test_a_save_that_fails_while_writing_leaves_nothing_behind(saved, w8, monkeypatch):
+    before = saved.read_bytes()
+
+    class Full(io.BytesIO):
+        def write(self, data):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fdopen", lambda handle, mode: (os.close(handle), Full())[1])
+    with pytest.raises(OSError, match="No space left"):
+        EC3(balanced=False).solve(w8).save(saved, overwrite=True)
+    assert saved.read_bytes() == before
+    assert os.listdir(saved.parent) == [saved.name]
+
+
+def test_what_can_not_be_written_is_refused_before_a_file_is_opened(saved):
+    before = saved.read_bytes()
+    with pytest.raises(ValueError, match=r"[Oo]bject arrays|allow_pickle"):
+        write_archive(saved, {}, {"a": np.array([object()])}, overwrite=True)
+    with pytest.raises(TypeError):
+        write_archive(saved, {"x": object()}, {}, overwrite=True)
+    assert saved.read_bytes() == before
 
 
 def test_the_file_has_the_rights_of_an_ordinary_one(saved):
@@ -160,8 +200,14 @@ def test_a_manifest_that_is_no_json_is_refused(saved):
 
 
 def test_a_newer_version_is_refused(saved):
-    with_manifest(saved, version=3)
-    with refused(saved, "has format version 3, this ec3learn reads up to 2. Update ec3learn to read it."):
+    with_manifest(saved, version=4)
+    with refused(saved, "has format version 4, this ec3learn reads version 3. Update ec3learn to read it."):
+        Consensus.load(saved)
+
+
+def test_an_older_version_is_refused(saved):
+    with_manifest(saved, version=2)
+    with refused(saved, "has format version 2, this ec3learn reads version 3. Save the consensus again."):
         Consensus.load(saved)
 
 
@@ -222,7 +268,7 @@ def test_a_file_is_on_the_disk_before_it_gets_its_name(saved, w8, monkeypatch):
     for name in ("fsync", "replace"):
         step = getattr(os, name)
         monkeypatch.setattr(os, name, lambda *given, name=name, step=step: (steps.append(name), step(*given)))
-    EC3().solve(w8).save(saved)
+    EC3().solve(w8).save(saved, overwrite=True)
     EC3().solve(w8).report(saved.with_suffix(".html"))
     assert steps == ["fsync", "replace", "fsync", "replace"]
 
@@ -231,6 +277,220 @@ def test_a_file_that_was_signed_without_a_part_is_damaged(tmp_path, w8):
     path = tmp_path / "model.ec3"
     EC3().solve(w8).save(path)
     facts, arrays = read_archive(path)
-    write_archive(path, facts, {name: array for name, array in arrays.items() if name != "weights"})
+    write_archive(path, facts, {name: array for name, array in arrays.items() if name != "weights"}, overwrite=True)
     with pytest.raises(ValueError, match=re.escape(f"{path} is damaged (weights is missing). Save the consensus again.")):
         Consensus.load(path)
+
+
+# ---- files that were signed, but that `save` would not have written ----------------------------------------------------
+
+
+def every_kind(w8):
+    """A consensus of each kind of rule, with objects and with names, with clusterings and with a scale."""
+    scores = Scale(range(4), unordered=["unsure"])
+    graded = Votes.from_labels(
+        {"g": [0, 3, "unsure", 1] * 3, "h": [1, 3, 2, None] * 3},
+        {"k": ["x", "y", "y", "z"] * 3},
+        classes=["n", "y"],
+        scale=scores,
+    )
+    long = Votes.from_long(["q1", "q1", "q2", "q3"], ["ann", "bob", "ann", "bob"], ["yes", "no", "yes", "no"])
+    methods = [
+        EC3(),
+        EC3(towards=DawidSkene()),
+        BGCM(),
+        MajorityVote(),
+        DawidSkene(),
+        DawidSkene(one_coin=True),
+        BWA(),
+        UPE(random_state=0),
+        Auto(),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [method.solve(votes) for method in methods for votes in (w8, long)] + [
+            Auto().solve(graded),
+            EC3().solve(w8, known={0: 1}),
+        ]
+
+
+@pytest.mark.parametrize("objects", [False, True])
+def test_everything_that_is_saved_is_loaded(tmp_path, w8, objects):
+    for place, consensus in enumerate(every_kind(w8)):
+        path = tmp_path / str(place)
+        consensus.save(path, objects=objects)
+        loaded = Consensus.load(path)
+        assert repr(loaded.settings) == repr(dict(consensus.settings))
+        if objects:
+            assert_array_equal(loaded.proba, consensus.proba)
+        loaded.save(tmp_path / f"{place} again", objects=objects)
+        assert read_archive(tmp_path / f"{place} again")[0].keys() == read_archive(path)[0].keys()
+
+
+def use(loaded, votes):
+    """Ask a loaded consensus for everything it can answer, and check it."""
+    if loaded.has_objects:
+        assert_distributions(loaded.proba)
+    assert_distributions(loaded.group_proba)
+    assert np.isfinite(loaded.weights).all()
+    str(loaded), loaded._repr_html_(), loaded.voters()
+    if loaded.rule is not None:
+        try:
+            assert_distributions(loaded.extend(votes).proba)
+        except InputError as error:  # one weight may be so large that all others count for nothing
+            assert str(error).startswith("The answer is no distribution")
+
+
+def assert_distributions(table):
+    assert (table >= 0).all()
+    assert np.allclose(table.sum(axis=1), 1, rtol=0, atol=1e-5)
+
+
+BROKEN_NUMBERS = [np.nan, np.inf, -np.inf, -1.0, 2.0, 1e299, -1e-3, 0.0, 1e-320]
+
+
+def changed_array(random, array):
+    """Return an array with another number, shape, type or length."""
+    array = array.copy()
+    how = random.randrange(6)
+    if how <= 2 and array.size:
+        array.flat[random.randrange(array.size)] = random.choice(
+            BROKEN_NUMBERS if array.dtype.kind == "f" else [0, 1, 2, 99, 120]
+        )
+        return array
+    if how == 3:
+        return array[: random.randrange(len(array) + 1)] if array.ndim else array
+    if how == 4:
+        return random.choice(
+            [array.reshape(-1), array[None], np.concatenate([array, array]), array * 2 if array.dtype.kind != "b" else ~array]
+        )
+    return array.astype(random.choice([np.float32, np.int64, np.int8, np.uint64, np.bool_, np.complex128, "S4", ">f8"]))
+
+
+def changed_fact(random, value):
+    """Return a fact of which something, at any depth, is something else."""
+    if isinstance(value, dict) and value and random.random() < 0.8:
+        name = random.choice(sorted(value))
+        if random.random() < 0.2:
+            return {key: own for key, own in value.items() if key != name}
+        return value | {name: changed_fact(random, value[name])}
+    if isinstance(value, list) and value and random.random() < 0.8:
+        place = random.randrange(len(value))
+        return value[:place] + random.choice([[], [changed_fact(random, value[place])], [value[place]] * 2]) + value[place + 1 :]
+    return random.choice(
+        [None, True, 0, -1, 2**70, 0.5, float("nan"), "", "x", [], {}, [[]], {"x": 1}, "classifier", "clustering"]
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_file_signed_by_somebody_else_is_valid_or_refused(tmp_path, w8):
+    random, path, accepted = Random(0), tmp_path / "signed.ec3", 0
+    originals = []
+    for consensus in every_kind(w8):
+        consensus.save(path, objects=True, overwrite=True)
+        originals.append((*read_archive(path), consensus.votes))
+    for _ in range(1500):
+        facts, arrays, votes = random.choice(originals)
+        if random.random() < 0.3:
+            facts = changed_fact(random, facts)
+        else:
+            name = random.choice(sorted(arrays))
+            arrays = arrays | {name: changed_array(random, arrays[name])}
+        sign(path, facts, arrays)
+        try:
+            loaded = Consensus.load(path)
+        except InputError as error:
+            assert str(error).startswith(f"{path} is damaged (")
+            continue
+        use(loaded, votes)
+        accepted += 1
+    assert 0 < accepted < 600  # a change may well make another valid file, such as another weight
+
+
+def sign(path, facts, arrays):
+    """Write an archive with valid checksums, whatever is in it."""
+    contents = {"facts.json": json.dumps(facts).encode()}
+    for name, array in arrays.items():
+        buffer = io.BytesIO()
+        np.save(buffer, array)
+        contents[f"{name}.npy"] = buffer.getvalue()
+    checksums = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    contents["manifest.json"] = json.dumps({"format": "ec3learn consensus", "version": 3, "sha256": checksums}).encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "reason"),
+    [
+        ("row_proba", np.nan, "row_proba"),
+        ("row_proba", -0.5, "row_proba"),
+        ("row_proba", 2.3e299, "row_proba"),
+        ("group_table", 1.17, "group_table"),
+        ("weights", -1.0, "weights"),
+        ("term0_weight", np.inf, "term0_weight"),
+        ("index", 200, "index"),
+        ("group_order", 99, "group_order"),
+    ],
+)
+def test_a_signed_number_that_makes_no_sense_is_named(tmp_path, w8, name, number, reason):
+    path = tmp_path / "signed.ec3"
+    EC3().solve(w8[[0, 1, 2, 3, 4, 5, 6, 7, 7]]).save(path, objects=True)
+    facts, arrays = read_archive(path)
+    arrays[name] = arrays[name].copy()
+    arrays[name].flat[0] = number
+    sign(path, facts, arrays)
+    with refused(path, f"is damaged ({reason} is not what ec3learn writes). Save the consensus again."):
+        Consensus.load(path)
+
+
+def test_a_small_file_does_not_unfold_into_a_large_one(saved):
+    facts, arrays = read_archive(saved)
+    sign(saved, facts, arrays | {"fallback": np.zeros(20_000_000)})
+    assert saved.stat().st_size < 300_000
+    tracemalloc.start()
+    try:
+        with refused(saved, "is damaged (it would unfold into more than"):
+            Consensus.load(saved)
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_array_that_claims_to_be_large_is_refused_before_it_is_made(saved):
+    def change(contents):
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)})
+        contents["weights.npy"] = header.getvalue()
+        manifest = json.loads(contents["manifest.json"])
+        manifest["sha256"]["weights.npy"] = hashlib.sha256(header.getvalue()).hexdigest()
+        contents["manifest.json"] = json.dumps(manifest).encode()
+
+    rewritten(saved, change)
+    with refused(saved, "is damaged (an array is not what ec3learn writes)"):
+        Consensus.load(saved)
+
+
+def test_what_is_nearly_empty_is_stored_so_that_it_can_be_loaded(tmp_path, monkeypatch):
+    monkeypatch.setattr("ec3learn.consensus.file._most_bytes", lambda size: 100 * size)
+    write_archive(tmp_path / "file", {}, {"a": np.zeros(100_000)})
+    assert len(read_archive(tmp_path / "file")[1]["a"]) == 100_000
+
+
+def test_parts_that_nobody_asked_for_are_refused(saved):
+    facts, arrays = read_archive(saved)
+    sign(saved, facts, arrays | {"more": np.zeros(3)})
+    with refused(saved, "is damaged (more is not what ec3learn writes)"):
+        Consensus.load(saved)
+    rewritten(saved, lambda contents: contents.update({"unsigned.npy": b""}))
+    with refused(saved, "is damaged (the list of parts is not what ec3learn writes)"):
+        Consensus.load(saved)
+
+
+def test_half_of_a_pair_of_surrogates_comes_back(tmp_path):
+    votes = Votes.from_labels({"a\ud800": ["\ud801", "b"], "ü": ["b", "b"]})
+    EC3().solve(votes).save(tmp_path / "file", objects=True)
+    loaded = Consensus.load(tmp_path / "file")
+    assert loaded.classes.tolist() == ["b", "\ud801"]
+    assert [model.name for model in loaded.models] == ["a\ud800", "ü"]

@@ -17,6 +17,7 @@ from scipy.special import softmax
 from ..algebra.linear import normalised
 from ..algebra.membership import Membership, SparseMembership
 from ..votes import Prior
+from .parts import LOOSE, Parts, number, require
 from .rule import KNOWN, NOBODY, OWN, PRIOR, EvidenceRule, GroupRule, KnownLabels, Rule, Targets, Term
 
 Array = npt.NDArray[Any]
@@ -313,8 +314,10 @@ class LogPoolRule:
 
     def stored(self, prefix: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the rule as plain facts and arrays."""
-        names = ("groups", "voters", "said", "weights", "fallback")
-        return {"combine": self.kind}, {f"{prefix}{name}": getattr(self, name) for name in names}
+        arrays = {name: getattr(self, name) for name in ("groups", "voters", "said", "fallback")} | {
+            "voter_weights": self.weights
+        }
+        return {"combine": self.kind}, {f"{prefix}{name}": array for name, array in arrays.items()}
 
 
 LEAST_SHARE = 1e-3  # a probability below this counts as this much: no voter rules a class out
@@ -408,38 +411,76 @@ def _without(one: sparse.csr_array, left_out: Array) -> sparse.csr_array:
     return sparse.csr_array((one.data[kept], one.indices[kept], np.array([0, int(kept.sum())])), shape=one.shape)
 
 
-def restored_rule(facts: Mapping[str, Any], arrays: Mapping[str, Array], prefix: str = "") -> Rule:
-    """Return the rule that was `stored`."""
+# ---- from disk -------------------------------------------------------------------------------------------------------
+
+
+def restored_rule(facts: Mapping[str, Any], parts: Parts, n_groups: int, n_classes: int, prefix: str = "") -> Rule:
+    """Return the rule that was `stored`, for so many groups and classes; refuse what no rule stores."""
     kind = facts["combine"]
-    fallback = arrays[f"{prefix}fallback"]
+    fallback = parts.take_distributions(f"{prefix}fallback", n_classes, within=LOOSE)
     if kind == PanelRule.kind:
+        require(facts["members"] and isinstance(facts["members"], list), "members")
         members = (
-            (member["name"], restored_rule(member["rule"], arrays, f"{prefix}member{place}_"))
+            (_text(member["name"]), restored_rule(member["rule"], parts, n_groups, n_classes, f"{prefix}member{place}_"))
             for place, member in enumerate(facts["members"])
         )
-        more = (arrays.get(f"{prefix}{name}") for name in ("shares", "offsets"))
-        return PanelRule(tuple(members), fallback, facts["slope"], *more)
+        shares, offsets = (f"{prefix}{name}" for name in ("shares", "offsets"))
+        counts = parts.take(shares, "f", len(facts["members"]), low=0.0) if shares in parts else None
+        require(counts is None or counts.any(), shares)
+        moved = parts.take(offsets, "f", n_classes) if offsets in parts else None
+        return PanelRule(tuple(members), fallback, number(facts["slope"], "slope", 0), counts, moved)
     if kind == LogPoolRule.kind:
-        return LogPoolRule(*(arrays[f"{prefix}{name}"] for name in ("groups", "voters", "said", "weights", "fallback")))
+        weights = parts.take(f"{prefix}voter_weights", "f", None)
+        groups = parts.take_numbers_of(f"{prefix}groups", n_groups)
+        voters = parts.take_numbers_of(f"{prefix}voters", len(weights), len(groups), once=False)
+        said = parts.take_numbers_of(f"{prefix}said", n_classes, len(groups), once=False)
+        return LogPoolRule(groups, voters, said, weights, fallback)
     if kind in (SubtypeRule.kind, PrecisionRule.kind):
-        shared = arrays[f"{prefix}groups"], arrays[f"{prefix}table"], fallback
-        if kind == SubtypeRule.kind:
-            return SubtypeRule(*shared, arrays[f"{prefix}prior"], facts["correlation"])
-        return PrecisionRule(*shared, arrays[f"{prefix}own"], facts["ballast"], arrays.get(f"{prefix}prior_precision"))
+        groups = parts.take_numbers_of(f"{prefix}groups", n_groups)
+        if kind == PrecisionRule.kind:
+            table = parts.take(f"{prefix}table", "f", len(groups), 2 * n_classes, low=0.0)
+            own = parts.take(f"{prefix}own", "f", n_classes, low=0.0)
+            ballast = number(facts["ballast"], "ballast", 0)
+            require(ballast > 0, "ballast")
+            name = f"{prefix}prior_precision"
+            precision = parts.take(name, "f", n_classes, low=0.0) if name in parts else None
+            return PrecisionRule(groups, table, fallback, own, ballast, precision)
+        prior = parts.take(f"{prefix}prior", "f", None)
+        require(len(prior) and len(prior) % n_classes == 0, "prior")
+        table = parts.take(f"{prefix}table", "f", len(groups), len(prior))
+        return SubtypeRule(groups, table, fallback, prior, number(facts["correlation"], "correlation", 0, 1))
+    require(kind in (GroupRule.unit, EvidenceRule.unit), "the kind of a rule")
+    require(isinstance(facts["hard_votes"], bool), "hard_votes")
     towards = None
     if "towards" in facts:
-        inner = restored_rule(facts["towards"]["rule"], arrays, f"{prefix}towards_")
-        towards = (facts["towards"]["pull"], inner)
-    terms = tuple(_restored_term(term, arrays, f"{prefix}term{t}_", len(fallback)) for t, term in enumerate(facts["terms"]))
-    cls = EvidenceRule if kind == EvidenceRule.unit else GroupRule
-    return cls(terms, fallback, facts["hard_votes"], towards)
+        inner = restored_rule(facts["towards"]["rule"], parts, n_groups, n_classes, f"{prefix}towards_")
+        towards = (number(facts["towards"]["pull"], "pull", 0), inner)
+    evidence = kind == EvidenceRule.unit
+    terms = [
+        _restored_term(term, parts, n_groups, n_classes, f"{prefix}term{t}_", evidence) for t, term in enumerate(facts["terms"])
+    ]
+    return (EvidenceRule if evidence else GroupRule)(tuple(terms), fallback, facts["hard_votes"], towards)
 
 
-def _restored_term(facts: Mapping[str, Any], arrays: Mapping[str, Array], prefix: str, n_classes: int) -> Term:
-    groups, weight = arrays[f"{prefix}groups"], arrays[f"{prefix}weight"]
-    if f"{prefix}proba" in arrays:
-        proba: Any = arrays[f"{prefix}proba"]
+def _restored_term(facts: Mapping[str, Any], parts: Parts, n_groups: int, n_classes: int, prefix: str, evidence: bool) -> Term:
+    """Return a term; in one of evidence, groups have logarithms instead of distributions."""
+    groups = parts.take_numbers_of(f"{prefix}groups", n_groups)
+    weight = parts.take(f"{prefix}weight", "f", len(groups), low=0.0)
+    if evidence:
+        proba: Any = parts.take(f"{prefix}proba", "f", len(groups), n_classes)
+    elif f"{prefix}proba" in parts:
+        proba = parts.take_distributions(f"{prefix}proba", len(groups), n_classes, within=LOOSE)
     else:
-        entries = tuple(arrays[f"{prefix}{name}"] for name in ("shares", "classes", "starts"))
-        proba = sparse.csr_array(entries, shape=(len(groups), n_classes))
-    return Term(facts["name"], facts["pull"], groups, weight, proba, facts["by_total"])
+        starts = parts.take(f"{prefix}starts", "iu", len(groups) + 1, low=0)
+        shares = parts.take(f"{prefix}shares", "f", None, low=0.0)
+        classes = parts.take(f"{prefix}classes", "iu", len(shares), low=0, high=n_classes - 1)
+        require(starts[0] == 0 and starts[-1] == len(shares) and (starts[1:] >= starts[:-1]).all(), f"{prefix}starts")
+        proba = sparse.csr_array((shares, classes, starts), shape=(len(groups), n_classes))
+        require(not len(groups) or np.abs(proba.sum(axis=1) - 1).max() <= LOOSE, f"{prefix}shares")
+    require(isinstance(facts["by_total"], bool), "by_total")
+    return Term(_text(facts["name"]), number(facts["pull"], "pull", 0), groups, weight, proba, facts["by_total"])
+
+
+def _text(value: Any) -> str:
+    require(isinstance(value, str), "a name")
+    return str(value)

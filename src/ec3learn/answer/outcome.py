@@ -274,13 +274,13 @@ def no_distribution() -> InputError:
     )
 
 
-def are_distributions(table: Array) -> bool:
-    """Return whether all rows are finite, >= 0 and sum to 1 within 1e-9."""
+def are_distributions(table: Array, within: float = 1e-9) -> bool:
+    """Return whether all rows are finite, >= 0 and sum to 1."""
     if not table.size:
         return True
     with np.errstate(invalid="ignore", over="ignore"):
         sums = table @ np.ones(table.shape[1])
-    return bool(table.min() >= 0 and np.abs(sums - 1).max() <= 1e-9)  # NaN is neither
+    return bool(table.min() >= 0 and np.abs(sums - 1).max() <= within)  # NaN is neither
 
 
 def unanswered_notes(unanswered: Array, votes: Votes, lacking: str = NOT_REACHED) -> tuple[Note, ...]:

@@ -112,7 +112,7 @@ def combine(
         if contested is not None:
             write_table(shown.contested(n_contested), table, contested, overwrite)
     if save is not None:
-        consensus.save(save)
+        consensus.save(save, overwrite=overwrite)
     if report is not None:
         made: dict[str, Any] = {"command": ["ec3learn", *sys.argv[1:]], "summary": summary, "n_contested": n_contested}
         shown.report(report, truth=labels, overwrite=overwrite, **made)

@@ -209,16 +209,18 @@ class Consensus(Outcome):
             stored_mass=self.tie_mass,
         )
 
-    def save(self, path: str | os.PathLike[str], *, objects: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, objects: bool = False, overwrite: bool = False) -> None:
         """Save what `extend` needs: tables with one row per group, in an open format (zip of JSON and numpy arrays).
 
         Parameters
         ----------
         path : path
-            The file; it is replaced if it exists, and appears whole or not at all.
+            The file; it appears whole or not at all.
         objects : bool
             Keep the objects' class probabilities and names too. Without it the file holds no object; but a group with a
             single member shows that object's probabilities, so look at the sizes of clusters before sharing it.
+        overwrite : bool
+            Replace the file if it exists.
 
         Examples
         --------
@@ -229,16 +231,16 @@ class Consensus(Outcome):
         ...     Consensus.load(f"{folder}/mails.ec3").labels()
         array(['a', 'b'], dtype=object)
         """
-        write_archive(path, *stored(self, objects))
+        write_archive(path, *stored(self, objects), overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Consensus:
-        """Load a consensus that `save` wrote."""
+        """Load a consensus that `save` wrote; what `save` would not have written is refused, whoever signed it."""
         facts, arrays = read_archive(path)
         try:
             return cls(**restored(facts, arrays))
-        except KeyError as lacking:
-            raise damaged(path, f"{lacking.args[0]} is missing") from None
+        except Exception as error:
+            raise damaged(path, error) from None
 
     def report(
         self,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 import zipfile
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -19,15 +20,18 @@ from .._text import Table
 from ..answer.mixtures import restored_rule
 from ..answer.notes import Note
 from ..answer.outcome import Outcome
+from ..answer.parts import LOOSE, Parts, number, require
 from ..diagnosis.voters import voters
-from ..votes import BaseModel, Trust
-from ..votes.labels import label_array, plain
+from ..votes import BaseModel, Kind, Trust
+from ..votes.labels import fits_one_integer_type, kind_of, label_array, plain
 from ..votes.layout import frozen
 
 Array = npt.NDArray[Any]
 
 FORMAT = "ec3learn consensus"
-VERSION = 2
+VERSION = 3
+FACTS = {"classes", "models", "settings", "made_by", "objective", "n_iter", "converged", "notes", "worse_than_chance", "lacking"}
+FACTS |= {"rule", "labels", "voters"}
 
 
 # ---- an outcome as plain facts and arrays ----------------------------------------------------------------------------
@@ -41,7 +45,7 @@ def stored(outcome: Outcome, objects: bool) -> tuple[dict[str, Any], dict[str, A
         "models": [{"name": model.name, "kind": model.kind} for model in outcome.models],
         "settings": dict(outcome.settings),
         "made_by": outcome.made_by,
-        "objective": outcome.objective,
+        "objective": outcome.objective if outcome.objective is None or np.isfinite(outcome.objective) else None,
         "n_iter": outcome.n_iter,
         "converged": outcome.converged,
         "notes": [{"kind": note.kind, "text": note.text} for note in outcome.notes],
@@ -78,44 +82,105 @@ def stored(outcome: Outcome, objects: bool) -> tuple[dict[str, Any], dict[str, A
 
 
 def restored(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
-    """Return the fields of the outcome that was `stored`."""
-    classes = frozen(label_array(facts["classes"]))
-    models = []
-    for m, model in enumerate(facts["models"]):
-        labels = classes
-        if model["kind"] != "classifier":
-            labels = arrays[f"labels{m}"] if f"labels{m}" in arrays else _label_array(facts["labels"][str(m)])
-        models.append(BaseModel(model["name"], model["kind"], labels, arrays.get(f"positions{m}")))
-    same = ("settings", "made_by", "objective", "n_iter", "converged", "lacking")
-    return {name: facts[name] for name in same} | {
+    """Return the fields of the outcome that was `stored`; refuse what `stored` would not have written."""
+    parts = Parts(arrays)
+    require(isinstance(facts, dict) and set(facts) - {"object_ids", "trust"} == FACTS, "facts.json")
+    classes = frozen(_restored_labels(facts["classes"], "classes"))
+    models = _restored_models(facts, parts, classes)
+    n_groups, n_classes = sum(model.n_groups for model in models), len(classes)
+    _check_facts(facts, [model.name for model in models])
+    order = parts.take_numbers_of("group_order", n_groups)
+    table = parts.take_distributions("group_table", len(order), n_classes, within=LOOSE)
+    rule = None if facts["rule"] is None else restored_rule(facts["rule"], parts, n_groups, n_classes)
+    fields = {name: facts[name] for name in ("settings", "made_by", "objective", "n_iter", "converged", "lacking")} | {
         "classes": classes,
         "models": tuple(models),
-        "rule": None if facts["rule"] is None else restored_rule(facts["rule"], arrays),
-        "weights": arrays["weights"],
-        "group_table": (arrays["group_order"], arrays["group_table"]),
-        "solved_proba": arrays.get("row_proba"),
-        "solved_counts": arrays.get("row_counts"),
-        "unanswered_rows": arrays.get("unanswered"),
-        "index": arrays.get("index"),
-        "object_ids": label_array(facts["object_ids"]) if "object_ids" in facts else None,
+        "rule": rule,
+        "weights": parts.take("weights", "f", len(models), low=0.0),
+        "group_table": (order, table),
         "notes": tuple(Note(note["kind"], note["text"]) for note in facts["notes"]),
         "worse_than_chance": tuple(facts["worse_than_chance"]),
-        "trust": _restored_trust(facts, arrays),
-        "stored_mass": arrays.get("tie_mass"),
+        "trust": _restored_trust(facts["trust"], parts, n_classes) if "trust" in facts else None,
+        "stored_mass": parts.take("tie_mass", "f", n_classes, low=0.0) if "tie_mass" in parts else None,
         "stored_voters": None if facts["voters"] is None else Table(facts["voters"]),
+        **_restored_objects(facts, parts, n_classes),
     }
+    parts.require_empty()
+    return fields
 
 
-def _restored_trust(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> Trust | None:
-    if "trust" not in facts:
-        return None
-    return Trust(offsets=arrays["trust_offsets"], shares=arrays["trust_shares"], **facts["trust"])
+def _restored_trust(facts: Mapping[str, Any], parts: Parts, n_classes: int) -> Trust:
+    """Return how far a prior is trusted."""
+    offsets = parts.take("trust_offsets", "f", n_classes)
+    shares = parts.take_distributions("trust_shares", n_classes, within=LOOSE)
+    return Trust(offsets=offsets, shares=shares, **{name: number(value, name, 0) for name, value in facts.items()})
 
 
-def _label_array(labels: list[Any]) -> Array:
-    """Return labels as an array; the answers of a scale may be of several kinds."""
-    if len({type(label) for label in labels}) <= 1:
+def _restored_models(facts: Mapping[str, Any], parts: Parts, classes: Array) -> list[BaseModel]:
+    """Return the base models with their labels."""
+    models = []
+    for m, model in enumerate(facts["models"]):
+        name, kind, own = model["name"], model["kind"], str(m)
+        require(isinstance(name, str) and kind in get_args(Kind), "models")
+        labels, positions = classes, None
+        if kind != "classifier":
+            given = f"labels{m}" in parts
+            require(given != (own in facts["labels"]), "labels")
+            labels = parts.take(f"labels{m}", "iu", None) if given else _restored_labels(facts["labels"][own], "labels", kind)
+        if kind == "grader":
+            positions = frozen(parts.take_nullable(f"positions{m}", len(labels), 0.0, 1.0))
+        require(len(set(labels.tolist())) == len(labels), "labels")
+        models.append(BaseModel(name, kind, labels, positions))
+    require(models and len({model.name for model in models}) == len(models), "models")
+    require(all(place.isdigit() and int(place) < len(models) for place in facts["labels"]), "labels")
+    return models
+
+
+def _restored_objects(facts: Mapping[str, Any], parts: Parts, n_classes: int) -> dict[str, Any]:
+    """Return the answers and names of objects, where the file has them."""
+    if "row_proba" not in parts:
+        require("object_ids" not in facts, "object_ids")
+        return {}
+    proba = parts.take_distributions("row_proba", None, n_classes)
+    n_rows = n_objects = len(proba)
+    found: dict[str, Any] = {"solved_proba": proba, "solved_counts": parts.take("row_counts", "f", n_rows, low=0.0)}
+    if "unanswered" in parts:
+        found["unanswered_rows"] = parts.take("unanswered", "b", n_rows)
+    if "index" in parts:
+        found["index"] = parts.take_numbers_of("index", n_rows, once=False)
+        n_objects = len(found["index"])
+    if "object_ids" in facts:
+        found["object_ids"] = _restored_labels(facts["object_ids"], "object_ids")
+        require(len(found["object_ids"]) == n_objects, "object_ids")
+    return found
+
+
+def _check_facts(facts: Mapping[str, Any], names: list[str]) -> None:
+    """Refuse facts that are of another kind than `stored` writes."""
+    require(isinstance(facts["settings"], dict) and isinstance(facts["settings"].get("method"), str), "settings")
+    require(isinstance(facts["made_by"], str) and isinstance(facts["lacking"], str), "made_by")
+    require(type(facts["n_iter"]) is int and facts["n_iter"] >= 0 and isinstance(facts["converged"], bool), "n_iter")
+    if facts["objective"] is not None:
+        number(facts["objective"], "objective")
+    require(all(isinstance(text, str) for note in facts["notes"] for text in (note["kind"], note["text"])), "notes")
+    require(all(name in names for name in facts["worse_than_chance"]), "worse_than_chance")
+    if facts["voters"] is not None:
+        columns = facts["voters"]
+        require(isinstance(columns, dict) and columns.get("model") == names and "kind" in columns, "voters")
+        for column in columns.values():
+            require(isinstance(column, list) and len(column) == len(names), "voters")
+            require(all(value is None or isinstance(value, (str, bool, int, float)) for value in column), "voters")
+
+
+def _restored_labels(labels: Any, what: str, kind: str = "") -> Array:
+    """Return labels as an array: of one kind and none twice, except that answers of a scale may be of several kinds."""
+    require(isinstance(labels, list) and (labels or kind == "clustering"), what)
+    kinds = {kind_of(label) for label in labels}
+    require(kinds <= {"int", "bool", "str"} and fits_one_integer_type(labels), what)
+    require(len({(kind_of(label), label) for label in labels}) == len(labels), what)
+    if len(kinds) <= 1:
         return label_array(labels)
+    require(kind == "grader", what)
     array = np.empty(len(labels), dtype=object)
     array[:] = labels
     return array
@@ -128,20 +193,44 @@ def _plain_list(labels: Array) -> list[Any]:
 # ---- the archive -----------------------------------------------------------------------------------------------------
 
 
-def write_archive(path: str | os.PathLike[str], facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+def write_archive(
+    path: str | os.PathLike[str], facts: Mapping[str, Any], arrays: Mapping[str, Array], overwrite: bool = False
+) -> None:
     """Write facts and arrays; the file appears whole or not at all."""
-    target = place_for(path)
-    contents = {"facts.json": json.dumps(facts, ensure_ascii=False, indent=1).encode()}
+    target = place_for(path, overwrite)
+    contents = {"facts.json": _json_bytes(facts)}
     for name, array in arrays.items():
         buffer = io.BytesIO()
-        np.lib.format.write_array(buffer, np.ascontiguousarray(array), allow_pickle=False)
+        np.lib.format.write_array(buffer, np.ascontiguousarray(array), (1, 0), allow_pickle=False)
         contents[f"{name}.npy"] = buffer.getvalue()
     checksums = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     manifest = {"format": FORMAT, "version": VERSION, "sha256": checksums}
-    with whole_file(target) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr("manifest.json", json.dumps(manifest, indent=1))
+    contents = {"manifest.json": json.dumps(manifest, indent=1).encode(), **contents}
+    archive = _zipped(contents, zipfile.ZIP_DEFLATED)
+    if sum(map(len, contents.values())) > _most_bytes(len(archive)):  # so empty that it would look like a trap
+        archive = _zipped(contents, zipfile.ZIP_STORED)
+    with whole_file(target) as file:
+        file.write(archive)
+
+
+def _zipped(contents: Mapping[str, bytes], compression: int) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression, compresslevel=1) as archive:
         for name, content in contents.items():
             archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def _json_bytes(facts: Mapping[str, Any]) -> bytes:
+    try:
+        return json.dumps(facts, ensure_ascii=False, indent=1, allow_nan=False).encode()
+    except UnicodeEncodeError:  # half of a pair of surrogates can only be written as an escape
+        return json.dumps(facts, indent=1, allow_nan=False).encode()
+
+
+def _most_bytes(size: int) -> int:
+    """Return how many bytes a file of some size may unfold into."""
+    return (64 << 20) + 100 * size
 
 
 def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -150,47 +239,72 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
     content = name.read_bytes()  # a file that is not there, or not ours to read, is told apart from a damaged one
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            if "manifest.json" not in archive.namelist():
-                raise _Foreign
-            manifest = json.loads(archive.read("manifest.json"))
-            if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-                raise _Foreign
-            if manifest["version"] > VERSION:
-                raise _Newer(manifest["version"])
-            contents = {part: archive.read(part) for part in manifest["sha256"]}
-        for part, stored in contents.items():
-            if hashlib.sha256(stored).hexdigest() != manifest["sha256"][part]:
-                raise ValueError(f"the checksum of {part} does not match")
-        arrays = {}
-        for part, stored in contents.items():
-            if part.endswith(".npy"):
-                arrays[part.removesuffix(".npy")] = np.lib.format.read_array(io.BytesIO(stored), allow_pickle=False)
-        return json.loads(contents["facts.json"]), arrays
+            contents = _contents(archive, len(content))
+        arrays = {part.removesuffix(".npy"): _array(stored) for part, stored in contents.items() if part.endswith(".npy")}
+        return json.loads(contents["facts.json"], parse_constant=_refuse_constant), arrays
     except _Foreign:
         raise _not_ours(name) from None
-    except _Newer as newer:
-        raise InputError(
-            "path",
-            phrase=f"{name} has format version {newer}, this ec3learn reads up to {VERSION}",
-            remedy="Update ec3learn to read it.",
-        ) from None
+    except _Version as other:
+        remedy = "Update ec3learn to read it." if other.args[0] > VERSION else "Save the consensus again."
+        phrase = f"{name} has format version {other}, this ec3learn reads version {VERSION}"
+        raise InputError("path", phrase=phrase, remedy=remedy) from None
     except Exception as error:
         if content[:2] != b"PK":
             raise _not_ours(name) from None
-        reason = str(error).strip("'\"").rstrip(".") or type(error).__name__
-        raise damaged(name, reason) from None
+        raise damaged(name, error) from None
+
+
+def _contents(archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
+    """Return the parts of an archive, each with its checksum; refuse other parts, and more bytes than `save` would pack."""
+    names = archive.namelist()
+    if "manifest.json" not in names:
+        raise _Foreign
+    if sum(part.file_size for part in archive.infolist()) > _most_bytes(size):  # zipfile unfolds no more than this says
+        raise ValueError(f"it would unfold into more than {_most_bytes(size) >> 20:,} MB")
+    manifest = json.loads(archive.read("manifest.json"))
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise _Foreign
+    require(type(manifest["version"]) is int, "manifest.json")
+    if manifest["version"] != VERSION:
+        raise _Version(manifest["version"])
+    checksums = manifest["sha256"]
+    for part in checksums:
+        require(part in names, f"{part}, which is missing,")
+    require(sorted(names) == sorted([*checksums, "manifest.json"]), "the list of parts")
+    contents = {part: archive.read(part) for part in checksums}
+    for part, stored in contents.items():
+        if hashlib.sha256(stored).hexdigest() != checksums[part]:
+            raise ValueError(f"the checksum of {part} does not match")
+    return contents
+
+
+def _array(stored: bytes) -> Array:
+    """Return a plain array of numbers from the bytes of a npy file."""
+    buffer = io.BytesIO(stored)
+    require(np.lib.format.read_magic(buffer) == (1, 0), "an array")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(buffer)
+    require(dtype.kind in "biuf" and dtype.isnative and dtype.itemsize <= 8, "an array")
+    require(len(stored) - buffer.tell() == math.prod(shape) * dtype.itemsize, "an array")
+    return np.frombuffer(stored, dtype, offset=buffer.tell()).reshape(shape, order="F" if fortran else "C").copy()
+
+
+def _refuse_constant(text: str) -> None:
+    require(False, f"the number {text}")
 
 
 class _Foreign(Exception):
     """The file is a zip archive of somebody else's."""
 
 
-class _Newer(Exception):
-    """The file has a version that is not known yet."""
+class _Version(Exception):
+    """The file has another version."""
 
 
-def damaged(name: Any, reason: str) -> InputError:
+def damaged(name: Any, error: Exception) -> InputError:
     """Return the error for a file that cannot be read as it was written."""
+    reason = str(error).strip("'\"").rstrip(".") or type(error).__name__
+    if isinstance(error, KeyError):
+        reason = f"{error.args[0]} is missing"
     return InputError("path", phrase=f"{os.fspath(name)} is damaged ({reason})", remedy="Save the consensus again.")
 
 

@@ -118,8 +118,8 @@ class BGCM(Method):
         groups = membership(votes)
         scale = weight_scale(votes.weights)
         votes = replace(votes, weights=frozen(votes.weights / scale))
-        known = None if known is None else KnownLabels(known.codes, known.pull / scale)
-        graph = Graph.of(votes, groups, known, float(self.alpha), bool(self.normalize))
+        scaled = None if known is None else KnownLabels(known.codes, known.pull / scale)
+        graph = Graph.of(votes, groups, scaled, float(self.alpha), bool(self.normalize))
         solver = self._solver(graph)
         n_iter, converged = 0, True
         history: list[float] = []
@@ -132,7 +132,7 @@ class BGCM(Method):
             group_proba, history, converged = graph.run_loop(start, self._tolerance(), self.max_iter)
             n_iter = len(history)
         _, _, votes_alone = mean_votes(votes, groups, votes.weights, known)
-        rule = graph.rule(votes, group_proba, votes_alone.fallback)
+        rule = graph.rule(votes, group_proba, votes_alone.fallback, scale)
         proba, unanswered = rule.all_answers(groups, known)
         live = np.flatnonzero(graph.live)
         return Answer(
@@ -288,13 +288,13 @@ class Graph:
             total += self.known.pull * float((self.counts * self.known.labelled) @ apart)
         return max(total, 0.0)
 
-    def rule(self, votes: Votes, group_proba: Array, fallback: Array) -> GroupRule:
-        """Return how an object's answer follows from its groups."""
+    def rule(self, votes: Votes, group_proba: Array, fallback: Array, scale: float) -> GroupRule:
+        """Return how an object's answer follows from its groups; its weights are `scale` times those here."""
         live = np.flatnonzero(self.live)
         order = self.groups.order[live]
         empty = np.setdiff1d(np.flatnonzero((votes.group_class >= 0) & (votes.weights > 0)[votes.group_model]), order)
         groups = np.concatenate([order, empty])  # an empty group of a classifier is its class, for votes to come
-        weight = np.concatenate([self.weight[live], votes.weights[votes.group_model[empty]]])
+        weight = scale * np.concatenate([self.weight[live], votes.weights[votes.group_model[empty]]])
         proba: Table = group_proba[live]
         if len(empty):
             proba = sparse.csr_array(sparse.vstack([proba, one_hot(votes.group_class[empty], votes.n_classes)]))

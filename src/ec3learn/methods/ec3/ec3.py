@@ -165,7 +165,13 @@ class EC3(Method):
         return f"{name} towards {method_of(self.towards, 'towards')._title(known)}"
 
     def _known_pull(self) -> float:
-        return 2 * self.known_weight * (self.alpha + self.beta + self.gamma + self.delta)
+        return 2 * self.known_weight * sum(self._scaled()[0])
+
+    def _scaled(self) -> tuple[Setting, float]:
+        """Return the weights of the terms, of which only ratios matter, near 1, and what they were divided by."""
+        given = np.array([self.alpha, self.beta, self.gamma, self.delta], dtype=np.float64)
+        scale = scale_of(given)
+        return Setting(*(given / scale).tolist()), scale
 
     def _not_converged(self) -> str:
         return f"EC3 stopped at max_iter={self.max_iter} before reaching tol={self._tolerance()}. Raise max_iter or tol."
@@ -180,12 +186,10 @@ class EC3(Method):
         known: KnownLabels | None,
         targets: Targets | None,
     ) -> tuple[Problem, Solution]:
-        given = np.array([self.alpha, self.beta, self.gamma, self.delta], dtype=np.float64)
-        scale = scale_of(given)  # only ratios matter
-        known = None if known is None else KnownLabels(known.codes, known.pull / scale)
+        setting, scale = self._scaled()
         weights = votes.weights * model_weights
         weights = weights / weight_scale(weights)
-        problem = Problem(votes, groups, weights, Setting(*(given / scale).tolist()), bool(self.balanced), known, targets)
+        problem = Problem(votes, groups, weights, setting, bool(self.balanced), known, targets)
         solver = self._solver(problem)
         if solver == "direct":
             solution = direct(problem)

@@ -295,6 +295,7 @@ class Problem:
         y = self.y[live]
         per_member = companions[live]
         per_member = np.divide(per_member, np.where(y > 0, y, 1.0)[:, None], out=per_member if in_place else None)
+        np.maximum(per_member, 0.0, out=per_member)  # rounding may leave -1e-17
         weight = self.w[live]
         weight *= y
         terms = (
