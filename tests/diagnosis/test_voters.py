@@ -9,7 +9,7 @@ from sklearn.metrics import cohen_kappa_score, normalized_mutual_info_score
 
 from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, Panel, Votes
 from ec3learn.answer.notes import BIAS
-from ec3learn.diagnosis import by_trouble, doubts, kappa, normalised_mutual_information, pairs, skills
+from ec3learn.diagnosis import by_trouble, doubts, kappa, normalised_mutual_information, pairs, skills, without
 from ec3learn.diagnosis.bias import Bias, bias_of, judge_bias
 from ec3learn.diagnosis.metrics import confusion
 
@@ -104,6 +104,32 @@ def redundant(said, **options):
 def test_two_that_never_depart_from_the_answer_are_not_redundant():
     mostly = np.where(np.arange(100) < 5, "b", "a")
     assert redundant({"one": mostly, "two": mostly, "three": mostly}) == []
+
+
+def test_two_that_agree_no_more_than_class_frequencies_explain_are_not_redundant():
+    own = np.where(np.arange(60) % 10 == 0, "rare", "common")  # 82 % of the time two such voters agree by chance
+    others = ["common"] * 60
+    assert redundant({"own": own, "copy": own, "a": others, "b": others, "c": others}) == []
+    often = np.tile(own, 20)
+    assert redundant({"own": often, "copy": often} | dict.fromkeys("abc", others * 20)) == [{"own", "copy"}]
+
+
+def test_a_copy_that_is_the_only_voter_somewhere_is_not_redundant():
+    said, rest = [0, 1] * 30, [1, 1] * 30
+    votes = {"own": [*said, None], "copy": [*said, 1], "a": [*rest, None], "b": [*rest, None], "c": [*rest, None]}
+    assert redundant(votes) == [{"own", "copy"}]  # own can be dropped
+    found = pairs(MajorityVote().solve(Votes.from_labels(votes)))
+    assert [found.names[b] for _, b in found.redundant] == ["own"]
+    assert (
+        redundant(votes | {"own": [*said, None, 1], "copy": [*said, 1, None]} | {name: [*rest, None, None] for name in "abc"})
+        == []
+    )
+
+
+def test_what_dropping_does_is_counted():
+    consensus = MajorityVote().solve(Votes.from_labels({"a": [0, 0, None], "b": [1, 0, 1], "c": [1, 0, None], "d": [0, 0, None]}))
+    assert without(consensus, "b") == (0.0, 1.0)
+    assert without(consensus, "a") == (1.0, 0.0)
 
 
 def test_a_copy_is_redundant_but_not_where_others_do_not_replace_its_votes():

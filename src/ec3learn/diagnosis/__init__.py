@@ -15,7 +15,7 @@ from .explanation import Explanation, explain
 from .held_out import held_out, judge
 from .majority import majority
 from .metrics import cohen_kappa, kappa, macro_f, mean_auc, normalised_mutual_information, quality, sharpened_log_loss
-from .pairs import pairs
+from .pairs import pairs, without
 from .panel import panel
 from .summary import summarise
 from .voters import confusion_of, skills, voters
@@ -53,4 +53,5 @@ __all__ = [
     "skills",
     "summarise",
     "voters",
+    "without",
 ]

@@ -11,9 +11,12 @@ import numpy.typing as npt
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from ..algebra.membership import chunks
+from ..algebra.linear import normalised
+from ..algebra.membership import chunks, membership
 from ..answer.extension import matching_labels
+from ..answer.labelling import top_classes
 from ..answer.outcome import Outcome
+from ..answer.rule import mean_votes
 from ..votes import Kind, Votes
 from .counting import row_weights
 from .metrics import entropy, shared_information
@@ -26,6 +29,7 @@ ALIKE = 0.98  # similarity from which two base models may be redundant
 FEW = 30  # objects in common below which a pair is not judged
 FEW_DEPARTURES = 5  # objects on which two classifiers must depart from the answer together before they are called redundant
 REPLACED = 0.9  # share of the votes of one that the other must have too
+BEYOND_CHANCE = 0.7  # what Cohen's kappa of two classifiers must reach, at the lower end of its 95 % interval
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Pairs:
     common : array
         How many objects both voted on.
     redundant : list of (int, int)
-        The pairs, by their places, that say nearly the same.
+        The pairs, by their places, that say nearly the same; of classifiers, the second is the one that could be dropped.
     share_of_rows : float
         The share of the distinct rows that was looked at.
     n_left_out : int
@@ -60,9 +64,10 @@ class Pairs:
 def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     """Compare the base models of one kind, two by two.
 
-    Two classifiers are redundant if they nearly always agree, and mostly so too where either departs from the answer (on 5
-    objects or more): two good classifiers agree as often, but not where they are wrong, and two that never depart show nothing.
-    One of the two must have voted on nearly all objects that the other voted on, so that the other can be dropped.
+    Two classifiers are redundant if they nearly always agree, clearly more often than their class frequencies explain, and mostly
+    so too where either departs from the answer (on 5 objects or more): two good classifiers agree as often, but not where they
+    are wrong, and two that never depart show nothing. One of the two must have voted on nearly all objects that the other voted
+    on, and no object may have a vote of that other alone, so that it can be dropped. `without` shows what that would do.
 
     Parameters
     ----------
@@ -97,14 +102,22 @@ def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     np.fill_diagonal(similarity, 1.0)
     similarity[common < FEW] = np.nan
     n_votes = np.diag(common)
-    alike = alike & (np.nan_to_num(similarity) >= ALIKE) & (common >= REPLACED * np.minimum.outer(n_votes, n_votes))
+    replaced = common >= REPLACED * n_votes  # of the model in the column, by the one in the row
+    if kind == "classifier":
+        alike &= _kappa_at_least(said, counts, np.nan_to_num(similarity), common) >= BEYOND_CHANCE
+        replaced = replaced & ~_votes_alone(outcome, chosen)
+    alike = alike & (np.nan_to_num(similarity) >= ALIKE) & (replaced | replaced.T)
     order = order_by_similarity(similarity)
-    similarity, common, alike = (table[np.ix_(order, order)] for table in (similarity, common, alike))
+    similarity, common, alike, replaced = (table[np.ix_(order, order)] for table in (similarity, common, alike, replaced))
+    n_votes = n_votes[order]
     return Pairs(
         [votes.models[chosen[i]].name for i in order],
         similarity,
         common,
-        [(int(a), int(b)) for a, b in np.argwhere(np.triu(alike, k=1))],
+        [
+            (int(a), int(b)) if replaced[a, b] and (n_votes[b] <= n_votes[a] or not replaced[b, a]) else (int(b), int(a))
+            for a, b in np.argwhere(np.triu(alike, k=1))
+        ],
         len(rows) / max(votes.n_rows, 1),
         len(own) - len(chosen),
     )
@@ -114,6 +127,61 @@ def _answers(outcome: Outcome, votes: Votes) -> Array:
     """Return the answer for each distinct row, as the number of a class of the votes (-2: none of theirs)."""
     place = matching_labels(outcome.classes, votes.classes)
     return np.where(place < 0, -2, place)[outcome.row_classes]
+
+
+def without(outcome: Outcome, model: str) -> tuple[float, float]:
+    """Return what dropping a classifier would do to the majority vote.
+
+    Parameters
+    ----------
+    outcome : Consensus
+        An answer with its votes.
+    model : str
+        The classifier's name.
+
+    Returns
+    -------
+    (float, float)
+        How many objects would get another label, and how many would have no vote left.
+
+    Examples
+    --------
+    >>> from ec3learn import MajorityVote, Votes
+    >>> without(MajorityVote().solve(Votes.from_labels({"a": [0, 0, None], "b": [1, 0, 1], "c": [1, 0, None]})), "b")
+    (1.0, 1.0)
+    """
+    votes = outcome.require_votes("without").hardened()
+    groups, weight = membership(votes), row_weights(outcome)
+    others = votes.weights * np.array([own.name != model for own in votes.models])
+    (before, nobody, _), (after, silent, _) = (mean_votes(votes, groups, weights, None) for weights in (votes.weights, others))
+    labels = (top_classes(answer, votes.counts @ answer) for answer in (before, after))
+    lost = silent & ~nobody
+    return float(weight @ (np.not_equal(*labels) & ~lost)), float(weight @ lost)
+
+
+def _kappa_at_least(said: Array, counts: Array, share: Array, common: Array) -> Array:
+    """Return the lower end of the 95 % interval (Wilson's) of Cohen's kappa of each two classifiers.
+
+    Chance is how often they would agree if each gave its classes at random, as often as it does.
+    """
+    n_classes = int(said.max(initial=0)) + 1
+    given = np.array([np.bincount(own[own >= 0], weights=counts[own >= 0], minlength=n_classes) for own in said])
+    shares = normalised(given)
+    chance = np.minimum(shares @ shares.T, 1 - 1e-12)
+    n, z = np.maximum(common, 1e-9), 1.96
+    low = (share + z**2 / (2 * n) - z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))) / (1 + z**2 / n)
+    return np.asarray((low - chance) / (1 - chance))
+
+
+def _votes_alone(outcome: Outcome, chosen: Sequence[int]) -> Array:
+    """Return which of some classifiers are the only voter on some object."""
+    votes = outcome.require_votes("pairs")
+    groups, of_group = membership(votes), votes.is_voter[votes.group_model]
+    single = (groups.gather(of_group[groups.order].astype(np.float64)) < 1.5) & (row_weights(outcome) > 0)
+    alone = np.bincount(
+        votes.group_model[groups.order], weights=groups.scatter(single.astype(np.float64)), minlength=len(votes.models)
+    )
+    return np.asarray(alone[np.asarray(chosen, dtype=np.int64)] > 0)
 
 
 def votes_by(votes: Votes, models: Sequence[int], rows: Array) -> Array:

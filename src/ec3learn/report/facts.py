@@ -23,7 +23,19 @@ from .._text import count, isolated, number_text, percent
 from ..answer.extension import matching_labels
 from ..answer.notes import DISTINCT_ROWS, WARNINGS, Note, one_per_kind
 from ..answer.outcome import Outcome
-from ..diagnosis import Explanation, by_trouble, close_calls, contested, doubts, explain, judge, majority, pairs, summarise
+from ..diagnosis import (
+    Explanation,
+    by_trouble,
+    close_calls,
+    contested,
+    doubts,
+    explain,
+    judge,
+    majority,
+    pairs,
+    summarise,
+    without,
+)
 from ..diagnosis.contested import CLOSE
 from ..diagnosis.counting import are_counts, given_weights, object_weights, open_rows, row_weights
 from ..diagnosis.doubts import ALWAYS, RULE, WORSE
@@ -320,17 +332,17 @@ def _pairs(subject: Subject) -> list[Facts]:
         return []
     kinds: tuple[Kind, ...] = ("classifier", "clustering")
     compared = [(kind, pairs(subject.consensus, kind)) for kind in kinds]
-    return [_pair_facts(kind, found) for kind, found in compared if len(found.names) > 1]
+    return [_pair_facts(subject.consensus, kind, found) for kind, found in compared if len(found.names) > 1]
 
 
-def _pair_facts(kind: str, found: Pairs) -> Facts:
+def _pair_facts(consensus: Outcome, kind: str, found: Pairs) -> Facts:
     names = found.names
     shown = np.sort(_largest(np.diag(found.common), MOST_IN_HEAT_MAP))  # those with the most votes
     similarity = found.similarity[np.ix_(shown, shown)]
     closest_first = sorted(found.redundant, key=lambda pair: -found.similarity[pair])
     rules = {
-        "classifier": f"they name the same class for at least {ALIKE:.0%} of the objects both voted on ({FEW} or more), and "
-        f"mostly so too where either departs from the consensus ({FEW_DEPARTURES} or more)",
+        "classifier": f"they name the same class for at least {ALIKE:.0%} of the objects both voted on ({FEW} or more), clearly "
+        f"more often than chance, and mostly so too where either departs from the consensus ({FEW_DEPARTURES} or more)",
         "clustering": f"their normalised mutual information is at least {ALIKE}, on {FEW} objects or more",
     }
     return {
@@ -338,7 +350,13 @@ def _pair_facts(kind: str, found: Pairs) -> Facts:
         "names": [names[i] for i in shown],
         "cells": [[None if np.isnan(value) else float(value) for value in row] for row in similarity],
         "redundant": [
-            (names[a], names[b], float(found.similarity[a, b]), round(float(found.common[a, b])))
+            (
+                names[a],
+                names[b],
+                float(found.similarity[a, b]),
+                round(float(found.common[a, b])),
+                [round(n) for n in without(consensus, names[b])] if kind == "classifier" else None,
+            )
             for a, b in closest_first[:MOST_PAIRS]
         ],
         "n_redundant": len(found.redundant),
