@@ -113,7 +113,9 @@ def _restored_trust(facts: Mapping[str, Any], parts: Parts, n_classes: int) -> T
     """Return how far a prior is trusted."""
     offsets = parts.take("trust_offsets", "f", n_classes)
     shares = parts.take_distributions("trust_shares", n_classes, within=LOOSE)
-    return Trust(offsets=offsets, shares=shares, **{name: number(value, name, 0) for name, value in facts.items()})
+    low = {"slope": -np.inf, "weight": 0.0, "likelihood": -np.inf}
+    require(set(facts) == set(low), "trust")
+    return Trust(offsets=offsets, shares=shares, **{name: number(facts[name], name, least) for name, least in low.items()})
 
 
 def _restored_models(facts: Mapping[str, Any], parts: Parts, classes: Array) -> list[BaseModel]:
