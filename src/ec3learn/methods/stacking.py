@@ -27,7 +27,7 @@ Array = npt.NDArray[Any]
 NO_VOTE = "no vote and got the shares of the known labels"
 MOST_LABELS = 20_000  # to learn a few numbers from
 PRIOR_PENALTY = 0.1  # of the numbers of the classes, in units of that of the voters
-SIMPLEX_ROUNDS = 500
+SIMPLEX_ROUNDS = 200
 
 
 class StackedVote(Method):
@@ -161,7 +161,7 @@ def simplex_weights(shares: Array, counts: Array) -> Array:
         new = parts @ (counts / parts.sum(axis=0)) + 1 / len(shares)
         new /= new.sum()
         moved, weights = np.abs(new - weights).max(), new
-        if moved < 1e-5:
+        if moved < 1e-4:
             break
     return weights
 
