@@ -49,7 +49,7 @@ numpydoc_class_members_toctree = False
 
 # ---- gallery ---------------------------------------------------------------------------------------------------------
 
-GALLERY = ["annotators.py", "private_models.py", "few_labels.py", "llm_judges.py", "parquet.py", "digits.py"]
+GALLERY = ["annotators.py", "embeddings.py", "private_models.py", "few_labels.py", "llm_judges.py", "parquet.py", "digits.py"]
 
 
 def _place(script: str) -> int:

@@ -39,6 +39,18 @@ def test_annotators_are_judged_by_their_votes_alone(run, capsys):
     assert copies < with_labels < 0.7
 
 
+def test_annotators_and_embeddings_together_are_better_than_votes(run, capsys):
+    names = run("embeddings")
+    assert names["n_figures"] == 1
+    right = names["right"]
+    assert right["votes alone"] < 0.8 and right["votes and embeddings"] > 0.95
+    out = capsys.readouterr().out
+    without, with_one = (float(x) for x in re.findall(r"new images with.*: (0\.\d+)", out))
+    assert 0.9 < without < with_one
+    assert np.mean(names["gaps"]) < 0.06
+    assert "the answer is that of the votes alone" in out
+
+
 def test_clusterings_help_with_few_labels_and_not_with_many(run):
     names = run("few_labels")
     assert names["n_figures"] == 2
