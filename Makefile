@@ -15,13 +15,18 @@ DEV := .venv/.installed-dev
 BENCH := .venv/.installed-bench
 DOCS := .venv/.installed-docs
 
-.PHONY: demo test lint types format docs bench clean
+.PHONY: demo test fuzz lint types format docs bench clean
 
 demo: $(RUN)
 	$(PY) examples/digits.py
 
 test: $(DEV) lint
 	$(PY) -m pytest
+
+# Search for inputs that break a promise of docs/reliability.md; each round has a seed, which is printed.
+SECONDS ?= 300
+fuzz: $(DEV)
+	$(PY) tests/fuzz.py --seconds $(SECONDS)
 
 lint: $(DEV) types
 	$(PY) -m ruff check .

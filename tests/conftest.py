@@ -13,7 +13,8 @@ from .raw_tables import RawTable
 settings.register_profile(
     "suite", derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], database=None
 )
-settings.load_profile("suite")
+settings.register_profile("fuzz", settings.get_profile("suite"), derandomize=False, print_blob=True)
+settings.load_profile("fuzz" if "EC3LEARN_FUZZ" in os.environ else "suite")  # `make fuzz` draws other examples each time
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

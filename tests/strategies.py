@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
@@ -20,16 +19,12 @@ WEIGHTS = [0.0, 0.5, 1.0, 1.0, 3.0]
 SAMPLE_WEIGHTS = [0.0, 0.5, 1.0, 2.0]
 TERMS = [0.05, 0.25, 0.35, 1.0]
 
-FUZZ = float(os.environ.get("EC3LEARN_FUZZ", "1"))  # how many times as many examples; `make fuzz` sets it
+TIMES = int(os.environ.get("EC3LEARN_FUZZ", "1"))  # as many examples; `make fuzz` sets it
 
 
 def fuzzed(examples):
-    """Mark a property for `make fuzz`; the tests see so many examples of it, always the same."""
-
-    def mark(test):
-        return pytest.mark.fuzz(settings(max_examples=round(examples * FUZZ))(test))
-
-    return mark
+    """Let hypothesis try so many examples of a property in the tests, and more in `make fuzz`."""
+    return settings(max_examples=examples * TIMES)
 
 
 @st.composite

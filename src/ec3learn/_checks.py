@@ -8,7 +8,7 @@ This module and its three neighbours are loaded before anything else, so they le
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import partial
 from math import isfinite
@@ -63,6 +63,36 @@ class InputError(ValueError):
     def __reduce__(self) -> tuple[Any, ...]:
         parts = {name: getattr(self, name) for name in ("must", "came", "remedy", "phrase")}
         return partial(type(self), self.argument, **parts), ()
+
+
+class InputRowsError(InputError):
+    """Some rows of a table hold what is not allowed.
+
+    Parameters
+    ----------
+    argument, must
+        As in `InputError`.
+    rows : sequence of int
+        The rows, in their order.
+    tell : callable
+        Returns what came, and the remedy, of one of the rows, the name of its place, and how many rows there are.
+    """
+
+    def __init__(self, argument: str, must: str, rows: Sequence[int], tell: Callable[[int, str, int], tuple[str, str]]) -> None:
+        self.rows, self.tell = rows, tell
+        came, remedy = tell(rows[0], f"row {rows[0]}", len(rows))
+        super().__init__(argument, must, came=came, remedy=remedy)
+
+    def among(self, counts: Sequence[int], first: Sequence[int] | None = None) -> InputError:
+        """Return the error where these are the distinct rows of a file: how often each occurs, and where for the first time."""
+        row = self.rows[0] if first is None else min(self.rows, key=lambda row: first[row])
+        place = "a distinct row" if first is None else f"row {first[row] + 1:,} of the file, counted from 1,"
+        came, remedy = self.tell(row, place, sum(int(counts[row]) for row in self.rows))
+        return InputError(self.argument, self.must, came=came, remedy=remedy)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = {name: getattr(self, name) for name in ("must", "came", "remedy")}
+        return partial(InputError, self.argument, **parts), ()
 
 
 class InputTypeError(InputError, TypeError):

@@ -547,7 +547,10 @@ def test_wrong_input_is_one_line_and_exit_code_2(folder, run, words, sentence):
         ),
         ("combine other.csv -c a --voters b", "given together, got --voters alone."),
         ("combine votes.csv -c svm --report report.html", "report.html exists already. Pass --overwrite to replace it."),
-        ("combine other.csv -c a --classes 1", "got 2 at row 0 in column 'a'. Pass --missing 2 if it means no vote."),
+        (
+            "combine other.csv -c a --classes 1",
+            "got 2 at row 2 of the file, counted from 1, in column 'a'. Pass --missing 2 if it means no vote.",
+        ),
         (
             "combine other.csv -c 'missing=2' --classes x",
             "in column 'missing=2'. Pass --missing 'known= or' if it means no vote.",

@@ -21,7 +21,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -124,7 +124,7 @@ def test_any_format_can_be_written_from_any(tmp_path, ending):
         max_size=6,
     ).filter(any)
 )
-@settings(max_examples=10)
+@fuzzed(10)
 def test_any_label_survives(tmp_path_factory, ending, labels):
     folder = tmp_path_factory.mktemp("files")
     path = put(folder, f"x.{ending}", {"vote": pl.Series(labels, dtype=pl.String), "n": ["x"] * len(labels)})
@@ -363,7 +363,10 @@ def test_whole_numbers_of_csv_are_numbers_if_all_labels_are(tmp_path):
         ("1 2.0", [1, 2]),
         ("-1.0 0.0", [-1, 0]),
         ("9007199254740993.0 1", [9007199254740993, 1]),
-        *((f"1.0 {text}", ["1.0", text]) for text in ("007.0", "1.00", "1e3", "+1", "-0.0", ".0", "x.0", "1.0.0", "1.5", " 1.0")),
+        *(
+            (f"1.0 {text}", ["1.0", text])
+            for text in ("x1.0", "-01.0", "007.0", "1.00", "1e3", "+1", "-0.0", ".0", "x.0", "1.0.0", "1.5", " 1.0")
+        ),
         ("1.0 9999999999999999999.0", ["1.0", "9999999999999999999.0"]),
     ],
 )
@@ -621,6 +624,29 @@ def test_a_file_that_was_cut_is_refused_unless_all_its_rows_but_the_last_are_who
         assert found[:sure] == rows[:sure]
 
 
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_too_many_columns_are_refused_at_once(tmp_path, ending):
+    names = ["vote", *(f"c{i}" for i in range(10_000))]
+    path = put(tmp_path, f"x.{ending}", {name: ["a"] for name in names})
+    with pytest.raises(
+        ValueError, match=re.escape("must have at most 10,000 columns, got 10,001. Leave out columns that are not")
+    ):
+        rows_of(path)
+
+
+def test_a_wrong_label_is_counted_by_rows_of_the_file(tmp_path):
+    said = ["a"] * 40 + ["c", "d"] * 13
+    path = put(tmp_path, "x.csv", {"n": [str(i) for i in range(66)], "vote": said})
+    words = "got 'c' at row 41 of the file, counted from 1, in column 'vote' and 25 more like it. Pass missing='c'"
+    with opened(path) as table, pytest.raises(ValueError, match=re.escape(words)):
+        answered_of(table, classes=["a", "b"])
+    with (
+        opened(path) as table,
+        pytest.raises(ValueError, match=re.escape("'c' at row 41 of the file, counted from 1, in column 'vo")),
+    ):
+        answered_of(table, classes=["a", "b"], scale=["a", "b"])
+
+
 def test_half_a_parquet_file_is_refused(tmp_path):
     path = put(tmp_path, "x.parquet", {"vote": [str(i) for i in range(5000)]})
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
@@ -641,7 +667,7 @@ def test_labels_of_several_kinds_in_json_are_refused(tmp_path):
         lambda head: st.binary(max_size=40).map(head.__add__)
     )
 )
-@settings(max_examples=25)
+@fuzzed(25)
 def test_any_bytes_are_a_table_or_are_refused(tmp_path_factory, ending, content):
     path = tmp_path_factory.mktemp("fuzz") / f"x.{ending}"
     path.write_bytes(content)
@@ -680,6 +706,42 @@ def test_a_link_stays_a_link(tmp_path):
     combined(path, tmp_path / "link.csv")
     assert (tmp_path / "link.csv").is_symlink()
     assert "consensus" in (tmp_path / "real.csv").read_text()
+
+
+def test_the_output_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
+    path, out, steps = put(tmp_path, "x.csv", {"vote": ["a"]}), tmp_path / "out.csv", []
+    flush, rename = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", lambda file: (steps.append(("flushed", os.fstat(file).st_ino)), flush(file)))
+    monkeypatch.setattr(os, "replace", lambda one, other: (steps.append(("named", os.stat(one).st_ino)), rename(one, other)))
+    combined(path, out)
+    assert steps == [("flushed", out.stat().st_ino), ("named", out.stat().st_ino)]
+
+
+def test_an_output_that_appears_meanwhile_is_not_replaced(tmp_path):
+    path, out = put(tmp_path, "x.csv", {"vote": ["a"]}), tmp_path / "out.csv"
+    with opened(path, beside=str(out)) as table:
+        answered = answered_of(table)
+        out.write_text("precious")
+        with pytest.raises(FileExistsError, match=re.escape("out.csv exists already. Pass overwrite=True to replace it.")):
+            answered.write(str(out))
+    assert out.read_text() == "precious"
+
+
+def test_duckdb_never_fetches_an_extension(tmp_path):
+    with opened(put(tmp_path, "x.csv", {"vote": ["a"]})) as table:
+        for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
+            assert table.connection.sql(f"SELECT current_setting('{setting}')").fetchall() == [(False,)]
+
+
+@pytest.mark.parametrize("ending", FILES)
+def test_files_are_read_solved_and_written_without_a_socket(tmp_path, ending):
+    put(tmp_path, f"x.{ending}", {"vote": ["a", "b", "b"]})
+    program = "import sys; sys.addaudithook(lambda event, _: event.startswith('socket.') and sys.exit(f'touched {event}'))\n"
+    program += PROGRAM.replace("while True:", "if True:")
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / f"x.{ending}", tmp_path / f"out.{ending}"], capture_output=True
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_nothing_is_left_beside_the_output(tmp_path):

@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from polars.testing import assert_frame_equal
@@ -246,7 +246,7 @@ def test_nan_is_no_vote_and_both_zeros_are_one_label(made, kind, max_rows):
 
 
 @given(any_tables(known=True, weights=False, sample_weight=False, soft=False))
-@settings(max_examples=15)
+@fuzzed(15)
 def test_every_table_has_one_answer(table):
     frame = pl.DataFrame({"id": range(table.n_objects), **table.classifiers, **table.clusterings})
     frame = frame.with_columns(gold=pl.Series([table.known.get(i) for i in range(table.n_objects)], dtype=pl.String))

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from .. import __version__
-from .._text import UNSHOWN, printable
+from .._text import printable
 from . import options as o
 from . import paper, trust
 from .parsing import method_from, names, naming_from
-from .spelling import spell_option
+from .spelling import show, spell_option
 
 if TYPE_CHECKING:
     from ..diagnosis.summary import Summary
@@ -121,14 +121,6 @@ def combine(
         _print_summary(summary, objects, json, quiet, sys.stderr if out == "-" else sys.stdout)
 
 
-def _show(found: Any, json: bool, file: TextIO | None = None) -> None:
-    """Print what was found, with nothing in it that a terminal would obey."""
-    if json:
-        print(UNSHOWN.sub(lambda sign: f"\\u{ord(sign.group()):04x}", dumps(found, ensure_ascii=False)), file=file)
-    else:
-        print(printable(str(found), lines=True), file=file)
-
-
 def _print_summary(summary: Summary, contested: list[dict[str, Any]], json: bool, quiet: bool, file: TextIO) -> None:
     """Print a summary, its notes in the words of the command; in JSON, the contested objects too."""
     from ..answer import Note
@@ -136,7 +128,7 @@ def _print_summary(summary: Summary, contested: list[dict[str, Any]], json: bool
     summary = replace(summary, notes=tuple(Note(note.kind, note.sentence(spelled)) for note in summary.notes))
     if json and summary.warning is not None and not quiet:
         print(f"ec3learn: warning: {printable(summary.warning)}", file=sys.stderr)
-    _show(summary.as_dict() | {"most_contested": contested} if json else summary, json, file)
+    show(summary.as_dict() | {"most_contested": contested} if json else summary, json, file)
 
 
 def _hush(quiet: bool) -> None:
@@ -208,7 +200,7 @@ def explain(
         answered = combine_file(table, naming, method, max_rows=max_rows, number=True, id=id)
         explanation = answered.consensus.explain(answered.find_object(object, id))
     explanation = replace(explanation, object=object)
-    _show(explanation.as_dict() if json else explanation, json)
+    show(explanation.as_dict() if json else explanation, json)
 
 
 @o.flatten_groups
@@ -239,7 +231,7 @@ def voters(
         with open_file(votes, **asdict(file), bar=True) as table:
             consensus = combine_file(table, naming, method, max_rows=max_rows).consensus
     found = by_trouble(consensus)
-    _show(list(found.rows()) if json else found, json)
+    show(list(found.rows()) if json else found, json)
 
 
 @o.flatten_groups
@@ -289,7 +281,7 @@ def compare(
         compared = compare_methods(content.votes, content.known, chosen, truth=content.truth, fast=fast)
         if disputed is not None:
             write_table(compared.disputed(n_disputed), table, disputed, overwrite)
-    _show(compared.as_dict(n_disputed) if json else compared.describe(spelled), json)
+    show(compared.as_dict(n_disputed) if json else compared.describe(spelled), json)
 
 
 def methods(json: o.Json = False) -> None:

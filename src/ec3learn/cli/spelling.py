@@ -1,4 +1,4 @@
-"""Arguments of the library as options of the command, in messages, notes and warnings."""
+"""How the command writes: arguments of the library as options, and what was found as text or JSON."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ import re
 import shlex
 from ast import literal_eval
 from collections.abc import Mapping
+from json import dumps
+from typing import Any, TextIO
+
+from .._text import UNSHOWN, printable
 
 FLAGGED = (None, "True", "[...]")  # no value to write after the option
 # Arguments that have another name in the command.
 INSTEAD = {"folder": "data", "path": "out", "values": "scale"}
+
+
+def show(found: Any, json: bool = False, file: TextIO | None = None) -> None:
+    """Print what was found, with nothing in it that a terminal would obey."""
+    if json:
+        print(UNSHOWN.sub(lambda sign: f"\\u{ord(sign.group()):04x}", dumps(found, ensure_ascii=False)), file=file)
+    else:
+        print(printable(str(found), lines=True), file=file)
 
 
 def spell_option(options: Mapping[str, str], name: str, value: str | None = None) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from json import dumps
 from typing import TYPE_CHECKING, Annotated, Any
 
 from .._checks import InputError
 from .._text import Table
 from . import options as o
 from .parsing import method_from, naming_from
+from .spelling import show
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
@@ -55,7 +55,7 @@ def agreement(
         found: dict[str, Any] = {"measures": list(measures.rows()), "pairs": list(pairs.rows())}
         found["known"] = None if with_labels is None else list(with_labels.rows())
         found |= {"effective_voters": worth, "error_correlation": correlation}
-        print(dumps(found, ensure_ascii=False))
+        show(found, json)
         return
     print(f"{measures}\n")
     print(f"The votes on an object are worth {worth:.1f} independent ones (correlation of errors {correlation:.2f}).\n")
@@ -118,7 +118,7 @@ def ask(
         if out is not None:
             write_table(found, table, out, overwrite)
     if json or out is None:
-        print(dumps(list(found.rows()), ensure_ascii=False) if json else found)
+        show(list(found.rows()) if json else found, json)
 
 
 @o.flatten_groups
@@ -160,7 +160,7 @@ def estimate(
         wanted = None if label is None else _label_of(label, consensus.classes.tolist())
         chances = None if drawn is None else _chances_by_name(drawn, consensus)
         found = consensus.estimate(wanted, truth, voters=each_voter, chance=chances)
-    print(dumps(list(found.rows()), ensure_ascii=False) if json else found)
+    show(list(found.rows()) if json else found, json)
 
 
 def _chances_by_name(drawn: Mapping[str, str], consensus: Consensus) -> dict[Any, float]:

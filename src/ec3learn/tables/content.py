@@ -13,7 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
-from .._checks import InputError
+from .._checks import InputError, InputRowsError
 from .._text import arg
 from ..consensus import Consensus
 from ..votes import Votes
@@ -45,9 +45,12 @@ def votes_of(columns: Columns, distinct: Frame, long: Frame | None) -> Votes:
     else:
         classifiers = {name: _values(distinct, column) for name, column in columns.classifiers.items()}
         weight = distinct[COUNT].to_numpy() if COUNT in distinct.columns else None
-        votes = Votes.from_labels(classifiers, clusterings, sample_weight=weight, **given)
-        if FIRST in distinct.columns:
-            votes = replace(votes, object_ids=frozen(distinct[FIRST].to_numpy().astype(np.int64)))
+        first = distinct[FIRST].to_numpy().astype(np.int64) if FIRST in distinct.columns else None
+        try:
+            votes = Votes.from_labels(classifiers, clusterings, sample_weight=weight, **given)
+        except InputRowsError as error:
+            raise (error if weight is None else error.among(weight, first)) from None
+        votes = votes if first is None else replace(votes, object_ids=frozen(first))
     if columns.classes is None:
         n_labels = {votes.models[m].name: len(np.unique(codes)) for m, codes in votes.hard.items()}
         for_classes = set(columns.classifiers) - set(columns.scale or ())

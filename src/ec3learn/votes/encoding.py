@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._checks import InputError, InputTypeError
+from .._checks import InputError, InputRowsError, InputTypeError
 from .._text import arg, count, listed
 from .labels import Label, fits_one_integer_type, is_missing, kind_of, label_array, plain
 from .reading import INTEGERS, Column, Where, frame_of, has_index, is_pandas, named_columns, single_column, smallest_uint
@@ -126,14 +126,8 @@ def class_codes(
             remedy = f"Pass {arg('classes', ...)} to name classes that nobody voted for."
             came = f"{label!r} for object {at[row]!r}"
             raise InputError(argument, f"must hold classes, {listed(classes)}", came=came, remedy=remedy)
-        column_name = f" in column {column.name!r}" if column.name != argument else ""
-        more = f" and {wrong.sum() - 1} more like it" if wrong.sum() > 1 else ""
-        raise InputError(
-            argument,
-            f"must hold classes, {listed(classes)}",
-            came=f"{label!r} at row {row}{column_name}{more}",
-            remedy=f"Pass {arg('missing', label)} if it means no vote.",
-        )
+        must = f"must hold classes, {listed(classes)}"
+        raise _at_rows(argument, must, original, wrong, " and {} more like it", _pass_missing)
     return _relabelled(column.codes(), lookup, len(classes) + 1)
 
 
@@ -152,18 +146,26 @@ def grade_codes(column: Column, scale: Scale, missing: Label | None, argument: s
             else:
                 foreign.append(code)
     if foreign and scale.outside == "error":
+        must = f"must hold answers of the scale, {listed(labels, 12)}"
+        remedy = f"A scale with {arg('outside', 'missing')} takes such answers as missing."
         wrong = np.isin(original.codes(), foreign)
-        row = int(np.argmax(wrong))
-        label = plain(original.values[int(original.codes()[row])])
-        more = f", and {wrong.sum() - 1} more answers like it" if wrong.sum() > 1 else ""
-        where = f" in column {column.name!r}" if column.name != argument else ""
-        raise InputError(
-            argument,
-            f"must hold answers of the scale, {listed(labels, 12)}",
-            came=f"{label!r} at row {row}{where}{more}",
-            remedy=f"A scale with {arg('outside', 'missing')} takes such answers as missing.",
-        )
+        raise _at_rows(argument, must, original, wrong, ", and {} more answers like it", lambda _: remedy)
     return _relabelled(column.codes(), lookup, len(labels) + 1)
+
+
+def _pass_missing(label: Label) -> str:
+    return f"Pass {arg('missing', label)} if it means no vote."
+
+
+def _at_rows(argument: str, must: str, column: Column, wrong: Array, more: str, remedy: Callable[[Label], str]) -> InputRowsError:
+    """Return the error about some rows of a column."""
+    where = f" in column {column.name!r}" if column.name != argument else ""
+
+    def tell(row: int, place: str, n: int) -> tuple[str, str]:
+        label = plain(column.values[int(column.codes()[row])])
+        return f"{label!r} at {place}{where}{more.format(f'{n - 1:,}') if n > 1 else ''}", remedy(label)
+
+    return InputRowsError(argument, must, np.flatnonzero(wrong).tolist(), tell)
 
 
 # ---- clusters and names ----------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from .formats import STANDARD, Format
 from .table import FileTable, text
 from .workspace import Workspace
 
+MOST_COLUMNS = 10_000  # beyond which DuckDB needs much memory and time
 BLOCK = 1 << 24  # bytes of text parsed at a time; a record must fit
 
 
@@ -397,7 +398,12 @@ def with_bom(encoding: str) -> str:
 
 
 def _require_names(names: Sequence[str], name: str) -> None:
-    """Refuse columns that DuckDB cannot tell apart, and names that are reserved."""
+    """Refuse columns that DuckDB cannot tell apart, names that are reserved, and too many of them."""
+    if len(names) > MOST_COLUMNS:
+        problem = f"must have at most {MOST_COLUMNS:,} columns, got {len(names):,}"
+        raise _file_error(
+            name, problem, f"Leave out columns that are not needed, or turn it into a long table with {arg('voters')}."
+        )
     seen: dict[str, str] = {}
     for column in names:
         other = seen.get(column.casefold())

@@ -1,0 +1,47 @@
+"""Run all properties, which are the tests with hypothesis, again and again, each round with a seed of its own, until the time is over or one fails.
+
+`python tests/fuzz.py --seed 7` repeats the round with that seed.
+"""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TIMES = "3"  # as many examples as in the tests
+
+
+def run_round(seed: int, seconds: float) -> int:
+    """Run all properties once, and return the exit code; running out of time is no failure."""
+    print(f"seed {seed}", flush=True)
+    command = [sys.executable, "-m", "pytest", "-m", "hypothesis", "-x", "-p", "no:cacheprovider", f"--hypothesis-seed={seed}"]
+    environment = os.environ | {"EC3LEARN_FUZZ": TIMES}
+    try:
+        return subprocess.run([*command, "tests"], cwd=ROOT, env=environment, timeout=seconds).returncode
+    except subprocess.TimeoutExpired:
+        return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=300, help="how long to go on")
+    parser.add_argument("--seed", type=int, help="repeat one round")
+    given = parser.parse_args()
+    end = time.monotonic() + given.seconds
+    code = 0
+    while code == 0 and time.monotonic() < end:
+        seed = random.randrange(2**32) if given.seed is None else given.seed
+        code = run_round(seed, end - time.monotonic())
+        if given.seed is not None:
+            break
+    if code:
+        print(f"Failed. Repeat it with: python tests/fuzz.py --seed {seed}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
