@@ -1,6 +1,6 @@
-"""Run all properties, which are the tests with hypothesis, again and again, each round with a seed of its own, until the time is over or one fails.
+"""Run all properties, which are the tests with hypothesis, again and again until the time is over or one fails.
 
-`python tests/fuzz.py --seed 7` repeats the round with that seed.
+Each round has a seed of its own. `python tests/fuzz.py --seed 7` repeats the round with that seed.
 """
 
 import argparse

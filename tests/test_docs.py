@@ -66,6 +66,16 @@ def test_functions_the_page_names_are_there():
         assert hasattr(importlib.import_module(f"ec3learn.{module}"), name), f"{module}.{name}"
 
 
+def test_every_promise_has_a_test_that_is_there():
+    promises = [line for line in (ROOT / "docs/reliability.md").read_text().splitlines() if line.startswith("| ")][1:]
+    assert len(promises) > 10
+    for promise in promises:
+        tests = re.findall(r"`([\w/]+\.py)::(\w+)`", promise)
+        assert tests, promise
+        for path, name in tests:
+            assert f"\ndef {name}(" in (ROOT / "tests" / path).read_text(), name
+
+
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 STOPS = re.findall(r"^(\d+)\. `([\w/]+)\.py`, `([\w.]+)`", CONTRIBUTING, flags=re.M)
 
