@@ -202,7 +202,7 @@ def test_rare_classes_get_offsets_if_asked_for(settings):
     assert macro_f(labels, truth, 2) > 0.7
 
 
-@pytest.mark.parametrize("scoring", ["roc_auc", "balanced_accuracy", make_scorer(accuracy_score)])
+@pytest.mark.parametrize("scoring", ["roc_auc", "roc_auc_ovr", "balanced_accuracy", make_scorer(accuracy_score)])
 def test_candidates_are_compared_by_any_score(scoring):
     votes, truth = soft_pool(0, [1.0, 0.1, 0.1], clusterings=0)
     found = choose(votes, truth, 5, 0, scoring).candidates

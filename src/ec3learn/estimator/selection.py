@@ -194,6 +194,9 @@ OWN = {
 }
 
 
+SAME = {"neg_log_loss": "log_loss", "roc_auc_ovr": "roc_auc"}  # scikit-learn's fail if a fold lacks a class
+
+
 def check_scoring(scoring: Any) -> None:
     """Refuse what is neither the name of a score nor a scorer."""
     if isinstance(scoring, str):
@@ -205,8 +208,8 @@ def check_scoring(scoring: Any) -> None:
 
 def make_scoring(scoring: Any, classes: Array) -> Scoring:
     """Return one of our scores by its name, or a scorer of scikit-learn; scorers get the labels as the user names them."""
-    if isinstance(scoring, str) and scoring in OWN:
-        return OWN[scoring]
+    if isinstance(scoring, str) and SAME.get(scoring, scoring) in OWN:
+        return OWN[SAME.get(scoring, scoring)]
     scorer = get_scorer(scoring)
     name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", str(scoring))
 
