@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ec3learn import EC3, MajorityVote, SoftVote, Votes, WeightedVote
+from ec3learn.answer.notes import LONG_TABLE, LOOK_ALIKE, ONE_VOTER
 
 
 def test_the_probabilities_are_shares_of_the_votes(w8):
@@ -81,3 +82,48 @@ def test_a_known_label_is_the_answer(w8):
 def test_a_wrong_number_of_rounds_is_refused(w8):
     with pytest.raises(ValueError, match=r"^reweight_rounds must be an integer >= 0, got -1\.$"):
         WeightedVote(reweight_rounds=-1).solve(w8)
+
+
+# ---- notes on tables that may not be what they seem --------------------------------------------------------------------
+
+
+def kinds(votes):
+    return [note.kind for note in MajorityVote().solve(votes).notes]
+
+
+@pytest.mark.parametrize(
+    ("labels", "named"),
+    [
+        (["No", "no", "No "], "'No' and 'No ' and 'no'"),
+        (["1", "1.0", " 1"], "' 1' and '1' and '1.0'"),
+        (["a b", "a  B"], "'a  B' and 'a b'"),
+        (["-2.000", "-2"], "'-2' and '-2.000'"),
+    ],
+)
+def test_labels_that_look_alike_are_named(labels, named):
+    (note,) = MajorityVote().solve(Votes.from_labels({"a": labels, "b": labels})).notes
+    assert note.kind == LOOK_ALIKE
+    wanted = "Some labels differ only in case, spaces or how a number is written, and count as different classes: "
+    assert str(note) == f"{wanted}{named}. Write them alike if they mean the same."
+
+
+@pytest.mark.parametrize(
+    "labels", [["no", "yes"], ["1", "10", "1.5", "1.50"], ["x1.0", "x1"], ["1.0.0", "1.0", "2"], [1, 2], [True, False]]
+)
+def test_labels_that_differ_are_not_noted(labels):
+    assert kinds(Votes.from_labels({"a": labels, "b": labels})) == []
+
+
+def test_a_single_voter_is_noted():
+    (note,) = MajorityVote().solve(Votes.from_labels({"a": ["x", "y"]}, {"k": [0, 1]})).notes
+    assert (note.kind, str(note)) == (ONE_VOTER, "There is only one voter, so nothing tells where it is wrong.")
+
+
+def test_a_wide_table_that_seems_to_be_a_long_one_is_noted():
+    labels = ["x", "y"] * 300
+    *_, note = MajorityVote().solve(Votes.from_labels({"label": labels})).notes
+    assert note.kind == LONG_TABLE
+    wanted = "600 objects have only 2 distinct rows. If the table has one row per vote, name its columns of objects and voters."
+    assert str(note) == wanted
+    assert LONG_TABLE not in kinds(Votes.from_labels({"label": labels[:150]}))
+    assert LONG_TABLE not in kinds(Votes.from_labels({"label": labels, "other": labels}))

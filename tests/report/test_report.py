@@ -7,6 +7,7 @@ import io
 import re
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -129,6 +130,19 @@ def test_with_given_labels_only_the_base_models_and_the_majority_vote_are_judged
     majority = MajorityVote().solve(Votes.from_labels(said, clusters)).labels()
     assert facts["quality"]["given"]["majority"] == np.mean(majority[:100] == truth[:100])
     assert "No fair test." in text_of(consensus, truth={0: truth[0]})
+
+
+def test_changes_that_all_go_to_the_common_class_are_remarked_on(tmp_path):
+    rare = ["b"] * 10 + ["a"] * 90
+    votes = Votes.from_labels(
+        {"one": rare, "two": rare, "three": ["a"] * 100, "four": ["a"] * 99 + ["b"]}, weights=[1.1, 1, 1, 1]
+    )
+    smooth = replace(MajorityVote().solve(votes), solved_proba=SoftVote().solve(votes).row_proba @ np.array([[1, 0], [0.5, 0.5]]))
+    remark = "All of them went to <bdi>a</bdi>, the most common class"
+    assert facts_of(replace(smooth, settings={"method": "smooth"}, made_by="Smooth", rule=None))["changes"]["to_common"] == "a"
+    replace(smooth, settings={"method": "smooth"}, made_by="Smooth", rule=None).report(tmp_path / "a.html")
+    assert remark in (tmp_path / "a.html").read_text()
+    assert facts_of(MajorityVote().solve(votes))["changes"]["to_common"] is None
 
 
 def test_an_answer_that_changes_nothing_is_warned_of():

@@ -28,6 +28,9 @@ CHOICE = "choice"  # which method was chosen, and why
 FEATURES = "features"  # what the features of the objects added to the votes
 PRIOR = "prior"  # how far class probabilities from elsewhere were trusted
 REPEATS = "repeats"  # several votes of a voter on one object
+LOOK_ALIKE = "look alike"  # labels that differ only in case, spaces or how a number is written
+ONE_VOTER = "one voter"  # nobody to compare a voter with
+LONG_TABLE = "long table"  # a table with one row per object that looks like one with one row per vote
 GRADES = "grades"  # answers on a scale that were taken as votes for classes
 LEFT_OUT = "left out"  # base models that failed or were not selected
 FEW_LABELS = "few labels"  # classes with fewer labels than folds
@@ -48,6 +51,9 @@ WARNINGS = frozenset(
         SAME_AS_MAJORITY,
         WORSE_THAN_MAJORITY,
         OVERCONFIDENT,
+        LOOK_ALIKE,
+        ONE_VOTER,
+        LONG_TABLE,
     )
 )
 

@@ -11,6 +11,7 @@ from scipy import sparse
 from .._text import Table
 from ..answer.extension import matching_labels
 from ..answer.outcome import Outcome
+from ..votes import Votes
 from ..votes.labels import Label, plain
 from .counting import row_weights
 from .metrics import CLEARLY, kappa, wilson_interval
@@ -64,7 +65,7 @@ def doubts(outcome: Outcome) -> Table:
         if model.name in left_out:
             found.append((model.name, WORSE, None))
         elif votes is not None and counts is not None:
-            doubt = _doubt(*_occurring(counts[votes.offsets[m] : votes.offsets[m + 1]], votes.classes, outcome.classes))
+            doubt = _doubt(*_occurring(counts, votes, m, outcome.classes))
             if doubt is not None:
                 found.append((model.name, *doubt))
     names, kinds, labels = zip(*found, strict=True) if found else ((), (), ())
@@ -114,10 +115,15 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
     return Table({name: [row[name] for row in named] for name in table.columns})
 
 
-def _occurring(counts: sparse.csr_array, labels: Array, classes: Array) -> tuple[Array, Array, Array]:
-    """Return the counts of the labels that were given (rows) and of the classes that occur (columns), with their names."""
-    rows, columns = (np.unique(place) for place in counts.nonzero())
-    return counts[rows][:, columns].toarray(), labels[rows], classes[columns]
+def _occurring(counts: sparse.csr_array, votes: Votes, m: int, classes: Array) -> tuple[Array, Array, Array]:
+    """Return the counts of the labels a voter gave (rows) and of the classes that occur (columns), with their names."""
+    starts = counts.indptr[votes.offsets[m] : votes.offsets[m + 1] + 1]
+    own = slice(starts[0], starts[-1])  # cut by hand: there may be thousands of voters, and a sparse matrix is slow to cut
+    rows, row = np.unique(np.repeat(np.arange(len(starts) - 1), np.diff(starts)), return_inverse=True)
+    columns, column = np.unique(counts.indices[own], return_inverse=True)
+    said = np.zeros((len(rows), len(columns)))
+    said[row, column] = counts.data[own]
+    return said, votes.classes[rows], classes[columns]
 
 
 def _hard_counts(outcome: Outcome) -> sparse.csr_array:

@@ -5,6 +5,7 @@ Classes are numbers here, and objects count by weights.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ Array = npt.NDArray[Any]
 
 MOST_RANKED = 200_000  # objects that the AUC is measured on, evenly spaced: ranking a million takes longer than all the rest
 CLEARLY = 0.99  # of random votes do better than what is called worse than chance
+Z95 = float(norm.ppf(0.975))
 UNLIKELY = 0.05  # a p-value below which a difference is not put down to chance
 BINS = 10  # of confidence, in the calibration curve
 
@@ -205,8 +207,11 @@ def wilson_interval(right: float, n: float) -> tuple[float, float]:
     >>> [round(end, 3) for end in wilson_interval(8, 10)]
     [0.49, 0.943]
     """
-    found = binomtest(round(right), max(round(n), 1)).proportion_ci(method="wilson")
-    return float(found.low), float(found.high)
+    n, z = max(round(n), 1), Z95  # in closed form: scipy's test takes milliseconds, and there may be thousands of voters
+    share = min(round(right), n) / n
+    middle, half = share + z**2 / (2 * n), z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    low, high = (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n)
+    return (0.0 if share == 0 else low), (1.0 if share == 1 else high)
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -14,10 +15,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import InputError, InputTypeError, is_number, unknown_name
-from .._text import arg, count
+from .._text import arg, count, some
 from ..algebra.membership import membership
 from ..algebra.trust import learn_trust
-from ..answer.notes import GRADES, PRIOR, REPEATS, Note
+from ..answer.notes import GRADES, LONG_TABLE, LOOK_ALIKE, ONE_VOTER, PRIOR, REPEATS, Note
 from ..answer.outcome import NOT_REACHED, PanelMember, no_distribution, unanswered_notes
 from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..consensus import Consensus
@@ -147,6 +148,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
         if votes.n_repeated:
             text = f"{count(votes.n_repeated, 'vote')} repeated a voter's vote on the same object"
             notes.append(Note(REPEATS, f"{text}: {arg('repeats')} says what becomes of them, by default one soft vote."))
+        notes += table_notes(votes)
         n_graders = sum(model.kind == "grader" for model in votes.models)
         if not n_graders:
             return votes, notes
@@ -219,6 +221,39 @@ def method_of(method: str | Method, argument: str, also: tuple[str, ...] = ()) -
     if method not in METHODS:
         raise unknown_name(argument, method, dict.fromkeys((*also, *METHODS)))
     return METHODS[method]()
+
+
+# ---- notes on tables that may not be what they seem ------------------------------------------------------------------
+
+FEW_DISTINCT = 0.01  # distinct rows per object below which a table with one voter may be a long one
+MANY_OBJECTS = 200
+
+
+def table_notes(votes: Votes) -> list[Note]:
+    """Return notes on labels that look alike, on a single voter, and on a table that seems to have one row per vote."""
+    notes = []
+    alike = look_alike(votes.classes.tolist())
+    if alike:
+        text = f"Some labels differ only in case, spaces or how a number is written, and count as different classes: {alike}."
+        notes.append(Note(LOOK_ALIKE, f"{text} Write them alike if they mean the same."))
+    if int(votes.is_voter.sum()) == 1:
+        notes.append(Note(ONE_VOTER, "There is only one voter, so nothing tells where it is wrong."))
+        if votes.sparse is None and votes.n_objects >= MANY_OBJECTS and votes.n_rows <= FEW_DISTINCT * votes.n_objects:
+            text = f"{votes.n_objects:,} objects have only {count(votes.n_rows, 'distinct row')}."
+            remedy = f"If the table has one row per vote, name its columns of {arg('objects')} and {arg('voters')}."
+            notes.append(Note(LONG_TABLE, f"{text} {remedy}"))
+    return notes
+
+
+def look_alike(labels: Sequence[Any]) -> str:
+    """Return labels that differ only in case, spaces or how a number is written, the first few of them in words."""
+    meant: dict[str, list[str]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            text = " ".join(label.casefold().split())
+            meant.setdefault(re.sub(r"^([+-]?[0-9]+)\.0+$", r"\1", text), []).append(label)
+    found = [" and ".join(map(repr, own)) for own in meant.values() if len(own) > 1]
+    return some(found, 3)
 
 
 # ---- checks ----------------------------------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ FOLDED_FROM = 15  # rows of the table that are shown at first; style.css has thi
 MOST_IN_HEAT_MAP = 60
 MOST_CLUSTERINGS, MOST_CLUSTERS = 20, 12
 MOST_PAIRS = 50
+FEW_CHANGES = 5  # objects below which it may be chance that all changes go to one class
 LOOKUPS = 4e5  # of groups, for explanations: with very many groups only the first objects are explained
 
 
@@ -280,7 +281,16 @@ def _changes(subject: Subject) -> Facts | None:
         "tied": round(float(counts @ (changed & subject.majority.tied))),
         "moves": [(names[moves[i] // n_classes], names[moves[i] % n_classes], round(sizes[i])) for i in _largest(sizes, 8)],
         "is_majority": is_majority(consensus),
+        "to_common": _common_class(subject, theirs, ours, named),
     }
+
+
+def _common_class(subject: Subject, theirs: Array, ours: Array, changed: Array) -> str | None:
+    """Return the most common class by majority vote if all changes, of 5 objects or more, go from other classes to it."""
+    voted = np.flatnonzero(theirs >= 0)
+    common = int(np.bincount(theirs[voted], weights=subject.row_weight[voted], minlength=len(subject.names)).argmax())
+    many = float(subject.row_weight[changed].sum()) >= FEW_CHANGES
+    return subject.names[common] if many and (ours[changed] == common).all() else None
 
 
 # ---- the base models ----------------------------------------------------------------------------------------------------
