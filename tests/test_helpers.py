@@ -23,7 +23,7 @@ from ec3learn._checks import (
     require_seed,
 )
 from ec3learn._files import place_for, temporary_folder, whole_file
-from ec3learn._text import arg, spell
+from ec3learn._text import arg, shown, spell
 
 PASS = [
     lambda: require_number("x", 0, least=0),
@@ -246,3 +246,8 @@ def test_what_cannot_be_written_is_refused(tmp_path, name, words):
         place_for(tmp_path / name, overwrite=False)
     assert isinstance(refused.value, OSError)
     assert place_for(tmp_path / "here", overwrite=True) == tmp_path / "here"
+
+
+@pytest.mark.parametrize("sign", ["\x1b", "\x00", "\x7f", "\x9b", "\u200f", "\u202e", "\u2066", "\ufeff", "\u00ad"])
+def test_signs_that_hide_or_turn_text_are_not_shown(sign):
+    assert shown(f"a{sign}b") == "a\ufffdb"

@@ -9,7 +9,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ec3learn import Votes
 from ec3learn.algebra.linear import chunks, normalised, solve_by_elimination, solve_free_rows
-from ec3learn.algebra.membership import JointMembership, SparseMembership, entries, membership, scatter_to_votes
+from ec3learn.algebra.membership import (
+    JointMembership,
+    SparseMembership,
+    entries,
+    membership,
+    reached_groups,
+    scatter_to_votes,
+)
 from ec3learn.algebra.scaling import co_occurrence_scaling
 
 from ..dense import _sinkhorn
@@ -198,3 +205,15 @@ def test_chunks_cover_all_rows_once():
 
 def test_counts_become_shares_and_zeros_stay():
     assert_array_equal(normalised(np.array([[1, 3], [0, 0]])), [[0.25, 0.75], [0, 0]])
+
+
+def test_a_known_label_reaches_groups_at_the_end_of_a_long_chain():
+    # Each cluster of one clustering shares one object with the next cluster of the other: 60 steps from the label.
+    places = np.arange(60)
+    votes = Votes.from_labels({"c": [None] * 60}, {"k": places // 2, "l": (places + 1) // 2}, classes=["a", "b"])
+    groups = membership(votes)
+    clusters = votes.group_class[groups.order] < 0
+    live, voted = clusters & (groups.scatter(votes.counts) > 0), np.zeros(groups.n_groups, dtype=bool)
+    labelled = (groups.matrix[:, [int(np.flatnonzero(clusters)[0])]].toarray() > 0).ravel()
+    assert reached_groups(groups, votes.counts, live, voted, labelled)[live].all()
+    assert not reached_groups(groups, votes.counts, live, voted, np.zeros(groups.n_rows, dtype=bool)).any()

@@ -1199,3 +1199,9 @@ def test_scores_can_be_made_to_sum_to_1():
         Votes.from_probabilities({"lr": [[2.0, 6.0], [1.0, 0.0]]})
     with pytest.raises(ValueError, match="sum to 1, got a row that sums to 0 at row 1"):
         Votes.from_probabilities({"lr": [[2.0, 6.0], [0.0, 0.0]]}, normalize=True)
+
+
+@pytest.mark.parametrize("excess", [2e-6, 1e-4, 9e-3, -2e-6, -9e-3])
+def test_rows_that_miss_one_by_more_than_a_millionth_are_refused(excess):
+    with pytest.raises(InputError, match="must have rows that are non-negative and sum to 1, got a row that sums to"):
+        Votes.from_probabilities({"c": [[0.5, 0.5], [0.5, 0.5 + excess]]})
