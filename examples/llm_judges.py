@@ -1,123 +1,154 @@
 """
-Judge LLM answers with several judges
-=====================================
+How good is my chatbot, by a jury of language models?
+=====================================================
 
-Two language models answered 600 prompts. Seven judges (other models) compared the two answers, A and B, with a score from 1
-(A is much better) to 5 (B is much better). Judges have habits: one prefers the first answer, one the longer answer, one knows
-only extremes, and two belong to the same family and make the same mistakes. People have judged 50 of the prompts. Which answer
-is better, and which judges can you trust?
+Six language models scored 1,000 answers of a chatbot from 1 (bad) to 5 (good). You want four things: a verdict for each answer
+with a confidence that means something, the quality of each judge, the true pass rate with an interval, and a list of answers
+that people should look at. People have time for 50 answers. What do 50 labels buy?
 
-The judges are simulated, with habits that have been reported for real ones.
+The scores are simulated with habits that have been reported for real judges: some are lenient, one knows only extremes, two
+belong to one family, and all of them like fluent answers, also wrong ones.
 """
 
-# sphinx_gallery_thumbnail_number = 2
+# sphinx_gallery_thumbnail_number = 1
 import matplotlib.pyplot as plt
 import numpy as np
 
 import ec3learn
 from ec3learn import MajorityVote, Scale, Votes
-from ec3learn.report import plots
+from ec3learn.diagnosis import agreement, effective_voters, error_correlation
+
+# %%
+# The scores
+# ----------
+
+rng = np.random.default_rng(0)
+n = 1000
+good = rng.random(n) < 0.6
+fluent = rng.normal(size=n)
+family = rng.normal(size=n)
+
+
+def judge(noise, style, lean=0.0, own=0.0, cuts=(-1.2, -0.4, 0.4, 1.2)):
+    """Return scores from 1 to 5: what is seen of an answer, cut into five; `style` is how far fluency counts."""
+    seen = 0.8 * np.where(good, 1, -1) + style * fluent + own * family + noise * rng.normal(size=n) + lean
+    return 1 + np.searchsorted(cuts, seen)
+
+
+scores = {
+    "careful": judge(0.7, 0.4),
+    "lenient": judge(0.9, 0.8, lean=1.0),
+    "strict": judge(0.9, 0.6, lean=-0.8),
+    "extreme": judge(1.0, 0.9, cuts=(-0.2, -0.1, 0.1, 0.2)),
+    "family, large": judge(0.4, 0.5, own=0.9),
+    "family, small": judge(0.6, 0.5, own=0.9),
+}
+truth = np.where(good, "pass", "fail")
+
+# %%
+# A verdict without labels
+# ------------------------
+#
+# A `Scale` lists the scores from low to high. `solve` learns from all scores together what each score of each judge means.
+
+votes = Votes.from_labels(scores, classes=["fail", "pass"], scale=Scale(range(1, 6)))
+unlabelled = ec3learn.solve(votes)
+print("mean confidence", unlabelled.confidence.mean().round(3), " right", np.mean(unlabelled.labels() == truth).round(3))
+agreement(votes, "ordinal", draws=100)
+
+# %%
+# The judges agree far beyond chance, and the verdict is surer than it should be: errors that all judges share cannot be told from
+# the truth. Only labels can do that.
+#
+# 50 labels, drawn for the purpose
+# --------------------------------
+#
+# `ask(goal="share")` draws answers at random, unsure ones with a larger chance; `estimate` corrects for the chances. From labels
+# that were chosen otherwise, such as those of the most contested answers, the estimate would be wrong.
+
+draw = unlabelled.ask(50, "share", random_state=0)
+people = {i: truth[i] for i in draw["object"]}
+pass_rate = unlabelled.estimate("pass", people, chance=draw)
+print(pass_rate)
+
+# %%
+# The jury alone would have reported its own pass rate, without an interval. `worth` says how many labels alone would do as well
+# as 50 labels together with the jury.
+
+print("by the jury", np.mean(unlabelled.labels() == "pass").round(3), " true", good.mean().round(3))
+
+# %%
+# The labels also show how much the judges repeat each other: six scores are worth far fewer independent ones.
+
+shared = error_correlation(votes, people)
+print("correlation of errors", round(shared, 2), " independent judges", round(effective_voters(votes, shared), 1))
+
+# %%
+# A calibrated verdict
+# --------------------
+#
+# The same labels calibrate the confidence: of the answers with a confidence of 80 %, about 80 % should be right.
+
+consensus = ec3learn.solve(votes, known=people)
+print(*consensus.notes, sep="\n")
+rest = np.setdiff1d(np.arange(n), list(people))
+right_there = np.mean(consensus.labels()[rest] == truth[rest])
+print("mean confidence", consensus.confidence[rest].mean().round(3), " right", right_there.round(3))
 
 # %%
 # The judges
 # ----------
 #
-# A judge sees how much better B is, with noise and a lean of its own, and turns it into a score.
+# How often a judge is right, with an interval; a score in the middle counts half for each class. 50 labels do not tell the better
+# of two similar judges.
 
-rng = np.random.default_rng(0)
-n = 600
-better = rng.normal(size=n)  # how much better B is than A
-longer = 0.6 * better + 0.8 * rng.normal(size=n)  # better answers tend to be longer
-truth = np.where(better > 0, "B", "A")
+unlabelled.estimate("pass", people, chance=draw, voters=True)
 
+# %%
+# Without labels, the answer shows which way each judge leans, and by how much:
 
-def judge(noise, seen=better, lean=0.0, cuts=(-1.2, -0.4, 0.4, 1.2)):
-    """Return the scores of a judge: 1 below the first cut, 5 above the last."""
-    return 1 + np.searchsorted(cuts, seen + lean + noise * rng.normal(size=n))
+consensus.voters().select("model", "estimated", "leans_to", "bias")
 
+# %%
+# What each judge says about answers that pass and fail. A 4 of the lenient judge means little:
 
-family = better + 1.3 * rng.normal(size=n)  # what both judges of one family see
-scores = {
-    "careful": judge(0.6),
-    "plain": judge(1.0),
-    "first is best": judge(0.7, lean=-1.2),
-    "long is best": judge(0.5, seen=longer),
-    "extreme": judge(0.9, cuts=(-0.1, -0.05, 0.05, 0.1)),
-    "family, large": judge(0.3, seen=family),
-    "family, small": judge(0.3, seen=family),
+consensus.confusion("lenient")
+
+# %%
+# What people should look at next
+# -------------------------------
+
+consensus.ask(10)
+
+# %%
+# What labels buy
+# ---------------
+#
+# Left: the pass rate by each judge (scores above 3), by the jury, and estimated from 50 and from 200 labels. Right: the
+# confidence before and after the calibration on 50 labels. They make the confidence honest, but the interval of the pass rate
+# is still 24 points long; for a difference of a few points you need 200 labels or more.
+
+many = unlabelled.ask(200, "share", random_state=1)
+by_200 = unlabelled.estimate("pass", {i: truth[i] for i in many["object"]}, chance=many)
+bars = {name: float(np.mean(own > 3)) for name, own in scores.items()}
+bars |= {
+    "majority vote": np.mean(MajorityVote().solve(votes).labels() == "pass"),
+    "solve": np.mean(unlabelled.labels() == "pass"),
 }
-people = {int(i): truth[i] for i in rng.choice(n, 50, replace=False)}  # the judgements of people on 50 prompts
-hidden = np.setdiff1d(np.arange(n), list(people))
-
-
-def right(consensus):
-    """Return the accuracy of an answer on the prompts that people have not judged."""
-    return float(np.mean(consensus.labels()[hidden] == truth[hidden]))
-
-
-# %%
-# Combine the scores
-# ------------------
-#
-# A `Scale` lists the scores from low to high. The lowest one stands for the first of the classes, the highest for the last.
-# `solve` learns from all scores together what each score of each judge means; a majority vote counts scores below and above 3.
-
-votes = Votes.from_labels(scores, classes=["A", "B"], scale=Scale(range(1, 6)))
-print("majority vote:", round(right(MajorityVote().solve(votes)), 3))
-print("solve:        ", round(right(ec3learn.solve(votes)), 3))
-
-# %%
-# The judge who prefers the first answer says 1 or 2 for half of the prompts where B is better. But a 3 of this judge
-# speaks for B:
-
-consensus = ec3learn.solve(votes, people)
-consensus.confusion("first is best")
-
-# %%
-# Keep one judge per family
-# -------------------------
-#
-# The agreement map, of scores below and above 3, shows two judges who agree far more than any others. They repeat each other's
-# mistakes. Where voters agree beyond what the truth explains, `solve` is less sure of all of them, but it cannot know which of
-# them are copies. Without the second judge of the family the answer is better.
-
-plots.agreement_map(MajorityVote().solve(votes.as_class_votes()))
-plt.show()
-
-# %%
-fair = votes.drop("family, small")
-consensus = ec3learn.solve(fair, people)
-print("one judge of the family:", round(right(consensus), 3))
-
-# %%
-# Do the 50 judgements of people help?
-# ------------------------------------
-#
-# They teach the methods a little, and they calibrate the confidence: the share of correct answers among those that are 90 %
-# confident should be 90 %. The last note says what this did.
-
-print(consensus.notes[-1])
-print("mean confidence:", consensus.confidence[hidden].mean().round(3), " right:", round(right(consensus), 3))
-
-# %%
-# The result
-# ----------
-#
-# Left: the accuracy of each judge (a 3 counts as half right) and of the judges combined, which we know only because the data is
-# simulated. Right: the prompts that people should judge next.
-
-ways = {
-    "majority vote, all": right(MajorityVote().solve(votes)),
-    "solve, all": right(ec3learn.solve(votes, people)),
-    "majority vote, one of the family": right(MajorityVote().solve(fair)),
-    "solve, one of the family": right(consensus),
-}
-alone = {name: float(np.mean(np.where(own == 3, 0.5, (own > 3) == (truth == "B")))) for name, own in scores.items()}
-bars_of = alone | ways
-fig, (left, side) = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
-bars = left.barh(list(bars_of), list(bars_of.values()), color=["0.75"] * len(alone) + ["#00204d"] * len(ways))
-left.bar_label(bars, fmt="%.2f", padding=4)
+fig, (left, right) = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
+left.barh(list(bars), list(bars.values()), color=["0.75"] * len(scores) + ["#7c9cc4", "#7c9cc4"])
+for name, table in (("50 labels", pass_rate), ("200 labels", by_200)):
+    value, low, high = (table[column][0] for column in ("value", "low", "high"))
+    left.barh([name], [value], color="#00204d", xerr=[[value - low], [high - value]], ecolor="#d1495b", capsize=4)
+left.axvline(good.mean(), color="#d1495b", linestyle="--")
 left.invert_yaxis()
-left.set(xlim=(0, 1.1), xlabel="share of prompts judged correctly", title="Judges (grey) and judges combined (dark)")
-plots.contested_objects(consensus, 8, ax=side)
+left.set(xlim=(0, 1), xlabel="pass rate; dashed: the truth")
+for name, answer, style in (("without labels", unlabelled, "s--"), ("calibrated on 50", consensus, "o-")):
+    sure = answer.confidence[rest]
+    bins = np.array_split(np.argsort(sure), 8)
+    correct = [np.mean(answer.labels()[rest][own] == truth[rest][own]) for own in bins]
+    right.plot([sure[own].mean() for own in bins], correct, style, label=name)
+right.plot([0.5, 1], [0.5, 1], ":", color="0.5")
+right.legend()
+right.set(xlabel="confidence", ylabel="share that is right", title="On the dotted line, confidence can be believed")
 plt.show()

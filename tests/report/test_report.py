@@ -20,6 +20,7 @@ from ec3learn import (
     C3ESL,
     EC3,
     UPE,
+    Auto,
     Consensus,
     DawidSkene,
     EC3Classifier,
@@ -29,7 +30,9 @@ from ec3learn import (
     WeightedVote,
     combine,
 )
+from ec3learn.answer.notes import CALIBRATION
 from ec3learn.demo import demo_votes
+from ec3learn.diagnosis import alpha, error_correlation
 from ec3learn.report import page
 from ec3learn.report.facts import FOLDED_FROM, code_of, facts_of
 from ec3learn.report.page import page_of
@@ -234,6 +237,44 @@ def test_the_page_has_the_facts_of_the_summary():
     for note in summary.notes:
         assert str(note) in page
         assert str(note) in notebook
+
+
+def test_the_section_on_trust_has_what_the_diagnosis_says():
+    said, clusters, truth = a_pool()
+    consensus = Auto().solve(Votes.from_labels(said, clusters), known=dict(enumerate(truth[:40].tolist())))
+    rest = np.where(np.arange(400) < 40, None, truth)
+    trust = facts_of(consensus, truth=truth)["trust"]
+    assert trust["calibration"] == [str(note) for note in consensus.notes if note.kind == CALIBRATION]
+    assert trust["ask"] == list(consensus.ask(50).rows())
+    assert trust["estimates"] == list(consensus.estimate(None, rest).rows())
+    assert trust["correlation"] == error_correlation(consensus.votes, rest)
+    assert trust["agreement"][0]["value"] == pytest.approx(alpha(consensus.votes))
+
+
+def test_without_labels_the_page_says_how_to_estimate_a_share():
+    said, _, _ = a_pool()
+    page = html.unescape(page_of(facts_of(Auto().solve(Votes.from_labels(said)))).decode())
+    assert "Can I trust it?" in page
+    assert "ec3learn ask --goal share" in page
+    assert "The confidence was not calibrated, which takes 30 known labels." in page
+
+
+def test_the_objects_to_ask_about_are_a_csv_file_in_the_page():
+    said, _, _ = a_pool()
+    consensus = Auto().solve(Votes.from_labels(said))
+    page = page_of(facts_of(consensus)).decode()
+    content = re.search(r'download="ask.csv" href="data:text/csv;charset=utf-8;base64,([^"]+)"', page)[1]
+    rows = list(csv.DictReader(io.StringIO(base64.b64decode(content).decode("utf-8-sig"))))
+    assert [int(row["object"]) for row in rows] == consensus.ask(50)["object"]
+
+
+def test_voters_have_intervals_and_leans_in_the_page():
+    said, _, truth = a_pool()
+    said["yes"] = np.where(np.arange(400) % 2, "bee", truth)
+    page = html.unescape(page_of(facts_of(Auto().solve(Votes.from_labels(said)), truth=truth)).decode())
+    row = re.search(r"<tr><th scope=\"row\"><bdi>yes</bdi>.*?</tr>", page)[0]
+    assert re.search(r"\d+ to \d+ %", row)
+    assert "<bdi>bee</bdi> " in row
 
 
 def test_what_clusters_hold_adds_up(pool):

@@ -50,7 +50,8 @@ def agreement(
     cast = content.votes
     measures, pairs = measure(cast, level), kappas(cast)  # type: ignore[arg-type]
     with_labels = None if content.known is None else kappas(cast.as_class_votes(), content.known)
-    worth, correlation = effective_voters(cast), error_correlation(cast)
+    correlation = error_correlation(cast)
+    worth = effective_voters(cast, correlation)
     if json:
         found: dict[str, Any] = {"measures": list(measures.rows()), "pairs": list(pairs.rows())}
         found["known"] = None if with_labels is None else list(with_labels.rows())

@@ -26,6 +26,7 @@ from .._text import Table, arg
 from ..answer.outcome import Outcome
 from ..votes.encoding import known_codes
 from ..votes.labels import Label, plain
+from .counting import are_counts, given_weights
 from .held_out import given_labels
 from .metrics import wilson_interval
 from .voters import ballots
@@ -83,27 +84,37 @@ def estimate(outcome: Outcome, label: Label = None, known: Any = None, *, voters
     names = [plain(name) for name in outcome.classes]
     if label is not None and label not in names:
         raise unknown_name("label", label, map(str, names))
-    codes = _labels_to_learn_from(outcome, known)
+    codes, times = _labels_to_learn_from(outcome, known), _times(outcome)
     chances = None if chance is None else _chances(outcome, chance, codes)
     columns: dict[str, list[Any]] = {
         name: [] for name in ("measure", "value", "low", "high", "plain", "plain_low", "plain_high", "labels", "worth")
     }
     wanted = names if label is None else [label]
     for measure, right, sure, among in _questions(outcome, codes, [names.index(name) for name in wanted], voters):
-        labelled = np.flatnonzero((codes >= 0) & among)
+        labelled, rest = (np.flatnonzero(is_so & among) for is_so in (codes >= 0, codes < 0))
+        labelled = np.repeat(labelled, times[labelled])
         if len(labelled) < LEAST_LABELS:
             continue
         y = right[labelled].astype(np.float64)
         if chances is None:
-            found = prediction_powered(y, sure[labelled], sure[np.flatnonzero((codes < 0) & among)])
+            found = prediction_powered(y, sure[labelled], sure[rest], times[rest])
             beside: list[float | None] = [float(y.mean()), *wilson_interval(float(y.sum()), len(y))]
         else:
-            found = by_chances(y, sure[labelled], chances[labelled], sure[among])
+            found = by_chances(y, sure[labelled], chances[labelled], np.repeat(sure[among], times[among]))
             beside = [None, None, None]
         row = [measure, found.value, found.low, found.high, *beside, len(y), round(found.worth)]
         for name, value in zip(columns, row, strict=True):
             columns[name].append(value)
     return Table(columns)
+
+
+def _times(outcome: Outcome) -> Array:
+    """Return how many times each object counts."""
+    weights = given_weights(outcome)
+    if not are_counts(weights):
+        must = "must be integers, so that objects can be counted, to estimate shares"
+        raise InputError("sample_weight", must, came="others", remedy="Make the votes without weights of objects.")
+    return weights.astype(np.int64)
 
 
 def _labels_to_learn_from(outcome: Outcome, known: Any) -> Array:
@@ -158,7 +169,7 @@ def _questions(outcome: Outcome, codes: Array, classes: list[int], voters: bool)
         yield f"accuracy of {model.name}", right, (by_object * proba).sum(axis=1), outcome.expand(among)
 
 
-def prediction_powered(y: Array, f: Array, rest: Array) -> Estimate:
+def prediction_powered(y: Array, f: Array, rest: Array, times: Array | None = None) -> Estimate:
     """Return the mean of y over all objects.
 
     Parameters
@@ -167,6 +178,8 @@ def prediction_powered(y: Array, f: Array, rest: Array) -> Estimate:
         What the labels and the answer say of the labelled objects.
     rest : array
         What the answer says of all others; there may be none.
+    times : array
+        How many times each of the others counts.
 
     Examples
     --------
@@ -174,12 +187,14 @@ def prediction_powered(y: Array, f: Array, rest: Array) -> Estimate:
     >>> prediction_powered(np.array([0.0, 1.0] * 50), np.array([0.1, 0.9] * 50), np.array([0.1, 0.9] * 5000)).worth > 1000
     True
     """
-    n, n_rest = len(y), len(rest)
-    spread = float(np.var(np.concatenate([f, rest]), ddof=1)) if n + n_rest > 1 else 0.0
+    times = np.ones(len(rest)) if times is None else times
+    n, n_rest = len(y), float(times.sum())
+    both, counts = np.concatenate([f, rest]), np.concatenate([np.ones(n), times])
+    spread = float(counts @ (both - np.average(both, weights=counts)) ** 2) / max(n + n_rest - 1, 1)
     trust = 0.0
     if n_rest and spread > 0:
         trust = float(np.clip(np.cov(y, f)[0, 1] / ((1 + n / n_rest) * spread), 0.0, 1.0))
-    value = float(np.mean(y - trust * f)) + (trust * float(rest.mean()) if n_rest else 0.0)
+    value = float(np.mean(y - trust * f)) + (trust * float(np.average(rest, weights=times)) if n_rest else 0.0)
     variance = float(np.var(y - trust * f, ddof=1)) / n + (trust**2 * spread / n_rest if n_rest else 0.0)
     return _with_interval(value, variance, y)
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from .._text import Table, arg, count, listed, percent, printable, shown, some
 from ..algebra.linear import normalised
 from ..answer.notes import (
+    CALIBRATION,
     CHOICE,
     CONSTANT,
     DISTINCT_ROWS,
@@ -40,7 +41,7 @@ from .metrics import Difference
 Array = npt.NDArray[Any]
 
 SHOWN = 20  # rows of a table on the terminal
-FIRST = (CHOICE, PANEL)  # notes that say whose answer it is, at the beginning
+FIRST = (CHOICE, PANEL, CALIBRATION)  # notes that say whose answer it is and how sure, at the beginning
 
 
 @dataclass(frozen=True)

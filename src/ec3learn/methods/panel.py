@@ -111,11 +111,14 @@ class Panel(Method):
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         answer = self._combined(votes, known)
+        if votes.n_classes < 2:
+            return answer
+        uncalibrated = replace(answer, notes=(*answer.notes, _uncalibrated(votes, self._is_default())))
         if known is None or answer.rule is None:
-            return answer
+            return uncalibrated
         labelled = known.labelled & ~mean_votes(votes, membership(votes), votes.weights, None)[1] & (votes.counts > 0)
-        if votes.objects_per_row[labelled].sum() < LEAST_LABELS or votes.n_classes < 2:
-            return answer
+        if votes.objects_per_row[labelled].sum() < LEAST_LABELS:
+            return uncalibrated
         blind = self._combined(votes, None).proba[labelled]  # answers that the labels had no part in
         return _calibrated(answer, blind, known, labelled, votes.counts[labelled])
 
@@ -229,6 +232,14 @@ def _calibrated(answer: Answer, blind: Array, known: KnownLabels, labelled: Arra
     proba[answer.unanswered] = answer.proba[answer.unanswered]
     assert isinstance(answer.rule, PanelRule)
     return replace(answer, proba=proba, rule=replace(answer.rule, slope=slope), notes=(*answer.notes, note))
+
+
+def _uncalibrated(votes: Votes, is_default: bool) -> Note:
+    """Return the note on what the confidence rests on without enough known labels."""
+    why = f"The confidence was not calibrated, which takes {LEAST_LABELS} known labels"
+    if is_default and any(model.kind == "grader" for model in votes.models):
+        return Note(CALIBRATION, f"{why}. It was reduced by how much the voters' errors correlate.")
+    return Note(CALIBRATION, f"{why}. It is the mean of several methods, which is less sure where they differ.")
 
 
 def _log_loss(proba: Array, codes: Array, counts: Array) -> float:

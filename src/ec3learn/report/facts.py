@@ -21,7 +21,7 @@ from .. import __version__
 from .._checks import InputTypeError, require_integer
 from .._text import count, isolated, number_text, percent
 from ..answer.extension import matching_labels
-from ..answer.notes import DISTINCT_ROWS, WARNINGS, Note, one_per_kind
+from ..answer.notes import CALIBRATION, DISTINCT_ROWS, WARNINGS, Note, one_per_kind
 from ..answer.outcome import Outcome
 from ..diagnosis import (
     Explanation,
@@ -47,6 +47,7 @@ from ..diagnosis.summary import Summary, majority_note
 from ..diagnosis.voters import contingency
 from ..votes import Kind, Votes
 from ..votes.labels import label_array, plain
+from .trust import trust_facts
 
 Array = npt.NDArray[Any]
 Facts = dict[str, Any]
@@ -126,6 +127,7 @@ def facts_of(
         "confidence": _confidence(subject) if subject.has_objects else None,
         "changes": changes,
         "quality": quality,
+        "trust": trust_facts(consensus, np.where(subject.given, -1, subject.true_codes)),
         "models": _models(subject),
         "pairs": compared,
         "redundant_names": {name for facts in compared for pair in facts["redundant"] for name in pair[:2]},
@@ -166,7 +168,8 @@ def _notes(subject: Subject, summary: Summary | None, quality: Facts | None) -> 
     if fair is not None and fair["difference"] is not None and fair["difference"].second_is_better:
         note = majority_note(fair["difference"], "the held-out labels")
         notes += [] if note in notes else [note]
-    shown = one_per_kind(note for note in notes if note.kind != DISTINCT_ROWS)  # these are counted in the summary
+    elsewhere = (DISTINCT_ROWS, CALIBRATION)  # in the summary, and in the section on trust
+    shown = one_per_kind(note for note in notes if note.kind not in elsewhere)
     return {
         "warnings": [str(note) for note in shown if note.kind in WARNINGS],
         "notes": [str(note) for note in shown if note.kind not in WARNINGS],
@@ -315,6 +318,8 @@ def _models(subject: Subject) -> Facts | None:
         "n_folded": max(0, len(shown) - FOLDED_FROM) if len(shown) > FOLDED_FROM + 5 else 0,
         "noun": f"{consensus.voter_noun}s",
         "accuracy_by": source,
+        "estimated": any(row["estimated"] is not None for row in classifiers),
+        "leans": any(row["leans_to"] is not None for row in classifiers),
         "worse": [row["model"] for row in classifiers if row["remark"] == WORSE],
         "empty": [(row["model"], row["remark"]) for row in classifiers if row["remark"] not in (None, WORSE)],
         "rule": RULE + left_out,

@@ -18,6 +18,8 @@ from ..answer.outcome import Outcome
 from .facts import Facts, facts_of
 
 MOST_BYTES = 2_000_000
+CONTESTED = ("object", "label", "confidence", "runner_up", "margin", "votes", "alike", "why")
+ASKED = ("object", "label", "confidence", "votes", "gain")
 
 
 def write_report(consensus: Outcome, path: str | os.PathLike[str], *, overwrite: bool = False, **options: Any) -> None:
@@ -56,7 +58,8 @@ def _rendered(facts: Facts) -> bytes:
         style_hash=_hash(style),
         script_hash=_hash(script),
         draw=drawing,
-        csv_link=_csv_link(facts["contested"]["rows"]) if facts["contested"] else None,
+        csv_link=_csv_link(facts["contested"]["rows"], CONTESTED) if facts["contested"] else None,
+        ask_link=_csv_link(facts["trust"]["ask"], ASKED) if facts["trust"] else None,
     )
     return page.encode("utf-8", "replace")
 
@@ -76,12 +79,11 @@ def _hash(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
-def _csv_link(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the contested objects as a CSV file in a link.
+def _csv_link(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Return objects as a CSV file in a link.
 
     A cell that a spreadsheet would take for a formula gets an apostrophe in front.
     """
-    columns = ("object", "label", "confidence", "runner_up", "margin", "votes", "alike", "why")
     file = io.StringIO()
     writer = csv.writer(file)
     writer.writerow(columns)

@@ -472,6 +472,30 @@ class Votes:
             raise InputError("classifiers", phrase=f"The added base models must describe the same objects, got {came}")
         return self + self._of(new, new_clusters, "classifiers", self.classes, missing, scale)._weighted(weights, None)
 
+    def add_votes(
+        self, objects: Any, voters: Any, labels: Any, *, missing: Label | None = None, repeats: Repeats = "mean"
+    ) -> Self:
+        """Return the votes of a long table with further votes, on these or other objects, by these or other voters.
+
+        Parameters
+        ----------
+        objects, voters, labels, missing
+            As in `from_long`.
+        repeats : "mean", "last", "first" or "error"
+            As in `merge`.
+
+        Returns
+        -------
+        Votes
+
+        Examples
+        --------
+        >>> votes = Votes.from_long(["q1", "q1", "q2"], ["ann", "bob", "ann"], ["yes", "no", "yes"])
+        >>> votes.add_votes(["q2", "q1"], ["bob", "cy"], ["no", "no"])
+        Votes(2 objects, 2 classes, 3 classifiers, 0 clusterings, 16.7 % missing)
+        """
+        return self.merge(type(self).from_long(objects, voters, labels, missing=missing), repeats)
+
     def merge(self, other: Self, repeats: Repeats = "mean") -> Self:
         """Return the votes of two long tables as one: new votes, on other objects or by other voters, join these.
 
