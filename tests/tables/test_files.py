@@ -173,6 +173,7 @@ TYPES = {
     **{pa.duration(unit): _bounded(-(2**40), 2**40) for unit in ("s", "ms", "us", "ns")},
     pa.month_day_nano_interval(): st.tuples(_bounded(-9, 9), _bounded(-9, 9), MOMENTS),
     **{kind(9, 2): _bounded(-(10**8), 10**8).map(lambda n: Decimal(n).scaleb(-2)) for kind in (pa.decimal32, pa.decimal128)},
+    pa.decimal128(9, -2): _bounded(-99, 99).map(lambda n: Decimal(n).scaleb(2)),
     pa.decimal256(60, 4): _bounded(-(10**50), 10**50).map(lambda n: Decimal(f"{n}E-4")),
 }
 
@@ -254,20 +255,51 @@ def as_in_parquet(table):
 @fuzzed(60)
 @given(table=any_columns(), into=st.sampled_from(["arrow", "parquet"]))
 def test_columns_of_any_type_come_back_bit_for_bit_or_are_refused(tmp_path_factory, ending, table, into):
-    folder = tmp_path_factory.mktemp("types")
+    assume(is_kept(tmp_path_factory.mktemp("types"), table, ending, into))
+
+
+@pytest.mark.parametrize("into", ["arrow", "parquet"])
+@pytest.mark.parametrize("ending", ["arrow", "parquet"])
+def test_each_type_comes_back_bit_for_bit(tmp_path, ending, into):
+    tables = {kind: pa.table({"vote": ["a", "b", "b"], "x": pa.array(some_values(kind), kind)}) for kind in TYPES}
+    lost = [kind for kind, table in tables.items() if not is_kept(tmp_path, table, ending, into)]
+    assert len(lost) <= 2  # Parquet has no intervals, and no decimals with a negative scale
+
+
+def is_kept(folder, table, ending, into):
+    """Combine a table, and check that its columns came back; False if Arrow itself cannot write it."""
     try:
         before = save_table(table, folder / f"x.{ending}")
         expected = save_table(before, folder / f"expected.{into}")  # Parquet has no type for some, and fewer for others
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        assume(False)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, OSError):
+        return False
     out = folder / f"out.{into}"
     with opened(folder / f"x.{ending}", beside=str(out)) as rows:
-        answered_of(rows).write(str(out))
+        answered_of(rows).write(str(out), overwrite=True)
     after = load_table(out).select(expected.column_names)
     if ending == into == "parquet":
         after, expected = as_in_parquet(after), as_in_parquet(expected)
     assert after.schema.types == expected.schema.types
     assert repr(after.to_pydict()) == repr(expected.to_pydict())  # also NaN and -0.0
+    return True
+
+
+def some_values(kind):
+    """A null and two values of a type."""
+    types = pa.types
+    if types.is_decimal(kind):
+        return [None, Decimal("100"), Decimal("-300")]
+    if types.is_boolean(kind):
+        return [None, True, False]
+    if types.is_float16(kind):
+        return [None, np.float16(0.5), np.float16(-0.0)]
+    if types.is_interval(kind):
+        return [None, (1, 2, 3), (0, 0, 1)]
+    if kind in (pa.binary(3), pa.binary(), pa.large_binary(), pa.binary_view()):
+        return [None, b"\0\xffa", b"abc"]
+    if kind in (pa.string(), pa.large_string(), pa.string_view()):
+        return [None, "", "\u00e9"]
+    return [None, 86_400_000, 0] if kind == pa.date64() else [None, 1, 0]
 
 
 @pytest.mark.parametrize("ending", ["arrow", "parquet"])
@@ -293,7 +325,8 @@ def test_a_column_that_only_arrow_reads_is_no_vote_and_no_name(tmp_path):
 
 def test_an_arrow_file_of_several_batches_keeps_its_order(tmp_path):
     n = 200_000
-    table = pa.table({"n": pa.array(range(n), pa.duration("s")), "vote": [str(i * 7919 % 5) for i in range(n)]})
+    votes = np.random.default_rng(0).integers(5, size=n).astype(str).tolist()
+    table = pa.table({"n": pa.array(range(n), pa.duration("s")), "vote": votes})
     with pa.OSFile(str(tmp_path / "x.arrow"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         for batch in table.to_batches(max_chunksize=30_000):
             writer.write_batch(batch)
@@ -335,6 +368,13 @@ def test_a_column_named_like_a_new_one_is_refused_in_any_case(tmp_path, name, en
     path = put(tmp_path, f"x.{ending}", {"vote": ["a"], name: ["mine"]})
     with pytest.raises(ValueError, match=f"table must have no column '{name}', because .* is added. Rename it, or pass prefix"):
         combined(path, tmp_path / "out.csv")
+
+
+def test_only_whole_numbers_lose_their_fraction_where_labels_are_text(tmp_path):
+    said = ["1.0", "x1.0", "-01.0", "10.0", "1.0.0", "-2.0"]
+    with opened(put(tmp_path, "x.csv", {"vote": said, "n": list("abcdef")})) as table:
+        found = table.with_text(["vote"], integers=True).relation.project("vote").fetchall()
+    assert found == [("1",), ("x1.0",), ("-01.0",), ("10",), ("1.0.0",), ("-2",)]
 
 
 def test_rows_keep_their_order(tmp_path):
