@@ -5,8 +5,9 @@
 Prints the accuracy and the log loss of `CrowdClassifier` and of what one could do instead, on objects with 1.5 and 3 votes on
 average by simulated annotators, averaged over the repeats with their standard errors. digits comes with scikit-learn and is taken
 whole; statlog, letter and image are in the folder that EC3LEARN_DATA names, and 1,200 of their rows are drawn, others for each
-repeat. Classifiers are extra trees, out of bag, for all. CROWDLAB needs cleanlab (extra `bench`). It gives the probability of its
-label; what is left is shared evenly among the other classes, and it is iterated: the trees learn from its labels, three times.
+repeat. Classifiers are extra trees, out of bag; by default, `CrowdClassifier` may also take logistic regression. CROWDLAB needs
+cleanlab (extra `bench`). It gives the probability of its label; what is left is shared evenly among the other classes. It is
+iterated as often as `CrowdClassifier`: the trees learn from its labels.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def out_of_bag(X: np.ndarray, labels: np.ndarray, n_classes: int, seed: int) -> 
 
 def crowdlab(X: np.ndarray, said: np.ndarray, labels: np.ndarray, n_classes: int, seed: int) -> np.ndarray:
     """Return the answer of CROWDLAB, iterated."""
-    for _ in range(3):
+    for _ in range(CrowdClassifier().rounds):
         found = get_label_quality_multiannotator(
             pd.DataFrame(said), out_of_bag(X, labels, n_classes, seed), verbose=False, return_detailed_quality=False
         )["label_quality"]
@@ -135,14 +136,16 @@ def rivals(X: np.ndarray, said: np.ndarray, n_classes: int, seed: int, with_clus
         found["CROWDLAB, iterated"] = crowdlab(X, said, majority, n_classes, seed)
     if with_clusterings:
         found["CrowdClassifier with three k-means"] = CrowdClassifier(random_state=seed).fit(X, both).consensus_.proba
+    trees = dict(classifier_pool(random_state=seed))["extra"]
+    found["CrowdClassifier with trees"] = CrowdClassifier(trees, random_state=seed).fit(X, votes).consensus_.proba
     found["CrowdClassifier"] = CrowdClassifier(random_state=seed).fit(X, votes).consensus_.proba
     return found
 
 
-def measure(name: str, crowd: str, per_object: float, repeats: int, with_clusterings: bool) -> dict[str, np.ndarray]:
+def measure(name: str, crowd: str, per_object: float, first: int, repeats: int, with_clusterings: bool) -> dict[str, np.ndarray]:
     """Return accuracy and log loss of every approach, one row per repeat."""
     scores: dict[str, list[tuple[float, float]]] = {}
-    for seed in range(repeats):
+    for seed in range(first, first + repeats):
         rng = np.random.default_rng([seed, DATA.index(name), list(CROWDS).index(crowd), round(10 * per_object)])
         X, truth = load(name, rng)
         n_classes = int(truth.max()) + 1
@@ -176,6 +179,7 @@ def main() -> int:
     parser.add_argument("--data", default=",".join(DATA), help="data sets, separated by commas")
     parser.add_argument("--crowds", default=",".join(CROWDS), help="crowds, separated by commas")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0, help="the seed of the first repeat")
     parser.add_argument("--clusterings", action="store_true", help="measure CrowdClassifier with clusterings too")
     parser.add_argument("--markdown", action="store_true", help="print tables for a page")
     asked = parser.parse_args()
@@ -187,7 +191,7 @@ def main() -> int:
             print(f"{name} is left out: it is not in {FOLDER}. Set EC3LEARN_DATA to the folder that has it.")
             continue
         for crowd in asked.crowds.split(","):
-            found = {per: measure(name, crowd, per, asked.repeats, asked.clusterings) for per in VOTES}
+            found = {per: measure(name, crowd, per, asked.first, asked.repeats, asked.clusterings) for per in VOTES}
             columns: dict[str, list[str]] = {"approach": list(found[VOTES[0]])}
             for per, scores in found.items():
                 columns[f"right, {per:g} votes"] = [cell(rows[:, 0]) for rows in scores.values()]

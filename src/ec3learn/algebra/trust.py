@@ -61,7 +61,7 @@ def learn_trust(votes: Votes, start: Array, known: Array | None = None) -> Trust
         votes, start, known = votes.only_rows(rows), start[rows], None if known is None else known[rows]
     model = TrustModel(votes, membership(votes), known)
     starts = (np.where(model.prior.given[:, None], model.prior.proba, start), start)
-    trust = max((model.learn(first) for first in starts), key=lambda found: found.likelihood)
+    trust, _ = max((model.learn(first) for first in starts), key=lambda found: found[1])
     if trust.weight < LITTLE:
         return replace(_no_trust(trust.shares), likelihood=trust.likelihood)
     labelled = np.flatnonzero(model.prior.given & (known >= 0)) if known is not None else np.empty(0, dtype=np.int64)
@@ -83,8 +83,12 @@ class TrustModel(SubtypeModel):
         self.answered = self.answered | self.prior.given
         self.counted = votes.counts * self.answered
 
-    def learn(self, proba: Array) -> Trust:
-        """Alternate the steps from a first answer; return the trust, with the likelihood of votes that had no part in it."""
+    def learn(self, proba: Array) -> tuple[Trust, float]:
+        """Alternate the steps from a first answer; return the trust, and its likelihood with the prior of the voters.
+
+        The likelihood is that of votes which had no part in the confusion matrices. Alone it cannot tell a solution from one in
+        which classes have changed places, so it is the prior of the voters that decides between those.
+        """
         votes, given = self.votes, self.prior.given
         numbers = np.append(1.0, np.zeros(votes.n_classes))
         fold = np.arange(votes.n_rows) % FOLDS
@@ -108,7 +112,7 @@ class TrustModel(SubtypeModel):
         worth = self._worth(proba, trust)
         named = np.flatnonzero((votes.group_class >= 0) & (self.weight > 0))  # a voter is thought to be right more often than not
         diagonal = (ON - OFF) * float(evidence[named, votes.group_class[named]].sum())
-        return replace(trust, shares=shares, weight=worth, likelihood=(likelihood + diagonal) / self.total)
+        return replace(trust, shares=shares, weight=worth, likelihood=likelihood / self.total), likelihood + diagonal
 
     def _worth(self, proba: Array, trust: Trust) -> float:
         """Return how many votes the prior is worth: the log-odds of being right over chance, relative to those of a vote."""

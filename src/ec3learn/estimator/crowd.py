@@ -57,7 +57,8 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     method : "auto", a name in METHODS, or a method such as DawidSkene()
         What combines the votes; it must support a prior.
     rounds : int
-        The most times that the classifier and the consensus are found in turn. The round is kept that explains the votes best.
+        The most times that the classifier and the consensus are found in turn. They end where hardly any class changes, or
+        before a round that explains the votes worse than the first.
     cv : int
         Number of folds in which objects get class probabilities from classifiers that have not seen them.
     n_jobs : int or None
@@ -104,7 +105,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         estimator: Any = None,
         method: str | Method = "auto",
-        rounds: int = 4,
+        rounds: int = 5,
         cv: int = 5,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -158,15 +159,16 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the best consensus with the classifier that was fitted to it, and notes; the rounds start at the classifier."""
         codes = work.first_codes()
         model, prior, notes = self._first(work, codes)
-        best: Consensus = alone
+        best = first = alone
         for turn in range(self.rounds):
             if turn:
                 _, prior = work.out_of_fold(model, codes)
             consensus = self.method_.solve(work.votes, work.known, prior)
-            better = turn == 0 or _likelihood(consensus) > _likelihood(best)
-            best = consensus if better else best
-            moved, codes = float(np.mean(codes != work.codes_of(consensus))), work.codes_of(consensus)
-            if moved <= SETTLED or not better or not _trusts(consensus):
+            first = consensus if turn == 0 else first
+            if _likelihood(consensus) < _likelihood(first):
+                break
+            best, before, codes = consensus, codes, work.codes_of(consensus)
+            if np.mean(before != codes) <= SETTLED or not _trusts(consensus):
                 break
         fitted, _ = work.fit(model, work.codes_of(best))
         return (best, fitted), notes
