@@ -77,6 +77,17 @@ def test_rows_are_distributions_and_nothing_is_nan(name, votes):
 
 
 @every_method
+def test_objects_of_a_crowd_that_share_a_row_have_the_answer_of_rows_of_their_own(name):
+    rng = np.random.default_rng(0)
+    objects = np.repeat(np.arange(90), 2)
+    voters = np.ravel([rng.choice(["a", "b", "c", "d"], 2, replace=False) for _ in range(90)])
+    votes = Votes.from_long(objects, voters, np.where(rng.random(180) < 0.8, objects % 2, 1 - objects % 2))
+    apart = replace(votes, sparse=votes.sparse[votes.index], counts=np.ones(90), index=None)
+    assert votes.n_rows < 45
+    assert_allclose(quietly(name, votes).proba, quietly(name, apart).proba, **CLOSE)
+
+
+@every_method
 @given(any_tables(known=False), st.randoms(use_true_random=False))
 @hypothesis_settings(max_examples=20)
 def test_the_order_of_objects_and_models_does_not_matter(name, table, random):

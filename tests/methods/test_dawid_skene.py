@@ -1,6 +1,7 @@
 """Dawid-Skene: golden numbers, EM that never goes down, an EM written out in full, and what it is good for."""
 
 import re
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from ec3learn import DawidSkene, MajorityVote, Votes
+from ec3learn.algebra.em import ConfusionModel
 
 from ..strategies import any_tables
 
@@ -175,3 +177,16 @@ def test_a_run_that_is_cut_off_says_so(w8):
     wanted = "Dawid-Skene stopped at max_iter=3 before reaching tol=1e-05. Raise max_iter or tol."
     with pytest.warns(ConvergenceWarning, match=f"^{re.escape(wanted)}$"):
         DawidSkene(max_iter=3).solve(w8)
+
+
+def test_rounds_on_a_crowd_with_one_vote_per_object_cost_the_different_votes_not_the_objects(monkeypatch):
+    rng = np.random.default_rng(0)
+    votes = Votes.from_long(np.arange(30_000), rng.integers(20, size=30_000), rng.integers(3, size=30_000))
+    seen, step = set(), ConfusionModel.e_step_by_row
+    monkeypatch.setattr(
+        ConfusionModel, "e_step_by_row", lambda model, *given: seen.add(model.groups.n_rows) or step(model, *given)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # nothing tells the voters apart
+        DawidSkene(prior="uniform", max_iter=20).solve(votes)
+    assert seen == {60}

@@ -657,6 +657,18 @@ def test_objects_of_a_long_table_beyond_max_rows_are_answered_from_the_groups(ma
     assert_allclose(rows["confidence"], expected.confidence[[number[task] for task in rows["task"]]], **EXACT)
 
 
+@pytest.mark.parametrize("max_rows", [1000, 5])
+def test_objects_of_a_long_table_that_have_the_same_votes_have_their_own_answers(max_rows):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {"task": rng.permutation(300), "worker": rng.choice(["a", "b"], 300), "answer": rng.integers(3, size=300)}
+    )
+    table, consensus = combine(frame, **LONG, method="majority", max_rows=max_rows, return_consensus=True)
+    assert table["consensus"].to_list() == frame["answer"].to_list()
+    said = dict(frame.select("task", "answer").rows())
+    assert consensus.labels().tolist() == [said[task] for task in consensus.object_ids.tolist()]
+
+
 @pytest.mark.parametrize("max_rows", [1000, 20])
 @pytest.mark.parametrize("kind", ["polars", "polars-lazy"])
 def test_objects_of_a_long_table_can_be_asked_about_by_name(made, kind, max_rows):

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from scipy import sparse
 
-from ec3learn.votes.distinct import distinct_rows, expand_rows
+from ec3learn.votes import distinct
+from ec3learn.votes.distinct import distinct_entries, distinct_rows, expand_rows
 from ec3learn.votes.reading import Column
 
 
@@ -66,3 +68,19 @@ def test_spread_is_plain_indexing():
     rng = np.random.default_rng(0)
     values, index = rng.random((10, 3)), rng.integers(10, size=200_000).astype(np.uint8)
     assert_array_equal(expand_rows(values, index), values[index])
+
+
+@pytest.mark.parametrize("n_groups", [1, 3, 40])
+def test_rows_of_a_sparse_matrix_have_the_same_number_where_all_their_entries_are_equal(n_groups):
+    rng = np.random.default_rng(0)
+    table = rng.choice([0, 0, 0, 0.5, 1], size=(60, n_groups))[rng.integers(60, size=500)]
+    number = distinct_entries(sparse.csr_array(table))
+    expected = (table[:, None] == table[None, :]).all(axis=2)
+    assert_array_equal(number.raw[:, None] == number.raw[None, :], expected)
+    assert number.n_codes == len(np.unique(table, axis=0))
+
+
+def test_rows_whose_hashes_clash_have_numbers_of_their_own(monkeypatch):
+    monkeypatch.setattr(distinct, "ODD", np.uint64(0))  # every hash is 0
+    table = sparse.csr_array(np.array([[1, 0], [0, 1], [1, 0]], dtype=float))
+    assert_array_equal(distinct_entries(table).raw, [0, 1, 2])

@@ -1095,6 +1095,45 @@ def test_several_labels_may_mean_no_vote():
     assert [long.said(i) for i in range(2)] == [["x", None], [None, None]]
 
 
+# ---- objects of a crowd that have the same votes -----------------------------------------------------------------------
+
+
+def one_vote_each(n=400, clusterings=None):
+    rng = np.random.default_rng(0)
+    voters, labels = rng.choice(list("abc"), n), rng.choice(["x", "y"], n)
+    return Votes.from_long(np.arange(n), voters, labels, clusterings), voters, labels
+
+
+def test_objects_with_the_same_votes_are_one_row_of_a_crowd():
+    votes, voters, labels = one_vote_each()
+    assert votes.n_rows == 6
+    assert votes.counts.sum() == votes.n_objects == 400
+    assert [dict(zip("abc", votes.said(i), strict=True))[voter] for i, voter in enumerate(voters)] == labels.tolist()
+    assert votes.n_votes.sum() == 400
+
+
+def test_clusters_keep_the_rows_of_a_crowd_apart():
+    clusters = np.arange(400) % 5
+    votes, _, _ = one_vote_each(clusterings={"topic": clusters})
+    assert votes.n_rows == 30
+    assert [votes.said(i)[3] for i in range(400)] == clusters.tolist()
+
+
+def test_a_crowd_in_which_few_rows_repeat_keeps_one_row_per_object():
+    votes = Votes.from_long([0, 1, 2, 3, 4], ["a", "a", "b", "b", "c"], ["x", "x", "x", "y", "y"])
+    assert votes.index is None
+    assert votes.n_rows == 5
+
+
+def test_votes_join_a_crowd_whose_objects_share_rows():
+    votes, _, labels = one_vote_each()
+    both = votes.add_votes([7, 500], ["d", "d"], ["x", "y"])
+    assert both.said(7)[3] == "x"
+    assert [next(said for said in both.said(i)[:3] if said is not None) for i in range(400)] == labels.tolist()
+    assert both.said(400) == [None, None, None, "y"]
+    assert both.n_rows == 8
+
+
 # ---- two crowds in one -------------------------------------------------------------------------------------------------
 
 

@@ -148,7 +148,8 @@ def _solve_sample(votes: Votes, known: Any, solver: Method, max_rows: int) -> tu
     labelled = codes[rows] >= 0
     _require_unlabelled(bool(labelled.all()), max_rows)
     labels = [plain(votes.classes[code]) if code >= 0 else None for code in codes[rows]]
-    sample = replace(votes.only_rows(rows), object_ids=None if votes.object_ids is None else votes.object_ids[rows])
+    first = rows if votes.index is None else np.unique(votes.index, return_index=True)[1][rows]  # an object of each row
+    sample = replace(votes.only_rows(rows), object_ids=None if votes.object_ids is None else votes.object_ids[first])
     solved = solver.solve(sample, labels if labelled.any() else None)
     require_rule(solved, UNSOLVED, RAISE)
     with warnings.catch_warnings():
@@ -196,7 +197,8 @@ def _append_by_number(frame: Frame, objects: Frame, columns: Columns, output: Ou
     """Append the answers to a table: each row finds its own by the number of its distinct row or object."""
     index = answer.index
     if columns.objects is not None:
-        index = np.argsort(_object_codes(objects, columns.objects))[_object_codes(frame, columns.objects)]
+        number = np.argsort(_object_codes(objects, columns.objects))[_object_codes(frame, columns.objects)]
+        index = number if index is None else index[number]
     new = output.columns(replace(answer, index=None), frame.implementation)
     answers = (column if index is None else column[index] for column in new)
     return frame.with_columns(*answers, *output.numbers(len(frame), frame.implementation))

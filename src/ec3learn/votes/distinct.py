@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from .reading import Column, smallest_uint
 
@@ -20,6 +21,7 @@ Array = npt.NDArray[Any]
 CHUNK = 1 << 16  # rows packed at a time: small enough to stay in the cache
 SAMPLE = 20_000  # rows looked at to tell whether rows repeat at all
 WIDEST_KEY = 1 << 62
+ODD = np.uint64(0x9E3779B97F4A7C15)  # its multiples are spread over all 64-bit numbers
 
 
 def distinct_rows(columns: Sequence[Column]) -> tuple[list[Array], Array, Array] | None:
@@ -54,6 +56,25 @@ def _count_all_cells(columns: Sequence[Column], sizes: Sequence[int]) -> tuple[l
         number[rows] = np.arange(len(rows))
         keys = expand_rows(number, keys)
     return codes, keys, counts[rows]
+
+
+def distinct_entries(entries: sparse.csr_array) -> Column:
+    """Return a number for each row of a sparse matrix, equal only where the rows are equal.
+
+    Rows are compared by a hash of their entries, and then with the row that has their number; on a clash each row has its own.
+    """
+    mixed = (entries.indices.astype(np.uint64) + np.uint64(1)) * ODD
+    mixed = (mixed ^ (mixed >> np.uint64(29)) ^ entries.data.view(np.uint64)) * ODD
+    before = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mixed ^ (mixed >> np.uint64(32)), dtype=np.uint64)])
+    _, first, number = np.unique(before[entries.indptr[1:]] - before[entries.indptr[:-1]], return_index=True, return_inverse=True)
+    like, length = first[number], np.diff(entries.indptr)
+    same = (length == length[like]).all()
+    if same:
+        place = np.arange(entries.nnz) + np.repeat(entries.indptr[like] - entries.indptr[:-1], length)
+        same = (entries.indices == entries.indices[place]).all() and (entries.data == entries.data[place]).all()
+    if not same:
+        first = number = np.arange(entries.shape[0])
+    return Column("entries", number, 0, np.arange(len(first)))
 
 
 def expand_rows(per_row: Array, index: Array) -> Array:

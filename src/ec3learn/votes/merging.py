@@ -25,7 +25,7 @@ TAKEN = {"mean": (0.5, 0.5), "first": (1.0, 0.0), "last": (0.0, 1.0)}  # how muc
 
 def is_crowd(votes: Votes) -> bool:
     """Return whether votes came from a long table alone: their objects have names, and each vote is an entry of its own."""
-    named = votes.object_ids is not None and votes.index is None
+    named = votes.object_ids is not None
     entered = votes.sparse is not None and votes.soft is None and votes.prior is None
     return named and entered and not any(votes.models[m].is_voter for m in votes.hard)
 

@@ -31,7 +31,7 @@ from .assembly import (
     ones,
     require_unique_names,
 )
-from .distinct import distinct_rows
+from .distinct import distinct_entries, distinct_rows
 from .encoding import as_shares, columns_by_class
 from .grading import as_class_votes, group_meaning, oriented
 from .labels import Label, kind_of, plain
@@ -243,8 +243,7 @@ class Votes:
         array(['q1', 'q2'], dtype=object)
         """
         crowd = cls(**fields_of_long(objects, voters, labels, object_ids, classes, missing, scale, repeats))
-        if clusterings is not None:
-            crowd = crowd.add(clusterings=clusterings, missing=missing)
+        crowd = crowd.merged() if clusterings is None else crowd.add(clusterings=clusterings, missing=missing)
         return crowd._weighted(weights, sample_weight)
 
     @classmethod
@@ -530,7 +529,7 @@ class Votes:
                 raise InputError(
                     argument, "must come from a long table, whose objects have names, without a prior", remedy=remedy
                 )
-        return type(self)(**merged_fields(self, other, repeats))
+        return type(self)(**merged_fields(self._by_object(), other._by_object(), repeats)).merged()
 
     def __add__(self, other: Self) -> Self:
         """Join the base models of two votes on the same objects, or merge those of two long tables."""
@@ -587,7 +586,7 @@ class Votes:
         ]
         packed = distinct_rows(pair)
         if packed is None:
-            return self._rows(self.index, None, self.n_objects)._counted(self.sample_weight), codes
+            return self._by_object(), codes
         (rows, code), index, _ = packed
         return self._rows(rows, frozen(index), self.n_objects)._counted(self.sample_weight), code.astype(np.int64) + low
 
@@ -717,19 +716,28 @@ class Votes:
         )
 
     def merged(self) -> Self:
-        """Merge rows that have become equal; votes kept as shares or sparsely, or with a prior, are left as they are."""
-        if self.soft is not None or self.sparse is not None or self.prior is not None:
+        """Merge rows that are equal, in a crowd where that halves them; votes kept as shares or with a prior stay as they are."""
+        if self.soft is not None or self.prior is not None:
             return self
         columns = [
             Column(self.models[m].name, codes, 0, np.arange(self.models[m].n_groups + 1)) for m, codes in self.hard.items()
         ]
-        packed = distinct_rows(columns)
-        if packed is None:
+        most = self.n_rows
+        if self.sparse is not None:
+            columns.append(distinct_entries(self.sparse))
+            most //= 2
+        packed = distinct_rows(columns) if columns[-1].n_codes <= most or self.sparse is None else None
+        if packed is None or len(packed[2]) > most:
             return self
-        codes, number, _ = packed
+        _, number, _ = packed
+        rows = np.empty(len(packed[2]), dtype=np.int64)
+        rows[number] = np.arange(self.n_rows)
         index = number if self.index is None else number[self.index]
-        hard = Codes({m: frozen(code) for m, code in zip(self.hard, codes, strict=True)})
-        return replace(self, hard=hard, index=frozen(index), counts=np.empty(len(codes[0])))._counted(self.sample_weight)
+        return self._rows(rows, frozen(index), self.n_objects)._counted(self.sample_weight)
+
+    def _by_object(self) -> Self:
+        """Return the votes with one row per object."""
+        return self if self.index is None else self._rows(self.index, None, self.n_objects)._counted(self.sample_weight)
 
     def _aligned(self, other: Self) -> tuple[Self, Self]:
         """Return both votes over the same rows: the distinct pairs of rows, or the objects themselves."""
