@@ -468,8 +468,8 @@ def test_degenerate_input_has_a_defined_answer(case, route, balanced):
 
 
 def test_objects_no_vote_reaches_are_flagged_and_noted():
-    votes = Votes.from_labels({"c": ["a", "b", None, None]}, {"k": [0, 1, -1, 2]})
-    consensus = EC3().solve(votes)
+    said = ["a", "b", None, None]
+    consensus = EC3().solve(Votes.from_labels({"c": said, "d": said}, {"k": [0, 1, -1, 2]}))
     assert consensus.unanswered.tolist() == [False, False, True, True]
     note = "2 objects have no vote, not even through others in the same groups, and got the mean vote of all."
     assert list(map(str, consensus.notes)) == [note]
@@ -813,7 +813,8 @@ def test_stopping_early_is_warned_about_and_reported(w8, solver, tol):
 def test_a_scaling_that_stops_early_is_warned_about(w8, monkeypatch):
     monkeypatch.setattr("ec3learn.methods.ec3.objective.co_occurrence_scaling", partial(co_occurrence_scaling, max_iter=2))
     with pytest.warns(UserWarning, match=r"The scaling of K\^c stopped after 2 rounds with change .*: it converges slowly"):
-        EC3().solve(w8)
+        consensus = EC3().solve(w8)
+    assert_allclose(consensus.proba.sum(axis=1), 1)
 
 
 def test_the_paper_s_loop_stops_at_the_paper_s_epsilon_by_default(w8):
@@ -873,7 +874,7 @@ def test_every_group_has_a_distribution_when_alpha_is_0():
 
 
 def test_when_nobody_beats_chance_nobody_is_said_to_be_left_out():
-    votes = Votes.from_labels({"a": [0, 1]})
+    votes = Votes.from_labels({"a": [0, 1], "b": [0, 1]})
     consensus = EC3(weights="labels").solve(votes, known=[1, 0])
     assert list(map(str, consensus.notes)) == ["No classifier is better than chance, so all were weighted equally."]
 

@@ -127,3 +127,9 @@ def test_a_wide_table_that_seems_to_be_a_long_one_is_noted():
     assert str(note) == wanted
     assert LONG_TABLE not in kinds(Votes.from_labels({"label": labels[:150]}))
     assert LONG_TABLE not in kinds(Votes.from_labels({"label": labels, "other": labels}))
+
+
+def test_shares_that_round_below_zero_are_zero():
+    shares = [[0, 0, 1], [0.8, 0.2, 0]]
+    votes = Votes.from_labels({"soft": np.array(shares), "sure": ["a", None]}, classes=["a", "b", "c"])
+    assert SoftVote().solve(votes).proba[1].tolist() == [0.8, 0.2, 0]

@@ -72,8 +72,12 @@ class Outcome:
     stored_voters: Table | None = None  # the table of voters, where there are no votes to make it from
 
     def __post_init__(self) -> None:
-        """Refuse answers that are no distributions: an outcome that exists is valid."""
-        if self.solved_proba is not None and not are_distributions(self.solved_proba):
+        """Refuse answers that are no distributions: an outcome that exists is valid. Rounding may leave -1e-17 for 0."""
+        if self.solved_proba is None:
+            return
+        if -1e-9 <= self.solved_proba.min(initial=0.0) < 0:
+            object.__setattr__(self, "solved_proba", frozen(np.maximum(self.solved_proba, 0.0)))
+        if not are_distributions(self.solved_proba):
             raise no_distribution()
 
     # ---- the answer, by object ---------------------------------------------------------------------------------------

@@ -260,7 +260,7 @@ class GroupRule:
         strength[unanswered] = 1.0
         proba = np.zeros((len(strength), len(self.fallback)))
         for pull in pulls:
-            share = pull.strength / (strength * np.where(pull.total > 0, pull.total, 1.0))
+            share = pull.strength / strength / np.where(pull.total > 0, pull.total, 1.0)  # their product may overflow
             proba += share[:, None] * pull.weighted
         proba[unanswered] = self.fallback
         return proba, unanswered

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._checks import InputError, require_bool, require_choice, require_integer, require_number, require_seed
 from ..._text import arg
-from ...algebra.linear import scale_of
+from ...algebra.linear import normalised, scale_of
 from ...algebra.membership import Membership, membership
 from ...answer.notes import Note
 from ...answer.rule import KnownLabels, Targets, mean_votes, weight_scale
@@ -201,6 +201,8 @@ class EC3(Method):
         solution.objective *= scale
         solution.history = [value * scale for value in solution.history]
         np.maximum(solution.object_proba, 0.0, out=solution.object_proba)  # rounding may leave -1e-17
+        if not problem.is_scaled:  # of which there is a warning
+            solution.object_proba = normalised(solution.object_proba)
         problem.forget("targets", "group_votes")
         return problem, solution
 

@@ -122,6 +122,7 @@ class Problem:
         rho = self.groups.gather(self.u)
         self.in_group = rho > 0
         self.inverse_rho = np.divide(1.0, rho, out=rho, where=self.in_group)
+        self.is_scaled = True
         self.d = self._co_occurrence_diagonal()
         self.total = self.groups.scatter(self.counts * self.inverse_rho)
         self.total *= self.u
@@ -133,7 +134,8 @@ class Problem:
         if self.setting.beta == 0:
             return np.zeros_like(self.inverse_rho)
         d, n_iter, change = co_occurrence_scaling(self.groups, self.w, self.counts)
-        if change > 1e-9:
+        self.is_scaled = change <= 1e-9
+        if not self.is_scaled:
             warnings.warn(
                 f"The scaling of K^c stopped after {n_iter} rounds with change {change:.1e}: it converges slowly when weights or "
                 "sample weights differ by orders of magnitude.",
