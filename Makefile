@@ -48,6 +48,7 @@ bench: $(BENCH)
 	$(PY) benchmarks/agreement.py
 	$(PY) benchmarks/accuracy.py
 	$(PY) benchmarks/crowds.py
+	$(PY) benchmarks/asking.py
 	$(PY) benchmarks/features_and_votes.py --data digits --crowds biased
 	$(PY) benchmarks/methods.py
 	$(PY) benchmarks/growth.py

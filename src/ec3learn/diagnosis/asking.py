@@ -24,7 +24,7 @@ Goal = Literal["label", "vote", "share"]
 
 GOALS = ("label", "vote", "share")
 DISCOUNT = 0.25  # power of the number of votes, and of objects asked about that are alike, by which the next is worth less
-EVEN = 0.6  # part of the chances for a share that is even: answers may be surer than they should be
+EVEN = 0.7  # part of the chances for a share that is even: answers may be surer than they should be
 
 
 def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: Any = None) -> Table:

@@ -34,6 +34,7 @@ from .voters import ballots
 Array = npt.NDArray[Any]
 
 LEAST_LABELS = 10
+FEW = 8  # labels of either kind below which unequal chances may hide what is rare, such as errors of sure answers
 
 
 @dataclass(frozen=True)
@@ -223,14 +224,19 @@ def by_chances(y: Array, f: Array, chances: Array, everyone: Array) -> Estimate:
     spread = float(stands_for @ (f - middle[1]) ** 2)
     trust = float(np.clip(stands_for @ ((y - middle[0]) * (f - middle[1])) / spread, 0.0, 1.0)) if spread > 0 else 0.0
     parts = n * (y - trust * f) * stands_for / total
-    return _with_interval(trust * float(everyone.mean()) + float(parts.mean()), float(np.var(parts, ddof=1)) / n, y)
+    value, variance = trust * float(everyone.mean()) + float(parts.mean()), float(np.var(parts, ddof=1)) / n
+    return _with_interval(value, variance, y, believed=min(y.sum(), n - y.sum()) >= FEW)
 
 
-def _with_interval(value: float, variance: float, y: Array) -> Estimate:
-    """Return a share with Wilson's interval for as many labels as it is worth, by Student's quantile for as many as there are."""
+def _with_interval(value: float, variance: float, y: Array, believed: bool = True) -> Estimate:
+    """Return a share with Wilson's interval for as many labels as it is worth, by Student's quantile for as many as there are.
+
+    A variance that is not `believed` makes no estimate worth more than its labels.
+    """
     value, n = min(max(value, 0.0), 1.0), len(y)
     alike = bool((y == y[0]).all())
     worth = float(n) if alike or variance <= 0 else max(value * (1 - value), 1e-12) * n / (n - 1) / variance
+    worth = worth if believed else min(worth, float(n))
     quantile = float(student.ppf(0.975, n - 1)) ** 2
     middle = (value + quantile / (2 * worth)) / (1 + quantile / worth)
     half = np.sqrt(quantile * (value * (1 - value) / worth + quantile / (4 * worth**2))) / (1 + quantile / worth)
