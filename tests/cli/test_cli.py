@@ -67,6 +67,14 @@ def column(path, name="consensus"):
 # ---- combine -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("option", "labels"), [("--known", "hidden known labels"), ("--truth", "the held-out labels")])
+def test_confidence_far_above_what_labels_show_is_noted(folder, run, option, labels):
+    Path("sure.csv").write_text("a,b,right\n" + "x,x,x\ny,y,x\n" * 30)
+    note = f"overconfident: on {labels} the mean confidence is 1.000, but only 50.0 % are correct."
+    said = run("combine", "sure.csv", "-c", "a,b", option, "right", "--method", "majority")[1]
+    assert note in " ".join(said.split())
+
+
 def test_combine_writes_the_answers_behind_the_columns(folder, run):
     assert run("combine", "votes.csv", *VOTERS, "--known", "gold", "--out", "labels.csv")[0] == DONE
     before, after = records("votes.csv"), records("labels.csv")

@@ -80,3 +80,40 @@ def test_a_vote_for_a_class_the_answer_does_not_have_is_wrong():
     new = consensus.extend(Votes.from_labels({"a": ["x", "y"], "b": ["z", "z"], "c": ["z", "z"]}))
     found = judge(new, ["x", "y"])
     assert (found.consensus.accuracy, found.majority.accuracy) == (1.0, 0.0)
+
+
+# ---- is the majority vote better? --------------------------------------------------------------------------------------
+
+
+def better_than_majority():
+    """400 objects, of which weights by skill answer 91 % correctly and the majority vote 89 %; and the truth."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=400)
+    skills = np.array([0.9, 0.7, 0.7, 0.7, 0.7])
+    said = np.where(rng.random((400, 5)) < skills, truth[:, None], 1 - truth[:, None])
+    return Votes.from_labels(said), truth
+
+
+def test_with_50_labels_a_better_method_is_hardly_ever_called_worse():
+    votes, truth = better_than_majority()
+    consensus = WeightedVote(weights=[4, 1, 1, 1, 1]).solve(votes)
+    gap = np.mean(consensus.labels() == truth) - np.mean(MajorityVote().solve(votes).labels() == truth)
+    rng, found = np.random.default_rng(0), []
+    for _ in range(200):
+        some = rng.choice(400, 50, replace=False)
+        found.append(judge(consensus, (some, truth[some])).difference)
+    assert gap > 0.02
+    assert sum(difference.second > difference.first for difference in found) > 20  # by chance
+    assert sum(difference.second_is_better for difference in found) <= 10  # the level of the test, 5 %
+
+
+@pytest.mark.parametrize("method", [MajorityVote(), SoftVote(), EC3()])
+def test_nothing_is_said_of_the_majority_vote_itself_or_of_ties(method):
+    rng = np.random.default_rng(0)
+    said = np.where(rng.random((60, 3)) < 0.7, TRUTH[:, None], 1 - TRUTH[:, None])
+    consensus = method.solve(Votes.from_labels(said), known=TRUTH)
+    summary = consensus.summary(method)
+    assert summary.held_out is not None
+    assert summary.held_out.majority in (None, summary.held_out.accuracy)
+    assert summary.warning is None
+    assert method.solve(Votes.from_labels(said)).summary(truth=TRUTH).warning is None

@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from ec3learn import EC3, DawidSkene, MajorityVote, Votes, WeightedVote
-from ec3learn.answer.notes import BIAS, CONSTANT, NOT_CONVERGED, ONE_CLASS, SAME_AS_MAJORITY, Note
+from ec3learn.answer.notes import BIAS, COLLAPSE, CONSTANT, NOT_CONVERGED, ONE_CLASS, OVERCONFIDENT, SAME_AS_MAJORITY, Note
 from ec3learn.diagnosis import summarise
 
 
@@ -90,6 +90,25 @@ def test_overconfidence_on_known_labels_is_noted():
     votes = Votes.from_labels({"a": np.zeros(60, dtype=int), "b": np.zeros(60, dtype=int)}, classes=[0, 1])
     summary = summarise(MajorityVote().solve(votes, known=truth), MajorityVote())
     assert "mean confidence is 1.000, but only 50.0 % are correct." in str(summary)
+
+
+def test_overconfidence_on_labels_to_judge_by_is_noted():
+    truth = np.tile([0, 1], 30)
+    votes = Votes.from_labels({"a": np.zeros(60, dtype=int), "b": np.zeros(60, dtype=int)}, classes=[0, 1])
+    notes = MajorityVote().solve(votes).summary(truth=truth).notes
+    text = "The answer is overconfident: on the held-out labels the mean confidence is 1.000, but only 50.0 % are correct."
+    assert [str(note) for note in notes if note.kind == OVERCONFIDENT] == [text]
+    good = Votes.from_labels({"a": truth, "b": truth})
+    assert MajorityVote().solve(good).summary(truth=truth).notes == ()
+
+
+def test_a_collapsed_coin_is_noted_as_such_and_as_one_class():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=600)
+    honest = np.where(rng.random((600, 12)) < 0.75, truth[:, None], 1 - truth[:, None])
+    votes = Votes.from_labels(np.hstack([np.zeros((600, 9), dtype=int), honest]))
+    notes = DawidSkene(one_coin=True, prior="uniform").solve(votes).summary(truth=truth).notes
+    assert {COLLAPSE, ONE_CLASS, OVERCONFIDENT} <= {note.kind for note in notes}
 
 
 def test_many_notes_of_one_kind_are_one():

@@ -161,6 +161,16 @@ def test_an_answer_that_is_no_better_than_the_majority_vote_is_warned_of(pool):
     assert warnings[0].startswith("The majority vote is better on the held-out labels: where the two differ, it is right on ")
 
 
+def test_a_collapse_and_confidence_far_above_the_truth_are_warned_of():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=600)
+    honest = np.where(rng.random((600, 12)) < 0.75, truth[:, None], 1 - truth[:, None])
+    votes = Votes.from_labels(np.hstack([np.zeros((600, 9), dtype=int), honest]))
+    warnings = facts_of(DawidSkene(one_coin=True, prior="uniform").solve(votes), truth=truth)["warnings"]
+    for sentence in ("One number per voter may have collapsed", "All objects got the class 0", "The answer is overconfident"):
+        assert sum(warning.startswith(sentence) for warning in warnings) == 1
+
+
 def test_copies_are_redundant_and_good_models_are_not():
     rng = np.random.default_rng(0)
     truth = rng.integers(3, size=2000)

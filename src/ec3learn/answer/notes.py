@@ -51,6 +51,7 @@ WARNINGS = frozenset(
         SAME_AS_MAJORITY,
         WORSE_THAN_MAJORITY,
         OVERCONFIDENT,
+        COLLAPSE,
         LOOK_ALIKE,
         ONE_VOTER,
         LONG_TABLE,

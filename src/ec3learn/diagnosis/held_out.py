@@ -22,6 +22,7 @@ from .metrics import Difference, Quality, confusion, quality, wilson_interval
 Array = npt.NDArray[Any]
 
 FOLDS, LEAST_KNOWN = 5, 20
+TOO_SURE = 0.05  # by how much a mean confidence is above the interval of the accuracy, to be called overconfident
 
 
 class Solver(Protocol):
@@ -55,7 +56,7 @@ class HeldOut:
     @property
     def overconfident(self) -> bool:
         """Return whether the mean confidence is clearly above the share that is right."""
-        return self.confidence > self.interval[1] + 0.05
+        return self.confidence > self.interval[1] + TOO_SURE
 
     def __str__(self) -> str:
         by = f"Cross-validated on {count(round(self.n_labels), 'known label')}"
@@ -156,6 +157,7 @@ class Judgement:
     n_labels: float  # how many objects, by their weights
     n_objects: int
     consensus: Quality
+    confidence: float  # mean probability of the labels that were given
     majority: Quality | None  # None where the method is the majority vote
     difference: Difference | None
     confusion: Array  # classes x classes: objects by their true class (rows) and by the answer (columns)
@@ -164,6 +166,11 @@ class Judgement:
     def interval(self) -> tuple[float, float]:
         """Return the 95 % interval of the accuracy (Wilson's)."""
         return wilson_interval(self.consensus.accuracy * self.n_labels, self.n_labels)
+
+    @property
+    def overconfident(self) -> bool:
+        """Return whether the mean confidence is clearly above the share that is right."""
+        return self.confidence > self.interval[1] + TOO_SURE
 
     def __str__(self) -> str:
         by = f"Judged by {count(round(self.n_labels), 'true label')}"
@@ -221,6 +228,7 @@ def judge(outcome: Outcome, truth: Any) -> Judgement | None:
         float(weight.sum()),
         len(judged),
         quality(outcome.row_proba[row], ours, truth, weight),
+        float(weight @ outcome.row_proba[row, ours]) / float(weight.sum()),
         their_quality,
         difference,
         confusion(ours, truth, len(outcome.classes), weight),

@@ -168,7 +168,12 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = No
     score = None if method is None or fast else held_out(outcome, method)
     judged = None if truth is None else judge(outcome, truth)
     notes = [note for note in outcome.notes if note.kind != DISTINCT_ROWS]  # these are counted above
-    notes += [*facts.notes(), *_held_out_notes(score), *_judged_notes(judged, truth)]
+    notes += [*facts.notes(), *_held_out_notes(score)]
+    if judged is not None:
+        notes += judged_notes(judged)
+    elif truth is not None:
+        text = "All true labels belong to objects whose labels the method was given, so nothing is judged by them."
+        notes.append(Note(NOT_JUDGED, text))
     bias = None if fast else bias_of(outcome)
     notes += [] if bias is None or any(note.kind == bias.kind for note in notes) else [bias]
     weight = facts.weight
@@ -271,17 +276,23 @@ def _held_out_notes(score: HeldOut | None) -> list[Note]:
     if score is not None and score.difference is not None and score.difference.second_is_better:
         notes.append(majority_note(score.difference, "known labels that were hidden from the method"))
     if score is not None and score.overconfident:
-        text = f"The answer is overconfident: on hidden known labels the mean confidence is {score.confidence:.3f}, but only"
-        notes.append(Note(OVERCONFIDENT, f"{text} {percent(score.accuracy)} are correct."))
+        notes.append(_overconfident_note("hidden known labels", score.confidence, score.accuracy))
     return notes
 
 
-def _judged_notes(judged: Judgement | None, truth: Any) -> list[Note]:
-    if judged is None:
-        text = "All true labels belong to objects whose labels the method was given, so nothing is judged by them."
-        return [] if truth is None else [Note(NOT_JUDGED, text)]
-    worse = judged.difference is not None and judged.difference.second_is_better
-    return [majority_note(judged.difference, "the held-out labels")] if worse and judged.difference is not None else []
+def judged_notes(judged: Judgement) -> list[Note]:
+    """Return the notes that the majority vote is better, or the answer too sure, by labels that the method was not given."""
+    notes = []
+    if judged.difference is not None and judged.difference.second_is_better:
+        notes.append(majority_note(judged.difference, "the held-out labels"))
+    if judged.overconfident:
+        notes.append(_overconfident_note("the held-out labels", judged.confidence, judged.consensus.accuracy))
+    return notes
+
+
+def _overconfident_note(labels: str, confidence: float, accuracy: float) -> Note:
+    text = f"The answer is overconfident: on {labels} the mean confidence is {confidence:.3f}, but only"
+    return Note(OVERCONFIDENT, f"{text} {percent(accuracy)} are correct.")
 
 
 def _first(table: Table, what: str) -> str:

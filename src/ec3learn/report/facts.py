@@ -43,7 +43,7 @@ from ..diagnosis.explanation import tally_of
 from ..diagnosis.held_out import given_labels, true_codes
 from ..diagnosis.majority import changed_rows, is_majority
 from ..diagnosis.pairs import ALIKE, FEW, FEW_DEPARTURES, Pairs
-from ..diagnosis.summary import Summary, majority_note
+from ..diagnosis.summary import Summary, judged_notes
 from ..diagnosis.voters import contingency
 from ..votes import Kind, Votes
 from ..votes.labels import label_array, plain
@@ -165,9 +165,8 @@ def _notes(subject: Subject, summary: Summary | None, quality: Facts | None) -> 
     """Return warnings and other notes: those of the summary, and what the labels to judge by show."""
     notes: list[Note] = list(subject.consensus.notes if summary is None else summary.notes)
     fair = None if quality is None else quality["fair"]
-    if fair is not None and fair["difference"] is not None and fair["difference"].second_is_better:
-        note = majority_note(fair["difference"], "the held-out labels")
-        notes += [] if note in notes else [note]
+    if fair is not None:
+        notes += [note for note in judged_notes(fair["judgement"]) if note not in notes]
     elsewhere = (DISTINCT_ROWS, CALIBRATION)  # in the summary, and in the section on trust
     shown = one_per_kind(note for note in notes if note.kind not in elsewhere)
     return {
@@ -524,6 +523,7 @@ def _fair(subject: Subject) -> Facts | None:
         "n_judged": found.n_objects,
         "answers": answers,
         "difference": found.difference,
+        "judgement": found,
         "confusion": _confusion(subject.names, found.confusion),
     }
 
