@@ -87,7 +87,9 @@ def test_pandas_nullable_numbers_are_numbers():
 
 
 def test_columns_may_have_numbers_for_names():
-    assert Features().fit_transform(pd.DataFrame({0: [1, 2], 1: ["a", "b"]})).shape == (2, 3)
+    found = Features().fit_transform(pd.DataFrame({0: [1, 2], 1: ["a", "b"]}))
+    assert_allclose(found, Features().fit_transform(pd.DataFrame({"n": [1, 2], "s": ["a", "b"]})))
+    assert_allclose(np.sort(np.abs(found), axis=1), [[0, 1, 1]] * 2)  # a standard number, and a column per label
 
 
 # ---- scales ----------------------------------------------------------------------------------------------------------

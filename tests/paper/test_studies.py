@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 
+from ec3learn import MajorityVote
 from ec3learn.paper import published as paper
 from ec3learn.paper.protocol import Case, Outputs
 from ec3learn.paper.studies import EXPERIMENTS, class_f, scores
@@ -59,8 +61,15 @@ def test_accuracy_has_the_methods_of_the_paper_and_ours_without_clusterings_too(
 
 def test_imbalance_names_the_class_that_was_touched(data, kept, monkeypatch):
     monkeypatch.setattr(paper, "REMOVED", (0.0, 0.3))
-    rows = EXPERIMENTS["imbalance"].study(Case(data, 0, SMALL, kept))
-    assert {setting for _, setting, *_ in rows} == {f"{share:.2f}" for share in paper.REMOVED}
+    case = Case(data, 0, SMALL, kept)
+    rows = {(method, setting, metric): value for method, setting, metric, value in EXPERIMENTS["imbalance"].study(case)}
+    assert {setting for _, setting, _ in rows} == {f"{share:.2f}" for share in paper.REMOVED}
+    outputs = case.outputs(tuned=False, removed=0.3)
+    full, left = (np.bincount(case.outputs(tuned=False, removed=share).test.truth) for share in paper.REMOVED)
+    assert np.flatnonzero(full != left).tolist() == [outputs.touched]
+    labels = MajorityVote().solve(outputs.test.votes()).labels()
+    (by_hand,) = f1_score(outputs.test.truth, labels, labels=[outputs.touched], average=None)
+    assert rows["majority vote", "0.30", "f_touched"] == pytest.approx(by_hand)
 
 
 def test_random_base_models_are_added_one_by_one(data, kept, monkeypatch):
