@@ -236,6 +236,21 @@ class Table:
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
 
 
+def first_rows(table: Table, what: str, most: int = 20) -> str:
+    """Return the first rows of a table as text, and how many more there are.
+
+    Examples
+    --------
+    >>> print(first_rows(Table({"model": ["svm", "knn", "tree"]}), "models", 1))
+    model
+    svm
+    ... and 2 more models
+    """
+    rest = len(table) - most
+    first = Table({name: list(values)[:most] for name, values in table.columns.items()})
+    return str(first) if rest <= 0 else f"{first}\n... and {rest:,} more {what}"
+
+
 def _text(value: Any) -> str:
     if value is None:
         return ""

@@ -7,15 +7,13 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from .._checks import InputError
-from .._text import Table
+from .._text import Table, first_rows
 from . import options as o
 from .parsing import method_from, naming_from
 from .spelling import show
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
-
-SHOWN = 20  # rows of a table on the terminal
 
 
 @o.flatten_groups
@@ -60,20 +58,16 @@ def agreement(
         return
     print(f"{measures}\n")
     print(f"The votes on an object are worth {worth:.1f} independent ones (correlation of errors {correlation:.2f}).\n")
-    print(f"Cohen's kappa of two voters, the lowest first\n{_first(_by_kappa(pairs), 'pairs')}")
+    print(f"Cohen's kappa of two voters, the lowest first\n{_by_kappa(pairs, 'pairs')}")
     if with_labels is not None:
-        print(f"\nCohen's kappa with known labels, the lowest first\n{_first(_by_kappa(with_labels), 'voters')}")
+        print(f"\nCohen's kappa with known labels, the lowest first\n{_by_kappa(with_labels, 'voters')}")
 
 
-def _by_kappa(table: Table) -> Table:
+def _by_kappa(table: Table, what: str) -> str:
+    """Return the first rows of a table, the lowest kappa first."""
     order = sorted(range(len(table)), key=lambda i: float("inf") if table["kappa"][i] is None else table["kappa"][i])
-    return Table({name: [values[i] for i in order] for name, values in table.columns.items()})
-
-
-def _first(table: Table, what: str) -> str:
-    rest = len(table) - SHOWN
-    first = Table({name: list(values)[:SHOWN] for name, values in table.columns.items()})
-    return str(first) if rest <= 0 else f"{first}\n... and {rest:,} more {what}; --json has them all"
+    lowest_first = Table({name: [values[i] for i in order] for name, values in table.columns.items()})
+    return first_rows(lowest_first, f"{what}; --json has them all")
 
 
 @o.flatten_groups

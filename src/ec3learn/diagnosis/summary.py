@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._text import Table, arg, count, listed, percent, printable, shown, some
+from .._text import Table, arg, count, first_rows, listed, percent, printable, shown, some
 from ..algebra.linear import normalised
 from ..answer.notes import (
     CALIBRATION,
@@ -40,7 +40,6 @@ from .metrics import Difference
 
 Array = npt.NDArray[Any]
 
-SHOWN = 20  # rows of a table on the terminal
 FIRST = (CHOICE, PANEL, CALIBRATION)  # notes that say whose answer it is and how sure, at the beginning
 
 
@@ -123,7 +122,7 @@ class Summary:
         return [*lines, *(str(score) for score in (self.held_out, self.judged) if score is not None)]
 
     def __str__(self) -> str:
-        tables = (_first(self.classes, "classes"), _first(self.voters, "base models"))
+        tables = (first_rows(self.classes, "classes"), first_rows(self.voters, "base models"))
         notes = (f"Note: {note}" for note in one_per_kind(self.further_notes))
         return "\n\n".join(["\n".join(map(printable, self.lines)), *tables, *notes])
 
@@ -293,10 +292,3 @@ def judged_notes(judged: Judgement) -> list[Note]:
 def _overconfident_note(labels: str, confidence: float, accuracy: float) -> Note:
     text = f"The answer is overconfident: on {labels} the mean confidence is {confidence:.3f}, but only"
     return Note(OVERCONFIDENT, f"{text} {percent(accuracy)} are correct.")
-
-
-def _first(table: Table, what: str) -> str:
-    """Return the first rows of a table as text, and how many more there are."""
-    rest = len(table) - SHOWN
-    first = Table({name: list(values)[:SHOWN] for name, values in table.columns.items()})
-    return str(first) if rest <= 0 else f"{first}\n... and {rest:,} more {what}"
