@@ -21,6 +21,7 @@ from numpy.testing import assert_allclose
 from polars.testing import assert_frame_equal
 
 from ec3learn import EC3, METHODS, Auto, Consensus, DawidSkene, ExtendWarning, Panel, Scale, Votes
+from ec3learn._checks import InputError
 from ec3learn.answer.notes import CHOICE, REPEATS
 from ec3learn.tables import combine, extend, votes_from
 from ec3learn.tables.engines import ENGINES, join
@@ -865,7 +866,7 @@ def test_scores_in_a_long_table_may_have_a_scale_each_and_voters_may_be_new(made
 @pytest.mark.parametrize("kind", ["polars", "duckdb"])
 def test_scores_outside_the_scale_are_refused_or_missing(made, kind):
     table = made(kind, graded_table())
-    words = re.escape("classifiers must hold answers of the scale, [0, 1, 2, 3, 4, 5, 6, 7, 8], got 9 at row ")
+    words = re.escape("classifiers must hold answers of the scale, [0, 1, 2, 3, 4, 5, 6, 7, 8], got 9 at ")
     with pytest.raises(ValueError, match=words):
         combine(table, **GRADED | {"scale": range(9)})
     rows = rows_of(combine(table, **GRADED | {"scale": Scale(range(9), outside="missing")}))
@@ -1260,6 +1261,11 @@ def alike_tables(draw):
     return pl.DataFrame(columns)
 
 
+def has_inexact_floats(frame):
+    floats = [value for column in frame if column.dtype == pl.Float64 for value in column if value is not None]
+    return any(abs(value) >= 2**53 for value in floats)
+
+
 def is_same_row(one, other):
     return all((a is None and b is None) or a == b or (a != a and b != b) for a, b in zip(one, other, strict=True))
 
@@ -1273,6 +1279,10 @@ def test_every_row_comes_back_once_as_it_was_and_with_the_answer_of_its_own_vote
     for kind in ["pandas", "polars", "pyarrow", "polars-lazy", "duckdb", "duckdb-nocase", "duckdb-noaccent"]:
         table = MAKERS[kind](None, frame)
         before = rows_of(table)
+        if has_inexact_floats(before.select(voters)):  # as pandas makes them of integers with gaps
+            with pytest.raises(InputError, match="may have lost digits"):
+                combine(table, **chosen)
+            continue
         answered, consensus = combine(table, **chosen, return_consensus=True)
         rows = rows_of(answered)
         assert all(map(is_same_row, rows.select(frame.columns).rows(), before.rows())), kind
@@ -1288,8 +1298,8 @@ def test_every_row_comes_back_once_as_it_was_and_with_the_answer_of_its_own_vote
 @pytest.mark.parametrize("kind", [DASK, SPARK])
 def test_every_row_comes_back_once_also_where_python_works_in_parts(made, kind, max_rows):
     rng = np.random.default_rng(0)
-    text, integers = (ALIKE[name] for name in ("text", "ints"))
-    for dtype, labels in (text, integers):
+    integers = [label for label in ALIKE["ints"][1] if label is not None]  # with gaps, pandas would make floats of them
+    for dtype, labels in (ALIKE["text"], (pl.Int64, integers)):
         said = {f"v{j}": pl.Series([labels[z] for z in rng.integers(len(labels), size=60)], dtype=dtype) for j in range(2)}
         frame = pl.DataFrame({"id": range(60), **said})
         rows = rows_of(combine(made(kind, frame), classifiers=["v0", "v1"], method="majority", max_rows=max_rows))
