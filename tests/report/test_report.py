@@ -25,6 +25,7 @@ from ec3learn import (
     DawidSkene,
     EC3Classifier,
     MajorityVote,
+    Scale,
     SoftVote,
     Votes,
     WeightedVote,
@@ -716,7 +717,7 @@ def test_many_annotators_are_folded_with_those_in_trouble_first(tmp_path):
     crowd = Votes.from_long(*map(list, zip(*rows, strict=True)))
     MajorityVote().solve(crowd).report(tmp_path / "crowd.html")
     written = (tmp_path / "crowd.html").read_text(encoding="utf-8")
-    assert "30 annotators and 0 clusterings" in written
+    assert "of 30 annotators: " in written
     assert "Show all 30 annotators" in written
     table = written[written.index('id="models-table"') :]
     assert table.index(">w29<") < table.index(">w00<")
@@ -729,3 +730,15 @@ def test_many_annotators_are_folded_with_those_in_trouble_first(tmp_path):
 def test_the_rows_that_are_folded_are_those_that_the_style_hides():
     style = Path(page.__file__).with_name("style.css").read_text()
     assert f"tr:nth-child(n + {FOLDED_FROM + 1})" in style
+
+
+def test_judges_who_score_are_in_the_table_of_voters():
+    rng = np.random.default_rng(0)
+    good = rng.random(300) < 0.5
+    scores = {f"j{j}": np.clip(np.round(3 + 1.5 * (2 * good - 1) + rng.normal(size=300)), 1, 5) for j in range(4)}
+    votes = Votes.from_labels(scores, classes=["bad", "good"], scale=Scale(range(1, 6)))
+    facts = facts_of(Auto().solve(votes), truth=np.where(good, "good", "bad"))
+    assert facts["summary"].startswith("Panel of 4 judges: 300")
+    assert {row["model"] for row in facts["models"]["rows"]} == set(scores)
+    assert all(row["low"] < row["accuracy"] < row["high"] for row in facts["models"]["rows"])
+    assert facts["trust"]["agreement"][0]["value"] == pytest.approx(alpha(votes, "ordinal"))

@@ -251,7 +251,9 @@ class Outcome:
 
     @property
     def voter_noun(self) -> str:
-        """Return what voters are called: annotators in a crowd, of whom each saw few objects, else classifiers."""
+        """Return what voters are called: judges if they score, annotators in a crowd (each saw few objects), or classifiers."""
+        if any(model.kind == "grader" for model in self.models):
+            return "judge"
         return "classifier" if self.votes is None or self.votes.sparse is None else "annotator"
 
     @property

@@ -175,9 +175,10 @@ def _notes(subject: Subject, summary: Summary | None, quality: Facts | None) -> 
     }
 
 
-def _made_of(consensus: Outcome) -> tuple[str, str]:
-    n_classifiers = sum(model.kind == "classifier" for model in consensus.models)
-    return count(n_classifiers, consensus.voter_noun), count(len(consensus.models) - n_classifiers, "clustering")
+def _made_of(consensus: Outcome) -> list[str]:
+    n_classifiers = sum(model.is_voter for model in consensus.models)
+    n_clusterings = len(consensus.models) - n_classifiers
+    return [count(n_classifiers, consensus.voter_noun), *([count(n_clusterings, "clustering")] if n_clusterings else ())]
 
 
 def _summary(subject: Subject) -> str:
@@ -306,8 +307,8 @@ def _models(subject: Subject) -> Facts | None:
     table = list(by_trouble(consensus, labels).rows())
     remarks = {row["model"]: _remark(row) for row in doubts(consensus).rows()}
     for row in table:
-        row["remark"] = remarks.get(row["model"]) if row["kind"] == consensus.voter_noun else None
-    classifiers = [row for row in table if row["kind"] == consensus.voter_noun]
+        row["remark"] = remarks.get(row["model"]) if row["kind"] != "clustering" else None
+    classifiers = [row for row in table if row["kind"] != "clustering"]
     shown = sorted(classifiers, key=lambda row: -row["coverage"])[:MOST_MODELS]
     kept = {row["model"] for row in shown}
     left_out = " The method itself left out some for this reason." if consensus.worse_than_chance else ""

@@ -48,8 +48,10 @@ def trust_facts(consensus: Outcome, judged: Array) -> dict[str, Any] | None:
 def _agreement(consensus: Outcome) -> list[dict[str, Any]]:
     """Return measures of agreement; none where voters answer on scales of their own."""
     assert consensus.votes is not None
+    scores = any(model.kind == "grader" for model in consensus.models)
     try:
-        return [row for row in agreement(consensus.votes, draws=DRAWS).rows() if row["value"] == row["value"]]
+        rows = agreement(consensus.votes, "ordinal" if scores else "nominal", draws=DRAWS).rows()
+        return [row for row in rows if row["value"] == row["value"]]
     except InputError:
         return []
 
