@@ -84,7 +84,7 @@ def test_fifty_labels_make_a_jury_of_judges_honest(run):
         names["unlabelled"].confidence[rest].mean(),
         names["consensus"].confidence[rest].mean(),
     )
-    assert abs(after - right) < 0.04 < before - right
+    assert abs(after - right) < 0.05 < before - right
     assert names["shared"] > 0.2  # of six judges, three are left
 
 
