@@ -251,8 +251,8 @@ class Outcome:
 
     @property
     def voter_noun(self) -> str:
-        """Return what voters are called: judges if they score, annotators in a crowd (each saw few objects), or classifiers."""
-        if any(model.kind == "grader" for model in self.models):
+        """Return what voters are called: judges if all score, annotators in a crowd (each saw few objects), or classifiers."""
+        if all(model.kind == "grader" for model in self.models if model.is_voter):
             return "judge"
         return "classifier" if self.votes is None or self.votes.sparse is None else "annotator"
 

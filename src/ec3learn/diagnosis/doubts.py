@@ -111,7 +111,8 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
         return False, doubted.get(row["model"], len(ORDER)), best
 
     rows = sorted(table.rows(), key=trouble)
-    named = [row | {"kind": row["kind"] if row["kind"] == "clustering" else outcome.voter_noun} for row in rows]
+    named_so = ("classifier", "grader") if outcome.voter_noun == "judge" else ("classifier",)
+    named = [row | {"kind": outcome.voter_noun if row["kind"] in named_so else row["kind"]} for row in rows]
     return Table({name: [row[name] for row in named] for name in table.columns})
 
 

@@ -186,7 +186,7 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
         classes=outcome.classes,
         proba=outcome.row_proba[row],
         said=dict(zip([model.name for model in votes.models], votes.said(position), strict=True)),
-        kinds={model.name: model.kind if model.kind == "clustering" else outcome.voter_noun for model in votes.models},
+        kinds={model.name: outcome.voter_noun if model.kind == "classifier" else model.kind for model in votes.models},
         parts=parts,
         unit="probability" if outcome.rule is None else outcome.rule.unit,
     )
