@@ -742,3 +742,6 @@ def test_judges_who_score_are_in_the_table_of_voters():
     assert {row["model"] for row in facts["models"]["rows"]} == set(scores)
     assert all(row["low"] < row["accuracy"] < row["high"] for row in facts["models"]["rows"])
     assert facts["trust"]["agreement"][0]["value"] == pytest.approx(alpha(votes, "ordinal"))
+    given_by = facts["contested"]["rows"][0]["given_by"]
+    assert sum(len(names) for _, names in given_by["votes"]) == 4
+    assert given_by["clusters"] == []

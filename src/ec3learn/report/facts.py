@@ -468,8 +468,8 @@ def _votes_by_label(said: Sequence[Any], votes: Votes) -> Facts:
         if isinstance(answer, dict):
             top = sorted(answer.items(), key=lambda item: -item[1])[:2]
             text = ", ".join(f"{label} {share:.2f}" for label, share in top if share > 0)
-            (soft if model.kind == "classifier" else clusters).append((model.name, text))
-        elif answer is not None and model.kind == "classifier":
+            (soft if model.is_voter else clusters).append((model.name, text))
+        elif answer is not None and model.is_voter:
             by_label.setdefault(str(answer), []).append(model.name)
         elif answer is not None:
             clusters.append((model.name, str(answer)))
