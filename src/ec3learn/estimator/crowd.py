@@ -95,8 +95,8 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> rng = np.random.default_rng(0)
     >>> votes = {name: np.where(rng.random(150) < 0.6, y, rng.integers(3, size=150)) for name in ("ann", "bob", "cy")}
     >>> model = CrowdClassifier(random_state=0).fit(X, votes)
-    >>> print(f"{np.mean(model.transduction_ == y):.2f}")
-    0.94
+    >>> bool(np.mean(model.transduction_ == y) > 0.9)
+    True
     >>> model.predict(X[[0, 75, 149]])
     array([0, 1, 2])
     """
