@@ -251,3 +251,27 @@ def test_what_cannot_be_written_is_refused(tmp_path, name, words):
 @pytest.mark.parametrize("sign", ["\x1b", "\x00", "\x7f", "\x9b", "\u200f", "\u202e", "\u2066", "\ufeff", "\u00ad"])
 def test_signs_that_hide_or_turn_text_are_not_shown(sign):
     assert shown(f"a{sign}b") == "a\ufffdb"
+
+
+@pytest.mark.posix
+def test_a_folder_that_vanishes_while_others_are_looked_at_does_no_harm(tmp_path, monkeypatch):
+    class Gone:
+        name, path = ".ec3learn-gone", str(tmp_path / ".ec3learn-gone")
+
+        def is_dir(self, **_):
+            return True
+
+        def stat(self, **_):
+            raise FileNotFoundError(self.path)
+
+    class Entries(list):
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+    monkeypatch.setattr(os, "scandir", lambda _: Entries([Gone()]))
+    with temporary_folder(str(tmp_path)) as folder:
+        monkeypatch.undo()
+        assert folder.is_dir()

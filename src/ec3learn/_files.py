@@ -130,13 +130,19 @@ def temporary_folder(near: str | None = None) -> Iterator[Path]:
 
 
 def _is_ours(entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_uid == os.getuid()
+    try:
+        return entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_uid == os.getuid()
+    except OSError:  # another process has removed it meanwhile
+        return False
 
 
 def _is_old_part(entry: os.DirEntry[str], name: str) -> bool:
     """Return whether an entry of a folder was once to become a file of that name, and has not been touched for a while."""
     is_part = entry.name.startswith(f".{name}.") and entry.name.endswith(".part") and entry.is_file(follow_symlinks=False)
-    return is_part and time.time() - entry.stat().st_mtime > OLD
+    try:
+        return is_part and time.time() - entry.stat().st_mtime > OLD
+    except OSError:  # another process has removed it meanwhile
+        return False
 
 
 def _clear(locks: Iterable[str]) -> None:
