@@ -18,7 +18,6 @@ from .._text import arg
 from ..algebra.membership import SparseMembership, entries
 from ..votes import Prior, Votes
 from ..votes.labels import kind_of
-from .mixtures import takes_hard_votes
 from .outcome import Outcome
 
 Array = npt.NDArray[Any]
@@ -83,7 +82,7 @@ def trusting_votes(outcome: Outcome, votes: Votes) -> Votes:
 
 def hard_entries(outcome: Outcome, votes: Votes) -> sparse.csr_array | None:
     """Return the membership of new rows with soft votes hardened, if a method asks for them; None: there is nothing to harden."""
-    if outcome.rule is None or votes.is_hard or not takes_hard_votes(outcome.rule):
+    if outcome.rule is None or votes.is_hard or not outcome.rule.takes_hard_votes:
         return None
     return aligned_entries(outcome, votes.hardened(), warn=False)
 

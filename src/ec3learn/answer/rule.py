@@ -11,9 +11,10 @@ table with one row per group answers for the objects that were solved and for ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,8 @@ from ..algebra.membership import Membership, SparseMembership, Table
 from ..votes import Prior, Votes
 
 Array = npt.NDArray[Any]
+Answers = Iterator[tuple[slice, Array, Array]]  # rows, their class probabilities, and which of them nothing reaches
+Contributions = dict[tuple[int, str], Array]  # (base model or NOBODY, term) -> one number per class
 
 GROUPS, COMPANIONS, VOTES = "groups", "companions", "votes"  # the terms of alpha, beta and gamma
 KNOWN, TOWARDS, PRIOR, OWN = "known label", "towards", "prior", "own prior"  # what else may pull
@@ -53,6 +56,20 @@ class Term:
         """Return the weights of some groups times their distributions, dense."""
         proba = self.group_proba[places]
         return self.group_weight[places, None] * (proba.toarray() if sparse.issparse(proba) else proba)
+
+    def of_row(self, row: Row, hard: bool = False) -> tuple[Array, Array]:
+        """Return the groups of the term that a row is in, and their distributions times their weights and its shares."""
+        places, shares = row.shares_of(self.groups, hard)
+        return self.groups[places], shares[:, None] * self.weighted(places)
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """Return its arrays by the names they have in a file."""
+        own = {"groups": self.groups, "weight": self.group_weight}
+        if not sparse.issparse(self.group_proba):
+            return own | {"proba": self.group_proba}
+        proba = self.group_proba
+        return own | {"starts": proba.indptr, "classes": proba.indices, "shares": proba.data}
 
     def table_for(self, number: Array, n_groups: int, dense: bool) -> Table:
         """Return the weight and the weighted distribution of each group; `number` says where a group stands, -1 nowhere."""
@@ -87,6 +104,12 @@ class KnownLabels:
         """Return whether the labels are held fixed."""
         return bool(np.isinf(self.pull))
 
+    def overwrite(self, proba: Array, unanswered: Array, rows: slice) -> None:
+        """Put the known labels of some rows in the place of their answers."""
+        labelled = self.labelled[rows]
+        proba[labelled] = self.one_hot(proba.shape[1], rows)[labelled]
+        unanswered &= ~labelled
+
     def one_hot(self, n_classes: int, rows: slice = slice(None)) -> Array:
         """Return the labels as distributions, rows of zeros where there is none."""
         codes = self.codes[rows]
@@ -96,60 +119,75 @@ class KnownLabels:
         return out
 
 
-class Rule(Protocol):
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One object as a rule sees it: its entries (groups and shares), and what else is known about it."""
+
+    entries: sparse.csr_array
+    owner: Array  # the number of each group's base model
+    hard: sparse.csr_array | None = None  # the entries with soft votes hardened, where some are soft
+    known: KnownLabels | None = None
+    prior: Prior | None = None
+
+    @property
+    def is_labelled(self) -> bool:
+        """Return whether its label is known."""
+        return self.known is not None and bool(self.known.codes[0] >= 0)
+
+    def shares_of(self, groups: Array, hard: bool = False) -> tuple[Array, Array]:
+        """Return which of these groups the object is in, by their places, and its share in each."""
+        entries = self.hard if hard and self.hard is not None else self.entries
+        order = np.argsort(entries.indices)
+        places = np.flatnonzero(np.isin(groups, entries.indices))
+        return places, entries.data[order[np.searchsorted(entries.indices[order], groups[places])]]
+
+    def by_owner(self, groups: Array, given: Array, name: str) -> Contributions:
+        """Return what the groups' base models gave: the sums of rows of `given`, one row per group."""
+        found: Contributions = {}
+        for m, part in zip(self.owner[groups].tolist(), given, strict=True):
+            found[m, name] = found[m, name] + part if (m, name) in found else part
+        return found
+
+
+class Rule(ABC):
     """How an object's answer follows from its groups: for the objects that were solved, and for new ones."""
 
-    @property
-    def fallback(self) -> Array:
-        """Return the answer for an object that no group reaches."""
-        ...
+    kind: ClassVar[str]  # its name in a file
+    unit: ClassVar[str] = "probability"  # what contributions are measured in
+    fallback: Array  # the answer for an object that no group reaches
+
+    @abstractmethod
+    def answers(self, groups: Membership, known: KnownLabels | None = None) -> Answers:
+        """Return the class probabilities and which rows nothing reaches, some rows at a time."""
+
+    @abstractmethod
+    def contributions(self, row: Row) -> Contributions:
+        """Return what each (base model, term) gave to the classes of one object, in `unit`."""
+
+    @abstractmethod
+    def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the rule as plain facts and arrays, from which `stored_rules` makes it again."""
 
     @property
-    def unit(self) -> str:
-        """Return what `parts` are measured in."""
-        ...
+    def asked(self) -> tuple[Rule, ...]:
+        """Return the rules whose answers it uses."""
+        return ()
 
     @property
-    def hard_votes(self) -> bool:
-        """Return whether a soft vote counts for its most probable class only."""
-        ...
+    def takes_hard_votes(self) -> bool:
+        """Return whether it, or a rule that it asks, takes a soft vote for its most probable class only."""
+        return any(rule.takes_hard_votes for rule in self.asked)
 
-    @property
-    def towards(self) -> tuple[float, Rule | None] | None:
-        """Return how hard the answers of another method pull in place of the votes, and that method's rule."""
-        ...
+    def all_answers(self, groups: Membership, known: KnownLabels | None = None) -> tuple[Array, Array]:
+        """Return `answers` for all rows at once."""
+        proba, unanswered = np.empty((groups.n_rows, len(self.fallback))), np.empty(groups.n_rows, dtype=bool)
+        for rows, part, nothing in self.answers(groups, known):
+            proba[rows], unanswered[rows] = part, nothing
+        return proba, unanswered
 
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """Return the terms, of rules that are a mean of terms."""
-        ...
-
-    def answers(
-        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
-    ) -> Iterator[tuple[slice, Array, Array]]:
-        """Return the class probabilities and which rows no term reaches, some rows at a time."""
-        ...
-
-    def all_answers(
-        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
-    ) -> tuple[Array, Array]:
-        """Return the same for all rows at once."""
-        ...
-
-    def parts(
-        self,
-        one: sparse.csr_array,
-        known: KnownLabels | None,
-        owner: Array,
-        hard: sparse.csr_array | None = None,
-        prior: Prior | None = None,
-    ) -> dict[tuple[int, str], Array]:
-        """Return what each (base model, term) gave to one row's classes; `hard` is the row with its soft votes hardened."""
-        ...
-
-    def stored(self, prefix: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the rule as plain facts and arrays."""
-        ...
+    def known_contribution(self, known: KnownLabels) -> Contributions:
+        """Return the whole answer for an object whose known label is held fixed."""
+        return {(NOBODY, KNOWN): known.one_hot(len(self.fallback))[0]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,19 +219,26 @@ class Pull:
 
 
 @dataclass(frozen=True, eq=False)
-class GroupRule:
-    """The terms, and the answer for an object that no term reaches.
-
-    `hard_votes`: a soft vote counts for its most probable class only. `towards`: how hard the answers of another method pull in
-    place of the votes, and that method's rule.
-    """
+class GroupRule(Rule):
+    """A weighted mean of terms, each a weighted mean over the object's groups."""
 
     terms: tuple[Term, ...]
     fallback: Array
-    hard_votes: bool = False
+    hard_votes: bool = False  # whether a soft vote counts for its most probable class only
+    # How hard the answers of another method pull in place of the votes, and that method's rule.
     towards: tuple[float, Rule | None] | None = None
 
-    unit = "probability"
+    kind: ClassVar[str] = "probability"
+
+    @property
+    def asked(self) -> tuple[Rule, ...]:
+        """Return the rule of the method towards which this one pulls."""
+        return () if self.towards is None or self.towards[1] is None else (self.towards[1],)
+
+    @property
+    def takes_hard_votes(self) -> bool:
+        """Return whether it, or the rule that it asks, takes a soft vote for its most probable class only."""
+        return self.hard_votes or super().takes_hard_votes
 
     def pulls(
         self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
@@ -265,71 +310,39 @@ class GroupRule:
         proba[unanswered] = self.fallback
         return proba, unanswered
 
-    def answers(
-        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
-    ) -> Iterator[tuple[slice, Array, Array]]:
+    def answers(self, groups: Membership, known: KnownLabels | None = None) -> Answers:
         """Return the class probabilities and which rows no term reaches, some rows at a time."""
-        for rows, pulls in self.pulls(groups, known, targets):
+        for rows, pulls in self.pulls(groups, known):
             yield rows, *self.answer(pulls)
 
-    def all_answers(
-        self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
-    ) -> tuple[Array, Array]:
-        """Return the same for all rows at once."""
-        proba, unanswered = np.empty((groups.n_rows, len(self.fallback))), np.empty(groups.n_rows, dtype=bool)
-        for rows, part, nothing in self.answers(groups, known, targets):
-            proba[rows], unanswered[rows] = part, nothing
-        return proba, unanswered
-
-    def parts(
-        self,
-        one: sparse.csr_array,
-        known: KnownLabels | None,
-        owner: Array,
-        hard: sparse.csr_array | None = None,
-        prior: Prior | None = None,
-    ) -> dict[tuple[int, str], Array]:
-        """Return what each (base model, term) gave to one row's classes; they add up to its class probabilities.
-
-        `owner` is the number of each group's base model; `NOBODY` stands for what comes from no base model.
-        """
-        _, pulls = next(self.pulls(SparseMembership(one, hard, prior), known))
+    def contributions(self, row: Row) -> Contributions:
+        """Return what each (base model, term) gave to the object's classes; they add up to its class probabilities."""
+        _, pulls = next(self.pulls(SparseMembership(row.entries, row.hard, row.prior), row.known))
         total = sum(float(pull.strength[0]) for pull in pulls)
         if total <= 0:
             return {(NOBODY, "mean vote of all"): self.fallback}
         terms = {term.name: term for term in self.terms}
-        parts: dict[tuple[int, str], Array] = {}
+        found: Contributions = {}
         for pull in pulls:
             share = float(pull.strength[0]) / total
             if share > 0 and pull.name in terms:
-                given = _group_parts(terms[pull.name], hard if self.hard_votes and hard is not None else one)
-                parts |= _by_owner({group: share * own / pull.total[0] for group, own in given.items()}, owner, pull.name)
+                groups, given = terms[pull.name].of_row(row, self.hard_votes)
+                found |= row.by_owner(groups, share / pull.total[0] * given, pull.name)
             elif share > 0:
-                parts[NOBODY, pull.name] = share * pull.mean[0]
-        return parts
+                found[NOBODY, pull.name] = share * pull.mean[0]
+        return found
 
-    # ---- on disk -----------------------------------------------------------------------------------------------------
-
-    def stored(self, prefix: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
+    def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the rule as plain facts and arrays."""
-        facts: dict[str, Any] = {
-            "combine": self.unit,
-            "hard_votes": self.hard_votes,
-            "terms": [{"name": term.name, "pull": float(term.pull), "by_total": term.by_total} for term in self.terms],
-        }
-        arrays: dict[str, Array] = {f"{prefix}fallback": self.fallback}
+        terms = [{"name": term.name, "pull": float(term.pull), "by_total": term.by_total} for term in self.terms]
+        facts: dict[str, Any] = {"combine": self.kind, "hard_votes": self.hard_votes, "terms": terms}
+        arrays: dict[str, Array] = {"fallback": self.fallback}
         for t, term in enumerate(self.terms):
-            own = {"groups": term.groups, "weight": term.group_weight}
-            if sparse.issparse(term.group_proba):
-                proba = term.group_proba
-                own |= {"starts": proba.indptr, "classes": proba.indices, "shares": proba.data}
-            else:
-                own["proba"] = term.group_proba
-            arrays |= {f"{prefix}term{t}_{name}": array for name, array in own.items()}
+            arrays |= {f"term{t}_{name}": array for name, array in term.arrays.items()}
         if self.towards is not None and self.towards[1] is not None:
-            inner, more = self.towards[1].stored(f"{prefix}towards_")
+            inner, more = self.towards[1].stored()
             facts["towards"] = {"pull": float(self.towards[0]), "rule": inner}
-            arrays |= more
+            arrays |= {f"towards_{name}": array for name, array in more.items()}
         return facts, arrays
 
 
@@ -337,14 +350,15 @@ class GroupRule:
 class EvidenceRule(GroupRule):
     """Evidence adds up: the logarithm of an answer is that of the prior (`fallback`) plus what each vote says for each class."""
 
-    unit = "log evidence"
+    kind: ClassVar[str] = "log evidence"
+    unit: ClassVar[str] = "log evidence"
 
     def _with_prior(self, found: list[Pull], prior: Prior) -> list[Pull]:
         return [*found, Pull(OWN, prior.given * 1.0, prior.given * 1.0, prior.evidence)]
 
     def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
         """Return the posterior, and which rows have no vote: they keep the prior."""
-        evidence = np.tile(_log(self.fallback), (len(pulls[0].total), 1))
+        evidence = np.tile(log_of(self.fallback), (len(pulls[0].total), 1))
         unanswered = np.ones(len(evidence), dtype=bool)
         for pull in pulls:
             if pull.name != KNOWN:
@@ -358,26 +372,19 @@ class EvidenceRule(GroupRule):
                 unanswered &= ~labelled
         return proba, unanswered
 
-    def parts(
-        self,
-        one: sparse.csr_array,
-        known: KnownLabels | None,
-        owner: Array,
-        hard: sparse.csr_array | None = None,
-        prior: Prior | None = None,
-    ) -> dict[tuple[int, str], Array]:
+    def contributions(self, row: Row) -> Contributions:
         """Return the evidence for each class, less its mean over classes, of the prior and of each base model.
 
         They add up to the logarithms of the class probabilities, less their mean.
         """
-        if known is not None and known.codes[0] >= 0:
-            return {(NOBODY, KNOWN): known.one_hot(len(self.fallback))[0]}
-        parts: dict[tuple[int, str], Array] = {(NOBODY, PRIOR): _log(self.fallback)}
+        if row.known is not None and row.is_labelled:
+            return self.known_contribution(row.known)
+        found: Contributions = {(NOBODY, PRIOR): log_of(self.fallback)}
         for term in self.terms:
-            parts |= _by_owner(_group_parts(term, one), owner, term.name)
-        if prior is not None:
-            parts[NOBODY, OWN] = prior.evidence[0]
-        return {key: part - part.mean() for key, part in parts.items()}
+            found |= row.by_owner(*term.of_row(row), term.name)
+        if row.prior is not None:
+            found[NOBODY, OWN] = row.prior.evidence[0]
+        return {key: part - part.mean() for key, part in found.items()}
 
 
 def mean_votes(
@@ -427,24 +434,9 @@ def _whole_pull(name: str, pull: float, proba: Array) -> Pull:
     return Pull(name, pull * (total > 0), total, proba)
 
 
-def _log(proba: Array) -> Array:
+def log_of(proba: Array) -> Array:
+    """Return logarithms, of 0 a very low one."""
     return np.log(np.maximum(proba, 1e-300))
-
-
-def _group_parts(term: Term, one: sparse.csr_array) -> dict[int, Array]:
-    """Return the distribution of each group of one row in a term, times its weight."""
-    place = np.flatnonzero(np.isin(term.groups, one.indices))
-    share = dict(zip(one.indices.tolist(), one.data.tolist(), strict=True))
-    given = zip(term.groups[place].tolist(), term.weighted(place), strict=True)
-    return {group: share[group] * weighted for group, weighted in given}
-
-
-def _by_owner(given: Mapping[int, Array], owner: Array, name: str) -> dict[tuple[int, str], Array]:
-    parts: dict[tuple[int, str], Array] = {}
-    for group, part in given.items():
-        key = (int(owner[group]), name)
-        parts[key] = parts[key] + part if key in parts else part
-    return parts
 
 
 def _with_known(found: list[Pull], known: KnownLabels, rows: slice, n_classes: int) -> list[Pull]:

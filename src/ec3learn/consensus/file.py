@@ -17,10 +17,10 @@ import numpy.typing as npt
 from .._checks import InputError
 from .._files import path_of, place_for, whole_file
 from .._text import Table
-from ..answer.mixtures import restored_rule
 from ..answer.notes import Note
 from ..answer.outcome import Outcome
-from ..answer.parts import LOOSE, Parts, number, require
+from ..answer.stored import LOOSE, Stored, number, require
+from ..answer.stored_rules import restored_rule
 from ..diagnosis.voters import voters
 from ..votes import BaseModel, Kind, Trust
 from ..votes.labels import fits_one_integer_type, kind_of, label_array, plain
@@ -83,42 +83,42 @@ def stored(outcome: Outcome, objects: bool) -> tuple[dict[str, Any], dict[str, A
 
 def restored(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
     """Return the fields of the outcome that was `stored`; refuse what `stored` would not have written."""
-    parts = Parts(arrays)
+    held = Stored(dict(arrays))
     require(isinstance(facts, dict) and set(facts) - {"object_ids", "trust"} == FACTS, "facts.json")
     classes = frozen(_restored_labels(facts["classes"], "classes"))
-    models = _restored_models(facts, parts, classes)
+    models = _restored_models(facts, held, classes)
     n_groups, n_classes = sum(model.n_groups for model in models), len(classes)
     _check_facts(facts, [model.name for model in models])
-    order = parts.take_numbers_of("group_order", n_groups)
-    table = parts.take_distributions("group_table", len(order), n_classes, within=LOOSE)
-    rule = None if facts["rule"] is None else restored_rule(facts["rule"], parts, n_groups, n_classes)
+    order = held.take_numbers_of("group_order", n_groups)
+    table = held.take_distributions("group_table", len(order), n_classes, within=LOOSE)
+    rule = None if facts["rule"] is None else restored_rule(facts["rule"], held, n_groups, n_classes)
     fields = {name: facts[name] for name in ("settings", "made_by", "objective", "n_iter", "converged", "lacking")} | {
         "classes": classes,
         "models": tuple(models),
         "rule": rule,
-        "weights": parts.take("weights", "f", len(models), low=0.0),
+        "weights": held.take("weights", "f", len(models), low=0.0),
         "group_table": (order, table),
         "notes": tuple(Note(note["kind"], note["text"]) for note in facts["notes"]),
         "worse_than_chance": tuple(facts["worse_than_chance"]),
-        "trust": _restored_trust(facts["trust"], parts, n_classes) if "trust" in facts else None,
-        "stored_mass": parts.take("tie_mass", "f", n_classes, low=0.0) if "tie_mass" in parts else None,
+        "trust": _restored_trust(facts["trust"], held, n_classes) if "trust" in facts else None,
+        "stored_mass": held.take("tie_mass", "f", n_classes, low=0.0) if "tie_mass" in held else None,
         "stored_voters": None if facts["voters"] is None else Table(facts["voters"]),
-        **_restored_objects(facts, parts, n_classes),
+        **_restored_objects(facts, held, n_classes),
     }
-    parts.require_empty()
+    held.require_empty()
     return fields
 
 
-def _restored_trust(facts: Mapping[str, Any], parts: Parts, n_classes: int) -> Trust:
+def _restored_trust(facts: Mapping[str, Any], held: Stored, n_classes: int) -> Trust:
     """Return how far a prior is trusted."""
-    offsets = parts.take("trust_offsets", "f", n_classes)
-    shares = parts.take_distributions("trust_shares", n_classes, within=LOOSE)
+    offsets = held.take("trust_offsets", "f", n_classes)
+    shares = held.take_distributions("trust_shares", n_classes, within=LOOSE)
     low = {"slope": -np.inf, "weight": 0.0, "likelihood": -np.inf}
     require(set(facts) == set(low), "trust")
     return Trust(offsets=offsets, shares=shares, **{name: number(facts[name], name, least) for name, least in low.items()})
 
 
-def _restored_models(facts: Mapping[str, Any], parts: Parts, classes: Array) -> list[BaseModel]:
+def _restored_models(facts: Mapping[str, Any], held: Stored, classes: Array) -> list[BaseModel]:
     """Return the base models with their labels."""
     models = []
     for m, model in enumerate(facts["models"]):
@@ -126,11 +126,11 @@ def _restored_models(facts: Mapping[str, Any], parts: Parts, classes: Array) -> 
         require(isinstance(name, str) and kind in get_args(Kind), "models")
         labels, positions = classes, None
         if kind != "classifier":
-            given = f"labels{m}" in parts
+            given = f"labels{m}" in held
             require(given != (own in facts["labels"]), "labels")
-            labels = parts.take(f"labels{m}", "iu", None) if given else _restored_labels(facts["labels"][own], "labels", kind)
+            labels = held.take(f"labels{m}", "iu", None) if given else _restored_labels(facts["labels"][own], "labels", kind)
         if kind == "grader":
-            positions = frozen(parts.take_nullable(f"positions{m}", len(labels), 0.0, 1.0))
+            positions = frozen(held.take_nullable(f"positions{m}", len(labels), 0.0, 1.0))
         require(len(set(labels.tolist())) == len(labels), "labels")
         models.append(BaseModel(name, kind, labels, positions))
     require(models and len({model.name for model in models}) == len(models), "models")
@@ -138,18 +138,18 @@ def _restored_models(facts: Mapping[str, Any], parts: Parts, classes: Array) -> 
     return models
 
 
-def _restored_objects(facts: Mapping[str, Any], parts: Parts, n_classes: int) -> dict[str, Any]:
+def _restored_objects(facts: Mapping[str, Any], held: Stored, n_classes: int) -> dict[str, Any]:
     """Return the answers and names of objects, where the file has them."""
-    if "row_proba" not in parts:
+    if "row_proba" not in held:
         require("object_ids" not in facts, "object_ids")
         return {}
-    proba = parts.take_distributions("row_proba", None, n_classes)
+    proba = held.take_distributions("row_proba", None, n_classes)
     n_rows = n_objects = len(proba)
-    found: dict[str, Any] = {"solved_proba": proba, "solved_counts": parts.take("row_counts", "f", n_rows, low=0.0)}
-    if "unanswered" in parts:
-        found["unanswered_rows"] = parts.take("unanswered", "b", n_rows)
-    if "index" in parts:
-        found["index"] = parts.take_numbers_of("index", n_rows, once=False)
+    found: dict[str, Any] = {"solved_proba": proba, "solved_counts": held.take("row_counts", "f", n_rows, low=0.0)}
+    if "unanswered" in held:
+        found["unanswered_rows"] = held.take("unanswered", "b", n_rows)
+    if "index" in held:
+        found["index"] = held.take_numbers_of("index", n_rows, once=False)
         n_objects = len(found["index"])
     if "object_ids" in facts:
         found["object_ids"] = _restored_labels(facts["object_ids"], "object_ids")

@@ -21,7 +21,7 @@ from ..answer.labelling import top_classes
 from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.notes import BIAS, Note
 from ..answer.outcome import Outcome
-from ..answer.rule import EvidenceRule, KnownLabels, mean_votes
+from ..answer.rule import EvidenceRule, GroupRule, KnownLabels, mean_votes
 from ..votes import Votes
 
 Array = npt.NDArray[Any]
@@ -134,6 +134,6 @@ def bias_of(outcome: Outcome) -> Note | None:
 def _allows_for_bias(outcome: Outcome) -> bool:
     """Return whether the method, or the one it goes towards, learns how each voter mistakes one class for another."""
     rule = outcome.rule
-    if rule is not None and rule.towards is not None:
-        rule = rule.towards[1]
+    if isinstance(rule, GroupRule) and rule.asked:
+        (rule,) = rule.asked
     return isinstance(rule, (PanelRule, SubtypeRule, EvidenceRule)) and not outcome.settings.get("one_coin")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from .._checks import require_bool, require_integer
 from .._text import Table
 from ..answer.outcome import Outcome
-from ..answer.rule import COMPANIONS, GROUPS, EvidenceRule
+from ..answer.rule import COMPANIONS, GROUPS, EvidenceRule, GroupRule
 from ..votes.labels import plain
 from .explanation import tally_of, tally_text, why_contested
 
@@ -99,7 +99,7 @@ def _closest(outcome: Outcome, n: int, distinct: bool) -> tuple[list[int], Array
 
 def _decided_by(outcome: Outcome) -> str:
     """Return what decides an answer, besides the number of votes."""
-    if isinstance(outcome.rule, EvidenceRule) or (outcome.rule is not None and not outcome.rule.terms):
+    if isinstance(outcome.rule, EvidenceRule) or not isinstance(outcome.rule, GroupRule | None):
         return "who said it"
     terms = set() if outcome.rule is None else {term.name for term in outcome.rule.terms}
     equal = len(set(outcome.weights.tolist())) == 1

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .._text import Table, clipped, count, number_text, printable, shown
 from ..answer.extension import aligned_entries, hard_entries
 from ..answer.outcome import Outcome
-from ..answer.rule import NOBODY, KnownLabels
+from ..answer.rule import NOBODY, KnownLabels, Row
 from ..votes import BaseModel
 from ..votes.labels import Label, plain
 
@@ -177,8 +177,8 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
         known = None if outcome.known is None else KnownLabels(outcome.known.codes[row : row + 1], outcome.known.pull)
         owner = np.repeat(np.arange(len(outcome.models)), np.diff(outcome.group_offsets))
         entries = aligned_entries(outcome, own, warn=False)
-        given = outcome.rule.parts(entries, known, owner, hard_entries(outcome, own), own.prior)
-        for (m, term), part in given.items():
+        given = Row(entries, owner, hard_entries(outcome, own), known, own.prior)
+        for (m, term), part in outcome.rule.contributions(given).items():
             parts[term if m == NOBODY else outcome.models[m].name, term] = part
     return Explanation(
         object=outcome.name_of(position),

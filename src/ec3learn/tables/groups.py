@@ -93,7 +93,7 @@ def _with_sums(frame: Frame, columns: Columns, consensus: Consensus, table: Arra
         frame = frame.with_columns(nw.lit(0.0).alias(_sum(j)) for j in range(table.shape[1]))
     else:
         frame = _with_long_sums(frame, columns, blocks, table.shape[1])
-    harden = consensus.rule is not None and consensus.rule.hard_votes
+    harden = isinstance(consensus.rule, GroupRule) and consensus.rule.hard_votes
     for (votes, name), column in wide.items():
         labels, block = blocks.get((votes, name), ([], table[:0]))
         if isinstance(column, dict):
