@@ -1,4 +1,4 @@
-"""How does the time grow with objects and with base models? The log-log slope should be at most 1.1.
+"""How does the time grow with objects, with base models, and with voters who vote once? The log-log slope should be at most 1.1.
 
     python benchmarks/growth.py [--best-of 3]
 
@@ -18,7 +18,7 @@ import time
 
 import numpy as np
 
-from ec3learn import EC3, Votes
+from ec3learn import EC3, MajorityVote, Votes
 
 
 def seconds(n_objects: int, n_models: int, best_of: int) -> float:
@@ -37,6 +37,20 @@ def seconds(n_objects: int, n_models: int, best_of: int) -> float:
     return min(times)
 
 
+def crowd_seconds(n_voters: int, best_of: int) -> float:
+    """Return the time to combine and judge voters with one vote each, five on an object."""
+    rng = np.random.default_rng(0)
+    objects, names = rng.integers(0, n_voters // 5, n_voters), np.array([f"v{m}" for m in range(n_voters)])
+    labels = np.where(rng.random(n_voters) < 0.7, objects % 3, rng.integers(0, 3, n_voters))
+    times = []
+    for _ in range(best_of):
+        start = time.perf_counter()
+        consensus = MajorityVote().solve(Votes.from_long(objects, names, labels))
+        consensus.summary(fast=True), consensus.contested(200)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
 def slope(sizes: list[int], times: list[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
 
@@ -49,6 +63,7 @@ def main() -> int:
     for label, sizes, job in (
         ("objects (12 models)", [50_000, 100_000, 200_000, 400_000, 800_000], lambda n: seconds(n, 12, best_of)),
         ("models (100,000 objects)", [8, 16, 32, 64, 128], lambda n: seconds(100_000, n, best_of)),
+        ("voters with one vote each", [10_000, 20_000, 40_000, 80_000, 160_000], lambda n: crowd_seconds(n, best_of)),
     ):
         times = [job(size) for size in sizes]
         grown = slope(sizes, times)

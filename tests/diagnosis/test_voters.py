@@ -1,6 +1,7 @@
 """Voters whose votes should not be trusted: doubts, pairs that agree too well, and bias."""
 
 import tracemalloc
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from ec3learn.answer.notes import BIAS
 from ec3learn.diagnosis import by_trouble, doubts, kappa, normalised_mutual_information, pairs, skills, without
 from ec3learn.diagnosis.bias import Bias, bias_of, judge_bias
 from ec3learn.diagnosis.metrics import confusion
+
+judging = import_module("ec3learn.diagnosis.voters")  # the package has a function of that name
 
 GOOD = np.tile(["a", "b"], 300)
 
@@ -234,6 +237,32 @@ def test_a_lean_is_named_and_a_fair_voter_has_none():
     assert row["leans_to"] == "yes"
     assert row["bias"] == pytest.approx(0.3, abs=0.05)  # half of the 60 % that are no
     assert [row["leans_to"] for row in table.rows()].count(None) >= 4
+
+
+def test_who_voted_less_than_five_times_is_not_said_to_lean():
+    shy, often = (["b" if i % 2 == 0 and i < 2 * n else None for i in range(600)] for n in (4, 12))  # only where it is "a"
+    said = {f"good{m}": GOOD for m in range(5)} | {"shy": shy, "often": often}
+    table = DawidSkene().solve(Votes.from_labels(said)).voters()
+    assert dict(zip(table["model"][5:], table["leans_to"][5:], strict=True)) == {"shy": None, "often": "b"}
+
+
+@pytest.mark.parametrize("cells", [6, 1_000_000], ids=["two voters at a time", "all at once"])
+def test_voters_are_judged_alike_however_their_votes_are_kept(monkeypatch, cells):
+    monkeypatch.setattr(judging, "TOGETHER", cells)
+    rng = np.random.default_rng(3)
+    truth = rng.integers(3, size=200)
+    said = np.where(rng.random((200, 9)) < 0.6, truth[:, None], rng.integers(3, size=(200, 9)))
+    asked = rng.random((200, 9)) < 0.4
+    columns = {f"v{m}": [int(z) if a else None for z, a in zip(said[:, m], asked[:, m], strict=True)] for m in range(9)}
+    objects, voters = np.nonzero(asked)
+    long = Votes.from_long(objects, [f"v{m}" for m in voters], said[asked], object_ids=np.arange(200))
+    assert long.sparse is not None and Votes.from_labels(columns).sparse is None
+    known = {i: int(truth[i]) for i in range(50)}
+    tables = [DawidSkene().solve(votes).voters(known) for votes in (Votes.from_labels(columns), long)]
+    for name in ("model", "labels", "leans_to"):
+        assert tables[0][name] == tables[1][name]
+    for name in ("coverage", "agreement", "estimated", "accuracy", "low", "high"):
+        np.testing.assert_allclose(tables[0][name], tables[1][name], atol=1e-6)
 
 
 def test_skills_are_the_shares_of_known_labels():

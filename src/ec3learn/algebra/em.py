@@ -173,6 +173,6 @@ class ConfusionModel:
             wrong = evidence[np.arange(len(own)), (own + 1) % n_classes] + np.log(max(n_classes - 1, 1))
             per_group[self.coins] = 0.0
             # The one number of a classifier occurs in each of its groups, and is counted in the first only.
-            first = np.intersect1d(np.unique(self.group_model, return_index=True)[1], self.coins)
+            first = self.coins[np.diff(self.group_model[self.coins], prepend=-1) != 0]
             per_group[first] = (right + wrong)[first]
         return self.smoothing * float(self.weight @ per_group)

@@ -93,7 +93,9 @@ def aligned_entries(outcome: Outcome, votes: Votes, warn: bool = True) -> sparse
     number = {(model.name, model.kind): m for m, model in enumerate(outcome.models)}
     target = np.full(votes.n_groups, -1, dtype=np.int64)
     places: dict[tuple[int, int], Array] = {}  # classifiers have the same classes, and there may be thousands of them
-    for m, model in enumerate(votes.models):
+    matrix = entries(votes)
+    for m in np.unique(votes.group_model[matrix.indices]).tolist():  # those who voted: in a crowd, few on any one object
+        model = votes.models[m]
         ours = number.get((model.name, model.kind))
         if ours is not None:
             both = id(model.labels), id(outcome.models[ours].labels)
@@ -101,7 +103,6 @@ def aligned_entries(outcome: Outcome, votes: Votes, warn: bool = True) -> sparse
                 places[both] = matching_labels(model.labels, outcome.models[ours].labels)
             matched = places[both]
             target[votes.offsets[m] : votes.offsets[m + 1]] = np.where(matched < 0, -1, matched + offsets[ours])
-    matrix = entries(votes)
     column, starts, data = target[matrix.indices], matrix.indptr, matrix.data
     seen = column >= 0
     if not seen.all():

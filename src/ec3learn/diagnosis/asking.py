@@ -17,7 +17,7 @@ from .._text import Table
 from ..answer.outcome import Outcome
 from ..votes import Votes
 from ..votes.labels import plain
-from .voters import ballots
+from .voters import ballots_together
 
 Array = npt.NDArray[Any]
 Goal = Literal["label", "vote", "share"]
@@ -93,8 +93,9 @@ def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: An
 def votes_per_row(votes: Votes, classes: Array) -> Array:
     """Return how many votes each distinct row has."""
     cast = np.zeros(votes.n_rows)
-    for ballot in ballots(votes, classes):
-        cast[np.unique(ballot.rows)] += 1
+    for some in ballots_together(votes, classes):
+        once = np.unique(some.owner * votes.n_rows + some.rows)  # a shared vote is one vote
+        cast += np.bincount(once % votes.n_rows, minlength=votes.n_rows)
     return cast
 
 

@@ -73,7 +73,7 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
         "runner_up": [plain(outcome.classes[z]) if len(outcome.classes) > 1 else None for z in second],
         "margin": outcome.row_margin[rows].tolist(),
     }
-    tallies = [tally_of(votes.said(i), votes.models) for i in objects]
+    tallies = [tally_of(votes.spoken(i), votes.models) for i in objects]
     columns["votes"] = [tally_text(tally) for tally in tallies]
     columns["alike"] = [int(alike[row]) for row in rows]
     nothing = np.zeros(len(rows), dtype=bool) if outcome.unanswered_rows is None else outcome.unanswered_rows[rows]

@@ -58,13 +58,14 @@ def doubts(outcome: Outcome) -> Table:
     models = outcome.models if votes is None else votes.models
     judged = votes is not None and outcome.has_objects and len(outcome.classes) > 1
     counts = _hard_counts(outcome) if judged else None
+    many = _with_many_votes(counts, votes) if votes is not None and counts is not None else np.zeros(len(models), dtype=bool)
     found: list[tuple[str, str, Label]] = []
     for m, model in enumerate(models):
         if model.kind != "classifier":
             continue
         if model.name in left_out:
             found.append((model.name, WORSE, None))
-        elif votes is not None and counts is not None:
+        elif many[m] and votes is not None and counts is not None:
             doubt = _doubt(*_occurring(counts, votes, m, outcome.classes))
             if doubt is not None:
                 found.append((model.name, *doubt))
@@ -111,9 +112,16 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
         return False, doubted.get(row["model"], len(ORDER)), best
 
     rows = sorted(table.rows(), key=trouble)
-    named_so = ("classifier", "grader") if outcome.voter_noun == "judge" else ("classifier",)
-    named = [row | {"kind": outcome.voter_noun if row["kind"] in named_so else row["kind"]} for row in rows]
+    noun = outcome.voter_noun
+    named_so = ("classifier", "grader") if noun == "judge" else ("classifier",)
+    named = [row | {"kind": noun if row["kind"] in named_so else row["kind"]} for row in rows]
     return Table({name: [row[name] for row in named] for name in table.columns})
+
+
+def _with_many_votes(counts: sparse.csr_array, votes: Votes) -> Array:
+    """Return which base models voted often enough to be judged."""
+    per_group = np.asarray(counts.sum(axis=1)).ravel()
+    return np.bincount(votes.group_model, weights=per_group, minlength=len(votes.models)) >= FEW_VOTES
 
 
 def _occurring(counts: sparse.csr_array, votes: Votes, m: int, classes: Array) -> tuple[Array, Array, Array]:
@@ -135,8 +143,6 @@ def _hard_counts(outcome: Outcome) -> sparse.csr_array:
 
 def _doubt(said: Array, labels: Array, classes: Array) -> tuple[str, Label] | None:
     """Return what is wrong with a classifier that gave its labels (rows) to objects of each class of the answer (columns)."""
-    if said.sum() < FEW_VOTES:
-        return None
     number = matching_labels(labels, classes)
     found = kappa(said, number)
     if found is None:

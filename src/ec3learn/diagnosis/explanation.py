@@ -180,13 +180,14 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
         given = Row(entries, owner, hard_entries(outcome, own), known, own.prior)
         for (m, term), part in outcome.rule.contributions(given).items():
             parts[term if m == NOBODY else outcome.models[m].name, term] = part
+    noun = outcome.voter_noun
     return Explanation(
         object=outcome.name_of(position),
         label=plain(outcome.classes[outcome.row_classes[row]]),
         classes=outcome.classes,
         proba=outcome.row_proba[row],
         said=dict(zip([model.name for model in votes.models], votes.said(position), strict=True)),
-        kinds={model.name: outcome.voter_noun if model.kind == "classifier" else model.kind for model in votes.models},
+        kinds={model.name: noun if model.kind == "classifier" else model.kind for model in votes.models},
         parts=parts,
         unit="probability" if outcome.rule is None else outcome.rule.unit,
     )
@@ -195,11 +196,11 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
 # ---- votes in words --------------------------------------------------------------------------------------------------
 
 
-def tally_of(said: Sequence[Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:
+def tally_of(spoken: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:
     """Return how many classifiers voted for each class, most first; soft votes count by their shares."""
     counts: dict[Label, float] = {}
-    for answer, model in zip(said, models, strict=True):
-        if model.kind == "classifier" and answer is not None:
+    for m, answer in spoken.items():
+        if models[m].kind == "classifier":
             for label, share in answer.items() if isinstance(answer, dict) else [(answer, 1.0)]:
                 if share > 0:
                     counts[label] = counts.get(label, 0.0) + share

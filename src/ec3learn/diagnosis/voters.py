@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +21,15 @@ from ..answer.outcome import Outcome
 from ..answer.rule import EvidenceRule
 from ..votes import Votes
 from ..votes.labels import Label, plain
+from ..votes.layout import SoftModel
 from .held_out import true_codes
 from .metrics import normalised_mutual_information, wilson_interval
 
 Array = npt.NDArray[Any]
 
 BEYOND_NOISE = 2.0  # standard deviations from which a lean is not chance
+FEW_VOTES = 5  # below which a voter is not said to lean
+TOGETHER = 1_000_000  # voters x classes that are judged at a time
 
 SKILL_COLUMNS = ("model", "class", "votes", "sensitivity", "low", "high", "specificity", "specificity_low", "specificity_high")
 ABOUT_VOTES, ABOUT_LABELS = ("coverage", "agreement", "estimated", "leans_to", "bias"), ("labels", "accuracy", "low", "high")
@@ -69,43 +73,37 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
     if outcome.stored_voters is not None:
         return outcome.stored_voters
     votes = outcome.require_votes("voters")
-    by_label = right_on_labels(outcome, _label_codes(outcome, known))
-    facts_of = {ballot.voter: _voter_facts(ballot, outcome) for ballot in ballots(votes, outcome.classes)}
-    counts = contingency(outcome) if len(facts_of) < len(votes.models) else sparse.csr_array((0, 0))
+    columns: dict[str, list[Any]] = {name: [None] * len(votes.models) for name in COLUMNS}
     weight_of = {(model.name, model.kind): float(weight) for model, weight in zip(outcome.models, outcome.weights, strict=True)}
-    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    for m, model in enumerate(votes.models):
-        row: dict[str, Any] = {"model": model.name, "kind": model.kind}
-        row["weight"] = weight_of.get((model.name, model.kind), 0.0)
-        if m in facts_of:
-            row |= facts_of[m]
-            right, n = by_label.get(m, (0.0, 0.0))
-            if n > 0:
-                row |= {"labels": round(n), "accuracy": right / n}
-                row["low"], row["high"] = wilson_interval(right, n)
-        else:
-            own = counts[votes.offsets[m] : votes.offsets[m + 1]].toarray()
-            covered = float(own.sum())
-            row["coverage"] = covered / max(float(outcome.row_counts.sum()), 1e-300)
-            row["purity"] = float(own.max(axis=1).sum()) / covered if covered > 0 else None
-            row["nmi"] = normalised_mutual_information(own) if covered > 0 else None
-        for name in COLUMNS:
-            columns[name].append(row.get(name))
+    columns["model"], columns["kind"] = [model.name for model in votes.models], [model.kind for model in votes.models]
+    columns["weight"] = [weight_of.get((model.name, model.kind), 0.0) for model in votes.models]
+    for cast in ballots_together(votes, outcome.classes):
+        for name, values in _voter_facts(cast, outcome).items():
+            for m, value in zip(cast.voters.tolist(), values, strict=True):
+                columns[name][m] = value
+    for m, (right, n) in right_on_labels(outcome, _label_codes(outcome, known)).items():
+        if n > 0:
+            columns["labels"][m], columns["accuracy"][m] = round(n), right / n
+            columns["low"][m], columns["high"][m] = wilson_interval(right, n)
+    clusterings = np.flatnonzero(~votes.is_voter).tolist()
+    counts = contingency(outcome) if clusterings else sparse.csr_array((0, 0))
+    for m in clusterings:
+        own = counts[votes.offsets[m] : votes.offsets[m + 1]].toarray()
+        covered = float(own.sum())
+        columns["coverage"][m] = covered / max(float(outcome.row_counts.sum()), 1e-300)
+        if covered > 0:
+            columns["purity"][m] = float(own.max(axis=1).sum()) / covered
+            columns["nmi"][m] = normalised_mutual_information(own)
     return Table(columns)
 
 
-def _voter_facts(ballot: Ballot, outcome: Outcome) -> dict[str, Any]:
-    """Return how a voter's votes compare with the answer."""
-    facts: dict[str, Any] = {"coverage": ballot.n_answered / max(float(outcome.row_counts.sum()), 1e-300)}
-    right, n = ballot.right(outcome.row_classes)
-    if n <= 0:
-        return facts
-    facts["agreement"] = right / n
+def _voter_facts(cast: Ballots, outcome: Outcome) -> dict[str, list[Any]]:
+    """Return how the votes of some voters compare with the answer, as columns; None for voters whose votes name no class."""
+    facts: dict[str, list[Any]] = {"coverage": (cast.n_answered / max(float(outcome.row_counts.sum()), 1e-300)).tolist()}
+    facts["agreement"] = cast.means(cast.classes == outcome.row_classes[cast.rows])
     if gives_probabilities(outcome):
-        named = ballot.classes >= 0
-        probable = outcome.row_proba[ballot.rows[named], ballot.classes[named]]
-        facts["estimated"] = float(ballot.weights[named] @ probable) / n
-        facts["leans_to"], facts["bias"] = _lean(ballot, outcome)
+        facts["estimated"] = cast.means(np.where(cast.classes >= 0, outcome.row_proba[cast.rows, cast.classes], 0.0))
+        facts["leans_to"], facts["bias"] = _leans(cast, outcome)
     return facts
 
 
@@ -114,15 +112,22 @@ def gives_probabilities(outcome: Outcome) -> bool:
     return isinstance(outcome.rule, PanelRule | SubtypeRule | EvidenceRule)
 
 
-def _lean(ballot: Ballot, outcome: Outcome) -> tuple[Label, float | None]:
-    """Return the class that a voter names too often, and by what share of its votes; None within noise."""
-    n, named, n_classes = float(ballot.weights.sum()), ballot.classes >= 0, len(outcome.classes)
-    said = np.bincount(ballot.classes[named], weights=ballot.weights[named], minlength=n_classes) / n
-    is_so = ballot.weights @ outcome.row_proba[ballot.rows] / n
-    excess = said - is_so
-    top = int(excess.argmax())
-    noise = BEYOND_NOISE * np.sqrt(max(is_so[top] * (1 - is_so[top]), 1e-12) / n)
-    return (plain(outcome.classes[top]), float(excess[top])) if excess[top] > noise else (None, None)
+def _leans(cast: Ballots, outcome: Outcome) -> tuple[list[Label], list[float | None]]:
+    """Return the class that each voter names too often, and by what share of its votes; None within noise."""
+    shape = len(cast.voters), len(outcome.classes)
+    named = cast.classes >= 0
+    cells = cast.owner[named] * shape[1] + cast.classes[named]
+    said = np.bincount(cells, weights=cast.weights[named], minlength=shape[0] * shape[1]).reshape(shape)
+    by_voter = sparse.csr_array((cast.weights, (cast.owner, np.arange(len(cast.rows)))), shape=(shape[0], len(cast.rows)))
+    is_so = by_voter @ outcome.row_proba[cast.rows]
+    n = np.maximum(cast.totals, 1e-300)
+    excess = (said - is_so) / n[:, None]
+    top = excess.argmax(axis=1)
+    share, most = is_so[np.arange(shape[0]), top] / n, excess.max(axis=1)
+    leans = (most > BEYOND_NOISE * np.sqrt(np.maximum(share * (1 - share), 1e-12) / n)) & (cast.totals >= FEW_VOTES)
+    labels = [plain(label) for label in outcome.classes]
+    chosen = list(zip(leans.tolist(), top.tolist(), most.tolist(), strict=True))
+    return [labels[z] if so else None for so, z, _ in chosen], [by if so else None for so, _, by in chosen]
 
 
 def skills(outcome: Outcome, known: Any = None) -> Table:
@@ -252,18 +257,61 @@ class Ballot:
     weights: Array
     n_answered: float  # by weight, answers that stand for no class included
 
-    def right(self, row_classes: Array) -> tuple[float, float]:
-        """Return how many votes name the class of their row, and how many there are, by weight."""
-        return float(self.weights @ (self.classes == row_classes[self.rows])), float(self.weights.sum())
+
+@dataclass(frozen=True, eq=False)
+class Ballots:
+    """The votes of some voters together: as in `Ballot`, and the place of each vote's voter among these."""
+
+    voters: Array
+    owner: Array
+    rows: Array
+    classes: Array
+    weights: Array
+    n_answered: Array
+
+    @cached_property
+    def totals(self) -> Array:
+        """Return how many votes for classes each voter cast, by weight."""
+        return self.sums(1.0)
+
+    def sums(self, values: Array | float) -> Array:
+        """Return the sum of a value of each vote, by voter."""
+        return np.bincount(self.owner, weights=self.weights * values, minlength=len(self.voters))
+
+    def means(self, values: Array) -> list[float | None]:
+        """Return the mean of a value of each vote, by voter; None for voters without votes."""
+        sums = self.sums(values).tolist()
+        return [part / n if n > 0 else None for part, n in zip(sums, self.totals.tolist(), strict=True)]
 
 
 def ballots(votes: Votes, classes: Array) -> Iterator[Ballot]:
     """Return the votes, voter by voter: no table of voters x classes x classes is made."""
+    return _ballots_of(votes, classes, votes.is_voter)
+
+
+def ballots_together(votes: Votes, classes: Array) -> Iterator[Ballots]:
+    """Return the same, many voters at a time in a crowd, which may have hundreds of thousands; others one by one."""
+    in_crowd = votes.is_classifier & ~np.isin(np.arange(len(votes.models)), [*votes.hard, *_soft_models(votes)])
+    for ballot in _ballots_of(votes, classes, votes.is_voter & ~in_crowd):
+        alone, owner = np.array([ballot.voter]), np.zeros(len(ballot.rows), dtype=np.int64)
+        yield Ballots(alone, owner, ballot.rows, ballot.classes, ballot.weights, np.array([ballot.n_answered]))
+    crowd, number = np.flatnonzero(in_crowd), matching_labels(votes.classes, classes)
+    size = max(TOGETHER // max(len(classes), 1), 1)
+    entries = _sparse_by_model(votes.hardened()) if len(crowd) else None
+    for voters in (crowd[begin : begin + size] for begin in range(0, len(crowd), size)):
+        assert entries is not None
+        own = np.flatnonzero((entries.models >= voters[0]) & (entries.models <= voters[-1]) & in_crowd[entries.models])
+        owner, rows = np.searchsorted(voters, entries.models[own]), entries.rows[own]
+        weights = entries.shares[own] * votes.counts[rows]
+        answered = np.bincount(owner, weights=weights, minlength=len(voters))
+        yield Ballots(voters, owner, rows, number[entries.groups[own]], weights, answered)
+
+
+def _ballots_of(votes: Votes, classes: Array, chosen: Array) -> Iterator[Ballot]:
+    """Return the votes of the chosen voters, one by one."""
     number = matching_labels(votes.classes, classes)
-    for m, rows, groups, shares in _entries_by_model(votes.hardened()):
+    for m, rows, groups, shares in _entries_by_model(votes.hardened(), np.flatnonzero(chosen).tolist()):
         model = votes.models[m]
-        if not model.is_voter:
-            continue
         weights = shares * votes.counts[rows]
         n_answered = float(weights.sum())
         if model.kind == "grader":
@@ -274,27 +322,45 @@ def ballots(votes: Votes, classes: Array) -> Iterator[Ballot]:
         yield Ballot(m, rows, number[groups], weights, n_answered)
 
 
-def _entries_by_model(votes: Votes) -> Iterator[tuple[int, Array, Array, Array]]:
-    """Return for each base model in turn the rows it said something about, the numbers of its own groups, and the shares."""
-    soft = {model.number: model for model in votes.soft.models} if votes.soft is not None else {}
-    if votes.sparse is not None:
-        sparse_rows = np.repeat(np.arange(votes.n_rows), np.diff(votes.sparse.indptr))
-        sparse_models = votes.group_model[votes.sparse.indices]
-        by_model = np.argsort(sparse_models, kind="stable")
-        ends = np.searchsorted(sparse_models[by_model], np.arange(len(votes.models) + 1))
-    for m, model in enumerate(votes.models):
+def _entries_by_model(votes: Votes, chosen: Sequence[int]) -> Iterator[tuple[int, Array, Array, Array]]:
+    """Return for each chosen model in turn the rows it said something about, the numbers of its own groups, and the shares."""
+    soft = _soft_models(votes)
+    if any(m not in votes.hard and m not in soft for m in chosen):
+        entries = _sparse_by_model(votes)
+        ends = np.searchsorted(entries.models, np.arange(len(votes.models) + 1))
+    for m in chosen:
         if m in votes.hard:
-            rows = np.flatnonzero(votes.hard[m] != model.n_groups)
+            rows = np.flatnonzero(votes.hard[m] != votes.models[m].n_groups)
             yield m, rows, votes.hard[m][rows].astype(np.int64), np.ones(len(rows))
         elif m in soft:
             shares = votes.soft.shares_of(soft[m])  # type: ignore[union-attr]
             rows, groups = np.nonzero(shares)
             yield m, rows, groups, shares[rows, groups]
         else:
-            own = by_model[ends[m] : ends[m + 1]]
-            entries = votes.sparse
-            assert entries is not None  # every base model is in one of the three stores
-            yield m, sparse_rows[own], entries.indices[own] - votes.offsets[m], entries.data[own]
+            own = slice(ends[m], ends[m + 1])
+            yield m, entries.rows[own], entries.groups[own], entries.shares[own]
+
+
+def _soft_models(votes: Votes) -> dict[int, SoftModel]:
+    return {} if votes.soft is None else {model.number: model for model in votes.soft.models}
+
+
+class _Entries(NamedTuple):
+    """Votes that are kept as a sparse matrix, sorted by model: the model, the row, the model's own group, and the share."""
+
+    models: Array
+    rows: Array
+    groups: Array
+    shares: Array
+
+
+def _sparse_by_model(votes: Votes) -> _Entries:
+    entries = votes.sparse
+    assert entries is not None  # every base model is in one of the three stores
+    models = votes.group_model[entries.indices]
+    order = np.argsort(models, kind="stable")
+    models, rows = models[order], np.repeat(np.arange(votes.n_rows), np.diff(entries.indptr))[order]
+    return _Entries(models, rows, entries.indices[order] - votes.offsets[models], entries.data[order])
 
 
 def labelled_rows(votes: Votes, codes: Array) -> tuple[Votes, Array]:
@@ -312,7 +378,11 @@ def right_on_labels(outcome: Outcome, codes: Array) -> dict[int, tuple[float, fl
     if outcome.votes is None or not (codes >= 0).any():
         return {}
     votes, row_codes = labelled_rows(outcome.votes, codes)
-    return {ballot.voter: ballot.right(row_codes) for ballot in ballots(votes, outcome.classes)}
+    found: dict[int, tuple[float, float]] = {}
+    for cast in ballots_together(votes, outcome.classes):
+        right = cast.sums(cast.classes == row_codes[cast.rows])
+        found |= dict(zip(cast.voters.tolist(), zip(right.tolist(), cast.totals.tolist(), strict=True), strict=True))
+    return found
 
 
 def contingency(outcome: Outcome) -> sparse.csr_array:

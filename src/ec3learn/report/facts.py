@@ -440,12 +440,12 @@ def _contested(subject: Subject, n: int) -> Facts | None:
     effort = votes.n_groups * (1 + len(consensus.classes) / 50)
     n_explained = len(table) if consensus.rule is None else min(len(table), max(3, int(LOOKUPS / effort)))
     for place, row in enumerate(table):
-        said = few.said(place)
+        spoken = few.spoken(place)
         if subject.whole:
             row["alike"] = round(float(subject.row_weight[row_of[place]]))
         row["object"] = consensus.name_of(row["object"])
-        row["given_by"] = _votes_by_label(said, votes)
-        row["tally"] = [(str(name), number_text(n)) for name, n in tally_of(said, votes.models)]
+        row["given_by"] = _votes_by_label(spoken, votes)
+        row["tally"] = [(str(name), number_text(n)) for name, n in tally_of(spoken, votes.models)]
         row["tipped"] = _tipped(explain(small, place), row) if place < n_explained else None
     return {
         "rows": table,
@@ -459,22 +459,23 @@ def _contested(subject: Subject, n: int) -> Facts | None:
     }
 
 
-def _votes_by_label(said: Sequence[Any], votes: Votes) -> Facts:
+def _votes_by_label(spoken: Mapping[int, Any], votes: Votes) -> Facts:
     """Return the votes on one object: classifiers by the label they gave, soft votes and clusters one by one."""
     by_label: dict[str, list[str]] = {}
     soft: list[tuple[str, str]] = []
     clusters: list[tuple[str, str]] = []
-    for model, answer in zip(votes.models, said, strict=True):
+    for m, answer in spoken.items():
+        model = votes.models[m]
         if isinstance(answer, dict):
             top = sorted(answer.items(), key=lambda item: -item[1])[:2]
             text = ", ".join(f"{label} {share:.2f}" for label, share in top if share > 0)
             (soft if model.is_voter else clusters).append((model.name, text))
-        elif answer is not None and model.is_voter:
+        elif model.is_voter:
             by_label.setdefault(str(answer), []).append(model.name)
-        elif answer is not None:
+        else:
             clusters.append((model.name, str(answer)))
     ordered = sorted(by_label.items(), key=lambda item: -len(item[1]))
-    return {"votes": ordered, "soft": soft, "clusters": clusters, "n_missing": sum(answer is None for answer in said)}
+    return {"votes": ordered, "soft": soft, "clusters": clusters, "n_missing": len(votes.models) - len(spoken)}
 
 
 def _tipped(explanation: Explanation, row: Mapping[str, Any]) -> Facts | None:

@@ -284,8 +284,9 @@ def model_weights(weights: Any, names: list[str]) -> Array:
     """Return one weight per base model; models that a dict does not name have 1."""
     if not isinstance(weights, Mapping):
         return non_negative(weights, "weights", len(names), "base models")
+    known = set(names)
     for name in weights:
-        if name not in names:
+        if name not in known:
             raise unknown_name("base model", name, names)
     return non_negative([weights.get(name, 1.0) for name in names], "weights", len(names), "base models")
 

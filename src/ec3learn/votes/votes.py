@@ -284,11 +284,8 @@ class Votes:
     @property
     def group_class(self) -> Array:
         """Return the number of the class each classifier's group stands for, and -1 for clusters."""
-        numbers = np.full(self.n_groups, -1, dtype=np.int32)
-        for m, model in enumerate(self.models):
-            if model.kind == "classifier":
-                numbers[self.offsets[m] : self.offsets[m + 1]] = np.arange(model.n_groups)
-        return numbers
+        model = self.group_model
+        return np.where(self.is_classifier[model], np.arange(self.n_groups) - self.offsets[model], -1).astype(np.int32)
 
     @cached_property
     def group_meaning(self) -> Any:
@@ -352,8 +349,20 @@ class Votes:
         """
         if kind_of(i) != "int" or not -self.n_objects <= i < self.n_objects:
             raise InputIndexError("i", f"must be the number of an object, from 0 to {self.n_objects - 1}", got=i)
+        spoken = self.spoken(i)
+        return [spoken.get(m) for m in range(len(self.models))]
+
+    def spoken(self, i: int) -> dict[int, Label | dict[Label, float]]:
+        """Return the same for those who said something, by their number: in a crowd these are few.
+
+        Examples
+        --------
+        >>> from ec3learn import Votes
+        >>> Votes.from_labels({"svm": ["a", "b"], "knn": [None, "b"]}).spoken(0)
+        {0: 'a'}
+        """
         row = np.array([i if self.index is None else self.index[i]])
-        answers: list[Label | dict[Label, float] | None] = [None] * len(self.models)
+        answers: dict[int, Any] = {}
         for m, codes in self.hard.items():
             code = int(codes[row[0]])
             if code < self.models[m].n_groups:
@@ -367,10 +376,10 @@ class Votes:
         if self.sparse is not None:
             own = slice(self.sparse.indptr[row[0]], self.sparse.indptr[row[0] + 1])
             for group, share in zip(self.sparse.indices[own].tolist(), self.sparse.data[own].tolist(), strict=True):
-                m = int(self.group_model[group])
+                m = int(np.searchsorted(self.offsets, group, side="right")) - 1
                 label = plain(self.models[m].labels[group - self.offsets[m]])
-                answers[m] = label if share == 1 else {**(answers[m] or {}), label: share}
-        return answers
+                answers[m] = label if share == 1 else {**answers.get(m, {}), label: share}
+        return dict(sorted(answers.items()))
 
     def __len__(self) -> int:
         return self.n_objects
@@ -422,13 +431,14 @@ class Votes:
         >>> Votes.from_labels({"svm": [0, 1], "knn": [0, 0]}).drop("knn").models[0].name
         'svm'
         """
-        known = [model.name for model in self.models]
+        known = {model.name: None for model in self.models}
         for name in names:
             if not isinstance(name, str):
                 raise InputTypeError("names", "must be strings, one by one", got=name)
             if name not in known:
                 raise unknown_name("base model", name, known)
-        kept = [m for m, name in enumerate(known) if name not in names]
+        dropped = set(names)
+        kept = [m for m, name in enumerate(known) if name not in dropped]
         if not any(self.models[m].is_voter for m in kept):
             raise InputError("names", "must leave at least one classifier", came=", ".join(map(repr, names)))
         return self._only(kept).merged()
@@ -705,7 +715,7 @@ class Votes:
     def _only(self, kept: Sequence[int]) -> Self:
         """Return the votes of some base models only."""
         number = {m: new for new, m in enumerate(kept)}
-        groups = np.concatenate([np.arange(self.offsets[m], self.offsets[m + 1]) for m in kept])
+        groups = np.flatnonzero(np.isin(self.group_model, kept))
         return replace(
             self,
             models=tuple(self.models[m] for m in kept),
