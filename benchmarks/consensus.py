@@ -49,6 +49,22 @@ def easy(scale: float) -> Case:
     return Case(columns, lambda: Votes.from_labels(table[:, :7], table[:, 7:]), n * 2 * 8)
 
 
+def medium(scale: float) -> Case:
+    import numpy as np
+
+    from ec3learn import Votes
+
+    n, n_distinct = int(5_000_000 * scale), max(1, int(100_000 * scale))
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 4, n_distinct)
+    votes = [np.where(rng.random(n_distinct) < 0.6, truth, rng.integers(0, 4, n_distinct)) for _ in range(7)]
+    clusters = [truth + 4 * rng.integers(0, k, n_distinct) for k in (2, 3, 5, 8, 12)]
+    patterns = np.stack(votes + clusters, axis=1).astype(np.int8)
+    table = patterns[(rng.random(n) ** 3 * n_distinct).astype(np.int64)]  # some far more often than others
+    columns = {f"c{j}": table[:, j].copy() for j in range(12)}
+    return Case(columns, lambda: Votes.from_labels(table[:, :7], table[:, 7:]), n * 4 * 8)
+
+
 def hard(scale: float) -> Case:
     import numpy as np
 
@@ -116,6 +132,7 @@ def soft(scale: float) -> Case:
 # The case, its limits: ratio to polars, and megabytes above input and output.
 CASES: dict[str, tuple[Callable[[float], Case], float, float]] = {
     "easy": (easy, 0.4, 60),
+    "medium": (medium, 0.5, 200),
     "hard": (hard, 5, 300),
     "wide": (wide, 5, 150),
     "random": (random, 20, 250),

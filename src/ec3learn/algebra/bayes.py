@@ -124,6 +124,11 @@ class SubtypeModel(ConfusionModel):
     def _update(self, mass: Array, evidence: Array, prior: Array) -> float:
         """Replace q by the best one, some rows at a time; return by how much z moves on average."""
         moved, n_classes = 0.0, self.votes.n_classes
+        if self.by_votes_alone:
+            table = (self.weight[:, None] * evidence)[self.groups.order]
+            found = self.groups.posterior(table, prior, self.votes.counts, mass.reshape(len(mass), n_classes, -1))
+            if found is not None:
+                return found[1] / self.total / 2
         for rows, joint in self._posterior(evidence, prior):
             change = (joint - mass[rows].T).reshape(n_classes, self.subtypes, -1).sum(axis=1)
             moved += float(np.abs(change).sum(axis=0) @ self.votes.counts[rows])

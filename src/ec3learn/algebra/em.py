@@ -99,6 +99,7 @@ class ConfusionModel:
             self.answered |= votes.prior.given
             self.own_evidence = votes.prior.evidence
         self.counted = votes.counts * self.answered
+        self.by_votes_alone = self.own_evidence is None and known is None
 
     def fit(self, proba: Array, tol: float, max_iter: int) -> Fit:
         """Alternate the steps from a first q until the mean log-likelihood of an object rises by less than `tol`."""
@@ -130,9 +131,13 @@ class ConfusionModel:
 
     def e_step_by_row(self, evidence: Array, prior: Array) -> tuple[Array, Array]:
         """Return q, and the log-likelihood of the votes on each row."""
-        n_classes = self.votes.n_classes
+        n_classes, table = self.votes.n_classes, (self.weight[:, None] * evidence)[self.groups.order]
         proba, likelihood = np.empty((self.groups.n_rows, n_classes)), np.empty(self.groups.n_rows)
-        for rows, sums in self.groups.gather_parts((self.weight[:, None] * evidence)[self.groups.order]):
+        if self.by_votes_alone:
+            found = self.groups.posterior(table, prior, self.votes.counts, proba)
+            if found is not None:
+                return proba, found[0]
+        for rows, sums in self.groups.gather_parts(table):
             joint = np.ascontiguousarray(sums.T)  # classes x rows: few long rows are quicker than many short ones
             joint += prior[:, None]
             if self.own_evidence is not None:

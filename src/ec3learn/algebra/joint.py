@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -31,6 +32,7 @@ class JointMembership:
     """A^m as joint columns of hard votes, and as the table of the soft ones. No group is set apart for having a single row."""
 
     hard = None
+    _gram_codes = GRAM_CODES
 
     def __init__(self, votes: Votes) -> None:
         self._votes = votes
@@ -42,7 +44,6 @@ class JointMembership:
         self._n_groups_of = [model.n_groups for model in votes.models]
         self._n_codes = {m: self._n_groups_of[m] + bool((codes == self._n_groups_of[m]).any()) for m, codes in votes.hard.items()}
         self._blocks = _blocks(self._n_codes, JOINT_CODES)
-        self._keys = [self._joint_column(block, slice(None), np.dtype(np.uint16)) for block in self._blocks]
         self._soft = votes.soft
         if votes.soft is not None:
             self._soft_groups = np.concatenate([self._groups(model.number) for model in votes.soft.models])
@@ -54,6 +55,11 @@ class JointMembership:
     def matrix(self) -> sparse.csr_array:
         """Return A^m as one sparse matrix."""
         return entries(self._votes)
+
+    @cached_property
+    def _keys(self) -> list[Array]:
+        """Return the joint column of each block."""
+        return [self._joint_column(block, slice(None), np.dtype(np.uint16)) for block in self._blocks]
 
     def gather_parts(self, table: Any) -> Iterator[tuple[slice, Array]]:
         """Return A^m table, some rows at a time; a sparse table is made dense, for there are few groups."""
@@ -104,17 +110,24 @@ class JointMembership:
         """Return zeros: all groups are among the shared ones."""
         return np.zeros(self.n_rows)
 
+    def posterior(self, table: Array, prior: Array, counts: Array, proba: Array) -> tuple[Array, float] | None:
+        """Return None: there is no compiled loop for it."""
+        return None
+
+    def mean_of_terms(self, *_: Any) -> tuple[Array, Array, float, float] | None:
+        """Return None: there is no compiled loop for it."""
+        return None
+
     def grams(self, weights: Callable[[slice], Array], n_weights: int) -> Array:
         """Return A^m' W A^m for each column of weights, groups x groups, dense."""
         out = np.zeros((n_weights, self.n_groups, self.n_groups))
-        blocks = _pair_cover(self._n_codes, min(GRAM_CODES, max(JOINT_CODES, self.n_rows // 4)))
+        blocks = _pair_cover(self._n_codes, min(self._gram_codes, max(JOINT_CODES, self.n_rows // 4)))
         sizes = [[self._n_codes[m] for m in block] for block in blocks]
         counts = [np.zeros((math.prod(size), n_weights)) for size in sizes]
         soft = None if self._soft is None else _SoftGrams(self, self._soft, self._basis, n_weights)
         for rows in chunks(self.n_rows, 4 * CHUNK if soft is None else CHUNK // 8):
             columns = weights(rows)
-            for block, total in zip(blocks, counts, strict=True):
-                total += _sums_by_key(self._joint_column(block, rows, np.dtype(np.int32)), columns, len(total))
+            self._count(blocks, rows, columns, counts)
             if soft is not None:
                 soft.add(rows, columns)
         for block, size, total in zip(blocks, sizes, counts, strict=True):
@@ -122,6 +135,11 @@ class JointMembership:
         if soft is not None:
             soft.write(self._soft_groups, out)
         return out
+
+    def _count(self, blocks: Sequence[Sequence[int]], rows: slice, columns: Array, counts: Sequence[Array]) -> None:
+        """Add some rows' weights to the counts of the joint codes of each block."""
+        for block, total in zip(blocks, counts, strict=True):
+            total += _sums_by_key(self._joint_column(block, rows, np.dtype(np.int32)), columns, len(total))
 
     # ---- sums by joint code ------------------------------------------------------------------------------------------
 

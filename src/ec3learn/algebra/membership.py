@@ -2,13 +2,14 @@
 
 A^c = A^m A^m', which says how many groups two objects share, is never formed: a product with it is two products with A^m.
 
-Two forms of A^m answer alike. `JointMembership` codes several models into one joint column, so that one pass over the rows serves
-them all; it suits hard and soft votes with up to a few thousand groups. `SparseMembership` suits crowds and very many groups.
+Three forms of A^m answer alike. `JointMembership` codes several models into one joint column, so that one pass over the rows
+serves them all; it suits hard and soft votes with up to a few thousand groups. `CompiledMembership` has compiled loops for large
+tables of hard votes. `SparseMembership` suits crowds and very many groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,12 +17,15 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from ..kernels import compiled
 from ..votes import Prior, Votes
+from .compiled import CompiledMembership
 from .joint import JointMembership
 from .linear import chunks
 from .sparse import SparseMembership, entries
 
 __all__ = [
+    "CompiledMembership",
     "JointMembership",
     "Membership",
     "SparseMembership",
@@ -92,6 +96,25 @@ class Membership(Protocol):
         """Return for each row the sum over the groups that have no other row, weighted by the squares of A^m."""
         ...
 
+    def posterior(self, table: Array, prior: Array, counts: Array, proba: Array) -> tuple[Array, float] | None:
+        """Replace `proba` by the softmax of A^m table + prior, where a compiled loop does it in one go; else return None.
+
+        Returns the logarithm of each row's sum, and by how much the probabilities moved, rows counted by `counts`. The table may
+        have several columns per class, side by side; their moves are taken together where `proba` is 3-dimensional.
+        """
+        ...
+
+    def mean_of_terms(
+        self, tables: Sequence[Array], pulls: Sequence[float], fallback: Array, counts: Array, in_group: Array, target: int
+    ) -> tuple[Array, Array, float, float] | None:
+        """Return the mean of some terms for each row, where a compiled loop does it in one go; else None.
+
+        A term's table has one row per group, its weight and its weighted distribution; rows that no term reaches get the
+        fallback. Returns the answers, which rows got the fallback, the squared length of the answers (of rows `in_group`), and
+        their squared distance to the mean of the term number `target` (-1: none) times half its pull; both counted by `counts`.
+        """
+        ...
+
     def grams(self, weights: Callable[[slice], Array], n_weights: int) -> Array:
         """Return A^m' W A^m for each of some weights, groups x groups, dense; `weights` has some rows' weights in columns."""
         ...
@@ -100,7 +123,8 @@ class Membership(Protocol):
 def membership(votes: Votes) -> Membership:
     """Return A^m in the form that suits the votes."""
     if votes.sparse is None and votes.n_groups <= MOST_JOINT_GROUPS:
-        return JointMembership(votes)
+        loops = None if votes.soft is not None else compiled(votes.n_rows * len(votes.models))
+        return JointMembership(votes) if loops is None else CompiledMembership(votes, loops)
     return SparseMembership(entries(votes), prior=votes.prior)
 
 

@@ -104,6 +104,14 @@ class SparseMembership:
         """Return the sum over each row's own groups, weighted by the squares of A^m."""
         return np.asarray(self.solo.power(2) @ column)
 
+    def posterior(self, table: Any, prior: Array, counts: Array, proba: Array) -> tuple[Array, float] | None:
+        """Return None: there is no compiled loop for it."""
+        return None
+
+    def mean_of_terms(self, *_: Any) -> tuple[Array, Array, float, float] | None:
+        """Return None: there is no compiled loop for it."""
+        return None
+
     def grams(self, weights: Callable[[slice], Array], n_weights: int) -> Array:
         """Return A^m' W A^m for each column of weights, groups x groups, dense."""
         matrix, columns = self.matrix, weights(slice(0, self.n_rows)).T

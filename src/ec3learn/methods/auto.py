@@ -10,6 +10,7 @@ from ..algebra.em import MOST_CONFUSIONS, n_confusions
 from ..answer.notes import CHOICE, Note
 from ..answer.rule import KnownLabels
 from ..consensus import Consensus
+from ..kernels import threads
 from ..votes import Votes
 from .base import Answer, Method, method_of
 from .dawid_skene import DawidSkene
@@ -73,7 +74,9 @@ class _AutoForJoins(Auto):
         return (DawidSkene() if votes.is_voter.all() else EC3(*TO_GROUPS, towards=DawidSkene())), why
 
 
-def solve(votes: Votes, known: Any = None, method: str | Method = "auto", prior: Any = None) -> Consensus:
+def solve(
+    votes: Votes, known: Any = None, method: str | Method = "auto", prior: Any = None, n_jobs: int | None = None
+) -> Consensus:
     """Combine votes into one classification, in one call.
 
     Parameters
@@ -87,6 +90,9 @@ def solve(votes: Votes, known: Any = None, method: str | Method = "auto", prior:
     prior : table with one row per object and one column per class, or dict of object -> row
         Class probabilities that the object's own votes had no part in, such as those of a classifier of its features, out of
         fold. How far to trust them is learned from the votes, and from 30 known labels or more.
+    n_jobs : int or None
+        How many threads the compiled loops of the extra `fast` use on large tables: None is 1, or what joblib's
+        `parallel_config` says; -1 is one per core.
 
     Returns
     -------
@@ -99,4 +105,8 @@ def solve(votes: Votes, known: Any = None, method: str | Method = "auto", prior:
     >>> ec3learn.solve(votes).labels()
     array(['a', 'b', 'b'], dtype=object)
     """
-    return method_of(method, "method").solve(votes, known, prior)
+    chosen = method_of(method, "method")
+    if n_jobs is None:
+        return chosen.solve(votes, known, prior)
+    with threads(n_jobs):
+        return chosen.solve(votes, known, prior)

@@ -14,12 +14,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from ..kernels import compiled, in_threads
 from .reading import Column, smallest_uint
 
 Array = npt.NDArray[Any]
 
 CHUNK = 1 << 16  # rows packed at a time: small enough to stay in the cache
 SAMPLE = 20_000  # rows looked at to tell whether rows repeat at all
+SORTING = 8  # numbers that are read in the time it takes to sort one
 WIDEST_KEY = 1 << 62
 ODD = np.uint64(0x9E3779B97F4A7C15)  # its multiples are spread over all 64-bit numbers
 
@@ -35,19 +37,34 @@ def distinct_rows(columns: Sequence[Column]) -> tuple[list[Array], Array, Array]
         return _count_all_cells(columns, sizes)
     if n_objects > SAMPLE and not _rows_repeat(columns, n_objects):
         return None
-    _, index, counts = np.unique(_row_numbers(columns, slice(None)), return_inverse=True, return_counts=True)
+    index, counts = _numbered(_row_numbers(columns, slice(None)))
     if len(counts) == n_objects:
         return None
     representative = np.empty(len(counts), dtype=np.int64)
     representative[index] = np.arange(n_objects)
-    return [column.codes(representative) for column in columns], index.astype(smallest_uint(len(counts))), counts
+    return [column.codes(representative) for column in columns], index.astype(smallest_uint(len(counts)), copy=False), counts
+
+
+def _numbered(keys: Array) -> tuple[Array, Array]:
+    """Return the place of each key among the sorted distinct ones, and how often each of these occurs.
+
+    That is `np.unique`, which sorts all keys; the compiled loop sorts the distinct ones only.
+    """
+    loops = compiled(SORTING * len(keys)) if len(keys) < 1 << 31 else None
+    if loops is None:
+        return np.unique(keys, return_inverse=True, return_counts=True)[1:]
+    first_seen = np.empty(len(keys), dtype=np.uint32)
+    order = np.argsort(loops.number(keys.view(np.uint64), first_seen))
+    place = np.empty(len(order), dtype=smallest_uint(len(order)))
+    place[order] = np.arange(len(order))
+    return expand_rows(place, first_seen), _count(first_seen, len(order))[order]
 
 
 def _count_all_cells(columns: Sequence[Column], sizes: Sequence[int]) -> tuple[list[Array], Array, Array]:
     """Few possible rows: a key addresses its count directly, nothing is sorted."""
     n_cells = math.prod(sizes)
     keys = _pack(columns, slice(None), np.dtype(f"i{max(2, smallest_uint(n_cells).itemsize)}"))
-    counts = np.bincount(keys, minlength=n_cells)
+    counts = _count(keys, n_cells)
     rows = np.flatnonzero(counts)
     digits = np.unravel_index(rows, sizes)
     codes = [digit.astype(smallest_uint(size)) for digit, size in zip(digits, sizes, strict=True)]
@@ -56,6 +73,21 @@ def _count_all_cells(columns: Sequence[Column], sizes: Sequence[int]) -> tuple[l
         number[rows] = np.arange(len(rows))
         keys = expand_rows(number, keys)
     return codes, keys, counts[rows]
+
+
+def _count(keys: Array, n_cells: int) -> Array:
+    """Return `np.bincount`, which takes wide copies of small keys."""
+    loops = compiled(len(keys))
+    if loops is None:
+        return np.bincount(keys, minlength=n_cells)
+
+    def count(begin: int, end: int) -> Array:
+        counts = np.zeros(n_cells, dtype=np.int64)
+        loops.count(keys, counts, begin, end)
+        return counts
+
+    first, *others = in_threads(count, len(keys))
+    return np.asarray(sum(others, first))
 
 
 def distinct_entries(entries: sparse.csr_array) -> Column:
@@ -103,9 +135,9 @@ def _row_numbers(columns: Sequence[Column], rows: slice | Array) -> Array:
             continue
         keys = _pack(word, rows, np.dtype(np.int64))
         if numbers is not None:
-            left = np.unique(numbers, return_inverse=True)[1]
-            values, right = np.unique(keys, return_inverse=True)
-            keys = left * len(values) + right
+            left, _ = _numbered(numbers)
+            right, counts = _numbered(keys)
+            keys = left.astype(np.int64) * len(counts) + right
         numbers = keys
         word = [column] if column is not None else []
     assert numbers is not None
@@ -117,16 +149,52 @@ def _pack(columns: Sequence[Column], rows: slice | Array, dtype: np.dtype[Any]) 
     offset = 0
     for column in columns:
         offset = offset * column.n_codes + column.low
-    chosen = [column.raw[rows] for column in columns]
-    keys = np.empty(len(chosen[0]), dtype=dtype)
-    modulus = 1 << 8 * dtype.itemsize
-    start = np.array((-offset) % modulus, dtype=np.uint64).astype(dtype.str.replace("i", "u")).view(dtype)
-    for begin in range(0, len(keys), CHUNK):
-        part = keys[begin : begin + CHUNK]
-        part[:] = 0
-        for column, raw in zip(columns, chosen, strict=True):
-            part *= np.array(column.n_codes % modulus, dtype=np.uint64).astype(dtype)
-            piece = raw[begin : begin + CHUNK]
-            part += piece if np.can_cast(piece.dtype, dtype) else piece.astype(dtype)
-        part += start
+    keys = _pack_table(columns, offset, dtype) if isinstance(rows, slice) else None
+    if keys is None:
+        chosen = [column.raw[rows] for column in columns]
+        keys = np.empty(len(chosen[0]), dtype=dtype)
+        start = _wrapped(-offset, dtype)
+        for begin in range(0, len(keys), CHUNK):
+            part = keys[begin : begin + CHUNK]
+            part[:] = 0
+            for column, raw in zip(columns, chosen, strict=True):
+                part *= _wrapped(column.n_codes, dtype)
+                piece = raw[begin : begin + CHUNK]
+                part += piece if np.can_cast(piece.dtype, dtype) else piece.astype(dtype)
+            part += start
     return keys.view(dtype.str.replace("i", "u"))
+
+
+def _pack_table(columns: Sequence[Column], offset: int, dtype: np.dtype[Any]) -> Array | None:
+    """Return the same by a compiled loop, for all rows of columns that stand side by side in one row-major table."""
+    table = _one_table(columns)
+    loops = None if table is None else compiled(table.size)
+    if table is None or loops is None:
+        return None
+    sizes = [column.n_codes for column in columns]
+    places = np.array([math.prod(sizes[j + 1 :]) for j in range(len(sizes))], dtype=np.int64)
+    keys, start = np.empty(len(table), dtype=dtype), int(_wrapped(offset, np.dtype(np.int64)))
+    in_threads(lambda begin, end: loops.pack(table, places, start, keys, begin, end), len(table))
+    return keys
+
+
+def _wrapped(number: int, dtype: np.dtype[Any]) -> Any:
+    """Return a whole number of any size as a signed integer, less what does not fit."""
+    bits = 8 * dtype.itemsize
+    return dtype.type((number + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1)))
+
+
+def _one_table(columns: Sequence[Column]) -> Array | None:
+    """Return the columns as a part of one row-major table, where they stand side by side in it."""
+    base = columns[0].raw.base
+    if not isinstance(base, np.ndarray) or base.ndim != 2 or base.dtype.kind not in "iu" or not base.flags.c_contiguous:
+        return None
+    at = [column.raw.ctypes.data - base.ctypes.data for column in columns]
+    first, step = at[0] // base.itemsize, base.itemsize
+    for j, column in enumerate(columns):
+        raw = column.raw
+        if raw.base is not base or raw.dtype != base.dtype or raw.shape != base.shape[:1] or raw.strides != base.strides[:1]:
+            return None
+        if at[j] != at[0] + j * step:
+            return None
+    return base[:, first : first + len(columns)] if at[0] < base.strides[0] else None

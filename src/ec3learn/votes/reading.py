@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from .._checks import InputError, InputTypeError
 from .._text import arg
+from ..kernels import compiled
 from .labels import Label, fits_one_integer_type, is_missing, kind_of, plain
 
 Array = npt.NDArray[Any]
@@ -210,9 +211,20 @@ def _column_ranges(table: Array) -> tuple[Array, Array]:
         table, (whole, fold * width), (fold * table.strides[0], table.itemsize), writeable=False
     )
     rest = table[whole * fold :]
-    low = folded.min(axis=0).reshape(fold, width)[:, :n_columns].min(axis=0)
-    high = folded.max(axis=0).reshape(fold, width)[:, :n_columns].max(axis=0)
+    lows, highs = _ranges(folded)
+    low = lows.reshape(fold, width)[:, :n_columns].min(axis=0)
+    high = highs.reshape(fold, width)[:, :n_columns].max(axis=0)
     return np.minimum(low, rest.min(axis=0)), np.maximum(high, rest.max(axis=0))
+
+
+def _ranges(lines: Array) -> tuple[Array, Array]:
+    """Return the least and the greatest number in each place."""
+    loops = compiled(lines.size)
+    if loops is None:
+        return lines.min(axis=0), lines.max(axis=0)
+    low, high = np.empty(lines.shape[1], dtype=lines.dtype), np.empty(lines.shape[1], dtype=lines.dtype)
+    loops.ranges(lines, low, high)
+    return low, high
 
 
 def _encode_integers(name: str, raw: Array, low: int, high: int) -> Column:

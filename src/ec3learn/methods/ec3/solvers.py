@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...algebra.linear import solve_free_rows
-from ...answer.rule import KNOWN, TOWARDS, VOTES
+from ...answer.rule import KNOWN, TOWARDS, VOTES, GroupRule
 from .objective import Problem, Solution
 from .system import ALPHA, BETA, LiveGroups, RowSums, solve_over_groups
 
@@ -22,19 +22,27 @@ Array = npt.NDArray[Any]
 def direct(problem: Problem) -> Solution:
     """Return the solution of the dense system over groups that is left when F^o is eliminated: no rounds over rows at all."""
     group_proba, companions, group_votes = _solve_groups(problem)
-    rule = problem.rule(group_proba, companions)
+    proba, unanswered, squares, tension = _answers_and_sums(problem, problem.rule(group_proba, companions))
+    apart = problem.apart_from_sums(squares, tension, group_proba, group_votes)
+    return Solution(proba, group_proba, companions, unanswered, max(0.0, apart - problem.together(companions)))
+
+
+def _answers_and_sums(problem: Problem, rule: GroupRule) -> tuple[Array, Array, float, float]:
+    """Return F^o, the rows that no vote reaches, and the sums of `row_terms`."""
+    if problem.known is None and problem.given is None:
+        found = rule.answers_and_sums(problem.groups, problem.counts, problem.in_group)
+        if found is not None:
+            return found
     n_rows = problem.groups.n_rows
-    solution = Solution(np.empty((n_rows, problem.n_classes)), group_proba, companions, np.empty(n_rows, dtype=bool))
+    answers, unanswered = np.empty((n_rows, problem.n_classes)), np.empty(n_rows, dtype=bool)
     squares = tension = 0.0
     for rows, pulls in rule.pulls(problem.groups, problem.known, problem.given):
-        proba, solution.unanswered[rows] = rule.answer(pulls)
+        proba, unanswered[rows] = rule.answer(pulls)
         targets = [(pull.strength, pull.mean) for pull in pulls if pull.name in (VOTES, TOWARDS, KNOWN)]
         part = problem.row_terms(rows, proba, targets)
         squares, tension = squares + part[0], tension + part[1]
-        solution.object_proba[rows] = proba
-    apart = problem.apart_from_sums(squares, tension, group_proba, group_votes)
-    solution.objective = max(0.0, apart - problem.together(companions))
-    return solution
+        answers[rows] = proba
+    return answers, unanswered, squares, tension
 
 
 def _solve_groups(problem: Problem) -> tuple[Array, Array, Array]:

@@ -1,0 +1,69 @@
+"""Compiled loops for large tables: `pip install 'ec3learn[fast]'`.
+
+Loading numba takes half a second, and compiling a loop for the first time a few more. So loops are used from a size on where that
+pays, and everything else is numpy, as without the extra. `compiled` is the one place where this is decided. `in_threads` runs a
+loop on as many threads as joblib's `parallel_config` asks for, one unless told otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from joblib import effective_n_jobs, parallel_config
+
+from .._checks import InputError
+
+LEAST = 1 << 22  # numbers that a loop has to read: in numpy they take about as long as loading the loops
+
+
+def compiled(n_numbers: int) -> Any:
+    """Return the module of compiled loops where there are so many numbers to read that they pay, else None."""
+    return _loops() if n_numbers >= LEAST else None
+
+
+@cache
+def _loops() -> Any:
+    """Return the module of compiled loops; None without numba, or with one that does not suit this Python or numpy."""
+    if find_spec("numba") is None or os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+        return None
+    try:
+        return import_module(".loops", __name__)
+    except ImportError:
+        return None
+
+
+def threads(n_jobs: int) -> Any:
+    """Return a context in which loops use so many threads; -1 is one per core."""
+    if not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0:
+        raise InputError("n_jobs", "must be a whole number other than 0", got=n_jobs, remedy="-1 takes one thread per core.")
+    return parallel_config("threading", n_jobs=n_jobs)
+
+
+def n_threads() -> int:
+    """Return how many threads to use."""
+    return max(1, int(effective_n_jobs(None)))
+
+
+def in_threads(work: Callable[[int, int], Any], n_rows: int) -> list[Any]:
+    """Return what `work(begin, end)` returns for the parts of the rows, one part per thread."""
+    n = min(n_threads(), max(1, n_rows))
+    ends = [n_rows * k // n for k in range(n + 1)]
+    if n == 1:
+        return [work(0, n_rows)]
+    with ThreadPoolExecutor(n) as pool:
+        return list(pool.map(work, ends[:-1], ends[1:]))
+
+
+def each_in_threads(work: Callable[..., Any], *items: Sequence[Any]) -> list[Any]:
+    """Return what `work` returns for each of some items, several at a time."""
+    n = min(n_threads(), len(items[0]))
+    if n <= 1:
+        return list(map(work, *items))
+    with ThreadPoolExecutor(n) as pool:
+        return list(pool.map(work, *items))

@@ -1,0 +1,255 @@
+"""The loops that numba compiles, each for the rows from `begin` to `end` so that threads can share the work.
+
+Only `kernels.compiled` loads this module. Every docstring gives the numpy form that defines the loop; `tests/kernels` checks that
+both agree. `places` has the groups of each row, one per base model, and the number of groups where there is no vote. A table over
+groups therefore has one line more than there are groups, of zeros.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+ODD = np.uint64(0x9E3779B97F4A7C15)  # its multiples are spread over all 64-bit numbers
+
+
+def loop(function: Any) -> Any:
+    """Compile a function when it is first called, and keep the machine code on disk where there is a place for it."""
+    try:
+        return numba.njit(nogil=True, error_model="numpy", cache=True)(function)
+    except RuntimeError:  # numba found no folder to write to
+        return numba.njit(nogil=True, error_model="numpy")(function)
+
+
+# ---- distinct rows ---------------------------------------------------------------------------------------------------
+
+
+@loop
+def ranges(lines: Any, low: Any, high: Any) -> None:
+    """Set low, high = lines.min(axis=0), lines.max(axis=0)."""
+    low[:] = lines[0]
+    high[:] = lines[0]
+    for i in range(1, len(lines)):
+        for j in range(lines.shape[1]):
+            low[j] = min(low[j], lines[i, j])
+            high[j] = max(high[j], lines[i, j])
+
+
+@loop
+def pack(table: Any, places: Any, offset: int, keys: Any, begin: int, end: int) -> None:
+    """Set keys = table @ places - offset."""
+    for i in range(begin, end):
+        key = places[0] * table[i, 0]
+        for j in range(1, len(places)):
+            key += places[j] * table[i, j]
+        keys[i] = key - offset
+
+
+@loop
+def count(keys: Any, counts: Any, begin: int, end: int) -> None:
+    """Add np.bincount(keys, minlength=len(counts)) to counts."""
+    for i in range(begin, end):
+        counts[keys[i]] += 1
+
+
+@loop
+def number(keys: Any, index: Any) -> Any:
+    """Set values, index[:] = np.unique(keys, return_inverse=True), numbered as they first occur; returns the values.
+
+    A slot holds the number of a value, not the value: so the slots are small, and frequent values stand side by side.
+    """
+    n, bits = 0, 14
+    shift, mask = np.uint64(64 - bits), (1 << bits) - 1
+    slots, values = np.full(1 << bits, -1, dtype=np.int32), np.empty(1 << (bits - 1), dtype=np.uint64)
+    for i in range(len(keys)):
+        key = np.uint64(keys[i])
+        at = np.int64((key * ODD) >> shift)
+        while True:
+            found = slots[at]
+            if found < 0:
+                if n == len(values):  # twice the room, and everyone moves
+                    bits += 1
+                    shift, mask = np.uint64(64 - bits), (1 << bits) - 1
+                    slots, values = np.full(1 << bits, -1, dtype=np.int32), np.append(values, np.empty_like(values))
+                    for k in range(n):
+                        at = np.int64((values[k] * ODD) >> shift)
+                        while slots[at] >= 0:
+                            at = (at + 1) & mask
+                        slots[at] = k
+                    at = np.int64((key * ODD) >> shift)
+                    while slots[at] >= 0:
+                        at = (at + 1) & mask
+                slots[at], values[n], found = n, key, n
+                n += 1
+                break
+            if values[found] == key:
+                break
+            at = (at + 1) & mask
+        index[i] = found
+    return values[:n].copy()
+
+
+# ---- membership ------------------------------------------------------------------------------------------------------
+
+
+@loop
+def gather_column(places: Any, column: Any, out: Any, begin: int, end: int) -> None:
+    """Set out = column[places].sum(axis=1)."""
+    for i in range(begin, end):
+        total = 0.0
+        for m in range(places.shape[1]):
+            total += column[places[i, m]]
+        out[i] = total
+
+
+@loop
+def gather_table(places: Any, table: Any, out: Any, begin: int, end: int) -> None:
+    """Set out = table[places].sum(axis=1)."""
+    sums = np.empty(table.shape[1])
+    for i in range(begin, end):
+        sums[:] = 0.0
+        for m in range(places.shape[1]):
+            line = table[places[i, m]]
+            for z in range(len(sums)):
+                sums[z] += line[z]
+        out[i] = sums
+
+
+@loop
+def scatter_column(places: Any, values: Any, out: Any, begin: int, end: int) -> None:
+    """Do np.add.at(out, places, values[:, None])."""
+    for i in range(begin, end):
+        value = values[i]
+        for m in range(places.shape[1]):
+            out[places[i, m]] += value
+
+
+@loop
+def scatter_table(places: Any, values: Any, out: Any, begin: int, end: int) -> None:
+    """Do np.add.at(out, places, values[:, None, :])."""
+    for i in range(begin, end):
+        for m in range(places.shape[1]):
+            group = places[i, m]
+            for z in range(values.shape[1]):
+                out[group, z] += values[i, z]
+
+
+@loop
+def add_six(one: Any, other: Any, values: Any, to_one: Any, to_other: Any) -> None:
+    """Do np.add.at(to_one, one, values); np.add.at(to_other, other, values): two keys per row, and six values."""
+    for i in range(len(one)):
+        a, b, c, d, e, f = values[i, 0], values[i, 1], values[i, 2], values[i, 3], values[i, 4], values[i, 5]
+        key = np.int64(one[i])
+        to_one[key, 0] += a
+        to_one[key, 1] += b
+        to_one[key, 2] += c
+        to_one[key, 3] += d
+        to_one[key, 4] += e
+        to_one[key, 5] += f
+        key = np.int64(other[i])
+        to_other[key, 0] += a
+        to_other[key, 1] += b
+        to_other[key, 2] += c
+        to_other[key, 3] += d
+        to_other[key, 4] += e
+        to_other[key, 5] += f
+
+
+@loop
+def mean_of_terms(
+    places: Any,
+    tables: Any,
+    pulls: Any,
+    fallback: Any,
+    counts: Any,
+    in_group: Any,
+    target: int,
+    proba: Any,
+    unanswered: Any,
+    begin: int,
+    end: int,
+) -> Any:
+    """Set total, weighted = np.split(tables[places].sum(axis=1), [1], axis=2); strength = pulls * (total > 0).
+
+    proba is the mean of weighted / total, weighted by strength; rows without any get the fallback. Tables are groups x terms x
+    (weight, weighted distribution). Returns (counts * in_group) @ |proba|^2 and, for the term `target` (-1: none),
+    (counts * strength / 2) @ |proba - mean|^2.
+    """
+    n_terms, width = tables.shape[1], tables.shape[2]
+    lines = tables.reshape(len(tables), n_terms * width)
+    sums, answer = np.empty(n_terms * width), np.empty(width - 1)
+    squares, tension = 0.0, 0.0
+    for i in range(begin, end):
+        sums[:] = 0.0
+        for m in range(places.shape[1]):
+            line = lines[places[i, m]]
+            for z in range(len(sums)):
+                sums[z] += line[z]
+        strength = 0.0
+        for t in range(n_terms):
+            if sums[t * width] > 0:
+                strength += pulls[t]
+        unanswered[i] = strength <= 0
+        answer[:] = 0.0
+        if strength <= 0:
+            answer[:] = fallback
+        for t in range(n_terms):
+            total = sums[t * width]
+            if total > 0 and strength > 0:
+                share = pulls[t] / strength / total
+                for z in range(len(answer)):
+                    answer[z] += share * sums[t * width + 1 + z]
+        square, distance = 0.0, 0.0
+        for z in range(len(answer)):
+            square += answer[z] * answer[z]
+        if target >= 0 and sums[target * width] > 0:
+            for z in range(len(answer)):
+                gap = answer[z] - sums[target * width + 1 + z] / sums[target * width]
+                distance += gap * gap
+            tension += counts[i] * pulls[target] / 2 * distance
+        if in_group[i]:
+            squares += counts[i] * square
+        proba[i] = answer
+    return squares, tension
+
+
+# ---- EM --------------------------------------------------------------------------------------------------------------
+
+
+@loop
+def posterior(
+    places: Any, table: Any, prior: Any, n_classes: int, counts: Any, proba: Any, logs: Any, begin: int, end: int
+) -> Any:
+    """Set sums = table[places].sum(axis=1) + prior; logs = logsumexp(sums); proba, before = softmax(sums), proba.
+
+    Columns are classes, or subtypes of classes side by side. Returns counts @ abs((proba - before) summed by class).
+    """
+    width, moved = len(prior), 0.0
+    per_class = width // n_classes
+    sums = np.empty(width)
+    for i in range(begin, end):
+        sums[:] = prior
+        for m in range(places.shape[1]):
+            line = table[places[i, m]]
+            for z in range(width):
+                sums[z] += line[z]
+        top = sums[0]
+        for z in range(1, width):
+            top = max(top, sums[z])
+        total = 0.0
+        for z in range(width):
+            sums[z] = np.exp(sums[z] - top)
+            total += sums[z]
+        logs[i] = top + np.log(total)
+        change = 0.0
+        for z in range(n_classes):
+            own = 0.0
+            for t in range(z * per_class, (z + 1) * per_class):
+                share = sums[t] / total
+                own += share - proba[i, t]
+                proba[i, t] = share
+            change += abs(own)
+        moved += counts[i] * change
+    return moved

@@ -1,0 +1,266 @@
+"""The compiled loops: each against its numpy form, whole methods with and without them, and when they are loaded at all."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp, softmax
+
+from ec3learn import EBCC, EC3, DawidSkene, MajorityVote, Panel, Votes, kernels, solve
+from ec3learn.algebra.membership import CompiledMembership, JointMembership, membership
+from ec3learn.votes.distinct import distinct_rows
+from ec3learn.votes.reading import encode
+
+loops = pytest.importorskip("ec3learn.kernels.loops", reason="numba is not installed", exc_type=ImportError)
+SEEDS = range(3)
+
+
+@pytest.fixture
+def always(monkeypatch):
+    """Loops for tables of any size."""
+    monkeypatch.setattr(kernels, "LEAST", 0)
+
+
+def small_votes(seed, n=300, missing=0.1):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 3, n)
+    classifiers = {f"c{m}": np.where(rng.random(n) < 0.6, truth, rng.integers(0, 3, n)) for m in range(4)}
+    for column in classifiers.values():
+        column[rng.random(n) < missing] = -1
+    clusterings = {f"k{k}": rng.integers(0, k, n) for k in (5, 40, 90)}
+    return Votes.from_labels(classifiers, clusterings, missing=-1)
+
+
+def membership_numbers(seed, n=200, n_groups=30, n_models=5, width=4):
+    rng = np.random.default_rng(seed)
+    places = rng.integers(0, n_groups + 1, (n, n_models)).astype(np.uint16)
+    table = np.vstack([rng.random((n_groups, width)), np.zeros((1, width))])
+    return rng, places, table
+
+
+# ---- each loop, and the numpy form that defines it -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int64, np.uint8])
+def test_ranges_are_least_and_greatest_numbers(seed, dtype):
+    lines = np.random.default_rng(seed).integers(0, 100, (50, 7)).astype(dtype)
+    low, high = np.empty(7, dtype), np.empty(7, dtype)
+    loops.ranges(lines, low, high)
+    assert_array_equal([low, high], [lines.min(axis=0), lines.max(axis=0)])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_packed_rows_are_a_product(seed):
+    rng = np.random.default_rng(seed)
+    table, places, keys = rng.integers(-3, 9, (50, 7)).astype(np.int8), rng.integers(1, 1 << 40, 7), np.empty(50, dtype=np.int64)
+    loops.pack(table, places, 17, keys, 0, 50)
+    assert_array_equal(keys, table.astype(np.int64) @ places - 17)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("n_values", [1, 50, 60_000])
+def test_keys_are_numbered_as_they_first_occur(seed, n_values):
+    rng = np.random.default_rng(seed)
+    keys = rng.integers(0, 1 << 63, n_values).astype(np.uint64)[rng.integers(0, n_values, 100_000)]
+    index = np.empty(len(keys), dtype=np.uint32)
+    values = loops.number(keys, index)
+    assert_array_equal(values[index], keys)
+    assert_array_equal(np.sort(values), np.unique(keys))
+    assert_array_equal(np.unique(index, return_index=True)[1], np.sort(np.unique(keys, return_index=True)[1]))
+
+
+def test_counts_are_those_of_bincount():
+    keys, counts = np.random.default_rng(0).integers(0, 9, 500).astype(np.uint8), np.zeros(12, dtype=np.int64)
+    loops.count(keys, counts, 0, len(keys))
+    assert_array_equal(counts, np.bincount(keys, minlength=12))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_gathering_sums_over_the_groups_of_a_row(seed):
+    _, places, table = membership_numbers(seed)
+    column, lines = np.empty(len(places)), np.empty((len(places), 4))
+    loops.gather_column(places, np.ascontiguousarray(table[:, 0]), column, 0, len(places))
+    loops.gather_table(places, table, lines, 0, len(places))
+    assert_allclose(column, table[places, 0].sum(axis=1), rtol=1e-14)
+    assert_allclose(lines, table[places].sum(axis=1), rtol=1e-14)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_scattering_sums_over_the_rows_of_a_group(seed):
+    rng, places, table = membership_numbers(seed)
+    values, expected = rng.random((len(places), 4)), np.zeros_like(table)
+    np.add.at(expected, places, values[:, None, :])
+    lines, column = np.zeros_like(table), np.zeros(len(table))
+    loops.scatter_table(places, values, lines, 0, len(places))
+    loops.scatter_column(places, np.ascontiguousarray(values[:, 0]), column, 0, len(places))
+    assert_allclose(lines, expected, rtol=1e-13)
+    assert_allclose(column, expected[:, 0], rtol=1e-13)
+
+
+def test_six_values_are_added_by_two_keys():
+    rng = np.random.default_rng(0)
+    one, other, values = (
+        rng.integers(0, 9, 200).astype(np.uint16),
+        rng.integers(0, 5, 200).astype(np.uint16),
+        rng.random((200, 6)),
+    )
+    found, expected = [np.zeros((9, 6)), np.zeros((5, 6))], [np.zeros((9, 6)), np.zeros((5, 6))]
+    loops.add_six(one, other, values, *found)
+    np.add.at(expected[0], one, values)
+    np.add.at(expected[1], other, values)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert_allclose(ours, theirs, rtol=1e-13)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_mean_of_terms_follows_its_formula(seed):
+    rng, places, _ = membership_numbers(seed)
+    places[:5] = 30  # rows that no term reaches
+    tables = rng.random((31, 2, 4))
+    tables[10:, 1] = tables[30] = 0.0
+    pulls, fallback, counts, in_group = np.array([0.5, 2.0]), np.full(3, 1 / 3), rng.random(200), rng.random(200) < 0.8
+    proba, unanswered = np.empty((200, 3)), np.empty(200, dtype=bool)
+    given = (places, tables, pulls, fallback, counts, in_group, 1, proba, unanswered)
+    squares, tension = loops.mean_of_terms(*given, 0, 200)
+    sums = tables[places].sum(axis=1)
+    strength = pulls * (sums[:, :, 0] > 0)
+    means = sums[:, :, 1:] / np.where(sums[:, :, :1] > 0, sums[:, :, :1], 1.0)
+    total = strength.sum(axis=1, keepdims=True)
+    expected = np.where(total > 0, (strength[:, :, None] * means).sum(axis=1) / np.where(total > 0, total, 1.0), fallback)
+    assert_allclose(proba, expected, rtol=1e-12)
+    assert_array_equal(unanswered, total[:, 0] <= 0)
+    assert_allclose(squares, (counts * in_group) @ (expected**2).sum(axis=1), rtol=1e-12)
+    assert_allclose(tension, (counts * strength[:, 1] / 2) @ ((expected - means[:, 1]) ** 2).sum(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_posterior_is_a_softmax(seed):
+    rng, places, table = membership_numbers(seed)
+    prior, counts = rng.random(4), rng.random(len(places))
+    proba, logs = softmax(rng.random((len(places), 4)), axis=1), np.empty(len(places))
+    before = proba.copy()
+    moved = loops.posterior(places, table, prior, 2, counts, proba, logs, 0, len(places))
+    sums = table[places].sum(axis=1) + prior
+    assert_allclose(proba, softmax(sums, axis=1), rtol=1e-12)
+    assert_allclose(logs, logsumexp(sums, axis=1), rtol=1e-12)
+    change = (proba - before).reshape(len(places), 2, 2).sum(axis=2)
+    assert_allclose(moved, counts @ np.abs(change).sum(axis=1), rtol=1e-12)
+
+
+# ---- whole tables ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_both_forms_of_membership_agree(always, seed):
+    votes = small_votes(seed)
+    fast, plain, rng = membership(votes), JointMembership(votes), np.random.default_rng(seed)
+    assert isinstance(fast, CompiledMembership)
+    weights = rng.random((votes.n_rows, 6))
+    for shape in ((), (3,)):
+        table, values = rng.random((votes.n_groups, *shape)), rng.random((votes.n_rows, *shape))
+        assert_allclose(fast.gather(table), plain.gather(table), rtol=1e-13)
+        assert_allclose(fast.scatter(values), plain.scatter(values), rtol=1e-13)
+        assert_allclose(np.concatenate([part for _, part in fast.gather_parts(table)]), plain.gather(table), rtol=1e-13)
+    for n in (2, 6):
+        grams = [groups.grams(lambda rows, n=n: weights[rows, :n].copy(), n) for groups in (fast, plain)]
+        assert_allclose(*grams, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("n_labels", [2, 9, 60_000])
+def test_distinct_rows_are_the_same_to_the_bit(monkeypatch, n_labels):
+    rng = np.random.default_rng(0)
+    table = rng.integers(-1, n_labels, (400, 11))[rng.integers(0, 400, 3000)]
+    columns = [encode(f"c{j}", column, "classifiers") for j, column in enumerate(table.T)]
+    found = []
+    for least in (0, 1 << 60):
+        monkeypatch.setattr(kernels, "LEAST", least)
+        found.append(distinct_rows(columns))
+    for ours, theirs in zip(*found, strict=True):
+        assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("method", [EC3(), EC3(beta=0.0), DawidSkene(), DawidSkene(prior="uniform"), EBCC(), Panel()], ids=str)
+def test_methods_answer_the_same_with_and_without_loops(monkeypatch, method):
+    votes, answers = small_votes(0), []
+    for least in (0, 1 << 60):
+        monkeypatch.setattr(kernels, "LEAST", least)
+        answers.append(method.solve(votes))
+    assert_allclose(answers[0].proba, answers[1].proba, rtol=0, atol=1e-12)
+    if answers[0].objective is not None:
+        assert answers[0].objective == pytest.approx(answers[1].objective, rel=1e-11)
+
+
+def test_known_labels_and_empty_extensions_need_no_loop_of_their_own(always):
+    votes = small_votes(1)
+    consensus = DawidSkene().solve(votes, known={0: 1, 5: 2})
+    assert consensus.labels()[0] == 1
+    assert len(consensus.extend(votes[:0]).labels()) == 0
+
+
+# ---- threads and loading ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [EC3(), DawidSkene()], ids=str)
+def test_threads_change_nothing_but_the_time(always, method):
+    votes = small_votes(0)
+    alone = method.solve(votes).proba
+    with parallel_config("threading", n_jobs=2):
+        assert kernels.n_threads() == 2
+        assert_allclose(method.solve(votes).proba, alone, rtol=0, atol=1e-12)
+    assert kernels.n_threads() == 1
+
+
+def test_solve_takes_the_number_of_threads(monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        DawidSkene, "_answer", lambda *args: seen.append(kernels.n_threads()) or MajorityVote()._answer(*args[1:])
+    )
+    for n_jobs in (None, 2):
+        solve(small_votes(0), method=DawidSkene(), n_jobs=n_jobs)
+    assert seen == [1, 2]
+    with pytest.raises(ValueError, match=r"n_jobs must be a whole number other than 0, got 0\. -1 takes one thread per core\."):
+        solve(small_votes(0), n_jobs=0)
+
+
+def test_parts_of_rows_cover_all_of_them():
+    with parallel_config("threading", n_jobs=3):
+        parts = kernels.in_threads(lambda begin, end: list(range(begin, end)), 10)
+    assert np.concatenate(parts).tolist() == list(range(10))
+    assert len(parts) == 3
+
+
+def test_small_tables_do_not_load_numba():
+    program = (
+        "import sys; from ec3learn import Panel, Votes; Panel().solve(Votes.from_labels({'a': [0, 1], 'b': [0, 1]})); "
+        "print('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("reason", ["missing", "switched off", "unsuitable"])
+def test_without_numba_everything_is_numpy(monkeypatch, reason):
+    kernels._loops.cache_clear()
+    if reason == "missing":
+        monkeypatch.setattr(kernels, "find_spec", lambda name: None)
+    elif reason == "switched off":
+        monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    else:
+        monkeypatch.setattr(kernels, "import_module", lambda *_: (_ for _ in ()).throw(ImportError("numpy is too new")))
+    try:
+        assert kernels.compiled(1 << 60) is None
+    finally:
+        kernels._loops.cache_clear()
+
+
+def test_machine_code_is_not_kept_where_there_is_no_place_for_it(monkeypatch):
+    def njit(cache=False, **_):
+        if cache:
+            raise RuntimeError("cannot cache function")
+        return lambda function: "compiled"
+
+    monkeypatch.setattr(loops.numba, "njit", njit)
+    assert loops.loop(len) == "compiled"
