@@ -16,6 +16,7 @@ from sklearn.base import clone
 from ec3learn import BGCM, EC3, METHODS, UPE, Consensus, Votes
 from ec3learn._checks import InputError
 from ec3learn.methods import Method, method_of
+from ec3learn.votes.stores import Stores
 
 from ..raw_tables import RawTable
 from ..strategies import any_tables, any_votes, graded_votes
@@ -82,7 +83,7 @@ def test_objects_of_a_crowd_that_share_a_row_have_the_answer_of_rows_of_their_ow
     objects = np.repeat(np.arange(90), 2)
     voters = np.ravel([rng.choice(["a", "b", "c", "d"], 2, replace=False) for _ in range(90)])
     votes = Votes.from_long(objects, voters, np.where(rng.random(180) < 0.8, objects % 2, 1 - objects % 2))
-    apart = replace(votes, sparse=votes.sparse[votes.index], counts=np.ones(90), index=None)
+    apart = replace(votes, stores=Stores(sparse=votes.sparse[votes.index]), counts=np.ones(90), index=None)
     assert votes.n_rows < 45
     assert_allclose(quietly(name, votes).proba, quietly(name, apart).proba, **CLOSE)
 

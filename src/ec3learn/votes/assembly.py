@@ -17,6 +17,7 @@ from .labels import Label, plain
 from .layout import BaseModel, Codes, SoftShares, entries_of_votes, frozen
 from .reading import Column, Where, encode, named_columns, single_column
 from .scale import Scale, scales_of
+from .stores import Stores
 
 Array = npt.NDArray[Any]
 
@@ -41,6 +42,8 @@ def fields_of_columns(
     both |= {name: (raw, "clusterings") for name, raw in clusterings.items()}
     shares = {name: checked_shares(raw, Where(where, name)) for name, (raw, where) in both.items() if raw.ndim > 1}
     original = {name: encode(name, raw, where, name in scales) for name, (raw, where) in both.items() if raw.ndim == 1}
+    for name in scales.keys() & shares.keys():
+        _require_answers(shares[name], scales[name], Where(argument, name))
 
     packed = None if shares else distinct_rows(list(original.values()))
     distinct, index, counts = original, None, None
@@ -52,28 +55,26 @@ def fields_of_columns(
     voted = [distinct[name] for name in columns if name not in shares and name not in scales]
     _require_classes(classes, voted, soft_votes, scales)
     class_names = frozen(classes_of(voted, soft_votes, classes, missing, argument))
-    models: list[BaseModel] = []
-    hard_codes: dict[int, Array] = {}
-    for m, name in enumerate(both):
+    clusters = {name: cluster_codes(distinct[name], missing) for name in clusterings if name not in shares}
+
+    def model_of(name: str) -> BaseModel:
         if name in scales:
-            models.append(_grader(name, scales[name]))
-            if name not in shares:
-                hard_codes[m] = grade_codes(distinct[name], scales[name], missing, argument, original[name])
-            elif shares[name].shape[1] != models[-1].n_groups:
-                must = "must have one column per answer of the scale"
-                raise Where(argument, name).error(must, f"{shares[name].shape[1]} for {models[-1].n_groups}")
-        elif name in columns:
-            models.append(BaseModel(name, "classifier", class_names))
-            if name not in shares:
-                hard_codes[m] = class_codes(distinct[name], class_names, missing, argument, original[name])
-        elif name in shares:
-            models.append(BaseModel(name, "clustering", np.arange(shares[name].shape[1])))
-        else:
-            hard_codes[m], labels = cluster_codes(distinct[name], missing)
-            models.append(BaseModel(name, "clustering", labels))
+            return _grader(name, scales[name])
+        if name in columns:
+            return BaseModel(name, "classifier", class_names)
+        return BaseModel(name, "clustering", clusters[name][1] if name in clusters else np.arange(shares[name].shape[1]))
+
+    def codes_of(name: str) -> Array:
+        if name in clusters:
+            return clusters[name][0]
+        if name in scales:
+            return grade_codes(distinct[name], scales[name], missing, argument, original[name])
+        return class_codes(distinct[name], class_names, missing, argument, original[name])
+
+    models = [model_of(name) for name in both]
+    hard_codes = {m: codes_of(name) for m, name in enumerate(both) if name not in shares}
     for array in (*hard_codes.values(), *(model.labels for model in models)):
         frozen(array)
-
     n_objects = len(next(iter(both.values()))[0])
     by_number = {m: shares[name] for m, name in enumerate(both) if name in shares}
     return {
@@ -83,9 +84,13 @@ def fields_of_columns(
         "weights": frozen(np.ones(len(models))),
         "counts": ones(n_objects) if counts is None else frozen(counts.astype(np.float64)),
         "index": None if index is None else frozen(index),
-        "hard": Codes(hard_codes),
-        "soft": SoftShares.stacked(by_number) if by_number else None,
+        "stores": Stores(Codes(hard_codes), SoftShares.stacked(by_number) if by_number else None),
     }
+
+
+def _require_answers(shares: Array, scale: Scale, where: Where) -> None:
+    if shares.shape[1] != len(scale.labels):
+        raise where.error("must have one column per answer of the scale", f"{shares.shape[1]} for {len(scale.labels)}")
 
 
 def fields_of_long(
@@ -127,7 +132,7 @@ def fields_of_long(
         "weights": frozen(np.ones(len(voter_names))),
         "object_ids": ids,
         "counts": ones(len(ids)),
-        "sparse": entries,
+        "stores": Stores(sparse=entries),
         "n_repeated": n_repeated,
     }
 

@@ -14,6 +14,7 @@ from .._text import arg
 from .layout import BaseModel, Codes, SoftShares, frozen, frozen_entries
 from .reading import smallest_uint
 from .scale import class_shares
+from .stores import Stores
 
 if TYPE_CHECKING:
     from .votes import Votes
@@ -48,9 +49,11 @@ def as_class_votes(votes: AnyVotes) -> AnyVotes:
     return replace(
         votes,
         models=tuple(models),
-        hard=Codes({m: hard[m] for m in sorted(hard)}),
-        soft=SoftShares.stacked({m: soft[m] for m in sorted(soft)}) if soft else None,
-        sparse=entries,
+        stores=Stores(
+            Codes({m: hard[m] for m in sorted(hard)}),
+            SoftShares.stacked({m: soft[m] for m in sorted(soft)}) if soft else None,
+            entries,
+        ),
     ).merged()
 
 

@@ -14,6 +14,7 @@ from .assembly import REPEATS, ones, require_unique_names
 from .labels import Label, kind_of, label_array, plain
 from .layout import BaseModel, Codes, frozen, frozen_entries
 from .reading import smallest_uint
+from .stores import Stores
 
 if TYPE_CHECKING:
     from .votes import Votes
@@ -48,8 +49,7 @@ def merged_fields(left: Votes, right: Votes, repeats: str) -> dict[str, Any]:
         "sample_weight": sample_weight,
         "object_ids": frozen(label_array(objects.labels)),
         "counts": ones(len(objects.labels)) if sample_weight is None else sample_weight,
-        "hard": _clusters((left, right), objects, models),
-        "sparse": entries,
+        "stores": Stores(_clusters((left, right), objects, models), sparse=entries),
         "n_repeated": left.n_repeated + right.n_repeated + n_repeated,
     }
 

@@ -3,8 +3,7 @@
 A base model is a classifier (or annotator) that votes for classes, or a clustering that puts objects into clusters. Each
 (classifier, class) and each (clustering, cluster) is a *group*. Groups are numbered model after model.
 
-Three stores hold the memberships, each in the form its data comes in: integers for hard votes, a table of shares for soft
-votes, and a sparse matrix where nearly all votes are missing. Only distinct rows are kept where rows repeat.
+Memberships are kept in `Stores`, in the form in which they came. Only distinct rows are kept where rows repeat.
 """
 
 from __future__ import annotations
@@ -34,21 +33,12 @@ from .assembly import (
 from .distinct import distinct_entries, distinct_rows
 from .encoding import as_shares, columns_by_class
 from .grading import as_class_votes, group_meaning, oriented
-from .labels import Label, kind_of, plain
-from .layout import (
-    BaseModel,
-    Codes,
-    SoftShares,
-    entries_of_columns,
-    entries_of_votes,
-    frozen,
-    frozen_entries,
-    joined_entries,
-    widened_entries,
-)
+from .labels import Label, kind_of
+from .layout import BaseModel, Codes, SoftShares, frozen
 from .merging import is_crowd, merged_fields
 from .prior import Prior, read_prior
 from .reading import Column, named_columns, smallest_uint
+from .stores import Stores
 
 Array = npt.NDArray[Any]
 
@@ -93,10 +83,7 @@ class Votes:
     # How often each distinct row occurs (by sample_weight), and the distinct row of each object; None: its own.
     counts: Array = field(default_factory=lambda: np.empty(0))
     index: Array | None = None
-    # The three stores; a hard code of `n_groups` is a missing vote.
-    hard: Codes = field(default_factory=lambda: Codes())
-    soft: SoftShares | None = None
-    sparse: sparse.csr_array | None = None
+    stores: Stores = field(default_factory=Stores)  # who is in which group, by distinct row
     prior: Prior | None = None  # class probabilities from elsewhere, by distinct row
     n_repeated: int = 0  # further votes of a voter on one object, which were merged into one or left out
 
@@ -296,9 +283,24 @@ class Votes:
         return group_meaning(self)
 
     @property
+    def hard(self) -> Codes:
+        """Return the hard votes: a column of codes by the number of its model; a code of its `n_groups` is a missing vote."""
+        return self.stores.hard
+
+    @property
+    def soft(self) -> SoftShares | None:
+        """Return the soft votes."""
+        return self.stores.soft
+
+    @property
+    def sparse(self) -> sparse.csr_array | None:
+        """Return the votes of a crowd, rows x groups."""
+        return self.stores.sparse
+
+    @property
     def is_hard(self) -> bool:
         """Return whether every vote is whole: there are no soft or repeated ones."""
-        return self.soft is None and (self.sparse is None or bool((self.sparse.data == 1).all()))
+        return self.stores.is_hard
 
     @property
     def is_classifier(self) -> Array:
@@ -320,22 +322,7 @@ class Votes:
     @cached_property
     def n_votes(self) -> Array:
         """Return how many objects each base model said something about, by its groups."""
-        totals = np.zeros(len(self.models))
-        objects_per_row = self.objects_per_row
-        for m, codes in self.hard.items():
-            voted = codes != self.models[m].n_groups
-            totals[m] = np.count_nonzero(voted) if self.index is None else objects_per_row[voted].sum()
-        if self.soft is not None:
-            for model in self.soft.models:
-                totals[model.number] = self.soft.table[:, model.cover] @ objects_per_row
-        if self.sparse is not None:
-            per_vote = self.sparse.data
-            if self.index is not None:
-                per_vote = per_vote * np.repeat(objects_per_row, np.diff(self.sparse.indptr))
-            per_group = np.bincount(self.sparse.indices, weights=per_vote, minlength=self.n_groups)
-            by_model = np.bincount(self.group_model, weights=per_group, minlength=len(self.models))
-            totals += np.round(by_model, 6)  # shares of one vote add up to 1 but for rounding
-        return totals
+        return self.stores.n_votes(self.models, self.offsets, self.objects_per_row, repeated=self.index is not None)
 
     def said(self, i: int) -> list[Label | dict[Label, float] | None]:
         """Return what each base model said about object i: a label, a dict of label -> share, or None.
@@ -361,25 +348,7 @@ class Votes:
         >>> Votes.from_labels({"svm": ["a", "b"], "knn": [None, "b"]}).spoken(0)
         {0: 'a'}
         """
-        row = np.array([i if self.index is None else self.index[i]])
-        answers: dict[int, Any] = {}
-        for m, codes in self.hard.items():
-            code = int(codes[row[0]])
-            if code < self.models[m].n_groups:
-                answers[m] = plain(self.models[m].labels[code])
-        if self.soft is not None:
-            for soft in self.soft.models:
-                shares = self.soft.shares_of(soft, row)[0]
-                if shares.any():
-                    labels = self.models[soft.number].labels
-                    answers[soft.number] = {plain(label): float(p) for label, p in zip(labels, shares, strict=True)}
-        if self.sparse is not None:
-            own = slice(self.sparse.indptr[row[0]], self.sparse.indptr[row[0] + 1])
-            for group, share in zip(self.sparse.indices[own].tolist(), self.sparse.data[own].tolist(), strict=True):
-                m = int(np.searchsorted(self.offsets, group, side="right")) - 1
-                label = plain(self.models[m].labels[group - self.offsets[m]])
-                answers[m] = label if share == 1 else {**answers.get(m, {}), label: share}
-        return dict(sorted(answers.items()))
+        return self.stores.said(int(i if self.index is None else self.index[i]), self.models, self.offsets)
 
     def __len__(self) -> int:
         return self.n_objects
@@ -557,18 +526,11 @@ class Votes:
         models = (*self.models, *other.models)
         require_unique_names([model.name for model in models])
         left, right = (self, other) if self.index is None and other.index is None else self._aligned(other)
-        shift = len(self.models)
-        soft = left.soft
-        if right.soft is not None:
-            renumbered = right.soft.renumbered(shift)
-            soft = renumbered if soft is None else soft.joined(renumbered)
         joined = replace(
             left,
             models=models,
             weights=frozen(np.concatenate([self.weights, other.weights])),
-            hard=Codes({**left.hard, **{m + shift: codes for m, codes in right.hard.items()}}),
-            soft=soft,
-            sparse=_side_by_side(left.sparse, right.sparse, self.n_groups, other.n_groups),
+            stores=left.stores.beside(right.stores, len(self.models), self.n_groups, other.n_groups),
             object_ids=object_ids,
             prior=right.prior if left.prior is None else left.prior,
             n_repeated=self.n_repeated + other.n_repeated,
@@ -636,25 +598,7 @@ class Votes:
         >>> Votes.from_probabilities({"lr": [[0.9, 0.1], [0.2, 0.8]]}).hardened().said(1)
         [1]
         """
-        hard_entries = None if self.sparse is None else _hardened_entries(self.sparse, self.group_model)
-        if self.soft is None:
-            return self if hard_entries is self.sparse else replace(self, sparse=hard_entries)
-        tables: dict[int, Array] = {}
-        hard = dict(self.hard)
-        for soft in self.soft.models:
-            shares = self.soft.shares_of(soft)
-            voted: Array = np.asarray(shares.any(axis=1))
-            if self.models[soft.number].kind == "classifier":
-                top: Array = (shares >= shares.max(axis=1, keepdims=True) - 1e-12) & voted[:, None]
-                if top.sum(axis=1).max(initial=0) <= 1:
-                    codes = np.where(voted, top.argmax(axis=1), soft.n_groups)
-                    hard[soft.number] = frozen(codes.astype(smallest_uint(soft.n_groups + 1)))
-                    continue
-                shares = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
-            shares[~voted] = np.nan
-            tables[soft.number] = shares
-        in_order = Codes({m: hard[m] for m in sorted(hard)})
-        return replace(self, hard=in_order, soft=SoftShares.stacked(tables) if tables else None, sparse=hard_entries)
+        return replace(self, stores=self.stores.hardened(self.models, self.group_model))
 
     def as_class_votes(self) -> Self:
         """Return the votes with each answer on a scale replaced by a vote for the class it stands for, by the rule of `Scale`.
@@ -706,23 +650,17 @@ class Votes:
             n_objects=n_objects,
             counts=frozen(self.counts[rows]),
             index=index,
-            hard=Codes({m: frozen(codes[rows]) for m, codes in self.hard.items()}),
-            soft=None if self.soft is None else self.soft.take(rows),
-            sparse=None if self.sparse is None else frozen_entries(self.sparse[rows]),
+            stores=self.stores.take(rows),
             prior=None if self.prior is None else self.prior.take(rows),
         )
 
     def _only(self, kept: Sequence[int]) -> Self:
         """Return the votes of some base models only."""
-        number = {m: new for new, m in enumerate(kept)}
-        groups = np.flatnonzero(np.isin(self.group_model, kept))
         return replace(
             self,
             models=tuple(self.models[m] for m in kept),
             weights=frozen(self.weights[list(kept)]),
-            hard=Codes({number[m]: codes for m, codes in self.hard.items() if m in number}),
-            soft=None if self.soft is None else self.soft.only(number),
-            sparse=None if self.sparse is None else frozen_entries(self.sparse[:, groups]),
+            stores=self.stores.only(kept, self.group_model),
         )
 
     def merged(self) -> Self:
@@ -787,10 +725,7 @@ class Votes:
         crowd = [m for m, model in enumerate(self.models) if model.kind == "classifier" and m in self.hard]
         if len(crowd) < SPARSE_MODELS or self.n_votes[crowd].sum() > (1 - SPARSE_FROM) * len(crowd) * self.n_objects:
             return self
-        sizes = [model.n_groups for model in self.models]
-        entries = entries_of_columns({m: self.hard[m] for m in crowd}, self.offsets, sizes)
-        rest = Codes({m: codes for m, codes in self.hard.items() if m not in set(crowd)})
-        return replace(self, hard=rest, sparse=entries)
+        return replace(self, stores=self.stores.with_entries_of(crowd, self.models, self.offsets))
 
 
 def _the_same(left: Array | None, right: Array | None, what: str) -> Array | None:
@@ -798,26 +733,3 @@ def _the_same(left: Array | None, right: Array | None, what: str) -> Array | Non
     if left is not None and right is not None and not np.array_equal(left, right):
         raise InputError("other", f"must have the same {what}", came="different ones")
     return right if left is None else left
-
-
-def _side_by_side(
-    left: sparse.csr_array | None, right: sparse.csr_array | None, n_left: int, n_right: int
-) -> sparse.csr_array | None:
-    if left is not None and right is not None:
-        return joined_entries(left, right)
-    if left is not None:
-        return widened_entries(left, 0, n_right)
-    return None if right is None else widened_entries(right, n_left, 0)
-
-
-def _hardened_entries(entries: sparse.csr_array, group_model: Array) -> sparse.csr_array:
-    """Return entries in which the largest share of each vote is the whole of it, shared evenly on a tie."""
-    if (entries.data == 1).all():
-        return entries
-    row = np.repeat(np.arange(entries.shape[0]), np.diff(entries.indptr))
-    vote = np.cumsum((np.diff(row, prepend=-1) != 0) | (np.diff(group_model[entries.indices], prepend=-1) != 0)) - 1
-    largest = np.zeros(vote[-1] + 1)
-    np.maximum.at(largest, vote, entries.data)
-    top = entries.data >= largest[vote] - 1e-12
-    share = 1 / np.bincount(vote[top])[vote[top]]
-    return entries_of_votes(row[top], entries.indices[top], entries.shape, share)

@@ -1,0 +1,158 @@
+"""Who is in which group, row by row, in the form in which it came: integers, shares, or single entries.
+
+Models are known by their numbers, and groups are numbered model after model, as in `Votes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .labels import Label, plain
+from .layout import (
+    BaseModel,
+    Codes,
+    SoftShares,
+    entries_of_columns,
+    entries_of_votes,
+    frozen,
+    frozen_entries,
+    joined_entries,
+    widened_entries,
+)
+from .reading import smallest_uint
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Stores:
+    """The memberships of rows in groups; each model is in one of the three."""
+
+    hard: Codes = field(default_factory=Codes)  # one code per row; a code of the model's `n_groups` is a missing vote
+    soft: SoftShares | None = None  # a table of shares
+    sparse: sparse.csr_array | None = None  # rows x groups, where nearly all votes are missing
+
+    @property
+    def is_hard(self) -> bool:
+        """Return whether every vote is whole: there are no soft or repeated ones."""
+        return self.soft is None and (self.sparse is None or bool((self.sparse.data == 1).all()))
+
+    # ---- what one row, or one model, said ----------------------------------------------------------------------------
+
+    def said(self, row: int, models: Sequence[BaseModel], offsets: Array) -> dict[int, Label | dict[Label, float]]:
+        """Return what was said about a row, by the number of each model that said something."""
+        answers: dict[int, Any] = {}
+        for m, codes in self.hard.items():
+            code = int(codes[row])
+            if code < models[m].n_groups:
+                answers[m] = plain(models[m].labels[code])
+        for soft in () if self.soft is None else self.soft.models:
+            shares = self.soft.shares_of(soft, np.array([row]))[0]  # type: ignore[union-attr]
+            if shares.any():
+                labels = models[soft.number].labels
+                answers[soft.number] = {plain(label): float(p) for label, p in zip(labels, shares, strict=True)}
+        if self.sparse is not None:
+            own = slice(self.sparse.indptr[row], self.sparse.indptr[row + 1])
+            for group, share in zip(self.sparse.indices[own].tolist(), self.sparse.data[own].tolist(), strict=True):
+                m = int(np.searchsorted(offsets, group, side="right")) - 1
+                label = plain(models[m].labels[group - offsets[m]])
+                answers[m] = label if share == 1 else {**answers.get(m, {}), label: share}
+        return dict(sorted(answers.items()))
+
+    def n_votes(self, models: Sequence[BaseModel], offsets: Array, per_row: Array, repeated: bool) -> Array:
+        """Return how many objects each model said something about: `per_row` of them have each row, or one if not `repeated`."""
+        totals = np.zeros(len(models))
+        for m, codes in self.hard.items():
+            voted = codes != models[m].n_groups
+            totals[m] = per_row[voted].sum() if repeated else np.count_nonzero(voted)
+        for model in () if self.soft is None else self.soft.models:
+            totals[model.number] = self.soft.table[:, model.cover] @ per_row  # type: ignore[union-attr]
+        if self.sparse is not None:
+            per_vote = self.sparse.data
+            if repeated:
+                per_vote = per_vote * np.repeat(per_row, np.diff(self.sparse.indptr))
+            per_group = np.bincount(self.sparse.indices, weights=per_vote, minlength=int(offsets[-1]))
+            sums = np.concatenate([[0.0], np.cumsum(per_group)])
+            totals += np.round(np.diff(sums[offsets]), 6)  # shares of one vote add up to 1 but for rounding
+        return totals
+
+    # ---- other stores from these -------------------------------------------------------------------------------------
+
+    def take(self, rows: Array) -> Stores:
+        """Return some rows."""
+        return Stores(
+            Codes({m: frozen(codes[rows]) for m, codes in self.hard.items()}),
+            None if self.soft is None else self.soft.take(rows),
+            None if self.sparse is None else frozen_entries(self.sparse[rows]),
+        )
+
+    def only(self, kept: Sequence[int], group_model: Array) -> Stores:
+        """Return some of the models, numbered anew."""
+        number = {m: new for new, m in enumerate(kept)}
+        groups = np.flatnonzero(np.isin(group_model, kept))
+        return Stores(
+            Codes({number[m]: codes for m, codes in self.hard.items() if m in number}),
+            None if self.soft is None else self.soft.only(number),
+            None if self.sparse is None else frozen_entries(self.sparse[:, groups]),
+        )
+
+    def beside(self, other: Stores, n_models: int, n_groups: int, n_other_groups: int) -> Stores:
+        """Return these models, so many with so many groups, and after them those of other stores of the same rows."""
+        soft = self.soft
+        if other.soft is not None:
+            renumbered = other.soft.renumbered(n_models)
+            soft = renumbered if soft is None else soft.joined(renumbered)
+        left, right = self.sparse, other.sparse
+        if left is not None and right is not None:
+            entries = joined_entries(left, right)
+        elif left is not None:
+            entries = widened_entries(left, 0, n_other_groups)
+        else:
+            entries = None if right is None else widened_entries(right, n_groups, 0)
+        return Stores(Codes({**self.hard, **{m + n_models: codes for m, codes in other.hard.items()}}), soft, entries)
+
+    def hardened(self, models: Sequence[BaseModel], group_model: Array) -> Stores:
+        """Return each soft vote of a classifier as one for its most probable class, shared on a tie."""
+        if self.is_hard:
+            return self
+        entries = None if self.sparse is None else _hardened_entries(self.sparse, group_model)
+        hard, tables = dict(self.hard), {}
+        for soft in () if self.soft is None else self.soft.models:
+            shares = self.soft.shares_of(soft)  # type: ignore[union-attr]
+            voted: Array = np.asarray(shares.any(axis=1))
+            if models[soft.number].kind == "classifier":
+                top: Array = (shares >= shares.max(axis=1, keepdims=True) - 1e-12) & voted[:, None]
+                if top.sum(axis=1).max(initial=0) <= 1:
+                    codes = np.where(voted, top.argmax(axis=1), soft.n_groups)
+                    hard[soft.number] = frozen(codes.astype(smallest_uint(soft.n_groups + 1)))
+                    continue
+                shares = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
+            shares[~voted] = np.nan
+            tables[soft.number] = shares
+        return Stores(Codes({m: hard[m] for m in sorted(hard)}), SoftShares.stacked(tables) if tables else None, entries)
+
+    def with_entries_of(self, crowd: Sequence[int], models: Sequence[BaseModel], offsets: Array) -> Stores:
+        """Return the hard votes of some models as entries, for voters who hardly vote."""
+        sizes = [model.n_groups for model in models]
+        entries = entries_of_columns({m: self.hard[m] for m in crowd}, offsets, sizes)
+        moved = set(crowd)
+        return replace(self, hard=Codes({m: codes for m, codes in self.hard.items() if m not in moved}), sparse=entries)
+
+
+def _hardened_entries(entries: sparse.csr_array, group_model: Array) -> sparse.csr_array:
+    """Return entries in which the largest share of each vote is the whole of it, shared evenly on a tie."""
+    if (entries.data == 1).all():
+        return entries
+    row = np.repeat(np.arange(entries.shape[0]), np.diff(entries.indptr))
+    vote = np.cumsum((np.diff(row, prepend=-1) != 0) | (np.diff(group_model[entries.indices], prepend=-1) != 0)) - 1
+    largest = np.zeros(vote[-1] + 1)
+    np.maximum.at(largest, vote, entries.data)
+    top = entries.data >= largest[vote] - 1e-12
+    share = 1 / np.bincount(vote[top])[vote[top]]
+    return entries_of_votes(row[top], entries.indices[top], entries.shape, share)
