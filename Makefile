@@ -20,8 +20,11 @@ DOCS := .venv/.installed-docs
 demo: $(RUN)
 	$(PY) examples/digits.py
 
+# One process per core, each of them on one thread.
+test: export OMP_NUM_THREADS := 1
+test: export OPENBLAS_NUM_THREADS := 1
 test: $(DEV) lint
-	$(PY) -m pytest
+	$(PY) -m pytest -n auto --dist worksteal
 
 # Search for inputs that break a promise of docs/reliability.md; each round has a seed, which is printed.
 SECONDS ?= 300

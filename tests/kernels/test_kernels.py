@@ -222,7 +222,7 @@ def test_solve_takes_the_number_of_threads(monkeypatch):
     for n_jobs in (None, 2):
         solve(small_votes(0), method=DawidSkene(), n_jobs=n_jobs)
     assert seen == [1, 2]
-    with pytest.raises(ValueError, match=r"n_jobs must be a whole number other than 0, got 0\. -1 takes one thread per core\."):
+    with pytest.raises(ValueError, match=r"n_jobs must be an integer other than 0, got 0\. -1 takes one thread per core\."):
         solve(small_votes(0), n_jobs=0)
 
 

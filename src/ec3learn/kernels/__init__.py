@@ -41,7 +41,7 @@ def _loops() -> Any:
 def threads(n_jobs: int) -> Any:
     """Return a context in which loops use so many threads; -1 is one per core."""
     if not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0:
-        raise InputError("n_jobs", "must be a whole number other than 0", got=n_jobs, remedy="-1 takes one thread per core.")
+        raise InputError("n_jobs", "must be an integer other than 0", got=n_jobs, remedy="-1 takes one thread per core.")
     return parallel_config("threading", n_jobs=n_jobs)
 
 

@@ -1,7 +1,7 @@
 """Distinct rows: a table of votes is solved once for each row that differs.
 
 Two objects with the same votes and clusters get the same answer, so a table of millions of objects is as large as its number of
-distinct rows ("patterns"). Each row is packed into one whole number, a digit a model, and these numbers are counted.
+distinct rows ("patterns"). Each row is packed into one integer, with one digit per model, and these integers are counted.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _rows_repeat(columns: Sequence[Column], n_objects: int) -> bool:
 
 
 def _row_numbers(columns: Sequence[Column], rows: slice | Array) -> Array:
-    """Return one whole number a row, equal where the rows are equal; wide tables are folded a word at a time."""
+    """Return one integer per row, equal where the rows are equal; wide tables are folded word by word."""
     numbers: Array | None = None
     word: list[Column] = []
     for column in [*columns, None]:
@@ -179,7 +179,7 @@ def _pack_table(columns: Sequence[Column], offset: int, dtype: np.dtype[Any]) ->
 
 
 def _wrapped(number: int, dtype: np.dtype[Any]) -> Any:
-    """Return a whole number of any size as a signed integer, less what does not fit."""
+    """Return an integer of any size as a signed one of this type, without the digits that do not fit."""
     bits = 8 * dtype.itemsize
     return dtype.type((number + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1)))
 

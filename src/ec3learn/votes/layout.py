@@ -1,4 +1,4 @@
-"""How memberships are kept that are not one whole number an object: soft votes, and votes that are nearly all missing."""
+"""How memberships are kept: integers for hard votes, a table of shares for soft ones, entries where most are missing."""
 
 from __future__ import annotations
 
