@@ -35,7 +35,8 @@ from ec3learn.answer.notes import CALIBRATION
 from ec3learn.demo import demo_votes
 from ec3learn.diagnosis import alpha, error_correlation
 from ec3learn.report import page
-from ec3learn.report.facts import FOLDED_FROM, code_of, facts_of
+from ec3learn.report.facts import code_of, facts_of
+from ec3learn.report.models import FOLDED_FROM
 from ec3learn.report.page import page_of
 
 HOSTILE = [

@@ -15,7 +15,8 @@ from .._checks import MissingExtraError
 from .._files import place_for, whole_file
 from .._text import HINTED, SHOWN, number, percent, shown, signed
 from ..answer.outcome import Outcome
-from .facts import Facts, facts_of
+from .facts import facts_of
+from .subject import Facts
 
 MOST_BYTES = 2_000_000
 CONTESTED = ("object", "label", "confidence", "runner_up", "margin", "votes", "alike", "why")

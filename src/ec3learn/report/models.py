@@ -1,0 +1,153 @@
+"""The facts about the base models: how each did, who agrees with whom, and what the clusters contain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._text import isolated
+from ..answer.outcome import Outcome
+from ..diagnosis import by_trouble, doubts, pairs, without
+from ..diagnosis.doubts import ALWAYS, RULE, WORSE
+from ..diagnosis.pairs import ALIKE, FEW, FEW_DEPARTURES, Pairs
+from ..diagnosis.voters import contingency
+from ..votes import Kind
+from ..votes.labels import plain
+from .subject import Facts, Subject, largest
+
+Array = npt.NDArray[Any]
+
+MOST_MODELS = 200  # in the table
+FOLDED_FROM = 15  # rows of the table that are shown at first; style.css has this number too
+MOST_IN_HEAT_MAP = 60
+MOST_CLUSTERINGS, MOST_CLUSTERS = 20, 12
+MOST_PAIRS = 50
+
+
+def model_facts(subject: Subject) -> Facts | None:
+    """Return the table of base models, those with the most trouble first, and what to say about them."""
+    consensus = subject.consensus
+    if subject.votes is None and consensus.stored_voters is None:
+        return None
+    labels, source = _labels_for_voters(subject)
+    table = list(by_trouble(consensus, labels).rows())
+    remarks = {row["model"]: _remark(row) for row in doubts(consensus).rows()}
+    for row in table:
+        row["remark"] = remarks.get(row["model"]) if row["kind"] != "clustering" else None
+    classifiers = [row for row in table if row["kind"] != "clustering"]
+    shown = sorted(classifiers, key=lambda row: -row["coverage"])[:MOST_MODELS]
+    kept = {row["model"] for row in shown}
+    left_out = " The method itself left out some for this reason." if consensus.worse_than_chance else ""
+    return {
+        "rows": [row for row in classifiers if row["model"] in kept],
+        "n_left_out": len(classifiers) - len(shown),
+        "n_folded": max(0, len(shown) - FOLDED_FROM) if len(shown) > FOLDED_FROM + 5 else 0,
+        "noun": f"{consensus.voter_noun}s",
+        "accuracy_by": source,
+        "estimated": any(row["estimated"] is not None for row in classifiers),
+        "leans": any(row["leans_to"] is not None for row in classifiers),
+        "worse": [row["model"] for row in classifiers if row["remark"] == WORSE],
+        "empty": [(row["model"], row["remark"]) for row in classifiers if row["remark"] not in (None, WORSE)],
+        "rule": RULE + left_out,
+        "clusterings": [row for row in table if row["kind"] == "clustering"],
+    }
+
+
+def _remark(doubt: Mapping[str, Any]) -> str:
+    return f"always says {isolated(doubt['says'])}" if doubt["doubt"] == ALWAYS else doubt["doubt"]
+
+
+def _labels_for_voters(subject: Subject) -> tuple[Array | None, str | None]:
+    """Return the labels to judge voters by, None for those the method was given, and what they are called."""
+    judged = np.where(subject.given, -1, subject.true_codes)
+    if (judged >= 0).any():
+        labels = subject.consensus.classes.astype(object)[judged]
+        labels[judged < 0] = None
+        return labels, "the held-out labels"
+    return None, None if subject.consensus.known is None else "the labels the method was given"
+
+
+def pair_facts(subject: Subject) -> list[Facts]:
+    """Return who agrees with whom, for classifiers and for clusterings."""
+    if subject.votes is None or not subject.has_objects:
+        return []
+    kinds: tuple[Kind, ...] = ("classifier", "clustering")
+    compared = [(kind, pairs(subject.consensus, kind)) for kind in kinds]
+    return [_compared_facts(subject.consensus, kind, found) for kind, found in compared if len(found.names) > 1]
+
+
+def _compared_facts(consensus: Outcome, kind: str, found: Pairs) -> Facts:
+    names = found.names
+    shown = np.sort(largest(np.diag(found.common), MOST_IN_HEAT_MAP))  # those with the most votes
+    similarity = found.similarity[np.ix_(shown, shown)]
+    closest_first = sorted(found.redundant, key=lambda pair: -found.similarity[pair])
+    rules = {
+        "classifier": f"they name the same class for at least {ALIKE:.0%} of the objects both voted on ({FEW} or more), clearly "
+        f"more often than chance, and mostly so too where either departs from the consensus ({FEW_DEPARTURES} or more)",
+        "clustering": f"their normalised mutual information is at least {ALIKE}, on {FEW} objects or more",
+    }
+    return {
+        "kind": kind,
+        "names": [names[i] for i in shown],
+        "cells": [[None if np.isnan(value) else float(value) for value in row] for row in similarity],
+        "redundant": [
+            (
+                names[a],
+                names[b],
+                float(found.similarity[a, b]),
+                round(float(found.common[a, b])),
+                [round(n) for n in without(consensus, names[b])] if kind == "classifier" else None,
+            )
+            for a, b in closest_first[:MOST_PAIRS]
+        ],
+        "n_redundant": len(found.redundant),
+        "rule": rules[kind],
+        "n_left_out": found.n_left_out + len(names) - len(shown),
+        "share_of_rows": found.share_of_rows,
+    }
+
+
+def clustering_facts(subject: Subject) -> Facts | None:
+    """Return which classes each cluster contains, by the consensus."""
+    consensus, votes = subject.consensus, subject.votes
+    if votes is None or not subject.has_objects:
+        return None
+    clusterings = [m for m, model in enumerate(votes.models) if model.kind == "clustering"]
+    share = np.bincount(consensus.row_classes, weights=consensus.row_counts, minlength=len(consensus.classes))
+    share = share / max(share.sum(), 1e-300)
+    colours = {int(z): i for i, z in enumerate(largest(share, 8))}
+    counts = contingency(consensus) * (subject.total / max(float(consensus.row_counts.sum()), 1e-300))
+    blocks = [
+        {"name": votes.models[m].name}
+        | _clusters(votes.models[m].labels, counts[votes.offsets[m] : votes.offsets[m + 1]].toarray(), subject.names, colours)
+        for m in clusterings[:MOST_CLUSTERINGS]
+    ]
+    return {"blocks": blocks, "n_left_out": len(clusterings) - len(blocks), "largest_class": float(share.max())}
+
+
+def _clusters(labels: Array, counts: Array, names: list[str], colours: Mapping[int, int]) -> Facts:
+    """Return the largest clusters of one clustering, from the objects of each class (columns) in each cluster (rows)."""
+    sizes = counts.sum(axis=1)
+    rows: list[Facts] = [
+        {
+            "name": str(plain(labels[j])),
+            "size": float(sizes[j]),
+            "share": float(sizes[j] / sizes.sum()),
+            "holds": [
+                (names[z], colours.get(int(z), -1), float(counts[j, z] / sizes[j]))
+                for z in largest(counts[j], 5)
+                if counts[j, z] > 0
+            ],
+        }
+        for j in largest(sizes, MOST_CLUSTERS)
+        if sizes[j] > 0
+    ]
+    return {
+        "rows": rows,
+        "n_clusters": int((sizes > 0).sum()),
+        "rest": 1 - sum(row["share"] for row in rows),
+        "median_size": float(np.median(sizes[sizes > 0])) if rows else 0.0,
+    }

@@ -1,0 +1,43 @@
+"""What a report is about: a consensus, the labels it is judged by, and what several sections ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..answer.notes import DISTINCT_ROWS
+from ..answer.outcome import Outcome
+from ..diagnosis import majority
+from ..diagnosis.counting import are_counts, given_weights, object_weights, open_rows, row_weights
+from ..diagnosis.held_out import given_labels, true_codes
+from ..votes.labels import plain
+
+Array = npt.NDArray[Any]
+Facts = dict[str, Any]
+
+
+class Subject:
+    """A consensus, the labels it is judged by, and what several sections ask for."""
+
+    def __init__(self, consensus: Outcome, truth: Any = None) -> None:
+        self.consensus, self.truth = consensus, truth
+        self.votes, self.has_objects = consensus.votes, consensus.has_objects
+        self.names = [str(plain(label)) for label in consensus.classes]
+        self.distinct = any(note.kind == DISTINCT_ROWS for note in consensus.notes)  # the objects are distinct rows of a table
+        self.true_codes = true_codes(consensus, truth)  # the class of each object by the labels to judge by, -1 for none
+        self.given = given_labels(consensus)  # objects whose labels the method was given
+        self.majority = majority(consensus)
+        nothing: Array = np.zeros(0)
+        self.weight = object_weights(consensus) if self.has_objects else nothing  # how many objects each object counts for
+        self.row_weight = row_weights(consensus) if self.has_objects else nothing  # the same for distinct rows
+        self.whole = not self.has_objects or are_counts(given_weights(consensus))  # weights say how often an object occurs
+        self.open_rows = open_rows(consensus) if self.has_objects else nothing  # rows that the method had to answer
+        self.total, self.n_open = float(self.weight.sum()), float(self.row_weight @ self.open_rows)
+        self.all_given = consensus.n_objects > 0 and not self.open_rows.any()  # all labels were given and held fixed
+
+
+def largest(values: Array, n: int) -> Array:
+    """Return the places of the largest values, largest first, equal ones in their order."""
+    return np.argsort(-values, kind="stable")[:n]
