@@ -685,6 +685,10 @@ COMMANDS_OF_HOSTILE = {
 }
 
 
+def test_a_name_with_nul_is_refused(run):
+    assert run("combine", "a\0b.csv", "-c", "x") == (WRONG_INPUT, "", "ec3learn: Arguments must not contain the character NUL.\n")
+
+
 @pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize("case", COMMANDS_OF_HOSTILE)
 def test_nothing_from_outside_reaches_the_terminal_raw(folder, run, case, as_json):

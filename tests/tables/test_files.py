@@ -426,6 +426,14 @@ def test_labels_that_mean_no_vote_hide_no_whole_numbers(tmp_path):
         assert votes == [(0,), (None,), (1,), (None,)]
 
 
+@pytest.mark.parametrize("last, found", [("3", (1, 2, 3, 2, 3)), ("x", ("1", "2", "3", "2", "x"))])
+def test_columns_are_integers_if_all_are_however_many_are_asked_about_at_once(tmp_path, monkeypatch, last, found):
+    monkeypatch.setattr("ec3learn.tables.files.table.AT_ONCE", 2)
+    (tmp_path / "x.csv").write_text(f"a,b,c,d,e\n1,2,3,2,{last}\n")
+    with opened(tmp_path / "x.csv") as table:
+        assert table.with_labels([list("abcde")]).relation.project("a, b, c, d, e").fetchall() == [found]
+
+
 def test_a_label_that_means_no_vote_is_no_number_that_is_written_otherwise(tmp_path):
     (tmp_path / "x.csv").write_text("vote\n7\n007\n")
     with opened(tmp_path / "x.csv") as table:

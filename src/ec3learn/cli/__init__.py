@@ -32,6 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
         The exit code.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
+    if any("\0" in word for word in words):
+        return _complain("Arguments must not contain the character NUL.", WRONG_INPUT)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]  # so that it may be anywhere
     if arguments is None:

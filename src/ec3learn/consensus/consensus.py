@@ -156,7 +156,7 @@ class Consensus(Outcome):
         return found.consensus.accuracy
 
     def summary(self, method: Solver | None = None, *, truth: Any = None, fast: bool = False) -> Summary:
-        """Summarise the answer: `ec3learn.diagnosis.summarise`."""
+        """Summarise the answer, and say what to watch out for, as the command does: `ec3learn.diagnosis.summarise`."""
         return summarise(self, method, truth=truth, fast=fast)
 
     def extend(self, votes: Votes, prior: Any = None) -> Consensus:

@@ -87,7 +87,8 @@ def combine(
     number : bool
         Add a column `number`, by which `Consensus.explain` knows the object of a row.
     return_consensus : bool
-        Return the `Consensus` as well. The objects of a lazy table's consensus are its distinct rows.
+        Return the `Consensus` as well: its `summary()` says what to watch out for, such as biased voters, as the command does.
+        The objects of a lazy table's consensus are its distinct rows.
 
     Returns
     -------

@@ -27,7 +27,7 @@ class Engine:
 
     Where it works in Python anyway, `map_parts` lets a function of ours add columns (given as empty ones) to each part of a
     table, and `together` puts all rows that agree in a column into one part. Where texts that differ may count as equal, `exact`
-    returns a table in which they do not.
+    returns a table in which they do not. `count` counts distinct rows quicker than narwhals does.
     """
 
     backend: Literal["pandas", "polars", "pyarrow"]
@@ -36,6 +36,7 @@ class Engine:
     map_parts: Callable[[Any, Callable[[Any], Any], list[Any]], Any] | None = None
     together: Callable[[Any, str], Any] | None = None
     exact: Callable[[Any], Any] | None = None
+    count: Callable[[Any, list[str], str | None], Any] | None = None
 
 
 def collect(frame: Frame) -> Frame:
@@ -45,9 +46,12 @@ def collect(frame: Frame) -> Frame:
 
 def count_rows(frame: Frame, keys: list[str], row: str | None = None) -> Frame:
     """Return the distinct rows of the keys, how often each occurs and, if a column numbers the rows, the first of each."""
-    plain = {key: _key(i) for i, key in enumerate(keys)}  # narwhals cannot group by a name with a dot in it on DuckDB
+    count = ENGINES[frame.implementation].count
+    if count is not None:
+        return nw.from_native(count(frame.to_native(), keys, row))
+    plain = {key: _key(i) for i, key in enumerate(keys)}  # names with a dot in them mean something else to some engines
     numbers = [] if row is None else [nw.col(row).alias(FIRST)]
-    chosen = exact(frame.select(*(nw.col(key).alias(name) for key, name in plain.items()), *numbers))
+    chosen = frame.select(*(nw.col(key).alias(name) for key, name in plain.items()), *numbers)
     grouped = chosen.group_by(list(plain.values())).agg(nw.len().alias(COUNT), *(nw.col(FIRST).min() for _ in numbers))
     return grouped.rename({name: key for key, name in plain.items()})
 
@@ -108,22 +112,34 @@ def _join_duckdb(table: Any, answers: Any, keys: list[str]) -> Any:
     keyed = [f"{quoted(key)} AS {quoted(_key(i))}" for i, key in enumerate(keys)]
     added = [quoted(name) for name in right.columns if name not in keys]
     right = right.project(", ".join([*keyed, *added]))
-    ours = [_exact_sql(right, _key(i)) for i in range(len(keys))]
+    ours = _exact_sql(right, [_key(i) for i in range(len(keys))])
     if from_arrow:
         _require_unique(len(answers), right.project(", ".join(ours)).distinct().count("*").fetchall()[0][0])
-    same = [f"{_exact_sql(table, key)} IS NOT DISTINCT FROM {our}" for key, our in zip(keys, ours, strict=True)]
+    same = [f"{key} IS NOT DISTINCT FROM {our}" for key, our in zip(_exact_sql(table, keys), ours, strict=True)]
     both = table.set_alias("l").join(right.set_alias("r"), " AND ".join(same), how="left")
     return both.project(", ".join([*map(quoted, table.columns), *added]))
 
 
 def _exact_duckdb(table: Any) -> Any:
-    return table.project(", ".join(f"{_exact_sql(table, name)} AS {quoted(name)}" for name in table.columns))
+    return _project_exactly(table, table.columns)
 
 
-def _exact_sql(table: Any, name: str) -> str:
-    """Return the SQL of a column whose texts are compared byte by byte, also where a collation ignores case or accents."""
-    kind = dict(zip(table.columns, table.types, strict=True))[name]
-    return f"({quoted(name)} COLLATE C)" if kind == "VARCHAR" else quoted(name)
+def _project_exactly(table: Any, names: list[str], *more: str) -> Any:
+    chosen = (f"{sql} AS {quoted(name)}" for sql, name in zip(_exact_sql(table, names), names, strict=True))
+    return table.project(", ".join([*chosen, *more]))
+
+
+def _exact_sql(table: Any, names: list[str]) -> list[str]:
+    """Return the SQL of columns whose texts are compared byte by byte, also where a collation ignores case or accents."""
+    kinds = dict(zip(table.columns, table.types, strict=True))
+    return [f"({quoted(name)} COLLATE C)" if kinds[name] == "VARCHAR" else quoted(name) for name in names]
+
+
+def _count_duckdb(table: Any, keys: list[str], row: str | None) -> Any:
+    """Count in SQL: an expression per column, as narwhals makes them, takes time that grows with the square of the columns."""
+    numbers = [] if row is None else [f"{quoted(row)} AS {FIRST}"]
+    chosen, by = _project_exactly(table, keys, *numbers), ", ".join(map(quoted, keys))
+    return chosen.aggregate(", ".join([by, f"count(*) AS {COUNT}", *(f"min({FIRST}) AS {FIRST}" for _ in numbers)]), by)
 
 
 SEES_VARIABLES = "python_enable_replacements"  # a setting of DuckDB
@@ -235,7 +251,7 @@ def _key(number: int) -> str:
 
 ENGINES = {
     nw.Implementation.POLARS: Engine("polars", _join_polars, _hash_polars, _map_polars),
-    nw.Implementation.DUCKDB: Engine("pyarrow", _join_duckdb, _hash_duckdb, exact=_exact_duckdb),
+    nw.Implementation.DUCKDB: Engine("pyarrow", _join_duckdb, _hash_duckdb, exact=_exact_duckdb, count=_count_duckdb),
     nw.Implementation.DASK: Engine("pandas", _join_dask, _hash_dask, _map_dask, _together_dask),
     nw.Implementation.PYSPARK: Engine("pyarrow", _join_spark, _hash_spark),
     nw.Implementation.PYSPARK_CONNECT: Engine("pyarrow", _join_spark, _hash_spark),

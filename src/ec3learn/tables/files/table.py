@@ -26,6 +26,7 @@ from .workspace import Workspace
 
 ROW = f"{OURS}row"
 INTEGER = "0|-?[1-9][0-9]*"  # an integer as Python prints it
+AT_ONCE = 200  # columns of one query: the time of DuckDB grows faster than their number
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,10 @@ class FileTable:
             f"bool_and(coalesce(CAST(TRY_CAST({plain[name]} AS BIGINT) AS VARCHAR) = {plain[name]}, {sql} IS NULL))"
             for name, sql in labels.items()
         ]
-        found = self.connection.sql(f"SELECT {', '.join(exact)} FROM read_parquet({text(self.parquet)})").fetchall()[0]
+        found: list[bool] = []
+        for begin in range(0, len(exact), AT_ONCE):
+            some = ", ".join(exact[begin : begin + AT_ONCE])
+            found += self.connection.sql(f"SELECT {some} FROM read_parquet({text(self.parquet)})").fetchall()[0]
         integers = {name for name, is_integer in zip(labels, found, strict=True) if is_integer}
         gaps = [number for label in missing if isinstance(number := value_of(label, "BIGINT"), int)]
         chosen = [name for names in groups if integers >= set(names) for name in names]
