@@ -54,7 +54,7 @@ def rows():
 
 HEADS = ("rows", "classes", "features", "majority", "entropy")
 METRICS = ("auc", "auc_hard", "f", "f_macro", "accuracy")
-FORMS = ("iEC3", "iEC3, soft votes", "iEC3, learned weights", "auto")
+FORMS = ("iEC3", "iEC3, soft votes", "iEC3, learned weights")
 
 
 def _score(*words):
@@ -67,7 +67,7 @@ def _made_up(name, seed):
     def scored(experiment, method, setting, metrics=("auc", "f")):
         return [(experiment, (method, setting, metric, _score(name, seed, method, setting, metric))) for metric in metrics]
 
-    for experiment in ("accuracy", "labels_5", "labels_20"):
+    for experiment in ("accuracy", "accuracy_large", "labels_5", "labels_20"):
         yield experiment, ("", "", "n_rows", 2500.0)
         yield experiment, ("", "", "n_test", 500.0)
         for method in (*paper.CLASSIFIERS, *paper.ENSEMBLES, "majority vote", "soft vote", "weighted vote", "Dawid-Skene"):
@@ -94,14 +94,18 @@ def _made_up(name, seed):
     for step in range(6):
         yield from scored("add_clustering", "iEC3", str(step))
     for setting in ("none", "J1", "J2", "J3", "J4"):
-        yield from scored("drop_term", "iEC3", setting, ["auc"])
-    for method in ("iEC3", "EC3", "UPE"):
+        yield from scored("drop_term", "iEC3", setting, ["auc", "auc_hard"])
+    yield from _clustered(scored)
+    for method in ("iEC3", "EC3", "UPE", "majority vote"):
         for removed in paper.REMOVED:
             yield from scored("imbalance", method, f"{removed:.2f}", ["auc", "f_touched"])
     for experiment in ("random_classifiers", "random_clusterings"):
         for method in ("iEC3", "UPE", "majority vote", "iEC3, learned weights", "iEC3, learned weights, hard votes"):
             for n_random in (0, 5, 10, 15):
                 yield from scored(experiment, method, str(n_random), ["auc"])
+    for method in ("iEC3", "BGCM", "UPE", "iEC3, exact", "BGCM, exact"):
+        for size in ("400", "800", "1200"):
+            yield from scored("like_for_like", method, size, ["seconds"])
     yield "runtime", ("", "", "n_objects", 440.0)
     yield "runtime", ("UPE", "", "n_objects", 440.0)
     for method in ("BGCM", "UPE", "EC3", "iEC3"):
@@ -115,3 +119,25 @@ def _made_up(name, seed):
             yield experiment, ("iEC3", setting, "size", 100.0 * (k + 1))
             for method in ("iEC3", "iEC3, the paper's loop"):
                 yield from scored(experiment, method, setting, ["seconds"])
+
+
+def _clustered(scored):
+    """Rows of the studies of clusterings."""
+    for setting in ("mean", "smaller"):
+        yield from scored("nmi_bound", "any clustering", setting, ["nmi"])
+    for way in ("none", "NMI", "silhouette"):
+        for method in paper.CLUSTERINGS:
+            yield from scored("tuned_clusterings", method, way, ["nmi"])
+        for method in ("iEC3", "iEC3, learned weights"):
+            yield from scored("tuned_clusterings", method, way, ["auc"])
+    for labels in ("all", "20", "5"):
+        for method in ("best classifier", "soft vote"):
+            yield from scored("noisy_truth", method, labels, ["auc"])
+        for setting in (f"{labels} none", *(f"{labels} {kind} {level}" for kind in ("independent", "same") for level in LEVELS)):
+            if not setting.endswith("none"):
+                yield from scored("noisy_truth", "clusterings", setting, ["nmi"])
+            for method in ("iEC3", "iEC3, learned weights"):
+                yield from scored("noisy_truth", method, setting, ["auc"])
+
+
+LEVELS = ("0.10", "0.40")

@@ -9,7 +9,7 @@ from typer.testing import CliRunner  # noqa: E402
 
 from ec3learn.cli import main  # noqa: E402
 from ec3learn.cli.paper import app, datasets  # noqa: E402
-from ec3learn.paper.studies import EXPERIMENTS  # noqa: E402
+from ec3learn.paper.run import EXPERIMENTS  # noqa: E402
 
 
 def called(*words, of=app):

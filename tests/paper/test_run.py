@@ -13,7 +13,7 @@ from joblib import parallel_config
 
 from ec3learn._checks import InputError
 from ec3learn.paper.protocol import Protocol
-from ec3learn.paper.rows import COLUMNS, Unit, finished, merge, read, write
+from ec3learn.paper.rows import COLUMNS, Unit, finished, hours, merge, read, write
 from ec3learn.paper.run import run, units
 
 FEW = ["clustering_nmi", "drop_clustering", "drop_term"]
@@ -56,7 +56,11 @@ def test_killed_at_any_time_it_goes_on_and_no_row_is_lost_or_doubled(folder, tmp
 
     n_run = run(FEW, ["iris", "image"], repeats=2, out=out, folder=folder, protocol=TINY)
     assert n_run == 12 - len(there)
-    assert sorted(path.name for path in out.iterdir()) == [f"{name}.parquet" for name in FEW] + ["protocol.json"]
+    assert sorted(path.name for path in out.iterdir()) == sorted(
+        [*(f"{name}.parquet" for name in FEW), "cost.csv", "protocol.json"]
+    )
+    assert len((out / "cost.csv").read_text().splitlines()) in (11, 12)  # the kill may fall between a unit and its line
+    assert 0 < hours(out) < 0.1
     kept = read(out).merge(before[list(COLUMNS[:3])].drop_duplicates())
     pd.testing.assert_frame_equal(kept.sort_values(list(COLUMNS)).reset_index(drop=True), before)
     assert run(FEW, ["iris", "image"], repeats=2, out=out, folder=folder, protocol=TINY) == 0

@@ -65,7 +65,7 @@ def experiments() -> None:
     --------
       ec3learn paper experiments
     """
-    from ..paper.studies import list_experiments
+    from ..paper.run import list_experiments
 
     print(list_experiments())
 
@@ -128,9 +128,9 @@ def report(
       ec3learn paper report --out paper.md
     """
     from ..paper.report import report as write_report
-    from ..paper.rows import read
+    from ..paper.rows import hours, read
 
-    _report_written([write_report(read(rows), out)])
+    _report_written([write_report(read(rows), out, hours(rows))])
 
 
 def datasets(data: Folder = None) -> None:

@@ -1,4 +1,4 @@
-"""Exhibits: tables made from rows, and the claims they support or contradict."""
+"""Exhibits: tables made from rows, and answers to questions of ours."""
 
 from __future__ import annotations
 
@@ -19,21 +19,15 @@ NOISE = 0.002  # smaller mean differences in AUC are not mentioned
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim of the paper or a question of ours, whether it held here (None: inconclusive), and what was measured."""
+    """A question of ours, its answer (None: inconclusive), and what was measured."""
 
-    claim: str
-    held: bool | None
+    question: str
+    answer: bool | None
     measured: str
-    ours: bool = False
 
     def __str__(self) -> str:
-        return f"**{self.verdict.capitalize()}**: {self.claim} Here: {self.measured}"
-
-    @property
-    def verdict(self) -> str:
-        """Whether the claim held; a question is answered yes or no."""
-        words = ("yes", "no") if self.ours else ("held", "did not hold")
-        return "inconclusive" if self.held is None else words[0 if self.held else 1]
+        word = "Inconclusive" if self.answer is None else "Yes" if self.answer else "No"
+        return f"**{word}**: {self.question} Here: {self.measured}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +94,14 @@ def means(
     if method is not None:
         own = own[own["method"] == method]
     return ordered(own.pivot_table(index="dataset", columns=columns, values="value", aggfunc=how, sort=False, dropna=False))
+
+
+def cells(rows: Frame, experiment: str, metric: str, columns: str | list[str] = "method", method: str | None = None) -> Frame:
+    """Return the values of an experiment, one row per data set and split and one column per method, setting or both."""
+    own = rows[(rows["experiment"] == experiment) & (rows["metric"] == metric)]
+    if method is not None:
+        own = own[own["method"] == method]
+    return own.pivot_table(index=["dataset", "seed"], columns=columns, values="value", sort=False)
 
 
 def ordered(frame: Frame) -> Frame:

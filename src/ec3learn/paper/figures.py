@@ -1,4 +1,4 @@
-"""From rows to the paper's figures, and three more; no display is needed."""
+"""From rows to the paper's figures, and more; no display is needed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ import numpy as np
 from .._checks import MissingExtraError, require_choice
 from . import published
 from .exhibits import Frame, means, ordered
+from .exhibits import printed as printed_table
 from .ranks import critical_difference, mean_ranks
 from .tables.accuracy import LABELS, OURS, gain, scored
 from .tables.base_models import good_settings
+from .tables.clusterings import LABELS as CURVES
+from .tables.clusterings import curve, real_points
+from .tables.metric import CHANCE
+from .tables.paper_claims import BASELINES
 from .tables.robustness import growth_curve
 
 # The colours of Okabe and Ito, which nearly everybody can distinguish.
@@ -83,7 +88,8 @@ def epsilon(rows: Frame) -> Drawing:
         axis.plot(shares.columns, shares.to_numpy().T, color=QUIET, linewidth=0.8)
         axis.plot(shares.columns, shares.mean(), color=COLOURS["iEC3"], marker="o", label="ours, mean")
         axis.plot(list(printed), list(printed.values()), "x", color=COLOURS["UPE"], label="the paper")
-        axis.set(xlabel="epsilon", title=f"{title}, relative to epsilon 0.005")
+        axis.set_xlabel("epsilon")
+        axis.set_title(f"{title}, relative to epsilon 0.005", fontsize=9)
         axis.invert_xaxis()
         axis.legend(fontsize=8, frameon=False)
     return figure
@@ -96,13 +102,13 @@ def imbalance(rows: Frame) -> Drawing:
     figure, axes = _figure(2, len(names), 4 * len(names), 5, sharex=True)
     for line, (metric, word) in zip(axes, (("auc", "AUC"), ("f_touched", "F of the class")), strict=True):
         for axis, name in zip(line, names, strict=True):
-            for method in ("UPE", "EC3", "iEC3"):
+            for shift, (method, marker) in zip((-0.7, 0.0, 0.7), (("UPE", "s"), ("EC3", "^"), ("iEC3", "o")), strict=True):
                 part = own[(own["dataset"] == name) & (own["metric"] == metric) & (own["method"] == method)]
                 by_share = part.groupby(part["setting"].astype(float))["value"]
                 mean, sd = by_share.mean(), by_share.std().fillna(0)
-                axis.errorbar(
-                    100 * mean.index, mean, sd, color=COLOURS[method], marker="o", markersize=3, capsize=2, label=method
-                )
+                places = 100 * mean.index + shift  # side by side, so that the bars can be told apart
+                style = {"marker": marker, "markersize": 4, "capsize": 2, "linewidth": 1}
+                axis.errorbar(places, mean, sd, color=COLOURS[method], label=method, **style)
             axis.set(title=f"{name}: {word}", xlabel="percent of one class removed" if metric != "auc" else "")
     axes[0, 0].legend(fontsize=8, frameon=False)
     return figure
@@ -212,7 +218,7 @@ def groups_within(ranks: Sequence[float], reach: float) -> list[tuple[float, flo
 
 def clusterings(rows: Frame) -> Drawing:
     """Draw the AUC that clusterings add to iEC3 with learned weights, by data set and number of labels."""
-    figure, axes = _figure(1, 3, 9, 3.4, sharex=True, sharey=True)
+    figure, axes = _figure(1, 3, 9, 4, sharex=True, sharey=True)
     for axis, (experiment, title) in zip(axes[0], LABELS.items(), strict=True):
         if not (rows["experiment"] == experiment).any():
             continue
@@ -224,13 +230,88 @@ def clusterings(rows: Frame) -> Drawing:
             axis.barh(places + shift, added[kind], 0.38, color=colour, label=label)
         axis.axvline(0, color="black", linewidth=0.8)
         axis.set(title=title, xlabel="AUC gained", yticks=places, yticklabels=added.index)
+        axis.locator_params(axis="x", nbins=5)
     axes[0, 0].invert_yaxis()
     axes[0, 0].legend(fontsize=7, frameon=False)
     return figure
 
 
+def main_table(rows: Frame) -> Drawing:
+    """Draw Table 3a: how far each method is behind the best of a data set, ours by probabilities and printed."""
+    ours, theirs = scored(rows, "accuracy", "auc"), printed_table("accuracy_auc").drop(index="Average")
+    names = [name for name in theirs.index if name in ours.index]
+    figure, axes = _figure(1, 2, 11, 4.6, sharey=True)
+    for axis, table, title in ((axes[0, 0], ours.loc[names], "ours"), (axes[0, 1], theirs.loc[names], "printed")):
+        behind = table[list(published.METHODS)].sub(table[list(published.METHODS)].max(axis=1), axis=0).T
+        image = axis.imshow(behind, cmap="Blues_r", vmin=-0.15, vmax=0, aspect="auto")
+        for (row, column), value in np.ndenumerate(table[list(published.METHODS)].T.to_numpy()):
+            best = behind.to_numpy()[row, column] == 0
+            light = behind.to_numpy()[row, column] < -0.08
+            axis.text(
+                column,
+                row,
+                f"{value:.2f}"[1:] if value < 0.995 else "1.0",
+                ha="center",
+                va="center",
+                fontsize=7,
+                fontweight="bold" if best else "normal",
+                color="white" if light else "black",
+            )
+        axis.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=8)
+        axis.set_yticks(range(len(published.METHODS)), published.METHODS, fontsize=8)
+        axis.set_title(f"AUC, {title} (bold: best of the data set)", fontsize=9)
+    figure.colorbar(image, ax=axes, label="behind the best", shrink=0.8)
+    return figure
+
+
+def metric(rows: Frame) -> Drawing:
+    """Draw the printed AUC minus ours by probabilities and by labels, mean over data sets that are not near chance."""
+    theirs = printed_table("accuracy_auc").drop(index="Average")
+    soft, hard = (scored(rows, "accuracy", name) for name in ("auc", "auc_hard"))
+    names = [name for name in theirs.index if name in soft.index and theirs.loc[name, list(BASELINES)].max() > CHANCE]
+    figure, axes = _figure(1, 1, 8, 3.4)
+    axis, places = axes[0, 0], np.arange(len(published.METHODS))
+    for shift, table, colour, label in ((-0.2, soft, COLOURS["iEC3"], "probabilities"), (0.2, hard, COLOURS["UPE"], "labels")):
+        gap = theirs.loc[names, list(published.METHODS)] - table.loc[names, list(published.METHODS)]
+        axis.bar(places + shift, gap.mean(), 0.38, color=colour, label=f"printed minus ours by {label}")
+    axis.axhline(0, color="black", linewidth=0.8)
+    axis.axvspan(len(BASELINES) - 0.5, len(places) - 0.5, color="#F0E442", alpha=0.25, zorder=0)
+    axis.annotate("the paper's own", (len(places) - 1.5, 0), xytext=(0, -60), textcoords="offset points", ha="center", fontsize=8)
+    axis.set_xticks(places, published.METHODS, rotation=45, ha="right")
+    axis.set_ylabel("AUC")
+    axis.legend(fontsize=8, frameon=False)
+    return figure
+
+
+def quality(rows: Frame) -> Drawing:
+    """Draw the AUC that clusterings add to iEC3 against their NMI with the classes: noisy copies (lines) and ours (marks)."""
+    present = [name for name in CURVES if rows["setting"].eq(f"{name} none").any()]
+    figure, axes = _figure(1, 2, 10, 3.6)
+    for axis, method in zip(axes[0], ("iEC3", "iEC3, learned weights"), strict=True):
+        for labels, colour in zip(present, (COLOURS["UPE"], COLOURS["iEC3, the paper's loop"], COLOURS["iEC3"]), strict=False):
+            for kind, style in (("independent", "-"), ("same", ":")):
+                own = curve(rows, labels, kind, method).drop(columns="ahead").astype(float)
+                axis.plot(own["NMI"], own["gain"], style, color=colour, marker=".", label=f"{CURVES[labels]}, {kind} noise")
+                if (labels, kind) == (present[-1], "independent"):
+                    axis.fill_between(own["NMI"], own["low"], own["high"], color=colour, alpha=0.12, linewidth=0)
+        axis.axhline(0, color="black", linewidth=0.8)
+        axis.set(xlabel="NMI of each clustering with the classes", title=method)
+    if (rows["experiment"] == "tuned_clusterings").any():
+        for way, marker, label in (("none", "x", "our clusterings, all labels"), ("NMI", "+", "the same, tuned")):
+            points = real_points(rows)
+            points = points[points["way"] == way]
+            axes[0, 0].plot(points["NMI"], points["gain"], marker, color="black", markersize=5, label=label, linestyle="none")
+    axes[0, 0].set_ylabel("AUC added")
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    axes[0, 1].legend(handles, names, fontsize=7, frameon=False, loc="upper left")
+    return figure
+
+
 # The experiments each figure needs, and the function that draws it.
 FIGURES: dict[str, tuple[tuple[str, ...], Callable[[Frame], Drawing]]] = {
+    "main_table": (("accuracy",), main_table),
+    "metric": (("accuracy",), metric),
+    "quality": (("noisy_truth",), quality),
     "clusterings": (tuple(LABELS), clusterings),
     "ranks": (("accuracy",), ranks),
     "parameters": (("parameters",), parameters),

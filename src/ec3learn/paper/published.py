@@ -39,6 +39,7 @@ MOST_RANDOM = 15  # base models added
 
 # Shares of AUC and F kept with 30 % of a class removed, and of AUC with 10 random base models added.
 IMBALANCE_AUC = {"susy": {"iEC3": 0.87}, "sensor": {"iEC3": 0.89}}
+IMBALANCE_UPE = 0.71  # share of its AUC that UPE keeps on Susy
 IMBALANCE_F = {"susy": {"iEC3": 0.82, "EC3": 0.73, "UPE": 0.67}, "sensor": {"iEC3": 0.88, "EC3": 0.82, "UPE": 0.77}}
 RANDOM_AUC = {"iEC3": 0.88, "UPE": 0.58}
 

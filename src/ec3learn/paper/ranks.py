@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata, studentized_range, wilcoxon
+from scipy.stats import friedmanchisquare, rankdata, studentized_range, wilcoxon
 
 LEVEL = 0.05
 
@@ -34,6 +34,20 @@ def mean_ranks(scores: Any) -> Any:
     whole = scores.dropna()
     ranks = rankdata(-whole.to_numpy(), axis=1).mean(axis=0)
     return pd.Series(ranks, index=scores.columns).sort_values(kind="stable")
+
+
+def friedman(scores: Any) -> float:
+    """Return the p-value of Friedman's test that all methods are alike.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ec3learn.paper.ranks import friedman
+    >>> scores = pd.DataFrame({"a": [0.9, 0.8, 0.7, 0.9], "b": [0.8, 0.7, 0.6, 0.8], "c": [0.7, 0.6, 0.5, 0.7]})
+    >>> round(friedman(scores), 3)
+    0.018
+    """
+    return float(friedmanchisquare(*scores.dropna().to_numpy().T).pvalue)
 
 
 def critical_difference(n_methods: int, n_datasets: int) -> float:

@@ -1,4 +1,4 @@
-"""The report: every table and figure, which claims held, and what was run. All numbers come from rows."""
+"""The report: what holds and why, the claims and their verdicts, every table and figure. All numbers come from rows."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ from pathlib import Path
 
 from .._files import whole_file
 from . import published
-from .exhibits import Exhibit, Frame, markdown
+from .claims import RULE, Claim
+from .exhibits import Frame, markdown
 from .figures import FIGURES, draw
+from .findings import deviations, practice, summary, theory
 from .tables import exhibits
+from .tables.paper_claims import claims
 
 # The figures below each table.
 BELOW = {
-    "where": ["clusterings"],
+    "accuracy_auc": ["main_table"],
     "ranks": ["ranks"],
+    "metric": ["metric"],
+    "quality": ["quality"],
+    "where": ["clusterings"],
     "parameters": ["parameters"],
     "epsilon": ["epsilon"],
     "imbalance": ["imbalance"],
@@ -24,7 +30,10 @@ BELOW = {
 HEAD = """# Reproducing the paper
 
 T. Chakraborty, *EC3: Combining Clustering and Classification for Ensemble Learning*: every table and figure, our numbers next to
-the printed ones, whether they agree or not. `ec3learn paper report` makes this page from the rows in `results/`.
+the printed ones. Every number on this page is computed from the rows in `results/`.
+"""
+
+AGAIN = """## Run it again
 
 ```console
 pip install 'ec3learn[paper]'
@@ -46,14 +55,14 @@ set and tuned on the second; clusterings are fitted to the features of all rows;
 `src/ec3learn/paper/protocol.py` states what the paper leaves open and how it is decided here.
 
 - With 5 or 20 labels per class nothing is tuned, and all other rows are the test set.
-- *auto* and *STA* learn from the labels of the validation set (with few labels: from these). The other combiners see no labels.
-- AUC is computed from probabilities, one-vs-rest, and averaged over the classes.
+- *STA* learns from the labels of the validation set (with few labels: from these). The other combiners see no labels.
+- AUC is computed from probabilities unless stated otherwise, one-vs-rest, and averaged over the classes.
 - F is that of the rarer of two classes; with more classes it is averaged over the classes.
 - UPE is our reconstruction. BGCM, EC3 and iEC3 are solved exactly.
 """
 
 
-def report(rows: Frame, path: str | Path) -> Path:
+def report(rows: Frame, path: str | Path, hours: float = 0.0) -> Path:
     """Write the report as Markdown, and its figures to a folder `figures` next to it.
 
     Parameters
@@ -62,6 +71,8 @@ def report(rows: Frame, path: str | Path) -> Path:
         As `rows.read` returns them.
     path : path
         The Markdown file.
+    hours : float
+        How long the experiments took; 0 if that is not known.
 
     Returns
     -------
@@ -70,7 +81,19 @@ def report(rows: Frame, path: str | Path) -> Path:
     path = Path(path)
     shown = exhibits(rows)
     drawn = {figure.stem: figure for figure in draw(rows, path.parent / "figures")}
-    parts = [HEAD, _answers(shown), _claims(shown), PROTOCOL.format(facts=_facts(rows))]
+    found = claims(rows)
+    parts = [
+        HEAD,
+        f"## What holds, what does not, and why\n\n{_list(summary(rows, found))}",
+        f"## For practitioners\n\n{_list(practice(rows))}",
+        f"## The rule for verdicts\n\n{RULE}",
+        f"## Headline claims\n\n{_claims([claim for claim in found if claim.headline])}",
+        f"## Side claims\n\n{_claims([claim for claim in found if not claim.headline])}",
+        f"## Where we depart from the paper\n\n{markdown(deviations(rows))}",
+        f"## Theory\n\n{markdown(theory())}",
+        PROTOCOL.format(facts=_facts(rows, hours)),
+        AGAIN,
+    ]
     for exhibit in shown:
         parts.append(f"## {exhibit.title}\n\n{exhibit.markdown()}")
         for name in BELOW.get(exhibit.name, []):
@@ -87,23 +110,35 @@ def _caption(name: str) -> str:
     return drawn[0].upper() + drawn[1:]
 
 
-def _answers(shown: list[Exhibit]) -> str:
-    """Return our own questions and their answers."""
-    lines = [f"- {finding}" for exhibit in shown for finding in exhibit.findings if finding.ours]
-    return "## Our questions\n\n" + "\n".join(lines)
+def _list(lines: list[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
 
 
-def _claims(shown: list[Exhibit]) -> str:
-    """Return all claims of the paper and their verdicts in one table."""
+def _claims(found: list[Claim]) -> str:
+    """Return claims and their verdicts as a table."""
     import pandas as pd
 
-    found = [(exhibit.title, f.claim, f.verdict) for exhibit in shown for f in exhibit.findings if not f.ours]
-    frame = pd.DataFrame(found, columns=["table", "the paper's claim", "here"]).set_index("table")
-    held = int((frame["here"] == "held").sum())
-    return f"## Which claims held\n\n{held} of {len(frame)}; the measurements are below each table.\n\n{markdown(frame)}"
+    lines = []
+    for claim in found:
+        made, number = claim.judge(), claim.number
+        against = f"; against: {', '.join(made.against)}" if made.against else ""
+        lines.append(
+            (
+                claim.text,
+                "" if claim.printed is None else number(claim.printed),
+                f"{number(made.mean)} [{number(made.low)}, {number(made.high)}]"
+                + (f" > {number(claim.above)}?" if claim.above else ""),
+                f"{made.direction} ({made.supporting} of {made.total}{against})",
+                made.size,
+                f"**{made.verdict}**",
+                claim.rival,
+            )
+        )
+    heads = ["claim", "printed", "here", "direction", "size", "verdict", "note"]
+    return markdown(pd.DataFrame(lines, columns=heads).set_index("claim"))
 
 
-def _facts(rows: Frame) -> str:
+def _facts(rows: Frame, hours: float) -> str:
     """Return a sentence on the data sets, repeats and rows of the experiments."""
     own = rows[rows["experiment"] == "accuracy"]
     repeats = own.groupby("dataset")["seed"].nunique()
@@ -113,4 +148,5 @@ def _facts(rows: Frame) -> str:
     return (
         f"{len(repeats)} data sets, {how_often} random splits of each, at most {used:,.0f} rows per data set. Not available: "
         f"{', '.join(missing) or 'none'}; {' and '.join(published.STAND_INS)} are parts of sensor and do not replace it."
+        f"{f' The units that were timed took {hours:.1f} hours, one at a time on a busy machine.' if hours else ''}"
     )

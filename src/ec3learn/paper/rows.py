@@ -18,6 +18,7 @@ from .._files import whole_file
 from .datasets.loading import require_pandas
 
 COLUMNS = ("experiment", "dataset", "seed", "method", "setting", "metric", "value")
+COST = "cost.csv"  # a line per unit: experiment, data set, seed, seconds; apart from the rows, which are always the same
 UNITS = ".units"  # the folder of units that are not merged yet
 
 
@@ -80,6 +81,13 @@ def read(folder: str | Path) -> Any:
     if not frames:
         raise InputError("rows", phrase=f"{folder} holds no rows", remedy=f"Make some: ec3learn paper run --out {folder}.")
     return pd.concat(frames, ignore_index=True)
+
+
+def hours(folder: str | Path) -> float:
+    """Return how many hours the units in a folder took, as far as they were timed."""
+    path = Path(folder) / COST
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return sum(float(line.rsplit(",", 1)[1]) for line in lines) / 3600
 
 
 def _units(folder: Path) -> dict[str, list[Path]]:

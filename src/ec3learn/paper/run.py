@@ -1,4 +1,4 @@
-"""Run experiments into rows: a loop over the units that are not there yet."""
+"""All experiments, and how they are run into rows: a loop over the units that are not there yet."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,95 @@ from joblib import Parallel, delayed
 
 from .._checks import InputError, require_choice
 from .._progress import Bar, progress
+from .._text import Table
 from . import datasets
+from .clustering_studies import noisy_truth, tuned_clusterings
 from .protocol import VERSION, Case, Protocol
-from .rows import Unit, finished, merge, write
-from .studies import EXPERIMENTS
+from .rows import COST, Unit, finished, merge, write
+from .studies import (
+    MOST_ROWS,
+    Study,
+    accuracy,
+    accuracy_large,
+    add_one_by_one,
+    clustering_nmi,
+    describe,
+    drop_one,
+    drop_term,
+    imbalance,
+    nmi_bound,
+    parameters,
+    random_classifiers,
+    random_clusterings,
+)
+from .timing import epsilon, growth_classes, growth_models, growth_objects, like_for_like, runtime
+
+# ---- list of all -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment: its function, its data sets (None: all that fit) and the repeats that suffice (None: all)."""
+
+    study: Study
+    title: str
+    datasets: Sequence[str] | None = None
+    repeats: int | None = None
+    timed: bool = False
+
+    def takes(self, name: str) -> bool:
+        """Return whether the experiment runs on a data set without being asked to by name."""
+        return name in self.datasets if self.datasets is not None else self.timed or name not in TIMED_ONLY
+
+
+TIMED_ONLY = ("sensor_3feat",)  # three features are too few for scores that mean anything
+LARGEST = ("susy", "sensor", "magic", "sensor_sample")  # the paper's two, and two substitutes where these are not available
+SEVERAL = ("letter", "sensor", "sensor_3feat")  # the largest with many classes
+
+FEW_DISTINCT = ("titanic",)  # whose distinct rows can be clustered in all possible ways
+LARGER = ("magic", "creditcard", "adults", "diabetes", "letter")  # those with 19,000 rows or more that are available
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "datasets": Experiment(lambda case: describe(case.data), "The data sets", repeats=1, timed=True),
+    "accuracy": Experiment(accuracy, "Accuracy of all methods"),
+    "labels_5": Experiment(partial(accuracy, labels=5), "Accuracy with 5 labels per class"),
+    "labels_20": Experiment(partial(accuracy, labels=20), "Accuracy with 20 labels per class"),
+    "accuracy_large": Experiment(accuracy_large, f"Accuracy with up to {MOST_ROWS:,} rows", LARGER),
+    "parameters": Experiment(parameters, "Weights of the four terms"),
+    "epsilon": Experiment(epsilon, "Tolerance of the paper's loop"),
+    "drop_classifier": Experiment(partial(drop_one, kind="proba"), "One classifier left out"),
+    "add_classifier": Experiment(partial(add_one_by_one, kind="proba", first=1), "Classifiers one by one"),
+    "clustering_nmi": Experiment(clustering_nmi, "How clusterings match the classes"),
+    "nmi_bound": Experiment(nmi_bound, "The best match that clusterings can have", FEW_DISTINCT),
+    "tuned_clusterings": Experiment(tuned_clusterings, "Clusterings that are tuned"),
+    "noisy_truth": Experiment(noisy_truth, "Clusterings that are noisy copies of the classes"),
+    "drop_clustering": Experiment(partial(drop_one, kind="clusters"), "One clustering left out"),
+    "add_clustering": Experiment(partial(add_one_by_one, kind="clusters", first=0), "Clusterings one by one"),
+    "drop_term": Experiment(drop_term, "One term left out"),
+    "imbalance": Experiment(imbalance, "A class made rare", LARGEST),
+    "random_classifiers": Experiment(random_classifiers, "Random classifiers"),
+    "random_clusterings": Experiment(random_clusterings, "Random clusterings"),
+    "runtime": Experiment(runtime, "Runtime of the combination", timed=True),
+    "like_for_like": Experiment(like_for_like, "Runtime of the published loops", SEVERAL),
+    "growth_objects": Experiment(growth_objects, "Runtime and objects", SEVERAL),
+    "growth_models": Experiment(growth_models, "Runtime and base models", SEVERAL),
+    "growth_classes": Experiment(growth_classes, "Runtime and classes", SEVERAL),
+}
+
+
+def list_experiments() -> Table:
+    """Return the names of the experiments, what they are about, and their data sets and repeats."""
+    about = EXPERIMENTS.values()
+    columns = {
+        "experiment": list(EXPERIMENTS),
+        "title": [each.title for each in about],
+        "data sets": [", ".join(each.datasets or ["all"]) for each in about],
+        "repeats": ["all" if each.repeats is None else f"at most {each.repeats}" for each in about],
+    }
+    return Table(columns)
+
+
+# ---- run them --------------------------------------------------------------------------------------------------------
 
 DEFAULT = Protocol()
 
@@ -113,7 +199,10 @@ def _run_case(own: list[Unit], out: Path, folder: Any, protocol: Protocol, bar: 
     for unit in own:
         began = time.monotonic()
         write(out, unit, EXPERIMENTS[unit.experiment].study(case))
+        seconds = time.monotonic() - began
+        with (out / COST).open("a", encoding="utf-8") as log:
+            log.write(f"{unit.experiment},{unit.dataset},{unit.seed},{seconds:.1f}\n")
         bar.update(f"{unit.dataset} {unit.seed} {unit.experiment}", step=1)
         if not sys.stderr.isatty():  # a log gets a line per unit
-            print(f"{unit.dataset} {unit.seed} {unit.experiment}: {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
+            print(f"{unit.dataset} {unit.seed} {unit.experiment}: {seconds:.1f} s", file=sys.stderr, flush=True)
     return len(own)

@@ -1,14 +1,13 @@
 """The experiments: each is a function of a `Case` (a data set and a seed) that returns rows.
 
-A row is (method, setting, metric, value). `EXPERIMENTS` lists all experiments; `run` prepends experiment, data set and seed.
+A row is (method, setting, metric, value); `run` prepends experiment, data set and seed. `run.EXPERIMENTS` lists them all.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,25 +16,24 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
 
-from .._text import Table
 from ..algebra.membership import membership
 from ..consensus import Consensus
 from ..diagnosis.metrics import macro_f, mean_auc
-from ..estimator.selection import choose
 from ..methods import BGCM, C3ESL, EC3, UPE, DawidSkene, MajorityVote, Method, ReliabilityWarning, SoftVote, WeightedVote
 from ..methods.ec3.grid import HeldOutFold, grid
 from ..methods.ec3.objective import Setting
 from ..votes import Votes
 from . import published
+from .audit import best_nmi
 from .datasets import Dataset
-from .protocol import Case, Outputs
+from .protocol import Case, Outputs, split
 
 Array = npt.NDArray[Any]
 Row = tuple[str, str, str, float]
 Study = Callable[[Case], list[Row]]
 
 UPE_STARTS = 2
-MOST_UPE_OBJECTS = 4000  # with more it takes minutes
+MOST_ROWS = 20_000  # of a data set, in the study of size
 LEARNED = partial(EC3, 0.5, 0.0, 0.5, 0.0, weights="agreement")  # measured best with few labels
 
 
@@ -123,6 +121,16 @@ def describe(data: Dataset) -> list[Row]:
     return [("", head, "value", float(value)) for head, value in values.items()]
 
 
+def nmi_bound(case: Case) -> list[Row]:
+    """Return the best match with the classes of the test set that any clustering into two or three clusters can have."""
+    import pandas as pd
+
+    test = split(len(case.data.codes), case.seed, case.protocol.max_rows).test
+    rows = case.data.X.iloc[test].astype(str).agg("|".join, axis=1)
+    counts = pd.crosstab(rows.to_numpy(), case.data.codes[test]).to_numpy()
+    return [("any clustering", name, "nmi", value) for name, value in best_nmi(counts, 3).items()]
+
+
 # ---- accuracy --------------------------------------------------------------------------------------------------------
 
 
@@ -130,43 +138,38 @@ def accuracy(case: Case, labels: int | None = None) -> list[Row]:
     """Score the paper's 16 methods, and ours with and without clusterings; the setting names the clusterings."""
     outputs = case.outputs(labels=labels)
     test = outputs.test
-    rows: list[Row] = [("", "", "n_rows", outputs.n_rows), ("", "", "n_test", len(test.truth))]
-    for name, proba in {**test.proba, **outputs.rivals}.items():
-        rows += scores(name, "none", proba, test)
-    for name, method in {
-        "BGCM": BGCM(),
-        "UPE": UPE(n_init=UPE_STARTS if labels is None else 1, random_state=case.seed),
-        "C3E-SL": C3ESL(),
-        "EC3": EC3(balanced=False),
-        "iEC3": EC3(),
-    }.items():
-        rows += _solve_and_score(name, "paper", method, test)
+    rows = _score_printed(outputs, UPE(n_init=UPE_STARTS if labels is None else 1, random_state=case.seed))
+    rows += _solve_and_score("C3E-SL", "paper", C3ESL(), test)
     mass = solve_quietly(EC3(), test.votes())
     rows += scores("iEC3, mass rule", "paper", mass.proba, test, label_codes(mass, "mass"))
-    for name, voting, soft in (
-        ("majority vote", MajorityVote(), False),
-        ("soft vote", SoftVote(), True),
-        ("weighted vote", WeightedVote(), True),
-        ("Dawid-Skene", DawidSkene(prior="uniform"), False),
-    ):
-        rows += _solve_and_score(name, "none", voting, test, soft=soft, clusterings="none")
+    rows += _solve_and_score("weighted vote", "none", WeightedVote(), test, soft=True, clusterings="none")
+    rows += _solve_and_score("Dawid-Skene", "none", DawidSkene(prior="uniform"), test, clusterings="none")
     for clusterings in ("none", "paper", "both"):
         kind = {"clusterings": clusterings}
         if clusterings != "paper":
             rows += _solve_and_score("iEC3", clusterings, EC3(), test, **kind)
         rows += _solve_and_score("iEC3, soft votes", clusterings, EC3(), test, soft=True, **kind)
         rows += _solve_and_score("iEC3, learned weights", clusterings, LEARNED(), test, soft=True, **kind)
-        rows += _score_choice(outputs, clusterings, case.seed)
     return rows
 
 
-def _score_choice(outputs: Outputs, clusterings: str, seed: int) -> list[Row]:
-    """Score the method that the known labels choose, solved with these labels held fixed."""
-    votes = outputs.votes(soft=True, clusterings=clusterings)
-    choice = choose(votes, np.where(outputs.known, outputs.truth, -1), 5, seed)
-    consensus = solve_quietly(choice.method, votes, outputs.known_labels)
-    test = ~outputs.known
-    return scores("auto", clusterings, consensus.proba[test], outputs.test, consensus.proba.argmax(axis=1)[test])
+def _score_printed(outputs: Outputs, upe: UPE) -> list[Row]:
+    """Score the paper's 16 methods and the two plainest votes."""
+    test = outputs.test
+    rows: list[Row] = [("", "", "n_rows", outputs.n_rows), ("", "", "n_test", len(test.truth))]
+    for name, proba in {**test.proba, **outputs.rivals}.items():
+        rows += scores(name, "none", proba, test)
+    for name, method in {"BGCM": BGCM(), "UPE": upe, "EC3": EC3(balanced=False), "iEC3": EC3()}.items():
+        rows += _solve_and_score(name, "paper", method, test)
+    for name, vote, soft in (("majority vote", MajorityVote(), False), ("soft vote", SoftVote(), True)):
+        rows += _solve_and_score(name, "none", vote, test, soft=soft, clusterings="none")
+    return rows
+
+
+def accuracy_large(case: Case) -> list[Row]:
+    """Score the paper's 16 methods on more rows of the same data set."""
+    large = replace(case, protocol=replace(case.protocol, max_rows=MOST_ROWS))
+    return _score_printed(large.outputs(), UPE(n_init=1, max_iter=300, random_state=case.seed))
 
 
 def parameters(case: Case) -> list[Row]:
@@ -187,20 +190,6 @@ def _grid_auc(part: Outputs, settings: Sequence[Setting]) -> list[float]:
     fold = HeldOutFold(votes, membership(votes), votes.weights, unknown, everybody)
     row_of = slice(None) if votes.index is None else votes.index  # the distinct row of each object
     return [mean_auc(fold.proba(setting)[row_of], part.truth) for setting in settings]
-
-
-def epsilon(case: Case) -> list[Row]:
-    """Score and time the paper's loop for each epsilon: AUC, rounds and seconds."""
-    test = case.outputs().test
-    votes = test.votes()
-    rows: list[Row] = []
-    for tol in published.EPSILONS:
-        method = EC3(solver="bcd", tol=tol, random_state=case.seed)
-        consensus = solve_quietly(method, votes)
-        seconds = best_time(lambda method=method: solve_quietly(method, votes), 3)  # type: ignore[misc]
-        values = {"auc": mean_auc(consensus.proba, test.truth), "rounds": float(consensus.n_iter), "seconds": seconds}
-        rows += [("iEC3", f"{tol:.3f}", metric, value) for metric, value in values.items()]
-    return rows
 
 
 # ---- which base models -----------------------------------------------------------------------------------------------
@@ -338,132 +327,3 @@ def _with_noise(
         for name, (method, votes) in methods.items():
             rows.append((name, str(n_random), "auc", mean_auc(solve_quietly(method, votes).proba, test.truth)))
     return rows
-
-
-# ---- runtime ---------------------------------------------------------------------------------------------------------
-
-
-def runtime(case: Case) -> list[Row]:
-    """Time the combination of a fifth of all objects of the data set, given base outputs, as in the paper."""
-    outputs = case.outputs(tuned=False, everywhere=True).test
-    n_objects = len(case.data.codes) // 5
-    fifth = outputs.part(np.random.default_rng(case.seed).permutation(len(outputs.truth))[:n_objects])
-    rows: list[Row] = [("", "", "n_objects", float(len(fifth.truth)))]
-    votes = fifth.votes()
-    for name, method in {"BGCM": BGCM(), "EC3": EC3(balanced=False), "iEC3": EC3()}.items():
-        rows.append((name, "", "seconds", best_time(partial(solve_quietly, method, votes), 3)))
-    few = votes[:MOST_UPE_OBJECTS]
-    seconds = best_time(partial(solve_quietly, UPE(random_state=case.seed, n_init=1), few), 1)
-    rows += [("UPE", "", "seconds", seconds), ("UPE", "", "n_objects", float(few.n_objects))]
-    return rows
-
-
-def growth_objects(case: Case) -> list[Row]:
-    """Time a tenth, two tenths, ... of the objects."""
-    outputs = case.outputs(tuned=False, everywhere=True).test
-    order = np.random.default_rng(case.seed).permutation(len(outputs.truth))
-    rows: list[Row] = []
-    for tenth in range(1, 11):
-        part = outputs.part(order[: len(order) * tenth // 10])
-        rows += _timed(f"{tenth * 10} %", part.votes(), len(part.truth))
-    return rows
-
-
-def growth_models(case: Case) -> list[Row]:
-    """Time 2 to 12 base models: a classifier and a clustering, then the other classifiers, then the other clusterings."""
-    outputs = case.outputs(tuned=False, everywhere=True).test
-    classifiers, clusterings = list(outputs.proba), list(outputs.clusters)
-    order = [classifiers[0], clusterings[0], *classifiers[1:], *clusterings[1:]]
-    votes = outputs.votes()
-    rows: list[Row] = []
-    for n_models in range(2, len(order) + 1):
-        kept = votes.drop(*order[n_models:]) if n_models < len(order) else votes
-        rows += _timed(str(n_models), kept, n_models)
-    return rows
-
-
-def growth_classes(case: Case) -> list[Row]:
-    """Time the objects of 2, 3, ... random classes; a vote for another class goes to the most probable of these."""
-    outputs = case.outputs(tuned=False, everywhere=True).test
-    order = np.random.default_rng(case.seed).permutation(outputs.n_classes)
-    rows: list[Row] = []
-    for n_classes in range(2, outputs.n_classes + 1):
-        chosen = np.sort(order[:n_classes])
-        part = outputs.part(np.isin(outputs.truth, chosen))
-        chosen_votes = {name: proba[:, chosen].argmax(axis=1) for name, proba in part.proba.items()}
-        votes = Votes.from_labels(chosen_votes, part.clusters, classes=list(range(n_classes)))
-        rows += _timed(str(n_classes), votes, len(part.truth))
-    return rows
-
-
-def _timed(setting: str, votes: Votes, size: int) -> Iterator[Row]:
-    yield "iEC3", setting, "size", float(size)
-    yield "iEC3", setting, "seconds", best_time(partial(solve_quietly, EC3(), votes), 3)
-    yield "iEC3, the paper's loop", setting, "seconds", best_time(partial(solve_quietly, EC3(solver="bcd"), votes), 3)
-
-
-def best_time(call: Callable[[], Any], n_times: int) -> float:
-    """Return the seconds of the fastest of `n_times` calls."""
-    seconds = []
-    for _ in range(n_times):
-        began = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - began)
-    return min(seconds)
-
-
-# ---- list of all -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """An experiment: its function, its data sets (None: all that fit) and the repeats that suffice (None: all)."""
-
-    study: Study
-    title: str
-    datasets: Sequence[str] | None = None
-    repeats: int | None = None
-    timed: bool = False
-
-    def takes(self, name: str) -> bool:
-        """Return whether the experiment runs on a data set without being asked to by name."""
-        return name in self.datasets if self.datasets is not None else self.timed or name not in TIMED_ONLY
-
-
-TIMED_ONLY = ("sensor_3feat",)  # three features are too few for scores that mean anything
-LARGEST = ("susy", "sensor", "magic", "sensor_sample")  # the paper's two, and two substitutes where these are not available
-SEVERAL = ("letter", "sensor", "sensor_3feat")  # the largest with many classes
-
-EXPERIMENTS: dict[str, Experiment] = {
-    "datasets": Experiment(lambda case: describe(case.data), "The data sets", repeats=1, timed=True),
-    "accuracy": Experiment(accuracy, "Accuracy of all methods"),
-    "labels_5": Experiment(partial(accuracy, labels=5), "Accuracy with 5 labels per class"),
-    "labels_20": Experiment(partial(accuracy, labels=20), "Accuracy with 20 labels per class"),
-    "parameters": Experiment(parameters, "Weights of the four terms"),
-    "epsilon": Experiment(epsilon, "Tolerance of the paper's loop"),
-    "drop_classifier": Experiment(partial(drop_one, kind="proba"), "One classifier left out"),
-    "add_classifier": Experiment(partial(add_one_by_one, kind="proba", first=1), "Classifiers one by one"),
-    "clustering_nmi": Experiment(clustering_nmi, "How clusterings match the classes"),
-    "drop_clustering": Experiment(partial(drop_one, kind="clusters"), "One clustering left out"),
-    "add_clustering": Experiment(partial(add_one_by_one, kind="clusters", first=0), "Clusterings one by one"),
-    "drop_term": Experiment(drop_term, "One term left out"),
-    "imbalance": Experiment(imbalance, "A class made rare", LARGEST),
-    "random_classifiers": Experiment(random_classifiers, "Random classifiers"),
-    "random_clusterings": Experiment(random_clusterings, "Random clusterings"),
-    "runtime": Experiment(runtime, "Runtime of the combination", timed=True),
-    "growth_objects": Experiment(growth_objects, "Runtime and objects", SEVERAL),
-    "growth_models": Experiment(growth_models, "Runtime and base models", SEVERAL),
-    "growth_classes": Experiment(growth_classes, "Runtime and classes", SEVERAL),
-}
-
-
-def list_experiments() -> Table:
-    """Return the names of the experiments, what they are about, and their data sets and repeats."""
-    about = EXPERIMENTS.values()
-    columns = {
-        "experiment": list(EXPERIMENTS),
-        "title": [each.title for each in about],
-        "data sets": [", ".join(each.datasets or ["all"]) for each in about],
-        "repeats": ["all" if each.repeats is None else f"at most {each.repeats}" for each in about],
-    }
-    return Table(columns)

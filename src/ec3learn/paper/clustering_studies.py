@@ -1,0 +1,174 @@
+"""How good clusterings are and how good they must be: clusterings that are tuned, and noisy copies of the classes.
+
+Both replace the five clusterings of a repeat and combine them with the same classifiers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.cluster import DBSCAN, AffinityPropagation, AgglomerativeClustering, KMeans
+from sklearn.metrics import euclidean_distances, silhouette_score
+from sklearn.neighbors import NearestNeighbors
+
+from ..diagnosis.metrics import mean_auc, normalised_mutual_information
+from ..estimator import Features, Landmarks, QuantileMeanShift
+from ..methods import EC3, SoftVote
+from . import published
+from .protocol import Case, Outputs, split
+from .studies import LEARNED, Row, label_codes, scores, solve_quietly
+
+Array = npt.NDArray[Any]
+
+LEVELS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)  # of normalised mutual information with the classes
+N_COPIES = len(published.CLUSTERINGS)
+GRAINS = (1, 2, 4, 8)  # clusters per class
+AFFINITY_LANDMARKS = 2500  # its time and memory grow with the square of the rows
+FEW = 1000  # rows that the silhouette is computed on
+
+
+# ---- noisy copies of the classes -------------------------------------------------------------------------------------
+
+
+def noisy_truth(case: Case) -> list[Row]:
+    """Replace the clusterings by copies of the classes with noise, made to match the classes to a given degree.
+
+    "independent" copies have noise of their own each, the best case; "same" are five times one copy, the worst. The setting is
+    the number of labels per class, the kind, and the level.
+    """
+    rows: list[Row] = []
+    for labels in (None, 20, 5):
+        test = case.outputs(labels=labels).test
+        word = "all" if labels is None else str(labels)
+        rows += _alone(word, test)
+        rng = np.random.default_rng([case.seed, 4])
+        for level in LEVELS:
+            copies = [noisy_copy(test.truth, level, rng) for _ in range(N_COPIES)]
+            for kind, chosen in (("independent", copies), ("same", copies[:1] * N_COPIES)):
+                named = {f"copy {k}": copy for k, copy in enumerate(chosen)}
+                rows += _with_clusterings(f"{word} {kind} {level:.2f}", replace(test, clusters=named))
+    return rows
+
+
+def noisy_copy(truth: Array, level: float, rng: np.random.Generator) -> Array:
+    """Return the classes with as many of them redrawn from all as leave a normalised mutual information of `level`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ec3learn.paper.clustering_studies import noisy_copy, nmi
+    >>> truth = np.arange(1000) % 3
+    >>> copy = noisy_copy(truth, 0.4, np.random.default_rng(0))
+    >>> round(nmi(truth, copy), 2)
+    0.4
+    """
+    luck, others = rng.random(len(truth)), rng.permutation(truth)
+    low, high = 0.0, 1.0
+    for _ in range(12):
+        middle = (low + high) / 2
+        below = nmi(truth, np.where(luck < middle, truth, others)) < level
+        low, high = (middle, high) if below else (low, middle)
+    return np.where(luck < high, truth, others)
+
+
+def nmi(truth: Array, clusters: Array) -> float:
+    """Return the normalised mutual information of classes and clusters; noise is a cluster."""
+    names, numbers = np.unique(clusters, return_inverse=True)
+    counts = np.bincount(numbers * (truth.max() + 1) + truth, minlength=len(names) * (truth.max() + 1))
+    return float(normalised_mutual_information(counts.reshape(len(names), -1)))
+
+
+def _alone(word: str, test: Outputs) -> Iterator[Row]:
+    """Return the AUC of the best classifier in hindsight, of the mean of the probabilities, and of iEC3 without clusterings."""
+    yield "best classifier", word, "auc", max(mean_auc(proba, test.truth) for proba in test.proba.values())
+    soft = solve_quietly(SoftVote(), test.votes(soft=True, clusterings="none"))
+    yield "soft vote", word, "auc", mean_auc(soft.proba, test.truth)
+    yield from _combined(f"{word} none", test, "none")
+
+
+def _with_clusterings(setting: str, test: Outputs) -> Iterator[Row]:
+    """Return how well the clusterings match the classes on average, and the AUC with them."""
+    yield "clusterings", setting, "nmi", float(np.mean([nmi(test.truth, clusters) for clusters in test.clusters.values()]))
+    yield from _combined(setting, test, "paper")
+
+
+def _combined(setting: str, test: Outputs, clusterings: str) -> Iterator[Row]:
+    for name, method, soft in (("iEC3", EC3(), False), ("iEC3, learned weights", LEARNED(), True)):
+        consensus = solve_quietly(method, test.votes(soft=soft, clusterings=clusterings))
+        yield name, setting, "auc", mean_auc(consensus.proba, test.truth)
+
+
+# ---- tuned clusterings -----------------------------------------------------------------------------------------------
+
+
+def tuned_clusterings(case: Case) -> list[Row]:
+    """Tune the five clusterings, by their match with the classes on the validation set or by the silhouette, without labels.
+
+    All drawn rows are clustered at once; affinity propagation alone clusters landmarks.
+    """
+    outputs = case.outputs()
+    parts = split(len(case.data.codes), case.seed, case.protocol.max_rows)
+    drawn = np.concatenate([parts.train, parts.valid, parts.test])
+    features = Features("standard", dense=True, random_state=case.seed).fit_transform(case.data.X.iloc[drawn])
+    objects = slice(len(parts.train), None)  # the validation set, then the test set, as in the outputs
+    sample = np.random.default_rng(case.seed).permutation(len(drawn))[:FEW]
+    distances = euclidean_distances(features[sample])
+    np.fill_diagonal(distances, 0)
+    chosen: dict[str, dict[str, Array]] = {"NMI": {}, "silhouette": {}}
+    for name, fits in _candidates(outputs.n_classes, case.seed).items():
+        found = [np.asarray(fit(features)) for fit in fits]
+        known = outputs.known
+        match = [nmi(outputs.truth[known], labels[objects][known]) for labels in found]
+        chosen["NMI"][name] = found[int(np.argmax(match))][objects]
+        chosen["silhouette"][name] = found[int(np.argmax([_silhouette(distances, labels[sample]) for labels in found]))][objects]
+    rows: list[Row] = []
+    for way, clusters in {"none": outputs.clusters, **chosen}.items():
+        rows += _score_tuned(way, replace(outputs, clusters=clusters).test)
+    return rows
+
+
+def _score_tuned(way: str, test: Outputs) -> list[Row]:
+    rows: list[Row] = [(name, way, "nmi", nmi(test.truth, clusters)) for name, clusters in test.clusters.items()]
+    rows += [(name, way, "n_clusters", float(len(np.unique(clusters)))) for name, clusters in test.clusters.items()]
+    for name, method, soft in (("iEC3", EC3(), False), ("iEC3, learned weights", LEARNED(), True)):
+        consensus = solve_quietly(method, test.votes(soft=soft))
+        rows += scores(name, way, consensus.proba, test, label_codes(consensus))
+    return rows
+
+
+def _candidates(n_classes: int, seed: int) -> dict[str, list[Callable[[Array], Array]]]:
+    """Return the settings that are tried of each clustering, as functions from features to clusters."""
+    few = [n_classes * grain for grain in GRAINS]
+    return {
+        "DBSCAN": [partial(_dbscan, quantile=q) for q in (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)],
+        "Hierarchical": [AgglomerativeClustering(k, linkage="complete").fit_predict for k in few],
+        "Affinity": [partial(_affinity, quantile=q, seed=seed) for q in (0.5, 0.1, 0.0)],
+        "K-Means": [KMeans(k, random_state=seed).fit_predict for k in sorted({2, *few})],
+        "Mean-Shift": [QuantileMeanShift(q).fit_predict for q in (0.05, 0.1, 0.2, 0.3)],
+    }
+
+
+def _dbscan(features: Array, quantile: float) -> Array:
+    """Cluster by DBSCAN whose radius is a quantile of the distances to the fourth neighbour."""
+    distances = NearestNeighbors(n_neighbors=5).fit(features).kneighbors(features)[0][:, -1]
+    return DBSCAN(eps=max(float(np.quantile(distances, quantile)), 1e-9)).fit_predict(features)
+
+
+def _affinity(features: Array, quantile: float, seed: int) -> Array:
+    """Cluster landmarks by affinity propagation whose preference is a quantile of the similarities."""
+    similarities = -euclidean_distances(features[:: max(1, len(features) // 500)], squared=True)
+    model = AffinityPropagation(damping=0.9, max_iter=300, preference=float(np.quantile(similarities, quantile)))
+    return Landmarks(model, AFFINITY_LANDMARKS, random_state=seed).fit_predict(features)
+
+
+def _silhouette(distances: Array, labels: Array) -> float:
+    """Return the mean silhouette; -1 where all rows, or none, share a cluster."""
+    n_clusters = len(np.unique(labels))
+    if not 1 < n_clusters < len(labels):
+        return -1.0
+    return float(silhouette_score(distances, labels, metric="precomputed"))
