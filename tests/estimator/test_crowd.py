@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
@@ -125,6 +127,15 @@ def test_useless_features_leave_the_answer_to_the_votes(digits, table):
     )
     assert any(str(note).startswith(words) for note in model.notes_)
     assert_allclose(model.predict_proba(X[:2]), model.predict_proba(X[2:4]))  # the shares of the classes
+
+
+def test_a_weak_classifier_that_is_sure_of_itself_does_no_harm(digits, table):
+    weak = LinearSVC(max_iter=100, random_state=0)  # of raw features, half right, and it gives labels, not probabilities
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = CrowdClassifier(weak, DawidSkene(), random_state=0).fit(digits[0], table)
+    alone = DawidSkene().solve(Votes.from_labels(table))
+    assert accuracy(model.transduction_, digits[1]) >= accuracy(alone.labels(), digits[1]) - 0.005
 
 
 def test_voters_worse_than_chance_are_named_and_do_no_harm(digits):

@@ -1,6 +1,7 @@
 """Class probabilities from elsewhere, besides the votes: how far they are trusted, and what each method does with them."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import ec3learn
 from ec3learn import BWA, EBCC, EC3, METHODS, UPE, Consensus, DawidSkene, MajorityVote, Panel, SoftVote, Votes, WeightedVote
 from ec3learn._checks import InputError
 from ec3learn.algebra import trust
+from ec3learn.votes import Prior, Trust
 
 pytestmark = pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")
 
@@ -53,6 +55,11 @@ def informed(truth, share=0.9, sure=0.8, seed=1):
     return np.where(np.arange(K) == named[:, None], sure, (1 - sure) / (K - 1))
 
 
+def unmerged(votes):
+    """The same votes with one row per object."""
+    return replace(votes.only_rows(votes.index), counts=np.ones(len(votes)))
+
+
 # ---- what it is worth ------------------------------------------------------------------------------------------------
 
 
@@ -77,6 +84,32 @@ def test_a_prior_that_is_too_sure_is_taken_down(crowd):
     votes, truth = crowd
     modest, boastful = (DawidSkene().solve(votes, prior=informed(truth, sure=sure)).trust for sure in (0.6, 0.999))
     assert boastful.slope < 1 < modest.slope
+
+
+@pytest.mark.parametrize("right", [0.4, 0.7, 0.95])
+@pytest.mark.parametrize("shares", [(0.34, 0.33, 0.33), (0.8, 0.15, 0.05)])
+def test_agreement_shows_how_often_a_class_is_right(shares, right):
+    rng = np.random.default_rng(0)
+    truth = rng.choice(3, 6000, p=shares)
+    said = {f"v{j}": np.where(rng.random(6000) < 0.6, truth, rng.choice(3, 6000, p=shares)) for j in range(3)}
+    named = np.where(rng.random(6000) < right, truth, rng.choice(3, 6000, p=shares))
+    assert trust.share_right(unmerged(Votes.from_labels(said)), named) == pytest.approx(np.mean(named == truth), abs=0.03)
+
+
+def test_without_two_votes_on_an_object_agreement_shows_nothing():
+    votes = Votes.from_labels({"a": [0, 1, None], "b": [None, None, 1]})
+    assert trust.share_right(votes, np.array([0, 1, 0])) == 1
+
+
+def test_a_prior_is_no_surer_than_agreement_shows(crowd):
+    votes, truth = crowd
+    prior = informed(truth, share=0.6, sure=0.9)
+    rows = replace(unmerged(votes), prior=Prior(prior))
+    found = trust._no_surer_than_right(Trust(2.0, np.zeros(K), np.full(K, 1 / K), 4.0), rows)
+    right = trust.share_right(rows, prior.argmax(axis=1))
+    assert np.exp(found.log_proba(prior)).max(axis=1).mean() == pytest.approx(right, abs=1e-3)
+    assert found.weight == pytest.approx(2 * found.slope)
+    assert right == pytest.approx(0.6, abs=0.1)
 
 
 def test_a_note_says_how_many_votes_it_is_worth(crowd):

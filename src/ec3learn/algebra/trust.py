@@ -7,7 +7,9 @@ answers z, so a p that the votes contradict ends at s = 0, which is Dawid-Skene 
 
 The C that an object is answered by comes from other objects: with few votes, C would else fit whatever p says.
 
-It is solved twice, from p and from the mean votes, and the solution is taken that explains the votes better.
+It is solved twice, from p and from the mean votes, and the solution is taken that explains the votes better. C may have adapted
+to errors of p, and then r is too sure. So r is made no surer than p is right, judged by how often votes agree with p and with
+each other.
 """
 
 from __future__ import annotations
@@ -17,14 +19,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import log_softmax
 
 from ..votes import Prior, Trust, Votes
 from ..votes.prior import LEAST
 from .bayes import OFF, ON, SubtypeModel, mean_moves
 from .linear import normalised
-from .membership import Membership, membership, scatter_to_votes
+from .membership import Membership, entries, membership, scatter_to_votes
 
 Array = npt.NDArray[Any]
 
@@ -64,6 +66,7 @@ def learn_trust(votes: Votes, start: Array, known: Array | None = None) -> Trust
     trust, _ = max((model.learn(first) for first in starts), key=lambda found: found[1])
     if trust.weight < LITTLE:
         return replace(_no_trust(trust.shares), likelihood=trust.likelihood)
+    trust = _no_surer_than_right(trust, votes)
     labelled = np.flatnonzero(model.prior.given & (known >= 0)) if known is not None else np.empty(0, dtype=np.int64)
     if known is None or len(labelled) < LEAST_LABELS:
         return trust
@@ -93,7 +96,7 @@ class TrustModel(SubtypeModel):
         numbers = np.append(1.0, np.zeros(votes.n_classes))
         fold = np.arange(votes.n_rows) % FOLDS
         for _ in range(MOST_ROUNDS):
-            numbers = _fitted(self.logs, proba[given], votes.counts[given], numbers)
+            numbers = fit_slope_and_offsets(self.logs, proba[given], votes.counts[given], numbers, (0.0, 1.0))
             answer, likelihood = np.empty_like(proba), 0.0
             for f in range(FOLDS):
                 own = fold == f
@@ -132,6 +135,69 @@ def _no_trust(shares: Array) -> Trust:
     return Trust(0.0, np.log(shares), shares, 0.0)
 
 
+def _no_surer_than_right(trust: Trust, votes: Votes) -> Trust:
+    """Return the trust, with smaller numbers if it is surer of the classes it names than they are right, judged by the votes."""
+    assert votes.prior is not None
+    rows = np.flatnonzero(votes.prior.given)
+    proba, counts = votes.prior.proba[rows], votes.counts[rows] / votes.counts[rows].sum()
+    top = trust.log_proba(proba).argmax(axis=1)
+    right = share_right(votes.only_rows(rows), top)
+
+    def scaled(factor: float) -> Trust:
+        return replace(trust, slope=factor * trust.slope, offsets=factor * trust.offsets, weight=factor * trust.weight)
+
+    def too_sure(factor: float) -> float:
+        return float(counts @ np.exp(scaled(factor).log_proba(proba))[np.arange(len(top)), top]) - right
+
+    if too_sure(1.0) <= 0:
+        return trust
+    return scaled(float(brentq(too_sure, 0.0, 1.0, xtol=1e-3)) if too_sure(0.0) < 0 else 0.0)
+
+
+def share_right(votes: Votes, classes: Array) -> float:
+    """Return how many of the rows' classes are right, from how often votes agree with them and with each other.
+
+    Let two votes on an object be right independently of each other and of its class here, but for the truth. With y centred, the
+    covariance of two votes is a^2 s, and that of a vote and the class a b s, where s = 1 - sum_k share_k^2 is that of the truth
+    itself. So b = cov(vote, class) / sqrt(s cov(vote, vote)), and b + (1 - b) (1 - s) are right: those by chance too.
+
+    Parameters
+    ----------
+    votes : Votes
+        Votes that had no part in these classes.
+    classes : array
+        The class of each row.
+
+    Returns
+    -------
+    float
+        1 where no object has two votes, or where votes do not agree more than by chance.
+    """
+    matrix = entries(votes).tocoo()
+    (row, group), share = matrix.coords, matrix.data
+    taking_part = (votes.is_voter & (votes.weights > 0))[votes.group_model[group]]
+    row, group, share = row[taking_part], group[taking_part], share[taking_part]
+    pair, vote = np.unique(row * len(votes.models) + votes.group_model[group], return_inverse=True)
+    row, n_classes = pair // len(votes.models), votes.n_classes
+    said = np.zeros((len(pair), n_classes))
+    np.add.at(said, vote, share[:, None] * votes.group_meaning[group].toarray())
+    weight = votes.counts[row]
+    n_votes = np.bincount(row, minlength=votes.n_rows)
+    pairs = float(votes.counts @ (n_votes * (n_votes - 1)))
+    named = np.eye(n_classes)[classes]
+    shares = votes.counts @ named / votes.counts.sum()
+    said -= weight @ said / max(float(weight.sum()), 1e-300)
+    sums = np.zeros((votes.n_rows, n_classes))
+    np.add.at(sums, row, said)
+    by_pairs = float(votes.counts @ (sums**2).sum(axis=1) - weight @ (said**2).sum(axis=1))  # cov(vote, vote) x pairs
+    spread = 1 - float(shares @ shares)  # s
+    if by_pairs <= 0 or spread <= 0:
+        return 1.0
+    with_class = float(weight @ (said * (named - shares)[row]).sum(axis=1)) / float(weight.sum())
+    skill = float(np.clip(with_class / np.sqrt(spread * by_pairs / pairs), 0.0, 1.0))  # b
+    return skill + (1 - skill) * (1 - spread)
+
+
 def _log_odds(right: Array, total: Array) -> float:
     """Return the log-odds of being right over chance from counts by class, averaged over classes; at least 0."""
     n_classes = len(total)
@@ -139,16 +205,20 @@ def _log_odds(right: Array, total: Array) -> float:
     return max(float(np.log((n_classes - 1) * share / max(1 - share, 1e-3))), 0.0)
 
 
-def _fitted(logs: Array, targets: Array, counts: Array, start: Array) -> Array:
-    """Return the slope and the offsets of log-probabilities that fit soft targets best; the offsets are held near 0."""
+def fit_slope_and_offsets(logs: Array, targets: Array, counts: Array, start: Array, prior: tuple[float, float]) -> Array:
+    """Return the slope and the offsets of log-probabilities that fit soft targets best.
+
+    `prior` holds the slope near 1 and the offsets near 0: the inverse variances of what is thought of them beforehand.
+    """
     weighted = counts[:, None] * targets
+    held, middle = np.append(prior[0], np.full(len(start) - 1, prior[1])), np.append(1.0, np.zeros(len(start) - 1))
 
     def cost(numbers: Array) -> tuple[float, Array]:
         fit = log_softmax(numbers[0] * logs + numbers[1:], axis=1)
-        gap = counts[:, None] * np.exp(fit) - weighted
-        return float(-(weighted * fit).sum() + numbers[1:] @ numbers[1:] / 2), np.append(
-            (gap * logs).sum(), gap.sum(axis=0) + numbers[1:]
-        )
+        gap, pull = counts[:, None] * np.exp(fit) - weighted, held * (numbers - middle)
+        return float(-(weighted * fit).sum() + pull @ (numbers - middle) / 2), np.append(
+            (gap * logs).sum(), gap.sum(axis=0)
+        ) + pull
 
     bounds = [(0.0, MOST_SLOPE), *[(None, None)] * (len(start) - 1)]
     return np.asarray(minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 10}).x)
