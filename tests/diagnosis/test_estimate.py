@@ -4,9 +4,11 @@ import re
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
 
 from ec3learn import MajorityVote, SoftVote, Votes
-from ec3learn.diagnosis.estimate import prediction_powered
+from ec3learn.diagnosis.estimate import by_chances, prediction_powered
+from ec3learn.diagnosis.metrics import wilson_interval
 
 
 def jury(seed=0, n=3000):
@@ -24,16 +26,22 @@ def test_by_hand():
     w, spread = 7 / 12, 2 / 7
     variance = np.var(y - w * f, ddof=1) / 4 + w**2 * spread / 4
     n = 0.25 * 4 / 3 / variance  # as many labels alone would have this variance
-    z = 3.182446  # Student's quantile with three degrees of freedom
-    wilson = z / (1 + z**2 / n) * np.sqrt(0.25 / n + z**2 / (4 * n**2))
+    m = 1 / (1 / 3 / 4 + 2 / 3 / n)
     assert found.worth == pytest.approx(n)
-    assert found.high - found.value == pytest.approx(wilson, abs=1e-6)
+    gap = found.high - found.value
+    assert gap**2 == pytest.approx(1.96**2 * (variance + (found.high * (1 - found.high) - 0.25) / m), rel=1e-4)
+
+
+def test_useless_answers_leave_wilson_s_interval_but_for_one_label():
+    y = np.repeat([0.0, 1.0], [46, 4])
+    found = prediction_powered(y, np.full(50, 0.5), np.full(5000, 0.5))
+    assert (found.low, found.high) == pytest.approx(wilson_interval(4, 50), abs=0.003)
 
 
 def test_labels_that_are_all_alike_do_not_make_it_certain():
     found = prediction_powered(np.ones(30), np.full(30, 0.9), np.full(1000, 0.9))
     assert found.value == 1.0
-    assert found.low == pytest.approx(0.878, abs=1e-3)
+    assert (found.low, found.high) == pytest.approx(wilson_interval(30, 30))
 
 
 def test_useless_answers_leave_the_labels_alone():
@@ -56,16 +64,24 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
     assert np.all((np.mean(held, axis=0) > 0.92) & (np.mean(held, axis=0) < 0.985))
 
 
-@pytest.mark.parametrize("n", [20, 60])
-def test_intervals_keep_their_promise_for_a_rare_class_and_few_labels(n):
+@pytest.mark.parametrize("even", [True, False])
+@pytest.mark.parametrize("n", [50, 200])
+@pytest.mark.parametrize("too_sure", [1, 3])
+def test_intervals_keep_their_promise_for_a_rare_class(too_sure, n, even):
     held = []
-    for draw in range(400):
+    for draw in range(700):
         rng = np.random.default_rng(draw)
-        y = (rng.random(1500) < 0.06).astype(float)
-        f = np.clip(0.06 + 0.5 * (y - 0.06) + 0.1 * rng.normal(size=1500), 0, 1)
-        found = prediction_powered(y[:n], f[:n], f[n:])
+        y = (rng.random(3000) < 0.05).astype(float)
+        f = expit(too_sure * (4 * y - 2 + 2 * rng.normal(size=3000) + logit(0.05)))
+        chance = np.full(3000, n / 3000) if even else 0.7 * n / 3000 + 0.3 * n * np.sqrt(f * (1 - f)) / np.sqrt(f * (1 - f)).sum()
+        chosen = rng.choice(3000, n, replace=False, p=chance / chance.sum())
+        found = (
+            prediction_powered(y[chosen], f[chosen], np.delete(f, chosen))
+            if even
+            else by_chances(y[chosen], f[chosen], chance[chosen], f)
+        )
         held.append(found.low <= y.mean() <= found.high)
-    assert 0.92 < np.mean(held) <= 0.99
+    assert 0.93 <= np.mean(held) <= 0.975
 
 
 def test_every_class_and_voter_is_estimated_on_request():
@@ -136,6 +152,17 @@ def test_labels_are_asked_where_the_answer_is_most_likely_wrong():
     assert len(set(table["object"])) == 20
     assert wrong[table["object"]].min() >= np.sort(wrong)[-80]
     assert table["gain"] == sorted(table["gain"], reverse=True)
+
+
+def test_known_labels_show_which_class_is_wrong_more_often():
+    # Two voters of three say 0 on the first 60 objects and 1 on the others. The zeros that are known are wrong.
+    votes = Votes.from_labels({"a": [0] * 60 + [1] * 60, "b": [0] * 60 + [1] * 60, "c": [1] * 60 + [0] * 60})
+    before = MajorityVote().solve(votes).ask(120)
+    assert before["gain"] == pytest.approx([(1 / 3) / (place // 2 + 1) ** 0.25 for place in range(120)])
+    known = dict.fromkeys((*range(10), *range(60, 70)), 1)
+    after = MajorityVote().solve(votes, known=known).ask(10)
+    assert set(after["object"]) <= set(range(60))
+    assert after["gain"][0] > 0.5
 
 
 def test_of_objects_that_are_alike_one_is_asked_about_first():

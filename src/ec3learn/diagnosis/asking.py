@@ -1,8 +1,10 @@
 """Whom to ask next: the objects where a label, or one vote more, is worth most.
 
-A label from somebody who knows removes the chance that the answer is wrong. One vote more decides less the more votes there are
-already: objects that stay open after many votes are hard, and the next voter errs on them too. To estimate a share, objects must
-be drawn at random; the chances may be unequal as long as they are known, and are best in proportion to the spread of the answer.
+A label from somebody who knows removes the chance that the answer is wrong. The labels so far show what that chance is: answers
+that name one class may be wrong more often than others of the same confidence, which no margin shows. One vote more decides less
+the more votes there are already: objects that stay open after many votes are hard, and the next voter errs on them too. To
+estimate a share, objects must be drawn at random; the chances may be unequal as long as they are known, and are best in
+proportion to the spread of the answer.
 """
 
 from __future__ import annotations
@@ -11,9 +13,12 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import softmax
 
 from .._checks import require_choice, require_integer, require_seed
 from .._text import Table
+from ..algebra.membership import membership
+from ..algebra.trust import fit_slope_and_offsets
 from ..answer.outcome import Outcome
 from ..votes import Votes
 from ..votes.labels import plain
@@ -24,6 +29,8 @@ Goal = Literal["label", "vote", "share"]
 
 GOALS = ("label", "vote", "share")
 DISCOUNT = 0.25  # power of the number of votes, and of objects asked about that are alike, by which the next is worth less
+HELD = 4.0, 4.0  # inverse variances of a slope around 1 and of the offsets of classes around 0, before any label is known
+LEAST = 1e-3  # a class of probability 0 is unlikely, not impossible
 EVEN = 0.7  # part of the chances for a share that is even: answers may be surer than they should be
 
 
@@ -38,9 +45,9 @@ def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: An
         How many objects.
     goal : "label", "vote" or "share"
         What will be asked for. "label": true labels, to correct as many answers as possible; objects come by the chance that
-        their answer is wrong. "vote": one vote more from a voter like the others; objects with few votes come earlier. "share":
-        true labels to estimate the shares of classes or the accuracy with `estimate`; objects are drawn at random, unsure ones
-        with a larger chance.
+        their answer is wrong, which known labels show for each class. "vote": one vote more from a voter like the others; objects
+        with few votes come earlier. "share": true labels to estimate the shares of classes or the accuracy with `estimate`;
+        objects are drawn at random, unsure ones with a larger chance.
     random_state : int, Generator or None
         Seeds the draws of "share".
 
@@ -49,8 +56,8 @@ def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: An
     Table
         object; label and confidence of the answer; votes, how many it has; and gain, by which objects are sorted: the chance that
         the answer is wrong, less for objects with many votes ("vote"), and for the second and further of objects that have the
-        same votes. For "share" instead: chance, the chance that the object had to be drawn. Objects with known labels are left
-        out.
+        same votes. Known labels change that chance class by class. For "share" instead: chance, the chance that the object had
+        to be drawn. Objects with known labels are left out.
 
     Examples
     --------
@@ -65,7 +72,7 @@ def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: An
     require_choice("goal", goal, GOALS)
     require_seed("random_state", random_state)
     votes = outcome.require_votes("ask")
-    wrong, cast = 1 - outcome.row_proba.max(axis=1, initial=0.0), votes_per_row(votes, outcome.classes)
+    cast = votes_per_row(votes, outcome.classes)
     is_open = np.ones(outcome.n_objects, dtype=bool)
     if outcome.known is not None:
         is_open = ~outcome.expand(outcome.known.labelled)
@@ -76,18 +83,36 @@ def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: An
         drawn = _drawn(chance, np.random.default_rng(random_state))
         chosen, last = candidates[drawn], {"chance": chance[drawn].tolist()}
     else:
-        gain = wrong[row_of] if goal == "label" else wrong[row_of] / np.maximum(cast[row_of], 1.0) ** DISCOUNT
-        gain = gain / _place_in_row(row_of) ** DISCOUNT
+        gain = chance_wrong(outcome)[row_of] / _place_in_row(row_of) ** DISCOUNT
+        if goal == "vote":
+            gain = gain / np.maximum(cast[row_of], 1.0) ** DISCOUNT
         best = np.argsort(-gain, kind="stable")[:n]
         chosen, last = candidates[best], {"gain": gain[best].tolist()}
     rows = chosen if outcome.index is None else outcome.index[chosen]
     columns = {
         "object": [outcome.name_of(int(i)) for i in chosen],
         "label": [plain(outcome.classes[z]) for z in outcome.row_classes[rows]],
-        "confidence": (1 - wrong[rows]).tolist(),
+        "confidence": outcome.row_proba[rows].max(axis=1, initial=0.0).tolist(),
         "votes": [round(float(number)) for number in cast[rows]],
     }
     return Table(columns | last)
+
+
+def chance_wrong(outcome: Outcome) -> Array:
+    """Return the chance that the answer of each distinct row is wrong.
+
+    Known labels, held against what would be answered without them, show how sure the answer may be and which classes it names
+    too often: a slope and one offset per class of its log-probabilities, held near 1 and 0.
+    """
+    proba, known = outcome.row_proba, outcome.known
+    if known is not None and known.labelled.any() and outcome.rule is not None:
+        rows, votes = np.flatnonzero(known.labelled), outcome.require_votes("ask")
+        blind, _ = outcome.rule.all_answers(membership(votes.only_rows(rows)))
+        start = np.append(1.0, np.zeros(proba.shape[1]))
+        truth, times = np.eye(proba.shape[1])[known.codes[rows]], votes.objects_per_row[rows]
+        numbers = fit_slope_and_offsets(np.log(np.maximum(blind, LEAST)), truth, times, start, HELD)
+        proba = softmax(numbers[0] * np.log(np.maximum(proba, LEAST)) + numbers[1:], axis=1)
+    return 1 - np.asarray(proba[np.arange(len(proba)), outcome.row_classes])
 
 
 def votes_per_row(votes: Votes, classes: Array) -> Array:

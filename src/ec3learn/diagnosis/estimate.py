@@ -7,8 +7,11 @@ With y what the labels say of n objects, and f what the answer says of the same 
 It is unbiased whatever f is, and w = Cov(y, f) / ((1 + n / N) Var f), held between 0 and 1, makes it never worse than the labels
 alone but for noise. Angelopoulos, Duchi and Zrnic, "PPI++: Efficient Prediction-Powered Inference" (2023).
 
-The interval is Wilson's, for as many labels as theta is worth: that keeps its promise for rare classes and few labels, where the
-normal one does not, and it does not shrink to nothing where all labels are alike.
+The interval has the shares p that theta does not contradict: (p - theta)^2 <= 1.96^2 V(p), where V(p) is the variance at p =
+theta, and changes with p like p (1 - p) / m. With m the number of labels that theta is worth, that is Wilson's interval. But if
+there is more of a rare class than estimated, it is where the answer misses it, and a label is worth no more than one label there.
+So 1 / m is in part 1 / n. That keeps the promise for rare classes, few labels and answers that are too sure, where the normal
+interval does not, and it does not shrink to nothing where all labels are alike.
 """
 
 from __future__ import annotations
@@ -19,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student
 
 from .._checks import InputError, InputTypeError, unknown_name
 from .._text import Table, arg
@@ -34,7 +36,8 @@ from .voters import ballots
 Array = npt.NDArray[Any]
 
 LEAST_LABELS = 10
-FEW = 8  # labels of either kind below which unequal chances may hide what is rare, such as errors of sure answers
+Z2 = 1.959964**2  # of a 95 % interval
+MISSED = 1 / 3, 1 / 6  # how much of 1 / m is 1 / n: towards 1/2, and away from it
 
 
 @dataclass(frozen=True)
@@ -197,7 +200,7 @@ def prediction_powered(y: Array, f: Array, rest: Array, times: Array | None = No
         trust = float(np.clip(np.cov(y, f)[0, 1] / ((1 + n / n_rest) * spread), 0.0, 1.0))
     value = float(np.mean(y - trust * f)) + (trust * float(np.average(rest, weights=times)) if n_rest else 0.0)
     variance = float(np.var(y - trust * f, ddof=1)) / n + (trust**2 * spread / n_rest if n_rest else 0.0)
-    return _with_interval(value, variance, y)
+    return _with_interval(value, variance, y, n)
 
 
 def by_chances(y: Array, f: Array, chances: Array, everyone: Array) -> Estimate:
@@ -218,26 +221,31 @@ def by_chances(y: Array, f: Array, chances: Array, everyone: Array) -> Estimate:
     >>> by_chances(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.array([0.5, 0.5]), np.array([0.0, 1.0, 1.0, 1.0])).value
     0.75
     """
-    n, total = len(y), len(everyone)
-    stands_for = 1 / chances
+    n, stands_for = len(y), 1 / chances
     middle = np.average(np.column_stack([y, f]), axis=0, weights=stands_for)
     spread = float(stands_for @ (f - middle[1]) ** 2)
     trust = float(np.clip(stands_for @ ((y - middle[0]) * (f - middle[1])) / spread, 0.0, 1.0)) if spread > 0 else 0.0
-    parts = n * (y - trust * f) * stands_for / total
+    relative = n * stands_for / len(everyone)  # 1 for even chances
+    parts = relative * (y - trust * f)
     value, variance = trust * float(everyone.mean()) + float(parts.mean()), float(np.var(parts, ddof=1)) / n
-    return _with_interval(value, variance, y, believed=min(y.sum(), n - y.sum()) >= FEW)
+    return _with_interval(value, variance, y, n * float(relative.sum() / (relative**2).sum()))
 
 
-def _with_interval(value: float, variance: float, y: Array, believed: bool = True) -> Estimate:
-    """Return a share with Wilson's interval for as many labels as it is worth, by Student's quantile for as many as there are.
+def _with_interval(value: float, variance: float, y: Array, n: float) -> Estimate:
+    """Return a share with its interval; n is how many labels of an even draw the labels y are worth without the answer."""
+    value = min(max(value, 0.0), 1.0)
+    worth, here = n, value * (1 - value)
+    if variance <= 0 or (y == y[0]).all():
+        variance = here / n
+    else:
+        worth = max(here, 1e-12) * len(y) / (len(y) - 1) / variance
+    towards, away = (_ends(value, variance, min(worth, 1 / (part / n + (1 - part) / worth))) for part in MISSED)
+    low, high = (away[0], towards[1]) if value <= 0.5 else (towards[0], away[1])
+    return Estimate(value, max(low, 0.0), min(high, 1.0), worth)
 
-    A variance that is not `believed` makes no estimate worth more than its labels.
-    """
-    value, n = min(max(value, 0.0), 1.0), len(y)
-    alike = bool((y == y[0]).all())
-    worth = float(n) if alike or variance <= 0 else max(value * (1 - value), 1e-12) * n / (n - 1) / variance
-    worth = worth if believed else min(worth, float(n))
-    quantile = float(student.ppf(0.975, n - 1)) ** 2
-    middle = (value + quantile / (2 * worth)) / (1 + quantile / worth)
-    half = np.sqrt(quantile * (value * (1 - value) / worth + quantile / (4 * worth**2))) / (1 + quantile / worth)
-    return Estimate(value, max(middle - half, 0.0), min(middle + half, 1.0), worth)
+
+def _ends(value: float, variance: float, m: float) -> tuple[float, float]:
+    """Return the two p with (p - value)^2 = Z2 V(p), for V(p) = variance + (p (1 - p) - value (1 - value)) / m."""
+    scale, slope = 1 + Z2 / m, Z2 * (1 - 2 * value) / (2 * m)
+    middle, half = value + slope / scale, float(np.sqrt(slope**2 + scale * Z2 * variance)) / scale
+    return middle - half, middle + half
