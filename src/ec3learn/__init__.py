@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         StackedVote,
         WeightedVote,
         compare,
+        plan,
         solve,
     )
     from .tables import combine, extend, read_argilla, read_label_studio, votes_from
@@ -66,6 +67,7 @@ __all__ = [
     "combine",
     "compare",
     "extend",
+    "plan",
     "read_argilla",
     "read_label_studio",
     "solve",

@@ -184,8 +184,11 @@ def test_distinct_rows_are_the_same_to_the_bit(monkeypatch, n_labels):
 
 
 @pytest.mark.parametrize("method", [EC3(), EC3(beta=0.0), DawidSkene(), DawidSkene(prior="uniform"), EBCC(), Panel()], ids=str)
-def test_methods_answer_the_same_with_and_without_loops(monkeypatch, method):
+@pytest.mark.parametrize("soft", [False, True])
+def test_methods_answer_the_same_with_and_without_loops(monkeypatch, method, soft):
     votes, answers = small_votes(0), []
+    if soft:
+        votes = votes.add({"soft": np.random.default_rng(0).dirichlet(np.ones(3), votes.n_objects)})
     for least in (0, 1 << 60):
         monkeypatch.setattr(kernels, "LEAST", least)
         answers.append(method.solve(votes))

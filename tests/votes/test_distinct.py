@@ -47,6 +47,13 @@ def test_the_layout_in_memory_does_not_matter(order):
     assert_array_equal(rebuilt(columns_of(table)), table)
 
 
+def test_rows_that_repeat_at_regular_distances_are_found():
+    table = np.random.default_rng(0).integers(200, size=(50_000, 4), dtype=np.int16)
+    packed = distinct_rows(columns_of(np.tile(table, (20, 1))))
+    assert packed is not None
+    assert len(packed[2]) == len(np.unique(table, axis=0))
+
+
 def test_hardly_any_repeated_row_is_told_by_none():
     table = np.random.default_rng(0).integers(1000, size=(30_000, 4))
     assert distinct_rows(columns_of(table)) is None

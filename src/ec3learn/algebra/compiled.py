@@ -40,8 +40,7 @@ class CompiledMembership(JointMembership):
 
     def gather_parts(self, table: Any) -> Iterator[tuple[slice, Array]]:
         """Return A^m table, some rows at a time; a sparse table is made dense, for there are few groups."""
-        if sparse.issparse(table):
-            table = table.toarray()
+        table = table.toarray() if sparse.issparse(table) else table
         padded = self._padded(table.reshape(len(table), math.prod(table.shape[1:])))
         for rows in chunks(self.n_rows, CHUNK // 8):
             out = np.empty((rows.stop - rows.start, padded.shape[1]))
@@ -51,10 +50,8 @@ class CompiledMembership(JointMembership):
     def gather(self, table: Array) -> Array:
         """Return A^m table."""
         out, padded = np.empty((self.n_rows, *table.shape[1:])), self._padded(table)
-        if table.ndim == 1:
-            in_threads(lambda begin, end: self._loops.gather_column(self._places, padded, out, begin, end), self.n_rows)
-        else:
-            in_threads(lambda begin, end: self._loops.gather_table(self._places, padded, out, begin, end), self.n_rows)
+        loop = self._loops.gather_column if table.ndim == 1 else self._loops.gather_table
+        in_threads(lambda begin, end: loop(self._places, padded, out, begin, end), self.n_rows)
         return out
 
     def scatter(self, values: Array) -> Array:

@@ -12,6 +12,7 @@ from .dawid_skene import DawidSkene
 from .ebcc import EBCC
 from .ec3.ec3 import EC3
 from .panel import Panel
+from .planning import Plan, plan
 from .stacking import StackedVote
 from .upe import UPE
 from .voting import MajorityVote, SoftVote, WeightedVote
@@ -52,11 +53,13 @@ __all__ = [
     "MajorityVote",
     "Method",
     "Panel",
+    "Plan",
     "ReliabilityWarning",
     "SoftVote",
     "StackedVote",
     "WeightedVote",
     "compare",
     "method_of",
+    "plan",
     "solve",
 ]

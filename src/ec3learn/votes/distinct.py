@@ -120,7 +120,8 @@ def expand_rows(per_row: Array, index: Array) -> Array:
 
 def _rows_repeat(columns: Sequence[Column], n_objects: int) -> bool:
     """Guess from a sample whether there are at most half as many distinct rows as objects (birthday problem)."""
-    sample = np.linspace(0, n_objects - 1, SAMPLE).astype(np.int64)
+    step = n_objects / SAMPLE  # a row from each such stretch, at random: a table may repeat itself at regular distances
+    sample = ((np.arange(SAMPLE) + np.random.default_rng(0).random(SAMPLE)) * step).astype(np.int64)
     repeats = SAMPLE - len(np.unique(_row_numbers(columns, sample)))
     return repeats > 0 and SAMPLE**2 / (2 * repeats) < n_objects / 2
 

@@ -144,7 +144,7 @@ def solve_over_groups(
     scale = {a: 1 / np.sqrt(np.maximum(diagonal[a], 1e-300)) for a in factor}
     n = len(groups.u)
     place = {a: slice(i * n, (i + 1) * n) for i, a in enumerate(factor)}
-    system = np.empty((len(factor) * n, len(factor) * n))
+    system = np.empty((len(factor) * n, len(factor) * n), order="F")  # as LAPACK takes it, without a copy
     for a, b in combinations_with_replacement(factor, 2):
         block = system[place[a], place[b]]
         np.multiply(grams[a, b], (-share * scale[a] * factor[a])[:, None], out=block)

@@ -1,0 +1,170 @@
+"""How long a run will take, and how much memory: small tables of the same make are solved here, and what they take is scaled up.
+
+Time and memory grow in proportion to the rows for reading and answering, and to the distinct rows for solving.
+"""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._checks import require_integer
+from .._text import count
+from ..kernels import compiled
+from ..votes import Votes
+from .base import Method, method_of
+
+Array = npt.NDArray[Any]
+
+MOST_VOTES = 5_000_000  # of the table that is solved: compiled loops, if they are there, are used from fewer on
+LEAST_ROWS = 20_000
+EXPANDING = 1e9  # bytes of answers per second that are copied to the rows that have them
+LOADING = (0.5, 1e8)  # seconds and bytes that it takes to load the compiled loops
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is expected to take; the memory is that besides the table itself."""
+
+    rows: int
+    distinct_rows: int
+    seconds: float
+    gigabytes: float
+
+    def __str__(self) -> str:
+        size = f"{count(self.rows, 'row')}, {self.distinct_rows:,} of them distinct"
+        return f"{size}: about {_two_digits(self.seconds)} seconds and {_two_digits(self.gigabytes)} GB."
+
+
+def plan(
+    n_rows: int,
+    n_distinct: int | None = None,
+    *,
+    n_classifiers: int = 7,
+    n_clusterings: int = 0,
+    n_classes: int = 2,
+    n_clusters: int = 10,
+    method: str | Method = "auto",
+) -> Plan:
+    """Predict how long combining a table in memory takes on this machine, and how much memory, within a factor of about two.
+
+    It solves random tables of the same make with up to five million votes, which takes seconds, and scales up what they took.
+
+    Parameters
+    ----------
+    n_rows : int
+        How many objects there are.
+    n_distinct : int or None
+        How many of the rows differ. None takes as many as random votes would have.
+    n_classifiers, n_clusterings, n_classes, n_clusters : int
+        How many voters and clusterings there are, how many classes, and how many clusters each clustering has.
+    method : str or method
+        As in `solve`.
+
+    Returns
+    -------
+    Plan
+        With `seconds` and `gigabytes`.
+
+    Examples
+    --------
+    >>> import ec3learn
+    >>> expected = ec3learn.plan(2_000, n_classifiers=3)
+    >>> expected.seconds < 60, expected.gigabytes < 1
+    (True, True)
+    """
+    sizes = {"n_rows": n_rows, "n_classifiers": n_classifiers, "n_classes": n_classes, "n_clusters": n_clusters}
+    for name, value in (sizes if n_distinct is None else {**sizes, "n_distinct": n_distinct}).items():
+        require_integer(name, value, 1)
+    require_integer("n_clusterings", n_clusterings, 0)
+    chosen = method_of(method, "method")
+    n_sample = min(n_rows, max(LEAST_ROWS, MOST_VOTES // (n_classifiers + n_clusterings)))
+    table = _random_table(n_sample, n_classifiers, n_clusterings, n_classes, n_clusters)
+    if n_distinct is not None and n_distinct < n_sample:
+        table = table[np.arange(n_sample) % n_distinct]
+    reading = _Cost.of(lambda: _votes(table, n_classifiers))
+    votes = _votes(table, n_classifiers)
+    if n_distinct is None:
+        n_distinct = votes.n_rows if 2 * votes.n_rows < n_sample else round(n_rows * votes.n_rows / n_sample)
+    n_distinct = min(n_distinct, n_rows)
+    solving = solving_cost(votes, chosen, n_distinct)
+    answers = n_rows * n_classes * 8 if n_distinct < n_rows else 0
+    more = n_rows / n_sample
+    seconds = reading.seconds * more + answers / EXPANDING + solving.seconds
+    size = max(reading.bytes * more, solving.bytes + answers)
+    if compiled(n_rows * table.shape[1]) is not None:
+        seconds, size = seconds + LOADING[0], size + LOADING[1]
+    return Plan(n_rows, n_distinct, seconds, size / 1e9)
+
+
+@dataclass(frozen=True)
+class _Cost:
+    seconds: float
+    bytes: float
+
+    @classmethod
+    def of(cls, work: Callable[[], Any]) -> _Cost:
+        """Return what some work takes: the better of two runs, and the memory of a third."""
+        seconds = []
+        for _ in range(2):
+            begin = time.perf_counter()
+            work()
+            seconds.append(time.perf_counter() - begin)
+        traced = tracemalloc.is_tracing()
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        work()
+        peak = tracemalloc.get_traced_memory()[1] - before
+        if not traced:
+            tracemalloc.stop()
+        return cls(min(seconds), peak)
+
+
+def solving_cost(votes: Votes, method: Method, n_distinct: int) -> _Cost:
+    """Return what solving so many distinct rows takes, from solving those of some votes and a quarter of them."""
+
+    def cost(rows: Array) -> _Cost:
+        part = votes.only_rows(rows)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what there is to say about a sample says nothing about the table
+            return _Cost.of(lambda: method.solve(part))
+
+    rows = np.arange(votes.n_rows)
+    whole = cost(rows)
+    if n_distinct <= votes.n_rows:
+        return whole
+    part = cost(rows[::4])
+    growth = (n_distinct - votes.n_rows) / max(votes.n_rows - len(rows[::4]), 1)
+    return _Cost(
+        whole.seconds + max(whole.seconds - part.seconds, whole.seconds / 2) * growth,
+        whole.bytes + (whole.bytes - part.bytes) * growth,
+    )
+
+
+def _random_table(n_rows: int, n_classifiers: int, n_clusterings: int, n_classes: int, n_clusters: int) -> Array:
+    """Return votes that are right more often than not, and clusters that follow the classes noisily."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, n_classes, n_rows)
+    table = np.empty((n_rows, n_classifiers + n_clusterings), dtype=np.int32)
+    for m in range(n_classifiers):
+        table[:, m] = np.where(rng.random(n_rows) < 0.5, truth, rng.integers(0, n_classes, n_rows))
+    for m in range(n_clusterings):
+        own = (truth + n_classes * rng.integers(0, max(n_clusters // n_classes, 1), n_rows)) % n_clusters
+        table[:, n_classifiers + m] = np.where(rng.random(n_rows) < 0.5, own, rng.integers(0, n_clusters, n_rows))
+    return table
+
+
+def _votes(table: Array, n_classifiers: int) -> Votes:
+    return Votes.from_labels(table[:, :n_classifiers], table[:, n_classifiers:] if n_classifiers < table.shape[1] else None)
+
+
+def _two_digits(number: float) -> str:
+    return f"{number:.0f}" if number >= 10 else f"{number:.2g}"
