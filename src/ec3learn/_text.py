@@ -213,6 +213,10 @@ class Table:
             return nw.from_dict({name: list(values) for name, values in self.columns.items()}, backend=backend).to_native()
         except ModuleNotFoundError:
             raise ModuleNotFoundError(f"A {backend} table needs {backend}: pip install {backend}.") from None
+        except ValueError as error:  # several sentences in several lines
+            if "backend" not in str(error):
+                raise
+            raise ValueError(f"backend must be 'pandas', 'polars', 'pyarrow' or the like, got {backend!r}.") from None
 
     @property
     def _shown(self) -> Mapping[str, Sequence[Any]]:

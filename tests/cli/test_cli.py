@@ -514,6 +514,13 @@ def test_flags_are_shown_without_a_type(run, command):
         ("combine votes.csv -c p --soft lr=svm", "--classifiers must name columns of the table, got 'p'."),
         ("combine votes.csv --soft lr=a:svm,b:tree", "A soft model must have numbers in column 'svm', got "),
         ("combine . -c svm --format csv", ".: Is a directory."),
+        ("combine . -c svm", ". is a folder. Name a file in it."),
+        ("combine votes.csv -c svm -k svm", "--classifiers and --clusterings must name different columns, got 'svm' for both."),
+        ("combine votes.csv -c svm --n-contested -1 --out x.csv", "--n-contested must be an integer >= 0, got -1."),
+        ("compare votes.csv -c svm,tree --n-disputed -1", "--n-disputed must be an integer >= 0, got -1."),
+        ("compare votes.csv -c svm,tree --methods majorty", "Unknown method 'majorty'. Did you mean 'majority'?"),
+        ("combine votes.csv -c svm --max-rows x", "Invalid value for '--max-rows': "),
+        ("agreement votes.csv -c svm", "--classifiers must have at least two voters to compare, got one."),
         (
             "combine numbers.csv -c p",
             f"--classifiers must hold {LABELS}, got 50 different numbers such as '0.020'.",
@@ -541,8 +548,20 @@ def test_wrong_input_is_one_line_and_exit_code_2(folder, run, words, sentence):
     code, out, err = run(*shlex.split(words))
     assert code == WRONG_INPUT
     assert err.startswith(f"ec3learn: {sentence}")
-    assert err.count("\n") == 1
-    assert not out
+    assert err.count("\n") == 1 and re.search(r"[.?]\n$", err)
+    assert not out and not Path("x.csv").exists()
+
+
+def test_formats_that_are_only_read_are_not_offered_for_an_output(folder, run):
+    err = run("combine", "votes.csv", "-c", "svm", "--out", "x.doc")[2]
+    assert err.endswith("Pass --out-format: csv, tsv, jsonl, parquet, arrow.\n")
+
+
+def test_numbers_that_json_does_not_have_are_null(folder, run):
+    Path("apart.csv").write_text("a,b\nx,\n,y\n")
+    code, printed, _ = run("agreement", "apart.csv", "-c", "a,b", "--json")
+    assert code == DONE
+    assert "NaN" not in printed and json.loads(printed)["measures"][0]["value"] is None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ec3learn import EC3, DawidSkene, MajorityVote, SoftVote, Votes
+from ec3learn import EC3, DawidSkene, MajorityVote, SoftVote, Votes, combine, votes_from
 from ec3learn._checks import InputError
 from ec3learn.answer.notes import REPEATS
 from ec3learn.votes.labels import is_missing
@@ -796,7 +796,7 @@ SHARE_ERRORS = [
     ),
     (
         ValueError,
-        "probabilities must have columns that describe the same objects, got 1 rows for 'a' and 2 for 'b'.",
+        "probabilities must have columns that describe the same objects, got 1 row for 'a' and 2 for 'b'.",
         lambda: Votes.from_probabilities({"a": [[0.5, 0.5]], "b": [[0.5, 0.5], [1, 0]]}),
     ),
 ]
@@ -1244,3 +1244,34 @@ def test_scores_can_be_made_to_sum_to_1():
 def test_rows_that_miss_one_by_more_than_a_millionth_are_refused(excess):
     with pytest.raises(InputError, match="must have rows that are non-negative and sum to 1, got a row that sums to"):
         Votes.from_probabilities({"c": [[0.5, 0.5], [0.5, 0.5 + excess]]})
+
+
+# ---- odd tables ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("door", ["from_labels", "from_probabilities", "combine", "votes_from"])
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_two_columns_of_one_name_are_refused_in_words(door, library):
+    table = pd.DataFrame([["x", "y", "z"]], columns=["a", "a", "b"])
+    if library == "pyarrow":
+        table = pa.table([["x"], ["y"], ["z"]], names=["a", "a", "b"])
+    doors = {
+        "from_labels": lambda: Votes.from_labels(table),
+        "from_probabilities": lambda: Votes.from_probabilities({"m": table}),
+        "combine": lambda: combine(table, classifiers="b"),
+        "votes_from": lambda: votes_from(table, classifiers="b"),
+    }
+    with pytest.raises(ValueError, match=r"^table must have columns of different names, got 'a' 2 times\. Rename them\.$"):
+        doors[door]()
+
+
+@pytest.mark.parametrize("ask", [Votes.said, Votes.spoken])
+@pytest.mark.parametrize("i", [3, -4, "x", 1.0])
+def test_votes_on_an_object_that_is_not_there_are_refused(ask, i):
+    with pytest.raises(IndexError, match=r"^i must be the number of an object, from 0 to 2, got "):
+        ask(Votes.from_labels({"a": [0, 1, 1]}), i)
+
+
+def test_columns_of_different_length_are_refused():
+    with pytest.raises(ValueError, match="must have columns that describe the same objects, got 1 row for 'a' and 2 for 'b'"):
+        Votes.from_labels({"a": [0], "b": [0, 1]})

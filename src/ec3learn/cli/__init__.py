@@ -69,7 +69,8 @@ def _report(error: Exception) -> int:
     if type(error).__name__ in {"Abort", "Exit"}:  # of Typer
         return int(getattr(error, "exit_code", INTERRUPTED))
     if hasattr(error, "format_message"):  # options that the command does not have
-        return _complain(f"{error.format_message()} See: ec3learn --help.", WRONG_INPUT)
+        message = error.format_message()
+        return _complain(f"{message}{'' if message.endswith(('.', '?')) else '.'} See: ec3learn --help.", WRONG_INPUT)
     if isinstance(error, InputError):
         from .app import spelled
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from .. import __version__
+from .._checks import require_integer
 from .._text import printable
 from . import options as o
 from . import paper, trust
@@ -99,6 +100,7 @@ def combine(
     from ..tables.files import combine_file, open_file, require_outputs, write_table
 
     _hush(quiet)
+    require_integer("n_contested", n_contested, 0)
     outputs = {"out": out, "save": save, "report": report, "contested": contested}
     require_outputs(outputs, overwrite, {"votes": votes, "known": how.known, "truth": truth})
     method, naming = method_from(how), naming_from(columns, how, truth)
@@ -273,6 +275,7 @@ def compare(
     from ..methods import compare as compare_methods
     from ..tables.files import content_of_file, open_file, require_outputs, write_table
 
+    require_integer("n_disputed", n_disputed, 0)
     require_outputs({"disputed": disputed}, overwrite, {"votes": votes, "known": labels.known, "truth": truth})
     naming = naming_from(columns, labels, truth)
     with open_file(votes, **asdict(file), beside=disputed, bar=True) as table:

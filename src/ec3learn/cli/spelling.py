@@ -7,6 +7,7 @@ import shlex
 from ast import literal_eval
 from collections.abc import Mapping
 from json import dumps
+from math import isfinite
 from typing import Any, TextIO
 
 from .._text import UNSHOWN, printable
@@ -19,9 +20,19 @@ INSTEAD = {"folder": "data", "path": "out", "values": "scale"}
 def show(found: Any, json: bool = False, file: TextIO | None = None) -> None:
     """Print what was found, with nothing in it that a terminal would obey."""
     if json:
-        print(UNSHOWN.sub(lambda sign: f"\\u{ord(sign.group()):04x}", dumps(found, ensure_ascii=False)), file=file)
+        text = dumps(_finite(found), ensure_ascii=False)
+        print(UNSHOWN.sub(lambda sign: f"\\u{ord(sign.group()):04x}", text), file=file)
     else:
         print(printable(str(found), lines=True), file=file)
+
+
+def _finite(found: Any) -> Any:
+    """Return the same with null for numbers that JSON does not have: infinity, and what is undefined."""
+    if isinstance(found, dict):
+        return {key: _finite(value) for key, value in found.items()}
+    if isinstance(found, (list, tuple)):
+        return [_finite(value) for value in found]
+    return None if isinstance(found, float) and not isfinite(found) else found
 
 
 def spell_option(options: Mapping[str, str], name: str, value: str | None = None) -> str:

@@ -46,6 +46,8 @@ def agreement(
     with open_file(votes, **asdict(file), bar=True) as table:
         content = content_of_file(table, naming_from(columns, labels), max_rows=max_rows, id=id)
     cast = content.votes
+    if cast.is_voter.sum() < 2:
+        raise InputError("classifiers", "must have at least two voters to compare", came="one")
     measures, pairs = measure(cast, level), kappas(cast)  # type: ignore[arg-type]
     with_labels = None if content.known is None else kappas(cast.as_class_votes(), content.known)
     correlation = error_correlation(cast)

@@ -219,7 +219,8 @@ def method_of(method: str | Method, argument: str, also: tuple[str, ...] = ()) -
         hint = f"Call it: {method.__name__}()." if isinstance(method, type) else ""
         raise InputTypeError(argument, "must be a method or its name", came=type(method).__name__, remedy=hint)
     if method not in METHODS:
-        raise unknown_name(argument, method, dict.fromkeys((*also, *METHODS)))
+        noun = "method" if argument in ("methods", "members") else argument
+        raise unknown_name(noun, method, dict.fromkeys((*also, *METHODS)))
     return METHODS[method]()
 
 

@@ -20,6 +20,7 @@ from ..consensus import Consensus
 from ..votes import Scale
 from ..votes.assembly import REPEATS, Repeats
 from ..votes.labels import Label, plain
+from ..votes.reading import seen_by_narwhals
 from ..votes.scale import scale_of, scales_of
 from .engines import ENGINES, OURS
 
@@ -32,7 +33,7 @@ LABEL_TYPES = (nw.Boolean, nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Unk
 
 def as_frame(table: Any) -> Frame:
     """Return a table as narwhals sees it; refuse what is no table of a supported kind."""
-    frame = nw.from_native(dataset_as_arrow(table) if is_dataset(table) else table, pass_through=True)
+    frame = seen_by_narwhals(dataset_as_arrow(table) if is_dataset(table) else table)
     lazy = isinstance(frame, nw.LazyFrame) and frame.implementation in ENGINES
     if not isinstance(frame, nw.DataFrame) and not lazy:
         raise InputTypeError(
@@ -214,6 +215,10 @@ class Naming:
             raise InputError("classifiers", "must name at least one column", came="none")
         if self.objects is not None and (len(votes) > 1 or soft):
             raise InputError("classifiers", "must name the one column of labels of a long table", came=listed(list(votes)))
+        both = [column for column in columns_in(votes) if column in columns_in(clusters)]
+        if both:
+            phrase = f"{arg('classifiers')} and {arg('clusterings')} must name different columns, got {both[0]!r} for both"
+            raise InputError("clusterings", phrase=phrase)
         for argument, column in (("known", self.known), ("truth", self.truth)):
             if column is not None and column in [*columns_in(votes), *columns_in(clusters)]:
                 remedy = f"Leave it out of {arg('classifiers')} and {arg('clusterings')}."

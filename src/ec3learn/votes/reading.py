@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks import InputError, InputTypeError
-from .._text import arg
+from .._text import arg, count
 from ..kernels import compiled
 from .labels import Label, fits_one_integer_type, is_missing, kind_of, plain
 
@@ -111,7 +111,7 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
     one = next(iter(lengths))
     for name, length in lengths.items():
         if length != lengths[one]:
-            came = f"{lengths[one]} rows for {one!r} and {length} for {name!r}"
+            came = f"{count(lengths[one], 'row')} for {one!r} and {length:,} for {name!r}"
             raise InputError(argument, "must have columns that describe the same objects", came=came)
     return columns
 
@@ -329,7 +329,7 @@ def _ragged(values: Any) -> bool:
 def _series_array(values: Any, where: str, allowed: str) -> Any:
     import narwhals.stable.v2 as nw  # costs a tenth of our import time; most calls pass arrays
 
-    native = nw.from_native(values, allow_series=True, eager_only=True, pass_through=True)
+    native = seen_by_narwhals(values, allow_series=True, eager_only=True)
     if isinstance(native, nw.DataFrame):
         return native.to_numpy()
     if not isinstance(native, nw.Series):
@@ -371,13 +371,25 @@ def _coded_strings(native: Any) -> _Coded | None:
     return _Coded(np.where(np.isnan(codes), -1, codes).astype(np.int32), labels)
 
 
+def seen_by_narwhals(data: Any, **options: bool) -> Any:
+    """Return a table or a column as narwhals sees it, and anything else as it is; refuse two columns of one name."""
+    import narwhals.stable.v2 as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        return nw.from_native(data, pass_through=True, **options)
+    except DuplicateError as error:
+        came = str(error).splitlines()[-1].lstrip("- ")
+        raise InputError("table", "must have columns of different names", came=came, remedy="Rename them.") from None
+
+
 def frame_of(data: Any) -> Any:
     """Return a dataframe held in memory as narwhals sees it, and None for anything else."""
     if isinstance(data, (np.ndarray, list, tuple)):
         return None
     import narwhals.stable.v2 as nw
 
-    frame = nw.from_native(data, eager_only=True, pass_through=True)
+    frame = seen_by_narwhals(data, eager_only=True)
     return frame if isinstance(frame, nw.DataFrame) else None
 
 

@@ -334,8 +334,6 @@ class Votes:
         >>> votes.said(0)
         ['a', None, {'a': 0.9, 'b': 0.1}, 4]
         """
-        if kind_of(i) != "int" or not -self.n_objects <= i < self.n_objects:
-            raise InputIndexError("i", f"must be the number of an object, from 0 to {self.n_objects - 1}", got=i)
         spoken = self.spoken(i)
         return [spoken.get(m) for m in range(len(self.models))]
 
@@ -348,6 +346,8 @@ class Votes:
         >>> Votes.from_labels({"svm": ["a", "b"], "knn": [None, "b"]}).spoken(0)
         {0: 'a'}
         """
+        if kind_of(i) != "int" or not -self.n_objects <= i < self.n_objects:
+            raise InputIndexError("i", f"must be the number of an object, from 0 to {self.n_objects - 1}", got=i)
         return self.stores.said(int(i if self.index is None else self.index[i]), self.models, self.offsets)
 
     def __len__(self) -> int:

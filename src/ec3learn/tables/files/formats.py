@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
-from ..._checks import InputError
+from ..._checks import InputError, InputIsADirectoryError
 from ..._text import arg
 
 STANDARD = "-"  # standard input or output, where a path is expected
@@ -66,11 +66,13 @@ class Format:
         ending = last if compression is None else endings[0].lower() if len(endings) > 1 else ""
         name = next((name for name, known in FORMATS.items() if ending in (f".{name}", *known)), None)
         if name is None or (compression is not None and name not in COMPRESSED):
-            known = ", ".join(FORMATS)
+            known = ", ".join(name for name in FORMATS if argument == "format" or name not in READ_ONLY)
             if given is not None:
                 remedy = f"Choose from: {known}; csv, tsv and jsonl also with .gz or .zst."
                 raise InputError(argument, phrase=f"Unknown {arg(argument)} {given!r}", remedy=remedy)
             phrase = f"The format of {path!r} does not follow from its name"
+            if Path(path).is_dir():
+                raise InputIsADirectoryError(argument, phrase=f"{path} is a folder", remedy="Name a file in it.")
             if path == STANDARD:
                 phrase = "The format of standard input does not follow from its content"
             raise InputError(argument, phrase=phrase, remedy=f"Pass {arg(argument)}: {known}.")

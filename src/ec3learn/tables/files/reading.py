@@ -293,7 +293,8 @@ def _excel(work: Workspace, source: Path, format: Format, sheet: str | None, nam
         table = pa.Table.from_batches([cells.to_arrow()])
     except fastexcel.FastExcelError as error:
         reason = str(error).splitlines()[0].rstrip(".")
-        raise _file_error(name, f"cannot be read as a spreadsheet: {reason}") from None
+        remedy = "Save it again as .xlsx, or as CSV."
+        raise _file_error(name, f"cannot be read as a spreadsheet: {reason}", remedy) from None
     heads = _named(heads, name)
     return _staged(work, table.rename_columns(heads), heads, format, name)
 
