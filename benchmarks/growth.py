@@ -1,9 +1,15 @@
-"""How does the time grow with objects, with base models, and with voters who vote once? The log-log slope should be near 1.
+"""How do time and memory grow, with objects, with base models, and with voters who vote once? What to plan with?
 
     python benchmarks/growth.py [--best-of 3]
+    python benchmarks/growth.py --tables [--most 100_000_000] [--methods iec3 auto]
 
-Nearly every row is distinct, so solving equal rows once saves nothing. One thread; the seconds are those of the processor. The
-compiled loops of the extra `fast` are loaded before, if numba is installed.
+First the slopes of log seconds over log size, which should be near 1. Nearly every row is distinct, so solving equal rows once saves
+nothing. One thread; the seconds are those of the processor. The compiled loops of the extra `fast` are loaded before, if numba is
+installed.
+
+With `--tables`, tables in memory of up to a hundred million objects x 12 models as int8 instead, from the table to the label of
+each object, every one in its own process, beside what `ec3learn.plan` predicts. The memory is the peak of resident memory besides
+the table, with the 100 MB of the compiled loops where they are used.
 """
 
 from __future__ import annotations
@@ -14,13 +20,17 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
 import argparse
+import subprocess
 import sys
 import time
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from consensus import reset_peak, resident
 
-from ec3learn import EC3, MajorityVote, Votes
+from ec3learn import EC3, MajorityVote, Votes, plan, solve
 
 MOST = 1.05
 
@@ -61,10 +71,96 @@ def slope(sizes: list[int], times: list[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
 
 
+# ---- tables to plan with ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many rows, how many of them differ (0: nearly all), classes, classifiers, clusterings and clusters."""
+
+    rows: int
+    distinct: int
+    classes: int
+    classifiers: int = 8
+    clusterings: int = 4
+    clusters: int = 20
+
+    def table(self) -> Any:
+        """Return random votes that are right more often than not."""
+        rng = np.random.default_rng(0)
+        n = self.distinct or self.rows
+        truth = rng.integers(0, self.classes, n, dtype=np.int8)
+        table = np.empty((n, self.classifiers + self.clusterings), dtype=np.int8)
+        for m in range(table.shape[1]):
+            below = self.classes if m < self.classifiers else self.clusters
+            right = rng.random(n, dtype=np.float32) < 0.5
+            table[:, m] = np.where(right, truth % below, rng.integers(0, below, n, dtype=np.int8))
+        return table[rng.integers(0, n, self.rows)] if self.distinct else table
+
+
+SHAPES = [
+    Shape(10_000, 0, 4),
+    Shape(100_000, 0, 4),
+    Shape(1_000_000, 0, 4),
+    Shape(1_000_000, 0, 10),
+    Shape(5_000_000, 100_000, 4),
+    Shape(10_000_000, 0, 4),
+    Shape(100_000_000, 100_000, 4),
+    Shape(100_000_000, 0, 2, 7, 5, 3),
+]
+
+
+def line(shape: Shape, method: str) -> str:
+    """Return a line of the table."""
+    table, n = shape.table(), shape.classifiers
+    solve(Votes.from_labels(table[:500, :n], table[:500, n:]), method=method)  # load what is loaded when used
+    reset_peak()
+    before, began = resident("VmRSS"), time.process_time()
+    consensus = solve(Votes.from_labels(table[:, :n], table[:, n:]), method=method)
+    labels = consensus.labels()
+    took, peak = time.process_time() - began, (resident("VmHWM") - before) / 1e9
+    assert consensus.votes is not None
+    n_distinct = consensus.votes.n_rows
+    del labels, table, consensus
+    expected = plan(
+        shape.rows,
+        n_distinct,
+        n_classifiers=shape.classifiers,
+        n_clusterings=shape.clusterings,
+        n_classes=shape.classes,
+        n_clusters=shape.clusters,
+        method=method,
+    )
+    told = f"{expected.seconds:.2g} s, {expected.gigabytes:.2g} GB"
+    return f"| {shape.rows:,} | {n_distinct:,} | {shape.classes} | {method} | {took:.2g} | {peak:.2g} | {told} |"
+
+
+def tables(most: int, methods: list[str]) -> None:
+    print("| rows | distinct rows | classes | method | seconds | GB | planned |\n|---|---|---|---|---|---|---|", flush=True)
+    for i, shape in enumerate(SHAPES):
+        for method in methods if shape.rows <= most else ():
+            subprocess.run([sys.executable, __file__, "--only", str(i), "--methods", method], check=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--best-of", type=int, default=3)
-    best_of = parser.parse_args().best_of
+    parser.add_argument("--tables", action="store_true", help="tables to plan with instead")
+    parser.add_argument("--most", type=int, default=100_000_000, help="rows of the largest table")
+    parser.add_argument("--methods", nargs="+", default=["iec3", "auto"])
+    parser.add_argument("--only", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.only is not None:
+        print(line(SHAPES[options.only], options.methods[0]))
+        return 0
+    if options.tables:
+        tables(options.most, options.methods)
+        return 0
+    return int(slopes(options.best_of))
+
+
+def slopes(best_of: int) -> bool:
+    """Print how the time grows, and return whether it is too steep."""
     steep = False
     seconds(500_000, 12, 1)  # load what is loaded when used
     for label, sizes, most, job in (
@@ -81,7 +177,7 @@ def main() -> int:
             + f"; slope {grown:.2f} (at most {most})",
             flush=True,
         )
-    return int(steep)
+    return steep
 
 
 if __name__ == "__main__":
