@@ -30,6 +30,7 @@ from ec3learn import (
     Votes,
     WeightedVote,
     combine,
+    solve,
 )
 from ec3learn.answer.notes import CALIBRATION
 from ec3learn.demo import demo_votes
@@ -553,10 +554,22 @@ def browser():
         chromium.close()
 
 
+def judged_crowd():
+    """Twenty annotators on 300 questions; one says nothing but yes, another guesses."""
+    rng = np.random.default_rng(0)
+    truth = np.tile(["no", "yes"], 150)
+    said = np.where(rng.random((300, 20)) < 0.75, truth[:, None], truth[::-1, None])
+    said[:, 0], said[:, 1] = "yes", rng.permutation(truth)
+    objects, voters = np.nonzero(rng.random((300, 20)) < 0.4)
+    votes = Votes.from_long(objects, [f"annotator {j}" for j in voters], said[objects, voters], object_ids=np.arange(300))
+    return solve(votes)
+
+
 @pytest.fixture(scope="module")
 def pages(pool, hostile, tmp_path_factory):
     folder = tmp_path_factory.mktemp("reports")
     pool[0].report(folder / "pool.html", truth=pool[1])
+    judged_crowd().report(folder / "crowd.html", truth=["no", "yes"] * 150)
     hostile.report(folder / "hostile.html", title=HOSTILE[0], command=HOSTILE[1], details={HOSTILE[2]: HOSTILE[11]})
     return folder
 
@@ -596,6 +609,13 @@ def test_a_table_is_sorted_by_its_headers_and_by_the_keyboard(opened):
     page.keyboard.press("Enter")
     assert [float(text) for text in cells.all_inner_texts()] == sorted(up, reverse=True)
     assert page.locator("#contested-table th[aria-sort]").get_attribute("aria-sort") == "descending"
+
+
+def test_voters_with_few_objects_in_common_have_no_heat_map():
+    objects, voters = np.nonzero(np.random.default_rng(0).random((60, 20)) < 0.3)
+    page = text_of(solve(Votes.from_long(objects, [f"a{j}" for j in voters], objects % 2)))
+    assert "No two have 30 objects in common" in page
+    assert "Heat map" not in page
 
 
 @in_browser
@@ -657,11 +677,12 @@ def test_nothing_is_wider_than_a_phone(name, opened):
 
 
 @in_browser
+@pytest.mark.parametrize("name", ["pool", "crowd"])
 @pytest.mark.parametrize("width", [1300, 1920])
-def test_the_table_of_classes_is_not_cut_off(width, opened):
-    page = opened("pool", viewport={"width": width, "height": 900})
-    box = page.locator(".columns .scroll").first
-    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+def test_no_table_is_cut_off(width, name, opened):
+    page = opened(name, viewport={"width": width, "height": 900})
+    cut = "boxes => boxes.filter(box => box.scrollWidth > box.clientWidth).map(box => box.getAttribute('aria-label'))"
+    assert page.locator(".scroll").evaluate_all(cut) == []
 
 
 @in_browser

@@ -92,6 +92,7 @@ def _compared_facts(consensus: Outcome, kind: str, found: Pairs) -> Facts:
     return {
         "kind": kind,
         "names": [names[i] for i in shown],
+        "any": bool((~np.isnan(similarity)).sum() > len(shown)),  # each is compared with itself
         "cells": [[None if np.isnan(value) else float(value) for value in row] for row in similarity],
         "redundant": [
             (
