@@ -267,6 +267,10 @@ def test_what_the_page_says_in_words_is_what_the_rows_say():
     rows = read(RESULTS)
     (metric,) = exhibits(rows, ["metric"])
     assert [finding.answer for finding in metric.findings] == [True, True]  # "the metric, most likely"
+    (checks,) = exhibits(rows, ["checks"])
+    assert checks.findings[0].answer is False  # "some NMI on Titanic are above what any two or three clusters can reach"
+    (quality,) = exhibits(rows, ["quality"])
+    assert quality.findings[0].answer  # "clusterings are the second reason"
     by_text = {claim.text: claim.judge() for claim in claims(rows)}
     best = by_text["iEC3 has a higher AUC than each of the 14 baselines, on every data set."]
     assert best.verdict == "fails"  # "not the best classifier"

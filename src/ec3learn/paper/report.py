@@ -33,6 +33,12 @@ T. Chakraborty, *EC3: Combining Clustering and Classification for Ensemble Learn
 the printed ones. Every number on this page is computed from the rows in `results/`.
 """
 
+IN_SHORT = """\
+Leave clusterings out if the classifiers are well trained and vote with probabilities. With few labels they help on some data sets
+and harm on others, so let held-out labels decide. Clusterings that err elsewhere than the classifiers do are worth far more than
+clusterings of the same features.
+"""
+
 AGAIN = """## Run it again
 
 ```console
@@ -85,7 +91,7 @@ def report(rows: Frame, path: str | Path, hours: float = 0.0) -> Path:
     parts = [
         HEAD,
         f"## What holds, what does not, and why\n\n{_list(summary(rows, found))}",
-        f"## For practitioners\n\n{_list(practice(rows))}",
+        f"## For practitioners\n\n{IN_SHORT}\n{_list(practice(rows))}",
         f"## The rule for verdicts\n\n{RULE}",
         f"## Headline claims\n\n{_claims([claim for claim in found if claim.headline])}",
         f"## Side claims\n\n{_claims([claim for claim in found if not claim.headline])}",
@@ -139,14 +145,16 @@ def _claims(found: list[Claim]) -> str:
 
 
 def _facts(rows: Frame, hours: float) -> str:
-    """Return a sentence on the data sets, repeats and rows of the experiments."""
+    """Return sentences on the data sets, splits and rows of the experiments."""
     own = rows[rows["experiment"] == "accuracy"]
-    repeats = own.groupby("dataset")["seed"].nunique()
     used = own[own["metric"] == "n_rows"]["value"].max()
-    missing = [name for name in published.DATASETS.values() if name not in repeats.index]
-    how_often = f"{repeats.min()}" if repeats.min() == repeats.max() else f"{repeats.min()} to {repeats.max()}"
+    here = set(own["dataset"])
+    missing = [name for name in published.DATASETS.values() if name not in here]
+    splits = rows.groupby("experiment", sort=False)["seed"].nunique()
+    by_number = "; ".join(f"{n}: {', '.join(names.index)}" for n, names in splits.groupby(splits, sort=True))
+    took = f" The units that were timed took {hours:.1f} hours, one at a time on a busy machine." if hours else ""
     return (
-        f"{len(repeats)} data sets, {how_often} random splits of each, at most {used:,.0f} rows per data set. Not available: "
+        f"{len(here)} data sets, at most {used:,.0f} rows of each unless stated otherwise. Not available: "
         f"{', '.join(missing) or 'none'}; {' and '.join(published.STAND_INS)} are parts of sensor and do not replace it."
-        f"{f' The units that were timed took {hours:.1f} hours, one at a time on a busy machine.' if hours else ''}"
+        f"{took}\n\nExperiments by number of random splits: {by_number}."
     )
