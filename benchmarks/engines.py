@@ -1,11 +1,14 @@
 """Time and memory of `ec3learn.combine` on each kind of table, compared with a group-by and join by the engine itself.
 
-    python benchmarks/engines.py [ENGINE ...] [--rows 5_000_000] [--folder /tmp]
+    python benchmarks/engines.py [ENGINE ...] [--rows 5_000_000] [--folder /tmp] [--max-rows 10_000]
 
 The table has the columns of `out_of_core.py` and 100,000 distinct rows. Tables in memory are loaded before the clock starts; lazy
 tables are read from Parquet and written to Parquet. The engine alone groups by the twelve columns, counts, and joins the count
 back; it does less, because it solves nothing. Each runs in its own process, in turn; "peak" is the memory of this process (for
-Spark, without its Java process).
+Spark, without its Java process), and "moved" is what the engine sends to it, as Arrow counts it.
+
+With `--max-rows`, lazy tables are combined again as if only so many distinct rows fitted into memory: the most frequent ones are
+solved, the engine answers for the others, and the share of rows that get another label is printed.
 """
 
 from __future__ import annotations
@@ -30,46 +33,84 @@ def main() -> None:
     parser.add_argument("engines", nargs="*", help=", ".join(ENGINES))
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--folder", default=None)
+    parser.add_argument("--max-rows", type=int, default=None, help="also solve only so many distinct rows")
     parser.add_argument("--only", nargs=4, metavar=("ENGINE", "WHO", "IN", "OUT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only:
         engine, who, source, target = options.only
-        print(measured(*ENGINES[engine], who, source, target))
+        print(*measured(*ENGINES[engine], who, source, target, options.max_rows))
         return
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         path = Path(folder, "votes.parquet")
         make(path, options.rows, N_DISTINCT)
         print(f"{options.rows:,} rows x {len(NAMES)} columns, {N_DISTINCT:,} distinct rows")
-        print("| engine | its own group by and join, s | combine, s | ratio | peak, MB |\n|---|---|---|---|---|")
+        print("| engine | its own group by and join, s | combine, s | ratio | peak, MB | moved, MB |\n|---|---|---|---|---|---|")
         for engine in options.engines or ENGINES:
             runs = [fresh(engine, who, path, Path(folder, f"{engine}-{who}")) for who in ("own", "ours")]
-            (own, _), (ours, peak) = runs
-            print(f"| {engine} | {own:.1f} | {ours:.1f} | {ours / own:.2f} | {peak:.0f} |", flush=True)
+            (own, _, _), (ours, moved, peak) = runs
+            print(f"| {engine} | {own:.1f} | {ours:.1f} | {ours / own:.2f} | {peak:.0f} | {moved:.1f} |", flush=True)
+            if options.max_rows:
+                whole, part = Path(folder, f"{engine}-whole"), Path(folder, f"{engine}-part")
+                fresh(engine, "iec3", path, whole)
+                took, moved, _ = fresh(engine, "iec3", path, part, options.max_rows)
+                text = f"{options.max_rows:,} rows solved by iEC3: {took:.1f} s, {moved:.1f} MB moved"
+                print(f"  {text}, {other_labels(whole, part):.2%} of the rows get another label", flush=True)
 
 
-def fresh(engine: str, who: str, path: Path, out: Path) -> tuple[float, float]:
-    """Return the seconds and the peak in megabytes of a process of its own."""
+def other_labels(one: Path, other: Path) -> float:
+    """Return the share of rows whose label differs, rows with the same votes being the same."""
+    import duckdb
+
+    files = [f"read_parquet('{path}/*.parquet')" if path.is_dir() else f"read_parquet('{path}')" for path in (one, other)]
+    keys = ", ".join(NAMES)
+    labels = [f"SELECT {keys}, any_value(consensus) AS label, count(*) AS n FROM {file} GROUP BY {keys}" for file in files]
+    same = " AND ".join(f"l.{name} IS NOT DISTINCT FROM r.{name}" for name in NAMES)
+    query = f"SELECT sum(l.n) FILTER (l.label <> r.label) / sum(l.n) FROM ({labels[0]}) l JOIN ({labels[1]}) r ON {same}"
+    return float(duckdb.sql(query).fetchall()[0][0] or 0.0)
+
+
+def fresh(engine: str, who: str, path: Path, out: Path, max_rows: int | None = None) -> tuple[float, float, float]:
+    """Return the seconds, the megabytes that came to it and the peak in megabytes of a process of its own."""
     command = [sys.executable, __file__, "--only", engine, who, str(path), str(out)]
+    command += [] if max_rows is None else ["--max-rows", str(max_rows)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
     printed = process.stdout.read()
     _, status, used = os.wait4(process.pid, 0)
     if status:
         sys.exit(f"{engine} ({who}) failed.")
-    return float(printed.split()[-1]), used.ru_maxrss / 1024
+    seconds, moved = map(float, printed.split()[-2:])
+    return seconds, moved, used.ru_maxrss / 1024
 
 
 def measured(
-    load: Callable[[str], Any], own: Callable[[Any], Any], finish: Callable[[Any, str], Any], who: str, source: str, target: str
-) -> float:
-    """Return how long it takes, from a table to its answers in the same kind of table."""
+    load: Callable[[str], Any],
+    own: Callable[[Any], Any],
+    finish: Callable[[Any, str], Any],
+    who: str,
+    source: str,
+    target: str,
+    max_rows: int | None,
+) -> tuple[float, float]:
+    """Return how long it takes, from a table to its answers in the same kind of table, and the megabytes that came here."""
     from ec3learn import EC3, Votes, combine
+    from ec3learn.tables import pipeline
 
     EC3().solve(Votes.from_labels({"warm": [0, 1]}))
+    collect, moved = pipeline.collect, [0]
+
+    def counted(frame: Any) -> Any:
+        found = collect(frame)
+        moved[0] += found.to_arrow().nbytes
+        return found
+
+    pipeline.collect = counted
     table = load(source)
+    given: dict[str, Any] = {"method": "auto" if who == "ours" else who, "classifiers": "clf_*", "clusterings": "km_*"}
+    given |= {} if max_rows is None else {"max_rows": max_rows}
     began = time.perf_counter()
-    finish(own(table) if who == "own" else combine(table, classifiers="clf_*", clusterings="km_*"), target)
-    return time.perf_counter() - began
+    finish(own(table) if who == "own" else combine(table, **given), target)
+    return time.perf_counter() - began, moved[0] / 1e6
 
 
 # ---- how each engine loads, groups and joins, and ends -------------------------------------------------------------------

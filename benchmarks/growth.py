@@ -3,9 +3,9 @@
     python benchmarks/growth.py [--best-of 3]
     python benchmarks/growth.py --tables [--most 100_000_000] [--methods iec3 auto]
 
-First the slopes of log seconds over log size, which should be near 1. Nearly every row is distinct, so solving equal rows once saves
-nothing. One thread; the seconds are those of the processor. The compiled loops of the extra `fast` are loaded before, if numba is
-installed.
+First the slopes of log seconds over log size, which should be near 1. Nearly every row is distinct, so solving equal rows once
+saves nothing. One thread; the seconds are those of the processor. The compiled loops of the extra `fast` are loaded before, if
+numba is installed.
 
 With `--tables`, tables in memory of up to a hundred million objects x 12 models as int8 instead, from the table to the label of
 each object, every one in its own process, beside what `ec3learn.plan` predicts. The memory is the peak of resident memory besides

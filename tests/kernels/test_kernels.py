@@ -101,6 +101,20 @@ def test_scattering_sums_over_the_rows_of_a_group(seed):
     assert_allclose(column, expected[:, 0], rtol=1e-13)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_round_of_scaling_inverts_and_scatters(seed):
+    rng, places, table = membership_numbers(seed)
+    places[:3] = 30  # rows without groups
+    column, counts = table[:, 0].copy(), rng.random(len(places))
+    out, sums, expected = np.empty(len(places)), np.zeros(len(column)), np.zeros(len(column))
+    loops.invert(places, column, counts, out, sums, 0, len(places))
+    totals = column[places].sum(axis=1)
+    inverse = np.divide(1, totals, out=np.zeros_like(totals), where=totals > 0)
+    np.add.at(expected, places, (counts * inverse)[:, None])
+    assert_allclose(out, inverse, rtol=1e-13)
+    assert_allclose(sums, expected, rtol=1e-13)
+
+
 def test_six_values_are_added_by_two_keys():
     rng = np.random.default_rng(0)
     one, other, values = (

@@ -69,6 +69,18 @@ class CompiledMembership(JointMembership):
 
     gather_shared, scatter_shared = gather, scatter
 
+    def invert(self, column: Array, counts: Array) -> tuple[Array, Array] | None:
+        """Return 1 over A^m column, and A^m' of that times the counts; see `Membership`."""
+        out, padded = np.empty(self.n_rows), self._padded(column)
+
+        def work(begin: int, end: int) -> Array:
+            sums = np.zeros(self.n_groups + 1)
+            self._loops.invert(self._places, padded, counts, out, sums, begin, end)
+            return sums[: self.n_groups]
+
+        first, *others = in_threads(work, self.n_rows)
+        return out, np.asarray(sum(others, first))
+
     def posterior(self, table: Array, prior: Array, counts: Array, proba: Array) -> tuple[Array, float] | None:
         """Replace `proba` by the softmax of A^m table + prior; see `Membership`."""
         n_classes = proba.shape[1]

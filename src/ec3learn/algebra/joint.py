@@ -110,6 +110,10 @@ class JointMembership:
         """Return zeros: all groups are among the shared ones."""
         return np.zeros(self.n_rows)
 
+    def invert(self, column: Array, counts: Array) -> tuple[Array, Array] | None:
+        """Return None: there is no compiled loop for it."""
+        return None
+
     def posterior(self, table: Array, prior: Array, counts: Array, proba: Array) -> tuple[Array, float] | None:
         """Return None: there is no compiled loop for it."""
         return None

@@ -96,6 +96,10 @@ class Membership(Protocol):
         """Return for each row the sum over the groups that have no other row, weighted by the squares of A^m."""
         ...
 
+    def invert(self, column: Array, counts: Array) -> tuple[Array, Array] | None:
+        """Return d = 1 / A^m column (0 where that is 0) and A^m' (counts d), if a compiled loop does it in one go; else None."""
+        ...
+
     def posterior(self, table: Array, prior: Array, counts: Array, proba: Array) -> tuple[Array, float] | None:
         """Replace `proba` by the softmax of A^m table + prior, where a compiled loop does it in one go; else return None.
 

@@ -52,8 +52,13 @@ def co_occurrence_scaling(
         n_iter += 1
         state = np.exp(logs)
         state[dead] = 0.0
-        d = to_rows(state) if by_group else to_rows(to_groups(state))
-        move = _logs(to_groups(d) if by_group else d, dead)
+        at_once = groups.invert(weights * state, counts) if by_group and own is None else None
+        if at_once is not None:
+            d, image = at_once
+        else:
+            d = to_rows(state if by_group else to_groups(state))
+            image = to_groups(d) if by_group else d
+        move = _logs(image, dead)
         move -= logs
         change = float(max(move.max(initial=0.0), -move.min(initial=0.0)))
         if n_iter == 1:  # a step inverts a common factor, so half of the mean step settles that factor at once

@@ -104,6 +104,10 @@ class SparseMembership:
         """Return the sum over each row's own groups, weighted by the squares of A^m."""
         return np.asarray(self.solo.power(2) @ column)
 
+    def invert(self, column: Array, counts: Array) -> tuple[Array, Array] | None:
+        """Return None: there is no compiled loop for it."""
+        return None
+
     def posterior(self, table: Any, prior: Array, counts: Array, proba: Array) -> tuple[Array, float] | None:
         """Return None: there is no compiled loop for it."""
         return None

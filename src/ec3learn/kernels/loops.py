@@ -137,6 +137,19 @@ def scatter_table(places: Any, values: Any, out: Any, begin: int, end: int) -> N
 
 
 @loop
+def invert(places: Any, column: Any, counts: Any, out: Any, sums: Any, begin: int, end: int) -> None:
+    """Set out = 1 / column[places].sum(axis=1), 0 where that is 0, and do np.add.at(sums, places, (counts * out)[:, None])."""
+    for i in range(begin, end):
+        total = 0.0
+        for m in range(places.shape[1]):
+            total += column[places[i, m]]
+        out[i] = 1.0 / total if total > 0 else 0.0
+        value = counts[i] * out[i]
+        for m in range(places.shape[1]):
+            sums[places[i, m]] += value
+
+
+@loop
 def add_six(one: Any, other: Any, values: Any, to_one: Any, to_other: Any) -> None:
     """Do np.add.at(to_one, one, values); np.add.at(to_other, other, values): two keys per row, and six values."""
     for i in range(len(one)):

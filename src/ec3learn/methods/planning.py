@@ -31,7 +31,7 @@ LOADING = (0.5, 1e8)  # seconds and bytes that it takes to load the compiled loo
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is expected to take; the memory is that besides the table itself."""
+    """What a run is expected to take: seconds of one processor, and gigabytes besides the table itself."""
 
     rows: int
     distinct_rows: int
@@ -114,9 +114,9 @@ class _Cost:
         """Return what some work takes: the better of two runs, and the memory of a third."""
         seconds = []
         for _ in range(2):
-            begin = time.perf_counter()
+            begin = time.process_time()  # other work on the machine does not count
             work()
-            seconds.append(time.perf_counter() - begin)
+            seconds.append(time.process_time() - begin)
         traced = tracemalloc.is_tracing()
         tracemalloc.start()
         before = tracemalloc.get_traced_memory()[0]
