@@ -303,6 +303,15 @@ def test_fifty_labels_calibrate_the_confidence_and_keep_the_order_of_classes():
     assert str(note).startswith("The confidence was calibrated on 50 known labels: cross-validated log loss 0.")
 
 
+def test_labels_of_rows_that_count_several_times_are_as_many_labels():
+    said, truth = np.repeat([[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]], 15, axis=0), np.tile([0, 0, 0, 1, 1], 12)
+    rows, times = np.unique(np.column_stack([said, truth]), axis=0, return_counts=True)
+    once = Panel().solve(Votes.from_labels(rows[:, :3], sample_weight=times), known=rows[:, 3])
+    repeated = Panel().solve(Votes.from_labels(said), known=truth)
+    assert str(once.notes[-1]).startswith("The confidence was calibrated on 60 known labels")
+    assert once.rule.slope == pytest.approx(repeated.rule.slope, rel=1e-6)
+
+
 def test_a_calibrated_panel_is_saved_extended_and_explained(tmp_path):
     votes, truth = correlated(300)
     consensus = Panel().solve(votes, known={i: int(truth[i]) for i in range(60)})

@@ -22,6 +22,7 @@ from ..algebra.trust import fit_slope_and_offsets
 from ..answer.outcome import Outcome
 from ..votes import Votes
 from ..votes.labels import plain
+from .counting import row_weights
 from .voters import ballots_together
 
 Array = npt.NDArray[Any]
@@ -109,7 +110,7 @@ def chance_wrong(outcome: Outcome) -> Array:
         rows, votes = np.flatnonzero(known.labelled), outcome.require_votes("ask")
         blind, _ = outcome.rule.all_answers(membership(votes.only_rows(rows)))
         start = np.append(1.0, np.zeros(proba.shape[1]))
-        truth, times = np.eye(proba.shape[1])[known.codes[rows]], votes.objects_per_row[rows]
+        truth, times = np.eye(proba.shape[1])[known.codes[rows]], row_weights(outcome)[rows]
         numbers = fit_slope_and_offsets(np.log(np.maximum(blind, LEAST)), truth, times, start, HELD)
         proba = softmax(numbers[0] * np.log(np.maximum(proba, LEAST)) + numbers[1:], axis=1)
     return 1 - np.asarray(proba[np.arange(len(proba)), outcome.row_classes])

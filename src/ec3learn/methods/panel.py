@@ -28,6 +28,7 @@ from ..answer.outcome import PanelMember
 from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..diagnosis.bias import judge_bias
 from ..diagnosis.correlation import error_correlation
+from ..diagnosis.counting import are_counts
 from ..votes import Votes
 from ..votes.reading import smallest_uint
 from .base import Answer, Method, method_of
@@ -117,7 +118,8 @@ class Panel(Method):
         if known is None or answer.rule is None:
             return uncalibrated
         labelled = known.labelled & ~mean_votes(votes, membership(votes), votes.weights, None)[1] & (votes.counts > 0)
-        if votes.objects_per_row[labelled].sum() < LEAST_LABELS:
+        times = votes.counts if are_counts(votes.counts) else votes.objects_per_row
+        if times[labelled].sum() < LEAST_LABELS:
             return uncalibrated
         blind = self._combined(votes, None).proba[labelled]  # answers that the labels had no part in
         return _calibrated(answer, blind, known, labelled, votes.counts[labelled])
