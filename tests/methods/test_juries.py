@@ -277,12 +277,12 @@ def test_a_clustering_does_not_undo_what_the_panel_knows_of_biased_voters():
 # ---- calibration -----------------------------------------------------------------------------------------------------
 
 
-def correlated(n=1500, seed=0):
+def correlated(n=1500, seed=0, judges=8, noise=1.0):
     """Return scores of judges who make the same mistakes, and the truth."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(2, size=n)
     surface = np.where(truth, 5.5, 3.5) + rng.normal(0, 2, n)  # what all of them see
-    scores = np.clip(np.rint(surface[:, None] + rng.normal(0, 1, (n, 8))), 0, 9).astype(int)
+    scores = np.clip(np.rint(surface[:, None] + rng.normal(0, noise, (n, judges))), 0, 9).astype(int)
     return Votes.from_labels(scores, classes=[0, 1], scale=range(10)), truth
 
 
@@ -301,6 +301,14 @@ def test_fifty_labels_calibrate_the_confidence_and_keep_the_order_of_classes():
     assert str(note) == f"The confidence was not calibrated, which takes 30 known labels. {reduced}"
     note = next(note for note in taught.notes if note.kind == CALIBRATION)
     assert str(note).startswith("The confidence was calibrated on 50 known labels: cross-validated log loss 0.")
+
+
+@pytest.mark.parametrize("judges", [6, 8, 20])
+def test_few_judges_show_little_of_the_errors_they_share_and_it_is_allowed_for(judges):
+    votes, truth = correlated(judges=judges, noise=2.0)
+    answer = Panel().solve(votes)
+    assert answer.confidence.mean() - (answer.labels() == truth).mean() < 0.17
+    assert log_loss(answer, truth, np.arange(1500)) < 0.9
 
 
 def test_labels_of_rows_that_count_several_times_are_as_many_labels():

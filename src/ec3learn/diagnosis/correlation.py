@@ -43,8 +43,8 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     -------
     float
         At most 1, and 0 for independent errors. Without labels, errors that all voters share cannot be told from the truth, so
-        this is a lower bound: with twelve voters a third of the true correlation was seen in simulations, 42 % on real language
-        models, and next to nothing with six voters.
+        this is a lower bound: of the true correlation, simulated voters showed a quarter with six votes per object, a third with
+        twelve and half of it with 24; twelve real language models showed 42 %.
 
     Examples
     --------

@@ -37,7 +37,7 @@ Array = npt.NDArray[Any]
 
 LEAST_LABELS = 10
 Z2 = 1.959964**2  # of a 95 % interval
-MISSED = 1 / 3, 1 / 6  # how much of 1 / m is 1 / n: towards 1/2, and away from it
+MISSED = 1 / 3, 1 / 5  # how much of 1 / m is 1 / n: towards 1/2, and away from it
 
 
 @dataclass(frozen=True)

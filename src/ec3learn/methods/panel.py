@@ -47,7 +47,7 @@ TO_GROUPS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma and delta of EC3 towards 
 LEAST_SEATED = 3
 FOLDS = 5  # of the labels that the confidence is calibrated on
 FAR, TIMES_MEDIAN = 0.25, 2.0  # a member leaves that differs on more objects than this, and than this many times the median
-SHARED_BY_ALL = 2.5  # times the correlation that is seen: of what all judges err on together, 42 % was seen on real judges
+UNSEEN = 20.0  # votes: with J per object, 1 / (1 + 20 / J) of the correlation is seen; the rest are errors that all voters share
 
 
 class Panel(Method):
@@ -293,7 +293,8 @@ def _grading_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
     groups = membership(votes)
     codes = None if known is None else known.codes
     start, _, _ = mean_votes(votes, groups, votes.weights, known)
-    correlation = float(np.clip(SHARED_BY_ALL * error_correlation(votes), 0.0, 1.0))
+    per_object = float(votes.n_votes[votes.is_voter & (votes.weights > 0)].sum()) / max(votes.n_objects, 1)
+    correlation = float(np.clip((1 + UNSEEN / max(per_object, 1.0)) * error_correlation(votes), 0.0, 1.0))
     kinds = {
         "Dawid-Skene with a learned prior": {"pooled": True},
         "Dawid-Skene": {"pooled": False},
