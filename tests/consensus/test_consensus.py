@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import normalized_mutual_info_score
 
-from ec3learn import EC3, Consensus, ExtendWarning, MajorityVote, Votes
+from ec3learn import BWA, EBCC, EC3, Consensus, DawidSkene, ExtendWarning, MajorityVote, Panel, Votes
 
 from ..strategies import any_settings, any_tables, any_votes
 
@@ -168,6 +168,14 @@ def test_the_parts_of_an_explanation_add_up(table, settings, i):
         given_to = np.array([shown[f"to {label}"] for label in consensus.classes]).sum(axis=1)
         assert_allclose(given_to, consensus.proba[i], **EXACT)
         assert sum(shown["weight"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("method", [MajorityVote(), DawidSkene(), EBCC(), BWA(), Panel()], ids=repr)
+@pytest.mark.parametrize("label", ["a", "b"])
+def test_a_label_that_is_held_fixed_is_all_of_its_explanation(tiny_votes, method, label):
+    explanation = method.solve(tiny_votes, known={1: label}).explain(1)
+    assert explanation.label == label
+    assert explanation.by_term["term"] == ["known label"]
 
 
 def test_an_explanation_says_what_each_base_model_said(consensus):

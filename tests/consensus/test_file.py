@@ -407,6 +407,17 @@ def test_a_file_signed_by_somebody_else_is_valid_or_refused(tmp_path, w8):
     assert 0 < accepted < 600  # a change may well make another valid file, such as another weight
 
 
+def test_an_array_of_another_type_is_refused_though_its_shape_is_right(tmp_path, w8):
+    path = tmp_path / "signed.ec3"
+    DawidSkene().solve(w8).save(path, objects=True)
+    facts, arrays = read_archive(path)
+    for name, array in arrays.items():
+        other = array.astype(np.float64 if array.dtype.kind in "iub" else np.complex128)
+        sign(path, facts, arrays | {name: other})
+        with pytest.raises(InputError, match=r" is damaged \("):
+            Consensus.load(path)
+
+
 def sign(path, facts, arrays):
     """Write an archive with valid checksums, whatever is in it."""
     contents = {"facts.json": json.dumps(facts).encode()}

@@ -894,3 +894,8 @@ def test_a_dense_system_over_too_many_groups_is_refused():
     )
     with pytest.raises(ValueError, match=re.escape(message)):
         EC3(solver="direct").solve(votes)
+
+
+def test_the_title_names_the_method_it_goes_towards(w8):
+    titles = [EC3(towards=other).solve(w8).settings["method"] for other in ("votes", "dawid-skene", DawidSkene())]
+    assert titles == ["iEC3", "iEC3 towards Dawid-Skene", "iEC3 towards Dawid-Skene"]

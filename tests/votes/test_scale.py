@@ -139,3 +139,12 @@ def test_a_score_out_of_range_is_refused_or_missing():
 def test_scales_that_make_no_sense_are_refused(make, message):
     with pytest.raises((ValueError, TypeError), match=f"^{re.escape(message)}$"):
         make()
+
+
+def test_a_scale_with_a_direction_keeps_it_whatever_labels_say():
+    scores = [0, 1, 8, 9]
+    scales = {"sure": Scale(range(10)), "learns": Scale(range(10), direction="learn")}
+    votes = Votes.from_labels(dict.fromkeys(scales, scores), classes=FINE_TOXIC, scale=scales)
+    turned = votes.oriented(np.array([1, 1, 0, 0]))  # labels by which both scales run down
+    assert_array_equal(turned.models[0].positions, votes.models[0].positions)
+    assert_array_equal(turned.models[1].positions, 1 - votes.models[1].positions)

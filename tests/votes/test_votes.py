@@ -1275,3 +1275,8 @@ def test_votes_on_an_object_that_is_not_there_are_refused(ask, i):
 def test_columns_of_different_length_are_refused():
     with pytest.raises(ValueError, match="must have columns that describe the same objects, got 1 row for 'a' and 2 for 'b'"):
         Votes.from_labels({"a": [0], "b": [0, 1]})
+
+
+def test_shared_votes_of_a_crowd_are_hardened_where_all_are_shared():
+    votes = Votes.from_long(["q"] * 5, list("aaabb"), ["x", "x", "y", "x", "y"])
+    assert votes.hardened().said(0) == ["x", {"x": 0.5, "y": 0.5}]
