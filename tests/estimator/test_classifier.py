@@ -19,6 +19,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, GroupKFold, PredefinedSplit, train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -28,7 +29,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ec3learn import EC3, EC3Classifier, SoftVote, Votes
 from ec3learn.answer.notes import CHOICE, LEFT_OUT
-from ec3learn.estimator import classifier, classifier_pool
+from ec3learn.estimator import classifier, classifier_pool, training
 
 FEWER_FOLDS = "ignore:No class has more than .* fewer than cv:UserWarning"
 
@@ -300,15 +301,31 @@ def test_progress_names_each_base_model_and_reaches_its_end(iris, monkeypatch, v
     monkeypatch.setattr(classifier, "progress", recorded)
     made(verbose=verbose).fit(X, hidden(y, 10))
     assert asked == [verbose == 1]
-    names = ["lr", "nb", "tree", "km3", "km9", *["lr, retrained", "nb, retrained", "tree, retrained"] * 2]
+    names = ["lr", "nb", "tree", "km3", "km9", "lr, retrained", "nb, retrained", "tree, retrained"]
     assert [what for what in said if what] == names
-    assert [total for total in totals if total] == [sum(steps)] == [3 * 6 + 2 + 2 * 2 * 3]
+    assert [total for total in totals if total] == [sum(steps)] == [3 * 6 + 2 + 2 * 3]
 
 
-def test_base_models_are_fitted_in_parallel(iris):
-    X, new_X, y, _ = iris
-    one, two = (made(n_jobs=n, verbose=1).fit(X, y).predict_proba(new_X) for n in (1, 2))
+@pytest.mark.parametrize("n_kept", [40, 12])
+def test_the_answers_are_the_same_for_any_n_jobs(n_kept):
+    """Base models, clusterings, candidates and retraining, of the default pools too."""
+    X, y = make_classification(240, 5, n_informative=3, random_state=0)
+    shown = hidden(y[:120], n_kept)
+    own = [("forest", RandomForestClassifier(20, oob_score=True, random_state=0)), *pool()]
+    one, two = (
+        made(classifiers=own, n_jobs=n, verbose=1, retrain_rounds=1).fit(X[:120], shown).predict_proba(X[120:]) for n in (1, 2)
+    )
     assert_array_equal(one, two)
+
+
+def test_the_answer_of_the_default_pools_for_a_row_does_not_depend_on_the_batch(iris):
+    X, new_X, y, _ = iris
+    model = EC3Classifier("fast", random_state=0).fit(X, y)
+    many = np.vstack([new_X] * 3)  # more rows than are predicted without further ado
+    whole = model.predict_proba(many)
+    assert len(many) > classifier.ROWS_FOR_LIMITS
+    assert_allclose(whole[: len(new_X)], model.predict_proba(new_X), rtol=0, atol=1e-12)
+    assert_allclose(whole[:3], np.vstack([model.predict_proba(new_X[[i]]) for i in range(3)]), rtol=0, atol=1e-12)
 
 
 def test_a_list_of_weights_and_a_frame_are_split_into_folds(iris):
@@ -394,6 +411,25 @@ def test_rows_in_no_fold_get_no_vote():
     votes = model.consensus_.votes
     assert [votes.said(i)[0] is None for i in range(300)] == (fold < 0).tolist()
     assert model.score(X, y) > 0.8
+
+
+def test_where_rows_are_many_some_folds_will_do(monkeypatch):
+    X, y = make_classification(600, 4, n_informative=3, n_redundant=0, flip_y=0.2, weights=[0.7], random_state=0)
+    everywhere = made(clusterers=[]).fit(X[:500], y[:500])
+    monkeypatch.setattr(training, "ROWS_TO_JUDGE", 180)
+    model = made(clusterers=[]).fit(X[:500], y[:500])
+    votes = model.consensus_.votes
+    assert sum(votes.said(i)[0] is not None for i in range(500)) == 200  # two of five folds
+    losses = [log_loss(y[500:], own.predict_proba(X[500:])) for own in (everywhere, model)]
+    assert losses[1] < losses[0] + 0.03  # rows without votes do not enter the weights
+    assert all(add is not None for add in model.drop_one()["adds"])
+
+
+@pytest.mark.parametrize(
+    ("counts", "n_folds"), [([5000, 5000], 5), ([20_000, 20_000], 2), ([50_000, 50_000], 1), ([50_000, 100], 3), ([50_000, 9], 5)]
+)
+def test_a_rare_class_needs_more_folds(counts, n_folds):
+    assert training._enough_folds(np.array(counts), 5) == n_folds
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -23,7 +23,7 @@ from ec3learn.estimator import (
     classifier_pool,
     grids,
 )
-from ec3learn.estimator.models import convolution
+from ec3learn.estimator.models import classifiers, convolution
 
 FEW = [
     NearestNeighbours(),
@@ -83,6 +83,21 @@ def test_few_rows_get_half_the_rounds_and_trees_and_the_settings_stay(rows):
     assert (boosting.n_iter_, boosting.max_iter, boosting.learning_rate, boosting.min_samples_leaf) == (50, 100, 0.1, 20)
     for forest in (RandomForest(20, random_state=0), ExtraTrees(20, random_state=0)):
         assert (len(forest.fit(X, y).estimators_), forest.n_estimators) == (10, 20)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_classes", "size"),
+    [
+        (100, 2, (100, 1)),
+        (15_000, 2, (200, 1)),
+        (50_000, 2, (200, 5)),
+        (200_000, 2, (200, 20)),
+        (20_000, 26, (115, 2)),
+        (20_000, 1000, (30, 20)),
+    ],
+)
+def test_forests_are_sized_to_the_table(n_rows, n_classes, size):
+    assert classifiers._forest_size(200, 1, n_rows, n_classes) == size
 
 
 @pytest.mark.parametrize("model", FEW[1:])

@@ -60,6 +60,11 @@ def test_predict_gives_the_rows_of_fit_the_labels_of_fit(rows, inner):
     assert (model.predict(rows) == model.labels_).all()
 
 
+def test_landmarks_are_kept_only_where_they_are_needed(rows):
+    assert Landmarks(KMeans(3), n_landmarks=50, random_state=0).fit(rows).landmarks_ is None
+    assert len(Landmarks(COMPLETE, n_landmarks=50, random_state=0).fit(rows).landmarks_) == 50
+
+
 def test_a_row_gets_the_cluster_of_the_nearest_landmark(rows):
     model = Landmarks(COMPLETE, n_landmarks=50, random_state=0).fit(rows)
     nearest = NearestNeighbors(n_neighbors=1).fit(model.landmarks_).kneighbors(rows, return_distance=False)[:, 0]

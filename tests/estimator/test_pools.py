@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,11 +15,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
-from ec3learn.estimator import Features, TableModel, classifier_pool, clusterer_pool, grids
-from ec3learn.estimator.models import convolution
+from ec3learn import EC3Classifier
+from ec3learn.estimator import Features, InstalledClassifier, TableModel, classifier_pool, clusterer_pool, grids, pools
+from ec3learn.estimator.models import classifiers, convolution
 
 HAS_CNN = all(convolution.find_spec(name) for name in convolution.NEEDS)
-POOLS = {"default": (), "paper": () if HAS_CNN else ("cnn",)}
+POOLS = {"default": (), "fast": (), "paper": () if HAS_CNN else ("cnn",)}
 CLASSIFIERS = [
     pytest.param(pool, name, id=f"{pool}-{name}")
     for pool, missing in POOLS.items()
@@ -115,6 +117,55 @@ def test_every_grid_holds_parameters_of_its_classifier(pool, name):
 def test_a_grid_search_takes_a_classifier_and_its_grid(numbers):
     search = GridSearchCV(classifier("paper", "lr"), grids("paper")["lr"], cv=3).fit(*numbers)
     assert set(search.best_params_) == {"C"}
+
+
+@pytest.mark.parametrize("library", ["catboost", "lightgbm", "xgboost"])
+def test_installed_boosting_joins_the_strong_pool(library, numbers):
+    pytest.importorskip(library)
+    X, y = numbers
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
+    model = dict(classifier_pool("strong", random_state=0))[library]
+    few = np.flatnonzero(y != "b")  # a fold may lack a class
+    once, again = (clone(model).fit(X[few], y[few]).predict_proba(X) for _ in range(2))
+    assert (once == again).all()
+    assert (model.fit(X, y).predict(X) == y).mean() > 0.95
+
+
+def test_the_strong_pool_says_what_it_takes(numbers, monkeypatch):
+    monkeypatch.setattr(pools, "is_installed", lambda library: library == "xgboost")
+    model = EC3Classifier("strong", [], random_state=0)
+    assert [name for name, _ in classifier_pool("strong")][-1] == "xgboost"
+    model._read(*numbers, None)
+    assert [note.text for note in model._fit_notes] == [
+        "The pool 'strong' takes xgboost; not installed: catboost, lightgbm, tabicl, tabpfn."
+    ]
+    monkeypatch.setattr(pools, "is_installed", lambda library: False)
+    with pytest.raises(
+        ImportError, match=re.escape("needs one or more of catboost, lightgbm, xgboost, tabicl, tabpfn: pip install")
+    ):
+        classifier_pool("strong")
+
+
+def test_boosting_is_left_out_where_classes_are_too_many():
+    y = np.arange(240) % 120
+    model = EC3Classifier("fast", [], consensus="soft-vote", cv=2, random_state=0).fit(np.stack([y, -y], axis=1) + 0.0, y)
+    assert list(model.estimators_) == ["extra", "lr", "nb"]
+    assert str(model.notes_[0]) == "Left out of the pool 'fast', because they take too long with 120 classes: boosting."
+
+
+def test_a_library_that_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setattr(classifiers, "is_installed", lambda library: False)
+    with pytest.raises(ImportError, match="This classifier needs xgboost: pip install xgboost"):
+        InstalledClassifier("xgboost").fit([[0.0], [1.0]], [0, 1])
+
+
+def test_any_library_with_the_usual_interface_will_do(monkeypatch):
+    made = SimpleNamespace(TabICLClassifier=lambda random_state: LogisticRegression(random_state=random_state))
+    monkeypatch.setattr(classifiers, "is_installed", lambda library: True)
+    monkeypatch.setattr(classifiers, "import_module", {"tabicl": made}.__getitem__)
+    model = InstalledClassifier("tabicl", random_state=3).fit([[0.0], [1.0]], ["a", "b"])
+    assert model.model_.random_state == 3
+    assert model.predict([[5.0]]) == "b"
 
 
 def test_the_grid_given_away_can_be_changed():

@@ -127,6 +127,32 @@ def test_with_few_labels_nothing_is_tuned():
     assert str(chosen.notes[0]).startswith("15 labels are too few to choose by")
 
 
+@pytest.mark.parametrize(("n_labels", "share"), [(90, 1 / 3), (360, None)])
+def test_the_fewer_labels_the_more_of_the_answer_is_fixed(n_labels, share):
+    votes, truth = soft_pool(0, [1.0, 1.0], n_objects=400)
+    codes = np.full(400, -1)
+    for z in range(3):
+        codes[np.flatnonzero(truth == z)[: n_labels // 3]] = z
+    chosen = choose(votes, codes, 5, 0)
+    if share is None:
+        assert "of the answer" not in str(chosen.notes[0])
+    else:
+        assert chosen.method.shares == pytest.approx([1 - share, share])
+        assert "it is 33% of the answer" in str(chosen.notes[0])
+
+
+def test_five_labels_of_a_rare_class_do_not_decide_alone():
+    """As many labels in all as would be enough if classes were equally frequent."""
+    votes, truth = soft_pool(0, [1.0, 0.5, 0.2], n_objects=800, n_classes=2)
+    codes = np.full(800, -1)
+    codes[np.flatnonzero(truth == 0)[:55]], codes[np.flatnonzero(truth == 1)[:5]] = 0, 1
+    assert chosen_share(choose(votes, codes, 5, 0)) < 0.3
+
+
+def chosen_share(chosen):
+    return chosen.method.shares[1] if len(chosen.method.members) > 1 else 0.0
+
+
 def test_with_few_labels_the_confidence_suits_them():
     """Twelve classifiers that are much better together than any of them says."""
     votes, truth = soft_pool(0, [1.0] * 12, n_objects=1000)
@@ -296,6 +322,19 @@ def test_a_stacked_vote_learns_whom_to_disbelieve():
     consensus = StackedVote().solve(votes, known={i: int(truth[i]) for i in range(60)})
     assert (consensus.labels() == truth).all()
     assert_allclose(consensus.extend(votes[[200]]).proba[0], consensus.proba[200], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("on", ["votes", "labels", "log-odds"])
+def test_labels_of_objects_without_votes_say_nothing_about_voters(on):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=200)
+    shares = np.clip(0.5 + 0.3 * (2 * truth - 1) + rng.normal(0, 0.2, 200), 0.05, 0.95)
+    known = {i: int(truth[i]) for i in range(100)}
+    few = Votes.from_probabilities({"c": shares})
+    more = Votes.from_probabilities({"c": np.r_[shares, np.full(300, np.nan)]})
+    plain = StackedVote(on=on).solve(few, known=known)
+    besides = StackedVote(on=on).solve(more, known=known | dict.fromkeys(range(200, 500), 1))
+    assert_allclose(besides.proba[100:200], plain.proba[100:], rtol=0, atol=1e-6)
 
 
 def test_a_stacked_vote_needs_labels(w8):

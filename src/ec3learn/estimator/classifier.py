@@ -33,7 +33,7 @@ from .._checks import (
 )
 from .._progress import Bar, progress
 from .._text import Table, arg, some
-from ..answer.notes import FREE_TEXT, LEFT_OUT, UNUSED_LABELS, WARNING, WEIGHTS, Note
+from ..answer.notes import CHOICE, FREE_TEXT, LEFT_OUT, UNUSED_LABELS, WARNING, WEIGHTS, Note
 from ..consensus import Consensus
 from ..diagnosis.metrics import mean_auc
 from ..methods.base import Method, method_of
@@ -41,7 +41,7 @@ from ..methods.stacking import greedy_weights
 from ..votes import Votes
 from ..votes.reading import frame_of
 from .composition import Composition
-from .pools import Pool
+from .pools import Pool, libraries_of, too_slow_for
 from .rows import check_weights, count_rows
 from .selection import Choice, check_scoring, choose, measure_base_models
 from .target import Target
@@ -51,6 +51,7 @@ Array = npt.NDArray[Any]
 
 ROWS_FOR_TEXT = 50  # a column of fewer values is never taken for free text
 ROWS_FOR_THREADS = 10_000  # with fewer, libraries are faster on one thread
+ROWS_FOR_LIMITS = 100  # with fewer, to limit threads or begin others takes longer than to predict
 DEFAULT_FOLDS = 5
 ROWS_FOR_RETRAINING = 20  # without a label, for retrain_rounds="auto"
 
@@ -63,7 +64,8 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
     Parameters
     ----------
     classifiers, clusterers : name of a pool, or list of (name, estimator)
-        "default", "paper", or your own estimators, pipelines included. An empty list of clusterers means no clusterings.
+        "default", "fast", "strong", "paper", or your own estimators, pipelines included. "strong" takes what is installed of
+        CatBoost, LightGBM, XGBoost, TabICL and TabPFN, and `notes_` says what. An empty list of clusterers means no clusterings.
     consensus : "auto", a name in METHODS, or a method such as EC3(beta=0)
         "auto" blends ways to combine the votes by how they do on out-of-fold votes; plain soft voting is one of them.
     voting : "soft" or "hard"
@@ -77,14 +79,14 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         The base models are fitted already and are used as they are. They should not have seen the rows passed to `fit`.
     retrain_rounds : int or "auto"
         How often the pool is retrained on the rows the consensus is most confident of, if there are rows without labels. "auto"
-        is 2 if there are at least as many rows without labels as with, else 0.
+        is 1 if there are at least as many rows without labels as with, else 0.
     select : None or "greedy"
         "greedy" keeps only the classifiers that greedy forward selection on out-of-fold votes takes. It stops after ten rounds
         without a better score.
     on_error : "raise" or "drop"
         What to do if a base model fails: raise an error that names it, or go on without it and say so in `notes_`.
     n_jobs : int or None
-        Number of base models to fit in parallel.
+        Number of base models to fit, and of candidates to judge, in parallel. The answers are the same for any number.
     random_state : int, RandomState or None
         Seed of the pools and the folds.
     scoring : "log_loss", "roc_auc", "accuracy", "f1_macro", another scorer's name, or a scorer
@@ -207,7 +209,6 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         return self
 
     def _fit_pools(self, X: Any, params: dict[str, dict[str, Any]], groups: Any, deadline: float, bar: Bar) -> None:
-        n_rounds = self._n_rounds()
         pool = self._pool("classifiers")
         work = Training(
             pool=pool if self.prefit else self._with_class_weights(pool, self.classes_),
@@ -218,7 +219,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
             prefit=self.prefit,
             cv=self.cv,
             groups=groups,
-            n_rounds=n_rounds,
+            n_rounds=self._n_rounds(),
             on_error=self.on_error,
             n_jobs=self.n_jobs,
             seed=self._seed,
@@ -232,19 +233,27 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         self.clusterers_, clusters = work.fit_clusterings()
         shares = work.vote_on_all(self.estimators_, out_of_fold)
         self._hard = self.voting == "hard"
+        self._judged = np.where(work.voted, self._target.codes, -1)
         self._choose(self._make_votes(shares, clusters, self._weights), work.fold_of)
         self._solve(self._make_votes(shares, clusters, self._weights))
+        self._retrain(work, shares, clusters)
+
+    def _retrain(self, work: Training, shares: dict[str, Array], clusters: dict[str, Array]) -> None:
+        """Retrain the pool and solve again; the models of all rounds together count as much as the first ones."""
         rest = ~self._target.labelled  # the votes on labelled rows stay out of fold
-        for _ in range(n_rounds):
-            if time.monotonic() > deadline:
+        first = dict(shares)
+        retrained = {name: np.zeros_like(table) for name, table in shares.items()}
+        for _ in range(work.n_rounds):
+            if time.monotonic() > work.deadline:
                 self._fit_notes.append(Note(LEFT_OUT, f"The pool was not retrained: {arg('time_limit')} was reached."))
                 self.notes_.append(self._fit_notes[-1])
                 break
             new = work.retrain(self.estimators_, self.consensus_.proba, self.consensus_.proba.argmax(axis=1))
             for name, (models, proba) in new.items():
+                n_before = len(self.estimators_[name]) - 1
                 self.estimators_[name] = [*self.estimators_[name], *models]
-                n_models = len(self.estimators_[name])
-                shares[name][rest] = (shares[name][rest] * (n_models - 2) + 2 * proba[rest]) / n_models
+                retrained[name] = (retrained[name] * n_before + 2 * proba) / (n_before + 2)
+                shares[name] = np.where(rest[:, None], (first[name] + retrained[name]) / 2, first[name])
             self._solve(self._make_votes(shares, clusters, self._weights))
 
     def _select(self, out_of_fold: dict[str, Array]) -> None:
@@ -262,7 +271,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
 
     def _choose(self, votes: Votes, fold_of: Array | None) -> None:
         if isinstance(self.consensus, str) and self.consensus == "auto":
-            chosen = choose(votes, self._target.codes, self._n_folds, self._seed, self.scoring, self.offsets, fold_of)
+            chosen = choose(votes, self._judged, self._n_folds, self._seed, self.scoring, self.offsets, fold_of, self.n_jobs)
         else:
             chosen = Choice(method_of(self.consensus, "consensus"))
         self.method_, self.offsets_, self.candidates_ = chosen.method, chosen.offsets, chosen.candidates
@@ -297,7 +306,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         if self.prefit or not n_rest:
             return 0
         if self.retrain_rounds == "auto":
-            return 2 if n_rest >= max(ROWS_FOR_RETRAINING, len(self._target.codes) - n_rest) else 0
+            return 1 if n_rest >= max(ROWS_FOR_RETRAINING, len(self._target.codes) - n_rest) else 0
         return int(self.retrain_rounds)
 
     def _make_votes(self, shares: dict[str, Array], clusters: dict[str, Array], weights: Array | None = None) -> Votes:
@@ -329,7 +338,19 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         self._fit_notes: list[Note] = []
         if isinstance(self.classifiers, str):
             self._warn_of_free_text(X)
+            self._note_members()
         return X
+
+    def _note_members(self) -> None:
+        """Note which libraries a pool takes, and what is left out of it."""
+        slow = too_slow_for(self.classifiers, len(self.classes_))
+        if slow:
+            text = f"Left out of the pool {self.classifiers!r}, because they take too long with {len(self.classes_):,} classes: "
+            self._fit_notes.append(Note(LEFT_OUT, f"{text}{', '.join(slow)}."))
+        taken, missing = libraries_of(self.classifiers)
+        if taken:
+            left_out = f"; not installed: {', '.join(missing)}" if missing else ""
+            self._fit_notes.append(Note(CHOICE, f"The pool {self.classifiers!r} takes {', '.join(taken)}{left_out}."))
 
     def _check_X(self, X: Any, reset: bool) -> Any:
         """Check the features; dataframes stay as they are."""
@@ -480,8 +501,11 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         clusterers = self.clusterers_ if clusterings else {}
         jobs = [delayed(mean_shares)(models, X, class_names) for models in self.estimators_.values()]
         jobs += [delayed(predict_clusters)(model, X) for model in clusterers.values()]
-        with _limit_threads(X):
-            answers = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
+        if count_rows(X) < ROWS_FOR_LIMITS:
+            answers = [ask(*args) for ask, args, _ in jobs]
+        else:
+            with _limit_threads(X):
+                answers = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
         n_classifiers = len(self.estimators_)
         shares = dict(zip(self.estimators_, answers[:n_classifiers], strict=True))
         return shares, dict(zip(clusterers, answers[n_classifiers:], strict=True))
@@ -502,7 +526,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         """
         check_is_fitted(self)
         votes = self.consensus_.require_votes("drop_one")
-        adds = measure_base_models(self.method_, votes, self._target.codes, self._n_folds, self._seed)
+        adds = measure_base_models(self.method_, votes, self._judged, self._n_folds, self._seed)
         return Table({"model": [model.name for model in votes.models], "adds": adds})
 
     def report(self, path: Any, *, details: Mapping[str, Any] | None = None, **options: Any) -> None:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._checks import InputError, InputTypeError, unknown_name
 from .._text import arg
-from .pools import Pool, classifier_pool, clusterer_pool
+from .pools import Pool, classifier_pool, clusterer_pool, too_slow_for
 
 Array = npt.NDArray[Any]
 
@@ -81,9 +81,11 @@ class Composition(BaseEstimator):  # type: ignore[misc]
         if not isinstance(given, str):
             return [(name, model) for name, model in given if not _dropped(model)]
         seed = getattr(self, "_seed", self.random_state)
-        if pool == "classifiers":
-            return classifier_pool(given, soft=self.voting == "soft", random_state=seed)
         n_classes = len(self.classes_) if hasattr(self, "classes_") else None
+        if pool == "classifiers":
+            models = classifier_pool(given, soft=self.voting == "soft", random_state=seed)
+            left_out = too_slow_for(given, n_classes or 0)
+            return [(name, model) for name, model in models if name not in left_out]
         return clusterer_pool(given, n_classes=n_classes, random_state=seed)
 
     def _check_pools(self) -> None:

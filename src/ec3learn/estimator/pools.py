@@ -14,9 +14,20 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
-from .._checks import InputError, InputTypeError, require_bool, require_integer, unknown_name
+from .._checks import InputError, InputTypeError, MissingExtraError, require_bool, require_integer, unknown_name
 from .features import Features
-from .models.classifiers import Boosting, CalibratedLinearSVM, ExtraTrees, NearestNeighbours, Perceptron, RandomForest, linear_svm
+from .models.classifiers import (
+    LIBRARIES,
+    Boosting,
+    CalibratedLinearSVM,
+    ExtraTrees,
+    InstalledClassifier,
+    NearestNeighbours,
+    Perceptron,
+    RandomForest,
+    is_installed,
+    linear_svm,
+)
 from .models.clusterings import KDistanceDBSCAN, QuantileMeanShift, SilhouetteKMeans
 from .models.convolution import ConvolutionalNetwork, require_cnn
 from .models.kernel_bayes import KernelNaiveBayes
@@ -83,8 +94,9 @@ def classifier_pool(
 
     Parameters
     ----------
-    name : "default" or "paper"
-        "default" is a modern pool; "paper" is the seven classifiers of the paper.
+    name : "default", "fast", "strong" or "paper"
+        "default" is a modern pool, and "fast" the four of it that take a fifth of its time. "strong" is "default" with what is
+        installed of CatBoost, LightGBM, XGBoost, TabICL and TabPFN. "paper" is the seven classifiers of the paper.
     soft : bool
         Whether class probabilities are needed; the linear support vector machine is then calibrated.
     without : sequence of str
@@ -107,6 +119,8 @@ def classifier_pool(
     """
     models = _without(_find_pool(CLASSIFIER_POOLS, name, "pool of classifiers"), without)
     require_bool("soft", soft)
+    if name == "strong":
+        models = _installed(models)
     if any(key == "cnn" for key, *_ in models):
         require_cnn()
     made = [(key, features(), (model if soft else HARD.get(model, model))()) for key, features, model, _ in models]
@@ -125,8 +139,8 @@ def clusterer_pool(
 
     Parameters
     ----------
-    name : "default" or "paper"
-        "default" has coarse and fine clusterings; "paper" is the five clusterings of the paper.
+    name : "default", "fast", "strong" or "paper"
+        "default" and "strong" have coarse and fine clusterings, "fast" two of them; "paper" is the five of the paper.
     n_classes : int or None
         Number of classes, from which the numbers of clusters follow; None stands for 5.
     without : sequence of str
@@ -160,7 +174,7 @@ def grids(name: str = "default") -> Grids:
 
     Parameters
     ----------
-    name : "default" or "paper"
+    name : "default", "fast", "strong" or "paper"
         The pool.
 
     Returns
@@ -194,6 +208,27 @@ def _without(models: list[Any], names: Sequence[str]) -> list[Any]:
     return [model for model in models if model[0] not in names]
 
 
+def libraries_of(name: Any) -> tuple[list[str], list[str]]:
+    """Return the libraries besides scikit-learn that a pool takes and are installed, and those that are not."""
+    libraries = list(LIBRARIES) if name == "strong" else []
+    return [own for own in libraries if is_installed(own)], [own for own in libraries if not is_installed(own)]
+
+
+def too_slow_for(name: Any, n_classes: int) -> list[str]:
+    """Return the classifiers of a pool that would take too long with so many classes."""
+    many = isinstance(name, str) and n_classes > CLASSES_FOR_BOOSTING
+    return [key for key, *_ in CLASSIFIER_POOLS.get(name, ()) if key == "boosting"] if many else []
+
+
+def _installed(models: list[Any]) -> list[Any]:
+    """Return the models whose libraries are installed, and refuse if none of these libraries is."""
+    _, missing = libraries_of("strong")
+    if len(missing) == len(LIBRARIES):
+        phrase = f"The pool 'strong' needs one or more of {', '.join(LIBRARIES)}: pip install 'ec3learn[strong]'"
+        raise MissingExtraError("strong", phrase=phrase, remedy="Or take the pool 'default'.")
+    return [model for model in models if model[0] not in missing]
+
+
 def _make_pipelines(models: list[tuple[str, Features, Any]], random_state: Any, n_jobs: int | None) -> Pool:
     """Return pipelines with their seeds and numbers of cores set."""
     random = None if random_state is None else check_random_state(random_state)
@@ -212,6 +247,7 @@ def _make_pipelines(models: list[tuple[str, Features, Any]], random_state: Any, 
 # ---- their contents --------------------------------------------------------------------------------------------------
 
 DEFAULT_CLASSES = 5
+CLASSES_FOR_BOOSTING = 100  # with more, a tree per class and round takes too long
 N_TREES = 200  # about 74 of them are out of bag for a row, and vote on it
 
 # The name of a classifier, its features, the classifier, and its parameter grid.
@@ -275,7 +311,17 @@ DEFAULT: list[Entry] = [
     ("nb", for_densities, KernelNaiveBayes, {"bandwidth": ["scott", 0.05, 0.1, 0.2, 0.5]}),
 ]
 
-CLASSIFIER_POOLS: dict[str, list[Entry]] = {"default": DEFAULT, "paper": PAPER}
+FAST: list[Entry] = [
+    ("extra", for_trees, partial(ExtraTrees, N_TREES // 2, bootstrap=True, oob_score=True), {"min_samples_leaf": [1, 3, 10]})
+    if entry[0] == "extra"
+    else entry
+    for entry in DEFAULT
+    if entry[0] in ("boosting", "extra", "lr", "nb")
+]
+
+STRONG: list[Entry] = [*DEFAULT, *((library, for_boosting, partial(InstalledClassifier, library), {}) for library in LIBRARIES)]
+
+CLASSIFIER_POOLS: dict[str, list[Entry]] = {"default": DEFAULT, "fast": FAST, "strong": STRONG, "paper": PAPER}
 HARD: dict[Any, Callable[[], Any]] = {CalibratedLinearSVM: linear_svm}  # replacements where no probabilities are needed
 
 
@@ -303,7 +349,14 @@ def default_clusterings(n_classes: int, n_landmarks: int) -> list[tuple[str, Fea
     ]
 
 
+def fast_clusterings(n_classes: int, n_landmarks: int) -> list[tuple[str, Features, Any]]:
+    """Return k-means with few and with many clusters."""
+    return [entry for entry in default_clusterings(n_classes, n_landmarks) if entry[0] in ("kmeans_2", "kmeans_10")]
+
+
 CLUSTERER_POOLS: dict[str, Callable[[int, int], list[tuple[str, Features, Any]]]] = {
     "default": default_clusterings,
+    "fast": fast_clusterings,
+    "strong": default_clusterings,
     "paper": paper_clusterings,
 }

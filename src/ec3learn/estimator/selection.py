@@ -1,7 +1,8 @@
 """How `consensus="auto"` chooses a method: by a score on labels that are hidden fold by fold.
 
 Each candidate is judged with its probabilities sharpened, and with its penalty chosen by the other folds. So is a blend of all of
-them, whose shares have the least log loss. The blend is used unless another candidate is clearly ahead of it.
+them, whose shares have the least log loss. The blend is used unless another candidate is clearly ahead of it. The fewer labels
+there are, the more of the answer comes from a fixed method instead.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 from threadpoolctl import threadpool_limits
@@ -35,7 +37,9 @@ from .candidates import SETTINGS, Candidate, Split, Variant, make_candidates, ma
 
 Array = npt.NDArray[Any]
 
-FEW_LABELS = 25  # per class on average: below, there is no choice
+FEW_LABELS = 10  # per class (geometric mean): below, there is no choice
+MANY_LABELS = 100  # per class: below, the fixed method for few labels has a share in the answer
+HALF_LABELS = 60  # per class, where that share would be a half; all three were chosen on the development data of the benchmark
 FEW_FOLDS, FEW_REPEATS = 10, 3  # to find a temperature with few labels
 WITH_FEW_LABELS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma, delta that measured best with few labels
 MOST_ROWS = 20_000  # with labels, that the choice is made on
@@ -67,6 +71,7 @@ def choose(
     scoring: Any = "log_loss",
     offsets: bool = False,
     fold_of: Array | None = None,
+    n_jobs: int | None = None,
 ) -> Choice:
     """Choose a method by the votes on labelled objects, which must be out of fold.
 
@@ -86,6 +91,8 @@ def choose(
         Whether classes may get offsets that raise the macro F.
     fold_of : array or None
         The fold of each object, -1 for objects without votes; None: folds are drawn.
+    n_jobs : int or None
+        Number of candidates to judge in parallel.
 
     Returns
     -------
@@ -95,10 +102,12 @@ def choose(
     counts = np.bincount(codes[codes >= 0], minlength=votes.n_classes)
     if votes.n_classes < 2:
         return Choice(SoftVote(), (Note(CHOICE, "There is only one class: plain soft voting is used."),))
-    if (counts > 1).sum() < 2 or counts.mean() < FEW_LABELS:
+    per_class = float(np.exp(np.log(counts[counts > 1]).mean())) if (counts > 1).any() else 0.0
+    if (counts > 1).sum() < 2 or per_class < FEW_LABELS:
         few = count(int(counts.sum()), "label is", "labels are")
         text = f"{few} too few to choose by: iEC3 with the settings that measured best with few labels is used."
-        return Choice(_calibrated(EC3(*WITH_FEW_LABELS, weights="agreement"), votes, codes, seed), (Note(CHOICE, text),))
+        return Choice(_for_few_labels(votes, codes, seed), (Note(CHOICE, text),))
+    fixed = (_for_few_labels(votes, codes, seed), per_class / (per_class + HALF_LABELS)) if per_class < MANY_LABELS else None
     with threadpool_limits(1):
         rows = _sample(codes, seed, MOST_ROWS)
         votes, codes = votes[rows], codes[rows]
@@ -109,11 +118,12 @@ def choose(
             repeats = range(1 if codes.size >= LABELS_FOR_ONE_REPEAT else 2)
             folds = [make_folds(codes, n_folds if enough else 2 * n_folds, seed + r) for r in repeats]
         jury = Jury([Split.of(votes, codes, own) for own in folds], codes, votes, make_scoring(scoring, votes.classes))
-        return _choose_by_score(jury, offsets or scoring == F1_MACRO)
+        return _choose_by_score(jury, fixed, offsets or scoring == F1_MACRO, n_jobs)
 
 
-def _calibrated(method: Method, votes: Votes, codes: Array, seed: int) -> Method:
-    """Return the method with the temperature that suits few labels, hidden fold by fold."""
+def _for_few_labels(votes: Votes, codes: Array, seed: int) -> Method:
+    """Return iEC3 with fixed settings, and the temperature that suits the few labels, hidden fold by fold."""
+    method = EC3(*WITH_FEW_LABELS, weights="agreement")
     if (np.bincount(codes[codes >= 0]) > 1).sum() < 2:
         return method
     rows = _sample(codes, seed, MOST_ROWS)
@@ -128,8 +138,9 @@ def _calibrated(method: Method, votes: Votes, codes: Array, seed: int) -> Method
     return Blend([method], None, float(np.mean(slopes)))
 
 
-def _choose_by_score(jury: Jury, with_offsets: bool) -> Choice:
-    judged = [jury.judge(candidate) for candidate in make_candidates(jury.votes)]
+def _choose_by_score(jury: Jury, fixed: tuple[Method, float] | None, with_offsets: bool, n_jobs: int | None) -> Choice:
+    """Choose by scores; `fixed` is a method that is mixed with what is chosen, and the share of the latter."""
+    judged = Parallel(n_jobs)(delayed(jury.judge)(candidate) for candidate in make_candidates(jury.votes))
     soft = judged[0]
     if not jury.votes.is_voter.all():
         judged.append(jury.judge_refined(max(judged, key=lambda one: one.scores.mean())))
@@ -142,6 +153,10 @@ def _choose_by_score(jury: Jury, with_offsets: bool) -> Choice:
     method, text = winner.method(jury.splits[0]), jury.scoring.text
     what = _describe_blend(judged, shares) if winner is blend else winner.name.capitalize()
     why = f"{what}: {text(winner.scores.mean())} on held-out labels, plain soft voting {text(soft.scores.mean())}."
+    if fixed is not None:
+        few, share = fixed
+        method = Blend([few, method], [1 - share, share])
+        why += f" With so few labels it is {share:.0%} of the answer; the rest is iEC3 with the settings that measured best."
     offsets, more = _choose_offsets(winner.answers[0], jury.codes, jury.splits[0].fold_of) if with_offsets else (None, ())
     if offsets is not None:
         method = method.set_params(offsets=offsets.tolist())

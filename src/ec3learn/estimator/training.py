@@ -33,6 +33,8 @@ Fold = tuple[Array, Array]  # positions among the labelled rows: to fit to, and 
 POOL_OF = {"classifier": "classifiers", "clustering": "clusterers"}
 RETRAINED_SHARE = 0.4  # of the unlabelled rows of each class, the most confident first, that the pool is retrained on
 LABEL_REPEATS = 3  # how often each labelled row is repeated among them
+ROWS_TO_JUDGE = 10_000  # with a label, that classifiers vote on in folds: where that many are in some of the folds, these will do
+ROWS_OF_A_CLASS = 50  # among them, if it has as many
 
 
 @dataclass
@@ -89,7 +91,8 @@ class Training:
         self.bar.update(total=n_fits + len(self.clusterers))
         fitted: dict[str, list[Any]] = {}
         votes: dict[str, Array] = {}
-        for name, finished in self._finished(parts):
+        jobs = {name: [self._job(name, model, part) for part in parts[name]] for name, model in self.pool}
+        for name, finished in self._finished(jobs):
             self.bar.update(name)
             if fitted and self._late("classifier", name):
                 continue
@@ -107,9 +110,8 @@ class Training:
             raise InputError("classifiers", phrase="All classifiers failed", remedy=remedy)
         return fitted, votes
 
-    def _finished(self, parts: dict[str, list[Fold]]) -> Iterator[tuple[str, Iterator[Any]]]:
-        """Return for each classifier its models and votes as they are finished: all at once, or one by one if time is limited."""
-        jobs = {name: [self._job(name, model, part) for part in parts[name]] for name, model in self.pool}
+    def _finished(self, jobs: dict[str, list[Any]]) -> Iterator[tuple[str, Iterator[Any]]]:
+        """Return for each base model its results as they are finished: all at once, or one by one if time is limited."""
         run = Parallel(n_jobs=self.n_jobs, return_as="generator")
         if np.isinf(self.deadline):
             everything = run(job for own in jobs.values() for job in own)
@@ -196,29 +198,34 @@ class Training:
         folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.seed)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The least populated class")
-            parts = list(folds.split(several, codes[several]))
+            parts = list(folds.split(several, codes[several]))[: _enough_folds(counts[counts > 1], n_folds)]
         return [(np.concatenate([several[train], alone]), several[test]) for train, test in parts]
+
+    @property
+    def voted(self) -> Array:
+        """Which rows get votes: those without labels, and those in a fold."""
+        voted = np.ones(len(self.target.codes), dtype=bool)
+        if not self.prefit:
+            voted[self.labelled] = False
+            voted[self.labelled[np.concatenate([*(test for _, test in self.folds), np.empty(0, dtype=np.int64)])]] = True
+        return voted
 
     # ---- clusterings -------------------------------------------------------------------------------------------------
 
     def fit_clusterings(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the fitted clusterings, and the cluster of each row."""
         fitted, clusters = {}, {}
-        for name, model in self.clusterers:
+        jobs = {name: [delayed(_fit_and_assign)(model, self.X, self.prefit)] for name, model in self.clusterers}
+        for name, finished in self._finished(jobs):
             self.bar.update(name)
             if not self.prefit and self._late("clustering", name):
                 continue
-            try:
-                own = model if self.prefit else _fit_quietly(clone(model), self.X)
-                labels = own.labels_ if not self.prefit and hasattr(own, "labels_") else predict_clusters(own, self.X)
-            except Exception as error:
-                self._fail("clustering", name, f"{type(error).__name__}: {error}")
-                continue
+            result = next(finished)
             self.bar.update(step=1)
-            if hasattr(own, "predict"):
-                fitted[name], clusters[name] = own, np.asarray(labels)
+            if isinstance(result, str):
+                self._fail("clustering", name, result)
             else:
-                self._fail("clustering", name, "it has no predict for new rows; wrap it in Landmarks(...)")
+                fitted[name], clusters[name] = result
         return fitted, clusters
 
     def _fail(self, kind: str, name: str, reason: str, instead: str = "was left out") -> None:
@@ -254,23 +261,32 @@ class Training:
         """
         halves = self._confident_halves(proba, labels)
         pool = dict(self.pool)
+        jobs = {name: [self._retraining_job(name, pool[name], *half) for half in halves] for name in names}
         new: dict[str, tuple[list[Any], Array]] = {}
-        for name in names:
-            self.bar.update(f"{name}, retrained")
-            try:
-                models = [_fit_classifier(pool[name], take_rows(self.X, rows), y, self._params(name, rows)) for rows, y in halves]
-                tables = [_predict_shares(model, self.X, self.class_names) for model in models]
-            except Exception as error:
-                self._fail("classifier", name, f"{type(error).__name__}: {error}", "was not retrained")
+        for name, results in zip(jobs, self._run_all(jobs), strict=True):
+            self.bar.update(f"{name}, retrained", step=2)
+            failures = [result for result in results if isinstance(result, str)]
+            if failures:
+                self._fail("classifier", name, failures[0], "was not retrained")
                 continue
-            finally:
-                self.bar.update(step=2)
+            tables = [table for _, table in results]
             mean = (tables[0] + tables[1]) / 2
             for (rows, _), other in zip(halves, reversed(tables), strict=True):
                 seen = rows[~self.target.labelled[rows]]
                 mean[seen] = other[seen]
-            new[name] = models, mean
+            new[name] = [model for model, _ in results], mean
         return new
+
+    def _retraining_job(self, name: str, model: Any, rows: Array, y: Array) -> Any:
+        """Return the call that fits a copy to some rows with these classes and lets it vote on all."""
+        codes, everyone = np.zeros(len(self.target.codes), dtype=np.int64), np.arange(len(self.target.codes))
+        codes[rows] = y
+        return delayed(_fit_and_vote)(model, self.X, codes, rows, everyone, self._params(name, rows), self.class_names)
+
+    def _run_all(self, jobs: dict[str, list[Any]]) -> Iterator[list[Any]]:
+        """Return the results of each base model as they are finished."""
+        finished = Parallel(n_jobs=self.n_jobs, return_as="generator")(job for own in jobs.values() for job in own)
+        yield from ([next(finished) for _ in own] for own in jobs.values())
 
     def _confident_halves(self, proba: Array, labels: Array) -> list[Fold]:
         """Return rows and classes of two halves of the most confident unlabelled rows, each with the labelled rows repeated."""
@@ -284,6 +300,12 @@ class Training:
         known = np.tile(self.labelled, LABEL_REPEATS)
         halves = [np.concatenate([known, half]) for half in (rows[::2], rows[1::2])]
         return [(half, np.where(labelled[half], codes[half], labels[half])) for half in halves]
+
+
+def _enough_folds(counts: Array, n_folds: int) -> int:
+    """Return how many of the folds hold enough rows to judge by, given the number of rows of each class."""
+    share = max(ROWS_TO_JUDGE / counts.sum(), float((np.minimum(ROWS_OF_A_CLASS, counts) / counts).max()))
+    return min(n_folds, int(np.ceil(share * n_folds)))
 
 
 def _later(run: Any, jobs: list[Any]) -> Iterator[Any]:
@@ -301,6 +323,16 @@ def _fit_and_vote(model: Any, X: Any, codes: Array, train: Array, test: Array, p
         return fitted, _predict_shares(fitted, take_rows(X, test), classes) if len(test) else None
     except Exception as error:
         return f"{type(error).__name__}: {error}"
+
+
+def _fit_and_assign(model: Any, X: Any, prefit: bool) -> Any:
+    """Return a fitted clustering, and the cluster of each row; or what went wrong, as text."""
+    try:
+        own = model if prefit else _fit_quietly(clone(model), X)
+        labels = own.labels_ if not prefit and hasattr(own, "labels_") else predict_clusters(own, X)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return (own, np.asarray(labels)) if hasattr(own, "predict") else "it has no predict for new rows; wrap it in Landmarks(...)"
 
 
 def _fit_classifier(model: Any, X: Any, y: Array, params: dict[str, Any]) -> Any:
@@ -345,11 +377,9 @@ def _predict_shares(model: Any, X: Any, classes: Array) -> Array:
 
 
 def mean_shares(models: Sequence[Any], X: Any, classes: Array) -> Array:
-    """Return the class probabilities averaged over several models."""
-    total = _predict_shares(models[0], X, classes)
-    for model in models[1:]:
-        total = total + _predict_shares(model, X, classes)
-    return total / len(models)
+    """Return the class probabilities of a model, or the mean of these and of those of its retrained copies together."""
+    first, *retrained = (_predict_shares(model, X, classes) for model in models)
+    return (first + sum(retrained) / len(retrained)) / 2 if retrained else first
 
 
 def predict_clusters(model: Any, X: Any) -> Array:

@@ -71,7 +71,7 @@ class StackedVote(Method):
                 remedy=f"Pass {arg('known')}, or take a method that learns without labels.",
             )
         voting = np.flatnonzero(votes.is_classifier[votes.group_model])
-        labelled = np.flatnonzero(known.labelled)
+        labelled = _with_votes(votes, voting, np.flatnonzero(known.labelled))
         if self.on == "log-odds":
             rule: Rule = self._learn_pool(votes, voting, labelled, known.codes[labelled])
             return Answer(*rule.all_answers(membership(votes), known), rule, lacking=NO_VOTE)
@@ -98,6 +98,12 @@ class StackedVote(Method):
         weights, prior = _pool_weights(logs, codes, counts, self.C)
         voters = np.searchsorted(models, votes.group_model[voting])
         return LogPoolRule(voting, voters, votes.group_class[voting], weights, softmax(prior))
+
+
+def _with_votes(votes: Votes, voting: Array, rows: Array) -> Array:
+    """Return the rows that have votes, or all if none has: what others are says nothing about the voters."""
+    voted = np.asarray(entries(votes)[rows][:, voting].sum(axis=1)).ravel() > 0
+    return rows[voted] if voted.any() else rows
 
 
 def _regression(shares: Any, codes: Array, counts: Array, n_classes: int, C: float) -> tuple[Array, Array]:

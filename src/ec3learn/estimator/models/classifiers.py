@@ -1,8 +1,10 @@
-"""Classifiers of scikit-learn that also work on a handful of rows."""
+"""Classifiers of scikit-learn that also work on a handful of rows, and those of libraries that may be installed."""
 
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -18,13 +20,18 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from ..._checks import InputError, require_integer, require_number
+from ..._checks import InputError, MissingExtraError, require_choice, require_integer, require_number
 from ..rows import count_rows
 from .base import ProbabilisticClassifier
 
 Array = npt.NDArray[Any]
 FEW_ROWS = 500
 VERY_FEW_ROWS = 200
+MOST_LEAVES = 10_000  # of a tree
+MOST_NUMBERS = 30_000_000  # in the leaves of a forest: about half a gigabyte
+LEAST_TREES = 30
+ROWS_FOR_ALPHA = 1_000
+LEARNING_RATE = 0.005  # of a perceptron, which sees few batches per epoch where rows are few
 
 
 class Wrapped(ProbabilisticClassifier):
@@ -144,24 +151,41 @@ class Boosting(HistGradientBoostingClassifier):  # type: ignore[misc]
         return self
 
 
-class _FewerTrees:
-    """A forest that grows half of its trees where there are very few rows for them to differ by."""
+class _SizedForest:
+    """A forest whose size follows the table: fewer trees for very few rows or many classes, and larger leaves for many rows."""
 
     n_estimators: int
+    min_samples_leaf: int | float
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the trees, as `RandomForestClassifier.fit` does."""
-        asked = self.n_estimators
-        if count_rows(X) < VERY_FEW_ROWS and isinstance(asked, int):
-            self.n_estimators = max(asked // 2, min(asked, 1))
+        asked = {"n_estimators": self.n_estimators, "min_samples_leaf": self.min_samples_leaf}
+        if isinstance(self.n_estimators, int) and isinstance(self.min_samples_leaf, int):
+            self.n_estimators, self.min_samples_leaf = _forest_size(
+                self.n_estimators, self.min_samples_leaf, count_rows(X), len(np.unique(y))
+            )
         try:
             return super().fit(X, y, sample_weight)  # type: ignore[misc]
         finally:
-            self.n_estimators = asked
+            vars(self).update(asked)
 
 
-class RandomForest(_FewerTrees, RandomForestClassifier):  # type: ignore[misc]
-    """A random forest with half as many trees below 200 rows.
+def _forest_size(n_trees: int, leaf: int, n_rows: int, n_classes: int) -> tuple[int, int]:
+    """Return the number of trees and the least rows of a leaf; each leaf holds a number per class."""
+    if n_rows < VERY_FEW_ROWS:
+        return max(n_trees // 2, min(n_trees, 1)), leaf
+    leaf = max(leaf, n_rows // MOST_LEAVES)
+    numbers = n_classes * n_rows  # of a forest: times its trees, by the rows of a leaf
+    n_trees = max(min(n_trees, LEAST_TREES), min(n_trees, MOST_NUMBERS * leaf // numbers))
+    leaf = max(leaf, -(-n_trees * numbers // MOST_NUMBERS))
+    return n_trees, leaf
+
+
+class RandomForest(_SizedForest, RandomForestClassifier):  # type: ignore[misc]
+    """A random forest sized to the table.
+
+    There are half as many trees below 200 rows, and larger leaves from 20,000 rows on: about 10,000 leaves per tree at most. With
+    many classes there are fewer trees, and with hundreds larger leaves, so that they fit into memory.
 
     Examples
     --------
@@ -171,8 +195,8 @@ class RandomForest(_FewerTrees, RandomForestClassifier):  # type: ignore[misc]
     """
 
 
-class ExtraTrees(_FewerTrees, ExtraTreesClassifier):  # type: ignore[misc]
-    """Extremely randomised trees, half as many below 200 rows.
+class ExtraTrees(_SizedForest, ExtraTreesClassifier):  # type: ignore[misc]
+    """Extremely randomised trees, sized to the table as `RandomForest` is.
 
     Examples
     --------
@@ -190,7 +214,7 @@ class Perceptron(Wrapped):
     n_hidden : int
         Units of the hidden layer.
     alpha : float
-        Strength of the penalty on large weights.
+        Strength of the penalty on large weights. Above 1,000 rows it falls as their number grows.
     max_iter : int
         Maximum number of epochs.
     min_kept_back : int
@@ -206,7 +230,7 @@ class Perceptron(Wrapped):
     """
 
     def __init__(
-        self, n_hidden: int = 100, alpha: float = 1e-4, max_iter: int = 100, min_kept_back: int = 100, random_state: Any = None
+        self, n_hidden: int = 100, alpha: float = 1.0, max_iter: int = 100, min_kept_back: int = 1000, random_state: Any = None
     ) -> None:
         self.n_hidden = n_hidden
         self.alpha = alpha
@@ -218,7 +242,8 @@ class Perceptron(Wrapped):
         require_integer("n_hidden", self.n_hidden, 1)
         return MLPClassifier(
             (self.n_hidden,),
-            alpha=self.alpha,
+            alpha=self.alpha * min(1.0, ROWS_FOR_ALPHA / int(counts.sum())),
+            learning_rate_init=LEARNING_RATE,
             max_iter=self.max_iter,
             early_stopping=bool(counts.min() >= self.min_kept_back),
             random_state=self.random_state,
@@ -269,3 +294,59 @@ class KernelLogisticRegression(Wrapped):
 def linear_svm(**parameters: Any) -> LinearSVC:
     """Return a linear support vector machine with enough iterations to converge."""
     return LinearSVC(dual="auto", max_iter=10_000, **parameters)
+
+
+# ---- of other libraries ----------------------------------------------------------------------------------------------
+
+# The classifier of each library, the name of its number of threads, and what keeps it quiet.
+LIBRARIES: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "catboost": ("CatBoostClassifier", "thread_count", {"verbose": False, "allow_writing_files": False}),
+    "lightgbm": ("LGBMClassifier", "n_jobs", {"verbosity": -1}),
+    "xgboost": ("XGBClassifier", "n_jobs", {"verbosity": 0}),
+    "tabicl": ("TabICLClassifier", "", {}),
+    "tabpfn": ("TabPFNClassifier", "", {}),
+}
+
+
+class InstalledClassifier(Wrapped):
+    """The classifier of another library, as that library sets it up.
+
+    Parameters
+    ----------
+    library : "catboost", "lightgbm", "xgboost", "tabicl" or "tabpfn"
+        The library. TabICL and TabPFN download their weights when they are first used.
+    n_jobs : int or None
+        Number of threads of the first three; None is 1.
+    random_state : int or None
+        The seed.
+
+    Examples
+    --------
+    >>> from ec3learn.estimator import InstalledClassifier
+    >>> InstalledClassifier("xgboost").get_params()
+    {'library': 'xgboost', 'n_jobs': None, 'random_state': None}
+    """
+
+    _sparse, _allow_nan = False, True
+
+    def __init__(self, library: str = "xgboost", n_jobs: int | None = None, random_state: Any = None) -> None:
+        self.library = library
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _make_model(self, counts: Array) -> Any:
+        require_choice("library", self.library, tuple(LIBRARIES))
+        if not is_installed(self.library):
+            raise MissingExtraError.of("This classifier", self.library)
+        name, threads, settings = LIBRARIES[self.library]
+        if threads:
+            settings = {**settings, threads: self.n_jobs or 1}
+        return getattr(import_module(self.library), name)(random_state=self.random_state, **settings)
+
+    def _predict_proba(self, X: Any) -> Array:
+        return np.asarray(self.model_.predict_proba(X), dtype=float)
+
+
+def is_installed(library: str) -> bool:
+    """Return whether a library is installed."""
+    return find_spec(library) is not None

@@ -42,7 +42,8 @@ class Landmarks(Clustering):
         The clusters of the rows; -1 is noise.
     clusterer_ : clusterer
         The clusterer fitted to the landmarks.
-    landmarks_ : array of shape (n_landmarks, n_features)
+    landmarks_ : array of shape (n_landmarks, n_features), or None
+        The rows that were clustered, where other rows get the cluster of the nearest of them.
     landmark_labels_ : array of shape (n_landmarks,)
 
     Notes
@@ -84,6 +85,8 @@ class Landmarks(Clustering):
         self.landmark_labels_ = np.asarray(self.clusterer_.fit_predict(self.landmarks_))
         self._predicts = self._predicts_noise()
         self.labels_ = self.landmark_labels_ if use_all else self._assign(X)
+        if self._predicts:
+            self.landmarks_ = None  # it would only make the model larger
 
     def _prepare_clusterer(self, random: np.random.RandomState) -> Any:
         """Return a seeded copy of the clusterer that looks for no more clusters than there are distinct landmarks."""
