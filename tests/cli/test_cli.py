@@ -704,6 +704,22 @@ COMMANDS_OF_HOSTILE = {
 }
 
 
+@pytest.mark.parametrize(
+    ("library", "sentence"),
+    [
+        ("duckdb", "The command ec3learn needs duckdb: pip install 'ec3learn[cli]'."),
+        ("pyarrow", "The command ec3learn needs pyarrow: pip install 'ec3learn[cli]'."),
+        ("jinja2", "A report needs jinja2: pip install 'ec3learn[report]'."),
+    ],
+)
+def test_a_library_that_is_not_installed_is_named_before_anything_is_written(folder, library, sentence):
+    words = ["combine", "votes.csv", *VOTERS, "--out", "x.csv", "--report", "x.html"]
+    program = f"import sys; sys.modules[{library!r}] = None; from ec3learn.cli import main; sys.exit(main({words!r}))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (WRONG_INPUT, "", f"ec3learn: {sentence}\n")
+    assert not Path("x.csv").exists()
+
+
 def test_a_name_with_nul_is_refused(run):
     assert run("combine", "a\0b.csv", "-c", "x") == (WRONG_INPUT, "", "ec3learn: Arguments must not contain the character NUL.\n")
 

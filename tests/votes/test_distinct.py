@@ -91,3 +91,12 @@ def test_rows_whose_hashes_clash_have_numbers_of_their_own(monkeypatch):
     monkeypatch.setattr(distinct, "ODD", np.uint64(0))  # every hash is 0
     table = sparse.csr_array(np.array([[1, 0], [0, 1], [1, 0]], dtype=float))
     assert_array_equal(distinct_entries(table).raw, [0, 1, 2])
+
+
+def test_columns_are_one_table_only_where_they_are_all_of_its_rows():
+    table = np.random.default_rng(0).integers(3, size=(40, 4))
+    every_other = table[::2]
+    columns = [Column(f"m{j}", table[::2, j], 0, np.arange(3)) for j in range(4)]  # views that begin where the columns do
+    assert distinct._one_table(columns) is None
+    assert_array_equal(rebuilt(columns), every_other)
+    assert_array_equal(distinct._one_table([Column(f"m{j}", table[:, j], 0, np.arange(3)) for j in (1, 2)]), table[:, 1:3])

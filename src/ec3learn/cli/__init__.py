@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         from .app import app
     except ModuleNotFoundError as lacking:
-        return _complain(f"The command ec3learn needs {lacking.name}: pip install 'ec3learn[cli]'.", WRONG_INPUT)
+        return _complain(_needs(lacking), WRONG_INPUT)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -75,12 +75,19 @@ def _report(error: Exception) -> int:
         from .app import spelled
 
         return _complain(error.sentence(spelled), WRONG_INPUT)
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return _complain(_needs(error), WRONG_INPUT)
     if isinstance(error, OSError) and error.strerror:
         return _complain(f"{printable(str(error.filename or 'The output'))}: {error.strerror}.", WRONG_INPUT)
     if isinstance(error, MemoryError):
         return _complain("Not enough memory for this table. Lower --memory or --max-rows.", WRONG_INPUT)
     reason = f"{type(error).__name__}: {error}".splitlines()[0]
     return _complain(f"Internal error ({reason}). Rerun with --debug and report the traceback.", INTERNAL_ERROR)
+
+
+def _needs(lacking: ModuleNotFoundError) -> str:
+    library = str(lacking.name).partition(".")[0]
+    return f"The command ec3learn needs {library}: pip install 'ec3learn[cli]'."
 
 
 def _complain(sentence: str, code: int) -> int:

@@ -97,12 +97,15 @@ def combine(
 
       cat votes.csv | ec3learn combine - -c svm,tree --out - > labels.csv
     """
+    from ..report import require_jinja2
     from ..tables.files import combine_file, open_file, require_outputs, write_table
 
     _hush(quiet)
     require_integer("n_contested", n_contested, 0)
     outputs = {"out": out, "save": save, "report": report, "contested": contested}
     require_outputs(outputs, overwrite, {"votes": votes, "known": how.known, "truth": truth})
+    if report is not None:
+        require_jinja2()  # before anything is written
     method, naming = method_from(how), naming_from(columns, how, truth)
     added: dict[str, Any] = {"proba": proba, "rule": rule, "prefix": prefix, "id": id}
     with open_file(votes, **asdict(file), beside=out, bar=not quiet) as table:
