@@ -185,13 +185,14 @@ def _real_and_noisy(rows: Frame) -> Finding:
     both = real.index.intersection(gains.index)
     noisy = pd.Series({place: np.interp(nmi[place], levels.loc[place, settings], gains.loc[place]) for place in both})
     short = noisy - real[both]
-    low, high = interval(short)
+    mean, p = short.groupby(level=0).mean(), _p(short.groupby(level=0).mean())
     return Finding(
         "Do real clusterings add as much as noisy copies of the classes with the same NMI?",
-        False if low > 0 else True if high < 0 else None,
-        f"tuned clusterings add {real[both].groupby(level=0).mean().mean():+.4f} AUC with all labels, copies that match as "
-        f"well and err independently {noisy.groupby(level=0).mean().mean():+.4f}: a difference of {_with_interval(short)}. "
-        "Real clusterings see the features that the classifiers see, and err where they err.",
+        bool(mean.mean() < 0) if p < LEVEL else None,
+        f"tuned clusterings add {real[both].groupby(level=0).mean().mean():+.4f} AUC with all labels, copies that match as well "
+        f"and err independently {noisy.groupby(level=0).mean().mean():+.4f}: a difference of {_with_interval(short)}, on "
+        f"{int((mean > 0).sum())} of {len(mean)} data sets in favour of the copies (Wilcoxon p = {p:.2g}). Real clusterings see "
+        "the features that the classifiers see, so that they are likely to err where these err.",
     )
 
 
