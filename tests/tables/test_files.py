@@ -893,7 +893,7 @@ def test_a_row_without_an_answer_is_told(tmp_path):
         answered = answered_of(rows, "iec3", ["v0", "v1"]).answered
         fewer = replace(answered, answers=answered.answers.head(5))
         with pytest.raises(OSError, match=r"cannot be written: .*the file was changed while it was read"):
-            write(rows, fewer, str(tmp_path / "out.csv"), Format("csv"))
+            write(rows, fewer, str(tmp_path / "out.csv"), Format("csv"), overwrite=False)
     assert not (tmp_path / "out.csv").exists()
 
 
@@ -960,3 +960,22 @@ def test_the_format_is_found_by_the_name_or_as_said(path):
 
 def test_a_tab_may_be_written_as_backslash_t():
     assert Format.of("x.csv", None, "\\t").delimiter == "\t"
+
+
+def test_an_output_that_exists_is_replaced_only_if_asked(tmp_path):
+    path, out = put(tmp_path, "x.csv", {"vote": ["a", "b"]}), tmp_path / "out.csv"
+    out.write_text("mine")
+    with opened(path) as table:
+        answered = combine_file(table, Naming("vote"), "majority")
+        with pytest.raises(FileExistsError, match="out.csv exists already"):
+            answered.write(str(out), None)
+        assert out.read_text() == "mine"
+        answered.write(str(out), None, overwrite=True)
+    assert out.read_text() != "mine"
+
+
+def test_a_single_class_may_be_the_most(tmp_path):
+    with opened(put(tmp_path, "x.csv", {"vote": ["a", "a"]})) as table:
+        assert combine_file(table, Naming("vote", max_classes=1), "majority").consensus.classes.tolist() == ["a"]
+        with pytest.raises(ValueError, match="max_classes must be an integer >= 1, got 0"):
+            combine_file(table, Naming("vote", max_classes=0), "majority")

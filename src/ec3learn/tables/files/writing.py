@@ -50,7 +50,7 @@ def _is_same_file(one: str, other: str) -> bool:
     return os.path.isfile(one) and os.path.isfile(other) and os.path.samefile(one, other)
 
 
-def write(table: FileTable, answered: Answered, path: str, format: Format, overwrite: bool = False) -> None:
+def write(table: FileTable, answered: Answered, path: str, format: Format, overwrite: bool) -> None:
     """Write the columns of a file with the answers appended, to standard output for "-"."""
     with look_up(table, answered) as found:
         rows = _join_and_sort(table, answered) if found is None else found
