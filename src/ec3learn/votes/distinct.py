@@ -37,27 +37,40 @@ def distinct_rows(columns: Sequence[Column]) -> tuple[list[Array], Array, Array]
         return _count_all_cells(columns, sizes)
     if n_objects > SAMPLE and not _rows_repeat(columns, n_objects):
         return None
-    index, counts = _numbered(_row_numbers(columns, slice(None)))
+    values, index, counts = _numbered(_row_numbers(columns, slice(None)))
     if len(counts) == n_objects:
         return None
+    if math.prod(sizes) <= WIDEST_KEY:  # the digits of a key are its codes
+        return _digits(values, sizes), index, counts
     representative = np.empty(len(counts), dtype=np.int64)
     representative[index] = np.arange(n_objects)
-    return [column.codes(representative) for column in columns], index.astype(smallest_uint(len(counts)), copy=False), counts
+    return [column.codes(representative) for column in columns], index, counts
 
 
-def _numbered(keys: Array) -> tuple[Array, Array]:
-    """Return the place of each key among the sorted distinct ones, and how often each of these occurs.
+def _digits(keys: Array, sizes: Sequence[int]) -> list[Array]:
+    """Return the codes that `_pack` packed into each key."""
+    codes = []
+    for size in reversed(sizes):
+        keys, digit = np.divmod(keys, keys.dtype.type(size))
+        codes.append(digit.astype(smallest_uint(size)))
+    return codes[::-1]
+
+
+def _numbered(keys: Array) -> tuple[Array, Array, Array]:
+    """Return the sorted distinct keys, the place of each key among them, and how often each of them occurs.
 
     That is `np.unique`, which sorts all keys; the compiled loop sorts the distinct ones only.
     """
     loops = compiled(SORTING * len(keys)) if len(keys) < 1 << 31 else None
     if loops is None:
-        return np.unique(keys, return_inverse=True, return_counts=True)[1:]
+        values, index, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        return values, index.astype(smallest_uint(len(counts))), counts
     first_seen = np.empty(len(keys), dtype=np.uint32)
-    order = np.argsort(loops.number(keys.view(np.uint64), first_seen))
+    values = loops.number(keys.view(np.uint64), first_seen)
+    order = np.argsort(values)
     place = np.empty(len(order), dtype=smallest_uint(len(order)))
     place[order] = np.arange(len(order))
-    return expand_rows(place, first_seen), _count(first_seen, len(order))[order]
+    return values[order].view(keys.dtype), expand_rows(place, first_seen), _count(first_seen, len(order))[order]
 
 
 def _count_all_cells(columns: Sequence[Column], sizes: Sequence[int]) -> tuple[list[Array], Array, Array]:
@@ -136,9 +149,9 @@ def _row_numbers(columns: Sequence[Column], rows: slice | Array) -> Array:
             continue
         keys = _pack(word, rows, np.dtype(np.int64))
         if numbers is not None:
-            left, _ = _numbered(numbers)
-            right, counts = _numbered(keys)
-            keys = left.astype(np.int64) * len(counts) + right
+            _, left, _ = _numbered(numbers)
+            values, right, _ = _numbered(keys)
+            keys = left.astype(np.int64) * len(values) + right
         numbers = keys
         word = [column] if column is not None else []
     assert numbers is not None
