@@ -20,6 +20,7 @@ def by_rows(monkeypatch):
     monkeypatch.setattr(planning, "_votes", read)
     monkeypatch.setattr(planning, "LEAST_ROWS", 1000)
     monkeypatch.setattr(planning, "MOST_VOTES", 0)
+    monkeypatch.setattr(planning, "MOST_READ", 0)
     monkeypatch.setattr(EC3, "solve", lambda self, votes: n_rows.update(last=3 * votes.n_rows))
 
     def cost(cls, work):
