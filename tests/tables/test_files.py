@@ -967,7 +967,7 @@ def test_an_output_that_exists_is_replaced_only_if_asked(tmp_path):
     out.write_text("mine")
     with opened(path) as table:
         answered = combine_file(table, Naming("vote"), "majority")
-        with pytest.raises(FileExistsError, match="out.csv exists already"):
+        with pytest.raises(FileExistsError, match="exists already"):
             answered.write(str(out), None)
         assert out.read_text() == "mine"
         answered.write(str(out), None, overwrite=True)
