@@ -43,6 +43,7 @@ HALF_LABELS = 60  # per class, where that share would be a half; all three were 
 FEW_FOLDS, FEW_REPEATS = 10, 3  # to find a temperature with few labels
 WITH_FEW_LABELS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma, delta that measured best with few labels
 MOST_ROWS = 20_000  # with labels, that the choice is made on
+MOST_REFINED = 5_000_000  # rows x classes: beyond, refining by iEC3 with many settings would need gigabytes
 LEAST_ROWS = 10  # of a rare class that stay in a sample
 LABELS_FOR_STACKING = 100  # per class: with fewer, there are twice as many folds, so that each hides fewer labels
 LABELS_FOR_ONE_REPEAT = 1_000  # with fewer, there are two repeats with other folds
@@ -142,7 +143,7 @@ def _choose_by_score(jury: Jury, fixed: tuple[Method, float] | None, with_offset
     """Choose by scores; `fixed` is a method that is mixed with what is chosen, and the share of the latter."""
     judged = Parallel(n_jobs)(delayed(jury.judge)(candidate) for candidate in make_candidates(jury.votes))
     soft = judged[0]
-    if not jury.votes.is_voter.all():
+    if not jury.votes.is_voter.all() and len(jury.codes) * jury.votes.n_classes <= MOST_REFINED:
         judged.append(jury.judge_refined(max(judged, key=lambda one: one.scores.mean())))
     blend, shares = jury.judge_blend(judged)
     winner = blend
