@@ -8,10 +8,10 @@ import os
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ._files import place_for, whole_file
 from ._text import Table
+from ._typing import Array
 from .consensus import Consensus
 from .methods import EC3, MajorityVote, solve
 from .votes import Votes
@@ -19,7 +19,6 @@ from .votes.labels import label_array
 
 __all__ = ["demo_votes"]  # the others are for the command
 
-Array = npt.NDArray[Any]
 
 CLASSES = ["ham", "news", "spam"]
 CLASSIFIERS = {"svm": 0.52, "tree": 0.45, "bayes": 0.48, "knn": 0.42, "rules": 0.5}  # how often each knows the class

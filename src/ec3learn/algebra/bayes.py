@@ -17,15 +17,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import digamma, expit, logit, softmax
 
+from .._typing import Array
 from ..votes import Votes
 from .em import ConfusionModel
 from .linear import chunks
 from .membership import Membership, membership, scatter_to_votes
-
-Array = npt.NDArray[Any]
 
 ON, OFF = 4.0, 1.0  # votes a voter seems to have cast for the true class, and for each other one
 SKILL_VOTES = 4.0  # how many votes it takes to move a voter's skill half way from the crowd's to its own

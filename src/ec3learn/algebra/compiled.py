@@ -7,15 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from .._typing import Array
 from ..kernels import each_in_threads, in_threads
 from ..votes import Votes
 from .joint import JointMembership
 from .linear import CHUNK, chunks
-
-Array = npt.NDArray[Any]
 
 WIDTH = 6  # weights that `add_six` counts at a time
 

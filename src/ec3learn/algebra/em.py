@@ -13,17 +13,14 @@ A prior r_i of an object itself multiplies q_iz by r_iz over the share of z.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError
 from .._text import arg
+from .._typing import Array
 from ..votes import Votes
 from .membership import Membership, scatter_to_votes
-
-Array = npt.NDArray[Any]
 
 MOST_CONFUSIONS = 10_000_000  # entries of all confusion matrices together; a fit takes about ten times as much memory
 

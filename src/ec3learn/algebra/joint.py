@@ -14,15 +14,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from .._typing import Array
 from ..votes import Votes
 from ..votes.layout import SoftShares
 from .linear import CHUNK, chunks
 from .sparse import entries
-
-Array = npt.NDArray[Any]
 
 JOINT_CODES = 1 << 12  # codes of a joint column in gather and scatter: a table of them stays in the cache
 GRAM_CODES = 1 << 16  # codes of a joint column in grams: fewer passes matter more

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse.linalg import LinearOperator, cg
 
-Array = npt.NDArray[Any]
+from .._typing import Array
 
 CHUNK = 1 << 16  # rows handled at a time
 FAR_APART = 1e6  # how far weights must be apart for the slower elimination that loses no digits

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from .._typing import Array
 from ..kernels import compiled
 from ..votes import Prior, Votes
 from .compiled import CompiledMembership
@@ -38,7 +38,6 @@ __all__ = [
     "scatter_to_votes",
 ]
 
-Array = npt.NDArray[Any]
 Table = Any  # a dense array, or a sparse one
 
 MOST_JOINT_GROUPS = 3_000  # beyond this a dense groups x groups matrix is no longer small

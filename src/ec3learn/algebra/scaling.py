@@ -7,14 +7,10 @@ K^c = diag(d) A diag(w) A' diag(d), where A is A^m and w weighs the groups. Its 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from .._typing import Array
 from .membership import Membership
-
-Array = npt.NDArray[Any]
 
 
 def co_occurrence_scaling(

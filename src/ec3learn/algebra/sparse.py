@@ -7,14 +7,12 @@ from math import inf
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from .._typing import Array
 from ..votes import Prior, Votes
 from ..votes.layout import entries_of_columns
 from .linear import chunks
-
-Array = npt.NDArray[Any]
 
 
 def entries(votes: Votes) -> sparse.csr_array:

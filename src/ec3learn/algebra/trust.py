@@ -15,20 +15,17 @@ each other.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import log_softmax
 
+from .._typing import Array
 from ..votes import Prior, Trust, Votes
 from ..votes.prior import LEAST
 from .bayes import OFF, ON, SubtypeModel, mean_moves
 from .linear import normalised
 from .membership import Membership, entries, membership, scatter_to_votes
-
-Array = npt.NDArray[Any]
 
 MOST_SLOPE = 5.0
 SAMPLE = 20_000  # distinct rows that a handful of numbers is learned from, where there are more

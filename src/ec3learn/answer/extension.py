@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._checks import InputError
 from .._text import arg
+from .._typing import Array
 from ..algebra.membership import SparseMembership, entries
 from ..votes import Prior, Votes
 from ..votes.labels import kind_of
 from .outcome import Outcome
-
-Array = npt.NDArray[Any]
 
 
 class ExtendWarning(UserWarning):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from .._typing import Array
 
 
 def top_classes(proba: Array, mass: Array, tol: float = 1e-9) -> Array:

@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.special import softmax
 
+from .._typing import Array
 from ..algebra.linear import normalised
 from ..algebra.membership import Membership, SparseMembership
 from ..votes import Prior
 from .rule import NOBODY, OWN, PRIOR, VOTES, Answers, Contributions, KnownLabels, Row, Rule, log_of
-
-Array = npt.NDArray[Any]
 
 SUBTYPES, REST = "subtypes", "all else"
 

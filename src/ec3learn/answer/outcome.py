@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError, require_choice
 from .._text import Table, count, listed
+from .._typing import Array
 from ..algebra.linear import normalised
 from ..algebra.membership import membership
 from ..votes import BaseModel, Trust, Votes
@@ -25,8 +25,6 @@ from ..votes.layout import frozen
 from .labelling import mass_classes, top_classes
 from .notes import UNANSWERED, Note
 from .rule import KnownLabels, Rule
-
-Array = npt.NDArray[Any]
 
 NOT_REACHED = "no vote, not even through others in the same groups, and got the mean vote of all"
 

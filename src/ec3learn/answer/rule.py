@@ -17,16 +17,15 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.special import softmax
 
 from .._checks import InputError
+from .._typing import Array
 from ..algebra.linear import scale_of
 from ..algebra.membership import Membership, SparseMembership, Table
 from ..votes import Prior, Votes
 
-Array = npt.NDArray[Any]
 Answers = Iterator[tuple[slice, Array, Array]]  # rows, their class probabilities, and which of them nothing reaches
 Contributions = dict[tuple[int, str], Array]  # (base model or NOBODY, term) -> one number per class
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._typing import Array
 from ..votes.layout import frozen
 from .outcome import are_distributions
-
-Array = npt.NDArray[Any]
 
 LOOSE = 1e-6  # by how much the sums of distributions of groups may miss 1
 

@@ -10,7 +10,6 @@ from html import escape
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError, InputTypeError
 from .._text import Table
@@ -26,8 +25,6 @@ from ..votes import Votes
 from ..votes.labels import plain
 from ..votes.layout import frozen
 from .file import damaged, read_archive, restored, stored, write_archive
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

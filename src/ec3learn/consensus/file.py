@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError
 from .._files import path_of, place_for, whole_file
 from .._text import Table
+from .._typing import Array
 from ..answer.notes import Note
 from ..answer.outcome import Outcome
 from ..answer.stored import LOOSE, Stored, number, require
@@ -25,8 +25,6 @@ from ..diagnosis.voters import voters
 from ..votes import BaseModel, Kind, Trust
 from ..votes.labels import fits_one_integer_type, kind_of, label_array, plain
 from ..votes.layout import frozen
-
-Array = npt.NDArray[Any]
 
 FORMAT = "ec3learn consensus"
 VERSION = 3

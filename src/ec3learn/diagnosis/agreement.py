@@ -9,17 +9,16 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError, require_choice, require_integer, require_seed
 from .._text import Table, arg
+from .._typing import Array
 from ..algebra.membership import entries
 from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.labels import kind_of
 from .metrics import cohen_kappa
 
-Array = npt.NDArray[Any]
 Level = Literal["nominal", "ordinal", "interval"]
 
 LEVELS = ("nominal", "ordinal", "interval")

@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import softmax
 
 from .._checks import require_choice, require_integer, require_seed
 from .._text import Table
+from .._typing import Array
 from ..algebra.membership import membership
 from ..algebra.trust import fit_slope_and_offsets
 from ..answer.outcome import Outcome
@@ -25,7 +25,6 @@ from ..votes.labels import plain
 from .counting import row_weights
 from .voters import ballots_together
 
-Array = npt.NDArray[Any]
 Goal = Literal["label", "vote", "share"]
 
 GOALS = ("label", "vote", "share")

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._text import arg
+from .._typing import Array
 from ..algebra.em import ConfusionModel, n_confusions
 from ..algebra.membership import membership
 from ..answer.labelling import top_classes
@@ -23,8 +22,6 @@ from ..answer.notes import BIAS, Note
 from ..answer.outcome import Outcome
 from ..answer.rule import EvidenceRule, GroupRule, KnownLabels, mean_votes
 from ..votes import Votes
-
-Array = npt.NDArray[Any]
 
 SAMPLE = 20_000  # distinct rows that are enough to judge by
 MOST_CLASSES = 30  # for which a confusion matrix per classifier is learned quickly

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import require_bool, require_integer
 from .._text import Table
+from .._typing import Array
 from ..answer.outcome import Outcome
 from ..answer.rule import COMPANIONS, GROUPS, EvidenceRule, GroupRule
 from ..votes.labels import plain
 from .explanation import tally_of, tally_text, why_contested
-
-Array = npt.NDArray[Any]
 
 CLOSE = 0.1  # the margin below which an object is a close call
 

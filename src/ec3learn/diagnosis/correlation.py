@@ -10,18 +10,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError
 from .._text import arg
+from .._typing import Array
 from ..algebra.em import ConfusionModel
 from ..algebra.linear import normalised
 from ..algebra.membership import entries, membership
 from ..answer.rule import mean_votes
 from ..votes import Votes
 from ..votes.encoding import known_codes
-
-Array = npt.NDArray[Any]
 
 SAMPLE = 20_000  # distinct rows that are enough to measure on
 SPLITS = 4  # into halves, at random: copies that fall into different halves are not seen

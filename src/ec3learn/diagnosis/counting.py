@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from .._typing import Array
 from ..answer.outcome import Outcome
-
-Array = npt.NDArray[Any]
 
 
 def given_weights(outcome: Outcome) -> Array:

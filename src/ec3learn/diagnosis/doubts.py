@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._text import Table
+from .._typing import Array
 from ..answer.extension import matching_labels
 from ..answer.outcome import Outcome
 from ..votes import Votes
@@ -16,8 +16,6 @@ from ..votes.labels import Label, plain
 from .counting import row_weights
 from .metrics import CLEARLY, kappa, wilson_interval
 from .voters import count_by_group, voters
-
-Array = npt.NDArray[Any]
 
 FEW_VOTES = 30  # below which a classifier is not judged
 FEW_OTHERS = 5  # objects of other classes that a classifier must miss before its constant votes count against it

@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
+from .._typing import Array
 from ..votes import Votes
 from .held_out import held_out_answers
 from .metrics import mean_auc
-
-Array = npt.NDArray[Any]
 
 
 def drop_one_auc(method: Any, votes: Votes, codes: Array, fold_of: Array) -> list[float | None]:

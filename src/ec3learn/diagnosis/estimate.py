@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError, InputTypeError, unknown_name
 from .._text import Table, arg
+from .._typing import Array
 from ..answer.outcome import Outcome
 from ..votes.encoding import known_codes
 from ..votes.labels import Label, plain
@@ -32,8 +32,6 @@ from .counting import are_counts, given_weights
 from .held_out import given_labels
 from .metrics import wilson_interval
 from .voters import ballots
-
-Array = npt.NDArray[Any]
 
 LEAST_LABELS = 10
 Z2 = 1.959964**2  # of a 95 % interval

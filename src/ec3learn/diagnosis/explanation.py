@@ -9,16 +9,14 @@ from html import escape
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._text import Table, clipped, count, number_text, printable, shown
+from .._typing import Array
 from ..answer.extension import aligned_entries, hard_entries
 from ..answer.outcome import Outcome
 from ..answer.rule import NOBODY, KnownLabels, Row
 from ..votes import BaseModel
 from ..votes.labels import Label, plain
-
-Array = npt.NDArray[Any]
 
 NO_PARTS = "The answer of this method is not a sum of parts."
 

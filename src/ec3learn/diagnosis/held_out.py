@@ -8,18 +8,16 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError
 from .._text import count, percent
+from .._typing import Array
 from ..answer.outcome import Outcome
 from ..votes import Votes
 from ..votes.encoding import known_codes
 from .counting import object_weights
 from .majority import is_majority, majority
 from .metrics import Difference, Quality, confusion, quality, wilson_interval
-
-Array = npt.NDArray[Any]
 
 FOLDS, LEAST_KNOWN = 5, 20
 TOO_SURE = 0.05  # by how much a mean confidence is above the interval of the accuracy, to be called overconfident

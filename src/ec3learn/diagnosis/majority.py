@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._typing import Array
 from ..algebra.membership import membership
 from ..answer.extension import matching_labels
 from ..answer.labelling import top_classes
 from ..answer.outcome import Outcome
 from ..answer.rule import mean_votes
 from .counting import open_rows
-
-Array = npt.NDArray[Any]
 
 MAJORITY = "MajorityVote"  # the method that is the majority vote itself
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
+from .._typing import Array
 from ..algebra.linear import normalised
 from ..algebra.membership import chunks, membership
 from ..answer.extension import matching_labels
@@ -20,8 +19,6 @@ from ..answer.rule import mean_votes
 from ..votes import Kind, Votes
 from .counting import row_weights
 from .metrics import entropy, shared_information
-
-Array = npt.NDArray[Any]
 
 MOST_MODELS = 100  # compared two by two: those with the most votes
 BUDGET = 5e8  # comparisons of two votes: beyond them only some of the rows are looked at, evenly spaced

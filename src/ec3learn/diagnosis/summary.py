@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._text import Table, arg, count, first_rows, listed, percent, printable, shown, some
+from .._typing import Array
 from ..algebra.linear import normalised
 from ..answer.notes import (
     CALIBRATION,
@@ -37,8 +37,6 @@ from .doubts import ALWAYS, NO_BETTER, WORSE, by_trouble, doubts
 from .held_out import HeldOut, Judgement, Solver, held_out, judge
 from .majority import changed_rows, is_majority, majority
 from .metrics import Difference
-
-Array = npt.NDArray[Any]
 
 FIRST = (CHOICE, PANEL, CALIBRATION)  # notes that say whose answer it is and how sure, at the beginning
 

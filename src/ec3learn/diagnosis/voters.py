@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._checks import unknown_name
 from .._text import Table
+from .._typing import Array
 from ..algebra.linear import normalised
 from ..algebra.membership import count_classes, membership
 from ..answer.extension import matching_labels
@@ -24,8 +24,6 @@ from ..votes.labels import Label, plain
 from ..votes.layout import SoftModel
 from .held_out import true_codes
 from .metrics import normalised_mutual_information, wilson_interval
-
-Array = npt.NDArray[Any]
 
 BEYOND_NOISE = 2.0  # standard deviations from which a lean is not chance
 FEW_VOTES = 5  # below which a voter is not said to lean

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.model_selection import StratifiedKFold
 
+from .._typing import Array
 from ..algebra.membership import SparseMembership, entries
 from ..answer.rule import COMPANIONS, GROUPS, TOWARDS, GroupRule, KnownLabels
 from ..methods.base import Answer, Method
@@ -26,7 +26,6 @@ from ..methods.stacking import StackedVote, greedy_weights, simplex_weights, tru
 from ..methods.voting import SoftVote, WeightedVote
 from ..votes import Votes
 
-Array = npt.NDArray[Any]
 Variant = Callable[[Votes, KnownLabels], Method]
 
 STACKED_C = (1.0, 10.0)

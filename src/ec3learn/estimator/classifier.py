@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -33,6 +32,7 @@ from .._checks import (
 )
 from .._progress import Bar, progress
 from .._text import Table, arg, some
+from .._typing import Array
 from ..answer.notes import CHOICE, FREE_TEXT, LEFT_OUT, UNUSED_LABELS, WARNING, WEIGHTS, Note
 from ..consensus import Consensus
 from ..diagnosis.metrics import mean_auc
@@ -46,8 +46,6 @@ from .rows import check_weights, count_rows
 from .selection import Choice, check_scoring, choose, measure_base_models
 from .target import Target
 from .training import Training, mean_shares, predict_clusters
-
-Array = npt.NDArray[Any]
 
 ROWS_FOR_TEXT = 50  # a column of fewer values is never taken for free text
 ROWS_FOR_THREADS = 10_000  # with fewer, libraries are faster on one thread

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy.typing as npt
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import VotingClassifier
@@ -16,9 +15,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._checks import InputError, InputTypeError, unknown_name
 from .._text import arg
+from .._typing import Array
 from .pools import Pool, classifier_pool, clusterer_pool, too_slow_for
-
-Array = npt.NDArray[Any]
 
 POOLS = ("classifiers", "clusterers")
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import KFold
@@ -22,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import InputError, InputTypeError, is_integer, require_integer
 from .._text import arg, percent, some
+from .._typing import Array
 from ..answer.notes import CHOICE, FEATURES, WARNING, WORSE_THAN_CHANCE, Note
 from ..consensus import Consensus
 from ..diagnosis import doubts
@@ -35,8 +35,6 @@ from .classifier import _limit_threads
 from .pools import Pool, classifier_pool
 from .rows import count_rows, take_rows
 from .training import _fit_and_vote, _last_step, mean_shares
-
-Array = npt.NDArray[Any]
 
 CANDIDATES = {"extra": "extra trees", "lr": "logistic regression"}  # of the default pool, where no estimator is given
 LONG = (("object", "voter", "label"), ("task", "worker", "label"))  # the columns of a long table; crowd-kit has the latter

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.utils import check_array
 
 from .._checks import InputError, is_number
+from .._typing import Array
 from ..votes.reading import frame_of
-
-Array = npt.NDArray[Any]
 
 
 def count_rows(X: Any) -> int:

@@ -14,7 +14,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, get_scorer_names
@@ -22,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from .._checks import InputError, require_bool, require_integer, unknown_name
 from .._text import Table, arg, count
+from .._typing import Array
 from ..algebra.trust import learn_slope
 from ..answer.mixtures import sharpened
 from ..answer.notes import CHOICE, Note
@@ -34,8 +34,6 @@ from ..methods.stacking import Blend, simplex_weights
 from ..methods.voting import SoftVote
 from ..votes import Votes
 from .candidates import SETTINGS, Candidate, Split, Variant, make_candidates, make_folds, refined
-
-Array = npt.NDArray[Any]
 
 FEW_LABELS = 10  # per class (geometric mean): below, there is no choice
 MANY_LABELS = 100  # per class: below, the fixed method for few labels has a share in the answer

@@ -8,14 +8,12 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._checks import InputError, InputTypeError
+from .._typing import Array
 from ..votes.labels import is_missing, kind_of
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn import config_context
 from sklearn.base import clone
@@ -22,12 +21,12 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from .._checks import InputError
 from .._progress import Bar
 from .._text import arg, count
+from .._typing import Array
 from ..answer.notes import FEW_LABELS, LEFT_OUT, Note
 from .pools import Pool, TableModel
 from .rows import count_rows, take_rows
 from .target import Target
 
-Array = npt.NDArray[Any]
 Fold = tuple[Array, Array]  # positions among the labelled rows: to fit to, and to vote on
 
 POOL_OF = {"classifier": "classifiers", "clustering": "clusterers"}

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import InputError, InputTypeError, is_number, unknown_name
 from .._text import arg, count, some
+from .._typing import Array
 from ..algebra.membership import membership
 from ..algebra.trust import learn_trust
 from ..answer.notes import GRADES, LONG_TABLE, LOOK_ALIKE, ONE_VOTER, PRIOR, REPEATS, Note
@@ -25,8 +25,6 @@ from ..consensus import Consensus
 from ..votes import Prior, Votes
 from ..votes.encoding import known_codes
 from ..votes.layout import frozen
-
-Array = npt.NDArray[Any]
 
 MOST_DIRECT_GROUPS = 10_000  # of which a dense matrix fits into memory
 

@@ -19,10 +19,10 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg, sparse
 
 from .._checks import require_bool, require_choice, require_integer, require_number, require_seed
+from .._typing import Array
 from ..algebra.linear import (
     FAR_APART,
     MOST_ELIMINATED,
@@ -36,8 +36,6 @@ from ..answer.rule import GROUPS, GroupRule, KnownLabels, Term, mean_votes, one_
 from ..votes import Votes
 from ..votes.layout import frozen
 from .base import Answer, Method, require_few_groups, require_pull
-
-Array = npt.NDArray[Any]
 
 SOLVERS = ("auto", "cg", "direct", "loop")
 

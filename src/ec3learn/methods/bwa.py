@@ -11,12 +11,10 @@ squares too.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import require_integer, require_number
+from .._typing import Array
 from ..algebra.bayes import mean_moves
 from ..algebra.em import require_small
 from ..algebra.linear import normalised
@@ -26,8 +24,6 @@ from ..answer.rule import KnownLabels, mean_votes
 from ..votes import Votes
 from .base import Answer, Method
 from .voting import NO_VOTE
-
-Array = npt.NDArray[Any]
 
 
 class BWA(Method):

@@ -19,21 +19,17 @@ the same alpha means the same at any size.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.special import xlogy
 
 from .._checks import InputError, require_integer, require_number
+from .._typing import Array
 from ..algebra.linear import normalised, solve_free_rows
 from ..algebra.membership import entries, membership, reached_groups
 from ..answer.rule import KnownLabels, mean_votes
 from ..votes import Votes
 from .base import Answer, Method
-
-Array = npt.NDArray[Any]
 
 FLOOR = 1e-9  # added to each class, so that the logarithm of a class without votes exists
 MOST_GAPS = 4_096  # a dense table has one row and one column per distinct row of gaps

@@ -10,10 +10,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError, InputTypeError, require_integer
 from .._text import Spelling, Table, count, listed, percent, some
+from .._typing import Array
 from ..consensus import Consensus
 from ..diagnosis import held_out, judge
 from ..diagnosis.counting import object_weights
@@ -24,7 +24,6 @@ from ..votes.labels import plain
 from .auto import Auto
 from .base import METHODS, Method, method_of
 
-Array = npt.NDArray[Any]
 Score = HeldOut | Judgement
 
 SHOWN = 10  # disputed objects

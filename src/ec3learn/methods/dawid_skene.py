@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import require_bool, require_choice, require_integer, require_number
 from .._text import arg
+from .._typing import Array
 from ..algebra.bayes import BayesFit, CoinModel, SubtypeModel
 from ..algebra.em import ConfusionModel
 from ..algebra.linear import normalised
@@ -22,8 +22,6 @@ from ..answer.notes import COLLAPSE, Note
 from ..answer.rule import VOTES, EvidenceRule, KnownLabels, Term, mean_votes
 from ..votes import Votes
 from .base import Answer, Method
-
-Array = npt.NDArray[Any]
 
 NO_VOTE = "no vote and got the shares of the classes"
 FAR = 0.25  # the share of objects from which an answer is far from another

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import require_choice, require_integer, require_number, require_seed
 from ..algebra.bayes import SubtypeModel
@@ -19,8 +18,6 @@ from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..votes import Votes
 from .base import Answer, Method
 from .dawid_skene import NO_VOTE, subtype_rule
-
-Array = npt.NDArray[Any]
 
 BUDGET = 2e8  # memberships x classes x subtypes x rounds
 LEAST_ROUNDS, MOST_ROUNDS = 30, 200

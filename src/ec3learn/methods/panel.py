@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import InputTypeError, require_choice
 from .._text import count, some
+from .._typing import Array
 from ..algebra.bayes import SubtypeModel
 from ..algebra.linear import normalised
 from ..algebra.membership import membership, scatter_to_votes
@@ -37,8 +37,6 @@ from .dawid_skene import DawidSkene, subtype_rule
 from .ebcc import EBCC
 from .ec3.ec3 import EC3
 from .voting import NO_VOTE, weighted_answer
-
-Array = npt.NDArray[Any]
 
 IGNORANCE = 1.0  # votes that say nothing, added to a weighted vote: a single vote is no certainty
 COIN_ROUNDS = 50

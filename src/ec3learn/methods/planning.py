@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import require_integer
 from .._text import count
+from .._typing import Array
 from ..kernels import compiled
 from ..votes import Votes
 from .base import Method, method_of
-
-Array = npt.NDArray[Any]
 
 MOST_VOTES = 5_000_000  # of the table that is solved: compiled loops, if they are there, are used from fewer on
 MOST_READ = 20_000_000  # of the table that is read, which is quicker

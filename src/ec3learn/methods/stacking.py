@@ -9,20 +9,18 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from .._checks import InputError, require_choice, require_number
 from .._text import arg
+from .._typing import Array
 from ..algebra.linear import normalised
 from ..algebra.membership import entries, membership
 from ..answer.mixtures import LogPoolRule, PanelRule, log_shares, sharpened
 from ..answer.rule import VOTES, EvidenceRule, KnownLabels, Rule, Term
 from ..votes import Votes
 from .base import Answer, Method
-
-Array = npt.NDArray[Any]
 
 NO_VOTE = "no vote and got the shares of the known labels"
 MOST_LABELS = 20_000  # to learn a few numbers from

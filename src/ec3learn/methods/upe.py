@@ -18,18 +18,16 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import softmax
 
 from .._checks import require_integer, require_number, require_seed
+from .._typing import Array
 from ..algebra.membership import chunks, membership
 from ..answer.rule import KnownLabels, mean_votes
 from ..votes import Votes
 from .base import Answer, Method
-
-Array = npt.NDArray[Any]
 
 
 class UPE(Method):

@@ -6,18 +6,13 @@ over all objects wins, then the first of `classes`).
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy.typing as npt
-
 from .._checks import require_integer
+from .._typing import Array
 from ..algebra.membership import membership
 from ..answer.rule import GroupRule, KnownLabels, mean_votes
 from ..votes import Votes
 from .base import Answer, Method, require_votes
 from .weights import ModelWeights, first_weights, learn_weights
-
-Array = npt.NDArray[Any]
 
 NO_VOTE = "no vote and got the mean vote of all"
 

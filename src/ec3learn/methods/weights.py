@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError, SpelledWarning, unknown_name
 from .._text import arg, count, some
+from .._typing import Array
 from ..algebra.membership import Membership, count_classes, membership
 from ..answer.labelling import top_classes
 from ..answer.notes import WEIGHTS, WORSE_THAN_CHANCE, Note
@@ -23,7 +23,6 @@ from ..answer.rule import KnownLabels
 from ..diagnosis.bias import MUCH_APART, bias_note, judge_bias
 from ..votes import Votes, non_negative
 
-Array = npt.NDArray[Any]
 ModelWeights = Literal["equal", "agreement", "labels"] | Sequence[float] | Mapping[str, float] | Array
 Found = TypeVar("Found")
 

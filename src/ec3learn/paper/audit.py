@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial import ConvexHull
 
+from .._typing import Array
 from . import published
 from .published import printed
-
-Array = npt.NDArray[Any]
 
 ROUNDING = 0.005  # of the printed shares of classes, which moves F by about as much
 

@@ -8,22 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.cluster import DBSCAN, AffinityPropagation, AgglomerativeClustering, KMeans
 from sklearn.metrics import euclidean_distances, silhouette_score
 from sklearn.neighbors import NearestNeighbors
 
+from .._typing import Array
 from ..diagnosis.metrics import mean_auc, normalised_mutual_information
 from ..estimator import Features, Landmarks, QuantileMeanShift
 from ..methods import EC3, SoftVote
 from . import published
 from .protocol import Case, Outputs, split
 from .studies import LEARNED, Row, label_codes, scores, solve_quietly
-
-Array = npt.NDArray[Any]
 
 LEVELS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)  # of normalised mutual information with the classes
 N_COPIES = len(published.CLUSTERINGS)

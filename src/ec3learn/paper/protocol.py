@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -37,12 +36,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from .._checks import MissingExtraError
 from .._files import whole_file
+from .._typing import Array
 from ..diagnosis.metrics import mean_auc
 from ..estimator import Features, TableModel, classifier_pool, clusterer_pool, grids
 from ..votes import Votes
 from .datasets import Dataset, cache_folder
-
-Array = npt.NDArray[Any]
 
 VERSION = 1  # of this protocol; cached outputs of another version are not used
 

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
 
+from .._typing import Array
 from ..algebra.membership import membership
 from ..consensus import Consensus
 from ..diagnosis.metrics import macro_f, mean_auc
@@ -28,7 +28,6 @@ from .audit import best_nmi
 from .datasets import Dataset
 from .protocol import Case, Outputs, split
 
-Array = npt.NDArray[Any]
 Row = tuple[str, str, str, float]
 Study = Callable[[Case], list[Row]]
 

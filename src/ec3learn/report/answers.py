@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from .._typing import Array
 from ..diagnosis import judge
 from ..diagnosis.majority import changed_rows, is_majority
 from ..diagnosis.summary import Summary
 from .subject import Facts, Subject, largest
-
-Array = npt.NDArray[Any]
 
 MOST_CLASSES = 20  # shown; the others are added up
 FEW_CHANGES = 5  # objects below which it may be chance that all changes go to one class

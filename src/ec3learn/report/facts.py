@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
 from .. import __version__
@@ -28,8 +27,6 @@ from .models import clustering_facts, model_facts, pair_facts
 from .objects import contested_facts
 from .subject import Facts, Subject
 from .trust import trust_facts
-
-Array = npt.NDArray[Any]
 
 
 def facts_of(

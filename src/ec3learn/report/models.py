@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._text import isolated
+from .._typing import Array
 from ..answer.outcome import Outcome
 from ..diagnosis import by_trouble, doubts, pairs, without
 from ..diagnosis.doubts import ALWAYS, RULE, WORSE
@@ -17,8 +17,6 @@ from ..diagnosis.voters import contingency
 from ..votes import Kind
 from ..votes.labels import plain
 from .subject import Facts, Subject, largest
-
-Array = npt.NDArray[Any]
 
 MOST_MODELS = 200  # in the table
 FOLDED_FROM = 15  # rows of the table that are shown at first; style.css has this number too

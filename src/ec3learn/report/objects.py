@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._text import number_text
 from ..answer.extension import matching_labels
@@ -17,8 +16,6 @@ from ..diagnosis.explanation import tally_of
 from ..votes import Votes
 from ..votes.labels import label_array
 from .subject import Facts, Subject
-
-Array = npt.NDArray[Any]
 
 LOOKUPS = 4e5  # of groups, for explanations: with very many groups only the first objects are explained
 

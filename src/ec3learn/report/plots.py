@@ -12,10 +12,10 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError, InputTypeError, MissingExtraError, require_choice, require_integer, unknown_name
 from .._text import shown
+from .._typing import Array
 from ..answer.outcome import Outcome
 from ..diagnosis import contested, pairs, voters
 from ..diagnosis.voters import contingency
@@ -25,7 +25,6 @@ from ..votes.labels import plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = npt.NDArray[Any]
 
 COLOURS = "cividis"
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--", "**", "||")

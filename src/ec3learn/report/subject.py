@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._typing import Array
 from ..answer.notes import DISTINCT_ROWS
 from ..answer.outcome import Outcome
 from ..diagnosis import majority
@@ -14,7 +14,6 @@ from ..diagnosis.counting import are_counts, given_weights, object_weights, open
 from ..diagnosis.held_out import given_labels, true_codes
 from ..votes.labels import plain
 
-Array = npt.NDArray[Any]
 Facts = dict[str, Any]
 
 

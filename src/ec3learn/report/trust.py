@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy.typing as npt
-
 from .._checks import InputError
+from .._typing import Array
 from ..answer.notes import CALIBRATION
 from ..answer.outcome import Outcome
 from ..diagnosis import agreement, ask, effective_voters, error_correlation, estimate
 from ..diagnosis.contested import close_calls
 from ..diagnosis.correlation import LEAST_LABELS
 from ..diagnosis.counting import row_weights
-
-Array = npt.NDArray[Any]
 
 ASKED = 50  # objects to ask about
 DRAWS = 100  # for the intervals of agreement

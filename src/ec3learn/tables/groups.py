@@ -14,10 +14,10 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError
 from .._text import arg
+from .._typing import Array
 from ..algebra.linear import normalised
 from ..answer.rule import EvidenceRule, GroupRule
 from ..consensus import Consensus
@@ -26,7 +26,6 @@ from .columns import Column, Columns
 from .engines import OURS, exact, join, small_table
 from .output import Output, label_type
 
-Array = npt.NDArray[Any]
 Frame = Any  # a DataFrame or LazyFrame of narwhals
 Block = tuple[list[Label], Array]  # the labels of a base model's groups, and their rows in the table of groups
 

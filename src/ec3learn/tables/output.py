@@ -8,14 +8,13 @@ from typing import Any, Literal, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError, InputTypeError, require_bool, require_choice
 from .._text import arg
+from .._typing import Array
 from ..consensus import Consensus
 from ..votes.labels import Label, plain
 
-Array = npt.NDArray[Any]
 Frame = Any  # a DataFrame or LazyFrame of narwhals
 Rule = Literal["argmax", "mass"]
 

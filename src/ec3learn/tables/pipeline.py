@@ -14,10 +14,10 @@ from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError, require_integer
 from .._text import arg, count
+from .._typing import Array
 from ..answer import ExtendWarning, Note
 from ..answer.extension import require_rule
 from ..answer.notes import DISTINCT_ROWS, SAMPLE
@@ -32,8 +32,6 @@ from .content import find_classes, known_labels_of, labels_of, new_votes_of, one
 from .engines import COUNT, ENGINES, HASH, OURS, add_hash, collect, count_rows, join
 from .groups import answer_from_groups, override
 from .output import Output
-
-Array = npt.NDArray[Any]
 
 MOST_ROWS, MOST_CLASSES = 5_000_000, 1_000
 UNSOLVED, RAISE = "rows it has not solved", f"Raise {arg('max_rows')}"

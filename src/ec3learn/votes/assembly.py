@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg
+from .._typing import Array
 from .distinct import distinct_rows
 from .encoding import checked_shares, class_codes, classes_of, cluster_codes, grade_codes, name_codes, require_missing
 from .labels import Label, plain
@@ -18,8 +18,6 @@ from .layout import BaseModel, Codes, SoftShares, entries_of_votes, frozen
 from .reading import Column, Where, encode, named_columns, single_column
 from .scale import Scale, scales_of
 from .stores import Stores
-
-Array = npt.NDArray[Any]
 
 Repeats = Literal["mean", "last", "first", "error"]
 REPEATS = get_args(Repeats)

@@ -11,13 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from .._typing import Array
 from ..kernels import compiled, in_threads
 from .reading import Column, smallest_uint
-
-Array = npt.NDArray[Any]
 
 CHUNK = 1 << 16  # rows packed at a time: small enough to stay in the cache
 SAMPLE = 20_000  # rows looked at to tell whether rows repeat at all

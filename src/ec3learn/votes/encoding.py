@@ -6,15 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError, InputRowsError, InputTypeError
 from .._text import arg, count, listed
+from .._typing import Array
 from .labels import Label, fits_one_integer_type, is_missing, kind_of, label_array, plain
 from .reading import INTEGERS, Column, Where, frame_of, has_index, is_pandas, named_columns, single_column, smallest_uint
 from .scale import Scale
-
-Array = npt.NDArray[Any]
 
 KNOWN = "an array with one label per object, None where there is none, a dict of object -> label, or a pair (objects, labels)"
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._checks import InputError
 from .._text import arg
+from .._typing import Array
 from .layout import BaseModel, Codes, SoftShares, frozen, frozen_entries
 from .reading import smallest_uint
 from .scale import class_shares
@@ -19,7 +19,6 @@ from .stores import Stores
 if TYPE_CHECKING:
     from .votes import Votes
 
-Array = npt.NDArray[Any]
 AnyVotes = TypeVar("AnyVotes", bound="Votes")
 
 

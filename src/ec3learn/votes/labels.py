@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from .._typing import Array
+
 Label = Any  # an int, a bool or a str, as the user gave it
 
 

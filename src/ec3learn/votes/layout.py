@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
-Array = npt.NDArray[Any]
+from .._typing import Array
+
 Kind = Literal["classifier", "clustering", "grader"]
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._checks import InputError, require_choice
+from .._typing import Array
 from .assembly import REPEATS, ones, require_unique_names
 from .labels import Label, kind_of, label_array, plain
 from .layout import BaseModel, Codes, frozen, frozen_entries
@@ -19,7 +19,6 @@ from .stores import Stores
 if TYPE_CHECKING:
     from .votes import Votes
 
-Array = npt.NDArray[Any]
 
 TAKEN = {"mean": (0.5, 0.5), "first": (1.0, 0.0), "last": (0.0, 1.0)}  # how much counts of two votes by a voter on an object
 

@@ -13,15 +13,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import log_softmax
 
 from .._checks import InputError
 from .._text import count
+from .._typing import Array
 from .encoding import checked_shares, columns_by_class, object_places
 from .reading import Where, named_columns
-
-Array = npt.NDArray[Any]
 
 LEAST = 1e-3  # a class of probability 0 is unlikely, not impossible
 

@@ -12,14 +12,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError, InputTypeError
 from .._text import arg, count
+from .._typing import Array
 from ..kernels import compiled
 from .labels import Label, fits_one_integer_type, is_missing, kind_of, plain
-
-Array = npt.NDArray[Any]
 
 TABLE = "an array, a list, a dict of name -> column or a dataframe held in memory"
 COLUMN = "an array, a list or a column of a dataframe held in memory"

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg, listed
+from .._typing import Array
 from .labels import Label, kind_of, plain
 from .layout import BaseModel
-
-Array = npt.NDArray[Any]
 
 DIRECTIONS = ("up", "down", "learn")
 LABELS = ("int", "bool", "str")

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
+from .._typing import Array
 from .labels import Label, plain
 from .layout import (
     BaseModel,
@@ -26,8 +26,6 @@ from .layout import (
     widened_entries,
 )
 from .reading import smallest_uint
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,11 +14,11 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._checks import InputError, InputIndexError, InputTypeError, require_bool, unknown_name
 from .._text import arg, count, listed
+from .._typing import Array
 from .assembly import (
     Repeats,
     cluster_columns,
@@ -39,8 +39,6 @@ from .merging import is_crowd, merged_fields
 from .prior import Prior, read_prior
 from .reading import Column, named_columns, smallest_uint
 from .stores import Stores
-
-Array = npt.NDArray[Any]
 
 SPARSE_FROM = 0.75  # share of missing votes from which SPARSE_MODELS classifiers or more are kept as a sparse matrix
 SPARSE_MODELS = 16

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
@@ -20,12 +19,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._checks import InputError, InputTypeError, require_bool, require_choice, require_integer, unknown_name
 from ..._text import arg
+from ..._typing import Array
 from ...votes.reading import frame_of
-from .columns import Column, Columns, read_series
+from .columns import Column, Columns, means_and_deviations, normal_scores, read_series
 from .levels import FOLDS, Indicators, Shares
-from .scales import means_and_deviations, normal_scores
-
-Array = npt.NDArray[Any]
 
 FLOATS = [np.float64, np.float32]
 DENSE_COLUMNS = 256  # a sparse matrix with more columns is projected before it is made dense

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..._typing import Array
 from ...votes.labels import is_missing
-
-Array = npt.NDArray[Any]
 
 FOLDS = 5  # a row gets the shares of its level from the other folds
 PRIOR_ROWS = 10.0  # weight of the overall shares of the classes in those of a level

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-Array = npt.NDArray[Any]
+from ..._typing import Array
 
 
 class _RowModel(BaseEstimator):  # type: ignore[misc]

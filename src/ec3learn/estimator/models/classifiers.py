@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -21,10 +20,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from ..._checks import InputError, MissingExtraError, require_choice, require_integer, require_number
+from ..._typing import Array
 from ..rows import count_rows
 from .base import ProbabilisticClassifier
 
-Array = npt.NDArray[Any]
 FEW_ROWS = 500
 VERY_FEW_ROWS = 200
 MOST_LEAVES = 10_000  # of a tree

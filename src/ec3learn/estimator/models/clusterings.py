@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.cluster import DBSCAN, KMeans, MeanShift, estimate_bandwidth
 from sklearn.metrics import euclidean_distances, pairwise_distances, pairwise_distances_argmin_min, silhouette_score
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
 from ..._checks import InputError, require_integer
+from ..._typing import Array
 from .base import Clustering
 from .landmarks import NOISE, count_distinct
-
-Array = npt.NDArray[Any]
 
 BLOCK = 1000  # rows that climb at once in mean shift
 MOST_STEPS = 300

@@ -9,13 +9,11 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from ..._checks import MissingExtraError, require_integer, require_number
+from ..._typing import Array
 from .base import ProbabilisticClassifier
-
-Array = npt.NDArray[Any]
 
 NEEDS = ("torch", "skorch")
 

@@ -18,15 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import logsumexp, ndtr
 from sklearn.utils.validation import check_is_fitted
 
 from ..._checks import InputError, is_number, require_number
+from ..._typing import Array
 from ..rows import check_weights
 from .base import ProbabilisticClassifier
-
-Array = npt.NDArray[Any]
 
 POINTS_PER_BANDWIDTH = 10  # the error of linear interpolation is then about 1/800
 MOST_POINTS = 1 << 14  # of one table; a bandwidth too small for that many points is widened

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state, get_tags
 
 from ..._checks import InputTypeError, require_integer
+from ..._typing import Array
 from .base import Clustering
-
-Array = npt.NDArray[Any]
 
 NOISE = -1
 

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._checks import InputError, require_bool, require_choice, require_integer, require_number, require_seed
 from ..._text import arg
+from ..._typing import Array
 from ...algebra.linear import normalised, scale_of
 from ...algebra.membership import Membership, membership
 from ...answer.notes import Note
@@ -27,7 +27,6 @@ from ..weights import ModelWeights, first_weights, learn_weights
 from .objective import Problem, Setting, Solution
 from .solvers import block_descent, conjugate_gradients, direct
 
-Array = npt.NDArray[Any]
 Solver = Literal["auto", "cg", "direct", "bcd"]
 
 SOLVERS = ("auto", "bcd", "cg", "direct")

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..._typing import Array
 from ...algebra.membership import Membership, entries
 from ...answer.rule import KnownLabels, Targets
 from ...votes import Votes
 from .objective import Problem, Setting
 from .system import ALPHA, BETA, LiveGroups, RowSums, solve_over_groups
-
-Array = npt.NDArray[Any]
 
 SOFT_VOTE = Setting(0.0, 0.0, 1.0, 0.0)
 UNIT = Setting(1.0, 1.0, 1.0, 1.0)

@@ -20,16 +20,14 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from ..._typing import Array
 from ...algebra.linear import chunks, normalised, squared_norms
 from ...algebra.membership import Membership, reached_groups
 from ...algebra.scaling import co_occurrence_scaling
 from ...answer.rule import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Targets, Term, one_hot
 from ...votes import Votes
 from ...votes.reading import smallest_uint
-
-Array = npt.NDArray[Any]
 
 
 class Setting(NamedTuple):

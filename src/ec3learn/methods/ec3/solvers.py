@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..._typing import Array
 from ...algebra.linear import solve_free_rows
 from ...answer.rule import KNOWN, TOWARDS, VOTES, GroupRule
 from .objective import Problem, Solution
 from .system import ALPHA, BETA, LiveGroups, RowSums, solve_over_groups
-
-Array = npt.NDArray[Any]
-
 
 # ---- the small system over groups ------------------------------------------------------------------------------------
 

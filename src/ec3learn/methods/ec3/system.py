@@ -19,16 +19,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 
+from ..._typing import Array
 from ...algebra.linear import FAR_APART, MOST_ELIMINATED, normalised, solve_by_elimination, spread_of
 from .objective import Problem, Setting
-
-Array = npt.NDArray[Any]
 
 ALPHA, BETA = 0, 1  # the couplings
 

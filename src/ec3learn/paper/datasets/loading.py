@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..._checks import InputTypeError, MissingExtraError, require_choice
 from ..._text import arg
+from ..._typing import Array
 from .fetching import TARGET, DatasetError, fetch
 from .registry import DATASETS
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ..._typing import Array
 from ..engines import OURS, quoted
 from ..pipeline import Answered
 from .table import FileTable, text
@@ -18,7 +18,6 @@ from .table import FileTable, text
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
-Array = npt.NDArray[Any]
 
 ANSWER, HASH = f"{OURS}answer", f"{OURS}hash"
 MOST_BITS = 24  # an index of 64 MB that tells where to look first
