@@ -99,7 +99,7 @@ def test_a_method_that_cannot_answer_is_left_out_with_the_reason():
 @pytest.mark.parametrize(
     ("methods", "sentence"),
     [
-        (["majority", "ebcd"], "Unknown methods 'ebcd'. Did you mean 'ebcc'?"),
+        (["majority", "ebcd"], "Unknown method 'ebcd'. Did you mean 'ebcc'?"),
         ("majority", "methods must be a list of methods or of their names, got 'majority'."),
         ([], "methods must name at least one method, got none."),
         (["majority", "majority"], "methods must not repeat, got ['majority', 'majority']."),

@@ -1022,7 +1022,7 @@ def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
         ({"proba": "yes"}, "proba must be True or False, got 'yes'."),
         ({"number": 1}, "number must be True or False, got 1."),
         ({"number": True, "max_rows": 5}, "number=True needs all distinct rows at once, got more than max_rows=5."),
-        ({"clusterings": ["svm"]}, "Base models must have different names, got 'svm' twice."),
+        ({"clusterings": ["svm"]}, "classifiers and clusterings must name different columns, got 'svm' for both."),
         ({"known": "km"}, "known must not be the column of a base model, got 'km'."),
     ],
 )
