@@ -326,9 +326,10 @@ def _require_column(name: Any, columns: list[str], argument: str) -> None:
     """Refuse a column that is not there, and name the nearest that is."""
     if name in columns:
         return
-    near = get_close_matches(str(name), map(str, columns), n=1)
-    if isinstance(name, str) and name and any(str(column).startswith(name) for column in columns):
-        remedy = f"Write '{name}*' for all columns that begin so."
+    longer = [str(column) for column in columns if isinstance(name, str) and name and str(column).startswith(name)]
+    near = longer or get_close_matches(str(name), map(str, columns), n=1)
+    if len(longer) > 1:
+        remedy = f"Write '{name}*' for all columns that begin with it."
     else:
         remedy = f"Did you mean {near[0]!r}?" if near else f"The columns are {listed(columns, 30)}."
     raise InputError(argument, "must name columns of the table", got=name, remedy=remedy)
