@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_classification
 from sklearn.ensemble import ExtraTreesClassifier
@@ -125,6 +125,18 @@ def test_with_few_labels_nothing_is_tuned():
     chosen = choose(votes, codes, 5, 0)
     assert isinstance(chosen.method.members[0], EC3)
     assert str(chosen.notes[0]).startswith("15 labels are too few to choose by")
+
+
+def test_with_very_many_classes_soft_voting_is_used_and_a_note_says_so(monkeypatch):
+    votes, truth = soft_pool(0, [1.0, 1.0], n_objects=300)
+    work = 300 * votes.n_groups * 3
+    monkeypatch.setattr(selection, "MOST_WORK", work - 1)
+    chosen = choose(votes, truth, 5, 0)
+    assert str(chosen.notes[0]).startswith("3 classes are too many to try other methods on so many rows")
+    answer = chosen.method.solve(votes).proba
+    assert_array_equal(answer.argmax(axis=1), SoftVote().solve(votes).proba.argmax(axis=1))
+    monkeypatch.setattr(selection, "MOST_WORK", work)
+    assert "too many" not in str(choose(votes, truth, 5, 0).notes[0])
 
 
 @pytest.mark.parametrize(("n_labels", "share"), [(90, 1 / 3), (360, None)])

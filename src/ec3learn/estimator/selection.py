@@ -42,6 +42,7 @@ FEW_FOLDS, FEW_REPEATS = 10, 3  # to find a temperature with few labels
 WITH_FEW_LABELS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma, delta that measured best with few labels
 MOST_ROWS = 20_000  # with labels, that the choice is made on
 MOST_REFINED = 5_000_000  # rows x classes: beyond, refining by iEC3 with many settings would need gigabytes
+MOST_WORK = 5e8  # rows x groups x classes that one round of a candidate may take: beyond, choosing would take hours
 LEAST_ROWS = 10  # of a rare class that stay in a sample
 LABELS_FOR_STACKING = 100  # per class: with fewer, there are twice as many folds, so that each hides fewer labels
 LABELS_FOR_ONE_REPEAT = 1_000  # with fewer, there are two repeats with other folds
@@ -101,6 +102,9 @@ def choose(
     counts = np.bincount(codes[codes >= 0], minlength=votes.n_classes)
     if votes.n_classes < 2:
         return Choice(SoftVote(), (Note(CHOICE, "There is only one class: plain soft voting is used."),))
+    if min(int(counts.sum()), MOST_ROWS) * votes.n_groups * votes.n_classes > MOST_WORK:
+        text = f"{votes.n_classes:,} classes are too many to try other methods on so many rows: plain soft voting is used."
+        return Choice(_soft_vote(votes, codes, seed), (Note(CHOICE, text),))
     per_class = float(np.exp(np.log(counts[counts > 1]).mean())) if (counts > 1).any() else 0.0
     if (counts > 1).sum() < 2 or per_class < FEW_LABELS:
         few = count(int(counts.sum()), "label is", "labels are")
@@ -118,6 +122,13 @@ def choose(
             folds = [make_folds(codes, n_folds if enough else 2 * n_folds, seed + r) for r in repeats]
         jury = Jury([Split.of(votes, codes, own) for own in folds], codes, votes, make_scoring(scoring, votes.classes))
         return _choose_by_score(jury, fixed, offsets or scoring == F1_MACRO, n_jobs)
+
+
+def _soft_vote(votes: Votes, codes: Array, seed: int) -> Method:
+    """Return soft voting with the temperature that suits the labels, of which it learns nothing else."""
+    rows = _sample(codes, seed, MOST_ROWS)
+    slope = learn_slope(SoftVote().solve(votes[rows]).proba, codes[rows], np.ones(len(rows)))
+    return Blend([SoftVote()], None, slope)
 
 
 def _for_few_labels(votes: Votes, codes: Array, seed: int) -> Method:
