@@ -364,23 +364,6 @@ class EvidenceRule(GroupRule):
     def _with_prior(self, found: list[Pull], prior: Prior) -> list[Pull]:
         return [*found, Pull(OWN, prior.given * 1.0, prior.given * 1.0, prior.evidence)]
 
-    def _tables(self, groups: Membership) -> list[Table]:
-        """Return each term as a table over groups; sparse where dense ones would be larger than the answers themselves."""
-        width = len(self.fallback) + 1
-        top = max([int(groups.order.max(initial=-1)), *(int(term.groups.max(initial=-1)) for term in self.terms)])
-        number = np.full(top + 1, -1, dtype=np.int32)
-        number[groups.order] = np.arange(groups.n_groups)
-        dense = groups.n_groups * width <= max(DENSE, groups.n_rows * width)
-        return [term.table_for(number, groups.n_groups, dense) for term in self.terms]
-
-    def answers_and_sums(self, groups: Membership, counts: Array, in_group: Array) -> tuple[Array, Array, float, float] | None:
-        """Return what `Membership.mean_of_terms` says of the terms, with the votes as the target; None if it has no answer."""
-        tables = self._tables(groups)
-        if groups.prior is not None or any(term.by_total for term in self.terms) or any(map(sparse.issparse, tables)):
-            return None
-        target = next((t for t, term in enumerate(self.terms) if term.name == VOTES), -1)
-        return groups.mean_of_terms(tables, [term.pull for term in self.terms], self.fallback, counts, in_group, target)
-
     def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
         """Return the posterior, and which rows have no vote: they keep the prior."""
         evidence = np.tile(log_of(self.fallback), (len(pulls[0].total), 1))
