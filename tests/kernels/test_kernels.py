@@ -7,10 +7,23 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from scipy.special import logsumexp, softmax
 
 from ec3learn import EBCC, EC3, DawidSkene, MajorityVote, Panel, Votes, kernels, solve
-from ec3learn.algebra.membership import CompiledMembership, JointMembership, membership
+from ec3learn.algebra import membership as module
+from ec3learn.algebra.membership import (
+    ColumnMembership,
+    CompiledCrowd,
+    CompiledMembership,
+    JointMembership,
+    SparseMembership,
+    count_classes,
+    entries,
+    membership,
+    scatter_to_votes,
+)
+from ec3learn.algebra.sparse import NoLoops
 from ec3learn.votes.distinct import distinct_rows
 from ec3learn.votes.reading import encode
 
@@ -34,11 +47,16 @@ def small_votes(seed, n=300, missing=0.1):
     return Votes.from_labels(classifiers, clusterings, missing=-1)
 
 
-def membership_numbers(seed, n=200, n_groups=30, n_models=5, width=4):
+def membership_numbers(seed, n=200, n_groups=30, width=4):
+    """The groups of rows that have up to six of them (the first three none), and a table over groups."""
     rng = np.random.default_rng(seed)
-    places = rng.integers(0, n_groups + 1, (n, n_models)).astype(np.uint16)
+    lengths = rng.integers(0, 7, n)
+    lengths[:3] = 0
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    places = rng.integers(0, n_groups + 1, starts[-1]).astype(np.uint16)
+    matrix = sparse.csr_array((np.ones(len(places)), places, starts), shape=(n, n_groups + 1)).toarray()
     table = np.vstack([rng.random((n_groups, width)), np.zeros((1, width))])
-    return rng, places, table
+    return rng, (starts, places), matrix, table
 
 
 # ---- each loop, and the numpy form that defines it -------------------------------------------------------------------
@@ -80,39 +98,77 @@ def test_counts_are_those_of_bincount():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_votes_are_listed_row_by_row(seed):
+    rng = np.random.default_rng(seed)
+    table = rng.integers(-1, 3, (40, 9)).astype(np.int8)
+    voted = table >= 0
+    starts, room = np.zeros(41, dtype=np.int32), voted.sum() + 1
+    voters, labels = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int8)
+    loops.list_votes(table, voted, starts, voters, labels)
+    assert_array_equal(starts[1:], np.cumsum(voted.sum(axis=1)))
+    assert_array_equal(voters[:-1], np.nonzero(voted)[1])
+    assert_array_equal(labels[:-1], table[voted])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_gathering_sums_over_the_groups_of_a_row(seed):
-    _, places, table = membership_numbers(seed)
-    column, lines = np.empty(len(places)), np.empty((len(places), 4))
-    loops.gather_column(places, np.ascontiguousarray(table[:, 0]), column, 0, len(places))
-    loops.gather_table(places, table, lines, 0, len(places))
-    assert_allclose(column, table[places, 0].sum(axis=1), rtol=1e-14)
-    assert_allclose(lines, table[places].sum(axis=1), rtol=1e-14)
+    _, places, matrix, table = membership_numbers(seed)
+    column, lines = np.empty(len(matrix)), np.empty((len(matrix), 4))
+    loops.gather_column(*places, np.ascontiguousarray(table[:, 0]), column, 0, len(matrix))
+    loops.gather_table(*places, table, lines, 0, len(matrix))
+    assert_allclose(column, matrix @ table[:, 0], rtol=1e-13)
+    assert_allclose(lines, matrix @ table, rtol=1e-13)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_scattering_sums_over_the_rows_of_a_group(seed):
-    rng, places, table = membership_numbers(seed)
-    values, expected = rng.random((len(places), 4)), np.zeros_like(table)
-    np.add.at(expected, places, values[:, None, :])
+    rng, places, matrix, table = membership_numbers(seed)
+    values = rng.random((len(matrix), 4))
     lines, column = np.zeros_like(table), np.zeros(len(table))
-    loops.scatter_table(places, values, lines, 0, len(places))
-    loops.scatter_column(places, np.ascontiguousarray(values[:, 0]), column, 0, len(places))
-    assert_allclose(lines, expected, rtol=1e-13)
-    assert_allclose(column, expected[:, 0], rtol=1e-13)
+    loops.scatter_table(*places, values, lines, 0, len(matrix))
+    loops.scatter_column(*places, np.ascontiguousarray(values[:, 0]), column, 0, len(matrix))
+    assert_allclose(lines, matrix.T @ values, rtol=1e-13)
+    assert_allclose(column, matrix.T @ values[:, 0], rtol=1e-13)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_round_of_scaling_inverts_and_scatters(seed):
-    rng, places, table = membership_numbers(seed)
-    places[:3] = 30  # rows without groups
-    column, counts = table[:, 0].copy(), rng.random(len(places))
-    out, sums, expected = np.empty(len(places)), np.zeros(len(column)), np.zeros(len(column))
-    loops.invert(places, column, counts, out, sums, 0, len(places))
-    totals = column[places].sum(axis=1)
+    rng, places, matrix, table = membership_numbers(seed)
+    column, counts = table[:, 0].copy(), rng.random(len(matrix))
+    out, sums = np.empty(len(matrix)), np.zeros(len(column))
+    loops.invert(*places, column, counts, out, sums, 0, len(matrix))
+    totals = matrix @ column
     inverse = np.divide(1, totals, out=np.zeros_like(totals), where=totals > 0)
-    np.add.at(expected, places, (counts * inverse)[:, None])
     assert_allclose(out, inverse, rtol=1e-13)
-    assert_allclose(sums, expected, rtol=1e-13)
+    assert_allclose(sums, matrix.T @ (counts * inverse), rtol=1e-13)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rows_couple_their_groups(seed):
+    rng, places, matrix, table = membership_numbers(seed)
+    one, other, weights = rng.random((3, len(matrix)))
+    out = np.zeros_like(table)
+    loops.couple(*places, one, other, weights, table, out, 0, len(matrix))
+    one_means, other_means = np.split(matrix @ table, 2, axis=1)
+    mean = weights[:, None] * (one[:, None] * one_means + other[:, None] * other_means)
+    assert_allclose(out, matrix.T @ np.hstack([one[:, None] * mean, other[:, None] * mean]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_codes_beyond_the_last_count_as_the_last(seed):
+    rng = np.random.default_rng(seed)
+    codes, values, table = rng.integers(0, 40, 300).astype(np.uint8), rng.random((300, 2)), rng.random((31, 2))
+    at, columns = np.minimum(codes, 30), [np.ascontiguousarray(column) for column in values.T]
+    one, pair, expected = np.zeros(31), np.zeros((31, 2)), np.zeros((31, 2))
+    loops.scatter_code(codes, columns[0], one)
+    loops.scatter_pair(codes, *columns, pair)
+    np.add.at(expected, at, values)
+    assert_allclose(one, expected[:, 0], rtol=1e-13)
+    assert_allclose(pair, expected, rtol=1e-13)
+    found = np.ones((3, 300))
+    loops.gather_code(codes, np.ascontiguousarray(table[:, 0]), found[0])
+    loops.gather_pair(codes, table, found[1], found[2])
+    assert_allclose(found - 1, [table[at, 0], table[at, 0], table[at, 1]], rtol=1e-13)
 
 
 def test_six_values_are_added_by_two_keys():
@@ -132,15 +188,14 @@ def test_six_values_are_added_by_two_keys():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_mean_of_terms_follows_its_formula(seed):
-    rng, places, _ = membership_numbers(seed)
-    places[:5] = 30  # rows that no term reaches
+    rng, places, matrix, _ = membership_numbers(seed)
     tables = rng.random((31, 2, 4))
     tables[10:, 1] = tables[30] = 0.0
     pulls, fallback, counts, in_group = np.array([0.5, 2.0]), np.full(3, 1 / 3), rng.random(200), rng.random(200) < 0.8
     proba, unanswered = np.empty((200, 3)), np.empty(200, dtype=bool)
-    given = (places, tables, pulls, fallback, counts, in_group, 1, proba, unanswered)
+    given = (*places, tables, pulls, fallback, counts, in_group, 1, proba, unanswered)
     squares, tension = loops.mean_of_terms(*given, 0, 200)
-    sums = tables[places].sum(axis=1)
+    sums = np.tensordot(matrix, tables, axes=1)
     strength = pulls * (sums[:, :, 0] > 0)
     means = sums[:, :, 1:] / np.where(sums[:, :, :1] > 0, sums[:, :, :1], 1.0)
     total = strength.sum(axis=1, keepdims=True)
@@ -153,15 +208,15 @@ def test_the_mean_of_terms_follows_its_formula(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_posterior_is_a_softmax(seed):
-    rng, places, table = membership_numbers(seed)
-    prior, counts = rng.random(4), rng.random(len(places))
-    proba, logs = softmax(rng.random((len(places), 4)), axis=1), np.empty(len(places))
+    rng, places, matrix, table = membership_numbers(seed)
+    prior, counts = rng.random(4), rng.random(len(matrix))
+    proba, logs = softmax(rng.random((len(matrix), 4)), axis=1), np.empty(len(matrix))
     before = proba.copy()
-    moved = loops.posterior(places, table, prior, 2, counts, proba, logs, 0, len(places))
-    sums = table[places].sum(axis=1) + prior
+    moved = loops.posterior(*places, table, prior, 2, counts, proba, logs, 0, len(matrix))
+    sums = matrix @ table + prior
     assert_allclose(proba, softmax(sums, axis=1), rtol=1e-12)
     assert_allclose(logs, logsumexp(sums, axis=1), rtol=1e-12)
-    change = (proba - before).reshape(len(places), 2, 2).sum(axis=2)
+    change = (proba - before).reshape(len(matrix), 2, 2).sum(axis=2)
     assert_allclose(moved, counts @ np.abs(change).sum(axis=1), rtol=1e-12)
 
 
@@ -169,7 +224,7 @@ def test_the_posterior_is_a_softmax(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_both_forms_of_membership_agree(always, seed):
+def test_membership_of_few_groups_agrees_with_joint_columns(always, seed):
     votes = small_votes(seed)
     fast, plain, rng = membership(votes), JointMembership(votes), np.random.default_rng(seed)
     assert isinstance(fast, CompiledMembership)
@@ -182,6 +237,66 @@ def test_both_forms_of_membership_agree(always, seed):
     for n in (2, 6):
         grams = [groups.grams(lambda rows, n=n: weights[rows, :n].copy(), n) for groups in (fast, plain)]
         assert_allclose(*grams, rtol=1e-12, atol=1e-13)
+
+
+def crowd_votes(seed, n=400, n_voters=30):
+    """Few of the voters vote on each object; a third of them name the same class always."""
+    rng = np.random.default_rng(seed)
+    table = np.where(rng.random((n, n_voters)) < 0.2, rng.integers(0, 3, (n, n_voters)), -1)
+    return Votes.from_labels(np.where(table < 0, -1, np.where(np.arange(n_voters) % 3, table, 1)), missing=-1)
+
+
+def fine_votes(seed, n=300, missing=0.1):
+    """Clusterings so fine that many clusters have a single object."""
+    rng = np.random.default_rng(seed)
+    clusterings = {f"k{k}": rng.integers(0, k, n) for k in (90, 1500, 2500, 4000)}
+    for column in clusterings.values():
+        column[rng.random(n) < missing] = -1
+    return small_votes(seed, n, missing).add(clusterings={f"fine {name}": column for name, column in clusterings.items()})
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("make", "form"), [(crowd_votes, CompiledCrowd), (fine_votes, ColumnMembership)])
+def test_membership_of_many_groups_agrees_with_sparse_matrices(always, monkeypatch, seed, make, form):
+    monkeypatch.setattr(module, "MOST_JOINT_GROUPS", 100)
+    votes, rng = make(seed), np.random.default_rng(seed)
+    fast, plain = membership(votes), SparseMembership(entries(votes))
+    assert type(fast) is form
+    matrix = entries(votes).toarray()[:, fast.order]
+    assert_allclose(fast.matrix.toarray(), matrix)
+    for shape in ((), (3,)):
+        table, values = rng.random((votes.n_groups, *shape)), rng.random((votes.n_rows, *shape))
+        assert_allclose(fast.gather(table[fast.order]), plain.gather(table[plain.order]), rtol=1e-13)
+        assert_allclose(scatter_to_votes(votes, fast, values), scatter_to_votes(votes, plain, values), rtol=1e-13, atol=1e-15)
+        own = table[fast.order]
+        for given in (own, *(sparse.csr_array(own) for _ in shape)):
+            assert_allclose(np.concatenate([part for _, part in fast.gather_parts(given)]), matrix @ own, rtol=1e-13)
+    shared, values, between = matrix[:, : fast.n_shared], rng.random((2, votes.n_rows)), rng.random((2, fast.n_shared))
+    assert_allclose(fast.gather_shared(between[0]), shared @ between[0], rtol=1e-13)
+    assert_allclose(fast.scatter_shared(values[0]), shared.T @ values[0], rtol=1e-13)
+    solo = rng.random(fast.n_groups - fast.n_shared)
+    assert_allclose(fast.gather_solo_squares(solo), matrix[:, fast.n_shared :] @ solo, rtol=1e-13)
+    for n in (1, 2):
+        expected = [shared @ (own * (shared.T @ column)) for own, column in zip(between[:n], values[:n], strict=True)]
+        assert_allclose(fast.through(list(values[:n]), list(between[:n])), expected, rtol=1e-12)
+    table, factors = rng.random((fast.n_groups, 2, 3)), [values[0], values[1]]
+    assert_allclose(fast.couple(table, factors, values[0]), NoLoops.couple(fast, table, factors, values[0]), rtol=1e-12)
+    codes = rng.integers(0, 3, votes.n_rows)
+    counted = [count_classes(votes, groups, codes, values[0], 3).toarray() for groups in (fast, plain)]
+    assert_allclose(*counted, rtol=1e-13)
+
+
+@pytest.mark.parametrize("least", [0, 1 << 60])
+def test_a_crowd_is_read_the_same_in_one_pass_as_by_column(monkeypatch, least):
+    monkeypatch.setattr(kernels, "LEAST", least)
+    rng = np.random.default_rng(0)
+    table = np.where(rng.random((25_000, 20)) < 0.2, rng.integers(3, 6, (25_000, 20)), -1)
+    ours = Votes.from_labels(table, missing=-1)
+    theirs = Votes.from_labels(np.asfortranarray(table), missing=-1)
+    assert_array_equal(ours.sparse.indptr, theirs.sparse.indptr)
+    assert_array_equal(ours.sparse.indices, theirs.sparse.indices)
+    assert [model.name for model in ours.models] == [model.name for model in theirs.models]
+    assert_array_equal(ours.classes, [3, 4, 5])
 
 
 @pytest.mark.parametrize("n_labels", [2, 9, 60_000])
@@ -198,10 +313,12 @@ def test_distinct_rows_are_the_same_to_the_bit(monkeypatch, n_labels):
 
 
 @pytest.mark.parametrize("method", [EC3(), EC3(beta=0.0), DawidSkene(), DawidSkene(prior="uniform"), EBCC(), Panel()], ids=str)
-@pytest.mark.parametrize("soft", [False, True])
-def test_methods_answer_the_same_with_and_without_loops(monkeypatch, method, soft):
-    votes, answers = small_votes(0), []
-    if soft:
+@pytest.mark.parametrize("kind", ["hard", "soft", "crowd", "fine"])
+def test_methods_answer_the_same_with_and_without_loops(monkeypatch, method, kind):
+    votes, answers = {"crowd": crowd_votes, "fine": fine_votes}.get(kind, small_votes)(0), []
+    if kind == "fine":
+        monkeypatch.setattr(module, "MOST_JOINT_GROUPS", 100)
+    if kind == "soft":
         votes = votes.add({"soft": np.random.default_rng(0).dirichlet(np.ones(3), votes.n_objects)})
     for least in (0, 1 << 60):
         monkeypatch.setattr(kernels, "LEAST", least)

@@ -1,9 +1,11 @@
-"""A^m by compiled loops, for large tables of hard votes with up to a few thousand groups."""
+"""A^m by compiled loops, for large tables of hard votes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,44 +14,40 @@ from scipy import sparse
 from .._typing import Array
 from ..kernels import each_in_threads, in_threads
 from ..votes import Votes
+from ..votes.reading import smallest_uint
 from .joint import JointMembership
 from .linear import CHUNK, chunks
+from .sparse import SparseMembership, entries
 
+FEW = 64  # groups up to which models are joined in a table with very many
 WIDTH = 6  # weights that `add_six` counts at a time
 
 
-class CompiledMembership(JointMembership):
-    """A^m as the numbers of each row's groups. A loop reads them row by row, since a table over groups fits the cache.
+class RowLoops:
+    """Products with A^m, by loops that read the groups of one row after the other: a table over groups is to fit the cache.
 
-    A missing vote is one group more, for which tables have zeros.
+    A missing vote may be one group more, for which tables have zeros.
     """
 
-    _gram_codes = 1 << 14  # six counts of each fit the cache
-
-    def __init__(self, votes: Votes, loops: Any) -> None:
-        super().__init__(votes)
-        self._loops = loops
-        self._places = np.empty((self.n_rows, len(self._codes)), dtype=np.uint16)
-        for rows in chunks(self.n_rows):
-            for places, (m, codes) in zip(self._places[rows].T, self._codes.items(), strict=True):
-                np.add(codes[rows], self._first_group[m], out=places, casting="unsafe")
-                if self._n_codes[m] > self._n_groups_of[m]:
-                    places[codes[rows] == self._n_groups_of[m]] = self.n_groups
+    n_rows: int
+    n_groups: int
+    _loops: Any
+    _starts: Array
+    _places: Array
 
     def gather_parts(self, table: Any) -> Iterator[tuple[slice, Array]]:
-        """Return A^m table, some rows at a time; a sparse table is made dense, for there are few groups."""
-        table = table.toarray() if sparse.issparse(table) else table
+        """Return A^m table, some rows at a time."""
         padded = self._padded(table.reshape(len(table), math.prod(table.shape[1:])))
         for rows in chunks(self.n_rows, CHUNK // 8):
             out = np.empty((rows.stop - rows.start, padded.shape[1]))
-            self._loops.gather_table(self._places[rows], padded, out, 0, len(out))
+            self._loops.gather_table(self._starts[rows.start : rows.stop + 1], self._places, padded, out, 0, len(out))
             yield rows, out.reshape(len(out), *table.shape[1:])
 
     def gather(self, table: Array) -> Array:
         """Return A^m table."""
         out, padded = np.empty((self.n_rows, *table.shape[1:])), self._padded(table)
         loop = self._loops.gather_column if table.ndim == 1 else self._loops.gather_table
-        in_threads(lambda begin, end: loop(self._places, padded, out, begin, end), self.n_rows)
+        in_threads(lambda begin, end: loop(self._starts, self._places, padded, out, begin, end), self.n_rows)
         return out
 
     def scatter(self, values: Array) -> Array:
@@ -59,7 +57,7 @@ class CompiledMembership(JointMembership):
 
         def sums(begin: int, end: int) -> Array:
             out = np.zeros((self.n_groups + 1, *values.shape[1:]))
-            loop(self._places, values, out, begin, end)
+            loop(self._starts, self._places, values, out, begin, end)
             return out[: self.n_groups]
 
         first, *others = in_threads(sums, self.n_rows)
@@ -67,13 +65,31 @@ class CompiledMembership(JointMembership):
 
     gather_shared, scatter_shared = gather, scatter
 
+    def couple(self, table: Array, factors: Sequence[Array], weights: Array) -> Array:
+        """Return what the rows make of a table over groups; see `Membership`. Two classes at a time."""
+        out = np.empty_like(table)
+        for begin in range(0, table.shape[2], 2):
+            some = slice(begin, min(begin + 2, table.shape[2]))
+            quads = np.zeros((self.n_groups + 1, 2, 2))
+            quads[: self.n_groups, :, : some.stop - begin] = table[:, :, some]
+            given = (self._starts, self._places, *factors, weights, quads.reshape(-1, 4))
+
+            def sums(begin: int, end: int, given: tuple[Any, ...] = given) -> Array:
+                found = np.zeros((self.n_groups + 1, 4))
+                self._loops.couple(*given, found, begin, end)
+                return found
+
+            first, *others = in_threads(sums, self.n_rows)
+            out[:, :, some] = sum(others, first)[: self.n_groups].reshape(-1, 2, 2)[:, :, : some.stop - begin]
+        return out
+
     def invert(self, column: Array, counts: Array) -> tuple[Array, Array] | None:
         """Return 1 over A^m column, and A^m' of that times the counts; see `Membership`."""
         out, padded = np.empty(self.n_rows), self._padded(column)
 
         def work(begin: int, end: int) -> Array:
             sums = np.zeros(self.n_groups + 1)
-            self._loops.invert(self._places, padded, counts, out, sums, begin, end)
+            self._loops.invert(self._starts, self._places, padded, counts, out, sums, begin, end)
             return sums[: self.n_groups]
 
         first, *others = in_threads(work, self.n_rows)
@@ -83,12 +99,9 @@ class CompiledMembership(JointMembership):
         """Replace `proba` by the softmax of A^m table + prior; see `Membership`."""
         n_classes = proba.shape[1]
         flat = proba.reshape(self.n_rows, math.prod(proba.shape[1:]))
-        padded, logs = self._padded(table), np.empty(self.n_rows)
-
-        def work(begin: int, end: int) -> float:
-            return float(self._loops.posterior(self._places, padded, prior, n_classes, counts, flat, logs, begin, end))
-
-        return logs, sum(in_threads(work, self.n_rows))
+        logs = np.empty(self.n_rows)
+        given = (self._starts, self._places, self._padded(table), prior, n_classes, counts, flat, logs)
+        return logs, sum(in_threads(lambda begin, end: float(self._loops.posterior(*given, begin, end)), self.n_rows))
 
     def mean_of_terms(
         self, tables: Sequence[Array], pulls: Sequence[float], fallback: Array, counts: Array, in_group: Array, target: int
@@ -96,7 +109,7 @@ class CompiledMembership(JointMembership):
         """Return the mean of some terms for each row, which rows none reaches, and two sums for P; see `Membership`."""
         padded, strengths = self._padded(np.stack(tables, axis=1)), np.array(pulls, dtype=np.float64)
         proba, unanswered = np.empty((self.n_rows, len(fallback))), np.empty(self.n_rows, dtype=bool)
-        given = (self._places, padded, strengths, fallback, counts, in_group, target, proba, unanswered)
+        given = (self._starts, self._places, padded, strengths, fallback, counts, in_group, target, proba, unanswered)
         found = in_threads(lambda begin, end: self._loops.mean_of_terms(*given, begin, end), self.n_rows)
         squares, tension = (float(sum(part)) for part in zip(*found, strict=True))
         return proba, unanswered, squares, tension
@@ -104,6 +117,28 @@ class CompiledMembership(JointMembership):
     def _padded(self, table: Array) -> Array:
         """Return a table over groups with a line of zeros for missing votes."""
         return np.concatenate([table, np.zeros((1, *table.shape[1:]))])
+
+
+class CompiledMembership(RowLoops, JointMembership):
+    """A^m for up to a few thousand groups, of which pairs can be counted."""
+
+    _gram_codes = 1 << 14  # six counts of each fit the cache
+
+    def __init__(self, votes: Votes, loops: Any) -> None:
+        super().__init__(votes)
+        self._loops = loops
+        table = np.empty((self.n_rows, len(self._codes)), dtype=np.uint16)
+        for rows in chunks(self.n_rows):
+            for places, (m, codes) in zip(table[rows].T, self._codes.items(), strict=True):
+                np.add(codes[rows], self._first_group[m], out=places, casting="unsafe")
+                if self._n_codes[m] > self._n_groups_of[m]:
+                    places[codes[rows] == self._n_groups_of[m]] = self.n_groups
+        self._places, width = table.ravel(), np.int32 if table.size < 1 << 31 else np.int64
+        self._starts = np.arange(0, table.size + 1, len(self._codes), dtype=width)
+
+    def gather_parts(self, table: Any) -> Iterator[tuple[slice, Array]]:
+        """Return A^m table, some rows at a time; a sparse table is made dense, for there are few groups."""
+        return super().gather_parts(table.toarray() if sparse.issparse(table) else table)
 
     def _count(self, blocks: Sequence[Sequence[int]], rows: slice, columns: Array, counts: Sequence[Array]) -> None:
         """Add some rows' weights to the counts of the joint codes of each block, blocks in threads."""
@@ -119,3 +154,165 @@ class CompiledMembership(JointMembership):
             self._loops.add_six(*(keys(blocks[k], counts[k]) for k in pair), columns, *totals)
 
         each_in_threads(add, range(0, len(blocks), 2))
+
+
+class _ManyGroups(SparseMembership):
+    """What crowds and very many groups have in common: the sparse matrix is made when it is asked for."""
+
+    def __init__(self, votes: Votes, loops: Any) -> None:
+        self._votes, self._loops, self.hard, self.prior, self.n_rows = votes, loops, None, votes.prior, votes.n_rows
+
+    @property
+    def matrix(self) -> sparse.csr_array:
+        """Return A^m as one sparse matrix."""
+        return entries(self._votes)[:, self.order]
+
+    def _sparse_parts(self, table: sparse.csr_array) -> Iterator[tuple[slice, Array]]:
+        """Return A^m table, some rows at a time."""
+        matrix = self.matrix
+        return ((rows, (matrix[rows] @ table).toarray()) for rows in chunks(self.n_rows))
+
+    def count_classes(self, codes: Array, counts: Array, n_classes: int) -> sparse.csr_array:
+        """Return how much of each class each group has: rows have these classes and counts."""
+        rows = sparse.csr_array((counts, codes, np.arange(self.n_rows + 1)), shape=(self.n_rows, n_classes))
+        return sparse.csr_array(self.matrix.T @ rows)
+
+
+class CompiledCrowd(RowLoops, _ManyGroups):
+    """A^m for crowds, and for more groups than pairs can be counted of, where there are far more rows. No group is set apart."""
+
+    def __init__(self, votes: Votes, loops: Any) -> None:
+        super().__init__(votes, loops)
+        matrix = entries(votes)
+        self.n_groups = self.n_shared = votes.n_groups
+        self.order = np.arange(self.n_groups)
+        self._starts, self._places = matrix.indptr, matrix.indices.astype(smallest_uint(self.n_groups + 1))
+        self.product_cost = 2.0 * matrix.nnz
+
+    def gather_parts(self, table: Any) -> Iterator[tuple[slice, Array]]:
+        """Return A^m table, some rows at a time; the table may be sparse."""
+        return self._sparse_parts(table) if sparse.issparse(table) else super().gather_parts(table)
+
+    def gather_solo_squares(self, column: Array) -> Array:
+        """Return zeros: all groups are among the shared ones."""
+        return np.zeros(self.n_rows)
+
+
+class ColumnMembership(_ManyGroups):
+    """A^m for very many groups, as one column of codes per model: the groups of one model at a time are to fit the cache.
+
+    The codes of a model's shared groups come first, then those of its groups of a single row, then that of a missing vote. Models
+    with few groups are joined.
+    """
+
+    def __init__(self, votes: Votes, loops: Any) -> None:
+        super().__init__(votes, loops)
+        is_large = np.array([model.n_groups > FEW for model in votes.models])
+        small, large = (np.flatnonzero(chosen).tolist() for chosen in (~is_large, is_large))
+        few = np.flatnonzero(~is_large[votes.group_model])
+        joined = replace(votes, models=tuple(votes.models[m] for m in small), stores=votes.stores.only(small, votes.group_model))
+        self._few = JointMembership(joined) if small else None
+        numbered = [_shared_first(votes.hard[m], votes.models[m].n_groups) for m in large]
+        self._columns = [codes for codes, _, _ in numbered]
+        groups = [own[at] + votes.offsets[m] for at in (1, 2) for m, own in zip(large, numbered, strict=True)]
+        self.order = np.concatenate([few, *groups])
+        ends = np.cumsum([len(few), *map(len, groups)]).tolist()
+        spans = [slice(*both) for both in pairwise(ends)]
+        self._shared, self._solo = spans[: len(large)], spans[len(large) :]
+        self.n_groups, self.n_shared, self._n_few = len(self.order), ends[len(large)], len(few)
+        self.product_cost = 2.0 * self.n_rows * len(votes.models)
+
+    def gather_parts(self, table: Any) -> Iterator[tuple[slice, Array]]:
+        """Return A^m table, some rows at a time; the table may be sparse."""
+        return self._sparse_parts(table) if sparse.issparse(table) else self._dense_parts(table)
+
+    def _dense_parts(self, table: Array) -> Iterator[tuple[slice, Array]]:
+        pieces = [self._piece(table, m) for m in range(len(self._columns))]
+        joint = None if self._few is None else self._few.gather(table[: self._n_few])
+        for rows in chunks(self.n_rows):
+            out = np.zeros((rows.stop - rows.start, *table.shape[1:])) if joint is None else joint[rows]
+            for piece, codes in zip(pieces, self._columns, strict=True):
+                out += np.take(piece, codes[rows], axis=0)
+            yield rows, out
+
+    def gather(self, table: Array) -> Array:
+        """Return A^m table."""
+        if table.ndim > 1:
+            return np.stack([self.gather(column) for column in table.T], axis=-1)
+        return self._gathered(table, self._piece)
+
+    def gather_shared(self, column: Array) -> Array:
+        """Return the sum over each row's shared groups."""
+        return self._gathered(column, lambda _, m: np.append(column[self._shared[m]], 0.0))
+
+    def gather_solo_squares(self, column: Array) -> Array:
+        """Return the sum over each row's own groups."""
+        return self.gather(np.concatenate([np.zeros(self.n_shared), column]))
+
+    def scatter(self, values: Array) -> Array:
+        """Return A^m' values."""
+        if values.ndim > 1:
+            return np.stack([self.scatter(column) for column in values.T], axis=-1)
+        out, values = np.empty(self.n_groups), np.ascontiguousarray(values)
+        if self._few is not None:
+            out[: self._n_few] = self._few.scatter(values)
+        for codes, shared, solo in zip(self._columns, self._shared, self._solo, strict=True):
+            n_shared = shared.stop - shared.start
+            sums = np.zeros(n_shared + solo.stop - solo.start + 1)
+            self._loops.scatter_code(codes, values, sums)
+            out[shared], out[solo] = sums[:n_shared], sums[n_shared:-1]
+        return out
+
+    def scatter_shared(self, values: Array) -> Array:
+        """Return the sum over each shared group's rows."""
+        return self.scatter(values)[: self.n_shared]
+
+    def through(self, values: Sequence[Array], between: Sequence[Array]) -> list[Array]:
+        """Return A^m (between x A^m' values) over the shared groups, one model after the other; see `Membership`."""
+        paired = len(values) == 2
+        scatter = self._loops.scatter_pair if paired else self._loops.scatter_code
+        gather = self._loops.gather_pair if paired else self._loops.gather_code
+
+        def work(begin: int, end: int) -> Array:
+            out = np.zeros((len(values), self.n_rows))
+            for codes, shared in zip(self._columns[begin:end], self._shared[begin:end], strict=True):
+                sums = np.zeros((shared.stop - shared.start + 1, 2) if paired else shared.stop - shared.start + 1)
+                scatter(codes, *values, sums)
+                for own, factor in zip(sums[:-1].T if paired else [sums[:-1]], between, strict=True):
+                    own *= factor[shared]
+                sums[-1] = 0.0
+                gather(codes, sums, *out)
+            return out
+
+        first, *others = in_threads(work, len(self._columns))
+        found = sum(others, first)
+        if self._few is not None:
+            for out, joined in zip(found, self._few.through(values, [own[: self._n_few] for own in between]), strict=True):
+                out += joined
+        return list(found)
+
+    def _piece(self, table: Array, m: int) -> Array:
+        """Return the rows of a table that one column's codes stand for, and zeros for a missing vote."""
+        return np.concatenate([table[self._shared[m]], table[self._solo[m]], np.zeros((1, *table.shape[1:]))])
+
+    def _gathered(self, table: Array, piece_of: Callable[[Array, int], Array]) -> Array:
+        """Return the sums over rows of one number for each code, by column; those of a column may all be 0."""
+        out = np.zeros(self.n_rows) if self._few is None else self._few.gather(table[: self._n_few])
+        for m, codes in enumerate(self._columns):
+            piece = piece_of(table, m)
+            if piece.any():
+                self._loops.gather_code(codes, piece, out)
+        return out
+
+
+def _shared_first(codes: Array, n_groups: int) -> tuple[Array, Array, Array]:
+    """Return codes numbered anew, with the groups of several rows first, and the old numbers of these and of the others.
+
+    Groups without rows have no number; a missing vote, which has the code `n_groups`, has the last one.
+    """
+    size = np.bincount(codes, minlength=n_groups)[:n_groups]
+    shared, solo = np.flatnonzero(size > 1), np.flatnonzero(size == 1)
+    n_used = len(shared) + len(solo)
+    number = np.full(n_groups + 1, n_used, dtype=smallest_uint(n_used + 1))
+    number[shared], number[solo] = np.arange(len(shared)), np.arange(len(shared), n_used)
+    return np.take(number, codes), shared, solo

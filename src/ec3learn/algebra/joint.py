@@ -20,13 +20,13 @@ from .._typing import Array
 from ..votes import Votes
 from ..votes.layout import SoftShares
 from .linear import CHUNK, chunks
-from .sparse import entries
+from .sparse import NoLoops, entries
 
 JOINT_CODES = 1 << 12  # codes of a joint column in gather and scatter: a table of them stays in the cache
 GRAM_CODES = 1 << 16  # codes of a joint column in grams: fewer passes matter more
 
 
-class JointMembership:
+class JointMembership(NoLoops):
     """A^m as joint columns of hard votes, and as the table of the soft ones. No group is set apart for having a single row."""
 
     hard = None
@@ -107,18 +107,6 @@ class JointMembership:
     def gather_solo_squares(self, column: Array) -> Array:
         """Return zeros: all groups are among the shared ones."""
         return np.zeros(self.n_rows)
-
-    def invert(self, column: Array, counts: Array) -> tuple[Array, Array] | None:
-        """Return None: there is no compiled loop for it."""
-        return None
-
-    def posterior(self, table: Array, prior: Array, counts: Array, proba: Array) -> tuple[Array, float] | None:
-        """Return None: there is no compiled loop for it."""
-        return None
-
-    def mean_of_terms(self, *_: Any) -> tuple[Array, Array, float, float] | None:
-        """Return None: there is no compiled loop for it."""
-        return None
 
     def grams(self, weights: Callable[[slice], Array], n_weights: int) -> Array:
         """Return A^m' W A^m for each column of weights, groups x groups, dense."""

@@ -2,9 +2,10 @@
 
 A^c = A^m A^m', which says how many groups two objects share, is never formed: a product with it is two products with A^m.
 
-Three forms of A^m answer alike. `JointMembership` codes several models into one joint column, so that one pass over the rows
-serves them all; it suits hard and soft votes with up to a few thousand groups. `CompiledMembership` has compiled loops for large
-tables of hard votes. `SparseMembership` suits crowds and very many groups.
+All forms of A^m answer alike. `JointMembership` codes several models into one joint column, so that one pass over the rows serves
+them all; it suits hard and soft votes with up to a few thousand groups. `SparseMembership` suits crowds and very many groups. For
+large tables of hard votes there are compiled loops: `CompiledMembership` in place of the first, and of the second `CompiledCrowd`
+where there are fewer groups than rows, else `ColumnMembership`.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from scipy.sparse.csgraph import connected_components
 from .._typing import Array
 from ..kernels import compiled
 from ..votes import Prior, Votes
-from .compiled import CompiledMembership
+from .compiled import ColumnMembership, CompiledCrowd, CompiledMembership
 from .joint import JointMembership
 from .linear import chunks
 from .sparse import SparseMembership, entries
 
 __all__ = [
+    "ColumnMembership",
+    "CompiledCrowd",
     "CompiledMembership",
     "JointMembership",
     "Membership",
@@ -40,6 +43,7 @@ __all__ = [
 
 Table = Any  # a dense array, or a sparse one
 
+SPARSE_COST = 8  # numbers of a joint column that are read in the time it takes for one entry of a sparse matrix
 MOST_JOINT_GROUPS = 3_000  # beyond this a dense groups x groups matrix is no longer small
 
 
@@ -99,6 +103,17 @@ class Membership(Protocol):
         """Return d = 1 / A^m column (0 where that is 0) and A^m' (counts d), if a compiled loop does it in one go; else None."""
         ...
 
+    def couple(self, table: Array, factors: Sequence[Array], weights: Array) -> Array:
+        """Return what rows that are means of their groups give back to them: A^m' (factor_a m) for each of two couplings a.
+
+        Here m = weights x sum_b factor_b A^m table_b. The table and what is returned are groups x couplings x classes.
+        """
+        ...
+
+    def through(self, values: Sequence[Array], between: Sequence[Array]) -> list[Array]:
+        """Return A^m (between x A^m' values) over the shared groups, for each of one or two columns of values."""
+        ...
+
     def posterior(self, table: Array, prior: Array, counts: Array, proba: Array) -> tuple[Array, float] | None:
         """Replace `proba` by the softmax of A^m table + prior, where a compiled loop does it in one go; else return None.
 
@@ -125,9 +140,15 @@ class Membership(Protocol):
 
 def membership(votes: Votes) -> Membership:
     """Return A^m in the form that suits the votes."""
+    n_votes = votes.n_rows * len(votes.hard) + (0 if votes.sparse is None else votes.sparse.nnz)
     if votes.sparse is None and votes.n_groups <= MOST_JOINT_GROUPS:
-        loops = None if votes.soft is not None else compiled(votes.n_rows * len(votes.models))
+        loops = None if votes.soft is not None else compiled(n_votes)
         return JointMembership(votes) if loops is None else CompiledMembership(votes, loops)
+    loops = compiled(SPARSE_COST * n_votes) if votes.is_hard else None
+    if loops is not None and 2 * votes.n_groups <= votes.n_rows:
+        return CompiledCrowd(votes, loops)
+    if loops is not None and votes.sparse is None:
+        return ColumnMembership(votes, loops)
     return SparseMembership(entries(votes), prior=votes.prior)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 from typing import Any
 
@@ -33,7 +33,41 @@ def entries(votes: Votes) -> sparse.csr_array:
     return sparse.csr_array(total)
 
 
-class SparseMembership:
+class NoLoops:
+    """What every form of A^m does without compiled loops; see `Membership`."""
+
+    gather: Callable[[Array], Array]
+    scatter: Callable[[Array], Array]
+    gather_shared: Callable[[Array], Array]
+    scatter_shared: Callable[[Array], Array]
+
+    def couple(self, table: Array, factors: Sequence[Array], weights: Array) -> Array:
+        """Return what rows that are means of their groups give back to them."""
+        out = np.empty_like(table)
+        for z in range(table.shape[2]):
+            mean = weights * sum(factor * self.gather(table[:, a, z].copy()) for a, factor in enumerate(factors))
+            for a, factor in enumerate(factors):
+                out[:, a, z] = self.scatter(factor * mean)
+        return out
+
+    def through(self, values: Sequence[Array], between: Sequence[Array]) -> list[Array]:
+        """Return A^m (between x A^m' values) over the shared groups, for each of some columns."""
+        return [self.gather_shared(factor * self.scatter_shared(column)) for column, factor in zip(values, between, strict=True)]
+
+    def invert(self, column: Array, counts: Array) -> tuple[Array, Array] | None:
+        """Return None: there is no compiled loop for it."""
+        return None
+
+    def posterior(self, table: Any, prior: Array, counts: Array, proba: Array) -> tuple[Array, float] | None:
+        """Return None: there is no compiled loop for it."""
+        return None
+
+    def mean_of_terms(self, *_: Any) -> tuple[Array, Array, float, float] | None:
+        """Return None: there is no compiled loop for it."""
+        return None
+
+
+class SparseMembership(NoLoops):
     """A^m as two sparse matrices: of the groups that rows share, and of those with a single row, which fine clusterings have.
 
     Its groups have an order of their own, shared ones first, so that a table over groups is cut in two instead of picked from:
@@ -101,18 +135,6 @@ class SparseMembership:
     def gather_solo_squares(self, column: Array) -> Array:
         """Return the sum over each row's own groups, weighted by the squares of A^m."""
         return np.asarray(self.solo.power(2) @ column)
-
-    def invert(self, column: Array, counts: Array) -> tuple[Array, Array] | None:
-        """Return None: there is no compiled loop for it."""
-        return None
-
-    def posterior(self, table: Any, prior: Array, counts: Array, proba: Array) -> tuple[Array, float] | None:
-        """Return None: there is no compiled loop for it."""
-        return None
-
-    def mean_of_terms(self, *_: Any) -> tuple[Array, Array, float, float] | None:
-        """Return None: there is no compiled loop for it."""
-        return None
 
     def grams(self, weights: Callable[[slice], Array], n_weights: int) -> Array:
         """Return A^m' W A^m for each column of weights, groups x groups, dense."""

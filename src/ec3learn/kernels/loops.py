@@ -1,8 +1,9 @@
 """The loops that numba compiles, each for the rows from `begin` to `end` so that threads can share the work.
 
 Only `kernels.compiled` loads this module. Every docstring gives the numpy form that defines the loop; `tests/kernels` checks that
-both agree. `places` has the groups of each row, one per base model, and the number of groups where there is no vote. A table over
-groups therefore has one line more than there are groups, of zeros.
+both agree. `places` has the groups of all rows, one after the other, and `starts` says where those of each row begin: below, A is
+`scipy.sparse.csr_array((np.ones(len(places)), places, starts))`. A missing vote may have the number of groups as its place, for
+which a table over groups has one line more, of zeros.
 """
 
 from __future__ import annotations
@@ -35,6 +36,21 @@ def ranges(lines: Any, low: Any, high: Any) -> None:
         for j in range(lines.shape[1]):
             low[j] = min(low[j], lines[i, j])
             high[j] = max(high[j], lines[i, j])
+
+
+@loop
+def list_votes(table: Any, voted: Any, starts: Any, voters: Any, labels: Any) -> None:
+    """Set starts[1:] = np.cumsum(voted.sum(axis=1)); voters, labels = np.nonzero(voted)[1], table[voted].
+
+    Both have room for one more, so that every cell can be written without asking.
+    """
+    k = 0
+    for i in range(len(table)):
+        for j in range(table.shape[1]):
+            voters[k] = j
+            labels[k] = table[i, j]
+            k += voted[i, j]
+        starts[i + 1] = k
 
 
 @loop
@@ -95,58 +111,119 @@ def number(keys: Any, index: Any) -> Any:
 
 
 @loop
-def gather_column(places: Any, column: Any, out: Any, begin: int, end: int) -> None:
-    """Set out = column[places].sum(axis=1)."""
+def gather_column(starts: Any, places: Any, column: Any, out: Any, begin: int, end: int) -> None:
+    """Set out = A @ column."""
     for i in range(begin, end):
         total = 0.0
-        for m in range(places.shape[1]):
-            total += column[places[i, m]]
+        for k in range(starts[i], starts[i + 1]):
+            total += column[places[k]]
         out[i] = total
 
 
 @loop
-def gather_table(places: Any, table: Any, out: Any, begin: int, end: int) -> None:
-    """Set out = table[places].sum(axis=1)."""
+def gather_table(starts: Any, places: Any, table: Any, out: Any, begin: int, end: int) -> None:
+    """Set out = A @ table."""
     sums = np.empty(table.shape[1])
     for i in range(begin, end):
         sums[:] = 0.0
-        for m in range(places.shape[1]):
-            line = table[places[i, m]]
+        for k in range(starts[i], starts[i + 1]):
+            line = table[places[k]]
             for z in range(len(sums)):
                 sums[z] += line[z]
         out[i] = sums
 
 
 @loop
-def scatter_column(places: Any, values: Any, out: Any, begin: int, end: int) -> None:
-    """Do np.add.at(out, places, values[:, None])."""
+def scatter_column(starts: Any, places: Any, values: Any, out: Any, begin: int, end: int) -> None:
+    """Do out += A.T @ values."""
     for i in range(begin, end):
         value = values[i]
-        for m in range(places.shape[1]):
-            out[places[i, m]] += value
+        for k in range(starts[i], starts[i + 1]):
+            out[places[k]] += value
 
 
 @loop
-def scatter_table(places: Any, values: Any, out: Any, begin: int, end: int) -> None:
-    """Do np.add.at(out, places, values[:, None, :])."""
+def scatter_table(starts: Any, places: Any, values: Any, out: Any, begin: int, end: int) -> None:
+    """Do out += A.T @ values."""
     for i in range(begin, end):
-        for m in range(places.shape[1]):
-            group = places[i, m]
+        for k in range(starts[i], starts[i + 1]):
+            group = places[k]
             for z in range(values.shape[1]):
                 out[group, z] += values[i, z]
 
 
 @loop
-def invert(places: Any, column: Any, counts: Any, out: Any, sums: Any, begin: int, end: int) -> None:
-    """Set out = 1 / column[places].sum(axis=1), 0 where that is 0, and do np.add.at(sums, places, (counts * out)[:, None])."""
+def invert(starts: Any, places: Any, column: Any, counts: Any, out: Any, sums: Any, begin: int, end: int) -> None:
+    """Set out = 1 / (A @ column), 0 where that is 0, and do sums += A.T @ (counts * out)."""
     for i in range(begin, end):
         total = 0.0
-        for m in range(places.shape[1]):
-            total += column[places[i, m]]
+        for k in range(starts[i], starts[i + 1]):
+            total += column[places[k]]
         out[i] = 1.0 / total if total > 0 else 0.0
         value = counts[i] * out[i]
-        for m in range(places.shape[1]):
-            sums[places[i, m]] += value
+        for k in range(starts[i], starts[i + 1]):
+            sums[places[k]] += value
+
+
+@loop
+def couple(starts: Any, places: Any, one: Any, other: Any, weights: Any, table: Any, out: Any, begin: int, end: int) -> None:
+    """Set one_means, other_means = np.split(A @ table, 2, axis=1); mean = weights * (one * one_means + other * other_means).
+
+    And do out += A.T @ np.hstack([one * mean, other * mean]). Tables have two columns for each of the two factors.
+    """
+    for i in range(begin, end):
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for k in range(starts[i], starts[i + 1]):
+            group = places[k]
+            a += table[group, 0]
+            b += table[group, 1]
+            c += table[group, 2]
+            d += table[group, 3]
+        first = weights[i] * (one[i] * a + other[i] * c)
+        second = weights[i] * (one[i] * b + other[i] * d)
+        a, b, c, d = one[i] * first, one[i] * second, other[i] * first, other[i] * second
+        for k in range(starts[i], starts[i + 1]):
+            group = places[k]
+            out[group, 0] += a
+            out[group, 1] += b
+            out[group, 2] += c
+            out[group, 3] += d
+
+
+@loop
+def gather_code(codes: Any, column: Any, out: Any) -> None:
+    """Do out += column[np.minimum(codes, len(column) - 1)]."""
+    last = len(column) - 1
+    for i in range(len(codes)):
+        out[i] += column[min(codes[i], last)]
+
+
+@loop
+def gather_pair(codes: Any, pairs: Any, one: Any, other: Any) -> None:
+    """Do the same for two columns: one, other += pairs[np.minimum(codes, len(pairs) - 1)].T."""
+    last = len(pairs) - 1
+    for i in range(len(codes)):
+        code = min(codes[i], last)
+        one[i] += pairs[code, 0]
+        other[i] += pairs[code, 1]
+
+
+@loop
+def scatter_code(codes: Any, values: Any, out: Any) -> None:
+    """Do np.add.at(out, np.minimum(codes, len(out) - 1), values)."""
+    last = len(out) - 1
+    for i in range(len(codes)):
+        out[min(codes[i], last)] += values[i]
+
+
+@loop
+def scatter_pair(codes: Any, one: Any, other: Any, out: Any) -> None:
+    """Do the same for two columns: np.add.at(out, np.minimum(codes, len(out) - 1), np.stack([one, other], axis=1))."""
+    last = len(out) - 1
+    for i in range(len(codes)):
+        code = min(codes[i], last)
+        out[code, 0] += one[i]
+        out[code, 1] += other[i]
 
 
 @loop
@@ -172,6 +249,7 @@ def add_six(one: Any, other: Any, values: Any, to_one: Any, to_other: Any) -> No
 
 @loop
 def mean_of_terms(
+    starts: Any,
     places: Any,
     tables: Any,
     pulls: Any,
@@ -184,7 +262,7 @@ def mean_of_terms(
     begin: int,
     end: int,
 ) -> Any:
-    """Set total, weighted = np.split(tables[places].sum(axis=1), [1], axis=2); strength = pulls * (total > 0).
+    """Set total, weighted = np.split(A @ tables, [1], axis=2); strength = pulls * (total > 0).
 
     proba is the mean of weighted / total, weighted by strength; rows without any get the fallback. Tables are groups x terms x
     (weight, weighted distribution). Returns (counts * in_group) @ |proba|^2 and, for the term `target` (-1: none),
@@ -196,8 +274,8 @@ def mean_of_terms(
     squares, tension = 0.0, 0.0
     for i in range(begin, end):
         sums[:] = 0.0
-        for m in range(places.shape[1]):
-            line = lines[places[i, m]]
+        for k in range(starts[i], starts[i + 1]):
+            line = lines[places[k]]
             for z in range(len(sums)):
                 sums[z] += line[z]
         strength = 0.0
@@ -233,9 +311,9 @@ def mean_of_terms(
 
 @loop
 def posterior(
-    places: Any, table: Any, prior: Any, n_classes: int, counts: Any, proba: Any, logs: Any, begin: int, end: int
+    starts: Any, places: Any, table: Any, prior: Any, n_classes: int, counts: Any, proba: Any, logs: Any, begin: int, end: int
 ) -> Any:
-    """Set sums = table[places].sum(axis=1) + prior; logs = logsumexp(sums); proba, before = softmax(sums), proba.
+    """Set sums = A @ table + prior; logs = logsumexp(sums); proba, before = softmax(sums), proba.
 
     Columns are classes, or subtypes of classes side by side. Returns counts @ abs((proba - before) summed by class).
     """
@@ -244,8 +322,8 @@ def posterior(
     sums = np.empty(width)
     for i in range(begin, end):
         sums[:] = prior
-        for m in range(places.shape[1]):
-            line = table[places[i, m]]
+        for k in range(starts[i], starts[i + 1]):
+            line = table[places[k]]
             for z in range(width):
                 sums[z] += line[z]
         top = sums[0]

@@ -11,14 +11,26 @@ import numpy as np
 from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg
 from .._typing import Array
-from .distinct import distinct_rows
-from .encoding import checked_shares, class_codes, classes_of, cluster_codes, grade_codes, name_codes, require_missing
-from .labels import Label, plain
-from .layout import BaseModel, Codes, SoftShares, entries_of_votes, frozen
+from ..kernels import compiled
+from .distinct import SAMPLE, distinct_entries, distinct_rows, rows_repeat, sampled_rows
+from .encoding import (
+    checked_shares,
+    class_codes,
+    classes_of,
+    cluster_codes,
+    each_missing,
+    grade_codes,
+    name_codes,
+    require_missing,
+)
+from .labels import Label, kind_of, plain
+from .layout import BaseModel, Codes, SoftShares, entries_from, entries_of_votes, frozen
 from .reading import Column, Where, encode, named_columns, single_column
 from .scale import Scale, scales_of
 from .stores import Stores
 
+SPARSE_FROM = 0.75  # share of missing votes from which SPARSE_MODELS classifiers or more are kept as a sparse matrix
+SPARSE_MODELS = 16
 Repeats = Literal["mean", "last", "first", "error"]
 REPEATS = get_args(Repeats)
 
@@ -84,6 +96,60 @@ def fields_of_columns(
         "index": None if index is None else frozen(index),
         "stores": Stores(Codes(hard_codes), SoftShares.stacked(by_number) if by_number else None),
     }
+
+
+def fields_of_crowd(table: Any, classes: Sequence[Label] | Array | None, missing: Label | None) -> dict[str, Any] | None:
+    """Encode a large row-major table of integers in which few vote on each object: its votes are found in one pass over it.
+
+    None says that it is another table, or that something is wrong with it: then it is read column by column.
+    """
+    if not isinstance(table, np.ndarray) or isinstance(table, np.ma.MaskedArray) or table.ndim != 2 or missing is None:
+        return None
+    n_objects, n_voters = table.shape
+    if table.dtype.kind not in "iu" or not table.flags.c_contiguous or n_objects <= SAMPLE or n_voters < SPARSE_MODELS:
+        return None
+    require_missing(missing)
+    absent = [label for label in each_missing(missing) if kind_of(label) == "int"]
+    found = _votes_in(table, absent) if absent else None
+    if found is None:
+        return None
+    starts, voters, labels = found
+    column = encode("classifiers", labels, "classifiers")
+    class_names = frozen(classes_of([column], {}, classes, missing, "classifiers"))
+    if class_names.dtype.kind not in "iu" or not np.isin(np.asarray(column.values)[column.seen], class_names).all():
+        return None
+    voters *= len(class_names)
+    voters += class_codes(column, class_names, missing, "classifiers", column)
+    entries = entries_from(starts, voters, (n_objects, n_voters * len(class_names)))
+    if rows_repeat(distinct_entries(entries[sampled_rows(n_objects)]).n_codes, n_objects):
+        return None
+    return {
+        "classes": class_names,
+        "models": tuple(BaseModel(f"classifier_{m}", "classifier", class_names) for m in range(n_voters)),
+        "n_objects": n_objects,
+        "weights": frozen(np.ones(n_voters)),
+        "counts": ones(n_objects),
+        "stores": Stores(sparse=entries),
+    }
+
+
+def _votes_in(table: Array, absent: Sequence[int]) -> tuple[Array, Array, Array] | None:
+    """Return where the votes of each row begin, and the voter and the label of each; None if more than a quarter are there."""
+    voted = table != absent[0]
+    for label in absent[1:]:
+        voted &= table != label
+    n_votes = np.count_nonzero(voted)
+    if not 0 < n_votes <= (1 - SPARSE_FROM) * table.size:
+        return None
+    width = np.int32 if voted.size < 1 << 31 else np.int64
+    starts, loops = np.zeros(len(table) + 1, dtype=width), compiled(table.size)
+    if loops is not None:
+        voters, labels = np.empty(n_votes + 1, dtype=width), np.empty(n_votes + 1, dtype=table.dtype)
+        loops.list_votes(table, voted, starts, voters, labels)
+        return starts, voters[:-1], labels[:-1]
+    np.cumsum(np.count_nonzero(voted, axis=1), out=starts[1:])
+    at = np.flatnonzero(voted)
+    return starts, (at % table.shape[1]).astype(width), table.ravel()[at]
 
 
 def _require_answers(shares: Array, scale: Scale, where: Where) -> None:

@@ -33,7 +33,7 @@ def distinct_rows(columns: Sequence[Column]) -> tuple[list[Array], Array, Array]
     sizes = [column.n_codes for column in columns]
     if math.prod(sizes) <= max(1 << 16, n_objects // 4):
         return _count_all_cells(columns, sizes)
-    if n_objects > SAMPLE and not _rows_repeat(columns, n_objects):
+    if n_objects > SAMPLE and not rows_repeat(len(np.unique(_row_numbers(columns, sampled_rows(n_objects)))), n_objects):
         return None
     values, index, counts = _numbered(_row_numbers(columns, slice(None)))
     if len(counts) == n_objects:
@@ -129,11 +129,14 @@ def expand_rows(per_row: Array, index: Array) -> Array:
     return out
 
 
-def _rows_repeat(columns: Sequence[Column], n_objects: int) -> bool:
-    """Guess from a sample whether there are at most half as many distinct rows as objects (birthday problem)."""
-    step = n_objects / SAMPLE  # a row from each such stretch, at random: a table may repeat itself at regular distances
-    sample = ((np.arange(SAMPLE) + np.random.default_rng(0).random(SAMPLE)) * step).astype(np.int64)
-    repeats = SAMPLE - len(np.unique(_row_numbers(columns, sample)))
+def sampled_rows(n_objects: int) -> Array:
+    """Return a row from each stretch of the same length, at random: a table may repeat itself at regular distances."""
+    return ((np.arange(SAMPLE) + np.random.default_rng(0).random(SAMPLE)) * (n_objects / SAMPLE)).astype(np.int64)
+
+
+def rows_repeat(n_distinct: int, n_objects: int) -> bool:
+    """Guess from the distinct ones of `sampled_rows` whether at most half of all rows are distinct (birthday problem)."""
+    repeats = SAMPLE - n_distinct
     return repeats > 0 and SAMPLE**2 / (2 * repeats) < n_objects / 2
 
 

@@ -19,17 +19,17 @@ KNOWN = "an array with one label per object, None where there is none, a dict of
 
 def require_missing(missing: Any) -> None:
     """Refuse a value for "no vote" that is no label."""
-    for label in _each(missing):
+    for label in each_missing(missing):
         if not is_missing(label) and kind_of(label) not in ("int", "bool", "str"):
             raise InputTypeError("missing", "must be a label (an int, a bool or a string), or a list of labels", got=missing)
 
 
 def means_missing(value: object, missing: Label | None) -> bool:
     """Return whether a value means "no vote", by itself or because the user said so."""
-    return is_missing(value) or any(kind_of(value) == kind_of(label) and value == label for label in _each(missing))
+    return is_missing(value) or any(kind_of(value) == kind_of(label) and value == label for label in each_missing(missing))
 
 
-def _each(missing: Any) -> tuple[Label, ...]:
+def each_missing(missing: Any) -> tuple[Label, ...]:
     """Return the labels that mean "no vote": one, or several."""
     return tuple(missing) if isinstance(missing, (list, tuple, set, frozenset)) else (missing,)
 
@@ -184,7 +184,7 @@ def cluster_codes(column: Column, missing: Label | None) -> tuple[Array, Array]:
 def _noise_codes(column: Column, missing: Label | None) -> list[int]:
     values = column.values
     if isinstance(values, np.ndarray):  # whole numbers only
-        noise = [-1, *(label for label in _each(missing) if kind_of(label) == "int")]
+        noise = [-1, *(label for label in each_missing(missing) if kind_of(label) == "int")]
         return np.flatnonzero(np.isin(values, noise)).tolist()
     return [c for c, value in enumerate(values) if means_missing(value, missing) or (kind_of(value) == "int" and value == -1)]
 

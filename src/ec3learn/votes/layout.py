@@ -170,8 +170,12 @@ def entries_of_votes(objects: Array, groups: Array, shape: tuple[int, int], shar
     """Return one entry per vote, from votes sorted by object; a vote may count for a `share` of one only."""
     width = np.int32 if max(*shape, len(groups)) < 1 << 31 else np.int64
     starts = np.concatenate([[0], np.cumsum(np.bincount(objects, minlength=shape[0]))])
-    data = np.ones(len(groups)) if share is None else share
-    return frozen_entries(sparse.csr_array((data, groups.astype(width), starts.astype(width)), shape=shape))
+    return entries_from(starts.astype(width), groups.astype(width), shape, share)
+
+
+def entries_from(starts: Array, groups: Array, shape: tuple[int, int], share: Array | None = None) -> sparse.csr_array:
+    """Return the same where it is known at which place the votes on each object begin."""
+    return frozen_entries(sparse.csr_array((np.ones(len(groups)) if share is None else share, groups, starts), shape=shape))
 
 
 def entries_of_columns(columns: Mapping[int, Array], offsets: Array, missing: Sequence[int]) -> sparse.csr_array:

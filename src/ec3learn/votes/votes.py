@@ -20,9 +20,12 @@ from .._checks import InputError, InputIndexError, InputTypeError, require_bool,
 from .._text import arg, count, listed
 from .._typing import Array
 from .assembly import (
+    SPARSE_FROM,
+    SPARSE_MODELS,
     Repeats,
     cluster_columns,
     fields_of_columns,
+    fields_of_crowd,
     fields_of_long,
     model_weights,
     no_votes,
@@ -39,9 +42,6 @@ from .merging import is_crowd, merged_fields
 from .prior import Prior, read_prior
 from .reading import Column, named_columns, smallest_uint
 from .stores import Stores
-
-SPARSE_FROM = 0.75  # share of missing votes from which SPARSE_MODELS classifiers or more are kept as a sparse matrix
-SPARSE_MODELS = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,6 +129,9 @@ class Votes:
         >>> votes.classes
         array([0, 1])
         """
+        crowd = None if clusterings is not None or scale is not None else fields_of_crowd(classifiers, classes, missing)
+        if crowd is not None:
+            return cls(**crowd)._weighted(weights, sample_weight)
         columns = named_columns(classifiers, "classifiers", "classifier")
         votes = cls._of(columns, cluster_columns(clusterings), "classifiers", classes, missing, scale)
         return votes._weighted(weights, sample_weight)
@@ -270,7 +273,9 @@ class Votes:
     def group_class(self) -> Array:
         """Return the number of the class each classifier's group stands for, and -1 for clusters."""
         model = self.group_model
-        return np.where(self.is_classifier[model], np.arange(self.n_groups) - self.offsets[model], -1).astype(np.int32)
+        own, number = np.flatnonzero(self.is_classifier[model]), np.full(self.n_groups, -1, dtype=np.int32)
+        number[own] = own - self.offsets[model[own]]
+        return number
 
     @cached_property
     def group_meaning(self) -> Any:

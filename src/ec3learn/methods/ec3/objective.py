@@ -105,8 +105,9 @@ class Problem:
         self.n_votes = groups.gather(self._of_voters(self.vote_weight))
         if self.given is not None:  # a row without votes may have a target too
             self.n_votes = np.where(self.given.proba.any(axis=1), np.where(self.n_votes > 0, self.n_votes, 1.0), 0.0)
-        self.voted = groups.scatter(self.counts * self.n_votes) > 0
         self.sizes = groups.scatter(self.counts)
+        everywhere = bool((self.n_votes > 0).all())
+        self.voted = (self.sizes if everywhere else groups.scatter(self.counts * self.n_votes)) > 0
         self.live = (self.sizes > 0) & weighty
         if (self.live & ~self.voted).any():
             labelled = np.zeros(groups.n_rows, dtype=bool) if self.known is None else self.known.labelled
@@ -191,13 +192,19 @@ class Problem:
         """Return the weight of the votes of each row for one class."""
         return self.groups.gather(self._of_voters(self.vote_weight * (self.vote_class == z)))
 
+    @property
+    def _few_groups(self) -> bool:
+        """Return whether a table of groups and classes is no larger than one of rows and classes."""
+        return self.groups.n_groups <= self.groups.n_rows
+
     @cached_property
     def targets(self) -> Array:
         """Return Y^o: the known label of each row, else its mean vote or what was given in its place."""
         if self.given is not None:
             target = self.given.proba.copy()
         else:
-            target = normalised(np.stack([self.votes_for(z) for z in range(self.n_classes)], axis=1))
+            by_class = () if self._few_groups else [self.votes_for(z) for z in range(self.n_classes)]
+            target = normalised(np.stack(by_class, axis=1) if by_class else self.groups.gather(self.vote_table()))
         if self.known is not None:
             labelled = self.known.labelled
             target[labelled] = self.known.one_hot(self.n_classes)[labelled]
@@ -224,10 +231,13 @@ class Problem:
     def group_votes(self) -> Array:
         """Return Y^g, the share of the votes on a group's members that each class got. Known labels do not enter."""
         target = self.given.proba if self.given is not None else self.targets if self.known is None else None
-        sums = np.empty((self.groups.n_groups, self.n_classes), order="F")
-        for z in range(self.n_classes):
-            votes = self.votes_for(z) if target is None else target[:, z] * self.n_votes
-            sums[:, z] = self.groups.scatter(self.counts * votes)
+        if target is not None and self._few_groups:
+            sums = np.asfortranarray(self.groups.scatter((self.counts * self.n_votes)[:, None] * target))
+        else:
+            sums = np.empty((self.groups.n_groups, self.n_classes), order="F")
+            for z in range(self.n_classes):
+                votes = self.votes_for(z) if target is None else target[:, z] * self.n_votes
+                sums[:, z] = self.groups.scatter(self.counts * votes)
         totals = sum(sums.T, np.zeros(len(sums)))
         totals[totals <= 0] = 1.0
         sums /= totals[:, None]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..._typing import Array
+from ...algebra.linear import conjugate_gradients as iterate
 from ...algebra.linear import solve_free_rows
 from ...answer.rule import KNOWN, TOWARDS, VOTES, GroupRule
 from .objective import Problem, Solution
@@ -17,10 +18,17 @@ from .system import ALPHA, BETA, LiveGroups, RowSums, solve_over_groups
 
 def direct(problem: Problem) -> Solution:
     """Return the solution of the dense system over groups that is left when F^o is eliminated: no rounds over rows at all."""
-    group_proba, companions, group_votes = _solve_groups(problem)
+    return _from_groups(problem, *_solve_groups(problem))
+
+
+def _from_groups(
+    problem: Problem, group_proba: Array, companions: Array, group_votes: Array, n_iter: int = 0, converged: bool = True
+) -> Solution:
+    """Return the solution that F^g, x and Y^g lead to."""
     proba, unanswered, squares, tension = _answers_and_sums(problem, problem.rule(group_proba, companions))
     apart = problem.apart_from_sums(squares, tension, group_proba, group_votes)
-    return Solution(proba, group_proba, companions, unanswered, max(0.0, apart - problem.together(companions)))
+    objective = max(0.0, apart - problem.together(companions))
+    return Solution(proba, group_proba, companions, unanswered, objective, n_iter, converged)
 
 
 def _answers_and_sums(problem: Problem, rule: GroupRule) -> tuple[Array, Array, float, float]:
@@ -57,10 +65,55 @@ def _solve_groups(problem: Problem) -> tuple[Array, Array, Array]:
     return group_proba, companions, sums.group_votes
 
 
-# ---- conjugate gradients over rows -----------------------------------------------------------------------------------
+# ---- conjugate gradients ---------------------------------------------------------------------------------------------
 
 
 def conjugate_gradients(problem: Problem, tol: float, max_iter: int) -> Solution:
+    """Return the solution by conjugate gradients: over groups where they are far fewer than rows, else over rows."""
+    if 2 * problem.groups.n_groups <= problem.groups.n_rows:
+        return _from_groups(problem, *_iterate_over_groups(problem, tol, max_iter))
+    return _over_rows(problem, tol, max_iter)
+
+
+def _iterate_over_groups(problem: Problem, tol: float, max_iter: int) -> tuple[Array, Array, Array, int, bool]:
+    """Return F^g, x and Y^g, the rounds it took, and whether it converged.
+
+    It is the system of `system`, whose rows and columns are divided by sqrt(D), without its Gram matrices: a product with them
+    goes over the rows and back. The last class follows from the others.
+    """
+    (alpha, beta, _, _), groups, live = problem.setting, problem.groups, problem.live[:, None]
+    factors, weights = [problem.inverse_rho, problem.d], problem.counts * problem.share
+    diagonal = np.stack([problem.total, 2 * beta * problem.w], axis=1)
+    scale = np.divide(1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=live & (diagonal > 0))
+    factor = scale * np.stack([alpha * problem.u, 2 * beta * problem.w], axis=1)
+    pull = problem.counts * np.where(problem.fixed, 1.0, problem.anchor * problem.share)
+    group_votes = problem.group_votes
+    group_proba, companions = group_votes.copy(order="F"), np.zeros(group_votes.shape, order="F")
+
+    def apply(flat: Array) -> Array:
+        table = flat.reshape(*factor.shape, -1)
+        return flat - (factor[:, :, None] * groups.couple(factor[:, :, None] * table, factors, weights)).ravel()
+
+    n_iter, converged, n_solved = 0, True, problem.n_classes - 1
+    step = max(1, groups.n_rows // (2 * groups.n_groups))  # classes at a time, for they take memory
+    for some in (slice(begin, min(begin + step, n_solved)) for begin in range(0, n_solved, step)):
+        pulled = np.hstack([(pull * own)[:, None] * problem.targets[:, some] for own in factors])
+        right = factor[:, :, None] * groups.scatter(pulled).reshape(*factor.shape, -1)
+        right[:, 0] += (scale[:, 0] * 2 * problem.delta)[:, None] * group_votes[:, some]
+        solved, rounds, done = iterate(apply, np.ones(right.size), right.ravel(), tol, max_iter)
+        unknown = scale[:, :, None] * solved.reshape(right.shape)
+        if alpha > 0:
+            group_proba[:, some] = np.where(live, unknown[:, 0], group_votes[:, some])
+        companions[:, some] = unknown[:, 1]
+        n_iter, converged = max(n_iter, rounds), converged and done
+    if alpha > 0:
+        group_proba[:, -1] = np.where(problem.live, 1 - group_proba[:, :-1].sum(axis=1), group_votes[:, -1])
+    if beta > 0:
+        companions[:, -1] = np.where(problem.live, problem.y - companions[:, :-1].sum(axis=1), 0.0)
+    return group_proba, companions, group_votes, n_iter, converged
+
+
+def _over_rows(problem: Problem, tol: float, max_iter: int) -> Solution:
     """Return the solution of the system over rows that is left when F^g is eliminated, one class at a time.
 
     The last class follows from the others. Rows that are fixed, or count for nothing, are left out.
@@ -109,15 +162,14 @@ def _row_operator(problem: Problem) -> tuple[Callable[[Array], Array], Array]:
         diagonal -= counts * solo
         middle, twice_w = middle[:n_shared].copy(), twice_w[:n_shared].copy()  # views would keep the whole tables
 
-    def through_groups(factor: Array, between: Array, column: Array) -> Array:
-        return factor * groups.gather_shared(between * groups.scatter_shared(counts * factor * column))
+    couplings = [(problem.inverse_rho, middle)] * (setting.alpha > 0) + [(problem.d, twice_w)] * (setting.beta > 0)
+    factors, between = [factor for factor, _ in couplings], [own for _, own in couplings]
 
     def apply(column: Array) -> Array:
-        out = diagonal * column
-        if setting.alpha > 0:
-            out -= through_groups(problem.inverse_rho, middle, column)
-        if setting.beta > 0:
-            out -= through_groups(problem.d, twice_w, column)
+        out, counted = diagonal * column, counts * column
+        for factor, coupled in zip(factors, groups.through([factor * counted for factor in factors], between), strict=True):
+            coupled *= factor
+            out -= coupled
         return out
 
     return apply, diagonal
