@@ -1,5 +1,6 @@
 """What a person is told first: counts, who is right on hidden labels, and which votes should not be believed."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from ec3learn import EC3, DawidSkene, MajorityVote, Votes, WeightedVote
+from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, Votes, WeightedVote
 from ec3learn.answer.notes import BIAS, COLLAPSE, CONSTANT, NOT_CONVERGED, ONE_CLASS, OVERCONFIDENT, SAME_AS_MAJORITY, Note
 from ec3learn.diagnosis import summarise
 
@@ -51,6 +52,41 @@ def test_votes_that_tell_nothing_and_bias_are_noted():
     notes = summarise(EC3().solve(judges())).notes
     assert notes[0].text.startswith("Always the same label: always ('good'). Such votes carry no information about an object.")
     assert any(note.kind == BIAS for note in notes)
+
+
+@pytest.mark.parametrize("method", [EC3(), MajorityVote(), DawidSkene()])
+def test_the_notes_of_a_consensus_are_those_of_its_summary(method):
+    consensus = method.solve(judges())
+    assert consensus.notes == summarise(consensus).notes
+    assert any(note.kind == BIAS for note in consensus.notes) != isinstance(method, DawidSkene)
+
+
+def test_notes_are_diagnosed_once_and_only_if_asked_for(monkeypatch):
+    calls = []
+    monkeypatch.setattr("ec3learn.diagnosis.summary.bias_of", calls.append)
+    consensus = MajorityVote().solve(judges())
+    assert not calls
+    assert consensus.notes is consensus.notes
+    consensus.summary()
+    consensus._repr_html_()
+    assert calls == [consensus]
+
+
+def test_notes_survive_saving_and_pickling_and_need_no_votes_then(tmp_path):
+    consensus = MajorityVote().solve(judges())
+    consensus.save(tmp_path / "judges.ec3")
+    loaded = Consensus.load(tmp_path / "judges.ec3")
+    assert loaded.votes is None
+    assert loaded.notes == pickle.loads(pickle.dumps(consensus)).notes == consensus.notes
+    assert BIAS in [note.kind for note in loaded.notes]
+
+
+def test_new_objects_are_diagnosed_by_their_own_votes():
+    votes = judges()
+    consensus = MajorityVote().solve(votes)
+    assert BIAS in [note.kind for note in consensus.extend(votes[:1000]).notes]
+    assert consensus.extend(votes[:5]).notes == ()
+    assert consensus.extend(votes[:0]).notes == ()
 
 
 def test_a_method_that_allows_for_bias_has_no_such_note():
@@ -132,7 +168,7 @@ def test_no_objects_have_a_summary():
 
 def test_ten_notes_of_one_kind_are_one_line():
     failed = tuple(Note("left out", f"Model {i} failed.") for i in range(10))
-    summary = summarise(replace(MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 1]})), notes=failed))
+    summary = summarise(replace(MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 1]})), solved_notes=failed))
     line = next(line for line in str(summary).splitlines() if line.startswith("Note: Model"))
     assert line == "Note: Model 0 failed. Model 1 failed. Model 2 failed. And 7 more notes of this kind."
     assert len(summary.as_dict()["notes"]) >= 10  # machines get them all

@@ -162,7 +162,7 @@ def test_annotators_who_say_yes_too_rarely_are_biased_and_the_majority_suffers()
     assert bias.apart[0] > 0.1
     note = bias_of(consensus)
     assert note.kind == BIAS
-    assert f"answers otherwise for {bias.apart[0]:.0%} of the objects" in note.text
+    assert f"answers otherwise for {100 * bias.apart[0]:.1f} % of the objects" in note.text
 
 
 @pytest.mark.parametrize("method", [DawidSkene(), Panel(), EC3(towards=DawidSkene()), Panel(clusterings="join")])
@@ -185,8 +185,11 @@ def test_a_sample_of_many_rows_is_judged(monkeypatch):
     assert judge_bias(consensus.votes, None, [consensus.row_proba]).biased
 
 
-@pytest.mark.parametrize("table", [{"a": [0, 1], "b": [1, 1]}, {"a": [0, 0], "b": [0, 0], "c": [0, 0]}])
-def test_two_voters_or_one_class_are_too_few_to_tell(table):
+FEW = {"a": [0, 0, 1, 1] * 7, "b": [0, 0, 1, 1] * 7, "c": [0, 1, 1, 1] * 7}
+
+
+@pytest.mark.parametrize("table", [{"a": [0, 1] * 20, "b": [1, 1] * 20}, {"a": [0] * 40, "b": [0] * 40, "c": [0] * 40}, FEW])
+def test_two_voters_one_class_or_28_objects_are_too_few_to_tell(table):
     votes = Votes.from_labels(table)
     assert judge_bias(votes, None, [MajorityVote().solve(votes).row_proba]) is None
 

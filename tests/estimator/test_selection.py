@@ -150,7 +150,7 @@ def test_the_fewer_labels_the_more_of_the_answer_is_fixed(n_labels, share):
         assert "of the answer" not in str(chosen.notes[0])
     else:
         assert chosen.method.shares == pytest.approx([1 - share, share])
-        assert "it is 33% of the answer" in str(chosen.notes[0])
+        assert "it is 33 % of the answer" in str(chosen.notes[0])
 
 
 def test_five_labels_of_a_rare_class_do_not_decide_alone():

@@ -472,7 +472,7 @@ def test_objects_no_vote_reaches_are_flagged_and_noted():
     consensus = EC3().solve(Votes.from_labels({"c": said, "d": said}, {"k": [0, 1, -1, 2]}))
     assert consensus.unanswered.tolist() == [False, False, True, True]
     note = "2 objects have no vote, not even through others in the same groups, and got the mean vote of all."
-    assert list(map(str, consensus.notes)) == [note]
+    assert list(map(str, consensus.solved_notes)) == [note]
 
 
 def test_a_cluster_tied_to_votes_by_a_weightless_model_only_is_not_reached():

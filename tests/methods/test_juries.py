@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import ec3learn
 from ec3learn import BWA, EBCC, EC3, METHODS, Auto, Consensus, DawidSkene, MajorityVote, Panel, Scale, SoftVote, Votes
-from ec3learn.answer.notes import CALIBRATION, CHOICE, COLLAPSE, PANEL
+from ec3learn.answer.notes import BIAS, CALIBRATION, CHOICE, COLLAPSE, ONE_CLASS, PANEL
 from ec3learn.methods.panel import learn_slope, seat
 
 from .. import dense_juries
@@ -112,7 +112,7 @@ def test_a_collapsed_coin_is_noted_and_others_are_not():
     votes = Votes.from_labels(np.hstack([spam, honest]))
     collapsed = DawidSkene(one_coin=True, prior="uniform").solve(votes)
     assert (collapsed.labels() == 0).all()
-    assert [note.kind for note in collapsed.notes] == [COLLAPSE]
+    assert [note.kind for note in collapsed.notes] == [COLLAPSE, ONE_CLASS, BIAS]
     good = votes_of(jury(0, 300, 9)[0])
     assert COLLAPSE not in [note.kind for note in DawidSkene(one_coin=True).solve(good).notes]
 
@@ -205,7 +205,7 @@ def test_the_result_says_who_sat_and_where_they_disagree():
     assert table["sat"] == [True] * 5
     note = next(note for note in consensus.notes if note.kind == PANEL)
     alike = np.mean([len({m.row_classes[i] for m in consensus.members}) == 1 for i in range(len(consensus.row_proba))])
-    assert str(note).endswith(f"agrees on {alike:.0%} of the objects.")
+    assert str(note).endswith(f"agrees on {100 * alike:.1f} % of the objects.")
 
 
 def test_a_method_without_members_has_no_panel():

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from polars.testing import assert_frame_equal
 
-from ec3learn import EC3, METHODS, Auto, Consensus, DawidSkene, ExtendWarning, Panel, Scale, Votes
+from ec3learn import EC3, METHODS, Auto, Consensus, DawidSkene, ExtendWarning, Panel, ReliabilityWarning, Scale, Votes
 from ec3learn._checks import InputError
-from ec3learn.answer.notes import CHOICE, REPEATS
+from ec3learn.answer.notes import BIAS, CHOICE, REPEATS
 from ec3learn.tables import combine, extend, votes_from
 from ec3learn.tables.engines import ENGINES, join
 
@@ -381,11 +381,37 @@ def test_the_consensus_says_that_a_sample_was_solved(made, kind):
     frame = votes_table()
     _, consensus = combine(made(kind, frame), **ALL, max_rows=50, return_consensus=True)
     most = frame.group_by([*CLASSIFIERS, *CLUSTERINGS]).len()["len"].sort(descending=True)[:50].sum()
-    assert str(consensus.notes[-1]) == (
+    assert str(consensus.solved_notes[-1]) == (
         f"Solved on the 50 most frequent distinct rows (max_rows), {most / 3:.1f} % of the table; every row is answered from its "
         "groups."
     )
     assert len(consensus.votes) == 50
+
+
+def biased_table():
+    """Return the votes of six annotators who say yes to 35 % of what deserves it, and of one who is always right."""
+    rng = np.random.default_rng(0)
+    truth = rng.random(600) < 0.5
+    biased = {f"w{j}": np.where(truth & (rng.random(600) < 0.35), "yes", "no") for j in range(6)}
+    return pl.DataFrame(biased | {"good": np.where(truth, "yes", "no")})
+
+
+@pytest.mark.parametrize("kind", ["pandas", "duckdb"])
+@pytest.mark.parametrize("method", ["majority", "iec3"])
+def test_biased_voters_are_warned_about_unless_the_notes_can_be_read(made, kind, method, recwarn):
+    asked = {"classifiers": "*", "method": method}
+    with pytest.warns(ReliabilityWarning, match=r"^The voters look biased, not only unreliable") as warned:
+        combine(made(kind, biased_table()), **asked)
+    assert warned[0].filename == __file__
+    _, consensus = combine(made(kind, biased_table()), return_consensus=True, **asked)
+    combine(made(kind, biased_table()), classifiers="*")  # the default allows for bias
+    assert not [one for one in recwarn if one.category is ReliabilityWarning]
+    assert BIAS in [note.kind for note in consensus.notes]
+
+
+def test_a_table_that_seems_to_have_one_row_per_vote_is_warned_about():
+    with pytest.warns(ReliabilityWarning, match=r"name its columns of objects and voters\.$"):
+        combine(pl.DataFrame({"answer": ["yes", "no"] * 150}), classifiers="answer")
 
 
 @pytest.mark.parametrize("kind", ["polars", "polars-lazy", "duckdb", DASK])
@@ -981,7 +1007,7 @@ def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
     expected = solved(votes_table()).voters()
     assert_allclose([x or 0 for x in consensus.voters()["agreement"]], [x or 0 for x in expected["agreement"]], **EXACT)
     assert_allclose(consensus.voters()["coverage"], expected["coverage"], **EXACT)
-    assert f"the {n_distinct} distinct rows of the table, each counted as often as it occurs" in str(consensus.notes[-1])
+    assert f"the {n_distinct} distinct rows of the table, each counted as often as it occurs" in str(consensus.solved_notes[-1])
 
 
 @pytest.mark.parametrize(
@@ -1086,6 +1112,7 @@ def test_columns_that_are_there_already_are_not_overwritten(made, kind):
     assert names[-5:] == ["ec3_consensus", "ec3_confidence", "ec3_proba_", "ec3_proba_ham", "ec3_proba_spam"]
 
 
+@pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")  # of labels that look alike
 @pytest.mark.parametrize("max_rows", [1000, 2])
 def test_columns_that_differ_only_in_case_are_one_for_duckdb(made, max_rows):
     frame = pl.DataFrame({"id": [0, 1, 2], "a": ["x", "X", "y"], "Confidence": [1, 2, 3]})
@@ -1294,6 +1321,7 @@ def test_every_row_comes_back_once_as_it_was_and_with_the_answer_of_its_own_vote
         assert_allclose(rows["confidence"], proba.max(axis=1), **EXACT, err_msg=kind)
 
 
+@pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")  # of labels that look alike
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 @pytest.mark.parametrize("max_rows", [1, 1000])
 @pytest.mark.parametrize("kind", [DASK, SPARK])

@@ -61,7 +61,7 @@ class Outcome:
     n_iter: int = 0
     converged: bool = True
     history: Sequence[float] = ()
-    notes: tuple[Note, ...] = ()
+    solved_notes: tuple[Note, ...] = ()  # those of the method
     members: tuple[PanelMember, ...] = ()  # of a panel of methods
     worse_than_chance: tuple[str, ...] = ()
     lacking: str = NOT_REACHED  # what unanswered objects lack, and what they got instead
@@ -240,6 +240,11 @@ class Outcome:
         return np.concatenate([[0], np.cumsum([model.n_groups for model in self.models])])
 
     # ---- in words ----------------------------------------------------------------------------------------------------
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Return what a user should know about the answer; `Consensus` adds what the diagnosis finds."""
+        return self.solved_notes
 
     def require_votes(self, what: str) -> Votes:
         """Return the votes; refuse where a file did not keep them."""

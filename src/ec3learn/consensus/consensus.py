@@ -15,11 +15,12 @@ from .._checks import InputError, InputTypeError
 from .._text import Table
 from ..algebra.linear import normalised
 from ..answer.extension import extended_answers, readable_votes, require_rule, trusting_votes
+from ..answer.notes import Note
 from ..answer.outcome import Outcome, unanswered_notes
 from ..diagnosis import Explanation, ask, confusion_of, contested, estimate, explain, judge, panel, skills, summarise, voters
 from ..diagnosis.asking import Goal
 from ..diagnosis.held_out import Solver
-from ..diagnosis.summary import Summary
+from ..diagnosis.summary import Summary, notes_of
 from ..report.page import write_report
 from ..votes import Votes
 from ..votes.labels import plain
@@ -50,7 +51,9 @@ class Consensus(Outcome):
     history : list of float
         The objective after each round, where the solver is a plain loop.
     notes : tuple of Note
-        What a user should know: voters without weight, objects nobody voted on, and so on. Each has a `kind` and a `text`.
+        What a user should know: objects nobody voted on, voters without weight, voters who are biased or no better than chance,
+        and so on. Each has a `kind` and a `text`. Those of the diagnosis are found when you first ask for notes, at a bounded
+        cost; without votes, as in a loaded file, there are those that were saved.
     worse_than_chance : tuple of str
         The classifiers that learned weights left out because they agree with the consensus less than guessing would.
     settings : dict
@@ -64,6 +67,11 @@ class Consensus(Outcome):
     >>> consensus.labels(), consensus.confidence.round(2), consensus.margin.round(2)
     (array(['a', 'a', 'b'], dtype=object), array([0.87, 0.54, 0.91]), array([0.73, 0.08, 0.82]))
     """
+
+    @cached_property
+    def notes(self) -> tuple[Note, ...]:
+        """Return the notes of the method, and what the diagnosis finds in the answer and the voters."""
+        return notes_of(self)
 
     def voters(self, known: Any = None) -> Table:
         """Return a table of the base models: `ec3learn.diagnosis.voters`."""
@@ -200,7 +208,7 @@ class Consensus(Outcome):
             index=votes.index,
             object_ids=votes.object_ids,
             unanswered_rows=frozen(unanswered),
-            notes=unanswered_notes(unanswered, votes, self.lacking),
+            solved_notes=unanswered_notes(unanswered, votes, self.lacking),
             lacking=self.lacking,
             trust=self.trust,
             stored_mass=self.tie_mass,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._text import arg
+from .._text import arg, percent
 from .._typing import Array
 from ..algebra.em import ConfusionModel, n_confusions
 from ..algebra.membership import membership
@@ -26,6 +26,7 @@ from ..votes import Votes
 SAMPLE = 20_000  # distinct rows that are enough to judge by
 MOST_CLASSES = 30  # for which a confusion matrix per classifier is learned quickly
 MOST_CONFUSIONS = 1_000_000  # entries of all confusion matrices that are learned quickly
+LEAST_OBJECTS = 30  # with fewer the criterion finds bias in chance
 LEAST_CLASSIFIERS = 3  # with fewer it is unknown who is wrong
 MUCH_APART = 0.1  # a share of objects, or of votes, that is too large to ignore
 
@@ -58,7 +59,7 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
     Returns
     -------
     Bias or None
-        None where there are too few classifiers or classes to tell, or too many for a quick answer.
+        None where there are too few classifiers, classes or objects to tell, or too many for a quick answer.
 
     Examples
     --------
@@ -69,7 +70,7 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
     """
     if votes.is_classifier.sum() < LEAST_CLASSIFIERS or votes.n_classes < 2:
         return None
-    if n_confusions(votes) > MOST_CONFUSIONS:
+    if n_confusions(votes) > MOST_CONFUSIONS or votes.counts.sum() < LEAST_OBJECTS:
         return None
     if votes.n_rows > SAMPLE:
         rows = np.linspace(0, votes.n_rows - 1, SAMPLE).astype(np.int64)
@@ -96,7 +97,7 @@ def bias_note(apart: float) -> Note:
     return Note(
         BIAS,
         "The voters look biased, not only unreliable, and one weight each cannot fix that: Dawid-Skene explains the votes "
-        f"better and answers otherwise for {apart:.0%} of the objects. Check some of them, and compare with "
+        f"better and answers otherwise for {percent(apart)} of the objects. Check some of them, and compare with "
         f"{arg('method', 'dawid-skene')} or {arg('towards', 'dawid-skene')}.",
     )
 

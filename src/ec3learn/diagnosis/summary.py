@@ -12,6 +12,7 @@ from .._text import Table, arg, count, first_rows, listed, percent, printable, s
 from .._typing import Array
 from ..algebra.linear import normalised
 from ..answer.notes import (
+    BIAS,
     CALIBRATION,
     CHOICE,
     CONSTANT,
@@ -35,7 +36,7 @@ from .contested import CLOSE, close_calls
 from .counting import open_rows, row_weights
 from .doubts import ALWAYS, NO_BETTER, WORSE, by_trouble, doubts
 from .held_out import HeldOut, Judgement, Solver, held_out, judge
-from .majority import changed_rows, is_majority, majority
+from .majority import Majority, changed_rows, is_majority, majority
 from .metrics import Difference
 
 FIRST = (CHOICE, PANEL, CALIBRATION)  # notes that say whose answer it is and how sure, at the beginning
@@ -65,7 +66,7 @@ class Summary:
     judged : Judgement or None
         How good the answer is by true labels that the method was not given.
     notes : tuple of Note
-        What to be careful about, the notes of the method first.
+        What to be careful about: the notes of the consensus, and what known and true labels show.
     """
 
     method: str
@@ -164,15 +165,14 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = No
     facts = _Facts(outcome)
     score = None if method is None or fast else held_out(outcome, method)
     judged = None if truth is None else judge(outcome, truth)
-    notes = [note for note in outcome.notes if note.kind != DISTINCT_ROWS]  # these are counted above
-    notes += [*facts.notes(), *_held_out_notes(score)]
+    found = notes_of(outcome, fast=True) if fast else outcome.notes
+    notes = [note for note in found if note.kind != DISTINCT_ROWS]  # these are counted above
+    notes += _held_out_notes(score)
     if judged is not None:
         notes += judged_notes(judged)
     elif truth is not None:
         text = "All true labels belong to objects whose labels the method was given, so nothing is judged by them."
         notes.append(Note(NOT_JUDGED, text))
-    bias = None if fast else bias_of(outcome)
-    notes += [] if bias is None or any(note.kind == bias.kind for note in notes) else [bias]
     weight = facts.weight
     sums = np.bincount(outcome.row_classes, weights=weight, minlength=len(outcome.classes))
     return Summary(
@@ -187,6 +187,24 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = No
         judged,
         tuple(dict.fromkeys(notes)),
     )
+
+
+def notes_of(outcome: Outcome, *, fast: bool = False) -> tuple[Note, ...]:
+    """Return the notes of the method, and where there are votes, what is odd about the answer and the voters.
+
+    `fast` leaves out whether the voters are biased.
+    """
+    notes = list(outcome.solved_notes)
+    if outcome.votes is None or not outcome.has_objects:
+        return tuple(notes)
+    notes += [*_Facts(outcome).notes(), *([] if fast else bias_notes(outcome))]
+    return tuple(dict.fromkeys(notes))
+
+
+def bias_notes(outcome: Outcome) -> list[Note]:
+    """Return the note that the voters look biased, unless the method has it already."""
+    bias = None if any(note.kind == BIAS for note in outcome.solved_notes) else bias_of(outcome)
+    return [] if bias is None else [bias]
 
 
 def majority_note(difference: Difference, labels: str) -> Note:
@@ -208,13 +226,17 @@ class _Facts:
     def weight(self) -> Array:
         return row_weights(self.outcome)
 
+    @cached_property
+    def majority(self) -> Majority | None:
+        return majority(self.outcome)
+
     def share(self, rows: Array) -> float:
         return float(self.weight @ rows) / max(float(self.weight.sum()), 1e-300)
 
     @cached_property
     def changed(self) -> float | None:
         """Return the share of labels that differ from the majority vote's, of those that were not held fixed."""
-        votes = None if is_majority(self.outcome) else majority(self.outcome)
+        votes = None if is_majority(self.outcome) else self.majority
         total = float(self.weight @ open_rows(self.outcome))
         if votes is None or total <= 0:
             return None
@@ -229,7 +251,7 @@ class _Facts:
         if not outcome.converged:
             remedy = f"raise {arg('max_iter')} or {arg('tol')} and solve again"
             notes.append(Note(NOT_CONVERGED, f"The solver stopped before it reached its tolerance: {remedy}."))
-        votes = majority(outcome)
+        votes = self.majority
         if len(outcome.classes) == 1:
             notes.append(Note(ONE_CLASS, "There is only one class, so every object has it."))
         elif votes is not None and self._collapsed(votes.classes):

@@ -287,7 +287,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
                 self.consensus_ = self.method_.solve(votes)
                 text = f"{self.method_.title} does not support known labels: they were used to train the classifiers only."
                 notes.append(Note(UNUSED_LABELS, text))
-        notes += [*self.consensus_.notes, *(Note(WARNING, str(warning.message)) for warning in caught)]
+        notes += [*self.consensus_.solved_notes, *(Note(WARNING, str(warning.message)) for warning in caught)]
         by_text: dict[str, Note] = {}
         for note in notes:
             by_text.setdefault(str(note), note)  # a note of the consensus may have been a warning too

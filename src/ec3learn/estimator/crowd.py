@@ -20,12 +20,10 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import InputError, InputTypeError, is_integer, require_integer
-from .._text import arg, percent, some
+from .._text import arg, percent
 from .._typing import Array
-from ..answer.notes import CHOICE, FEATURES, WARNING, WORSE_THAN_CHANCE, Note
+from ..answer.notes import CHOICE, FEATURES, WARNING, Note
 from ..consensus import Consensus
-from ..diagnosis import doubts
-from ..diagnosis.doubts import WORSE
 from ..methods.base import Method, method_of, trusting_votes
 from ..methods.voting import MajorityVote
 from ..votes import Votes
@@ -149,7 +147,7 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             best, notes = self._alternate(_Work(X, votes, known, self.cv, self.n_jobs, seed), alone)
         self.consensus_, self.estimator_ = best
         self.transduction_ = self.consensus_.labels()
-        notes += [*self.consensus_.notes, *self._findings(alone), *(Note(WARNING, str(one.message)) for one in caught)]
+        notes += [*self.consensus_.notes, self._features_note(alone), *(Note(WARNING, str(one.message)) for one in caught)]
         self.notes_: list[Note] = list({str(note): note for note in notes}.values())
         return self
 
@@ -185,20 +183,13 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         text = f"Classifier: {CANDIDATES[taken]}, which explain the votes better than {CANDIDATES[_other(taken)]}."
         return *found[taken][1:], [Note(CHOICE, text.replace("regression, which explain ", "regression, which explains "))]
 
-    def _findings(self, alone: Consensus) -> list[Note]:
-        """Return notes on what the features added, and on voters to look at."""
-        consensus = self.consensus_
-        if not _trusts(consensus):
+    def _features_note(self, alone: Consensus) -> Note:
+        """Return the note on what the features added."""
+        if not _trusts(self.consensus_):
             what = "there is only one class" if len(self.classes_) < 2 else "the votes do not bear out what the classifier says"
-            notes = [Note(FEATURES, f"The features were not used, because {what}: the answer is that of the votes alone.")]
-        else:
-            changed = float(np.mean(alone.labels() != self.transduction_))
-            notes = [
-                Note(FEATURES, f"With the features, {percent(changed)} of the objects have another class than by votes alone.")
-            ]
-        found = doubts(consensus)
-        worse = [name for name, doubt in zip(found["model"], found["doubt"], strict=True) if doubt == WORSE]
-        return [*notes, Note(WORSE_THAN_CHANCE, f"Worse than chance, judged by the answer: {some(worse)}.")] if worse else notes
+            return Note(FEATURES, f"The features were not used, because {what}: the answer is that of the votes alone.")
+        changed = float(np.mean(alone.labels() != self.transduction_))
+        return Note(FEATURES, f"With the features, {percent(changed)} of the objects have another class than by votes alone.")
 
     # ---- new rows ----------------------------------------------------------------------------------------------------
 

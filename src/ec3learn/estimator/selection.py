@@ -166,7 +166,7 @@ def _choose_by_score(jury: Jury, fixed: tuple[Method, float] | None, with_offset
     if fixed is not None:
         few, share = fixed
         method = Blend([few, method], [1 - share, share])
-        why += f" With so few labels it is {share:.0%} of the answer; the rest is iEC3 with the settings that measured best."
+        why += f" With so few labels it is {100 * share:.0f} % of the answer; the rest is iEC3 with settings that measured best."
     offsets, more = _choose_offsets(winner.answers[0], jury.codes, jury.splits[0].fold_of) if with_offsets else (None, ())
     if offsets is not None:
         method = method.set_params(offsets=offsets.tolist())
@@ -183,7 +183,7 @@ def _choose_by_score(jury: Jury, fixed: tuple[Method, float] | None, with_offset
 def _describe_blend(judged: Sequence[Judged], shares: Array) -> str:
     """Return the candidates in a blend, those with the largest shares first."""
     order = [c for c in np.argsort(-shares, kind="stable") if shares[c] >= LEAST_SHARE]
-    return f"Blend of {', '.join(f'{judged[int(c)].name} ({shares[c]:.0%})' for c in order)}"
+    return f"Blend of {', '.join(f'{judged[int(c)].name} ({100 * shares[c]:.0f} %)' for c in order)}"
 
 
 # ---- scores ----------------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ class Auto(Method):
         method, why = self.choose(votes)
         consensus = method.solve(votes, known, prior)
         choice = Note(CHOICE, f"{consensus.settings['method']} was chosen because {why}")
-        return replace(consensus, notes=(choice, *consensus.notes))
+        return replace(consensus, solved_notes=(choice, *consensus.solved_notes))
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         return self.choose(votes)[0].answer(votes, known)

@@ -119,7 +119,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
             converged=answer.converged,
             history=answer.history,
             members=answer.members,
-            notes=(*notes, *answer.notes, *unanswered_notes(answer.unanswered, votes, answer.lacking)),
+            solved_notes=(*notes, *answer.notes, *unanswered_notes(answer.unanswered, votes, answer.lacking)),
             worse_than_chance=answer.worse_than_chance,
             lacking=answer.lacking,
             trust=None if votes.prior is None else votes.prior.trust,

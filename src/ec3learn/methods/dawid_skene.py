@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._checks import require_bool, require_choice, require_integer, require_number
-from .._text import arg
+from .._text import arg, percent
 from .._typing import Array
 from ..algebra.bayes import BayesFit, CoinModel, SubtypeModel
 from ..algebra.em import ConfusionModel
@@ -168,5 +168,5 @@ def collapse_notes(votes: Votes, groups: Membership, known: Array | None, start:
     far = float(votes.counts @ (ours != top_classes(other, votes.counts @ other))) / total
     if far <= FAR:
         return ()
-    text = f"One number per voter may have collapsed: full confusion matrices answer otherwise for {far:.0%} of the objects."
+    text = f"One number per voter may have collapsed: full confusion matrices answer otherwise for {percent(far)} of the objects."
     return (Note(COLLAPSE, f"{text} Check some of them, or take {arg('method', 'dawid-skene')} or the default."),)

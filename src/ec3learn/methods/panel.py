@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import InputTypeError, require_choice
-from .._text import count, some
+from .._text import count, percent, some
 from .._typing import Array
 from ..algebra.bayes import SubtypeModel
 from ..algebra.linear import normalised
@@ -364,10 +364,10 @@ def _notes(members: Sequence[PanelMember], votes: Votes) -> tuple[Note, ...]:
     total = max(float(votes.counts.sum()), 1e-300)
     alike = np.logical_and.reduce([member.row_classes == sitting[0].row_classes for member in sitting])
     agreed = float(votes.counts @ alike) / total
-    text = f"The panel ({some([member.name for member in sitting])}) agrees on {agreed:.0%} of the objects."
+    text = f"The panel ({some([member.name for member in sitting])}) agrees on {percent(agreed)} of the objects."
     notes = [Note(PANEL, text)]
     for member in members:
         if not member.sat:
-            far = f"its answer differs from the others' on {member.distance:.0%} of the objects"
+            far = f"its answer differs from the others' on {percent(member.distance)} of the objects"
             notes.append(Note(PANEL, f"{member.name} was left out of the panel: {far}."))
     return tuple(notes)

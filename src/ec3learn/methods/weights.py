@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from .._checks import InputError, SpelledWarning, unknown_name
-from .._text import arg, count, some
+from .._text import arg, count, percent, some
 from .._typing import Array
 from ..algebra.membership import Membership, count_classes, membership
 from ..answer.labelling import top_classes
@@ -30,7 +30,7 @@ LEARNED = ("agreement", "equal", "labels")
 
 
 class ReliabilityWarning(SpelledWarning):
-    """Weights learned from agreement should not be trusted.
+    """An answer should not be trusted as it is: weights learned from agreement went wrong, or voters are biased.
 
     Examples
     --------
@@ -195,8 +195,8 @@ def _doubts(
     if after > before + 0.02 or (turned and after >= max(before, 0.01)):
         reversed_for = f", and were reversed for {some(turned)}" if turned else ""
         text = (
-            f"Weights from agreement brought the answer no nearer to that of Dawid-Skene{reversed_for}: {after:.0%} of the "
-            f"objects differ, {before:.0%} with equal weights. Compare with {arg('weights', 'equal')} and "
+            f"Weights from agreement brought the answer no nearer to that of Dawid-Skene{reversed_for}: {percent(after)} of the "
+            f"objects differ, {percent(before)} with equal weights. Compare with {arg('weights', 'equal')} and "
             f"{arg('method', 'dawid-skene')}."
         )
         doubts.append(Note(WEIGHTS, text))

@@ -83,8 +83,8 @@ def _compared_facts(consensus: Outcome, kind: str, found: Pairs) -> Facts:
     similarity = found.similarity[np.ix_(shown, shown)]
     closest_first = sorted(found.redundant, key=lambda pair: -found.similarity[pair])
     rules = {
-        "classifier": f"they name the same class for at least {ALIKE:.0%} of the objects both voted on ({FEW} or more), clearly "
-        f"more often than chance, and mostly so too where either departs from the consensus ({FEW_DEPARTURES} or more)",
+        "classifier": f"they name the same class for at least {100 * ALIKE:.0f} % of the objects both voted on ({FEW} or more), "
+        f"clearly more often than chance, and mostly so too where either departs from the consensus ({FEW_DEPARTURES} or more)",
         "clustering": f"their normalised mutual information is at least {ALIKE}, on {FEW} objects or more",
     }
     return {

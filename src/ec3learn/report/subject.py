@@ -24,7 +24,7 @@ class Subject:
         self.consensus, self.truth = consensus, truth
         self.votes, self.has_objects = consensus.votes, consensus.has_objects
         self.names = [str(plain(label)) for label in consensus.classes]
-        self.distinct = any(note.kind == DISTINCT_ROWS for note in consensus.notes)  # the objects are distinct rows of a table
+        self.distinct = any(note.kind == DISTINCT_ROWS for note in consensus.solved_notes)  # objects are distinct rows
         self.true_codes = true_codes(consensus, truth)  # the class of each object by the labels to judge by, -1 for none
         self.given = given_labels(consensus)  # objects whose labels the method was given
         self.majority = majority(consensus)

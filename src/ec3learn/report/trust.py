@@ -30,7 +30,7 @@ def trust_facts(consensus: Outcome, judged: Array) -> dict[str, Any] | None:
     correlation = error_correlation(votes, _labels(consensus, codes) if by_labels else None)
     n_votes = float(votes.n_votes[votes.is_voter].sum()) / max(votes.n_objects, 1)
     return {
-        "calibration": [str(note) for note in consensus.notes if note.kind == CALIBRATION],
+        "calibration": [str(note) for note in consensus.solved_notes if note.kind == CALIBRATION],
         "agreement": _agreement(consensus),
         "n_votes": n_votes,
         "effective": effective_voters(votes, correlation) if votes.is_voter.sum() > 1 else None,

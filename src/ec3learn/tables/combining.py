@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from .._checks import InputTypeError, require_bool
+from ..answer.notes import COLLAPSE, LONG_TABLE, LOOK_ALIKE
 from ..consensus import Consensus
-from ..methods import Method
+from ..diagnosis.summary import bias_notes
+from ..methods import Method, ReliabilityWarning
 from ..votes import Votes
 from ..votes.assembly import Repeats
 from ..votes.labels import Label
@@ -16,6 +19,8 @@ from .output import Output, Rule
 from .pipeline import MOST_CLASSES, MOST_ROWS, combine_frame, content_of_frame, extend_frame
 
 Table = TypeVar("Table")
+
+WEIGHTY = (COLLAPSE, LONG_TABLE, LOOK_ALIKE)  # kinds of notes that come as warnings where nobody could read them
 
 
 def combine(
@@ -87,8 +92,9 @@ def combine(
     number : bool
         Add a column `number`, by which `Consensus.explain` knows the object of a row.
     return_consensus : bool
-        Return the `Consensus` as well: its `summary()` says what to watch out for, such as biased voters, as the command does.
-        The objects of a lazy table's consensus are its distinct rows.
+        Return the `Consensus` as well: its `notes` say what to watch out for, and its `summary()` all that the command prints.
+        Without it the weightiest notes come as a `ReliabilityWarning`: biased voters, a collapsed answer, labels that look alike,
+        a table that seems to have one row per vote. The objects of a lazy table's consensus are its distinct rows.
 
     Returns
     -------
@@ -125,7 +131,12 @@ def combine(
     require_bool("per_object", per_object)
     answered = combine_frame(frame, columns, method, output, max_rows)
     answers = _like(table, answered.per_object(columns, output) if per_object else answered.table)
-    return (answers, answered.consensus) if return_consensus else answers
+    if return_consensus:
+        return answers, answered.consensus
+    weighty = (note for note in answered.consensus.solved_notes if note.kind in WEIGHTY)
+    for note in (*weighty, *bias_notes(answered.consensus)):
+        warnings.warn(note.text, ReliabilityWarning, stacklevel=2)
+    return answers
 
 
 def votes_from(

@@ -311,7 +311,7 @@ def _long_rows(frame: Frame, columns: Columns, sample: Frame | None = None) -> F
 
 
 def _with_note(consensus: Consensus, note: Note) -> Consensus:
-    return replace(consensus, notes=(*consensus.notes, note))
+    return replace(consensus, solved_notes=(*consensus.solved_notes, note))
 
 
 def _sample_note(n_solved: int, share: float) -> Note:
