@@ -137,11 +137,14 @@ def test_the_scaling_of_co_occurrence_is_that_of_plain_sinkhorn_rounds(seed):
     weights, counts = rng.uniform(0.2, 3, votes.n_groups), rng.uniform(0.2, 3, votes.n_rows)
     expected = _sinkhorn((weights * matrix) @ matrix.T, counts)
     for groups in (JointMembership(votes), SparseMembership(entries(votes))):
-        assert_allclose(co_occurrence_scaling(groups, weights[groups.order], counts)[0], expected, atol=1e-10)
+        assert_allclose(
+            co_occurrence_scaling(groups, weights[groups.order], counts, groups.scatter(counts)).d, expected, atol=1e-10
+        )
 
 
 def test_the_scaling_of_w8_has_the_numbers_of_the_specification(w8):
-    d = co_occurrence_scaling(membership(w8), np.ones(w8.n_groups), w8.counts)[0]
+    groups = membership(w8)
+    d = co_occurrence_scaling(groups, np.ones(w8.n_groups), w8.counts, groups.scatter(w8.counts)).d
     d = d if w8.index is None else d[w8.index]
     expected = [0.285586, 0.248801, 0.265116, 0.265661, 0.260140, 0.293806, 0.379217, 0.283098]
     assert_allclose(d, expected, atol=6e-7)
@@ -149,7 +152,7 @@ def test_the_scaling_of_w8_has_the_numbers_of_the_specification(w8):
 
 def test_the_scaled_matrix_is_doubly_stochastic(crowd):
     groups = membership(crowd)
-    d = co_occurrence_scaling(groups, np.ones(groups.n_groups), crowd.counts)[0]
+    d = co_occurrence_scaling(groups, np.ones(groups.n_groups), crowd.counts, groups.scatter(crowd.counts)).d
     matrix = entries(crowd)
     row_sums = d * (matrix @ (matrix.T @ (crowd.counts * d)))
     assert_allclose(row_sums, 1, atol=1e-11)

@@ -16,6 +16,7 @@ from ec3learn.algebra.membership import (
     ColumnMembership,
     CompiledCrowd,
     CompiledMembership,
+    CompiledSoft,
     JointMembership,
     SparseMembership,
     count_classes,
@@ -56,7 +57,7 @@ def membership_numbers(seed, n=200, n_groups=30, width=4):
     places = rng.integers(0, n_groups + 1, starts[-1]).astype(np.uint16)
     matrix = sparse.csr_array((np.ones(len(places)), places, starts), shape=(n, n_groups + 1)).toarray()
     table = np.vstack([rng.random((n_groups, width)), np.zeros((1, width))])
-    return rng, (starts, places), matrix, table
+    return rng, (starts.astype(np.uint32), places), matrix, table
 
 
 # ---- each loop, and the numpy form that defines it -------------------------------------------------------------------
@@ -206,6 +207,42 @@ def test_the_mean_of_terms_follows_its_formula(seed):
     assert_allclose(tension, (counts * strength[:, 1] / 2) @ ((expected - means[:, 1]) ** 2).sum(axis=1), rtol=1e-12)
 
 
+def soft_numbers(seed, n=1100, n_blocks=2, n_columns=5):
+    """Joint columns of 20 codes each, as numbers and as a matrix, and a table of shares with ones in the first column."""
+    rng = np.random.default_rng(seed)
+    keys, first = rng.integers(0, 20, (n_blocks, n)).astype(np.uint16), 20 * np.arange(n_blocks + 1)
+    ones = np.zeros((n, 20 * n_blocks))
+    for line, begin in zip(keys, first, strict=False):
+        ones[np.arange(n), begin + line] = 1
+    return rng, keys, first, ones, np.hstack([np.ones((n, 1)), rng.random((n, n_columns - 1))])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("n_blocks", [0, 2])
+def test_weights_times_shares_are_summed_by_joint_code(seed, n_blocks):
+    rng, keys, first, ones, table = soft_numbers(seed, n_blocks=n_blocks)
+    weights, out, sums = rng.random((len(table), 3)), np.empty((len(table), 15)), np.zeros((ones.shape[1], 15))
+    loops.weigh(keys, first, table, weights, out, sums)
+    expected = (weights[:, :, None] * table[:, None, :]).reshape(len(table), -1)
+    assert_allclose(out, expected, rtol=1e-15)
+    assert_allclose(sums, ones.T @ expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("n_blocks", [0, 2])
+def test_a_round_of_scaling_with_soft_votes_inverts_and_scatters(seed, n_blocks):
+    rng, keys, first, ones, table = soft_numbers(seed, n_blocks=n_blocks)
+    joint, column, counts = rng.random(ones.shape[1]), rng.random(5), rng.random(len(table))
+    column[0], table[:3, 1:] = 0.0, 0.0
+    totals = ones @ joint + table @ column
+    out, sums, lines = np.empty(len(table)), np.zeros(len(joint)), np.ascontiguousarray(table.T)
+    found = loops.invert_soft(keys, first, lines, joint, column, counts, out, sums, 0, len(table))
+    inverse = np.divide(1, totals, out=np.zeros_like(totals), where=totals > 0)
+    assert_allclose(out, inverse, rtol=1e-11)
+    assert_allclose(sums, ones.T @ (counts * inverse), rtol=1e-12)
+    assert_allclose(found, table.T @ (counts * inverse), rtol=1e-11)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_posterior_is_a_softmax(seed):
     rng, places, matrix, table = membership_numbers(seed)
@@ -237,6 +274,23 @@ def test_membership_of_few_groups_agrees_with_joint_columns(always, seed):
     for n in (2, 6):
         grams = [groups.grams(lambda rows, n=n: weights[rows, :n].copy(), n) for groups in (fast, plain)]
         assert_allclose(*grams, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("hard", [False, True])
+def test_membership_of_soft_votes_agrees_with_joint_columns(always, seed, hard):
+    rng = np.random.default_rng(seed)
+    shares = {f"s{m}": rng.dirichlet(np.ones(3), 300) for m in range(3)}
+    shares["s0"][:9] = np.nan
+    votes = Votes.from_probabilities(shares, {"k": rng.integers(0, 5, 300), "j": rng.integers(0, 9, 300)} if hard else None)
+    fast, plain = membership(votes), JointMembership(votes)
+    assert type(fast) is CompiledSoft
+    column, counts, weights = rng.random(votes.n_groups), rng.random(votes.n_rows), rng.random((votes.n_rows, 4))
+    d, image = fast.invert(column, counts)
+    assert_allclose(d, 1 / plain.gather(column), rtol=1e-12)
+    assert_allclose(image, plain.scatter(counts * d), rtol=1e-12)
+    grams = [groups.grams(lambda rows: weights[rows].copy(), 4) for groups in (fast, plain)]
+    assert_allclose(*grams, rtol=1e-12, atol=1e-13)
 
 
 def crowd_votes(seed, n=400, n_voters=30):

@@ -1,4 +1,4 @@
-"""A^m by compiled loops, for large tables of hard votes."""
+"""A^m by compiled loops, for large tables."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class CompiledMembership(RowLoops, JointMembership):
                 np.add(codes[rows], self._first_group[m], out=places, casting="unsafe")
                 if self._n_codes[m] > self._n_groups_of[m]:
                     places[codes[rows] == self._n_groups_of[m]] = self.n_groups
-        self._places, width = table.ravel(), np.int32 if table.size < 1 << 31 else np.int64
+        self._places, width = table.ravel(), np.uint32 if table.size < 1 << 32 else np.uint64
         self._starts = np.arange(0, table.size + 1, len(self._codes), dtype=width)
 
     def gather_parts(self, table: Any) -> Iterator[tuple[slice, Array]]:
@@ -154,6 +154,59 @@ class CompiledMembership(RowLoops, JointMembership):
             self._loops.add_six(*(keys(blocks[k], counts[k]) for k in pair), columns, *totals)
 
         each_in_threads(add, range(0, len(blocks), 2))
+
+
+class CompiledSoft(JointMembership):
+    """A^m for soft votes, with hard ones beside them as joint columns."""
+
+    n_weighed = 1 << 10  # their products stay in the cache
+
+    def __init__(self, votes: Votes, loops: Any) -> None:
+        super().__init__(votes)
+        self._loops = loops
+        sizes = [math.prod(self._n_codes[m] for m in block) for block in self._blocks]
+        self._first_code = np.cumsum([0, *sizes])
+
+    def empty_sums(self, width: int) -> list[Array]:
+        """Return a table of zeros for each joint column, parts of one table."""
+        return np.split(np.zeros((self._first_code[-1], width)), self._first_code[1:-1]) if self._blocks else []
+
+    def invert(self, column: Array, counts: Array) -> tuple[Array, Array] | None:
+        """Return 1 over A^m column, and A^m' of that times the counts; see `Membership`."""
+        assert self._soft is not None
+        joint = np.concatenate([np.zeros(0), *(self._joint_table(block, column) for block in self._blocks)])
+        out, soft_column = np.empty(self.n_rows), self._basis @ column[self._soft_groups]
+        given = (self._keys, self._first_code, self._soft.table.T, joint, soft_column, counts, out)
+
+        def work(begin: int, end: int) -> tuple[Array, Array]:
+            sums = np.zeros(len(joint))
+            return sums, self._loops.invert_soft(*given, sums, begin, end)
+
+        joint_sums, soft_sums = (sum(parts[1:], parts[0]) for parts in zip(*in_threads(work, self.n_rows), strict=True))
+        by_block = np.split(joint_sums[:, None], self._first_code[1:-1]) if self._blocks else []
+        found = self.fold_sums(by_block, 1)[:, 0]
+        found[self._soft_groups] = self._basis.T @ soft_sums
+        return out, found
+
+    def mean_of_terms(
+        self, tables: Sequence[Array], pulls: Sequence[float], fallback: Array, counts: Array, in_group: Array, target: int
+    ) -> tuple[Array, Array, float, float] | None:
+        """Return the mean of some terms for each row, which rows none reaches, and two sums for P; see `Membership`."""
+        proba, unanswered = np.empty((self.n_rows, len(fallback))), np.empty(self.n_rows, dtype=bool)
+        strengths, squares, tension = np.array(pulls, dtype=np.float64), 0.0, 0.0
+        for rows, sums in self.gather_parts(np.hstack(tables)):
+            given = (fallback, counts[rows], in_group[rows], target, proba[rows], unanswered[rows])
+            part = self._loops.mean_of_sums(sums, strengths, *given)
+            squares, tension = squares + part[0], tension + part[1]
+        return proba, unanswered, squares, tension
+
+    def weigh(self, rows: slice, table: Array, weights: Array, sums: Sequence[Array]) -> Array:
+        """Return each weight times each column of a table of some rows, and add it to the sums by joint code."""
+        weighted = np.empty((len(table), weights.shape[1] * table.shape[1]))
+        total = sums[0].base if self._blocks else np.empty((0, weighted.shape[1]))
+        keys = np.ascontiguousarray(self._keys[:, rows])  # one kind of array, so that one kind of loop is compiled
+        self._loops.weigh(keys, self._first_code, table, weights, weighted, total)
+        return weighted
 
 
 class _ManyGroups(SparseMembership):
@@ -186,7 +239,8 @@ class CompiledCrowd(RowLoops, _ManyGroups):
         matrix = entries(votes)
         self.n_groups = self.n_shared = votes.n_groups
         self.order = np.arange(self.n_groups)
-        self._starts, self._places = matrix.indptr, matrix.indices.astype(smallest_uint(self.n_groups + 1))
+        self._starts = matrix.indptr.view(matrix.indptr.dtype.str.replace("i", "u"))
+        self._places = matrix.indices.astype(smallest_uint(self.n_groups + 1))
         self.product_cost = 2.0 * matrix.nnz
 
     def gather_parts(self, table: Any) -> Iterator[tuple[slice, Array]]:

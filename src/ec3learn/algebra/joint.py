@@ -30,6 +30,7 @@ class JointMembership(NoLoops):
     """A^m as joint columns of hard votes, and as the table of the soft ones. No group is set apart for having a single row."""
 
     hard = None
+    n_weighed = CHUNK // 8  # rows with soft votes that are weighed at a time
     _gram_codes = GRAM_CODES
 
     def __init__(self, votes: Votes) -> None:
@@ -55,9 +56,12 @@ class JointMembership(NoLoops):
         return entries(self._votes)
 
     @cached_property
-    def _keys(self) -> list[Array]:
-        """Return the joint column of each block."""
-        return [self._joint_column(block, slice(None), np.dtype(np.uint16)) for block in self._blocks]
+    def _keys(self) -> Array:
+        """Return the joint column of each block, one after the other."""
+        keys = np.empty((len(self._blocks), self.n_rows), dtype=np.uint16)
+        for column, block in zip(keys, self._blocks, strict=True):
+            column[:] = self._joint_column(block, slice(None), np.dtype(np.uint16))
+        return keys
 
     def gather_parts(self, table: Any) -> Iterator[tuple[slice, Array]]:
         """Return A^m table, some rows at a time; a sparse table is made dense, for there are few groups."""
@@ -142,6 +146,12 @@ class JointMembership(NoLoops):
         for keys, total in zip(self._keys, sums, strict=True):
             total += _sums_by_key(keys[rows], values, len(total))
 
+    def weigh(self, rows: slice, table: Array, weights: Array, sums: Sequence[Array]) -> Array:
+        """Return each weight times each column of a table of some rows, and add it to the sums by joint code."""
+        weighted = (weights[:, :, None] * table[:, None, :]).reshape(len(table), -1)
+        self.add_to_sums(rows, weighted, sums)
+        return weighted
+
     def fold_sums(self, sums: Sequence[Array], width: int) -> Array:
         """Return the sums by group: over all joint codes in which the group occurs."""
         out = np.zeros((self.n_groups, width))
@@ -206,10 +216,10 @@ class _SoftGrams:
         self.across = groups.empty_sums(n_weights * self.width)
 
     def add(self, rows: slice, weights: Array) -> None:
-        table = np.ascontiguousarray(self.table[rows])
-        weighted = (weights[:, :, None] * table[:, None, :]).reshape(len(table), -1)
-        self.inner += table.T @ weighted
-        self.groups.add_to_sums(rows, weighted, self.across)
+        for part in chunks(len(weights), self.groups.n_weighed):
+            own = slice(rows.start + part.start, rows.start + part.stop)
+            table = np.ascontiguousarray(self.table[own])
+            self.inner += table.T @ self.groups.weigh(own, table, weights[part], self.across)
 
     def write(self, soft_groups: Array, out: Array) -> None:
         across = self.groups.fold_sums(self.across, self.n_weights * self.width)

@@ -4,8 +4,8 @@ A^c = A^m A^m', which says how many groups two objects share, is never formed: a
 
 All forms of A^m answer alike. `JointMembership` codes several models into one joint column, so that one pass over the rows serves
 them all; it suits hard and soft votes with up to a few thousand groups. `SparseMembership` suits crowds and very many groups. For
-large tables of hard votes there are compiled loops: `CompiledMembership` in place of the first, and of the second `CompiledCrowd`
-where there are fewer groups than rows, else `ColumnMembership`.
+large tables there are compiled loops: in place of the first `CompiledMembership`, or `CompiledSoft` if votes are soft; in place
+of the second, if votes are hard, `CompiledCrowd` where there are far fewer groups than rows, and `ColumnMembership` elsewhere.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import connected_components
 from .._typing import Array
 from ..kernels import compiled
 from ..votes import Prior, Votes
-from .compiled import ColumnMembership, CompiledCrowd, CompiledMembership
+from .compiled import ColumnMembership, CompiledCrowd, CompiledMembership, CompiledSoft
 from .joint import JointMembership
 from .linear import chunks
 from .sparse import SparseMembership, entries
@@ -29,6 +29,7 @@ __all__ = [
     "ColumnMembership",
     "CompiledCrowd",
     "CompiledMembership",
+    "CompiledSoft",
     "JointMembership",
     "Membership",
     "SparseMembership",
@@ -142,8 +143,10 @@ def membership(votes: Votes) -> Membership:
     """Return A^m in the form that suits the votes."""
     n_votes = votes.n_rows * len(votes.hard) + (0 if votes.sparse is None else votes.sparse.nnz)
     if votes.sparse is None and votes.n_groups <= MOST_JOINT_GROUPS:
-        loops = None if votes.soft is not None else compiled(n_votes)
-        return JointMembership(votes) if loops is None else CompiledMembership(votes, loops)
+        loops = compiled(n_votes if votes.soft is None else votes.n_rows * len(votes.models))
+        if loops is None:
+            return JointMembership(votes)
+        return CompiledMembership(votes, loops) if votes.soft is None else CompiledSoft(votes, loops)
     loops = compiled(SPARSE_COST * n_votes) if votes.is_hard else None
     if loops is not None and 2 * votes.n_groups <= votes.n_rows:
         return CompiledCrowd(votes, loops)

@@ -7,16 +7,27 @@ K^c = diag(d) A diag(w) A' diag(d), where A is A^m and w weighs the groups. Its 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .._typing import Array
 from .membership import Membership
 
 
+class Scaling(NamedTuple):
+    """The diagonal d of K^c, the rounds it took, the last change, and y where it was found on the way."""
+
+    d: Array
+    n_iter: int
+    change: float
+    y: Array | None
+
+
 def co_occurrence_scaling(
-    groups: Membership, group_weights: Array, counts: Array, tol: float = 1e-11, max_iter: int = 200
-) -> tuple[Array, int, float]:
-    """Return d, the rounds it took and the last change.
+    groups: Membership, group_weights: Array, counts: Array, sizes: Array, tol: float = 1e-11, max_iter: int = 200
+) -> Scaling:
+    """Return d, for groups of these sizes (A' s).
 
     The rounds go from y to d and back, on the logarithm of whichever is shorter. Each takes three quarters of the step, which at
     least halves the error since the eigenvalues of K^c lie in [0, 1], and is mixed with those before by Anderson's rule. Groups
@@ -38,8 +49,7 @@ def co_occurrence_scaling(
         return inverse(groups.gather_shared(weights * y))
 
     by_group = n_shared <= groups.n_rows
-    y = groups.scatter_shared(counts)
-    y[weights <= 0] = 0.0
+    y = np.where(weights > 0, sizes[:n_shared], 0.0)
     state = y if by_group else to_rows(y)
     dead = np.flatnonzero(state <= 0)
     logs = _logs(state, dead)
@@ -62,7 +72,7 @@ def co_occurrence_scaling(
         elif change > tol:
             move *= 0.75
             logs = mixing(logs, move)
-    return d, n_iter, change
+    return Scaling(d, n_iter, change, image if by_group and own is None else None)
 
 
 def _logs(values: Array, dead: Array) -> Array:

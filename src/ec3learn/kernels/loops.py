@@ -2,8 +2,8 @@
 
 Only `kernels.compiled` loads this module. Every docstring gives the numpy form that defines the loop; `tests/kernels` checks that
 both agree. `places` has the groups of all rows, one after the other, and `starts` says where those of each row begin: below, A is
-`scipy.sparse.csr_array((np.ones(len(places)), places, starts))`. A missing vote may have the number of groups as its place, for
-which a table over groups has one line more, of zeros.
+`scipy.sparse.csr_array((np.ones(len(places)), places, starts))`. Both are unsigned, for numba asks of every signed number whether
+it is negative. A missing vote may have the number of groups as its place, for which tables over groups end with a line of zeros.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import numba
 import numpy as np
 
+ROWS = 512  # whose sums stay in the cache from one loop to the next
 ODD = np.uint64(0x9E3779B97F4A7C15)  # its multiples are spread over all 64-bit numbers
 
 
@@ -262,48 +263,117 @@ def mean_of_terms(
     begin: int,
     end: int,
 ) -> Any:
-    """Set total, weighted = np.split(A @ tables, [1], axis=2); strength = pulls * (total > 0).
+    """Return mean_of_sums(A @ tables, ...), some rows at a time."""
+    n_terms, width = tables.shape[1], tables.shape[2]
+    lines = tables.reshape(len(tables), n_terms * width)
+    sums = np.empty((ROWS, n_terms * width))
+    squares, tension = 0.0, 0.0
+    for low in range(begin, end, ROWS):
+        high = min(low + ROWS, end)
+        part = sums[: high - low]
+        gather_table(starts[low : high + 1], places, lines, part, 0, high - low)
+        own = counts[low:high], in_group[low:high], proba[low:high], unanswered[low:high]
+        square, distance = mean_of_sums(part, pulls, fallback, own[0], own[1], target, own[2], own[3])
+        squares += square
+        tension += distance
+    return squares, tension
 
-    proba is the mean of weighted / total, weighted by strength; rows without any get the fallback. Tables are groups x terms x
+
+@loop
+def mean_of_sums(
+    sums: Any, pulls: Any, fallback: Any, counts: Any, in_group: Any, target: int, proba: Any, unanswered: Any
+) -> Any:
+    """Set total, weighted = np.split(sums.reshape(len(sums), len(pulls), -1), [1], axis=2); strength = pulls * (total > 0).
+
+    proba is the mean of weighted / total, weighted by strength; rows without any get the fallback. Sums are rows x terms x
     (weight, weighted distribution). Returns (counts * in_group) @ |proba|^2 and, for the term `target` (-1: none),
     (counts * strength / 2) @ |proba - mean|^2.
     """
-    n_terms, width = tables.shape[1], tables.shape[2]
-    lines = tables.reshape(len(tables), n_terms * width)
-    sums, answer = np.empty(n_terms * width), np.empty(width - 1)
-    squares, tension = 0.0, 0.0
-    for i in range(begin, end):
-        sums[:] = 0.0
-        for k in range(starts[i], starts[i + 1]):
-            line = lines[places[k]]
-            for z in range(len(sums)):
-                sums[z] += line[z]
-        strength = 0.0
-        for t in range(n_terms):
-            if sums[t * width] > 0:
-                strength += pulls[t]
+    width, squares, tension = len(fallback) + 1, 0.0, 0.0
+    for i in range(len(sums)):
+        strength, square, distance = 0.0, 0.0, 0.0
+        for t in range(len(pulls)):
+            strength += pulls[t] if sums[i, t * width] > 0 else 0.0
+        for z in range(len(fallback)):
+            proba[i, z] = 0.0 if strength > 0 else fallback[z]
+        for t in range(len(pulls)):
+            if sums[i, t * width] > 0:
+                share = pulls[t] / strength / sums[i, t * width]
+                for z in range(len(fallback)):
+                    proba[i, z] += share * sums[i, t * width + 1 + z]
+        aimed = target >= 0 and sums[i, target * width] > 0
+        inverse = 1 / sums[i, target * width] if aimed else 0.0
+        for z in range(len(fallback)):
+            gap = proba[i, z] - inverse * sums[i, target * width + 1 + z]
+            square += proba[i, z] * proba[i, z]
+            distance += gap * gap
         unanswered[i] = strength <= 0
-        answer[:] = 0.0
-        if strength <= 0:
-            answer[:] = fallback
-        for t in range(n_terms):
-            total = sums[t * width]
-            if total > 0 and strength > 0:
-                share = pulls[t] / strength / total
-                for z in range(len(answer)):
-                    answer[z] += share * sums[t * width + 1 + z]
-        square, distance = 0.0, 0.0
-        for z in range(len(answer)):
-            square += answer[z] * answer[z]
-        if target >= 0 and sums[target * width] > 0:
-            for z in range(len(answer)):
-                gap = answer[z] - sums[target * width + 1 + z] / sums[target * width]
-                distance += gap * gap
-            tension += counts[i] * pulls[target] / 2 * distance
-        if in_group[i]:
-            squares += counts[i] * square
-        proba[i] = answer
+        squares += counts[i] * square if in_group[i] else 0.0
+        tension += counts[i] * pulls[target] / 2 * distance if aimed else 0.0
     return squares, tension
+
+
+# ---- soft votes ------------------------------------------------------------------------------------------------------
+#
+# Hard votes beside soft ones are joint columns: `keys` has a line for each, and `first` says where its codes begin in a table of
+# the codes of all. B below is the matrix with ones at the places of a row's codes.
+
+
+@loop
+def weigh(keys: Any, first: Any, table: Any, weights: Any, out: Any, sums: Any) -> None:
+    """Set out = (weights[:, :, None] * table[:, None, :]).reshape(len(table), -1), and do sums += B.T @ out."""
+    n_columns = table.shape[1]
+    for i in range(len(table)):
+        own = out[i]
+        for k in range(weights.shape[1]):
+            for j in range(n_columns):
+                own[k * n_columns + j] = weights[i, k] * table[i, j]
+        for b in range(len(keys)):
+            line = sums[first[b] + keys[b, i]]
+            for j in range(len(own)):
+                line[j] += own[j]
+
+
+@loop
+def invert_soft(
+    keys: Any, first: Any, table: Any, joint: Any, column: Any, counts: Any, out: Any, sums: Any, begin: int, end: int
+) -> Any:
+    """Set out = 1 / (B @ joint + column @ table), 0 where that is 0, and do sums += B.T @ (counts * out).
+
+    Returns table @ (counts * out). Here the table has a line for each column of shares, the first of them ones; some rows at a
+    time are read line by line.
+    """
+    soft_sums, values, ones = np.zeros(len(column)), np.empty(ROWS), np.ones(ROWS)
+    for low in range(begin, end, ROWS):
+        n = min(ROWS, end - low)
+        total = out[low : low + n]
+        total[:] = column[0]
+        for b in range(len(keys)):
+            for i in range(n):
+                total[i] += joint[first[b] + keys[b, low + i]]
+        for j in range(1, len(column)):
+            own, factor = table[j, low : low + n], column[j]
+            for i in range(n):
+                total[i] += factor * own[i]
+        for i in range(n):
+            total[i] = 1.0 / total[i] if total[i] > 0 else 0.0
+            values[i] = counts[low + i] * total[i]
+        soft_sums[0] += _dot(ones[:n], values)
+        for b in range(len(keys)):
+            for i in range(n):
+                sums[first[b] + keys[b, low + i]] += values[i]
+        for j in range(1, len(column)):
+            soft_sums[j] += _dot(table[j, low : low + n], values)
+    return soft_sums
+
+
+@numba.njit(nogil=True, fastmath={"reassoc"})
+def _dot(one: Any, other: Any) -> float:
+    """Return one @ other[:len(one)], in any order, so that several numbers are added at a time."""
+    total = 0.0
+    for i in range(len(one)):
+        total += one[i] * other[i]
+    return total
 
 
 # ---- EM --------------------------------------------------------------------------------------------------------------

@@ -116,23 +116,25 @@ class Problem:
     def _scale(self, balanced: bool) -> None:
         """Set the diagonals of K^m and K^c, and alpha c_j + 2 delta_j; arrays over groups are used again, there may be many."""
         sizes = self.__dict__.pop("sizes")
+        self.is_scaled = True
+        self.d = self._co_occurrence_diagonal(sizes)
         self.u = np.divide(self.w, sizes, out=sizes, where=self.live) if balanced else self.w
         self.u[~self.live] = 0.0
         rho = self.groups.gather(self.u)
         self.in_group = rho > 0
         self.inverse_rho = np.divide(1.0, rho, out=rho, where=self.in_group)
-        self.is_scaled = True
-        self.d = self._co_occurrence_diagonal()
         self.total = self.groups.scatter(self.counts * self.inverse_rho)
         self.total *= self.u
         self.total *= self.setting.alpha
         self.total += 2 * self.delta
 
-    def _co_occurrence_diagonal(self) -> Array:
+    def _co_occurrence_diagonal(self, sizes: Array) -> Array:
         """Return d, the diagonal of the doubly stochastic K^c."""
         if self.setting.beta == 0:
-            return np.zeros_like(self.inverse_rho)
-        d, n_iter, change = co_occurrence_scaling(self.groups, self.w, self.counts)
+            return np.zeros(self.groups.n_rows)
+        d, n_iter, change, y = co_occurrence_scaling(self.groups, self.w, self.counts, sizes)
+        if y is not None:
+            self.y = y
         self.is_scaled = change <= 1e-9
         if not self.is_scaled:
             warnings.warn(
