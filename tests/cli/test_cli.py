@@ -25,7 +25,7 @@ from ec3learn.cli.app import app
 from ec3learn.demo import demo_votes, write_demo
 from ec3learn.diagnosis import alpha, effective_voters, kappas
 from ec3learn.tables.columns import LABELS
-from ec3learn.tables.files.workspace import follow_queries
+from ec3learn.tables.files.table import follow_queries
 
 ROOT = Path(__file__).parents[2]
 VOTERS = ["-c", "svm,tree,bayes,knn,rules", "-k", "kmeans,dbscan"]
@@ -1124,7 +1124,7 @@ def test_fast_leaves_the_diagnosis_out(folder, run):
 
 def test_defaults_are_those_of_the_library():
     from ec3learn.cli import options
-    from ec3learn.tables.files.workspace import MEMORY
+    from ec3learn.tables.files.table import MEMORY
     from ec3learn.tables.pipeline import MOST_CLASSES, MOST_ROWS
 
     found = (options.MOST_ROWS, options.MethodOptions().max_classes, options.ReadOptions().memory)

@@ -28,8 +28,7 @@ from polars.testing import assert_frame_equal
 from ec3learn.tables import combine
 from ec3learn.tables.columns import Naming
 from ec3learn.tables.files import Format, combine_file, open_file, require_outputs
-from ec3learn.tables.files.lookup import Lookup
-from ec3learn.tables.files.writing import write
+from ec3learn.tables.files.writing import Lookup, write
 
 from ..strategies import fuzzed
 

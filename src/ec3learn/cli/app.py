@@ -20,8 +20,7 @@ from .._checks import require_integer
 from .._text import printable
 from . import options as o
 from . import paper, trust
-from .parsing import method_from, names, naming_from
-from .spelling import show, spell_option
+from .parsing import method_from, names, naming_from, show, spell_option
 
 if TYPE_CHECKING:
     from ..diagnosis.summary import Summary

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from .._checks import InputError
 from .._text import Table, first_rows
 from . import options as o
-from .parsing import method_from, naming_from
-from .spelling import show
+from .parsing import method_from, naming_from, show
 
 if TYPE_CHECKING:
     from ..consensus import Consensus

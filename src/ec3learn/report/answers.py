@@ -1,17 +1,44 @@
-"""The facts about the answer: classes, confidence, what it changed against the majority vote, and how good it is."""
+"""The facts about the answer: classes, confidence, changes, quality, trust, and the most contested objects."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
+from .._checks import InputError
+from .._text import number_text
 from .._typing import Array
-from ..diagnosis import judge
+from ..answer.extension import matching_labels
+from ..answer.notes import CALIBRATION
+from ..answer.outcome import Outcome
+from ..diagnosis import (
+    Explanation,
+    agreement,
+    ask,
+    contested,
+    effective_voters,
+    error_correlation,
+    estimate,
+    explain,
+    judge,
+)
+from ..diagnosis.contested import CLOSE
+from ..diagnosis.correlation import LEAST_LABELS
+from ..diagnosis.explanation import tally_of
 from ..diagnosis.majority import changed_rows, is_majority
 from ..diagnosis.summary import Summary
+from ..votes import Votes
+from ..votes.labels import label_array
 from .subject import Facts, Subject, largest
 
 MOST_CLASSES = 20  # shown; the others are added up
 FEW_CHANGES = 5  # objects below which it may be chance that all changes go to one class
+ASKED = 50  # objects to ask about
+DRAWS = 100  # for the intervals of agreement
+LOOKUPS = 4e5  # of groups, for explanations: with very many groups only the first objects are explained
 
 
 def mean_confidence(subject: Subject) -> float:
@@ -130,3 +157,119 @@ def _given(subject: Subject) -> Facts:
     if subject.majority is not None and n > 0:
         share = float(weight @ (subject.majority.classes == known.codes)) / n
     return {"n": round(n), "majority": share, "fixed": known.fixed}
+
+
+# ---- "Can I trust it?" ------------------------------------------------------------------------------------------------
+
+
+def trust_facts(subject: Subject) -> Facts | None:
+    """Return what the section on trust shows; None for a consensus without votes, or with a single class."""
+    consensus, votes, judged = subject.consensus, subject.votes, subject.judged
+    if votes is None or not subject.has_objects or len(consensus.classes) < 2:
+        return None
+    codes = judged if (judged >= 0).any() or consensus.known is None else consensus.expand(consensus.known.codes)
+    by_labels = int((codes >= 0).sum()) >= LEAST_LABELS
+    correlation = error_correlation(votes, subject.labels(codes) if by_labels else None)
+    n_votes = float(votes.n_votes[votes.is_voter].sum()) / max(votes.n_objects, 1)
+    return {
+        "calibration": [str(note) for note in consensus.solved_notes if note.kind == CALIBRATION],
+        "agreement": _agreement(consensus),
+        "n_votes": n_votes,
+        "effective": effective_voters(votes, correlation) if votes.is_voter.sum() > 1 else None,
+        "correlation": correlation,
+        "by_labels": by_labels,
+        "estimates": _estimates(subject),
+        "ask": list(ask(consensus, ASKED).rows()),
+        "n_close": round(subject.n_close),
+    }
+
+
+def _agreement(consensus: Outcome) -> list[Facts]:
+    """Return measures of agreement; none where voters answer on scales of their own."""
+    assert consensus.votes is not None
+    scores = any(model.kind == "grader" for model in consensus.models)
+    try:
+        rows = agreement(consensus.votes, "ordinal" if scores else "nominal", draws=DRAWS).rows()
+        return [row for row in rows if row["value"] == row["value"]]
+    except InputError:
+        return []
+
+
+def _estimates(subject: Subject) -> list[Facts]:
+    """Return shares and the accuracy from labels that the method did not see; none where they cannot be had."""
+    try:
+        return list(estimate(subject.consensus, None, subject.labels(subject.judged)).rows())
+    except InputError:
+        return []
+
+
+# ---- the most contested objects ---------------------------------------------------------------------------------------
+
+
+def contested_facts(subject: Subject, n: int) -> Facts | None:
+    """Return the most contested objects with their votes and what tipped the answer."""
+    votes, consensus = subject.votes, subject.consensus
+    if votes is None or not subject.has_objects:
+        return None
+    table = list(contested(replace(consensus, object_ids=None), n).rows())  # by number, since names are looked up among all
+    objects = np.array([row["object"] for row in table], dtype=np.int64)
+    row_of = objects if votes.index is None else votes.index[objects]
+    few, rows = votes[objects], objects if votes.index is None else np.unique(row_of)
+    small = replace(consensus, votes=few, index=few.index, solved_proba=consensus.row_proba[rows], object_ids=None, known=None)
+    effort = votes.n_groups * (1 + len(consensus.classes) / 50)
+    n_explained = len(table) if consensus.rule is None else min(len(table), max(3, int(LOOKUPS / effort)))
+    for place, row in enumerate(table):
+        spoken = few.spoken(place)
+        if subject.whole:
+            row["alike"] = round(float(subject.row_weight[row_of[place]]))
+        row["object"] = consensus.name_of(row["object"])
+        row["given_by"] = _votes_by_label(spoken, votes)
+        row["tally"] = [(str(name), number_text(n)) for name, n in tally_of(spoken, votes.models)]
+        row["tipped"] = _tipped(explain(small, place), row) if place < n_explained else None
+    return {
+        "rows": table,
+        "n_close": round(subject.n_close),
+        "close": CLOSE,
+        "n_rows": votes.n_rows if consensus.known is None else int((~consensus.known.labelled).sum()),
+        "n_given": round(float(subject.weight @ subject.given)),
+        "n_explained": n_explained,
+        "has_parts": consensus.rule is not None,
+        "unit": None if consensus.rule is None else consensus.rule.unit,
+    }
+
+
+def _votes_by_label(spoken: Mapping[int, Any], votes: Votes) -> Facts:
+    """Return the votes on one object: classifiers by the label they gave, soft votes and clusters one by one."""
+    by_label: dict[str, list[str]] = {}
+    soft: list[tuple[str, str]] = []
+    clusters: list[tuple[str, str]] = []
+    for m, answer in spoken.items():
+        model = votes.models[m]
+        if isinstance(answer, dict):
+            top = sorted(answer.items(), key=lambda item: -item[1])[:2]
+            text = ", ".join(f"{label} {share:.2f}" for label, share in top if share > 0)
+            (soft if model.is_voter else clusters).append((model.name, text))
+        elif model.is_voter:
+            by_label.setdefault(str(answer), []).append(model.name)
+        else:
+            clusters.append((model.name, str(answer)))
+    ordered = sorted(by_label.items(), key=lambda item: -len(item[1]))
+    return {"votes": ordered, "soft": soft, "clusters": clusters, "n_missing": len(votes.models) - len(spoken)}
+
+
+def _tipped(explanation: Explanation, row: Mapping[str, Any]) -> Facts | None:
+    """Return by how much each base model and each term favours the label over the runner-up, the strongest first."""
+    if not explanation.parts or row["runner_up"] is None:
+        return None
+    label, other = matching_labels(label_array([row["label"], row["runner_up"]]), explanation.classes)
+    models: dict[str, float] = {}
+    terms: dict[str, float] = {}
+    for (model, term), part in explanation.parts.items():
+        lead = float(part[label] - part[other])
+        models[model] = models.get(model, 0.0) + lead
+        terms[term] = terms.get(term, 0.0) + lead
+
+    def strongest(leads: dict[str, float]) -> list[tuple[str, float]]:
+        return sorted(((name, lead) for name, lead in leads.items() if abs(lead) >= 5e-4), key=lambda item: -abs(item[1]))[:6]
+
+    return {"models": strongest(models), "terms": strongest(terms) if len(terms) > 1 else []}

@@ -20,13 +20,11 @@ from .._checks import InputTypeError, require_integer
 from .._text import count, percent
 from ..answer.notes import CALIBRATION, DISTINCT_ROWS, WARNINGS, Note, one_per_kind
 from ..answer.outcome import Outcome
-from ..diagnosis import close_calls, summarise
+from ..diagnosis import summarise
 from ..diagnosis.summary import Summary, judged_notes
-from .answers import change_facts, class_facts, confidence_facts, mean_confidence, quality_facts
+from .answers import change_facts, class_facts, confidence_facts, contested_facts, mean_confidence, quality_facts, trust_facts
 from .models import clustering_facts, model_facts, pair_facts
-from .objects import contested_facts
 from .subject import Facts, Subject
-from .trust import trust_facts
 
 
 def facts_of(
@@ -39,17 +37,7 @@ def facts_of(
     details: Mapping[str, Any] | None = None,
     summary: Summary | None = None,
 ) -> Facts:
-    """Return everything the report says.
-
-    Parameters
-    ----------
-    consensus, truth, title, n_contested, command, details, summary
-        As in `Consensus.report`.
-
-    Returns
-    -------
-    dict
-    """
+    """Return everything the report says; the arguments are those of `Consensus.report`."""
     _require_kind("title", title, str, "a string")
     require_integer("n_contested", n_contested, 0)
     _require_kind("command", command, (str, Sequence, type(None)), "a string or a list of strings")
@@ -74,7 +62,7 @@ def facts_of(
         "confidence": confidence_facts(subject) if subject.has_objects else None,
         "changes": changes,
         "quality": quality,
-        "trust": trust_facts(consensus, np.where(subject.given, -1, subject.true_codes)),
+        "trust": trust_facts(subject),
         "models": model_facts(subject),
         "pairs": compared,
         "redundant_names": {name for facts in compared for pair in facts["redundant"] for name in pair[:2]},
@@ -159,9 +147,8 @@ def _cards(subject: Subject, changes: Facts | None, quality: Facts | None) -> li
     if subject.has_objects and subject.all_given:
         cards.append(("mean confidence", "–", "all labels were given"))
     elif subject.has_objects:
-        close = float(subject.row_weight @ close_calls(consensus))
         where = f"on {without}; " if without else ""
-        hint = f"{where}{percent(close / max(subject.total, 1e-300))} of all objects are close calls"
+        hint = f"{where}{percent(subject.n_close / max(subject.total, 1e-300))} of all objects are close calls"
         cards.append(("mean confidence", f"{mean_confidence(subject):.3f}", hint))
     if changes is not None and not subject.all_given:
         where = f", of {without}" if without else ""

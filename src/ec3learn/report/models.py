@@ -60,11 +60,8 @@ def _remark(doubt: Mapping[str, Any]) -> str:
 
 def _labels_for_voters(subject: Subject) -> tuple[Array | None, str | None]:
     """Return the labels to judge voters by, None for those the method was given, and what they are called."""
-    judged = np.where(subject.given, -1, subject.true_codes)
-    if (judged >= 0).any():
-        labels = subject.consensus.classes.astype(object)[judged]
-        labels[judged < 0] = None
-        return labels, "the held-out labels"
+    if (subject.judged >= 0).any():
+        return subject.labels(subject.judged), "the held-out labels"
     return None, None if subject.consensus.known is None else "the labels the method was given"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from .._typing import Array
 from ..answer.notes import DISTINCT_ROWS
 from ..answer.outcome import Outcome
-from ..diagnosis import majority
+from ..diagnosis import close_calls, majority
 from ..diagnosis.counting import are_counts, given_weights, object_weights, open_rows, row_weights
 from ..diagnosis.held_out import given_labels, true_codes
 from ..votes.labels import plain
@@ -27,6 +28,7 @@ class Subject:
         self.distinct = any(note.kind == DISTINCT_ROWS for note in consensus.solved_notes)  # objects are distinct rows
         self.true_codes = true_codes(consensus, truth)  # the class of each object by the labels to judge by, -1 for none
         self.given = given_labels(consensus)  # objects whose labels the method was given
+        self.judged = np.where(self.given, -1, self.true_codes)  # classes by labels that the method was not given, -1 for none
         self.majority = majority(consensus)
         nothing: Array = np.zeros(0)
         self.weight = object_weights(consensus) if self.has_objects else nothing  # how many objects each object counts for
@@ -35,6 +37,17 @@ class Subject:
         self.open_rows = open_rows(consensus) if self.has_objects else nothing  # rows that the method had to answer
         self.total, self.n_open = float(self.weight.sum()), float(self.row_weight @ self.open_rows)
         self.all_given = consensus.n_objects > 0 and not self.open_rows.any()  # all labels were given and held fixed
+
+    def labels(self, codes: Array) -> Array:
+        """Return classes as labels, None for none."""
+        labels = self.consensus.classes.astype(object)[codes]
+        labels[codes < 0] = None
+        return labels
+
+    @cached_property
+    def n_close(self) -> float:
+        """Return how many objects are close calls."""
+        return float(self.row_weight @ close_calls(self.consensus))
 
 
 def largest(values: Array, n: int) -> Array:

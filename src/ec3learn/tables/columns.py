@@ -22,9 +22,8 @@ from ..votes.assembly import REPEATS, Repeats
 from ..votes.labels import Label, plain
 from ..votes.reading import seen_by_narwhals
 from ..votes.scale import scale_of, scales_of
-from .engines import ENGINES, OURS
+from .engines import ENGINES, OURS, Frame
 
-Frame = Any  # a DataFrame or LazyFrame of narwhals
 Column = str | dict[Label, str]  # a column of labels; of a soft model one column of shares per class or cluster
 
 LABELS = "labels (ints, bools, strings or categoricals)"
@@ -272,13 +271,8 @@ class Naming:
             )
         classifiers = found["classifier"] if unnamed["classifier"] else self.classifiers
         clusterings = found["clustering"] if unnamed["clustering"] else self.clusterings
-        named = replace(self, classifiers=classifiers, clusterings=clusterings, classes=consensus.classes)
-        found_columns = named.find(frame)
-        return (
-            found_columns
-            if self.scale is not None
-            else replace(found_columns, scale=self._scale_of(consensus, found["classifier"]))
-        )
+        named = replace(self, classifiers=classifiers, clusterings=clusterings, classes=consensus.classes).find(frame)
+        return named if self.scale is not None else replace(named, scale=self._scale_of(consensus, found["classifier"]))
 
     def _scale_of(self, consensus: Consensus, found: Sequence[str]) -> Any:
         """Return the scales of a consensus; the one for all voters, if there is one, also suits voters it has never seen."""

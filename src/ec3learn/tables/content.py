@@ -21,8 +21,8 @@ from ..votes.encoding import classes_of
 from ..votes.labels import Label, plain
 from ..votes.layout import frozen
 from ..votes.reading import encode, named_columns
-from .columns import LABELS, Column, Columns, Frame
-from .engines import COUNT, FIRST, collect, exact
+from .columns import LABELS, Column, Columns
+from .engines import COUNT, FIRST, Frame, collect, exact
 
 FEW_NUMBERS = 20  # so many classes may be text with fractional numbers in it
 MANY_LABELS, MOSTLY = 100, 0.5  # a column with so many labels, and this share of them different, names objects

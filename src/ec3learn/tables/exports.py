@@ -101,7 +101,7 @@ def _read(tool: str, source: Any, machines: bool, backend: Any) -> Any:
 
 def export_columns(tool: str, source: Any, name: str, machines: bool = False) -> dict[str, list[Any]]:
     """Return the long table of an export as columns; `source` is the content of a file, or the items in it."""
-    title, parse, rows_of = TOOLS[tool]
+    title, parse, rows_of, remedy = TOOLS[tool]
     try:
         text = source.decode("utf-8-sig") if isinstance(source, bytes) else source
         items = parse(text) if isinstance(text, str) else text
@@ -116,10 +116,10 @@ def export_columns(tool: str, source: Any, name: str, machines: bool = False) ->
             n_items += 1
     except (KeyError, TypeError, AttributeError, ValueError):
         phrase = f"{name} must be an export of {title}, but item {n_items} in it is not as {title} writes it"
-        raise InputError("source", phrase=phrase, remedy=REMEDIES[tool]) from None
+        raise InputError("source", phrase=phrase, remedy=remedy) from None
     if not any(row.answers or row.known for row in rows):
         phrase = f"{name} must have annotations with labels or ratings, got {count(n_items, 'item')} without any"
-        raise InputError("source", phrase=phrase, remedy=REMEDIES[tool])
+        raise InputError("source", phrase=phrase, remedy=remedy)
     return _columns(rows)
 
 
@@ -283,11 +283,7 @@ def _flat_answers(record: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any
     }
 
 
-TOOLS: dict[str, tuple[str, Callable[[str], Any], Callable[[dict[str, Any], bool], Iterator[Row]]]] = {
-    "label-studio": ("Label Studio", _parse_label_studio, _label_studio_rows),
-    "argilla": ("Argilla", json.loads, _argilla_rows),
-}
-REMEDIES = {
-    "label-studio": "Export it as JSON, JSON-MIN or CSV.",
-    "argilla": "Export it by dataset.records.to_json(path).",
+TOOLS: dict[str, tuple[str, Callable[[str], Any], Callable[[dict[str, Any], bool], Iterator[Row]], str]] = {
+    "label-studio": ("Label Studio", _parse_label_studio, _label_studio_rows, "Export it as JSON, JSON-MIN or CSV."),
+    "argilla": ("Argilla", json.loads, _argilla_rows, "Export it by dataset.records.to_json(path)."),
 }

@@ -23,10 +23,9 @@ from ..answer.rule import EvidenceRule, GroupRule
 from ..consensus import Consensus
 from ..votes.labels import Label, kind_of
 from .columns import Column, Columns
-from .engines import OURS, exact, join, small_table
+from .engines import OURS, Frame, exact, join, small_table
 from .output import Output, label_type
 
-Frame = Any  # a DataFrame or LazyFrame of narwhals
 Block = tuple[list[Label], Array]  # the labels of a base model's groups, and their rows in the table of groups
 
 NUMBERS: dict[Any, Any] = {nw.Int64: np.int64, nw.UInt64: np.uint64, nw.Float64: np.float64}

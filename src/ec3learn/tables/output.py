@@ -14,8 +14,8 @@ from .._text import arg
 from .._typing import Array
 from ..consensus import Consensus
 from ..votes.labels import Label, plain
+from .engines import Frame
 
-Frame = Any  # a DataFrame or LazyFrame of narwhals
 Rule = Literal["argmax", "mass"]
 
 

@@ -27,9 +27,9 @@ from ..votes import Votes
 from ..votes.encoding import known_codes, name_codes
 from ..votes.labels import plain
 from ..votes.reading import encode, named_columns
-from .columns import Columns, Frame
+from .columns import Columns
 from .content import find_classes, known_labels_of, labels_of, new_votes_of, one_row_per_object, only_scales_of, votes_of
-from .engines import COUNT, ENGINES, HASH, OURS, add_hash, collect, count_rows, join
+from .engines import COUNT, ENGINES, HASH, OURS, Frame, add_hash, collect, count_rows, join
 from .groups import answer_from_groups, override
 from .output import Output
 

@@ -24,8 +24,7 @@ from ..pipeline import MOST_ROWS, Answered, Content, combine_frame, content_of_f
 from .formats import STANDARD, Format, format_of_content
 from .label_files import is_label_file, with_label_file
 from .reading import read
-from .table import ROW, FileTable, text, value_of
-from .workspace import MEMORY, workspace
+from .table import MEMORY, ROW, FileTable, text, value_of, workspace
 from .writing import write, write_rows
 
 NOISE = "-1"

@@ -18,8 +18,7 @@ from ..columns import Columns
 from ..engines import OURS, quoted
 from .formats import COMPRESSIONS, FORMATS, Format
 from .reading import read
-from .table import FileTable, value_of
-from .workspace import workspace
+from .table import FileTable, value_of, workspace
 
 ENDINGS = {ending for endings in FORMATS.values() for ending in endings} | set(COMPRESSIONS.values())
 TYPES = {"VARCHAR": pa.string(), "BOOLEAN": pa.bool_(), "BIGINT": pa.int64()}

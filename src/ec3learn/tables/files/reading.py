@@ -18,6 +18,8 @@ from typing import Any, NoReturn
 from uuid import uuid4
 
 import duckdb
+import pyarrow as pa
+from pyarrow import csv as arrow_csv
 
 from ..._checks import InputError, MissingExtraError, SpelledWarning
 from ..._files import is_full
@@ -26,8 +28,7 @@ from ..engines import OURS, quoted
 from ..exports import TOOLS, export_columns
 from .carrying import Carried
 from .formats import STANDARD, Format
-from .table import FileTable, text
-from .workspace import Workspace
+from .table import FileTable, Workspace, text
 
 MOST_COLUMNS = 10_000  # beyond which DuckDB needs much memory and time
 BLOCK = 1 << 24  # bytes of text parsed at a time; a record must fit
@@ -60,8 +61,6 @@ def _read(work: Workspace, path: str, name: str, format: Format, encoding: str, 
 @contextmanager
 def readable_errors(name: str, what: str, encoding: str) -> Iterator[None]:
     """Turn the errors of libraries about a file into one sentence."""
-    import pyarrow as pa
-
     try:
         yield
     except (UnicodeError, LookupError) as error:
@@ -111,8 +110,6 @@ def _parquet(work: Workspace, source: Path, format: Format, name: str) -> FileTa
 
 def _arrow(work: Workspace, source: Path, format: Format, name: str) -> FileTable:
     """Return the columns of an Arrow file, or of an Arrow stream."""
-    import pyarrow as pa
-
     carried = Carried(source, format)
     readable = [column for column in carried.schema.names if column not in carried.unread]
     batches = (batch.select(readable) for batch in carried.batches())
@@ -143,9 +140,6 @@ def _stage(work: Workspace, batches: Any, names: list[str], name: str) -> Path:
 
 def _csv(work: Workspace, source: Path, format: Format, encoding: str, name: str) -> FileTable:
     """Return a table of text; an empty field is null."""
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
     heads = _heads(source, format, encoding, name)
     _require_names(heads, name)
     options = arrow_csv.ReadOptions(block_size=BLOCK, column_names=heads, skip_rows_after_names=1)
@@ -195,8 +189,6 @@ class LastLine(io.RawIOBase):
 
     def without_it(self, reader: Any) -> Any:
         """Return the batches of the parser without our line."""
-        import pyarrow as pa
-
         return pa.RecordBatchReader.from_batches(reader.schema, self._hold_back(reader))
 
     def _hold_back(self, reader: Any) -> Iterator[Any]:
@@ -211,8 +203,6 @@ class LastLine(io.RawIOBase):
 
 
 def _bytes(source: Path, format: Format) -> Any:
-    import pyarrow as pa
-
     return pa.input_stream(str(source), compression=format.compression)
 
 
@@ -274,8 +264,6 @@ def _require_equal_records(source: Path, format: Format, encoding: str, name: st
 
 def _excel(work: Workspace, source: Path, format: Format, sheet: str | None, name: str) -> FileTable:
     """Return the cells of a sheet as text, as in a CSV file: a spreadsheet has a type for each cell, and none for a column."""
-    import pyarrow as pa
-
     try:
         import fastexcel
     except ModuleNotFoundError:
@@ -301,8 +289,6 @@ def _excel(work: Workspace, source: Path, format: Format, sheet: str | None, nam
 
 def _export(work: Workspace, source: Path, format: Format, encoding: str, name: str) -> FileTable:
     """Return an export of an annotation tool as a long table."""
-    import pyarrow as pa
-
     columns = export_columns(format.name, source.read_text(encoding=with_bom(encoding)), name)
     return _staged(work, pa.table(columns), list(columns), format, name)
 
