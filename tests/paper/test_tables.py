@@ -11,10 +11,10 @@ from scipy.stats import friedmanchisquare, spearmanr, wilcoxon
 
 from ec3learn._text import Table
 from ec3learn.paper import published as paper
+from ec3learn.paper.claims import critical_difference, friedman, mean_ranks, paired_tests
 from ec3learn.paper.exhibits import Finding, markdown, means
 from ec3learn.paper.figures import FIGURES, draw
 from ec3learn.paper.findings import THEORY
-from ec3learn.paper.ranks import critical_difference, friedman, mean_ranks, paired_tests
 from ec3learn.paper.report import report
 from ec3learn.paper.rows import read
 from ec3learn.paper.tables import EXHIBITS, datasets_at_hand, entropy_note, exhibits

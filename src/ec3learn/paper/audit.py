@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.spatial import ConvexHull
+from scipy.special import entr  # -x log x
 
 from .._typing import Array
 from . import published
@@ -22,22 +23,10 @@ def f_range(auc: float, share: float) -> tuple[float, float]:
     """Return the smallest and the largest F of a class that labels with this AUC can have.
 
     With t of the class found and u of the others mistaken for it, AUC = (1 + t - u) / 2, and
-    F = 2 share t / (share + share t + (1 - share) u), which is monotone in t if AUC is kept.
-
-    Parameters
-    ----------
-    auc : float
-        Area under the curve of labels, which is their balanced accuracy.
-    share : float
-        Share of the objects that are in the class.
-
-    Returns
-    -------
-    tuple of float
+    F = 2 share t / (share + share t + (1 - share) u), which is monotone in t if AUC is kept; `share` is that of the class.
 
     Examples
     --------
-    >>> from ec3learn.paper.audit import f_range
     >>> f_range(1.0, 0.3), f_range(0.5, 0.5)
     ((1.0, 1.0), (0.0, 0.6666666666666666))
     """
@@ -52,7 +41,6 @@ def averaged_f_range(auc: float, share: float) -> tuple[float, float]:
 
     Examples
     --------
-    >>> from ec3learn.paper.audit import averaged_f_range, f_range
     >>> averaged_f_range(0.66, 0.32)[0] < f_range(0.66, 0.32)[0]
     True
     """
@@ -66,13 +54,10 @@ def averaged_f_range(auc: float, share: float) -> tuple[float, float]:
 
 
 def impossible_pairs() -> dict[str, dict[str, list[str]]]:
-    """Return the methods whose printed AUC and F cannot both be of labels, by data set with two classes.
+    """Return the methods whose printed AUC and F cannot both be of labels, by reading of F and data set with two classes.
 
-    Returns
-    -------
-    dict
-        Reading of F -> data set -> methods. F is read as that of the rarer or of the larger class, each of a single split or of
-        averages over splits; "any" has the pairs that are impossible in all four readings.
+    F is read as that of the rarer or of the larger class, each of a single split or of averages over splits; "any" has the pairs
+    that are impossible in all four readings.
     """
     readings = {
         f"{word} class, {how}": _outside(rare, limits)
@@ -86,7 +71,7 @@ def impossible_pairs() -> dict[str, dict[str, list[str]]]:
 
 def _outside(rare: bool, limits: Any) -> dict[str, list[str]]:
     """Return the methods whose printed F is outside the range for their printed AUC."""
-    auc, f = ({row["dataset"]: row for row in printed(table)} for table in ("accuracy_auc", "accuracy_fscore"))
+    auc, f = (_table(table) for table in ("accuracy_auc", "accuracy_fscore"))
     found = {}
     for row in printed("datasets"):
         if row["n_classes"] == 2:
@@ -99,44 +84,28 @@ def _outside(rare: bool, limits: Any) -> dict[str, list[str]]:
 def best_nmi(counts: Array, n_clusters: int) -> dict[str, float]:
     """Return the highest normalised mutual information with the classes of any way to cluster distinct rows.
 
-    Parameters
-    ----------
-    counts : array of shape (n_rows, n_classes)
-        How many objects of each class share each distinct row. All ways are tried, so rows must be few.
-    n_clusters : int
-        The most clusters.
-
-    Returns
-    -------
-    dict
-        By what the mutual information is divided by: the "mean" of the entropies of classes and clusters, or the "smaller" one.
+    `counts` has the objects of each class (columns) that share each distinct row; all ways are tried, so rows must be few. The
+    mutual information is divided by the "mean" of the entropies of classes and clusters, or by the "smaller" one.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from ec3learn.paper.audit import best_nmi
     >>> best_nmi(np.array([[5, 0], [0, 5], [3, 0]]), 2)["mean"]
     1.0
     """
     counts = counts[counts.sum(axis=1) > 0] / counts.sum()
-    of_classes = float(_entropy(counts.sum(axis=0)))
+    of_classes = float(entr(counts.sum(axis=0)).sum())
     best = {"mean": 0.0, "smaller": 0.0}
     n_ways = n_clusters ** (len(counts) - 1)  # the first row is in the first cluster
     for start in range(0, n_ways, 100_000):
         ways = np.arange(start, min(n_ways, start + 100_000))
         places = np.column_stack([np.zeros_like(ways), *(ways // n_clusters**k % n_clusters for k in range(len(counts) - 1))])
         tables = np.stack([(places == z) @ counts for z in range(n_clusters)], axis=1)
-        of_clusters = _entropy(tables.sum(axis=2))
-        shared = of_clusters + of_classes - _entropy(tables.reshape(len(ways), -1))
+        of_clusters = entr(tables.sum(axis=2)).sum(axis=1)
+        shared = of_clusters + of_classes - entr(tables).sum(axis=(1, 2))
         some = of_clusters > 1e-9
         for name, entropy in (("mean", (of_clusters + of_classes) / 2), ("smaller", np.minimum(of_clusters, of_classes))):
             best[name] = max(best[name], float((shared[some] / entropy[some]).max(initial=0.0)))
     return {name: min(value, 1.0) for name, value in best.items()}
-
-
-def _entropy(shares: Array) -> Array:
-    """Return the entropy of shares along the last axis."""
-    return -np.where(shares > 0, shares * np.log(np.where(shares > 0, shares, 1.0)), 0.0).sum(axis=-1)
 
 
 def contradictions() -> list[tuple[str, str]]:
@@ -181,7 +150,6 @@ def averages_off(table: str) -> dict[str, float]:
 
     Examples
     --------
-    >>> from ec3learn.paper.audit import averages_off
     >>> round(averages_off("accuracy_auc")["NB"], 3)
     0.005
     """

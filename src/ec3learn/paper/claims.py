@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy.stats import friedmanchisquare, studentized_range, wilcoxon
 from scipy.stats import t as student
 
-LEVEL = 0.95
+LEVEL = 0.05  # of tests; intervals leave out as much
 FEW = 5  # with fewer data sets the interval is over splits
 OVERLAP = 1 / 3  # test rows per training row, in the correction of Nadeau and Bengio
 
@@ -38,67 +40,31 @@ Headline claims are those of the paper's abstract, of its list of contributions 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a claim came to.
-
-    Attributes
-    ----------
-    mean, low, high : float
-        The mean effect and its interval.
-    supporting, total : int
-        On how many data sets (or other units) the mean effect is on the claimed side, of how many.
-    against : tuple of str
-        For a claim about every unit: those whose interval is on the other side.
-    direction : str
-        "shown", "reversed" or "not shown".
-    size : str
-        "", "reached" or "smaller".
-    verdict : str
-        "holds", "holds, but smaller", "fails" or "inconclusive".
-    """
+    """What a claim came to: the mean effect with its interval, and the verdict."""
 
     mean: float
     low: float
     high: float
-    supporting: int
+    supporting: int  # data sets (or other units) whose mean effect is on the claimed side
     total: int
-    against: tuple[str, ...]
-    direction: str
-    size: str
+    against: tuple[str, ...]  # for a claim about every unit: those whose interval is on the other side
+    direction: str  # "shown", "reversed" or "not shown"
+    size: str  # "", "reached" or "smaller"
     verdict: str
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """A claim of the paper, and the effect that was measured.
+    """A claim of the paper, and the effect that was measured."""
 
-    Parameters
-    ----------
-    text : str
-        The claim, in our words.
-    effect : Series
-        By unit (a data set, mostly) and split.
-    above : float
-        The bound that the effect must exceed.
-    printed : float, optional
-        The size of the effect that the paper prints.
-    every : bool
-        Whether the claim is about every unit, not only about their mean.
-    headline : bool
-        Whether it is one of the paper's headline claims.
-    percent : bool
-        Whether the effect is a share, to be shown in percent.
-    rival : str
-        What a trivial rival does, or another note.
-    """
-
-    text: str
-    effect: Any
-    above: float = 0.0
-    printed: float | None = None
-    every: bool = False
-    headline: bool = False
-    percent: bool = False
-    rival: str = ""
+    text: str  # in our words
+    effect: Any  # a series by unit (a data set, mostly) and split
+    above: float = 0.0  # the bound that the effect must exceed
+    printed: float | None = None  # the size of the effect that the paper prints
+    every: bool = False  # the claim is about every unit, not only about their mean
+    headline: bool = False  # it is one of the paper's headline claims
+    percent: bool = False  # the effect is a share, to be shown in percent
+    rival: str = ""  # what a trivial rival does, or another note
 
     def judge(self) -> Judgement:
         """Return the verdict by the rule."""
@@ -111,13 +77,11 @@ class Claim:
         return f"{value:.1%}" if self.percent else f"{value:.3f}"
 
 
-def interval(effect: Any, level: float = LEVEL) -> tuple[float, float]:
+def interval(effect: Any, level: float = 1 - LEVEL) -> tuple[float, float]:
     """Return the interval of the mean of an effect by unit and split; infinite where nothing can be said.
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from ec3learn.paper.claims import interval
     >>> splits = pd.MultiIndex.from_product([["iris"], range(4)])
     >>> [round(end, 3) for end in interval(pd.Series([0.1, 0.2, 0.1, 0.2], index=splits))]
     [0.01, 0.29]
@@ -140,21 +104,10 @@ def interval(effect: Any, level: float = LEVEL) -> tuple[float, float]:
 
 
 def judge(effect: Any, above: float = 0.0, printed: float | None = None, every: bool = False) -> Judgement:
-    """Return the verdict on an effect by the rule.
-
-    Parameters
-    ----------
-    effect, above, printed, every
-        As in `Claim`.
-
-    Returns
-    -------
-    Judgement
+    """Return the verdict on an effect by the rule; the arguments are those of `Claim`.
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from ec3learn.paper.claims import judge
     >>> units = pd.MultiIndex.from_product([list("abcdef"), range(2)])
     >>> gain = pd.Series([0.02, 0.03] * 6, index=units)
     >>> judge(gain).verdict, judge(gain, printed=0.1).verdict, judge(-gain).verdict
@@ -180,7 +133,67 @@ def judge(effect: Any, above: float = 0.0, printed: float | None = None, every: 
 def _against(effect: Any, above: float) -> Iterable[str]:
     """Return the units that contradict a claim about every unit: their own interval, corrected for their number, is below."""
     units = effect.groupby(level=0)
-    level = 1 - (1 - LEVEL) / len(units)
+    level = 1 - LEVEL / len(units)
     for name, own in units:
         if interval(own, level)[1] < above:
             yield str(name)
+
+
+# ---- which differences between methods are significant (Demsar, 2006) -------------------------------------------------
+
+
+def mean_ranks(scores: Any) -> Any:
+    """Return the mean rank of each method, the best (rank 1) first; `scores` has data sets as rows and methods as columns.
+
+    Examples
+    --------
+    >>> mean_ranks(pd.DataFrame({"a": [0.9, 0.8], "b": [0.7, 0.8]})).to_dict()
+    {'a': 1.25, 'b': 1.75}
+    """
+    return scores.dropna().rank(axis=1, ascending=False).mean().sort_values(kind="stable")
+
+
+def friedman(scores: Any) -> float:
+    """Return the p-value of Friedman's test that all methods are alike.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"a": [0.9, 0.8, 0.7, 0.9], "b": [0.8, 0.7, 0.6, 0.8], "c": [0.7, 0.6, 0.5, 0.7]})
+    >>> round(friedman(scores), 3)
+    0.018
+    """
+    return float(friedmanchisquare(*scores.dropna().to_numpy().T).pvalue)
+
+
+def critical_difference(n_methods: int, n_datasets: int) -> float:
+    """Return by how much mean ranks must differ to be significantly different (Nemenyi's test at 5 %).
+
+    Examples
+    --------
+    >>> round(critical_difference(5, 30), 3)
+    1.114
+    """
+    q = float(studentized_range.ppf(1 - LEVEL, n_methods, np.inf)) / np.sqrt(2)
+    return float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets)))
+
+
+def paired_tests(scores: Any, control: str) -> Any:
+    """Compare one method with each of the others by Wilcoxon's signed-rank test, corrected by Holm's method.
+
+    Examples
+    --------
+    >>> scores = pd.DataFrame({"new": [0.9, 0.8, 0.95, 0.7, 0.6], "old": [0.7, 0.7, 0.9, 0.65, 0.3]})
+    >>> float(paired_tests(scores, "new").loc["old", "p"])
+    0.0625
+    """
+    whole = scores.dropna()
+    found = {}
+    for name in whole.columns.drop(control):
+        gain = (whole[control] - whole[name]).to_numpy()
+        p = float(wilcoxon(gain, method="auto").pvalue) if np.any(gain) else 1.0
+        found[name] = {"better": int((gain > 0).sum()), "worse": int((gain < 0).sum()), "difference": float(gain.mean()), "p": p}
+    table = (
+        pd.DataFrame.from_dict(found, orient="index").sort_values("p", kind="stable").astype({"better": object, "worse": object})
+    )
+    corrected = table["p"].to_numpy() * np.arange(len(table), 0, -1)
+    return table.assign(p=np.minimum(np.maximum.accumulate(corrected), 1.0))

@@ -57,8 +57,6 @@ def noisy_copy(truth: Array, level: float, rng: np.random.Generator) -> Array:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from ec3learn.paper.clustering_studies import noisy_copy, nmi
     >>> truth = np.arange(1000) % 3
     >>> copy = noisy_copy(truth, 0.4, np.random.default_rng(0))
     >>> round(nmi(truth, copy), 2)

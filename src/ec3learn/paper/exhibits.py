@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import spearmanr
 
 from . import published
@@ -67,40 +68,26 @@ class Exhibit:
 # ---- averages of rows ------------------------------------------------------------------------------------------------
 
 
+def select(rows: Frame, experiment: str, metric: str | None = None, method: str | None = None) -> Frame:
+    """Return the rows of an experiment: of one metric, of one method."""
+    chosen = rows["experiment"] == experiment
+    for column, value in (("metric", metric), ("method", method)):
+        if value is not None:
+            chosen &= rows[column] == value
+    return rows[chosen]
+
+
 def means(
     rows: Frame, experiment: str, metric: str, columns: str = "method", method: str | None = None, how: str = "mean"
 ) -> Frame:
-    """Return the mean over repeats of each data set (rows) and method or setting (columns).
-
-    Parameters
-    ----------
-    rows : DataFrame
-        As `rows.read` returns them.
-    experiment, metric : str
-        The experiment and the metric to average.
-    columns : "method" or "setting"
-        What the columns are.
-    method : str, optional
-        Use the rows of this method only.
-    how : "mean" or "std"
-        Mean or standard deviation.
-
-    Returns
-    -------
-    DataFrame
-        Data sets are in the paper's order.
-    """
-    own = rows[(rows["experiment"] == experiment) & (rows["metric"] == metric)]
-    if method is not None:
-        own = own[own["method"] == method]
+    """Return the mean (or "std") over repeats of each data set, in the paper's order, and each method or setting (columns)."""
+    own = select(rows, experiment, metric, method)
     return ordered(own.pivot_table(index="dataset", columns=columns, values="value", aggfunc=how, sort=False, dropna=False))
 
 
 def cells(rows: Frame, experiment: str, metric: str, columns: str | list[str] = "method", method: str | None = None) -> Frame:
     """Return the values of an experiment, one row per data set and split and one column per method, setting or both."""
-    own = rows[(rows["experiment"] == experiment) & (rows["metric"] == metric)]
-    if method is not None:
-        own = own[own["method"] == method]
+    own = select(rows, experiment, metric, method)
     return own.pivot_table(index=["dataset", "seed"], columns=columns, values="value", sort=False)
 
 
@@ -113,8 +100,6 @@ def ordered(frame: Frame) -> Frame:
 
 def printed(table: str, index: str = "dataset") -> Frame:
     """Return a printed table (see `published.printed`) with our names of data sets; `index` is the column with row names."""
-    import pandas as pd
-
     frame = pd.DataFrame(published.printed(table)).set_index(index)
     return frame.rename(index=published.DATASETS, columns=published.DATASETS)
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from .._checks import MissingExtraError, require_choice
 from . import published
-from .exhibits import Frame, means, ordered
+from .claims import critical_difference, mean_ranks
+from .exhibits import Frame, means, ordered, select
 from .exhibits import printed as printed_table
-from .ranks import critical_difference, mean_ranks
 from .tables.accuracy import LABELS, OURS, gain, scored
 from .tables.base_models import good_settings
 from .tables.clusterings import LABELS as CURVES
@@ -61,7 +61,7 @@ def _curves(rows: Frame, experiment: str, metric: str, method: str) -> Frame:
 def parameters(rows: Frame) -> Drawing:
     """Draw the distribution of each weight in good settings and in all settings."""
     good = good_settings(rows)
-    settings = rows[(rows["experiment"] == "parameters") & (rows["method"] == "iEC3")]["setting"].drop_duplicates()
+    settings = select(rows, "parameters", method="iEC3")["setting"].drop_duplicates()
     every = np.array([[float(x) for x in setting.split()] for setting in settings])
     figure, axes = _figure(1, 4, 9, 2.6, sharey=True)
     edges = np.linspace(0, 1, 11) - 1e-9
@@ -103,7 +103,7 @@ def imbalance(rows: Frame) -> Drawing:
     for line, (metric, word) in zip(axes, (("auc", "AUC"), ("f_touched", "F of the class")), strict=True):
         for axis, name in zip(line, names, strict=True):
             for shift, (method, marker) in zip((-0.7, 0.0, 0.7), (("UPE", "s"), ("EC3", "^"), ("iEC3", "o")), strict=True):
-                part = own[(own["dataset"] == name) & (own["metric"] == metric) & (own["method"] == method)]
+                part = select(own[own["dataset"] == name], "imbalance", metric, method)
                 by_share = part.groupby(part["setting"].astype(float))["value"]
                 mean, sd = by_share.mean(), by_share.std().fillna(0)
                 places = 100 * mean.index + shift  # side by side, so that the bars can be told apart
@@ -204,7 +204,6 @@ def groups_within(ranks: Sequence[float], reach: float) -> list[tuple[float, flo
 
     Examples
     --------
-    >>> from ec3learn.paper.figures import groups_within
     >>> groups_within([1.0, 2.0, 2.5, 5.0], 1.5)
     [(1.0, 2.5)]
     """
@@ -324,22 +323,7 @@ FIGURES: dict[str, tuple[tuple[str, ...], Callable[[Frame], Drawing]]] = {
 
 
 def draw(rows: Frame, folder: str | Path, names: Sequence[str] = ()) -> list[Path]:
-    """Draw figures and save them as PNG files.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        As `rows.read` returns them.
-    folder : path
-        The folder to save them in.
-    names : sequence of str
-        Names in `FIGURES`; by default all whose experiments have rows.
-
-    Returns
-    -------
-    list of Path
-        The files.
-    """
+    """Draw figures, by default all whose experiments have rows, and save them as PNG files in a folder."""
     for name in names:
         require_choice("figure", name, FIGURES)
     present = set(rows["experiment"])

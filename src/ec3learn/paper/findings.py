@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pandas as pd
+
 from . import published
 from .audit import impossible_pairs
-from .claims import FAILS, HOLDS, SMALLER, UNCLEAR, Claim, interval, judge
-from .exhibits import Frame, cells, comparable, printed
-from .ranks import mean_ranks
+from .claims import FAILS, HOLDS, SMALLER, UNCLEAR, Claim, interval, judge, mean_ranks
+from .exhibits import Frame, cells, comparable, printed, select
 from .studies import MOST_ROWS
 from .tables.accuracy import LABELS, OURS, scored
 from .tables.clusterings import KINDS, begins_to_pay, curve, tuned_gains
 from .tables.clusterings import LABELS as CURVES
 from .tables.metric import CHANCE, EXPLORED
-from .tables.paper_claims import BASELINES, scored_cells
+from .tables.paper_claims import BASELINES, kept, scored_cells
 
 
 def summary(rows: Frame, claims: list[Claim]) -> list[str]:
@@ -121,11 +122,7 @@ def _change(lost: Any, term: str) -> str:
 
 
 def _robust(rows: Frame) -> str:
-    own = rows[rows["experiment"] == "random_classifiers"]
-    kept = cells(own[own["setting"] == "10"], "random_classifiers", "auc") / cells(
-        own[own["setting"] == "0"], "random_classifiers", "auc"
-    )
-    mean = kept.groupby(level=0).mean().mean()
+    mean = kept(rows, "random_classifiers", "auc", "10", "0").groupby(level=0).mean().mean()
     return (
         f"**Robustness holds, but for a plain vote as well.** With ten random classifiers iEC3 keeps {mean['iEC3']:.1%} of "
         f"its AUC (claimed: at least {published.RANDOM_AUC['iEC3']:.0%}), the majority vote {mean['majority vote']:.1%}, UPE "
@@ -135,7 +132,7 @@ def _robust(rows: Frame) -> str:
 
 
 def _runtime(rows: Frame) -> str:
-    own = rows[(rows["experiment"] == "like_for_like") & (rows["metric"] == "seconds")]
+    own = select(rows, "like_for_like", "seconds")
     table = own.pivot_table(index=["dataset", "setting", "seed"], columns="method", values="value")
     ratio = table.div(table["iEC3"], axis=0).mean()
     faster = (table["iEC3"] / table["iEC3, exact"]).mean()
@@ -255,16 +252,12 @@ THEORY: list[tuple[str, str, str, str]] = [
 
 def theory() -> Frame:
     """Return the paper's theory as a table."""
-    import pandas as pd
-
     rows = [(said, here, f"`{test}` ({place})") for said, here, place, test in THEORY]
     return pd.DataFrame(rows, columns=["the paper", "here", "shown by"]).set_index("the paper")
 
 
 def deviations(rows: Frame) -> Frame:
     """Return where we depart from the paper: what, why, and what it does to the results."""
-    import pandas as pd
-
     found = [
         (
             "Susy and Sensor are missing; a part of Sensor is shown but never compared",
@@ -301,19 +294,12 @@ def deviations(rows: Frame) -> Frame:
     return pd.DataFrame([row for row in found if row], columns=["what", "why", "effect"]).set_index("what")
 
 
-def _missing(rows: Frame) -> tuple[str, str, str]:
-    here = comparable(set(rows[rows["experiment"] == "accuracy"]["dataset"]))
-    gone = [name for name, ours in published.DATASETS.items() if ours not in here]
-    what = f"{' and '.join(gone)} {'is' if len(gone) == 1 else 'are'} missing; a part of Sensor is shown but never compared"
-    return what, "not available", f"{len(here)} of {len(published.DATASETS)} data sets are compared"
-
-
 def _has(rows: Frame, *experiments: str) -> bool:
     return set(experiments) <= set(rows["experiment"])
 
 
 def _rows_used(rows: Frame) -> tuple[str, str, str]:
-    used = rows[(rows["experiment"] == "accuracy") & (rows["metric"] == "n_rows")]["value"].max()
+    used = select(rows, "accuracy", "n_rows")["value"].max()
     effect = "not measured"
     if _has(rows, "accuracy_large"):
         small, large = (scored_cells(rows, "auc", name) for name in ("accuracy", "accuracy_large"))

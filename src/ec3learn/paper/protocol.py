@@ -52,7 +52,6 @@ CLUSTERINGS = {
     "kmeans": "K-Means",
     "meanshift": "Mean-Shift",
 }
-RIVALS = ("STA", "BAG", "BOO", "XGB", "RF")
 
 # Smaller grids where the pool's own would take most of the time.
 GRIDS = grids("paper") | {
@@ -66,21 +65,11 @@ LEAST_STEPS = 200  # of training the network
 
 @dataclass(frozen=True)
 class Protocol:
-    """How one repeat is made.
+    """How one repeat is made."""
 
-    Parameters
-    ----------
-    max_rows : int
-        Maximum number of rows of a data set to use.
-    n_landmarks : int
-        Number of rows to cluster for clusterings whose memory grows with the square of the rows.
-    without : tuple of str
-        Base models and ensembles to leave out, such as "cnn" or "XGB".
-    """
-
-    max_rows: int = 2500
-    n_landmarks: int = 1000
-    without: tuple[str, ...] = ()
+    max_rows: int = 2500  # of a data set
+    n_landmarks: int = 1000  # rows to cluster, for clusterings whose memory grows with the square of the rows
+    without: tuple[str, ...] = ()  # base models and ensembles to leave out, such as "cnn" or "XGB"
 
 
 @dataclass(frozen=True)
@@ -96,39 +85,21 @@ class Setup:
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """The outputs of base models for a set of objects, and the objects' true classes.
+    """The outputs of base models for a set of objects, by the name of the model, and the objects' true classes.
 
-    Attributes
-    ----------
-    truth : array of shape (n_objects,)
-        The true class of each object as an integer. Only scores use it, and for `known` objects the methods that learn from
-        labels.
-    known : array of shape (n_objects,)
-        Whether methods may see the object's label; the others are the test set.
-    proba : dict of str -> array of shape (n_objects, n_classes)
-        Class probabilities by each classifier; no object's row comes from a model that was trained on it.
-    clusters, more_clusters : dict of str -> array of shape (n_objects,)
-        Clusters by the paper's five clusterings, and by those of the default pool.
-    rivals : dict of str -> array of shape (n_test_objects, n_classes)
-        Class probabilities by ensembles of classifiers.
-    rare : int
-        The rarest class; the F score of two classes is that of this one.
-    touched : int
-        The class that rows were removed from, or -1.
-    n_rows : int
-        Number of rows drawn.
+    Only scores use the truth and, for known objects, the methods that learn from labels.
     """
 
-    truth: Array
-    known: Array
+    truth: Array  # the true class of each object as an integer
+    known: Array  # whether methods may see the object's label; the others are the test set
     n_classes: int
-    rare: int
-    n_rows: int
-    touched: int = -1
-    proba: dict[str, Array] = field(default_factory=dict)
-    clusters: dict[str, Array] = field(default_factory=dict)
-    more_clusters: dict[str, Array] = field(default_factory=dict)
-    rivals: dict[str, Array] = field(default_factory=dict)
+    rare: int  # the rarest class; the F score of two classes is that of this one
+    n_rows: int  # drawn
+    touched: int = -1  # the class that rows were removed from, or -1
+    proba: dict[str, Array] = field(default_factory=dict)  # objects x classes; no row is by a model that was trained on it
+    clusters: dict[str, Array] = field(default_factory=dict)  # by the paper's five clusterings
+    more_clusters: dict[str, Array] = field(default_factory=dict)  # by those of the default pool
+    rivals: dict[str, Array] = field(default_factory=dict)  # by ensembles of classifiers: objects of the test set x classes
 
     @cached_property
     def test(self) -> Outputs:
@@ -204,7 +175,6 @@ def split(n_rows: int, seed: int, max_rows: int) -> Split:
 
     Examples
     --------
-    >>> from ec3learn.paper.protocol import split
     >>> [len(part) for part in vars(split(1000, seed=0, max_rows=100)).values()]
     [60, 20, 20]
     """

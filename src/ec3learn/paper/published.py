@@ -45,21 +45,11 @@ RANDOM_AUC = {"iEC3": 0.88, "UPE": 0.58}
 
 
 def printed(table: str) -> list[dict[str, Any]]:
-    """Return a printed table as one dict (column -> value) per row.
-
-    Parameters
-    ----------
-    table : str
-        The name of a table in `printed.csv`, such as "accuracy_auc".
-
-    Returns
-    -------
-    list of dict
+    """Return a table of `printed.csv` as one dict (column -> value) per row.
 
     Examples
     --------
-    >>> from ec3learn.paper import published
-    >>> published.printed("accuracy_auc")[0]["iEC3"]
+    >>> printed("accuracy_auc")[0]["iEC3"]
     0.687
     """
     tables = (files(__package__) / "printed.csv").read_text(encoding="utf-8").split("\n\n")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
+
 from .._files import whole_file
 from . import published
 from .claims import RULE, Claim
@@ -71,18 +73,7 @@ set and tuned on the second; clusterings are fitted to the features of all rows;
 def report(rows: Frame, path: str | Path, hours: float = 0.0) -> Path:
     """Write the report as Markdown, and its figures to a folder `figures` next to it.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        As `rows.read` returns them.
-    path : path
-        The Markdown file.
-    hours : float
-        How long the experiments took; 0 if that is not known.
-
-    Returns
-    -------
-    Path
+    `hours` says how long the experiments took; 0 if that is not known.
     """
     path = Path(path)
     shown = exhibits(rows)
@@ -122,8 +113,6 @@ def _list(lines: list[str]) -> str:
 
 def _claims(found: list[Claim]) -> str:
     """Return claims and their verdicts as a table."""
-    import pandas as pd
-
     lines = []
     for claim in found:
         made, number = claim.judge(), claim.number

@@ -13,13 +13,18 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
+
 from .._checks import InputError
 from .._files import whole_file
-from .datasets.loading import require_pandas
 
 COLUMNS = ("experiment", "dataset", "seed", "method", "setting", "metric", "value")
 COST = "cost.csv"  # a line per unit: experiment, data set, seed, seconds; apart from the rows, which are always the same
 UNITS = ".units"  # the folder of units that are not merged yet
+TYPES = {"seed": pa.int32(), "value": pa.float64()}
+SCHEMA = pa.schema([(name, TYPES.get(name, pa.string())) for name in COLUMNS])
 
 
 @dataclass(frozen=True)
@@ -37,8 +42,6 @@ class Unit:
 
 def write(folder: Path, unit: Unit, rows: Sequence[tuple[str, str, str, float]]) -> None:
     """Write the rows (method, setting, metric, value) of a unit, whole or not at all; values are rounded to six digits."""
-    import pandas as pd
-
     whole = [(*astuple(unit), *names, float(f"{value:.6g}")) for *names, value in rows]
     path = unit.path(folder)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,21 +65,7 @@ def finished(folder: Path) -> set[Unit]:
 
 
 def read(folder: str | Path) -> Any:
-    """Read the rows of all experiments.
-
-    Parameters
-    ----------
-    folder : path
-        The folder `run` wrote them to.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With the columns experiment, dataset, seed, method, setting, metric and value.
-    """
-    require_pandas()
-    import pandas as pd
-
+    """Read the rows of all experiments from the folder that `run` wrote them to, as one table with `COLUMNS`."""
     frames = list(_experiments(Path(folder)))
     if not frames:
         raise InputError("rows", phrase=f"{folder} holds no rows", remedy=f"Make some: ec3learn paper run --out {folder}.")
@@ -107,35 +96,21 @@ def _experiments(folder: Path) -> Iterator[Any]:
 
 def _experiment(folder: Path, name: str, units: list[Path]) -> Any:
     """Return the rows of an experiment, merged and not, sorted by data set and seed."""
-    import pandas as pd
-
     frame = pd.concat([_read_frame(path) for path in [*folder.glob(f"{name}.parquet"), *units]])
     if units:
         frame = frame.drop_duplicates(list(COLUMNS[:-1]), keep="last").sort_values(["dataset", "seed"], kind="stable")
     return frame
 
 
-def _schema() -> Any:
-    import pyarrow as pa
-
-    kinds = {"seed": pa.int32(), "value": pa.float64()}
-    return pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS])
-
-
 def _read_frame(path: Path) -> Any:
-    from pyarrow import parquet
-
     table = parquet.ParquetFile(path).read()
     if tuple(table.column_names) != COLUMNS:
         columns = ", ".join(table.column_names)
         raise InputError("rows", phrase=f"{path} must have the columns {', '.join(COLUMNS)}, got {columns}")
-    return table.cast(_schema()).to_pandas()
+    return table.cast(SCHEMA).to_pandas()
 
 
 def _write_frame(path: Path, frame: Any) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    table = pa.Table.from_pandas(frame, _schema(), preserve_index=False).replace_schema_metadata()
+    table = pa.Table.from_pandas(frame, SCHEMA, preserve_index=False).replace_schema_metadata()
     with whole_file(path) as file:
         parquet.write_table(table, file, compression="zstd", write_statistics=False)

@@ -118,29 +118,11 @@ def run(
     folder: str | Path | None = None,
     protocol: Protocol = DEFAULT,
 ) -> int:
-    """Run experiments; units whose rows are there already are not run again.
+    """Run experiments (by default all) and return the number of units that were run; those whose rows are there are not.
 
-    Parameters
-    ----------
-    experiments : sequence of str
-        Names in `EXPERIMENTS`; all by default.
-    names : sequence of str
-        Data sets; by default all that need no network. Some experiments run on a few of them only, unless both are named.
-    repeats : int
-        Number of random splits.
-    n_jobs : int
-        Number of processes; each takes one split of one data set at a time.
-    out : path
-        The folder of the rows.
-    folder : path
-        The folder of data sets, as in `ec3learn.paper.datasets.load`.
-    protocol : Protocol
-        How a repeat is made.
-
-    Returns
-    -------
-    int
-        The number of units that were run.
+    The data sets, `names`, are by default all that need no network; some experiments run on a few of them only, unless both are
+    named. Each of `n_jobs` processes takes one of `repeats` splits of one data set at a time. Rows are written to `out`; data
+    sets are in `folder`, as in `ec3learn.paper.datasets.load`.
     """
     for name in experiments:
         require_choice("experiment", name, EXPERIMENTS)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score
 
@@ -40,24 +41,10 @@ LEARNED = partial(EC3, 0.5, 0.0, 0.5, 0.0, weights="agreement")  # measured best
 
 
 def scores(method: str, setting: str, proba: Array, outputs: Outputs, labels: Array | None = None) -> list[Row]:
-    """Score class probabilities of the test set.
+    """Return the scores of class probabilities, and labels (by default the most probable classes), on the test set.
 
-    Parameters
-    ----------
-    method, setting : str
-        The method and its setting, as they are to appear in the rows.
-    proba : array of shape (n_objects, n_classes)
-        Class probabilities.
-    outputs : Outputs
-        The test set.
-    labels : array of shape (n_objects,), optional
-        Labels as integers; by default the most probable class.
-
-    Returns
-    -------
-    list of rows
-        "auc" from probabilities and "auc_hard" from labels, both one-vs-rest and averaged over the classes; "f", the F score of
-        the rarer of two classes, with more classes the average; "f_macro", always the average; "accuracy".
+    "auc" is computed from probabilities and "auc_hard" from labels, both one-vs-rest and averaged over the classes; "f" is the F
+    score of the rarer of two classes, with more classes the average; "f_macro" is always the average.
     """
     truth = outputs.truth
     labels = proba.argmax(axis=1) if labels is None else labels
@@ -77,8 +64,6 @@ def class_f(code: int, labels: Array, truth: Array) -> float:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from ec3learn.paper.studies import class_f
     >>> class_f(1, np.array([1, 1, 0]), np.array([1, 0, 0]))
     0.6666666666666666
     """
@@ -122,8 +107,6 @@ def describe(data: Dataset) -> list[Row]:
 
 def nmi_bound(case: Case) -> list[Row]:
     """Return the best match with the classes of the test set that any clustering into two or three clusters can have."""
-    import pandas as pd
-
     test = split(len(case.data.codes), case.seed, case.protocol.max_rows).test
     rows = case.data.X.iloc[test].astype(str).agg("|".join, axis=1)
     counts = pd.crosstab(rows.to_numpy(), case.data.codes[test]).to_numpy()

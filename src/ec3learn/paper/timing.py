@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import timeit
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -124,8 +125,6 @@ def unmerged(votes: Votes) -> Votes:
 
     Examples
     --------
-    >>> from ec3learn import Votes
-    >>> from ec3learn.paper.timing import unmerged
     >>> votes = Votes.from_labels({"svm": ["a", "b", "a", "a"]})
     >>> votes.n_rows, unmerged(votes).n_rows
     (2, 4)
@@ -137,9 +136,4 @@ def unmerged(votes: Votes) -> Votes:
 
 def best_time(call: Callable[[], Any], n_times: int, clock: Callable[[], float] = time.perf_counter) -> float:
     """Return the seconds of the fastest of `n_times` calls."""
-    seconds = []
-    for _ in range(n_times):
-        began = clock()
-        call()
-        seconds.append(clock() - began)
-    return min(seconds)
+    return min(timeit.repeat(call, timer=clock, number=1, repeat=n_times))

@@ -53,24 +53,9 @@ class Source:
 
 
 def fetch(name: str, source: Source, shape: tuple[int, int, int] | None, folder: Path) -> Any:
-    """Download a data set into a folder and return its table.
+    """Download a data set into a folder and return its table, which must have so many rows, features and classes.
 
     A download that was cut off is resumed if the server supports it, and starts again if not.
-
-    Parameters
-    ----------
-    name : str
-        The data set.
-    source : Source
-        Where it is, and what is known of the file.
-    shape : tuple of int
-        The numbers of rows, features and classes it must have.
-    folder : Path
-        The folder it is kept in.
-
-    Returns
-    -------
-    pandas.DataFrame
     """
     folder.mkdir(parents=True, exist_ok=True)
     raw, record = folder / f"{name}.part", folder / f"{name}.json"

@@ -8,13 +8,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from ..._checks import InputTypeError, MissingExtraError, require_choice
+from ..._checks import InputTypeError, require_choice
 from ..._text import arg
 from ..._typing import Array
 from .fetching import TARGET, DatasetError, fetch
@@ -27,12 +27,12 @@ class Dataset:
 
     Attributes
     ----------
-    name : str
+    name, description : str
+        What it is called, and what it is about.
     X : pandas.DataFrame
         The features; nominal ones are categories.
     y : pandas.Series
         The class of each row.
-    description : str
     source : str
         Where it came from: a file, the network, or how it was made.
 
@@ -68,8 +68,6 @@ class Dataset:
     @cached_property
     def content(self) -> str:
         """A checksum of features and classes."""
-        import pandas as pd
-
         digest = hashlib.sha256(repr([str(name) for name in self.X.columns]).encode())
         digest.update(pd.util.hash_pandas_object(self.X, index=False).to_numpy().tobytes())
         digest.update("\n".join(map(str, self.y)).encode())
@@ -100,7 +98,6 @@ def load(name: str, folder: str | Path | None = None, *, download: bool = True) 
     [50, 50, 50]
     """
     require_choice("data set", name, DATASETS)
-    require_pandas()
     known = DATASETS[name]
     for place, what in _folders(folder):
         path = place / f"{name}.parquet"
@@ -196,16 +193,8 @@ def _dataset(name: str, frame: Any, source: str) -> Dataset:
 
 
 def _read_parquet(path: Path) -> Any:
-    import pandas as pd
-
     try:
         return pd.read_parquet(path)
     except (OSError, ValueError) as error:
         phrase = f"{path} cannot be read as Parquet ({error})"
         raise DatasetError("name", phrase=phrase, remedy="Delete it, or replace it with a complete file.") from None
-
-
-def require_pandas() -> None:
-    """Raise an error if pandas or pyarrow is not installed."""
-    if find_spec("pandas") is None or find_spec("pyarrow") is None:
-        raise MissingExtraError.of("Loading data sets", "pandas and pyarrow", "paper")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ..._checks import MissingExtraError, require_integer, require_seed
 from .fetching import TARGET, Source
@@ -42,8 +43,6 @@ def _table(
     **options: Any,
 ) -> Any:
     """Return the tables in an archive, concatenated, with the class as the last column."""
-    import pandas as pd
-
     options = {"header": None, "skipinitialspace": True} | options
     with zipfile.ZipFile(path) as archive:
         frames = [pd.read_csv(_member(archive, member), **options) for member in members]
@@ -73,8 +72,6 @@ def _member(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def _credit_cards(path: Path) -> Any:
-    import pandas as pd
-
     if find_spec("xlrd") is None:
         raise MissingExtraError.of("Reading creditcard as it is published", "xlrd", "paper")
     with zipfile.ZipFile(path) as archive:
@@ -85,8 +82,6 @@ def _credit_cards(path: Path) -> Any:
 
 
 def _adults(path: Path) -> Any:
-    import pandas as pd
-
     parts = [_table(path, (member,), ADULT_COLUMNS, skiprows=skip) for member, skip in (("adult.data", 0), ("adult.test", 1))]
     both = pd.concat(parts, ignore_index=True)
     whole = both[(both != "?").all(axis=1)].reset_index(drop=True)
@@ -95,7 +90,6 @@ def _adults(path: Path) -> Any:
 
 
 def _arff(path: Path) -> Any:
-    import pandas as pd
     from scipy.io import arff
 
     with path.open() as file:
@@ -139,8 +133,6 @@ def waveforms(n_rows: int = 5000, seed: int = 0) -> Any:
     """
     require_integer("n_rows", n_rows, 0)
     require_seed("seed", seed)
-    import pandas as pd
-
     rng = np.random.default_rng(seed)
     waves = np.maximum(6 - np.abs(np.arange(1, 22) - np.array([[7], [15], [11]])), 0)
     codes = rng.integers(3, size=n_rows)

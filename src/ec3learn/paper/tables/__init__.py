@@ -6,6 +6,7 @@ An exhibit is made from rows only; its findings are computed, never typed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,6 @@ def differing_entropies(ours: dict[str, float], theirs: dict[str, float]) -> str
 
     Examples
     --------
-    >>> from ec3learn.paper.tables import differing_entropies
     >>> differing_entropies({"waveform": 1.58, "statlog": 2.48, "iris": 1.58}, {"waveform": 2.48, "statlog": 1.48, "iris": 1.58})
     'majority share and entropy of waveform and statlog differ from the printed ones, as if their rows were swapped.'
     """
@@ -54,7 +54,7 @@ def differing_entropies(ours: dict[str, float], theirs: dict[str, float]) -> str
 # The experiments each exhibit needs, and the function that makes it.
 EXHIBITS: dict[str, tuple[tuple[str, ...], Callable[[Frame], Exhibit]]] = {
     "accuracy_auc": (("accuracy",), accuracy.accuracy),
-    "accuracy_f": (("accuracy",), accuracy.accuracy_f),
+    "accuracy_f": (("accuracy",), partial(accuracy.accuracy, metric="f")),
     "ranks": (("accuracy",), accuracy.ranks),
     "metric": (("accuracy",), metric.metric),
     "checks": (("accuracy",), metric.checks),
@@ -81,19 +81,7 @@ EXHIBITS: dict[str, tuple[tuple[str, ...], Callable[[Frame], Exhibit]]] = {
 
 
 def exhibits(rows: Frame, names: Sequence[str] = ()) -> list[Exhibit]:
-    """Make tables from rows.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        As `rows.read` returns them.
-    names : sequence of str
-        Names in `EXHIBITS`; by default all whose experiments have rows.
-
-    Returns
-    -------
-    list of Exhibit
-    """
+    """Make tables from rows, by default all whose experiments have rows."""
     present = set(rows["experiment"])
     for name in names:
         require_choice("table", name, EXHIBITS)
@@ -104,17 +92,7 @@ def exhibits(rows: Frame, names: Sequence[str] = ()) -> list[Exhibit]:
 
 
 def datasets_at_hand(folder: str | Path | None = None) -> Table:
-    """Return all data sets with the paper's figures, and ours for those that need no download.
-
-    Parameters
-    ----------
-    folder : path
-        As in `ec3learn.paper.datasets.load`.
-
-    Returns
-    -------
-    Table
-    """
+    """Return all data sets with the paper's figures, and ours for those that need no download."""
     theirs = printed("datasets").rename(columns={column: head for head, column in HEADS.items()})
     present = at_hand(folder)
     columns: dict[str, list[Any]] = {head: [] for head in ("dataset", *HEADS, *(f"paper: {head}" for head in HEADS), "source")}

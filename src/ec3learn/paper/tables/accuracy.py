@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from .. import published
-from ..claims import FAILS, HOLDS, interval, judge
+from ..claims import FAILS, HOLDS, LEVEL, critical_difference, friedman, interval, judge, mean_ranks, paired_tests
 from ..exhibits import (
     NOISE,
     Block,
@@ -23,7 +24,6 @@ from ..exhibits import (
     printed,
     rank_correlation,
 )
-from ..ranks import LEVEL, critical_difference, friedman, mean_ranks, paired_tests
 
 LABELS = {"labels_5": "5 labels per class", "labels_20": "20 labels per class", "accuracy": "all labels"}
 WITH_CLUSTERINGS = ("iEC3", "iEC3, soft votes", "iEC3, learned weights")
@@ -71,9 +71,13 @@ def _mass_rule(rows: Frame) -> Finding:
 
 def scored(rows: Frame, experiment: str, metric: str, methods: Sequence[str] = published.METHODS, how: str = "mean") -> Frame:
     """Return `means` of some methods with the paper's clusterings; without any for methods that use none."""
-    plain = rows[~((rows["setting"] == "both") | ((rows["setting"] == "none") & rows["method"].isin(WITH_CLUSTERINGS)))]
-    found = means(plain, experiment, metric, how=how)
+    found = means(with_usual_clusterings(rows), experiment, metric, how=how)
     return found[[name for name in methods if name in found.columns]]
+
+
+def with_usual_clusterings(rows: Frame) -> Frame:
+    """Return the scores with the paper's clusterings, or with none for methods that use none."""
+    return rows[~((rows["setting"] == "both") | ((rows["setting"] == "none") & rows["method"].isin(WITH_CLUSTERINGS)))]
 
 
 def ranks(rows: Frame) -> Exhibit:
@@ -101,8 +105,6 @@ def ranks(rows: Frame) -> Exhibit:
 
 def _differences(every: Frame, control: str) -> Frame:
     """Return how much better a method is than each other: mean with its interval over data sets, wins, and Holm's p."""
-    import pandas as pd
-
     tests = paired_tests(every, control)
     found = {}
     for name in tests.index:
@@ -116,15 +118,8 @@ def _differences(every: Frame, control: str) -> Frame:
     return pd.DataFrame.from_dict(found, orient="index").reindex([*every.columns]).fillna("")
 
 
-def accuracy_f(rows: Frame) -> Exhibit:
-    """Return the F scores of the paper's 16 methods."""
-    return accuracy(rows, "f")
-
-
 def size(rows: Frame) -> Exhibit:
     """Return what more rows do to each method."""
-    import pandas as pd
-
     large = scored(rows, "accuracy_large", "auc", (*published.METHODS, *VOTES))
     own = rows[rows["dataset"].isin(large.index) & rows["seed"].isin(rows[rows["experiment"] == "accuracy_large"]["seed"])]
     small = scored(own, "accuracy", "auc", (*published.METHODS, *VOTES)).loc[large.index]
@@ -152,8 +147,6 @@ def size(rows: Frame) -> Exhibit:
 
 def labels(rows: Frame) -> Exhibit:
     """Return the scores of all methods with 5, 20 and all labels, and what clusterings add to them."""
-    import pandas as pd
-
     present = {name: title for name, title in LABELS.items() if (rows["experiment"] == name).any()}
     blocks = []
     for metric, word in (("auc", "AUC"), ("f_macro", "F, averaged over classes")):
@@ -181,8 +174,6 @@ def _do_clusterings_help(rows: Frame, experiment: str, title: str) -> Finding:
 
 
 def _clusterings(rows: Frame, present: dict[str, str]) -> Frame:
-    import pandas as pd
-
     found: dict[tuple[str, str], Any] = {}
     for name, title in present.items():
         own = rows[(rows["experiment"] == name) & (rows["metric"] == "auc") & rows["method"].isin(WITH_CLUSTERINGS)]
@@ -202,8 +193,6 @@ def gain(rows: Frame, experiment: str, method: str, metric: str = "auc") -> Fram
 
 def where(rows: Frame) -> Exhibit:
     """Return what clusterings add to iEC3 with learned weights on each data set, and how well they match the classes."""
-    import pandas as pd
-
     present = {name: title for name, title in LABELS.items() if (rows["experiment"] == name).any()}
     gains = {title: gain(rows, name, "iEC3, learned weights")["both"] for name, title in present.items()}
     frame = pd.DataFrame(gains)

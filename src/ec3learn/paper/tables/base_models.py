@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from itertools import product
 
+import pandas as pd
+
 from .. import published
-from ..exhibits import NOISE, Block, Exhibit, Finding, Frame, comparable, means, ordered, printed
+from ..exhibits import NOISE, Block, Exhibit, Finding, Frame, comparable, means, ordered, printed, select
 
 # ---- parameters ------------------------------------------------------------------------------------------------------
 
 
 def good_settings(rows: Frame) -> Frame:
     """Return the settings whose mean AUC is in the top tenth of a data set: dataset, auc, alpha, beta, gamma, delta."""
-    import pandas as pd
-
-    own = rows[(rows["experiment"] == "parameters") & (rows["method"] == "iEC3")]
+    own = select(rows, "parameters", method="iEC3")
     mean = own.groupby(["dataset", "setting"], sort=False)["value"].mean().rename("auc").reset_index()
     floor = mean.groupby("dataset")["auc"].transform(lambda area: area.quantile(1 - published.TOP_SHARE))
     best = mean[mean["auc"] >= floor].reset_index(drop=True)
@@ -24,11 +24,9 @@ def good_settings(rows: Frame) -> Frame:
 
 def parameters(rows: Frame) -> Exhibit:
     """Return which weights are good, and what tuning them on the validation set gains."""
-    import pandas as pd
-
     good = good_settings(rows)
     names = list(published.SUGGESTED)
-    grid = rows[(rows["experiment"] == "parameters") & (rows["method"] == "iEC3")]
+    grid = select(rows, "parameters", method="iEC3")
     every = pd.DataFrame(grid["setting"].drop_duplicates().str.split().tolist(), columns=names).astype(float)
     inside = {n: good[n].between(low - 1e-9, high + 1e-9).mean() for n, (low, high) in published.SUGGESTED.items()}
     chance = {n: every[n].between(low - 1e-9, high + 1e-9).mean() for n, (low, high) in published.SUGGESTED.items()}
@@ -76,8 +74,6 @@ def parameters(rows: Frame) -> Exhibit:
 
 def epsilon(rows: Frame) -> Exhibit:
     """Return what stopping the paper's loop early costs in AUC and saves in time."""
-    import pandas as pd
-
     last = f"{published.EPSILONS[-1]:.3f}"
     shares = {}
     for metric in ("auc", "seconds", "rounds"):
@@ -114,8 +110,6 @@ def drop_classifier(rows: Frame) -> Exhibit:
 
 def _beside_printed(rows: Frame, experiment: str, theirs: Frame) -> Frame:
     """Return AUC and F by setting on the two data sets the paper prints, ours and its own, and our mean AUC on all."""
-    import pandas as pd
-
     columns = {}
     for name, (metric, head) in product(("creditcard", "waveform"), (("auc", "auc"), ("f", "fscore"))):
         own = means(rows, experiment, metric, columns="setting")
@@ -127,8 +121,6 @@ def _beside_printed(rows: Frame, experiment: str, theirs: Frame) -> Frame:
 
 def _steps(rows: Frame, experiment: str) -> Frame:
     """Return the scores by number of base models beside the printed ones."""
-    import pandas as pd
-
     theirs = pd.DataFrame(published.printed(experiment))
     theirs.index = [str(step) for step in range(1, len(theirs) + 1)]
     return _beside_printed(rows, experiment, theirs).sort_index().rename_axis("added")
@@ -157,8 +149,6 @@ def clustering_nmi(rows: Frame) -> Exhibit:
 
 def drop_clustering(rows: Frame) -> Exhibit:
     """Return the scores of iEC3 without each clustering, and the paper's."""
-    import pandas as pd
-
     theirs = pd.DataFrame(published.printed("drop_clustering")).set_index("dropped")
     frame = _beside_printed(rows, "drop_clustering", theirs).reindex(theirs.index)
     block = Block("Scores of iEC3.", frame.rename_axis("left out"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import wilcoxon
 
 from .. import published
-from ..claims import interval
+from ..claims import LEVEL, interval
 from ..exhibits import Block, Exhibit, Finding, Frame, cells, comparable, printed
-from ..ranks import LEVEL
 
 WAYS = {"none": "not tuned", "silhouette": "by the silhouette", "NMI": "by labels of the validation set"}
 LABELS = {"5": "5 labels per class", "20": "20 labels per class", "all": "all labels"}
@@ -23,8 +23,6 @@ KINDS = ("independent", "same")
 
 def tuned(rows: Frame) -> Exhibit:
     """Return how well tuned clusterings match the classes, and what they add to iEC3."""
-    import pandas as pd
-
     nmi = cells(rows, "tuned_clusterings", "nmi", columns=["setting", "method"])
     by_set = nmi.groupby(level=0, sort=False).mean()
     both = comparable(by_set.index)
@@ -77,8 +75,6 @@ def curve(rows: Frame, labels: str, kind: str, method: str, against: str = "none
 
     `against` is "none" for the same method without clusterings, or the name of a rival.
     """
-    import pandas as pd
-
     auc = cells(rows, "noisy_truth", "auc", columns=["setting", "method"])
     nmi = cells(rows, "noisy_truth", "nmi", columns="setting")
     rival = auc[f"{labels} none", method] if against == "none" else auc[labels, against]
@@ -114,8 +110,6 @@ def begins_to_pay(found: Frame) -> str | None:
 
 def quality(rows: Frame) -> Exhibit:
     """Return how good clusterings must be to pay, by number of labels."""
-    import pandas as pd
-
     present = [name for name in LABELS if rows["setting"].eq(f"{name} none").any()]
     blocks = []
     for method in METHODS:
@@ -174,8 +168,6 @@ def _printed_quality(rows: Frame, present: list[str]) -> Finding:
 
 def _real_and_noisy(rows: Frame) -> Finding:
     """Return whether real clusterings add as much as noisy copies of the classes that match them as well."""
-    import pandas as pd
-
     nmi = cells(rows, "tuned_clusterings", "nmi", columns=["setting", "method"])["NMI"].mean(axis=1)
     auc = cells(rows, "noisy_truth", "auc", columns=["setting", "method"])
     levels = cells(rows, "noisy_truth", "nmi", columns="setting")
@@ -198,8 +190,6 @@ def _real_and_noisy(rows: Frame) -> Finding:
 
 def real_points(rows: Frame) -> Frame:
     """Return the mean match and the gain of our clusterings on each data set, tuned by labels or not: for the figure."""
-    import pandas as pd
-
     nmi = cells(rows, "tuned_clusterings", "nmi", columns=["setting", "method"])
     gains = tuned_gains(rows)
     found = [

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import wilcoxon
 
 from .. import published
@@ -52,8 +53,6 @@ def _scores(part: Frame) -> tuple[Frame, Frame]:
 
 
 def _distances(present: dict[str, Frame]) -> Frame:
-    import pandas as pd
-
     theirs, methods = printed("accuracy_auc"), list(published.METHODS)
     columns: dict[str, Any] = {}
     beyond_chance: dict[str, Any] = {}
@@ -75,8 +74,6 @@ def _distances(present: dict[str, Frame]) -> Frame:
 
 def _wins(present: dict[str, Frame]) -> Frame:
     """Return on how many data sets a method is ahead of all 14 baselines by each scoring."""
-    import pandas as pd
-
     found = {}
     for word, part in present.items():
         soft, hard = _scores(part)
@@ -90,8 +87,6 @@ def _wins(present: dict[str, Frame]) -> Frame:
 
 def _terms(present: dict[str, Frame]) -> Frame:
     """Return what leaving out a term costs by each scoring, and in print."""
-    import pandas as pd
-
     columns = {}
     for word, part in present.items():
         for title, name in (("probabilities", "auc"), ("labels", "auc_hard")):
@@ -133,8 +128,6 @@ def _mixture(part: Frame, wins: Frame, word: str) -> Finding:
 
 def checks(rows: Frame) -> Exhibit:
     """Return the audit of the printed tables."""
-    import pandas as pd
-
     pairs = impossible_pairs()
     counts = pd.DataFrame({reading: {name: len(own) for name, own in found.items()} for reading, found in pairs.items()})
     counts.loc["all"] = counts.sum()

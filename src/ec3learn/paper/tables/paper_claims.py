@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import linregress
 
 from .. import published
 from ..claims import Claim
-from ..exhibits import NOISE, Frame, cells, comparable, means, printed, rank_correlation
-from .accuracy import WITH_CLUSTERINGS
+from ..exhibits import NOISE, Frame, cells, comparable, means, printed, rank_correlation, select
+from .accuracy import with_usual_clusterings
 from .robustness import growth_curve
 
 Series = Any  # pandas.Series, by unit and split
@@ -23,8 +24,7 @@ DEFAULT = "0.25 0.35 0.35 0.05"
 
 def scored_cells(rows: Frame, metric: str, experiment: str = "accuracy") -> Frame:
     """Return the scores with the paper's clusterings, or with none for methods that use none, by data set and split."""
-    plain = rows[~((rows["setting"] == "both") | ((rows["setting"] == "none") & rows["method"].isin(WITH_CLUSTERINGS)))]
-    return cells(plain, experiment, metric)
+    return cells(with_usual_clusterings(rows), experiment, metric)
 
 
 # ---- accuracy (Table 3) ----------------------------------------------------------------------------------------------
@@ -123,8 +123,6 @@ def size_claim(rows: Frame, lead: Series) -> Claim:
 
 def one_unit(by_split: Series) -> Series:
     """Return a series by split as an effect on all data sets together."""
-    import pandas as pd
-
     return pd.concat({"all": by_split})
 
 
@@ -149,8 +147,6 @@ def standardised(table: Any) -> Any:
 
 def parameters(rows: Frame) -> Iterator[Claim]:
     """Yield what the paper claims of the four weights."""
-    import pandas as pd
-
     grid = cells(rows, "parameters", "auc", columns="setting", method="iEC3")
     weights = pd.DataFrame([setting.split() for setting in grid.columns], index=grid.columns).astype(float)
     weights.columns = list(published.SUGGESTED)
@@ -193,9 +189,8 @@ def epsilon(rows: Frame) -> Iterator[Claim]:
 
 def classifiers(rows: Frame) -> Iterator[Claim]:
     """Yield what the paper claims of the classifiers."""
-    auc = cells(rows, "drop_classifier", "auc", columns="setting")
+    lost = _lost(rows, "drop_classifier")
     theirs = printed("drop_classifier_auc", "dropped")
-    lost = auc.drop(columns="none").rsub(auc["none"], axis=0)
     printed_loss = (theirs.loc["none"] - theirs.drop(index="none")).mean().mean()
     yield Claim("Leaving out a classifier costs AUC.", lost.mean(axis=1), printed=float(printed_loss))
     single = scored_cells(rows, "auc")[list(lost.columns)]
@@ -215,8 +210,6 @@ def one_by_one(rows: Frame, experiment: str, first: str, enough: str, all_of: st
 
 def _units(parts: dict[str, Series]) -> Series:
     """Return several effects as one, whose units are pairs of a data set and a part."""
-    import pandas as pd
-
     named = []
     for part, effect in parts.items():
         names = [f"{name}, {part}" for name in effect.index.get_level_values(0)]
@@ -331,7 +324,8 @@ def terms(rows: Frame) -> Iterator[Claim]:
 # ---- robustness (Figures 4 to 6) ---------------------------------------------------------------------------------------
 
 
-def _kept(rows: Frame, experiment: str, metric: str, setting: str, first: str) -> Frame:
+def kept(rows: Frame, experiment: str, metric: str, setting: str, first: str) -> Frame:
+    """Return the score in a setting as a share of that in the first one, by data set and split."""
     own = rows[rows["experiment"] == experiment]
     return cells(own[own["setting"] == setting], experiment, metric) / cells(own[own["setting"] == first], experiment, metric)
 
@@ -339,7 +333,7 @@ def _kept(rows: Frame, experiment: str, metric: str, setting: str, first: str) -
 def imbalance(rows: Frame) -> Iterator[Claim]:
     """Yield what the paper claims of classes made rare."""
     last = f"{published.REMOVED[-1]:.2f}"
-    auc, f = (_kept(rows, "imbalance", metric, last, "0.00") for metric in ("auc", "f_touched"))
+    auc, f = (kept(rows, "imbalance", metric, last, "0.00") for metric in ("auc", "f_touched"))
     least = min(own["iEC3"] for own in published.IMBALANCE_AUC.values())
     rival = f"the majority vote keeps {auc['majority vote'].mean():.1%}" if "majority vote" in auc else ""
     yield Claim(
@@ -365,17 +359,17 @@ def imbalance(rows: Frame) -> Iterator[Claim]:
 
 def robustness(rows: Frame) -> Iterator[Claim]:
     """Yield what the paper claims of random base models."""
-    guess, scatter = (_kept(rows, f"random_{kind}", "auc", "10", "0") for kind in ("classifiers", "clusterings"))
+    guess, scatter = (kept(rows, f"random_{kind}", "auc", "10", "0") for kind in ("classifiers", "clusterings"))
     least = published.RANDOM_AUC["iEC3"]
-    for kept, word in ((guess, "classifiers"), (scatter, "clusterings")):
+    for share, word in ((guess, "classifiers"), (scatter, "clusterings")):
         yield Claim(
             f"With 10 random {word} iEC3 keeps at least {least:.0%} of its AUC, on every data set.",
-            kept["iEC3"],
+            share["iEC3"],
             above=least,
             every=True,
             headline=True,
             percent=True,
-            rival=f"the majority vote keeps {kept['majority vote'].groupby(level=0).mean().mean():.1%}",
+            rival=f"the majority vote keeps {share['majority vote'].groupby(level=0).mean().mean():.1%}",
         )
     yield Claim(
         f"It keeps more than UPE, which keeps {published.RANDOM_AUC['UPE']:.0%} (10 random classifiers).",
@@ -398,7 +392,7 @@ def robustness(rows: Frame) -> Iterator[Claim]:
 
 def runtime(rows: Frame) -> Iterator[Claim]:
     """Yield what the paper claims of runtimes: all methods as published, on the same objects, equal rows not merged."""
-    seconds = rows[(rows["experiment"] == "like_for_like") & (rows["metric"] == "seconds")]
+    seconds = select(rows, "like_for_like", "seconds")
     table = seconds.assign(unit=seconds["dataset"] + ", " + seconds["setting"]).pivot_table(
         index=["unit", "seed"], columns="method", values="value", sort=False
     )
@@ -431,8 +425,6 @@ def fit(size: Any, seconds: Any, power: int = 1) -> float:
 
 
 def _fit_claim(rows: Frame, experiment: str, what: str, power: int) -> Claim:
-    import pandas as pd
-
     found = {}
     for name in sorted(set(rows[rows["experiment"] == experiment]["dataset"])):
         for seed in sorted(set(rows[(rows["experiment"] == experiment) & (rows["dataset"] == name)]["seed"])):
@@ -449,9 +441,7 @@ def _fit_claim(rows: Frame, experiment: str, what: str, power: int) -> Claim:
 
 def _linear_in_objects(rows: Frame) -> Claim:
     """Return the claim on objects, from runs in which equal rows are not merged."""
-    import pandas as pd
-
-    own = rows[(rows["experiment"] == "like_for_like") & (rows["method"] == "iEC3")]
+    own = select(rows, "like_for_like", method="iEC3")
     found = {
         place: fit(curve["setting"].astype(float), curve["value"])
         for place, curve in own.groupby(["dataset", "seed"], sort=False)

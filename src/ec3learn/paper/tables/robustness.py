@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.stats import linregress
 
 from .. import published
-from ..exhibits import Block, Exhibit, Finding, Frame, means, ordered, printed
+from ..exhibits import Block, Exhibit, Finding, Frame, means, ordered, printed, select
 
 # ---- robustness ------------------------------------------------------------------------------------------------------
 
@@ -21,8 +22,6 @@ def kept(rows: Frame, experiment: str, metric: str, setting: str, first: str) ->
 
 def imbalance(rows: Frame) -> Exhibit:
     """Return the shares of AUC and of the F of one class that are kept with 30 % of the class removed."""
-    import pandas as pd
-
     last = f"{published.REMOVED[-1]:.2f}"
     auc, f = (kept(rows, "imbalance", metric, last, "0.00") for metric in ("auc", "f_touched"))
     frame = pd.concat({"AUC kept": auc.T, "F kept": f.T}, axis=1)
@@ -45,8 +44,6 @@ def _learned(question: str, guess: Frame, scatter: Frame, votes: str) -> Finding
 
 def robustness(rows: Frame) -> Exhibit:
     """Return the share of AUC that is kept with 10 random base models added."""
-    import pandas as pd
-
     kinds = {"random_classifiers": "classifiers", "random_clusterings": "clusterings"}
     found = {word: kept(rows, name, "auc", "10", "0") for name, word in kinds.items()}
     frame = pd.concat(found, axis=1)
@@ -72,8 +69,6 @@ def robustness(rows: Frame) -> Exhibit:
 
 def runtime(rows: Frame) -> Exhibit:
     """Return the seconds to combine a fifth of each data set, the paper's, and their ratio."""
-    import pandas as pd
-
     seconds = means(rows, "runtime", "seconds")
     objects = means(rows, "runtime", "n_objects")
     theirs = printed("runtime_seconds", "method").T
@@ -105,9 +100,7 @@ def runtime(rows: Frame) -> Exhibit:
 
 def like_for_like(rows: Frame) -> Exhibit:
     """Return the time of each method as published, on the same objects, and how it grows."""
-    import pandas as pd
-
-    own = rows[(rows["experiment"] == "like_for_like") & (rows["metric"] == "seconds")]
+    own = select(rows, "like_for_like", "seconds")
     by_size = own.assign(size=own["setting"].astype(int)).groupby(["dataset", "method", "size"], sort=False)["value"].mean()
     whole = {place: curve.droplevel([0, 1]).sort_index() for place, curve in by_size.groupby(level=[0, 1], sort=False)}
     found = {}
@@ -133,8 +126,6 @@ def like_for_like(rows: Frame) -> Exhibit:
 
 def growth(rows: Frame) -> Exhibit:
     """Return how the runtime of iEC3 grows with objects, base models and classes."""
-    import pandas as pd
-
     found = {}
     for experiment, what in (("growth_objects", "objects"), ("growth_models", "base models"), ("growth_classes", "classes")):
         for method in ("iEC3", "iEC3, the paper's loop"):
