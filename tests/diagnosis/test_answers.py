@@ -5,8 +5,7 @@ import pytest
 
 from ec3learn import EC3, MajorityVote, SoftVote, Votes, WeightedVote
 from ec3learn.diagnosis import close_calls, majority, summarise
-from ec3learn.diagnosis.counting import object_weights, row_weights
-from ec3learn.diagnosis.majority import changed_rows
+from ec3learn.diagnosis.majority import changed_rows, object_weights, row_weights
 
 SAID = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}
 

@@ -18,7 +18,7 @@ from ..answer.extension import extended_answers, readable_votes, require_rule, t
 from ..answer.notes import Note
 from ..answer.outcome import Outcome, unanswered_notes
 from ..diagnosis import Explanation, ask, confusion_of, contested, estimate, explain, judge, panel, skills, summarise, voters
-from ..diagnosis.asking import Goal
+from ..diagnosis.contested import Goal
 from ..diagnosis.held_out import Solver
 from ..diagnosis.summary import Summary, notes_of
 from ..report.page import write_report

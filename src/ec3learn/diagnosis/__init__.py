@@ -4,19 +4,15 @@ The measures at the end take plain arrays.
 """
 
 from .agreement import agreement, alpha, fleiss_kappa, kappas
-from .asking import ask
-from .bias import bias_of
-from .contested import close_calls, contested
+from .contested import ask, close_calls, contested
 from .correlation import effective_voters, error_correlation
-from .doubts import by_trouble, doubts
-from .drop_one import drop_one_auc
+from .doubts import bias_of, by_trouble, doubts
 from .estimate import estimate
 from .explanation import Explanation, explain
-from .held_out import held_out, judge
+from .held_out import drop_one_auc, held_out, judge
 from .majority import majority
 from .metrics import cohen_kappa, kappa, macro_f, mean_auc, normalised_mutual_information, quality, sharpened_log_loss
-from .pairs import pairs, without
-from .panel import panel
+from .pairs import pairs, panel, without
 from .summary import summarise
 from .voters import confusion_of, skills, voters
 

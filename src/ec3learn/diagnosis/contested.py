@@ -1,20 +1,40 @@
-"""The objects a person should review first, and why."""
+"""The objects a person should look at first: those to review, and those to ask about next.
+
+A label from somebody who knows removes the chance that the answer is wrong. The labels so far show what that chance is: answers
+that name one class may be wrong more often than others of the same confidence, which no margin shows. One vote more decides less
+the more votes there are already: objects that stay open after many votes are hard, and the next voter errs on them too. To
+estimate a share, objects must be drawn at random; the chances may be unequal as long as they are known, and are best in
+proportion to the spread of the answer.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from scipy.special import softmax
 
-from .._checks import require_bool, require_integer
+from .._checks import require_bool, require_choice, require_integer, require_seed
 from .._text import Table
 from .._typing import Array
+from ..algebra.membership import membership
+from ..algebra.trust import fit_slope_and_offsets
 from ..answer.outcome import Outcome
 from ..answer.rule import COMPANIONS, GROUPS, EvidenceRule, GroupRule
+from ..votes import Votes
 from ..votes.labels import plain
 from .explanation import tally_of, tally_text, why_contested
+from .majority import row_weights
+from .voters import ballots_together
+
+Goal = Literal["label", "vote", "share"]
 
 CLOSE = 0.1  # the margin below which an object is a close call
+GOALS = ("label", "vote", "share")
+DISCOUNT = 0.25  # power of the number of votes, and of objects asked about that are alike, by which the next is worth less
+HELD = 4.0, 4.0  # inverse variances of a slope around 1 and of the offsets of classes around 0, before any label is known
+LEAST = 1e-3  # a class of probability 0 is unlikely, not impossible
+EVEN = 0.7  # part of the chances for a share that is even: answers may be surer than they should be
 
 
 def close_calls(outcome: Outcome) -> Array:
@@ -104,3 +124,130 @@ def _decided_by(outcome: Outcome) -> str:
     if outcome.rule is None or terms & {GROUPS, COMPANIONS}:
         return "its groups" if equal else "weights and groups"
     return "the more common class" if equal else "weights"
+
+
+# ---- whom to ask next -------------------------------------------------------------------------------------------------
+
+
+def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: Any = None) -> Table:
+    """Return the objects to ask about next.
+
+    Parameters
+    ----------
+    outcome : Consensus
+        The answer so far. Pass the new labels as `known`, or add the new votes with `Votes.add_votes`, and solve again.
+    n : int
+        How many objects.
+    goal : "label", "vote" or "share"
+        What will be asked for. "label": true labels, to correct as many answers as possible; objects come by the chance that
+        their answer is wrong, which known labels show for each class. "vote": one vote more from a voter like the others; objects
+        with few votes come earlier. "share": true labels to estimate the shares of classes or the accuracy with `estimate`;
+        objects are drawn at random, unsure ones with a larger chance.
+    random_state : int, Generator or None
+        Seeds the draws of "share".
+
+    Returns
+    -------
+    Table
+        object; label and confidence of the answer; votes, how many it has; and gain, by which objects are sorted: the chance that
+        the answer is wrong, less for objects with many votes ("vote"), and for the second and further of objects that have the
+        same votes. Known labels change that chance class by class. For "share" instead: chance, the chance that the object had
+        to be drawn. Objects with known labels are left out.
+
+    Examples
+    --------
+    >>> from ec3learn import DawidSkene, Votes
+    >>> votes = Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [0, None, 1, 0, None]})
+    >>> DawidSkene().solve(votes).ask(2).select("object", "label", "votes")
+    object  label  votes
+         4      1      2
+         3      1      3
+    """
+    require_integer("n", n, 0)
+    require_choice("goal", goal, GOALS)
+    require_seed("random_state", random_state)
+    votes = outcome.require_votes("ask")
+    cast = votes_per_row(votes, outcome.classes)
+    is_open = np.ones(outcome.n_objects, dtype=bool)
+    if outcome.known is not None:
+        is_open = ~outcome.expand(outcome.known.labelled)
+    candidates = np.flatnonzero(is_open)
+    row_of = candidates if outcome.index is None else outcome.index[candidates]
+    if goal == "share":
+        chance = _chances(outcome, row_of, n)
+        drawn = _drawn(chance, np.random.default_rng(random_state))
+        chosen, last = candidates[drawn], {"chance": chance[drawn].tolist()}
+    else:
+        gain = chance_wrong(outcome)[row_of] / _place_in_row(row_of) ** DISCOUNT
+        if goal == "vote":
+            gain = gain / np.maximum(cast[row_of], 1.0) ** DISCOUNT
+        best = np.argsort(-gain, kind="stable")[:n]
+        chosen, last = candidates[best], {"gain": gain[best].tolist()}
+    rows = chosen if outcome.index is None else outcome.index[chosen]
+    columns = {
+        "object": [outcome.name_of(int(i)) for i in chosen],
+        "label": [plain(outcome.classes[z]) for z in outcome.row_classes[rows]],
+        "confidence": outcome.row_proba[rows].max(axis=1, initial=0.0).tolist(),
+        "votes": [round(float(number)) for number in cast[rows]],
+    }
+    return Table(columns | last)
+
+
+def chance_wrong(outcome: Outcome) -> Array:
+    """Return the chance that the answer of each distinct row is wrong.
+
+    Known labels, held against what would be answered without them, show how sure the answer may be and which classes it names
+    too often: a slope and one offset per class of its log-probabilities, held near 1 and 0.
+    """
+    proba, known = outcome.row_proba, outcome.known
+    if known is not None and known.labelled.any() and outcome.rule is not None:
+        rows, votes = np.flatnonzero(known.labelled), outcome.require_votes("ask")
+        blind, _ = outcome.rule.all_answers(membership(votes.only_rows(rows)))
+        start = np.append(1.0, np.zeros(proba.shape[1]))
+        truth, times = np.eye(proba.shape[1])[known.codes[rows]], row_weights(outcome)[rows]
+        numbers = fit_slope_and_offsets(np.log(np.maximum(blind, LEAST)), truth, times, start, HELD)
+        proba = softmax(numbers[0] * np.log(np.maximum(proba, LEAST)) + numbers[1:], axis=1)
+    return 1 - np.asarray(proba[np.arange(len(proba)), outcome.row_classes])
+
+
+def votes_per_row(votes: Votes, classes: Array) -> Array:
+    """Return how many votes each distinct row has."""
+    cast = np.zeros(votes.n_rows)
+    for some in ballots_together(votes, classes):
+        once = np.unique(some.owner * votes.n_rows + some.rows)  # a shared vote is one vote
+        cast += np.bincount(once % votes.n_rows, minlength=votes.n_rows)
+    return cast
+
+
+def _place_in_row(row_of: Array) -> Array:
+    """Return for each object which of the objects with the same votes it is, counted from 1."""
+    order = np.argsort(row_of, kind="stable")
+    starts = np.flatnonzero(np.diff(row_of[order], prepend=-1))
+    place = np.empty(len(row_of))
+    place[order] = np.arange(len(row_of)) - np.repeat(starts, np.diff(np.append(starts, len(row_of)))) + 1
+    return place
+
+
+def _chances(outcome: Outcome, row_of: Array, n: int) -> Array:
+    """Return the chance of each candidate to be drawn; they add up to n, and none is above 1."""
+    spread = np.sqrt(np.maximum(1 - (outcome.row_proba[row_of] ** 2).sum(axis=1), 0.0))
+    total, n_all = float(spread.sum()), len(row_of)
+    by_spread = spread / total if total > 0 else np.full(n_all, 1 / max(n_all, 1))
+    wanted = EVEN / max(n_all, 1) + (1 - EVEN) * by_spread
+    chance, n = np.zeros(n_all), min(n, n_all)
+    certain = np.zeros(n_all, dtype=bool)
+    while n > 0:
+        rest = n - certain.sum()
+        chance = np.where(certain, 1.0, rest * wanted / max(float(wanted[~certain].sum()), 1e-300))
+        if (chance <= 1 + 1e-12).all():
+            break
+        certain |= chance > 1
+    return np.minimum(chance, 1.0)
+
+
+def _drawn(chance: Array, rng: np.random.Generator) -> Array:
+    """Draw objects with these chances, as many as they add up to (systematic sampling in random order)."""
+    order: Array = rng.permutation(len(chance))
+    ends = np.cumsum(chance[order])
+    marks = rng.random() + np.arange(round(float(ends[-1])) if len(ends) else 0)
+    return np.sort(order[np.minimum(np.searchsorted(ends, marks, side="right"), len(ends) - 1)])

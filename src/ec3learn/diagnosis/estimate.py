@@ -28,8 +28,8 @@ from .._typing import Array
 from ..answer.outcome import Outcome
 from ..votes.encoding import known_codes
 from ..votes.labels import Label, plain
-from .counting import are_counts, given_weights
 from .held_out import given_labels
+from .majority import are_counts, given_weights
 from .metrics import wilson_interval
 from .voters import ballots
 
@@ -174,18 +174,11 @@ def _questions(outcome: Outcome, codes: Array, classes: list[int], voters: bool)
 def prediction_powered(y: Array, f: Array, rest: Array, times: Array | None = None) -> Estimate:
     """Return the mean of y over all objects.
 
-    Parameters
-    ----------
-    y, f : arrays
-        What the labels and the answer say of the labelled objects.
-    rest : array
-        What the answer says of all others; there may be none.
-    times : array
-        How many times each of the others counts.
+    y and f are what the labels and the answer say of the labelled objects; rest is what the answer says of all others, each of
+    which counts so many times.
 
     Examples
     --------
-    >>> import numpy as np
     >>> prediction_powered(np.array([0.0, 1.0] * 50), np.array([0.1, 0.9] * 50), np.array([0.1, 0.9] * 5000)).worth > 1000
     True
     """
@@ -204,18 +197,11 @@ def prediction_powered(y: Array, f: Array, rest: Array, times: Array | None = No
 def by_chances(y: Array, f: Array, chances: Array, everyone: Array) -> Estimate:
     """Return the mean of y over all objects, from objects drawn with unequal chances.
 
-    Each labelled object stands for 1 / chance objects: theta = w mean(f) + sum((y - w f) / chance) / N.
-
-    Parameters
-    ----------
-    y, f, chances : arrays
-        What the labels and the answer say of the labelled objects, and their chances to be drawn.
-    everyone : array
-        What the answer says of all objects.
+    Each labelled object stands for 1 / chance objects: theta = w mean(f) + sum((y - w f) / chance) / N, with y and f as in
+    `prediction_powered`, and f of all N objects in `everyone`.
 
     Examples
     --------
-    >>> import numpy as np
     >>> by_chances(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.array([0.5, 0.5]), np.array([0.0, 1.0, 1.0, 1.0])).value
     0.75
     """

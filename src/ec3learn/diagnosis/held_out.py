@@ -1,13 +1,17 @@
-"""How often an answer is right, by labels that the method did not see: cross-validated on known labels, or by others."""
+"""How often an answer is right, by labels that the method did not see: cross-validated on known labels, or by others.
+
+And what each base model adds: the AUC on held-out labels with and without it.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from sklearn.base import clone
 
 from .._checks import InputError
 from .._text import count, percent
@@ -15,9 +19,8 @@ from .._typing import Array
 from ..answer.outcome import Outcome
 from ..votes import Votes
 from ..votes.encoding import known_codes
-from .counting import object_weights
-from .majority import is_majority, majority
-from .metrics import Difference, Quality, confusion, quality, wilson_interval
+from .majority import is_majority, majority, object_weights
+from .metrics import Difference, Quality, confusion, mean_auc, quality, wilson_interval
 
 FOLDS, LEAST_KNOWN = 5, 20
 TOO_SURE = 0.05  # by how much a mean confidence is above the interval of the accuracy, to be called overconfident
@@ -33,18 +36,15 @@ class Solver(Protocol):
         ...
 
 
-# ---- cross-validated on known labels -----------------------------------------------------------------------------------
+class Score:
+    """How often an answer is right by labels that the method did not see, and how often the majority vote is."""
 
-
-@dataclass(frozen=True)
-class HeldOut:
-    """How often a method is right about known labels that were hidden from it in turn."""
-
-    n_labels: float
-    accuracy: float
-    confidence: float  # mean probability of the labels that were given instead
-    majority: float | None  # how often the majority vote is right on them; None where the method is the majority vote
-    difference: Difference | None
+    n_labels: Any  # how many objects, by their weights
+    accuracy: Any
+    confidence: Any  # mean probability of the labels that were given instead
+    by_majority: Any  # None where the method is the majority vote, which has no difference either
+    difference: Any
+    by: ClassVar[tuple[str, str]]  # how it was found, and the noun for labels
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -54,11 +54,15 @@ class HeldOut:
     @property
     def overconfident(self) -> bool:
         """Return whether the mean confidence is clearly above the share that is right."""
-        return self.confidence > self.interval[1] + TOO_SURE
+        return bool(self.confidence > self.interval[1] + TOO_SURE)
 
     def __str__(self) -> str:
-        by = f"Cross-validated on {count(round(self.n_labels), 'known label')}"
-        return _in_words(by, self.accuracy, self.interval, self.majority, self.difference)
+        (verb, noun), (low, high) = self.by, self.interval
+        text = f"{verb} {count(round(self.n_labels), noun)}: {percent(self.accuracy)} correct"
+        text += f" (95 % interval {percent(low)} to {percent(high)})"
+        if self.difference is None or self.by_majority is None:
+            return text
+        return f"{text}, {percent(self.by_majority)} by majority vote{' (inconclusive)' if self.difference.inconclusive else ''}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same for machines."""
@@ -66,9 +70,30 @@ class HeldOut:
             "labels": self.n_labels,
             "consensus": self.accuracy,
             "interval": list(self.interval),
-            "majority": self.majority,
+            "majority": self.by_majority,
             "p_value": None if self.difference is None else self.difference.p_value,
         }
+
+
+# ---- cross-validated on known labels -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HeldOut(Score):
+    """How often a method is right about known labels that were hidden from it in turn."""
+
+    n_labels: float
+    accuracy: float
+    confidence: float
+    majority: float | None
+    difference: Difference | None
+
+    by = "Cross-validated on", "known label"
+
+    @property
+    def by_majority(self) -> float | None:
+        """Return how often the majority vote is right."""
+        return self.majority
 
 
 def held_out(outcome: Outcome, method: Solver) -> HeldOut | None:
@@ -116,22 +141,10 @@ def held_out(outcome: Outcome, method: Solver) -> HeldOut | None:
 
 
 def held_out_answers(method: Solver, votes: Votes, codes: Array, fold_of: Array) -> Iterator[tuple[Array, Outcome]]:
-    """Solve once per fold without its labels; return the fold's objects and the answer.
+    """Solve once per fold without its labels, and return the fold's objects and the answer.
 
-    Parameters
-    ----------
-    method : Method
-        What to solve with. One that takes no known labels solves once for all folds.
-    votes : Votes
-        The votes on all objects.
-    codes : array of shape (n_objects,)
-        The number of each object's class, -1 where its label is not known.
-    fold_of : array of shape (n_objects,)
-        The number of each object's fold, -1 for none.
-
-    Yields
-    ------
-    (array, Consensus)
+    `codes` has the number of each object's class and `fold_of` that of its fold, -1 for none. A method that takes no known labels
+    solves once for all folds.
     """
     answer = None
     for fold in range(int(fold_of.max()) + 1):
@@ -149,41 +162,28 @@ def held_out_answers(method: Solver, votes: Votes, codes: Array, fold_of: Array)
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement:
+class Judgement(Score):
     """How good an answer is by labels that the method was not given, beside the majority vote."""
 
-    n_labels: float  # how many objects, by their weights
+    n_labels: float
     n_objects: int
     consensus: Quality
-    confidence: float  # mean probability of the labels that were given
-    majority: Quality | None  # None where the method is the majority vote
+    confidence: float
+    majority: Quality | None
     difference: Difference | None
     confusion: Array  # classes x classes: objects by their true class (rows) and by the answer (columns)
 
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Return the 95 % interval of the accuracy (Wilson's)."""
-        return wilson_interval(self.consensus.accuracy * self.n_labels, self.n_labels)
+    by = "Judged by", "true label"
 
     @property
-    def overconfident(self) -> bool:
-        """Return whether the mean confidence is clearly above the share that is right."""
-        return self.confidence > self.interval[1] + TOO_SURE
+    def accuracy(self) -> float:
+        """Return how often the answer is right."""
+        return self.consensus.accuracy
 
-    def __str__(self) -> str:
-        by = f"Judged by {count(round(self.n_labels), 'true label')}"
-        share = None if self.majority is None else self.majority.accuracy
-        return _in_words(by, self.consensus.accuracy, self.interval, share, self.difference)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the same for machines."""
-        return {
-            "labels": self.n_labels,
-            "consensus": self.consensus.accuracy,
-            "interval": list(self.interval),
-            "majority": None if self.majority is None else self.majority.accuracy,
-            "p_value": None if self.difference is None else self.difference.p_value,
-        }
+    @property
+    def by_majority(self) -> float | None:
+        """Return how often the majority vote is right."""
+        return None if self.majority is None else self.majority.accuracy
 
 
 def judge(outcome: Outcome, truth: Any) -> Judgement | None:
@@ -233,17 +233,6 @@ def judge(outcome: Outcome, truth: Any) -> Judgement | None:
     )
 
 
-def _in_words(
-    by: str, accuracy: float, interval: tuple[float, float], by_majority: float | None, difference: Difference | None
-) -> str:
-    """Return how often an answer is right, and how often the majority vote, in one line."""
-    low, high = interval
-    text = f"{by}: {percent(accuracy)} correct (95 % interval {percent(low)} to {percent(high)})"
-    if difference is None or by_majority is None:
-        return text
-    return f"{text}, {percent(by_majority)} by majority vote{' (inconclusive)' if difference.inconclusive else ''}"
-
-
 def given_labels(outcome: Outcome) -> Array:
     """Return which objects' labels the method was given."""
     return np.zeros(outcome.n_objects, dtype=bool) if outcome.known is None else outcome.expand(outcome.known.labelled)
@@ -261,3 +250,71 @@ def true_codes(outcome: Outcome, truth: Any) -> Array:
             remedy="Leave truth out.",
         )
     return known_codes(truth, outcome.classes, outcome.n_objects, outcome.object_ids, "truth")
+
+
+# ---- what each base model adds ----------------------------------------------------------------------------------------
+
+
+def drop_one_auc(method: Any, votes: Votes, codes: Array, fold_of: Array) -> list[float | None]:
+    """Return by how much the AUC on held-out labels falls when a base model is left out, for each of them.
+
+    Parameters
+    ----------
+    method : Method
+        What to solve with, once per fold for all base models and for all but each one.
+    votes : Votes
+        The votes on all objects.
+    codes : array of shape (n_objects,)
+        The number of each object's class, -1 where its label is not known.
+    fold_of : array of shape (n_objects,)
+        The fold in which each label is hidden, -1 for objects without one.
+
+    Returns
+    -------
+    list of float or None
+        None for the only classifier, which cannot be left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ec3learn import SoftVote, Votes
+    >>> truth = np.array([0, 1, 0, 1])
+    >>> votes = Votes.from_labels({"good": truth, "liar": 1 - truth, "fair": [0, 1, 0, 0]})
+    >>> drop_one_auc(SoftVote(), votes, truth, np.array([0, 0, 1, 1]))
+    [0.5, -0.25, 0.25]
+    """
+    with_all = _held_out_auc(method, votes, codes, fold_of)
+    classifiers = [model.name for model, votes_for in zip(votes.models, votes.is_classifier, strict=True) if votes_for]
+    adds: list[float | None] = []
+    for model in votes.models:
+        if [model.name] == classifiers:
+            adds.append(None)
+        else:
+            others = _without(method, model.name, classifiers)
+            adds.append(with_all - _held_out_auc(others, votes.drop(model.name), codes, fold_of))
+    return adds
+
+
+def _held_out_auc(method: Any, votes: Votes, codes: Array, fold_of: Array) -> float:
+    proba = np.empty((len(codes), votes.n_classes))
+    for hidden, answer in held_out_answers(method, votes, codes, fold_of):
+        proba[hidden] = answer.proba[hidden]
+    labelled = np.flatnonzero(fold_of >= 0)
+    return mean_auc(proba[labelled], codes[labelled])
+
+
+def _without(method: Any, name: str, classifiers: Sequence[str]) -> Any:
+    """Return the method, and those it asks, without the weight of one base model; if no other had one, all others are equal."""
+    params = method.get_params(deep=False)
+    changes: dict[str, Any] = {}
+    for asked in ("members", "towards"):
+        if isinstance(params.get(asked), list):
+            changes[asked] = [_without(member, name, classifiers) for member in params[asked]]
+        elif hasattr(params.get(asked), "get_params"):
+            changes[asked] = _without(params[asked], name, classifiers)
+    weights = params.get("weights")
+    if weights is not None and not isinstance(weights, str):
+        given = weights if isinstance(weights, Mapping) else dict(zip(classifiers, weights, strict=True))
+        rest = {own: weight for own, weight in given.items() if own != name}
+        changes["weights"] = rest if any(rest.values()) else "equal"
+    return clone(method).set_params(**changes) if changes else method

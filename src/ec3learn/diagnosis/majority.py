@@ -1,4 +1,4 @@
-"""The majority vote on the same objects: what every answer is compared with."""
+"""What every answer is measured with: how many objects each object counts for, and the majority vote on them."""
 
 from __future__ import annotations
 
@@ -12,25 +12,56 @@ from ..answer.extension import matching_labels
 from ..answer.labelling import top_classes
 from ..answer.outcome import Outcome
 from ..answer.rule import mean_votes
-from .counting import open_rows
 
 MAJORITY = "MajorityVote"  # the method that is the majority vote itself
 
 
+def given_weights(outcome: Outcome) -> Array:
+    """Return the weight of each object as it was given, 1 where none was."""
+    votes, n_rows = outcome.votes, len(outcome.row_proba)
+    if votes is not None:
+        return np.ones(outcome.n_objects) if votes.sample_weight is None else votes.sample_weight
+    members = np.ones(n_rows) if outcome.index is None else np.bincount(outcome.index, minlength=n_rows)
+    return outcome.expand(outcome.row_counts / np.maximum(members, 1))
+
+
+def are_counts(weights: Array) -> bool:
+    """Return whether all weights are integers: then they say how often each object occurs."""
+    return bool((weights == np.round(weights)).all())
+
+
+def object_weights(outcome: Outcome) -> Array:
+    """Return how many objects each object counts for.
+
+    Weights that are no counts are scaled to add up to the number of objects, so that noise can be judged by them.
+    """
+    weights = given_weights(outcome)
+    return weights if are_counts(weights) else weights * (len(weights) / max(float(weights.sum()), 1e-300))
+
+
+def row_weights(outcome: Outcome) -> Array:
+    """Return how many objects each distinct row counts for."""
+    weights = object_weights(outcome)
+    return weights if outcome.index is None else np.bincount(outcome.index, weights=weights, minlength=len(outcome.row_proba))
+
+
+def open_rows(outcome: Outcome) -> Array:
+    """Return which distinct rows the method had to answer: all but those whose known label was held fixed."""
+    known = outcome.known
+    if known is None or not known.fixed:
+        return np.ones(len(outcome.row_proba), dtype=bool)
+    return ~known.labelled
+
+
+# ---- the majority vote ------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class Majority:
-    """The majority vote on each distinct row, in the classes of another answer.
+    """The majority vote on each distinct row, in the classes of another answer."""
 
-    Attributes
-    ----------
-    proba : array of shape (n_rows, n_classes)
-        Shares of the votes.
-    classes : array of shape (n_rows,)
-        The number of the class that most votes name, -1 for one that the other answer does not have.
-    """
-
-    proba: Array
-    classes: Array
+    proba: Array  # rows x classes: shares of the votes
+    classes: Array  # the number of the class that most votes name, -1 for one that the other answer does not have
 
     @property
     def tied(self) -> Array:

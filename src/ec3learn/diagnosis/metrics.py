@@ -22,23 +22,13 @@ BINS = 10  # of confidence, in the calibration curve
 
 @dataclass(frozen=True)
 class Quality:
-    """How good one answer is.
-
-    Attributes
-    ----------
-    accuracy, f_score, auc
-        The share of objects that are right, macro F and mean AUC (None where only one class occurs).
-    calibration
-        For each bin of confidence that occurs its mean confidence, the share that is right, and the number of objects.
-    calibration_error
-        The mean gap between confidence and the share that is right.
-    """
+    """How good one answer is."""
 
     accuracy: float
-    f_score: float
-    auc: float | None
-    calibration: list[tuple[float, float, float]]
-    calibration_error: float
+    f_score: float  # averaged over classes
+    auc: float | None  # the mean over classes; None where only one occurs
+    calibration: list[tuple[float, float, float]]  # by bin of confidence: its mean, the share that is right, and how many objects
+    calibration_error: float  # the mean gap between confidence and the share that is right
 
 
 def quality(proba: Array, labels: Array, truth: Array, weight: Array) -> Quality:

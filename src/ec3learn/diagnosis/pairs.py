@@ -1,4 +1,4 @@
-"""Base models compared two by two: who agrees with whom, and which are redundant."""
+"""Base models compared two by two: who agrees with whom, and which are redundant; and the members of a panel."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
+from .._checks import InputError
+from .._text import Table
 from .._typing import Array
 from ..algebra.linear import normalised
 from ..algebra.membership import chunks, membership
 from ..answer.extension import matching_labels
 from ..answer.labelling import top_classes
+from ..answer.mixtures import PanelRule
 from ..answer.outcome import Outcome
 from ..answer.rule import mean_votes
 from ..votes import Kind, Votes
-from .counting import row_weights
+from .majority import row_weights
 from .metrics import entropy, shared_information
 
 MOST_MODELS = 100  # compared two by two: those with the most votes
@@ -33,29 +36,16 @@ BEYOND_CHANCE = 0.7  # what Cohen's kappa of two classifiers must reach, at the 
 class Pairs:
     """How similar base models of one kind are; they are ordered so that similar ones stand together.
 
-    Attributes
-    ----------
-    names : list of str
-        The base models.
-    similarity : array
-        Of two classifiers, the share of the objects both voted on where they name the same class; of two clusterings, their
-        normalised mutual information; NaN with too few objects in common.
-    common : array
-        How many objects both voted on.
-    redundant : list of (int, int)
-        The pairs, by their places, that say nearly the same; of classifiers, the second is the one that could be dropped.
-    share_of_rows : float
-        The share of the distinct rows that was looked at.
-    n_left_out : int
-        How many base models were left out: those with the fewest votes.
+    Two classifiers are as similar as the share of the objects both voted on where they name the same class, two clusterings as
+    their normalised mutual information; NaN with too few objects in common.
     """
 
     names: list[str]
     similarity: Array
-    common: Array
-    redundant: list[tuple[int, int]]
-    share_of_rows: float
-    n_left_out: int
+    common: Array  # how many objects both voted on
+    redundant: list[tuple[int, int]]  # places of pairs that say nearly the same; of classifiers, the second could be dropped
+    share_of_rows: float  # the share of the distinct rows that was looked at
+    n_left_out: int  # base models with the fewest votes
 
 
 def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
@@ -257,3 +247,47 @@ def _sums(labels: Array, weight: Array) -> Array:
     """Return the weight of each label; labels that are large numbers are renumbered first."""
     small = labels.max(initial=0) < 4 * len(labels) + 1000
     return np.bincount(labels if small else np.unique(labels, return_inverse=True)[1], weights=weight)
+
+
+# ---- the members of a panel -------------------------------------------------------------------------------------------
+
+
+def panel(outcome: Outcome) -> Table:
+    """Return a table of the methods on a panel.
+
+    Parameters
+    ----------
+    outcome : Consensus
+        The answer of `Panel`, or of `Auto` where it took one.
+
+    Returns
+    -------
+    Table
+        member; sat, whether its answer counts; differs, the share of objects that it answers otherwise than the others; and
+        alone, the share of objects on which no other member agrees with it.
+
+    Examples
+    --------
+    >>> from ec3learn import MajorityVote, Panel, SoftVote, Votes
+    >>> votes = Votes.from_labels({"a": [0, 0, 1], "b": [0, 1, 1], "c": [0, 1, 0]})
+    >>> panel(Panel([MajorityVote(), SoftVote()]).solve(votes))
+    member          sat  differs  alone
+    Majority vote  True    0.000  0.000
+    Soft vote      True    0.000  0.000
+    """
+    if not outcome.members and isinstance(outcome.rule, PanelRule):
+        kept = "a consensus that was loaded or extended does not hold them"
+        raise InputError("", phrase=f"panel needs the answers of the members, and {kept}")
+    if not outcome.members:
+        raise InputError("", phrase=f"panel needs a panel of methods, and {outcome.settings['method']} is a single one")
+    total = max(float(outcome.row_counts.sum()), 1e-300)
+    classes = np.stack([member.row_classes for member in outcome.members])
+    alike = (classes[:, None] == classes[None, :]).sum(axis=1)  # how many members say the same, the member itself included
+    return Table(
+        {
+            "member": [member.name for member in outcome.members],
+            "sat": [member.sat for member in outcome.members],
+            "differs": [member.distance for member in outcome.members],
+            "alone": [float(outcome.row_counts @ (own == 1)) / total for own in alike],
+        }
+    )

@@ -31,12 +31,10 @@ from ..answer.notes import (
 )
 from ..answer.outcome import Outcome
 from ..votes.labels import plain
-from .bias import bias_of
 from .contested import CLOSE, close_calls
-from .counting import open_rows, row_weights
-from .doubts import ALWAYS, NO_BETTER, WORSE, by_trouble, doubts
+from .doubts import ALWAYS, NO_BETTER, WORSE, bias_of, by_trouble, doubts
 from .held_out import HeldOut, Judgement, Solver, held_out, judge
-from .majority import Majority, changed_rows, is_majority, majority
+from .majority import Majority, changed_rows, is_majority, majority, open_rows, row_weights
 from .metrics import Difference
 
 FIRST = (CHOICE, PANEL, CALIBRATION)  # notes that say whose answer it is and how sure, at the beginning
@@ -44,41 +42,18 @@ FIRST = (CHOICE, PANEL, CALIBRATION)  # notes that say whose answer it is and ho
 
 @dataclass(frozen=True)
 class Summary:
-    """What a person wants to know first.
-
-    Attributes
-    ----------
-    method : str
-        The name of the method.
-    n_objects, n_distinct : int
-        How many objects there are, by their weights, and how many distinct rows.
-    classes : Table
-        class and share, the share of the objects that got it.
-    voters : Table
-        The base models, as `Consensus.voters` has them, those in trouble first.
-    contested : float
-        The share of objects that are close calls.
-    changed : float or None
-        The share of the objects whose label differs from the majority vote's, of those whose label was not held fixed; None
-        where there is no other majority vote to compare with.
-    held_out : HeldOut or None
-        How often the method is right on known labels that were hidden from it.
-    judged : Judgement or None
-        How good the answer is by true labels that the method was not given.
-    notes : tuple of Note
-        What to be careful about: the notes of the consensus, and what known and true labels show.
-    """
+    """What a person wants to know first."""
 
     method: str
-    n_objects: int
-    n_distinct: int
-    classes: Table
-    voters: Table
-    contested: float
-    changed: float | None
-    held_out: HeldOut | None
-    judged: Judgement | None
-    notes: tuple[Note, ...]
+    n_objects: int  # by their weights
+    n_distinct: int  # rows
+    classes: Table  # class and share, the share of the objects that got it
+    voters: Table  # as `Consensus.voters` has them, those in trouble first
+    contested: float  # the share of objects that are close calls
+    changed: float | None  # the share of labels, of those not held fixed, that differ from the majority vote's, if it is another
+    held_out: HeldOut | None  # how often the method is right on known labels that were hidden from it
+    judged: Judgement | None  # how good the answer is by true labels that the method was not given
+    notes: tuple[Note, ...]  # what to be careful about: the notes of the consensus, and what known and true labels show
 
     @property
     def warning(self) -> str | None:
@@ -167,10 +142,8 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = No
     judged = None if truth is None else judge(outcome, truth)
     found = notes_of(outcome, fast=True) if fast else outcome.notes
     notes = [note for note in found if note.kind != DISTINCT_ROWS]  # these are counted above
-    notes += _held_out_notes(score)
-    if judged is not None:
-        notes += judged_notes(judged)
-    elif truth is not None:
+    notes += [note for by_labels in (score, judged) if by_labels is not None for note in score_notes(by_labels)]
+    if truth is not None and judged is None:
         text = "All true labels belong to objects whose labels the method was given, so nothing is judged by them."
         notes.append(Note(NOT_JUDGED, text))
     weight = facts.weight
@@ -290,25 +263,15 @@ def _voter_notes(outcome: Outcome) -> list[Note]:
     return notes
 
 
-def _held_out_notes(score: HeldOut | None) -> list[Note]:
+def score_notes(score: HeldOut | Judgement) -> list[Note]:
+    """Return the notes that the majority vote is better, or the answer too sure, by labels that the method did not see."""
+    hidden = isinstance(score, HeldOut)
     notes = []
-    if score is not None and score.difference is not None and score.difference.second_is_better:
-        notes.append(majority_note(score.difference, "known labels that were hidden from the method"))
-    if score is not None and score.overconfident:
-        notes.append(_overconfident_note("hidden known labels", score.confidence, score.accuracy))
+    if score.difference is not None and score.difference.second_is_better:
+        labels = "known labels that were hidden from the method" if hidden else "the held-out labels"
+        notes.append(majority_note(score.difference, labels))
+    if score.overconfident:
+        labels = "hidden known labels" if hidden else "the held-out labels"
+        text = f"The answer is overconfident: on {labels} the mean confidence is {score.confidence:.3f}, but only"
+        notes.append(Note(OVERCONFIDENT, f"{text} {percent(score.accuracy)} are correct."))
     return notes
-
-
-def judged_notes(judged: Judgement) -> list[Note]:
-    """Return the notes that the majority vote is better, or the answer too sure, by labels that the method was not given."""
-    notes = []
-    if judged.difference is not None and judged.difference.second_is_better:
-        notes.append(majority_note(judged.difference, "the held-out labels"))
-    if judged.overconfident:
-        notes.append(_overconfident_note("the held-out labels", judged.confidence, judged.consensus.accuracy))
-    return notes
-
-
-def _overconfident_note(labels: str, confidence: float, accuracy: float) -> Note:
-    text = f"The answer is overconfident: on {labels} the mean confidence is {confidence:.3f}, but only"
-    return Note(OVERCONFIDENT, f"{text} {percent(accuracy)} are correct.")

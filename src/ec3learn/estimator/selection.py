@@ -26,7 +26,7 @@ from ..algebra.trust import learn_slope
 from ..answer.mixtures import sharpened
 from ..answer.notes import CHOICE, Note
 from ..answer.rule import KnownLabels
-from ..diagnosis.drop_one import drop_one_auc
+from ..diagnosis.held_out import drop_one_auc
 from ..diagnosis.metrics import macro_f, mean_auc
 from ..methods.base import Answer, Method
 from ..methods.ec3.ec3 import EC3

@@ -16,9 +16,9 @@ from .._text import Spelling, Table, count, listed, percent, some
 from .._typing import Array
 from ..consensus import Consensus
 from ..diagnosis import held_out, judge
-from ..diagnosis.counting import object_weights
 from ..diagnosis.explanation import tally_text
 from ..diagnosis.held_out import LEAST_KNOWN, HeldOut, Judgement, given_labels
+from ..diagnosis.majority import object_weights
 from ..votes import Votes
 from ..votes.labels import plain
 from .auto import Auto

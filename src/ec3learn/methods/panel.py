@@ -26,9 +26,9 @@ from ..answer.mixtures import PanelRule, PrecisionRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
 from ..answer.outcome import PanelMember
 from ..answer.rule import KnownLabels, Rule, mean_votes
-from ..diagnosis.bias import judge_bias
 from ..diagnosis.correlation import error_correlation
-from ..diagnosis.counting import are_counts
+from ..diagnosis.doubts import judge_bias
+from ..diagnosis.majority import are_counts
 from ..votes import Votes
 from ..votes.reading import smallest_uint
 from .base import Answer, Method, method_of

@@ -20,7 +20,7 @@ from ..algebra.membership import Membership, count_classes, membership
 from ..answer.labelling import top_classes
 from ..answer.notes import WEIGHTS, WORSE_THAN_CHANCE, Note
 from ..answer.rule import KnownLabels
-from ..diagnosis.bias import MUCH_APART, bias_note, judge_bias
+from ..diagnosis.doubts import MUCH_APART, bias_note, judge_bias
 from ..votes import Votes, non_negative
 
 ModelWeights = Literal["equal", "agreement", "labels"] | Sequence[float] | Mapping[str, float] | Array

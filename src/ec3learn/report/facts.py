@@ -21,7 +21,7 @@ from .._text import count, percent
 from ..answer.notes import CALIBRATION, DISTINCT_ROWS, WARNINGS, Note, one_per_kind
 from ..answer.outcome import Outcome
 from ..diagnosis import summarise
-from ..diagnosis.summary import Summary, judged_notes
+from ..diagnosis.summary import Summary, score_notes
 from .answers import change_facts, class_facts, confidence_facts, contested_facts, mean_confidence, quality_facts, trust_facts
 from .models import clustering_facts, model_facts, pair_facts
 from .subject import Facts, Subject
@@ -98,7 +98,7 @@ def _notes(subject: Subject, summary: Summary | None, quality: Facts | None) -> 
     notes: list[Note] = list(subject.consensus.notes if summary is None else summary.notes)
     fair = None if quality is None else quality["fair"]
     if fair is not None:
-        notes += [note for note in judged_notes(fair["judgement"]) if note not in notes]
+        notes += [note for note in score_notes(fair["judgement"]) if note not in notes]
     elsewhere = (DISTINCT_ROWS, CALIBRATION)  # in the summary, and in the section on trust
     shown = one_per_kind(note for note in notes if note.kind not in elsewhere)
     return {
