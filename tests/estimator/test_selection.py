@@ -17,7 +17,7 @@ from ec3learn.algebra.membership import membership
 from ec3learn.diagnosis.metrics import macro_f, mean_auc
 from ec3learn.estimator import TunedVote, selection
 from ec3learn.estimator.selection import choose
-from ec3learn.methods.ec3.grid import SOFT_VOTE, HeldOutFold, grid
+from ec3learn.methods.ec3.system import SOFT_VOTE, HeldOutFold, grid
 from ec3learn.methods.stacking import Blend, greedy_weights, simplex_weights
 
 

@@ -296,7 +296,7 @@ def methods(json: o.Json = False) -> None:
     --------
       ec3learn methods
     """
-    from ..methods.listing import describe_methods
+    from ..methods.base import describe_methods
 
     rows = describe_methods()
     if json:

@@ -56,10 +56,15 @@ class Score:
         """Return whether the mean confidence is clearly above the share that is right."""
         return bool(self.confidence > self.interval[1] + TOO_SURE)
 
+    @property
+    def found(self) -> str:
+        """Return by how many labels it was found, in words."""
+        verb, noun = self.by
+        return f"{verb} {count(round(self.n_labels), noun)}"
+
     def __str__(self) -> str:
-        (verb, noun), (low, high) = self.by, self.interval
-        text = f"{verb} {count(round(self.n_labels), noun)}: {percent(self.accuracy)} correct"
-        text += f" (95 % interval {percent(low)} to {percent(high)})"
+        low, high = self.interval
+        text = f"{self.found}: {percent(self.accuracy)} correct (95 % interval {percent(low)} to {percent(high)})"
         if self.difference is None or self.by_majority is None:
             return text
         return f"{text}, {percent(self.by_majority)} by majority vote{' (inconclusive)' if self.difference.inconclusive else ''}"

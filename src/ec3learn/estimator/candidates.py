@@ -20,8 +20,8 @@ from ..algebra.membership import SparseMembership, entries
 from ..answer.rule import COMPANIONS, GROUPS, TOWARDS, GroupRule, KnownLabels
 from ..methods.base import Answer, Method
 from ..methods.ec3.ec3 import EC3
-from ..methods.ec3.grid import SOFT_VOTE, grid
 from ..methods.ec3.objective import Setting
+from ..methods.ec3.system import SOFT_VOTE, grid
 from ..methods.stacking import StackedVote, greedy_weights, simplex_weights, true_shares
 from ..methods.voting import SoftVote, WeightedVote
 from ..votes import Votes

@@ -7,6 +7,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -174,7 +175,11 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
     def _not_converged(self) -> str:
         """Return the warning for a loop that was cut off."""
-        return f"{self.title} stopped at max_iter={self.max_iter} before reaching tol={self.tol}. Raise max_iter or tol."
+        return f"{self.title} stopped at max_iter={self.max_iter} before reaching tol={self._tolerance()}. Raise max_iter or tol."
+
+    def _tolerance(self) -> float:
+        """Return when a loop stops, where that depends on other parameters."""
+        return self.tol
 
     def _split_known(self, votes: Votes, codes: Array | None) -> tuple[Votes, KnownLabels | None]:
         """Return the votes, objects with known labels in distinct rows of their own, and these labels."""
@@ -207,6 +212,13 @@ def prior_note(votes: Votes) -> Note:
 # ---- by name ---------------------------------------------------------------------------------------------------------
 
 METHODS: dict[str, Callable[..., Method]] = {}  # the package fills it, in the order users see
+WHAT = {  # for methods that are one class with different parameters
+    "ec3": "Combine classifiers and clusterings by EC3: every group counts by its size",
+    "iec3": "Combine classifiers and clusterings by iEC3: sizes are divided out, so that small groups and rare classes count",
+    "auto": "Take the method that suits what there is: the panel, which uses clusterings too where there are some",
+    "dawid-skene": "Combine voters by Dawid-Skene: estimate the true classes and each voter's confusion matrix",
+    "dawid-skene-one-coin": "Combine voters by Dawid-Skene with one number per voter: how often it is right, whatever the class",
+}
 
 
 def method_of(method: str | Method, argument: str, also: tuple[str, ...] = ()) -> Method:
@@ -220,6 +232,22 @@ def method_of(method: str | Method, argument: str, also: tuple[str, ...] = ()) -
         noun = "method" if argument in ("methods", "members") else argument
         raise unknown_name(noun, method, dict.fromkeys((*also, *METHODS)))
     return METHODS[method]()
+
+
+def describe_methods() -> list[dict[str, Any]]:
+    """Return one dict per method: its name, what it does, and its parameters.
+
+    Examples
+    --------
+    >>> next(row for row in describe_methods() if row["method"] == "majority")
+    {'method': 'majority', 'what': 'Take the class most classifiers voted for', 'set': {}}
+    """
+    rows = []
+    for name, make in METHODS.items():
+        kind = make.func if isinstance(make, partial) else make
+        what = WHAT.get(name, (kind.__doc__ or "").split("\n")[0].rstrip("."))
+        rows.append({"method": name, "what": what, "set": plain_parameters(make().get_params())})
+    return rows
 
 
 # ---- notes on tables that may not be what they seem ------------------------------------------------------------------

@@ -106,9 +106,6 @@ class BGCM(Method):
     def _title(self, known: KnownLabels | None) -> str:
         return self.title if known is None else "BGCM-L"
 
-    def _not_converged(self) -> str:
-        return f"BGCM stopped at max_iter={self.max_iter} before reaching tol={self._tolerance()}. Raise max_iter or tol."
-
     def _tolerance(self) -> float:
         return (1e-3 if self.solver == "loop" else 1e-12) if self.tol is None else self.tol
 

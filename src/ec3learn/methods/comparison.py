@@ -17,14 +17,12 @@ from .._typing import Array
 from ..consensus import Consensus
 from ..diagnosis import held_out, judge
 from ..diagnosis.explanation import tally_text
-from ..diagnosis.held_out import LEAST_KNOWN, HeldOut, Judgement, given_labels
+from ..diagnosis.held_out import LEAST_KNOWN, Score, given_labels
 from ..diagnosis.majority import object_weights
 from ..votes import Votes
 from ..votes.labels import plain
 from .auto import Auto
 from .base import METHODS, Method, method_of
-
-Score = HeldOut | Judgement
 
 SHOWN = 10  # disputed objects
 MINORITY = 0.25  # the share of methods that may differ on an object before they are divided
@@ -59,7 +57,7 @@ class Comparison:
         confidence, its mean; correct, low and high, how often it is right, with a 95 % interval; and seconds.
         """
         usual = (self._codes == self._usual).astype(np.float64) @ self._weight
-        correct = {name: (_accuracy(score), *score.interval) for name, score in self.scores.items()}
+        correct = {name: (score.accuracy, *score.interval) for name, score in self.scores.items()}
         rows = [
             (
                 name,
@@ -148,7 +146,7 @@ class Comparison:
         if len(self.answers) > 1:
             lines.append(f"Not all methods agree on {percent(self.disagreement)} of the objects")
             lines.append(f"More than a quarter of them differ from the most usual answer on {percent(self.divided)}")
-        lines += [_by_what(score) for score in list(self.scores.values())[:1]]
+        lines += [f"{score.found}, with 95 % intervals" for score in list(self.scores.values())[:1]]
         blocks = ["\n".join(lines), str(self.table)]
         disputed = self.disputed()
         if len(disputed):
@@ -291,14 +289,3 @@ def _score(answer: Consensus, method: Method, known: Any, truth: Any, fast: bool
         return held_out(answer, method)
     by_all = judge(answer, known)
     return by_all if by_all is not None and by_all.n_labels >= LEAST_KNOWN else None
-
-
-def _accuracy(score: Score) -> float:
-    return score.accuracy if isinstance(score, HeldOut) else score.consensus.accuracy
-
-
-def _by_what(score: Score) -> str:
-    n_labels = round(score.n_labels)
-    if isinstance(score, HeldOut):
-        return f"Cross-validated on {count(n_labels, 'known label')}, with 95 % intervals"
-    return f"Judged by {count(n_labels, 'true label')}, with 95 % intervals"

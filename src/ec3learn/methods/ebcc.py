@@ -81,9 +81,6 @@ class EBCC(Method):
     def _title(self, known: KnownLabels | None) -> str:
         return "EBCC with learned priors" if self.prior == "learned" else self.title
 
-    def _not_converged(self) -> str:
-        return f"EBCC stopped at max_iter={self.max_iter} before reaching tol={self.tol}. Raise max_iter or tol."
-
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         groups = membership(votes)
         model = SubtypeModel(

@@ -178,16 +178,8 @@ def _evenly(n: int, most: int) -> Array:
 class Blend(Method):
     """Take the weighted mean of other methods' probabilities, made more or less sure.
 
-    Parameters
-    ----------
-    members : list of methods
-        The methods.
-    shares : list of float or None
-        What each of them counts; None stands for equal shares.
-    slope : float
-        What the logarithms of the mean are multiplied by: above 1 the answer is more sure, below 1 less.
-    offsets : list of float or None
-        What is added to these logarithms, one number per class.
+    The members count by `shares`, or all alike. The logarithms of the mean are multiplied by `slope` (above 1 the answer is more
+    sure, below 1 less), and `offsets` are added to them, one per class.
 
     Examples
     --------

@@ -21,8 +21,8 @@ from ..algebra.membership import membership
 from ..consensus import Consensus
 from ..diagnosis.metrics import macro_f, mean_auc
 from ..methods import BGCM, C3ESL, EC3, UPE, DawidSkene, MajorityVote, Method, ReliabilityWarning, SoftVote, WeightedVote
-from ..methods.ec3.grid import HeldOutFold, grid
 from ..methods.ec3.objective import Setting
+from ..methods.ec3.system import HeldOutFold, grid
 from ..votes import Votes
 from . import published
 from .audit import best_nmi

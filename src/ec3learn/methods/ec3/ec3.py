@@ -83,6 +83,7 @@ class EC3(Method):
     array(['a', 'a', 'b'], dtype=object)
     """
 
+    title = "EC3"
     admits_prior = True
 
     def __init__(
@@ -171,9 +172,6 @@ class EC3(Method):
         given = np.array([self.alpha, self.beta, self.gamma, self.delta], dtype=np.float64)
         scale = scale_of(given)
         return Setting(*(given / scale).tolist()), scale
-
-    def _not_converged(self) -> str:
-        return f"EC3 stopped at max_iter={self.max_iter} before reaching tol={self._tolerance()}. Raise max_iter or tol."
 
     # ---- one minimisation --------------------------------------------------------------------------------------------
 

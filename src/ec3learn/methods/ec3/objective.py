@@ -60,18 +60,8 @@ class Problem:
     where no vote reaches it) and `in_group`. By group, in the order of `groups`: `w`, `u`, `total` (alpha c_j + 2 delta_j),
     `voted` and `live`. A group without weight or members, or that no vote reaches, is not live and takes no part.
 
-    Parameters
-    ----------
-    votes, groups
-        The votes and their A^m.
-    model_weights
-        How much each base model counts, the weights of the votes included.
-    setting, balanced
-        The weights of the terms, and whether small groups count as much as large ones (iEC3).
-    known
-        Known labels; they take the place of votes.
-    given
-        Answers of another method, which take the place of the mean votes.
+    `groups` is the A^m of the votes. `model_weights` include the weights of the votes. Known labels take the place of votes, and
+    answers of another method (`given`) that of the mean votes.
     """
 
     def __init__(
