@@ -13,10 +13,9 @@ from .models.classifiers import (
     Perceptron,
     RandomForest,
 )
-from .models.clusterings import KDistanceDBSCAN, QuantileMeanShift, SilhouetteKMeans
+from .models.clusterings import KDistanceDBSCAN, Landmarks, QuantileMeanShift, SilhouetteKMeans
 from .models.convolution import ConvolutionalNetwork
 from .models.kernel_bayes import KernelNaiveBayes
-from .models.landmarks import Landmarks
 from .pools import TableModel, classifier_pool, clusterer_pool, grids
 from .selection import TunedVote
 

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import ClassifierMixin, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from .._checks import (
     InputError,
@@ -42,19 +38,17 @@ from ..votes import Votes
 from ..votes.reading import frame_of
 from .composition import Composition
 from .pools import Pool, libraries_of, too_slow_for
-from .rows import check_weights, count_rows
+from .rows import TableClassifier, Target, check_weights, count_rows, limit_threads
 from .selection import Choice, check_scoring, choose, measure_base_models
-from .target import Target
 from .training import Training, mean_shares, predict_clusters
 
 ROWS_FOR_TEXT = 50  # a column of fewer values is never taken for free text
-ROWS_FOR_THREADS = 10_000  # with fewer, libraries are faster on one thread
 ROWS_FOR_LIMITS = 100  # with fewer, to limit threads or begin others takes longer than to predict
 DEFAULT_FOLDS = 5
 ROWS_FOR_RETRAINING = 20  # without a label, for retrain_rounds="auto"
 
 
-class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ignore[misc]
+class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ignore[misc]
     """Train a pool of classifiers and clusterings, and combine their votes.
 
     Rows without a label are used too: the clusterings are fitted to all rows, and the votes on all of them are combined.
@@ -199,7 +193,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         X = self._read(X, y, fit_params.get("sample_weight"))
         params = self._route(fit_params if self._weights is None else {**fit_params, "sample_weight": self._weights})
         self._warn_of_weights(params)
-        with _limit_threads(X), progress("Fitting base models", shown=self.verbose > 0) as bar:
+        with limit_threads(X), progress("Fitting base models", shown=self.verbose > 0) as bar:
             self._fit_pools(X, params, groups, deadline, bar)
         labels = self.consensus_.proba.argmax(axis=1)
         self.transduction_ = self.classes_[np.where(self._target.labelled, self._target.codes, labels)]
@@ -328,11 +322,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         self._target = Target.read(y, self.unlabelled, weights, trained_on)
         self._weights = None if sample_weight is None else weights
         self.classes_ = self._target.classes
-        try:
-            self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        except ValueError:
-            must = "must be an integer >= 0, a numpy RandomState or None"
-            raise InputError("random_state", must, got=self.random_state) from None
+        self._seed = self._draw_seed()
         self._fit_notes: list[Note] = []
         if isinstance(self.classifiers, str):
             self._warn_of_free_text(X)
@@ -349,18 +339,6 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         if taken:
             left_out = f"; not installed: {', '.join(missing)}" if missing else ""
             self._fit_notes.append(Note(CHOICE, f"The pool {self.classifiers!r} takes {', '.join(taken)}{left_out}."))
-
-    def _check_X(self, X: Any, reset: bool) -> Any:
-        """Check the features; dataframes stay as they are."""
-        if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-            raise InputTypeError("X", "must be held in memory", came=f"a {type(X).__name__}", remedy="Collect it first.")
-        if frame_of(X) is None:
-            return validate_data(self, X, reset=reset, dtype=None, accept_sparse=["csr", "csc"], ensure_all_finite="allow-nan")
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        if not count_rows(X):
-            came = f"0 sample(s) (shape={X.shape}) while a minimum of 1 is required"
-            raise InputError("X", "must have at least one row", came=came)
-        return X
 
     def _warn_of_weights(self, params: dict[str, dict[str, Any]]) -> None:
         """Warn if classifiers do not get the weights of the rows."""
@@ -403,8 +381,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         check_scoring(self.scoring)
         require_bool("offsets", self.offsets)
         require_bool("prefit", self.prefit)
-        if self.n_jobs is not None and (not is_integer(self.n_jobs) or self.n_jobs == 0):
-            raise InputError("n_jobs", "must be an integer other than 0, or None", got=self.n_jobs)
+        self._check_n_jobs()
         if isinstance(self.unlabelled, (list, tuple, set, dict, np.ndarray)):
             raise InputTypeError("unlabelled", "must be one label", got=self.unlabelled)
         if not isinstance(self.verbose, bool):
@@ -425,21 +402,6 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         array of shape (n_rows, n_classes)
         """
         return self.consensus_for(X).proba
-
-    def predict(self, X: Any) -> Array:
-        """Return the classes of new rows: the most probable ones.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or dataframe
-            The features.
-
-        Returns
-        -------
-        array of shape (n_rows,)
-        """
-        numbers = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[numbers]
 
     def decision_function(self, X: Any) -> Array:
         """Return the logarithms of the class probabilities of new rows; with two classes, their difference.
@@ -502,7 +464,7 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         if count_rows(X) < ROWS_FOR_LIMITS:
             answers = [ask(*args) for ask, args, _ in jobs]
         else:
-            with _limit_threads(X):
+            with limit_threads(X):
                 answers = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
         n_classifiers = len(self.estimators_)
         shares = dict(zip(self.estimators_, answers[:n_classifiers], strict=True))
@@ -527,33 +489,9 @@ class EC3Classifier(TransformerMixin, ClassifierMixin, Composition):  # type: ig
         adds = measure_base_models(self.method_, votes, self._judged, self._n_folds, self._seed)
         return Table({"model": [model.name for model in votes.models], "adds": adds})
 
-    def report(self, path: Any, *, details: Mapping[str, Any] | None = None, **options: Any) -> None:
-        """Write a report on the consensus over the rows passed to `fit`: one HTML file. Needs jinja2.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        details : dict of name -> value
-            More to show about how it was made, besides `notes_`.
-        **options
-            Those of `Consensus.report`: `truth`, `title`, `overwrite` and so on.
-        """
-        check_is_fitted(self)
-        own = {"made by": type(self).__name__, "what to know": " ".join(map(str, self.notes_)) or "nothing"}
-        more = {} if details is None else details
-        self.consensus_.report(path, details={**own, **more} if isinstance(more, Mapping) else more, **options)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        tags.input_tags.string = tags.input_tags.categorical = True
         tags.target_tags.required = True
         return tags
-
-
-def _limit_threads(X: Any) -> Any:
-    """Return a context in which libraries use one thread each, if more would take longer to start than the work takes."""
-    return threadpool_limits(1) if count_rows(X) < ROWS_FOR_THREADS else nullcontext()

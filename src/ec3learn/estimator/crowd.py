@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
-from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
 
-from .._checks import InputError, InputTypeError, is_integer, require_integer
+from .._checks import InputError, InputTypeError, require_integer
 from .._text import arg, percent
 from .._typing import Array
 from ..answer.notes import CHOICE, FEATURES, WARNING, Note
@@ -29,17 +29,16 @@ from ..methods.voting import MajorityVote
 from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.reading import frame_of, is_pandas
-from .classifier import _limit_threads
 from .pools import Pool, classifier_pool
-from .rows import count_rows, take_rows
-from .training import _fit_and_vote, _last_step, mean_shares
+from .rows import TableClassifier, count_rows, limit_threads, take_rows
+from .training import fit_and_vote, last_step, mean_shares
 
 CANDIDATES = {"extra": "extra trees", "lr": "logistic regression"}  # of the default pool, where no estimator is given
 LONG = (("object", "voter", "label"), ("task", "worker", "label"))  # the columns of a long table; crowd-kit has the latter
 SETTLED = 0.002  # the share of objects that may still change their class
 
 
-class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     """Learn from annotators, not from labels: a classifier and the annotators' confusions are learned together.
 
     The features say what similar objects were called, the votes say what this one was called by whom, and each shows how far the
@@ -140,8 +139,8 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         votes = read_votes(votes, X)
         self.classes_ = votes.classes
         self.method_ = method_of(self.method, "method")
-        seed = _seed(self.random_state)
-        with _limit_threads(X), warnings.catch_warnings(record=True) as caught:
+        seed = self._draw_seed()
+        with limit_threads(X), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             alone = self.method_.solve(votes, known)
             best, notes = self._alternate(_Work(X, votes, known, self.cv, self.n_jobs, seed), alone)
@@ -208,21 +207,6 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         shares = self._shares(X)
         return shares if self.consensus_.trust is None else np.exp(self.consensus_.trust.log_proba(shares))
 
-    def predict(self, X: Any) -> Array:
-        """Return the classes of new rows without votes.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or dataframe
-            The features.
-
-        Returns
-        -------
-        array of shape (n_rows,)
-        """
-        codes = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[codes]
-
     def predict_with_votes(self, X: Any, votes: Any) -> Array:
         """Return the classes of new rows that the same voters have voted on.
 
@@ -258,39 +242,15 @@ class CrowdClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _shares(self, X: Any) -> Array:
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
-        with _limit_threads(X):
+        with limit_threads(X):
             return mean_shares([self.estimator_], X, np.arange(len(self.classes_)))
 
-    # ---- diagnosis and checks ----------------------------------------------------------------------------------------
-
-    def report(self, path: Any, *, details: Mapping[str, Any] | None = None, **options: Any) -> None:
-        """Write a report on the consensus over the rows passed to `fit`: one HTML file. Needs jinja2.
-
-        Parameters
-        ----------
-        path : path
-            The file.
-        details : dict of name -> value
-            More to show about how it was made, besides `notes_`.
-        **options
-            Those of `Consensus.report`: `truth`, `title`, `overwrite` and so on.
-        """
-        check_is_fitted(self)
-        own = {"made by": type(self).__name__, "what to know": " ".join(map(str, self.notes_))}
-        self.consensus_.report(path, details={**own, **(details or {})}, **options)
-
-    def _check_X(self, X: Any, reset: bool) -> Any:
-        """Check the features; dataframes stay as they are."""
-        if frame_of(X) is None:
-            return validate_data(self, X, reset=reset, dtype=None, accept_sparse=["csr", "csc"], ensure_all_finite="allow-nan")
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return X
+    # ---- checks ------------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
         require_integer("rounds", self.rounds, 1)
         require_integer("cv", self.cv, 2)
-        if self.n_jobs is not None and (not is_integer(self.n_jobs) or self.n_jobs == 0):
-            raise InputError("n_jobs", "must be an integer other than 0, or None", got=self.n_jobs)
+        self._check_n_jobs()
         method = method_of(self.method, "method")
         if not method.admits_prior:
             remedy = f"Take {arg('method', 'auto')} or {arg('method', 'dawid-skene')}."
@@ -348,7 +308,7 @@ class _Work:
         labelled = np.flatnonzero(codes >= 0)
         parts = [(labelled, labelled[:0]), *((labelled[train], labelled[test]) for train, test in folds)]
         classes = np.arange(self.votes.n_classes)
-        jobs = (delayed(_fit_and_vote)(model, self.X, codes, train, test, {}, classes) for train, test in parts)
+        jobs = (delayed(fit_and_vote)(model, self.X, codes, train, test, {}, classes) for train, test in parts)
         results = Parallel(n_jobs=self.n_jobs)(jobs)
         for result in results:
             if isinstance(result, str):
@@ -359,10 +319,10 @@ class _Work:
         """Return a fitted copy, and class probabilities of all rows by classifiers that have not seen them."""
         n_classes, labelled = self.votes.n_classes, np.flatnonzero(codes >= 0)
         seen, prior = np.unique(codes[labelled]), np.full((len(codes), n_classes), np.nan)
-        if len(seen) > 1 and getattr(_last_step(model), "oob_score", False):
+        if len(seen) > 1 and getattr(last_step(model), "oob_score", False):
             fitted, _ = self.fit(model, codes)
             own = np.zeros((len(labelled), n_classes))
-            own[:, seen] = _last_step(fitted).oob_decision_function_
+            own[:, seen] = last_step(fitted).oob_decision_function_
             prior[labelled] = own
         elif len(labelled) < 2:
             return self.fit(model, codes)[0], prior
@@ -387,13 +347,6 @@ def _likelihood(consensus: Consensus) -> float:
 
 def _other(taken: str) -> str:
     return next(name for name in CANDIDATES if name != taken)
-
-
-def _seed(random_state: Any) -> int:
-    try:
-        return int(check_random_state(random_state).randint(2**31 - 1))
-    except ValueError:
-        raise InputError("random_state", "must be an integer >= 0, a numpy RandomState or None", got=random_state) from None
 
 
 # ---- votes on the rows of X ------------------------------------------------------------------------------------------

@@ -28,10 +28,9 @@ from .models.classifiers import (
     is_installed,
     linear_svm,
 )
-from .models.clusterings import KDistanceDBSCAN, QuantileMeanShift, SilhouetteKMeans
+from .models.clusterings import KDistanceDBSCAN, Landmarks, QuantileMeanShift, SilhouetteKMeans
 from .models.convolution import ConvolutionalNetwork, require_cnn
 from .models.kernel_bayes import KernelNaiveBayes
-from .models.landmarks import Landmarks
 
 Pool = list[tuple[str, Any]]
 Grids = dict[str, dict[str, list[Any]]]

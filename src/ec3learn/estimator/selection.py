@@ -75,28 +75,9 @@ def choose(
 ) -> Choice:
     """Choose a method by the votes on labelled objects, which must be out of fold.
 
-    Parameters
-    ----------
-    votes : Votes
-        The votes on all objects.
-    codes : array
-        The number of each object's class, -1 where the label is not known.
-    n_folds : int
-        Number of folds whose labels are hidden in turn.
-    seed : int
-        Seed of the folds.
-    scoring : str or scorer
-        What makes one candidate better than another.
-    offsets : bool
-        Whether classes may get offsets that raise the macro F.
-    fold_of : array or None
-        The fold of each object, -1 for objects without votes; None: folds are drawn.
-    n_jobs : int or None
-        Number of candidates to judge in parallel.
-
-    Returns
-    -------
-    Choice
+    `codes` has the number of each object's class, -1 where the label is not known, and `fold_of` its fold, -1 for objects without
+    votes; without it folds are drawn. With `offsets`, classes may get offsets that raise the macro F. Candidates are compared by
+    `scoring`, so many at a time.
     """
     codes = codes if fold_of is None else np.where(fold_of >= 0, codes, -1)
     counts = np.bincount(codes[codes >= 0], minlength=votes.n_classes)

@@ -24,8 +24,7 @@ from .._text import arg, count
 from .._typing import Array
 from ..answer.notes import FEW_LABELS, LEFT_OUT, Note
 from .pools import Pool, TableModel
-from .rows import count_rows, take_rows
-from .target import Target
+from .rows import Target, count_rows, take_rows
 
 Fold = tuple[Array, Array]  # positions among the labelled rows: to fit to, and to vote on
 
@@ -129,13 +128,13 @@ class Training:
         """Return the votes of a classifier on the labelled rows: by its copies in the folds, or out of bag if it has none."""
         votes = np.full((len(self.labelled), self.n_classes), np.nan)  # the only row of a class gets no vote
         for f, (_, test) in enumerate(folds):
-            votes[test] = results[f][1] if len(results) > 1 else _last_step(results[-1][0]).oob_decision_function_[test]
+            votes[test] = results[f][1] if len(results) > 1 else last_step(results[-1][0]).oob_decision_function_[test]
         return votes
 
     def _job(self, name: str, model: Any, part: Fold) -> Any:
         """Return the call, for another process perhaps, that fits a copy to some labelled rows and lets it vote on others."""
         train, test = (self.labelled[rows] for rows in part)
-        return delayed(_fit_and_vote)(model, self.X, self.target.codes, train, test, self._params(name, train), self.class_names)
+        return delayed(fit_and_vote)(model, self.X, self.target.codes, train, test, self._params(name, train), self.class_names)
 
     def _params(self, name: str, rows: Array) -> dict[str, Any]:
         """Return what a classifier's `fit` gets besides some rows of X and y."""
@@ -153,7 +152,7 @@ class Training:
 
         Only models of our pools and bare forests: other steps of a pipeline may have seen the labels of all rows.
         """
-        return not self.own_folds and self.n_classes > 1 and bool(getattr(_last_step(model), "oob_score", False))
+        return not self.own_folds and self.n_classes > 1 and bool(getattr(last_step(model), "oob_score", False))
 
     @property
     def own_folds(self) -> bool:
@@ -280,7 +279,7 @@ class Training:
         """Return the call that fits a copy to some rows with these classes and lets it vote on all."""
         codes, everyone = np.zeros(len(self.target.codes), dtype=np.int64), np.arange(len(self.target.codes))
         codes[rows] = y
-        return delayed(_fit_and_vote)(model, self.X, codes, rows, everyone, self._params(name, rows), self.class_names)
+        return delayed(fit_and_vote)(model, self.X, codes, rows, everyone, self._params(name, rows), self.class_names)
 
     def _run_all(self, jobs: dict[str, list[Any]]) -> Iterator[list[Any]]:
         """Return the results of each base model as they are finished."""
@@ -315,7 +314,7 @@ def _later(run: Any, jobs: list[Any]) -> Iterator[Any]:
 # ---- single models ---------------------------------------------------------------------------------------------------
 
 
-def _fit_and_vote(model: Any, X: Any, codes: Array, train: Array, test: Array, params: dict[str, Any], classes: Array) -> Any:
+def fit_and_vote(model: Any, X: Any, codes: Array, train: Array, test: Array, params: dict[str, Any], classes: Array) -> Any:
     """Return a copy fitted to some rows, and its votes on others, if any; or what went wrong, as text."""
     try:
         fitted = _fit_classifier(model, take_rows(X, train), codes[train], params)
@@ -348,7 +347,7 @@ def _fit_quietly(model: Any, *data: Any, **params: Any) -> Any:
         return model.fit(*data, **params)
 
 
-def _last_step(model: Any) -> Any:
+def last_step(model: Any) -> Any:
     """Return the model at the end of a pipeline of our pools, or the model itself."""
     return model.steps[-1][1] if isinstance(model, TableModel) else model
 

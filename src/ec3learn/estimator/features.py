@@ -17,12 +17,11 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..._checks import InputError, InputTypeError, require_bool, require_choice, require_integer, unknown_name
-from ..._text import arg
-from ..._typing import Array
-from ...votes.reading import frame_of
-from .columns import Column, Columns, means_and_deviations, normal_scores, read_series
-from .levels import FOLDS, Indicators, Shares
+from .._checks import InputError, InputTypeError, require_bool, require_choice, require_integer, unknown_name
+from .._text import arg
+from .._typing import Array
+from ..votes.reading import frame_of
+from .columns import FOLDS, Column, Columns, Indicators, Shares, means_and_deviations, normal_scores, read_series
 
 FLOATS = [np.float64, np.float32]
 DENSE_COLUMNS = 256  # a sparse matrix with more columns is projected before it is made dense
