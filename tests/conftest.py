@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 
 from ec3learn import Votes
 
-from .raw_tables import RawTable
+from .strategies import RawTable
 
 settings.register_profile(
     "suite", derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], database=None

@@ -20,8 +20,7 @@ from ec3learn.algebra.membership import (
 from ec3learn.algebra.scaling import co_occurrence_scaling
 
 from ..dense import _sinkhorn
-from ..raw_tables import random_table
-from ..strategies import any_votes
+from ..strategies import any_votes, random_table
 
 CASES = {
     "hard": {"missing": 0.0},

@@ -14,7 +14,8 @@ from ec3learn.diagnosis import by_trouble, doubts, kappa, normalised_mutual_info
 from ec3learn.diagnosis.doubts import Bias, bias_of, judge_bias
 from ec3learn.diagnosis.metrics import confusion
 
-judging = import_module("ec3learn.diagnosis.voters")  # the package has a function of that name
+judging = import_module("ec3learn.diagnosis.voters")  # the package has functions of these names
+doubting = import_module("ec3learn.diagnosis.doubts")
 
 GOOD = np.tile(["a", "b"], 300)
 
@@ -167,7 +168,7 @@ def test_annotators_who_say_yes_too_rarely_are_biased_and_the_majority_suffers()
 
 @pytest.mark.parametrize("method", [DawidSkene(), Panel(), EC3(towards=DawidSkene()), Panel(clusterings="join")])
 def test_methods_that_allow_for_bias_have_no_such_note(method, monkeypatch):
-    monkeypatch.setattr("ec3learn.diagnosis.doubts.judge_bias", lambda *_: Bias(2.0, (0.5,)))
+    monkeypatch.setattr(doubting, "judge_bias", lambda *_: Bias(2.0, (0.5,)))
     votes = annotators(1.0).add(clusterings={"k": [0, 1, 2] * 100})
     assert bias_of(method.solve(votes)) is None
     assert bias_of(MajorityVote().solve(votes)).kind == BIAS
@@ -180,7 +181,7 @@ def test_unreliable_annotators_are_not_biased():
 
 def test_a_sample_of_many_rows_is_judged(monkeypatch):
     consensus = MajorityVote().solve(annotators(1.0))
-    monkeypatch.setattr("ec3learn.diagnosis.doubts.SAMPLE", 100)
+    monkeypatch.setattr(doubting, "SAMPLE", 100)
     assert consensus.votes.n_rows > 100
     assert judge_bias(consensus.votes, None, [consensus.row_proba]).biased
 

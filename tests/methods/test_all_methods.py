@@ -18,8 +18,7 @@ from ec3learn._checks import InputError
 from ec3learn.methods import Method, method_of
 from ec3learn.votes.stores import Stores
 
-from ..raw_tables import RawTable
-from ..strategies import any_tables, any_votes, graded_votes
+from ..strategies import RawTable, any_tables, any_votes, graded_votes
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning"),  # random votes deserve it

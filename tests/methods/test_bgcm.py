@@ -13,8 +13,7 @@ from ec3learn import BGCM, MajorityVote, Votes
 from ec3learn.algebra.membership import membership
 from ec3learn.methods.bgcm import Graph
 
-from ..raw_tables import random_table
-from ..strategies import any_tables
+from ..strategies import any_tables, random_table
 
 GOLDEN = {"rtol": 0, "atol": 6e-7}
 W8_PLAIN = """

@@ -12,8 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ec3learn import C3EKL, C3ESL, SoftVote, Votes
 from ec3learn.methods.c3e import CoAssociation
 
-from ..raw_tables import random_table
-from ..strategies import any_tables
+from ..strategies import any_tables, random_table
 
 GOLDEN = {"rtol": 0, "atol": 6e-7}
 W8_DEGREE = 1.5  # the mean of sum_j s_ij on W8: alpha is given over it

@@ -16,8 +16,7 @@ from ec3learn import BGCM, C3ESL, EC3, UPE, Consensus, DawidSkene, SoftVote, Vot
 from ec3learn.algebra.scaling import co_occurrence_scaling
 
 from ..dense import minimiser
-from ..raw_tables import RawTable, random_table
-from ..strategies import any_settings, any_tables, any_votes
+from ..strategies import RawTable, any_settings, any_tables, any_votes, random_table
 
 EXACT = {"atol": 1e-9, "rtol": 0}
 BCD = {"solver": "bcd", "tol": 1e-12, "max_iter": 20_000, "random_state": 0}

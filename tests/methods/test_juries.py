@@ -12,7 +12,7 @@ from ec3learn import BWA, EBCC, EC3, METHODS, Auto, Consensus, DawidSkene, Major
 from ec3learn.answer.notes import BIAS, CALIBRATION, CHOICE, COLLAPSE, ONE_CLASS, PANEL
 from ec3learn.methods.panel import learn_slope, seat
 
-from .. import dense_juries
+from .. import dense
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -43,7 +43,7 @@ def votes_of(answers, n_classes=3):
 def test_rounds_of_dawid_skene_with_a_prior_agree_with_loops(seed, rounds, prior, learned):
     answers, _ = jury(seed)
     ours = DawidSkene(prior=prior, tol=1e-300, max_iter=rounds).solve(votes_of(answers))
-    assert_allclose(ours.proba, dense_juries.subtypes(answers, 3, 1, learned, rounds), rtol=0, atol=1e-10)
+    assert_allclose(ours.proba, dense.subtypes(answers, 3, 1, learned, rounds), rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -51,20 +51,20 @@ def test_rounds_of_dawid_skene_with_a_prior_agree_with_loops(seed, rounds, prior
 def test_rounds_of_ebcc_agree_with_loops(seed, prior, learned):
     answers, _ = jury(seed)
     ours = EBCC(prior=prior, tol=1e-300, max_iter=6).solve(votes_of(answers))
-    assert_allclose(ours.proba, dense_juries.subtypes(answers, 3, 2, learned, 6), rtol=0, atol=1e-10)
+    assert_allclose(ours.proba, dense.subtypes(answers, 3, 2, learned, 6), rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_rounds_of_a_learned_coin_agree_with_loops(seed):
     answers, _ = jury(seed)
     ours = DawidSkene(one_coin=True, tol=1e-300, max_iter=6).solve(votes_of(answers))
-    assert_allclose(ours.proba, dense_juries.coin(answers, 3, 6), rtol=0, atol=1e-10)
+    assert_allclose(ours.proba, dense.coin(answers, 3, 6), rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_bwa_agrees_with_loops(seed):
     answers, _ = jury(seed)
-    assert_allclose(BWA(tol=1e-14, max_iter=2000).solve(votes_of(answers)).proba, dense_juries.bwa(answers, 3), rtol=0, atol=1e-9)
+    assert_allclose(BWA(tol=1e-14, max_iter=2000).solve(votes_of(answers)).proba, dense.bwa(answers, 3), rtol=0, atol=1e-9)
 
 
 # Computed by a prototype of its own, to six digits: the three classifiers of W8, iterated to the end.

@@ -10,7 +10,7 @@ from scipy.optimize import check_grad
 from ec3learn import UPE
 from ec3learn.methods.upe import Embedding
 
-from ..raw_tables import random_table
+from ..strategies import random_table
 
 W8 = """
 0.928400 0.069396 0.002203  0.677719 0.314855 0.007426  0.753737 0.184014 0.062250  0.016785 0.941912 0.041303

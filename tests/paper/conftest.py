@@ -7,7 +7,7 @@ import pytest
 from ec3learn.paper import published as paper
 from ec3learn.paper.datasets import Dataset
 from ec3learn.paper.protocol import Protocol
-from ec3learn.paper.rows import COLUMNS
+from ec3learn.paper.run import COLUMNS
 
 SMALL = Protocol(max_rows=150, n_landmarks=60, without=("nb", "svm", "sgd", "cnn", "affinity", "kmeans", "BAG", "BOO", "XGB"))
 

@@ -2,26 +2,29 @@
 
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import friedmanchisquare, spearmanr, wilcoxon
+from scipy.stats import friedmanchisquare, spearmanr, ttest_1samp, wilcoxon
+from sklearn.metrics import f1_score, normalized_mutual_info_score, roc_auc_score
 
 from ec3learn._text import Table
 from ec3learn.paper import published as paper
-from ec3learn.paper.claims import critical_difference, friedman, mean_ranks, paired_tests
+from ec3learn.paper.claims import Claim, critical_difference, friedman, interval, judge, mean_ranks, paired_tests
 from ec3learn.paper.exhibits import Finding, markdown, means
 from ec3learn.paper.figures import FIGURES, draw
 from ec3learn.paper.findings import THEORY
+from ec3learn.paper.published import averaged_f_range, averages_off, best_nmi, contradictions, f_range, impossible_pairs
 from ec3learn.paper.report import report
-from ec3learn.paper.rows import read
+from ec3learn.paper.run import read
 from ec3learn.paper.tables import EXHIBITS, datasets_at_hand, entropy_note, exhibits
 from ec3learn.paper.tables.accuracy import gain, scored
-from ec3learn.paper.tables.base_models import good_settings
 from ec3learn.paper.tables.clusterings import begins_to_pay
 from ec3learn.paper.tables.paper_claims import claims, correlations
+from ec3learn.paper.tables.studies import good_settings
 
 GOLDEN = Path(__file__).with_name("golden.md")
 RESULTS = Path(__file__).parents[2] / "results"
@@ -324,3 +327,131 @@ def test_p_values_are_corrected_by_holm():
 def test_methods_that_are_equal_everywhere_are_not_told_apart():
     found = paired_tests(pd.DataFrame({"a": [0.5, 0.6], "b": [0.5, 0.6]}), "a")
     assert (found.better["b"], found.worse["b"], found.p["b"]) == (0, 0, 1.0)
+
+
+# ---- claims -----------------------------------------------------------------------------------------------------------
+
+
+def effect(means, noise=0.001, n_splits=4):
+    """An effect on one data set per mean, whose splits lie around it."""
+    around = noise * np.linspace(-1, 1, n_splits)
+    units = pd.MultiIndex.from_product([[f"set {k}" for k in range(len(means))], range(n_splits)])
+    return pd.Series(np.add.outer(means, around).ravel(), index=units)
+
+
+CLEAR = [0.03, 0.05, 0.04, 0.06, 0.02, 0.04]
+
+
+@pytest.mark.parametrize(
+    ("means", "options", "verdict"),
+    [
+        (CLEAR, {}, "holds"),
+        (CLEAR, {"printed": 0.05}, "holds"),
+        (CLEAR, {"printed": 0.10}, "holds, but smaller"),
+        ([-x for x in CLEAR], {}, "fails"),
+        ([0.04, -0.03, 0.02, -0.04, 0.01, -0.01], {}, "inconclusive"),
+        ([0.04, -0.03, 0.02, -0.04, 0.01, -0.01], {"printed": 0.10}, "fails"),  # may be none, and is surely smaller
+        ([0.04, -0.03, 0.02, -0.04, 0.01, -0.01], {"printed": 0.01}, "inconclusive"),
+        ([0.93, 0.95, 0.97, 0.92, 0.99], {"above": 0.88}, "holds"),
+        ([0.93, 0.95, 0.97, 0.92, 0.99], {"above": 0.99}, "fails"),
+    ],
+)
+def test_the_verdict_follows_from_direction_and_size(means, options, verdict):
+    assert judge(effect(means), **options).verdict == verdict
+
+
+def test_one_data_set_that_is_surely_below_refutes_a_claim_about_every_one():
+    found = judge(effect([*CLEAR, -0.02]), every=True)
+    assert (found.verdict, found.against) == ("fails", ("set 6",))
+    assert (found.supporting, found.total) == (6, 7)
+
+
+def test_one_data_set_that_may_be_below_leaves_a_claim_about_every_one_open():
+    assert judge(effect([*CLEAR, -0.02], noise=0.1), every=True).verdict == "inconclusive"
+
+
+def test_a_claim_about_every_data_set_holds_where_all_agree():
+    assert judge(effect(CLEAR), every=True).verdict == "holds"
+
+
+def test_over_five_data_sets_or_more_the_interval_is_student_s_over_their_means():
+    expected = ttest_1samp(CLEAR, 0).confidence_interval(0.95)
+    assert interval(effect(CLEAR)) == pytest.approx((expected.low, expected.high))
+
+
+def test_over_few_data_sets_the_interval_is_over_splits_that_share_rows():
+    own = effect([0.05], noise=0.01, n_splits=5)
+    naive = ttest_1samp(own, 0).confidence_interval(0.95)
+    low, high = interval(own)
+    assert (high - low) / (naive.high - naive.low) == pytest.approx(np.sqrt((1 / 5 + 1 / 3) * 5))
+
+
+def test_a_single_split_shows_nothing():
+    assert judge(effect([0.05], n_splits=1)).verdict == "inconclusive"
+
+
+def test_data_sets_without_rows_do_not_count():
+    own = effect(CLEAR)
+    own.loc["set 0"] = np.nan
+    assert judge(own).total == len(CLEAR) - 1
+
+
+def test_a_claim_shows_shares_in_percent():
+    assert Claim("", None, percent=True).number(0.0421) == "4.2%"
+    assert Claim("", None).number(0.0421) == "0.042"
+
+
+# ---- printed numbers that cannot be ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_labelling_has_an_f_in_the_range_of_its_auc(seed):
+    rng = np.random.default_rng(seed)
+    truth = np.arange(50) < rng.integers(5, 45)
+    labels = np.where(rng.random(50) < rng.random(), truth, rng.random(50) < rng.random())
+    low, high = f_range(roc_auc_score(truth, labels), truth.mean())
+    assert low - 1e-9 <= f1_score(truth, labels, zero_division=0) <= high + 1e-9
+
+
+def test_both_ends_of_the_range_are_reached():
+    truth = np.repeat([True, False], [3, 7])
+    every = [np.array(labels) for labels in product([False, True], repeat=10)]
+    found = [f1_score(truth, labels, zero_division=0) for labels in every if abs(roc_auc_score(truth, labels) - 0.5) < 1e-9]
+    assert (min(found), max(found)) == pytest.approx(f_range(0.5, 0.3))
+
+
+def test_averages_reach_further_than_one_split_and_no_further_than_mixtures():
+    share, parts = 0.3, (0.5, 0.9)
+    middle = np.mean(parts)
+    low, high = averaged_f_range(middle, share)
+    single = f_range(middle, share)
+    mixed = [np.mean([f_range(part, share)[k] for part in parts]) for k in (0, 1)]
+    assert low <= min(single[0], mixed[0]) + 1e-6
+    assert high >= max(single[1], mixed[1]) - 1e-6
+
+
+def test_a_pair_that_no_labels_give_is_found():
+    found = impossible_pairs()
+    assert "iEC3" in found["any"]["Magic"]  # AUC .587 and F .842: the larger class alone has F .78 at chance
+    assert found["any"]["Diabetes"] == []
+    for reading in ("rarer class", "larger class"):
+        for name, methods in found[f"{reading}, averages"].items():
+            assert set(methods) <= set(found[f"{reading}, one split"][name])
+
+
+def test_the_best_clustering_is_the_best_of_all():
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 6, size=(5, 2))
+    rows, truth = (np.repeat(index.ravel(), counts.ravel()) for index in np.indices(counts.shape))
+    every = [normalized_mutual_info_score(truth, np.array(places)[rows]) for places in product(range(3), repeat=5)]
+    assert best_nmi(counts, 3)["mean"] == pytest.approx(max(every))
+
+
+def test_the_text_and_its_tables_disagree():
+    found = dict(contradictions())
+    assert found["iEC3 is superior to EC3."] == "EC3 is ahead on Statlog (AUC), Sensor (F)."
+    assert "1.4% (Iris) to 9.9% (Creditcard)" in found["iEC3 is at least 3 % and at most 10 % better than UPE."]
+
+
+def test_an_average_that_is_right_is_not_off():
+    assert averages_off("accuracy_auc")["iEC3"] < 0.001

@@ -16,8 +16,7 @@ from ec3learn._checks import InputError
 from ec3learn.answer.notes import REPEATS
 from ec3learn.votes.labels import is_missing
 
-from ..raw_tables import random_table
-from ..strategies import any_columns, any_tables, any_votes
+from ..strategies import any_columns, any_tables, any_votes, random_table
 
 EXACT = {"atol": 1e-9, "rtol": 0}
 

@@ -86,7 +86,7 @@ def tables(
 
       ec3learn paper tables --out tables
     """
-    from ..paper.rows import read
+    from ..paper.run import read
     from ..paper.tables import exhibits
 
     for exhibit in exhibits(read(rows), names or ()):
@@ -109,7 +109,7 @@ def figures(
       ec3learn paper figures robustness --out .
     """
     from ..paper.figures import draw
-    from ..paper.rows import read
+    from ..paper.run import read
 
     _report_written(draw(read(rows), out, names or ()))
 
@@ -128,7 +128,7 @@ def report(
       ec3learn paper report --out paper.md
     """
     from ..paper.report import report as write_report
-    from ..paper.rows import hours, read
+    from ..paper.run import hours, read
 
     _report_written([write_report(read(rows), out, hours(rows))])
 

@@ -19,8 +19,7 @@ from .._text import Table
 from .._typing import Array
 from ..answer.notes import Note
 from ..answer.outcome import Outcome
-from ..answer.stored import LOOSE, Stored, number, require
-from ..answer.stored_rules import restored_rule
+from ..answer.stored import LOOSE, Stored, number, require, restored_rule
 from ..diagnosis.voters import voters
 from ..votes import BaseModel, Kind, Trust
 from ..votes.labels import fits_one_integer_type, kind_of, label_array, plain

@@ -20,10 +20,9 @@ from .._typing import Array
 from ..algebra.em import ConfusionModel, n_confusions
 from ..algebra.membership import membership
 from ..answer.extension import matching_labels
-from ..answer.labelling import top_classes
 from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.notes import BIAS, Note
-from ..answer.outcome import Outcome
+from ..answer.outcome import Outcome, top_classes
 from ..answer.rule import EvidenceRule, GroupRule, KnownLabels, mean_votes
 from ..votes import Votes
 from ..votes.labels import Label, plain

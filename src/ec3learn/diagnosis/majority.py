@@ -9,8 +9,7 @@ import numpy as np
 from .._typing import Array
 from ..algebra.membership import membership
 from ..answer.extension import matching_labels
-from ..answer.labelling import top_classes
-from ..answer.outcome import Outcome
+from ..answer.outcome import Outcome, top_classes
 from ..answer.rule import mean_votes
 
 MAJORITY = "MajorityVote"  # the method that is the majority vote itself

@@ -15,9 +15,8 @@ from .._typing import Array
 from ..algebra.linear import normalised
 from ..algebra.membership import chunks, membership
 from ..answer.extension import matching_labels
-from ..answer.labelling import top_classes
 from ..answer.mixtures import PanelRule
-from ..answer.outcome import Outcome
+from ..answer.outcome import Outcome, top_classes
 from ..answer.rule import mean_votes
 from ..votes import Kind, Votes
 from .majority import row_weights

@@ -5,11 +5,10 @@ from functools import partial
 from .auto import Auto, solve
 from .base import METHODS, Method, method_of
 from .bgcm import BGCM
-from .bwa import BWA
 from .c3e import C3EKL, C3ESL
 from .comparison import Comparison, compare
+from .crowds import BWA, EBCC
 from .dawid_skene import DawidSkene
-from .ebcc import EBCC
 from .ec3.ec3 import EC3
 from .panel import Panel
 from .planning import Plan, plan

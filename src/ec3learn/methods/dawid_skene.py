@@ -16,9 +16,9 @@ from ..algebra.bayes import BayesFit, CoinModel, SubtypeModel
 from ..algebra.em import ConfusionModel
 from ..algebra.linear import normalised
 from ..algebra.membership import Membership, membership
-from ..answer.labelling import top_classes
 from ..answer.mixtures import SubtypeRule
 from ..answer.notes import COLLAPSE, Note
+from ..answer.outcome import top_classes
 from ..answer.rule import VOTES, EvidenceRule, KnownLabels, Term, mean_votes
 from ..votes import Votes
 from .base import Answer, Method

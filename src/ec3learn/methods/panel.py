@@ -21,10 +21,9 @@ from ..algebra.bayes import SubtypeModel
 from ..algebra.linear import normalised
 from ..algebra.membership import membership, scatter_to_votes
 from ..algebra.trust import LEAST_LABELS, learn_slope
-from ..answer.labelling import class_preference
 from ..answer.mixtures import PanelRule, PrecisionRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
-from ..answer.outcome import PanelMember
+from ..answer.outcome import PanelMember, class_preference
 from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..diagnosis.correlation import error_correlation
 from ..diagnosis.doubts import judge_bias
@@ -32,9 +31,8 @@ from ..diagnosis.majority import are_counts
 from ..votes import Votes
 from ..votes.reading import smallest_uint
 from .base import Answer, Method, method_of
-from .bwa import BWA
+from .crowds import BWA, EBCC
 from .dawid_skene import DawidSkene, subtype_rule
-from .ebcc import EBCC
 from .ec3.ec3 import EC3
 from .voting import NO_VOTE, weighted_answer
 

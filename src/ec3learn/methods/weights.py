@@ -17,8 +17,8 @@ from .._checks import InputError, SpelledWarning, unknown_name
 from .._text import arg, count, percent, some
 from .._typing import Array
 from ..algebra.membership import Membership, count_classes, membership
-from ..answer.labelling import top_classes
 from ..answer.notes import WEIGHTS, WORSE_THAN_CHANCE, Note
+from ..answer.outcome import top_classes
 from ..answer.rule import KnownLabels
 from ..diagnosis.doubts import MUCH_APART, bias_note, judge_bias
 from ..votes import Votes, non_negative

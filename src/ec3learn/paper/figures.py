@@ -15,12 +15,11 @@ from .claims import critical_difference, mean_ranks
 from .exhibits import Frame, means, ordered, select
 from .exhibits import printed as printed_table
 from .tables.accuracy import LABELS, OURS, gain, scored
-from .tables.base_models import good_settings
 from .tables.clusterings import LABELS as CURVES
 from .tables.clusterings import curve, real_points
 from .tables.metric import CHANCE
 from .tables.paper_claims import BASELINES
-from .tables.robustness import growth_curve
+from .tables.studies import good_settings, growth_curve
 
 # The colours of Okabe and Ito, which nearly everybody can distinguish.
 COLOURS = {

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from . import published
-from .audit import impossible_pairs
 from .claims import FAILS, HOLDS, SMALLER, UNCLEAR, Claim, interval, judge, mean_ranks
 from .exhibits import Frame, cells, comparable, printed, select
+from .published import impossible_pairs
 from .studies import MOST_ROWS
 from .tables.accuracy import LABELS, OURS, scored
 from .tables.clusterings import KINDS, begins_to_pay, curve, tuned_gains

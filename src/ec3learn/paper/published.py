@@ -1,7 +1,11 @@
-"""What the paper ran and the numbers it printed: data only.
+"""What the paper ran and the numbers it printed, and whether these can be.
 
 T. Chakraborty, "EC3: Combining Clustering and Classification for Ensemble Learning". `printed.csv` has the printed
 tables, exactly as in the paper; averages there are the paper's own.
+
+The checks need no experiment, only arithmetic. Two-class sets: AUC and F of labels both follow from the share of each class that
+is found, so not every pair of them exists. Small tables: equal rows are in one cluster, which bounds how well any clustering can
+match the classes.
 """
 
 from __future__ import annotations
@@ -9,6 +13,12 @@ from __future__ import annotations
 import csv
 from importlib.resources import files
 from typing import Any
+
+import numpy as np
+from scipy.spatial import ConvexHull
+from scipy.special import entr  # -x log x
+
+from .._typing import Array
 
 # The paper's names of its data sets, in its order, and our names.
 DATASETS = {
@@ -42,6 +52,7 @@ IMBALANCE_AUC = {"susy": {"iEC3": 0.87}, "sensor": {"iEC3": 0.89}}
 IMBALANCE_UPE = 0.71  # share of its AUC that UPE keeps on Susy
 IMBALANCE_F = {"susy": {"iEC3": 0.82, "EC3": 0.73, "UPE": 0.67}, "sensor": {"iEC3": 0.88, "EC3": 0.82, "UPE": 0.77}}
 RANDOM_AUC = {"iEC3": 0.88, "UPE": 0.58}
+ROUNDING = 0.005  # of the printed shares of classes, which moves F by about as much
 
 
 def printed(table: str) -> list[dict[str, Any]]:
@@ -62,3 +73,144 @@ def _number(cell: str) -> Any:
         return float(cell) if "." in cell else int(cell)
     except ValueError:
         return cell
+
+
+# ---- can the printed numbers be? --------------------------------------------------------------------------------------
+
+
+def f_range(auc: float, share: float) -> tuple[float, float]:
+    """Return the smallest and the largest F of a class that labels with this AUC can have.
+
+    With t of the class found and u of the others mistaken for it, AUC = (1 + t - u) / 2, and
+    F = 2 share t / (share + share t + (1 - share) u), which is monotone in t if AUC is kept; `share` is that of the class.
+
+    Examples
+    --------
+    >>> f_range(1.0, 0.3), f_range(0.5, 0.5)
+    ((1.0, 1.0), (0.0, 0.6666666666666666))
+    """
+    gain = 2 * auc - 1
+    ends = (max(0.0, gain), min(1.0, 1 + gain))
+    rates = [0.0 if t == 0 else 2 * share * t / (share + share * t + (1 - share) * (t - gain)) for t in ends]
+    return min(rates), max(rates)
+
+
+def averaged_f_range(auc: float, share: float) -> tuple[float, float]:
+    """Return the same for averages over splits: whatever a mixture of possible pairs can give.
+
+    Examples
+    --------
+    >>> averaged_f_range(0.66, 0.32)[0] < f_range(0.66, 0.32)[0]
+    True
+    """
+    grid = np.linspace(0, 1, 401)
+    ranges = np.array([f_range(a, share) for a in grid])
+    hull = ConvexHull(np.concatenate([np.column_stack([grid, ranges[:, k]]) for k in (0, 1)]))
+    across, up, offset = hull.equations.T  # across x + up y + offset <= 0 inside
+    with np.errstate(divide="ignore"):
+        bounds = -(across * auc + offset) / up
+    return float(bounds[up < -1e-12].max()), float(bounds[up > 1e-12].min())
+
+
+def impossible_pairs() -> dict[str, dict[str, list[str]]]:
+    """Return the methods whose printed AUC and F cannot both be of labels, by reading of F and data set with two classes.
+
+    F is read as that of the rarer or of the larger class, each of a single split or of averages over splits; "any" has the pairs
+    that are impossible in all four readings.
+    """
+    readings = {
+        f"{word} class, {how}": _outside(rare, limits)
+        for word, rare in (("rarer", True), ("larger", False))
+        for how, limits in (("one split", f_range), ("averages", averaged_f_range))
+    }
+    names = next(iter(readings.values()))
+    every = {name: [m for m in METHODS if all(m in found[name] for found in readings.values())] for name in names}
+    return readings | {"any": every}
+
+
+def _outside(rare: bool, limits: Any) -> dict[str, list[str]]:
+    """Return the methods whose printed F is outside the range for their printed AUC."""
+    auc, f = (_table(table) for table in ("accuracy_auc", "accuracy_fscore"))
+    found = {}
+    for row in printed("datasets"):
+        if row["n_classes"] == 2:
+            name, share = row["dataset"], 1 - row["majority"] if rare else row["majority"]
+            ranges = {method: limits(auc[name][method], share) for method in METHODS}
+            found[name] = [m for m, (low, high) in ranges.items() if not low - ROUNDING <= f[name][m] <= high + ROUNDING]
+    return found
+
+
+def best_nmi(counts: Array, n_clusters: int) -> dict[str, float]:
+    """Return the highest normalised mutual information with the classes of any way to cluster distinct rows.
+
+    `counts` has the objects of each class (columns) that share each distinct row; all ways are tried, so rows must be few. The
+    mutual information is divided by the "mean" of the entropies of classes and clusters, or by the "smaller" one.
+
+    Examples
+    --------
+    >>> best_nmi(np.array([[5, 0], [0, 5], [3, 0]]), 2)["mean"]
+    1.0
+    """
+    counts = counts[counts.sum(axis=1) > 0] / counts.sum()
+    of_classes = float(entr(counts.sum(axis=0)).sum())
+    best = {"mean": 0.0, "smaller": 0.0}
+    n_ways = n_clusters ** (len(counts) - 1)  # the first row is in the first cluster
+    for start in range(0, n_ways, 100_000):
+        ways = np.arange(start, min(n_ways, start + 100_000))
+        places = np.column_stack([np.zeros_like(ways), *(ways // n_clusters**k % n_clusters for k in range(len(counts) - 1))])
+        tables = np.stack([(places == z) @ counts for z in range(n_clusters)], axis=1)
+        of_clusters = entr(tables.sum(axis=2)).sum(axis=1)
+        shared = of_clusters + of_classes - entr(tables).sum(axis=(1, 2))
+        some = of_clusters > 1e-9
+        for name, entropy in (("mean", (of_clusters + of_classes) / 2), ("smaller", np.minimum(of_clusters, of_classes))):
+            best[name] = max(best[name], float((shared[some] / entropy[some]).max(initial=0.0)))
+    return {name: min(value, 1.0) for name, value in best.items()}
+
+
+def contradictions() -> list[tuple[str, str]]:
+    """Return statements of the paper's text that its own tables contradict, and what the tables say."""
+    auc, f = (_table(table) for table in ("accuracy_auc", "accuracy_fscore"))
+    gains = {name: row["iEC3"] / row["UPE"] - 1 for name, row in auc.items()}
+    low, high = min(gains, key=gains.__getitem__), max(gains, key=gains.__getitem__)
+    alone = (*CLASSIFIERS, *ENSEMBLES)
+    behind = [
+        f"{method} on {name} ({word})"
+        for word, table in (("AUC", auc), ("F", f))
+        for name, row in table.items()
+        for method in ("BGCM", "UPE")
+        if row[method] < max(row[other] for other in alone)
+    ]
+    above = [
+        f"{name} ({word})" for word, table in (("AUC", auc), ("F", f)) for name, row in table.items() if row["EC3"] > row["iEC3"]
+    ]
+    short = [name for name, gain in gains.items() if gain < 0.03]
+    everything, *dropped = printed("drop_classifier_auc")
+    risen = [f"{row['dropped']} on {name}" for row in dropped for name in DATASETS if row[name] > everything[name]]
+    return [
+        (
+            "iEC3 is at least 3 % and at most 10 % better than UPE.",
+            f"{gains[low]:.1%} ({low}) to {gains[high]:.1%} ({high}); below 3 % on {', '.join(short)}.",
+        ),
+        (
+            "Combining clusterings and classifiers is always better than classifiers or their ensembles.",
+            f"{len(behind)} of {4 * len(auc)} cells of BGCM and UPE are below the best of the twelve, such as {behind[0]}.",
+        ),
+        ("iEC3 is superior to EC3.", f"EC3 is ahead on {', '.join(above)}."),
+        ("Each classifier adds to the whole.", f"AUC is higher without {', '.join(risen)}."),
+    ]
+
+
+def _table(name: str) -> dict[str, dict[str, Any]]:
+    return {row["dataset"]: row for row in printed(name) if row["dataset"] != "Average"}
+
+
+def averages_off(table: str) -> dict[str, float]:
+    """Return by how much each printed average differs from the mean of its column.
+
+    Examples
+    --------
+    >>> round(averages_off("accuracy_auc")["NB"], 3)
+    0.005
+    """
+    *rows, average = printed(table)
+    return {m: abs(float(np.mean([row[m] for row in rows])) - average[m]) for m in METHODS}

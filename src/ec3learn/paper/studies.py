@@ -25,9 +25,9 @@ from ..methods.ec3.objective import Setting
 from ..methods.ec3.system import HeldOutFold, grid
 from ..votes import Votes
 from . import published
-from .audit import best_nmi
 from .datasets import Dataset
 from .protocol import Case, Outputs, split
+from .published import best_nmi
 
 Row = tuple[str, str, str, float]
 Study = Callable[[Case], list[Row]]

@@ -35,12 +35,12 @@ from .assembly import (
 )
 from .distinct import distinct_entries, distinct_rows
 from .encoding import as_shares, columns_by_class
-from .grading import as_class_votes, group_meaning, oriented
 from .labels import Label, kind_of
 from .layout import BaseModel, Codes, SoftShares, frozen
 from .merging import is_crowd, merged_fields
 from .prior import Prior, read_prior
 from .reading import Column, named_columns, smallest_uint
+from .scale import as_class_votes, group_meaning, oriented
 from .stores import Stores
 
 

@@ -16,7 +16,7 @@ from ..datasets import at_hand, load
 from ..datasets.registry import DATASETS
 from ..exhibits import Block, Exhibit, Finding, Frame, comparable, means, printed
 from ..studies import describe
-from . import accuracy, base_models, clusterings, metric, robustness
+from . import accuracy, clusterings, metric, studies
 
 HEADS = {"rows": "n_objects", "classes": "n_classes", "features": "n_features", "majority": "majority", "entropy": "entropy"}
 COUNTS = ("rows", "classes", "features")
@@ -59,23 +59,23 @@ EXHIBITS: dict[str, tuple[tuple[str, ...], Callable[[Frame], Exhibit]]] = {
     "metric": (("accuracy",), metric.metric),
     "checks": (("accuracy",), metric.checks),
     "size": (("accuracy", "accuracy_large"), accuracy.size),
-    "clustering_nmi": (("clustering_nmi",), base_models.clustering_nmi),
+    "clustering_nmi": (("clustering_nmi",), studies.clustering_nmi),
     "tuned": (("tuned_clusterings", "accuracy"), clusterings.tuned),
     "quality": (("noisy_truth",), clusterings.quality),
     "labels": (("labels_5", "labels_20", "accuracy"), accuracy.labels),
     "where": (("labels_5", "labels_20", "accuracy", "clustering_nmi"), accuracy.where),
-    "drop_clustering": (("drop_clustering",), base_models.drop_clustering),
-    "add_clustering": (("add_clustering",), base_models.add_clustering),
-    "drop_classifier": (("drop_classifier", "accuracy"), base_models.drop_classifier),
-    "add_classifier": (("add_classifier",), base_models.add_classifier),
-    "drop_term": (("drop_term",), base_models.drop_term),
-    "parameters": (("parameters",), base_models.parameters),
-    "epsilon": (("epsilon",), base_models.epsilon),
-    "imbalance": (("imbalance",), robustness.imbalance),
-    "robustness": (("random_classifiers", "random_clusterings"), robustness.robustness),
-    "like_for_like": (("like_for_like",), robustness.like_for_like),
-    "runtime": (("runtime",), robustness.runtime),
-    "growth": (("growth_objects", "growth_models", "growth_classes"), robustness.growth),
+    "drop_clustering": (("drop_clustering",), studies.drop_clustering),
+    "add_clustering": (("add_clustering",), studies.add_clustering),
+    "drop_classifier": (("drop_classifier", "accuracy"), studies.drop_classifier),
+    "add_classifier": (("add_classifier",), studies.add_classifier),
+    "drop_term": (("drop_term",), studies.drop_term),
+    "parameters": (("parameters",), studies.parameters),
+    "epsilon": (("epsilon",), studies.epsilon),
+    "imbalance": (("imbalance",), studies.imbalance),
+    "robustness": (("random_classifiers", "random_clusterings"), studies.robustness),
+    "like_for_like": (("like_for_like",), studies.like_for_like),
+    "runtime": (("runtime",), studies.runtime),
+    "growth": (("growth_objects", "growth_models", "growth_classes"), studies.growth),
     "datasets": (("datasets",), datasets),
 }
 

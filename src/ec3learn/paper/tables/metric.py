@@ -15,8 +15,8 @@ import pandas as pd
 from scipy.stats import wilcoxon
 
 from .. import published
-from ..audit import averages_off, contradictions, impossible_pairs
 from ..exhibits import Block, Exhibit, Finding, Frame, cells, comparable, means, printed
+from ..published import averages_off, contradictions, impossible_pairs
 from .paper_claims import BASELINES, scored_cells
 
 EXPLORED = 5  # the first splits, on which the rule was found

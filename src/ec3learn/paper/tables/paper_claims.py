@@ -13,7 +13,7 @@ from .. import published
 from ..claims import Claim
 from ..exhibits import NOISE, Frame, cells, comparable, means, printed, rank_correlation, select
 from .accuracy import with_usual_clusterings
-from .robustness import growth_curve
+from .studies import growth_curve
 
 Series = Any  # pandas.Series, by unit and split
 

@@ -1,8 +1,7 @@
 """Tables in files, larger than memory: any format is read by DuckDB, and an output appears whole or not at all."""
 
-from .combining import AnsweredFile, combine_file, content_of_file, extend_file, open_file
+from .combining import AnsweredFile, combine_file, content_of_file, extend_file, open_file, read_labels
 from .formats import STANDARD, Format
-from .label_files import read_labels
 from .table import FileTable
 from .writing import require_outputs, write_table
 

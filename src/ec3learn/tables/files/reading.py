@@ -26,8 +26,7 @@ from ..._files import is_full
 from ..._text import arg, listed, some
 from ..engines import OURS, quoted
 from ..exports import TOOLS, export_columns
-from .carrying import Carried
-from .formats import STANDARD, Format
+from .formats import STANDARD, Carried, Format
 from .table import FileTable, Workspace, text
 
 MOST_COLUMNS = 10_000  # beyond which DuckDB needs much memory and time

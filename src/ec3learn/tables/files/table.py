@@ -25,8 +25,7 @@ from ..._files import is_full, is_plain, place_for, temporary_folder
 from ..._progress import Bar, progress
 from ..._text import arg, listed
 from ..engines import OURS, Frame, quoted
-from .carrying import Carried
-from .formats import STANDARD, Format
+from .formats import STANDARD, Carried, Format
 
 ROW = f"{OURS}row"
 INTEGER = "0|-?[1-9][0-9]*"  # an integer as Python prints it

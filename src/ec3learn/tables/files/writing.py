@@ -22,8 +22,7 @@ from ..._text import Table, arg
 from ..._typing import Array
 from ..engines import OURS, quoted
 from ..pipeline import Answered
-from .carrying import Carried
-from .formats import STANDARD, Format
+from .formats import STANDARD, Carried, Format
 from .table import ROW, FileTable, Workspace, text
 
 ANSWER, HASH = f"{OURS}answer", f"{OURS}hash"
