@@ -66,16 +66,9 @@ class InputError(ValueError):
 
 
 class InputRowsError(InputError):
-    """Some rows of a table hold what is not allowed.
+    """Some rows of a table, given in their order, hold what is not allowed.
 
-    Parameters
-    ----------
-    argument, must
-        As in `InputError`.
-    rows : sequence of int
-        The rows, in their order.
-    tell : callable
-        Returns what came, and the remedy, of one of the rows, the name of its place, and how many rows there are.
+    `tell` returns what came, and the remedy, of one of the rows, the name of its place, and how many rows there are.
     """
 
     def __init__(self, argument: str, must: str, rows: Sequence[int], tell: Callable[[int, str, int], tuple[str, str]]) -> None:

@@ -170,12 +170,8 @@ def _lock(file: int) -> None:
 def end_at_once(*signals: int) -> None:
     """Remove the folders and end when one of these signals comes, where Python's own handlers would wait for other code.
 
-    A thread waits for them. Threads that are started later leave them alone, so call this before libraries start theirs.
-
-    Parameters
-    ----------
-    signals : int
-        Such as `signal.SIGTERM`; the exit code is 128 more.
+    A thread waits for them. Threads that are started later leave them alone, so call this before libraries start theirs. The
+    exit code is 128 more than the signal.
     """
     if not hasattr(signal, "pthread_sigmask"):
         return

@@ -29,19 +29,7 @@ class Bar:
 
 @contextmanager
 def progress(what: str, total: float | None = None, *, shown: bool = True, keep: bool = False) -> Iterator[Bar]:
-    """Show a bar while something takes time.
-
-    Parameters
-    ----------
-    what : str
-        What is going on.
-    total : float or None
-        How many steps there are; None shows that it goes on, not how far.
-    shown : bool
-        Whether to show it at all.
-    keep : bool
-        Leave the finished bar on the terminal.
-    """
+    """Show a bar while something takes time, of so many steps; with `keep` the finished bar stays on the terminal."""
     if not shown or not sys.stderr.isatty():
         yield Bar()
         return

@@ -278,3 +278,8 @@ NOT_FOR_VOTES = {
 )
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
+
+
+def test_a_lazy_table_is_refused_as_by_the_other_classifier():
+    with pytest.raises(TypeError, match=re.escape("X must be held in memory, got a LazyFrame. Collect it first.")):
+        CrowdClassifier().fit(pl.LazyFrame({"x": [1.0, 2.0]}), {"ann": [0, 1]})

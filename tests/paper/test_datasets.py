@@ -6,6 +6,8 @@ import http.server
 import io
 import json
 import re
+import subprocess
+import sys
 import threading
 import zipfile
 from dataclasses import replace
@@ -390,3 +392,10 @@ def test_a_file_the_archive_lacks_is_named(server, monkeypatch):
     put(monkeypatch, "magic", server, "/magic.zip", None)
     with pytest.raises(DatasetError, match=r"was deleted: the archive has no file 'magic04.data', only readme.txt\."):
         load("magic")
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_the_libraries_of_the_paper_are_asked_for_when_it_is_imported(library):
+    program = f"import sys; sys.modules[{library!r}] = None; import ec3learn.paper"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "Loading data sets needs pandas and pyarrow: pip install 'ec3learn[paper]'." in done.stderr

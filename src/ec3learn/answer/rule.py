@@ -165,7 +165,7 @@ class Rule(ABC):
 
     @abstractmethod
     def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the rule as plain facts and arrays, from which `stored_rules` makes it again."""
+        """Return the rule as plain facts and arrays, from which `restored_rule` makes it again."""
 
     @property
     def asked(self) -> tuple[Rule, ...]:

@@ -19,18 +19,7 @@ DONE, INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    arguments : list of str
-        The arguments after `ec3learn`; by default those of this process.
-
-    Returns
-    -------
-    int
-        The exit code.
-    """
+    """Run the command with the arguments after `ec3learn`, by default those of this process; return the exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     if any("\0" in word for word in words):
         return _complain("Arguments must not contain the character NUL.", WRONG_INPUT)

@@ -170,7 +170,7 @@ def spell_option(options: Mapping[str, str], name: str, value: str | None = None
         return "--soft NAME=CLASS:COLUMN,..."
     if name == "number":  # commands that name single rows ask for their numbers
         return "This command"
-    given = "" if value in FLAGGED else _quoted(_as_written(str(value)))
+    given = "" if value in FLAGGED else _quoted(str(value))
     option = options.get(INSTEAD.get(name, name))
     if option is not None:
         return f"{option} {given}".rstrip()
@@ -179,13 +179,9 @@ def spell_option(options: Mapping[str, str], name: str, value: str | None = None
     return f"{name}={given}" if given else name
 
 
-def _as_written(value: str) -> str:
-    """Return a value as the command reads it: a list is separated by commas."""
-    return ",".join(map(str, literal_eval(value))) if value.startswith("[") else value
-
-
 def _quoted(value: str) -> str:
-    """Return a value as a shell takes it, with control characters escaped."""
+    """Return a value as a shell takes it: a list separated by commas, control characters escaped."""
+    value = ",".join(map(str, literal_eval(value))) if value.startswith("[") else value
     return shlex.quote(value if value.isprintable() else repr(value)[1:-1])
 
 

@@ -153,7 +153,8 @@ def estimate(
         answered = combine_file(table, naming, method, max_rows=max_rows, number=naming.objects is None, id=id)
         consensus, truth = answered.by_row(id)
         drawn = None if chance is None else read_labels(table, "chance", f"{chance}:chance", "object")
-        wanted = None if label is None else _label_of(label, consensus.classes.tolist())
+        named = {str(own): own for own in consensus.classes.tolist()}
+        wanted = None if label is None else named.get(label, label)
         chances = None if drawn is None else _chances_by_name(drawn, consensus)
         found = consensus.estimate(wanted, truth, voters=each_voter, chance=chances)
     show(list(found.rows()) if json else found, json)
@@ -166,8 +167,3 @@ def _chances_by_name(drawn: Mapping[str, str], consensus: Consensus) -> dict[Any
         return {name: float(drawn[str(name)]) for name in names if str(name) in drawn}
     except ValueError as error:
         raise InputError("chance", "must be a file whose column chance holds numbers", came=str(error)) from None
-
-
-def _label_of(word: str, classes: list[Any]) -> Any:
-    """Return the class that a word of the command names; the word itself where there is none."""
-    return next((label for label in classes if str(label) == word), word)

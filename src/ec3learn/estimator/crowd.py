@@ -179,7 +179,8 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
             assert trusting is not None
             found[name] = trusting.learned.likelihood, model, prior
         taken = max(found, key=lambda name: found[name][0])
-        text = f"Classifier: {CANDIDATES[taken]}, which explain the votes better than {CANDIDATES[_other(taken)]}."
+        (other,) = (title for name, title in CANDIDATES.items() if name != taken)
+        text = f"Classifier: {CANDIDATES[taken]}, which explain the votes better than {other}."
         return *found[taken][1:], [Note(CHOICE, text.replace("regression, which explain ", "regression, which explains "))]
 
     def _features_note(self, alone: Consensus) -> Note:
@@ -343,10 +344,6 @@ def _trusts(consensus: Consensus) -> bool:
 
 def _likelihood(consensus: Consensus) -> float:
     return -np.inf if consensus.trust is None else consensus.trust.likelihood
-
-
-def _other(taken: str) -> str:
-    return next(name for name in CANDIDATES if name != taken)
 
 
 # ---- votes on the rows of X ------------------------------------------------------------------------------------------

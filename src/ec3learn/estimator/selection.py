@@ -334,14 +334,13 @@ class Jury:
         """Return the score of each fold in each repeat."""
         return np.array(
             [
-                [self.scoring.function(answer[own], self.codes[own], self.weight[own]) for own in _folds(split.fold_of)]
+                [
+                    self.scoring.function(answer[own], self.codes[own], self.weight[own])
+                    for own in (np.flatnonzero(split.fold_of == f) for f in range(split.n_folds))
+                ]
                 for split, answer in zip(self.splits, answers, strict=True)
             ]
         )
-
-
-def _folds(fold_of: Array) -> list[Array]:
-    return [np.flatnonzero(fold_of == f) for f in range(int(fold_of.max()) + 1)]
 
 
 def standard_error(scores: Array) -> float:

@@ -142,15 +142,13 @@ class Case:
     def outputs(self, **setup: Any) -> Outputs:
         """Return base outputs for the given fields of `Setup`, from the cache if they are there."""
         asked = Setup(self.seed, **setup)
-        path = self._folder() / f"{self.data.name}-{self.seed}-{self._key(asked)}.npz"
+        folder = cache_folder() / "outputs" if self.cache is None else self.cache
+        path = folder / f"{self.data.name}-{self.seed}-{self._key(asked)}.npz"
         if path.exists():
             return _read(path)
         made = base_outputs(self.data, asked, self.protocol)
         _write(path, made)
         return made
-
-    def _folder(self) -> Path:
-        return cache_folder() / "outputs" if self.cache is None else self.cache
 
     def _key(self, setup: Setup) -> str:
         """Return a checksum of all that determines the outputs: the rows, the setup and the protocol."""

@@ -71,12 +71,12 @@ def class_f(code: int, labels: Array, truth: Array) -> float:
     return float(2 * np.sum((labels == code) & (truth == code)) / total) if total else 0.0
 
 
-def solve_quietly(method: Method, votes: Votes, known: Any = None) -> Consensus:
+def solve_quietly(method: Method, votes: Votes) -> Consensus:
     """Solve without warnings about convergence or reliability: the scores show their effect."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", ReliabilityWarning)
-        return method.solve(votes, known) if known is not None else method.solve(votes)
+        return method.solve(votes)
 
 
 def label_codes(consensus: Consensus, rule: Any = "argmax") -> Array:

@@ -41,7 +41,8 @@ def stack(parts: Sequence[tuple[str, int, float]]) -> Markup:
 
 def histogram(edges: Sequence[float], shares: Sequence[float], x_label: str, y_label: str) -> Markup:
     """Return columns over the range from 0 to 1, as high as their shares."""
-    top = _round_up(max(shares, default=0.0))
+    highest = max(shares, default=0.0)
+    top = next((tick for tick in (0.04, 0.1, 0.2, 0.4, 0.6, 0.8) if highest <= tick), 1.0)
     columns = [
         Markup('<rect class="fill" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>').format(
             _x(low) + 1,
@@ -108,7 +109,3 @@ def _x(share: float) -> float:
 
 def _y(share: float) -> float:
     return HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
-
-
-def _round_up(value: float) -> float:
-    return next((top for top in (0.04, 0.1, 0.2, 0.4, 0.6, 0.8) if value <= top), 1.0)

@@ -140,7 +140,10 @@ def _cards(subject: Subject, changes: Facts | None, quality: Facts | None) -> li
     consensus = subject.consensus
     cards = []
     if subject.has_objects:
-        cards.append(("objects", f"{round(subject.total):,}", _repeats(subject)))
+        n_rows = len(consensus.row_proba)
+        cards.append(
+            ("objects", f"{round(subject.total):,}", count(n_rows, "distinct row") if n_rows < round(subject.total) else "")
+        )
     cards.append(("classes", f"{len(consensus.classes):,}", ""))
     cards.append(("base models", f"{len(consensus.models):,}", ", ".join(_made_of(consensus))))
     without = "" if not subject.has_objects or subject.open_rows.all() else f"the {round(subject.n_open):,} without a given label"
@@ -162,11 +165,6 @@ def _cards(subject: Subject, changes: Facts | None, quality: Facts | None) -> li
         beside = "" if score.majority is None else f"; {percent(score.majority)} by majority vote"
         cards.append(("correct", percent(score.accuracy), f"cross-validated{beside}"))
     return cards
-
-
-def _repeats(subject: Subject) -> str:
-    n_rows = len(subject.consensus.row_proba)
-    return f"{count(n_rows, 'distinct row')}" if n_rows < round(subject.total) else ""
 
 
 # ---- how it was made ----------------------------------------------------------------------------------------------------

@@ -107,15 +107,7 @@ def class_codes(
     `column` may hold the distinct rows only; `original` has every object, so that an error can name the row, or
     what `at` calls it.
     """
-    number = {label: z for z, label in enumerate(classes.tolist())}
-    kind = kind_of(classes[0]) if len(classes) else ""
-    lookup = np.full(column.n_codes, len(classes), dtype=np.int64)
-    foreign = []
-    for code in column.seen:
-        value = plain(column.values[code])
-        if not means_missing(value, missing):
-            lookup[code] = number.get(value, -1) if kind_of(value) == kind else -1
-            foreign += [code] if lookup[code] < 0 else []
+    lookup, foreign = _look_up(column, classes.tolist(), missing)
     if foreign:
         wrong = np.isin(original.codes(), foreign)
         row = int(np.argmax(wrong))
@@ -124,25 +116,18 @@ def class_codes(
             remedy = f"Pass {arg('classes', ...)} to name classes that nobody voted for."
             came = f"{label!r} for object {at[row]!r}"
             raise InputError(argument, f"must hold classes, {listed(classes)}", came=came, remedy=remedy)
-        must = f"must hold classes, {listed(classes)}"
-        raise _at_rows(argument, must, original, wrong, " and {} more like it", _pass_missing)
+        must, remedy_for = (
+            f"must hold classes, {listed(classes)}",
+            lambda label: f"Pass {arg('missing', label)} if it means no vote.",
+        )
+        raise _at_rows(argument, must, original, wrong, " and {} more like it", remedy_for)
     return _relabelled(column.codes(), lookup, len(classes) + 1)
 
 
 def grade_codes(column: Column, scale: Scale, missing: Label | None, argument: str, original: Column) -> Array:
     """Return the number of each answer on a scale, behind all of them where it is missing."""
     labels = scale.labels.tolist()
-    number = {(kind_of(label), label): g for g, label in enumerate(labels)}
-    lookup = np.full(column.n_codes, len(labels), dtype=np.int64)
-    foreign = []
-    for code in column.seen:
-        value = plain(column.values[code])
-        if not means_missing(value, missing):
-            found = number.get((kind_of(value), value))
-            if found is not None:
-                lookup[code] = found
-            else:
-                foreign.append(code)
+    lookup, foreign = _look_up(column, labels, missing)
     if foreign and scale.outside == "error":
         must = f"must hold answers of the scale, {listed(labels, 12)}"
         remedy = f"A scale with {arg('outside', 'missing')} takes such answers as missing."
@@ -151,8 +136,18 @@ def grade_codes(column: Column, scale: Scale, missing: Label | None, argument: s
     return _relabelled(column.codes(), lookup, len(labels) + 1)
 
 
-def _pass_missing(label: Label) -> str:
-    return f"Pass {arg('missing', label)} if it means no vote."
+def _look_up(column: Column, labels: list[Label], missing: Label | None) -> tuple[Array, list[int]]:
+    """Return the place of each code of a column among labels, behind all of them where it is none, and the codes of others."""
+    number = {(kind_of(label), label): place for place, label in enumerate(labels)}
+    lookup, foreign = np.full(column.n_codes, len(labels), dtype=np.int64), []
+    for code in column.seen:
+        value = plain(column.values[code])
+        key = kind_of(value), value
+        if key in number and not means_missing(value, missing):
+            lookup[code] = number[key]
+        elif not means_missing(value, missing):
+            foreign.append(code)
+    return lookup, foreign
 
 
 def _at_rows(argument: str, must: str, column: Column, wrong: Array, more: str, remedy: Callable[[Label], str]) -> InputRowsError:

@@ -341,14 +341,7 @@ class Votes:
         return [spoken.get(m) for m in range(len(self.models))]
 
     def spoken(self, i: int) -> dict[int, Label | dict[Label, float]]:
-        """Return the same for those who said something, by their number: in a crowd these are few.
-
-        Examples
-        --------
-        >>> from ec3learn import Votes
-        >>> Votes.from_labels({"svm": ["a", "b"], "knn": [None, "b"]}).spoken(0)
-        {0: 'a'}
-        """
+        """Return the same for those who said something, by their number: in a crowd these are few."""
         if kind_of(i) != "int" or not -self.n_objects <= i < self.n_objects:
             raise InputIndexError("i", f"must be the number of an object, from 0 to {self.n_objects - 1}", got=i)
         return self.stores.said(int(i if self.index is None else self.index[i]), self.models, self.offsets)
@@ -620,27 +613,11 @@ class Votes:
         return oriented(self, codes)
 
     def only_rows(self, rows: Array) -> Self:
-        """Return some of the distinct rows with their weights, each as one object.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from ec3learn import Votes
-        >>> Votes.from_labels({"svm": [0, 1] * 50}).only_rows(np.array([1])).counts
-        array([50.])
-        """
+        """Return some of the distinct rows with their weights, each as one object."""
         return self._rows(rows, None, len(rows))
 
     def spread_over(self, index: Array, object_ids: Array | None = None) -> Self:
-        """Return the same distinct rows as the votes on other objects: the distinct row of each, and their names.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from ec3learn import Votes
-        >>> Votes.from_labels({"svm": [0, 1, None]}).spread_over(np.array([0, 1, 1, 2])).said(2)
-        [1]
-        """
+        """Return the same distinct rows as the votes on other objects: the distinct row of each, and their names."""
         moved = replace(self, n_objects=len(index), index=frozen(index), object_ids=object_ids)
         return moved._counted(None)
 

@@ -204,8 +204,7 @@ class HeldOutFold:
     """EC3's answers for rows whose labels are hidden, for any setting; every row must have a class vote or a target.
 
     Then all rows whose labels are not known have the same share, 1 / (alpha + 2 beta + 2 gamma). So the sums over rows are taken
-    once, and a setting costs one small system. `rows` are the hidden ones; `objects` are the objects they stand for, and `places`
-    says which of the rows each of these objects is.
+    once, and a setting costs one small system. `rows` are the hidden ones.
     """
 
     def __init__(
@@ -229,7 +228,6 @@ class HeldOutFold:
         self._to_groups = problem.inverse_rho[self.rows, None] * shares * self._groups.u
         self._to_companions = problem.d[self.rows, None] * shares * self._groups.w
         self.target = problem.targets[self.rows]
-        self.objects = self.places = np.arange(len(self.rows))
 
     def proba(self, setting: tuple[float, float, float, float]) -> Array:
         """Return the class probabilities of the hidden rows."""

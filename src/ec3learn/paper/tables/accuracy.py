@@ -185,9 +185,9 @@ def _clusterings(rows: Frame, present: dict[str, str]) -> Frame:
     return frame.rename_axis("method")
 
 
-def gain(rows: Frame, experiment: str, method: str, metric: str = "auc") -> Frame:
+def gain(rows: Frame, experiment: str, method: str) -> Frame:
     """Return what the paper's clusterings ("paper") and all ("both") add to a method, one row per data set."""
-    own = means(rows, experiment, metric, columns="setting", method=method)
+    own = means(rows, experiment, "auc", columns="setting", method=method)
     return own[["paper", "both"]].sub(own["none"], axis=0)
 
 

@@ -104,7 +104,9 @@ def _side_claims(rows: Frame) -> Iterator[Claim]:
         rest = gain.drop(index="creditcard", level=0).unstack(0)[comparable(set(gain.index.get_level_values(0)) - {"creditcard"})]
         lead = own.droplevel(0) - rest.loc[:, rest.mean().idxmax()]
         yield Claim(
-            f"The gain over UPE is largest on Creditcard; the runner-up is {rest.mean().idxmax()}.", one_unit(lead), percent=True
+            f"The gain over UPE is largest on Creditcard; the runner-up is {rest.mean().idxmax()}.",
+            pd.concat({"all": lead}),
+            percent=True,
         )
     if set(rows["experiment"]) & {"datasets", "accuracy_large"}:
         yield size_claim(rows, ours["iEC3"] - ours[list(BASELINES)].max(axis=1))
@@ -119,11 +121,6 @@ def size_claim(rows: Frame, lead: Series) -> Claim:
         return Claim(f"{text}; here more rows of the same data set against fewer.", grown.dropna())
     size = means(rows, "datasets", "value", columns="setting")["rows"]
     return Claim(f"{text} (rank correlation).", correlations(lead, size))
-
-
-def one_unit(by_split: Series) -> Series:
-    """Return a series by split as an effect on all data sets together."""
-    return pd.concat({"all": by_split})
 
 
 def correlations(values: Series, size: Series) -> Series:
