@@ -145,10 +145,6 @@ class Consensus(Outcome):
         truth : array with missing values, dict of object -> label, or pair (objects, labels)
             The true labels. `ec3learn.diagnosis.judge` has more measures of the same.
 
-        Returns
-        -------
-        float
-
         Examples
         --------
         >>> from ec3learn import MajorityVote, Votes
@@ -178,10 +174,6 @@ class Consensus(Outcome):
             The same base models' votes on the new objects.
         prior : as in `solve`
             Class probabilities of the new objects, if the consensus was solved with a prior. They are trusted as far as those.
-
-        Returns
-        -------
-        Consensus
 
         Examples
         --------

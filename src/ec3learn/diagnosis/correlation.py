@@ -106,10 +106,6 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
     correlation : float
         The correlation of errors: by default `error_correlation(votes)`; where labels are known, pass what it finds by them.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> import numpy as np

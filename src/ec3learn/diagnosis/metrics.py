@@ -43,10 +43,6 @@ def quality(proba: Array, labels: Array, truth: Array, weight: Array) -> Quality
     weight : array of shape (n_objects,)
         How many objects each counts for.
 
-    Returns
-    -------
-    Quality
-
     Examples
     --------
     >>> import numpy as np

@@ -62,10 +62,6 @@ def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     kind : "classifier" or "clustering"
         Which base models to compare.
 
-    Returns
-    -------
-    Pairs
-
     Examples
     --------
     >>> from ec3learn import EC3, Votes

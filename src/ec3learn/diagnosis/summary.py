@@ -115,10 +115,6 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = No
     fast : bool
         Leave out what takes long: neither cross-validate `method`, nor ask Dawid-Skene whether the voters are biased.
 
-    Returns
-    -------
-    Summary
-
     Examples
     --------
     >>> from ec3learn import EC3, Votes

@@ -425,10 +425,6 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         ----------
         X : array, sparse matrix or dataframe
             The features.
-
-        Returns
-        -------
-        Consensus
         """
         votes = self._make_votes(*self._collect(X))
         return self.consensus_.extend(votes)

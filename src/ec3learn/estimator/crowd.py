@@ -231,10 +231,6 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         ----------
         X, votes
             As in `predict_with_votes`.
-
-        Returns
-        -------
-        Consensus
         """
         shares = self._shares(X)
         new = read_votes(votes, X, self.classes_)

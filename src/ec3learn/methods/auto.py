@@ -94,10 +94,6 @@ def solve(
         How many threads the compiled loops of the extra `fast` use on large tables: None is 1, or what joblib's
         `parallel_config` says; -1 is one per core.
 
-    Returns
-    -------
-    Consensus
-
     Examples
     --------
     >>> import ec3learn

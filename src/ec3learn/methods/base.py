@@ -73,10 +73,6 @@ class Method(BaseEstimator):  # type: ignore[misc]
             Class probabilities that the object's own votes had no part in, such as those of a classifier of its features, out of
             fold. How far to trust them is learned; see `Votes.with_prior`.
 
-        Returns
-        -------
-        Consensus
-
         Examples
         --------
         >>> from ec3learn import EC3, Votes

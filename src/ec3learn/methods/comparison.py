@@ -220,10 +220,6 @@ def compare(
     fast : bool
         Leave out cross-validation.
 
-    Returns
-    -------
-    Comparison
-
     Examples
     --------
     >>> from ec3learn import Votes, compare

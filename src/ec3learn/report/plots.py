@@ -47,10 +47,6 @@ def agreement_map(consensus: Outcome, *, kind: Kind = "classifier", ax: Axes | N
     ax : matplotlib axes
         Where to draw.
 
-    Returns
-    -------
-    matplotlib axes
-
     Examples
     --------
     >>> from ec3learn import EC3, Votes, plots
@@ -90,10 +86,6 @@ def confidence_histogram(consensus: Outcome, *, bins: int = 20, ax: Axes | None 
         The number of bins between 0 and 1.
     ax : matplotlib axes
         Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------
@@ -168,10 +160,6 @@ def contested_objects(consensus: Outcome, n: int = 15, *, ax: Axes | None = None
         How many objects.
     ax : matplotlib axes
         Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
 
     Examples
     --------

@@ -119,10 +119,6 @@ class Votes:
         sample_weight : one weight per object
             How much each object counts, as if it occurred that many times.
 
-        Returns
-        -------
-        Votes
-
         Examples
         --------
         >>> votes = Votes.from_labels([[0, 0], [1, 0], [1, 1]], [[0], [-1], [1]])
@@ -164,10 +160,6 @@ class Votes:
 
         normalize : bool
             Divide each row by its sum first, for scores >= 0 that do not sum to 1.
-
-        Returns
-        -------
-        Votes
 
         Examples
         --------
@@ -219,10 +211,6 @@ class Votes:
         repeats : "mean", "last", "first" or "error"
             What to do with several votes of a voter on one object. "mean" takes them together as one soft vote; a note of the
             consensus says how many there were.
-
-        Returns
-        -------
-        Votes
 
         Examples
         --------
@@ -387,10 +375,6 @@ class Votes:
         *names : str
             The models to leave out.
 
-        Returns
-        -------
-        Votes
-
         Examples
         --------
         >>> Votes.from_labels({"svm": [0, 1], "knn": [0, 0]}).drop("knn").models[0].name
@@ -426,10 +410,6 @@ class Votes:
         weights : dict of name -> weight, or one weight per new base model
             How much the new models count.
 
-        Returns
-        -------
-        Votes
-
         Examples
         --------
         >>> Votes.from_labels({"svm": [0, 1]}).add(clusterings={"kmeans": [5, 5]})
@@ -457,10 +437,6 @@ class Votes:
             As in `from_long`.
         repeats : "mean", "last", "first" or "error"
             As in `merge`.
-
-        Returns
-        -------
-        Votes
 
         Examples
         --------
@@ -566,10 +542,6 @@ class Votes:
         prior : table with one row per object and one column per class, or dict of object -> row
             Class probabilities that the objects' own votes had no part in: those of a classifier out of fold. The columns of a
             dataframe are matched with the classes by name. A row of NaN is an object without a prior.
-
-        Returns
-        -------
-        Votes
 
         Examples
         --------

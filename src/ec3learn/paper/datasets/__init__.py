@@ -94,10 +94,6 @@ def load(name: str, folder: str | Path | None = None, *, download: bool = True) 
     download : bool
         Whether it may be downloaded.
 
-    Returns
-    -------
-    Dataset
-
     Examples
     --------
     >>> from ec3learn.paper import datasets
@@ -126,10 +122,6 @@ def load(name: str, folder: str | Path | None = None, *, download: bool = True) 
 def names() -> list[str]:
     """Return the names of all data sets, in the paper's order.
 
-    Returns
-    -------
-    list of str
-
     Examples
     --------
     >>> from ec3learn.paper import datasets
@@ -147,10 +139,6 @@ def at_hand(folder: str | Path | None = None) -> list[str]:
     folder : path
         As in `load`.
 
-    Returns
-    -------
-    list of str
-
     Examples
     --------
     >>> from ec3learn.paper import datasets
@@ -163,10 +151,6 @@ def at_hand(folder: str | Path | None = None) -> list[str]:
 
 def cache_folder() -> Path:
     """Return where downloads and base outputs are kept: EC3LEARN_CACHE, or ec3learn in the user's cache.
-
-    Returns
-    -------
-    Path
 
     Examples
     --------
