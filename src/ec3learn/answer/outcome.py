@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import softmax
 
 from .._checks import InputError, require_choice
 from .._text import Table, count, listed
@@ -94,10 +95,6 @@ class Outcome:
             with the larger mass (its mean probability over all objects) wins, and of equal masses the first in `classes`.
             "mass" chooses labels whose shares match the classes' mass, as nearly as objects with equal rows allow: smoothing
             pulls all objects towards the overall mix, so that rare classes seldom have the highest probability anywhere.
-
-        Returns
-        -------
-        array
 
         Examples
         --------
@@ -340,9 +337,7 @@ def mass_classes(proba: Array, counts: Array, mass: Sequence[float] | Array) -> 
     offsets = np.zeros(proba.shape[1])
     for temperature in 0.3 * 0.25 ** np.arange(8):
         for _ in range(20):
-            scaled = (proba + offsets) / temperature
-            soft = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-            soft /= soft.sum(axis=1, keepdims=True)
+            soft = softmax((proba + offsets) / temperature, axis=1)
             excess = share @ soft - target
             if np.abs(excess).max() < 1e-3 * temperature + 1e-9:
                 break

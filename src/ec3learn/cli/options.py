@@ -25,27 +25,23 @@ def option(
     return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, autocompletion=complete)
 
 
-class PlainCommand(TyperCommand):
+class _Plain:
+    """A command, or a group of them, whose help shows no type for flags."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        options: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for each in options:
+            if getattr(each, "is_flag", False) and each.metavar is None:
+                each.metavar = " "
+        return options
+
+
+class PlainCommand(_Plain, TyperCommand):
     """A command whose help shows no type for flags."""
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the options and arguments."""
-        return _without_types(super().get_params(ctx))
 
-
-class PlainGroup(TyperGroup):
-    """A group of commands whose help shows no type for flags."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the options."""
-        return _without_types(super().get_params(ctx))
-
-
-def _without_types(options: list[Any]) -> list[Any]:
-    for each in options:
-        if getattr(each, "is_flag", False) and each.metavar is None:
-            each.metavar = " "
-    return options
+class PlainGroup(_Plain, TyperGroup):
+    """A group of such commands."""
 
 
 def argument(metavar: str, help: str) -> Any:
