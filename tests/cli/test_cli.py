@@ -193,6 +193,20 @@ def test_labels_that_mean_no_vote_classes_and_parameters_are_said_in_words(folde
     assert column("out.csv", "k") == ["0", "-1", "NA"]
 
 
+def test_classes_are_of_the_type_of_the_column_that_holds_them(folder, run):
+    pl.DataFrame({"a": ["1", "2", "2"], "b": ["1", "2", "1"]}).write_parquet("digits.parquet")
+    words = ["combine", "digits.parquet", "-c", "a,b", "--classes", "2,1", "-m", "majority", "--out", "out.parquet"]
+    assert run(*words)[::2] == (DONE, "")
+    assert pl.read_parquet("out.parquet")["consensus"].to_list() == ["1", "2", "2"]
+
+
+def test_a_known_class_that_nobody_named_makes_the_votes_of_a_long_table_text(folder, run):
+    Path("long.csv").write_text("task,worker,answer,gold\nt1,ann,1,\nt1,bob,1,\nt2,ann,2,other\nt2,bob,1,other\n")
+    words = ["combine", "long.csv", "--objects", "task", "--voters", "worker", "-c", "answer", "--known", "gold"]
+    facts = json.loads(run(*words, "--classes", "1,2,other", "-m", "majority", "--json")[1])
+    assert [found["class"] for found in facts["classes"]] == ["1", "2", "other"]
+
+
 @pytest.mark.parametrize("words", [["--missing", "NA,n/a"], ["--missing", "NA", "--missing", "n/a"]])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_several_labels_may_mean_no_vote(folder, run, words, ending):

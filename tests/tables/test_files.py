@@ -645,6 +645,14 @@ def test_the_last_line_is_read_whatever_ends_it(tmp_path, ending, encoding):
         assert [row["vote"] for row in found] == ["a", "\u00e9"][: len(lines) - 1]
 
 
+@pytest.mark.parametrize("size", range(200, 240))
+def test_a_csv_file_of_many_blocks_is_read_whole(tmp_path, monkeypatch, size):
+    monkeypatch.setattr("ec3learn.tables.files.reading.BLOCK", size)
+    labels = [f"label {i}" for i in range(100)]
+    (tmp_path / "x.csv").write_text("\n".join(["vote,n", *(f"{label},{i}" for i, label in enumerate(labels))]))
+    assert [row["vote"] for row in rows_of(tmp_path / "x.csv")] == labels
+
+
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.zst", "jsonl", "jsonl.gz", "jsonl.zst", "parquet", "arrow"])
 @fuzzed(10)
 @given(data=st.data())

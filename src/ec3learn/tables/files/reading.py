@@ -171,20 +171,17 @@ class LastLine(io.RawIOBase):
         """Return that it can be read."""
         return True
 
-    def read(self, size: int = -1) -> bytes:
-        """Return as many bytes as there are, up to a size: the parser takes fewer for a block of its own."""
-        blocks, lacking = [self.waiting], size - len(self.waiting)
-        while self.line and (size < 0 or lacking > 0):
-            block: bytes = self.file.read(lacking if size >= 0 else BLOCK)
+    def read(self, size: int = BLOCK) -> bytes:
+        """Return so many bytes, fewer only at the end: the parser would take fewer for a block of its own."""
+        while self.line and len(self.waiting) < size:
+            block: bytes = self.file.read(size - len(self.waiting))
             if block:
                 self.ends_line = block[-1:] in (b"\n", b"\r")
             else:
                 block, self.line = (b"" if self.ends_line else b"\n") + self.line, b""
-            blocks.append(block)
-            lacking -= len(block)
-        found = b"".join(blocks)
-        self.waiting = found[size:] if size >= 0 else b""
-        return found[:size] if size >= 0 else found
+            self.waiting += block
+        found, self.waiting = self.waiting[:size], self.waiting[size:]
+        return found
 
     def without_it(self, reader: Any) -> Any:
         """Return the batches of the parser without our line."""
