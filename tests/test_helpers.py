@@ -106,6 +106,11 @@ def test_text_aligns_numbers_to_the_right(table):
     assert repr(table).splitlines() == ["model  weight   n", "svm     1.250   3", "k<nn           10"]
 
 
+def test_a_little_is_not_shown_as_nothing():
+    shares = [0.25, 1 / 8315, -0.0004, 1e-5, 1e-17, 0.0]
+    assert repr(Table({"share": shares})).split()[1:] == ["0.250", "0.00012", "-0.0004", "0.00001", "0.000", "0.000"]
+
+
 def test_a_table_without_rows_shows_its_heads():
     assert repr(Table({"a": [], "b": []})) == "a  b"
 

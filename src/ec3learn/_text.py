@@ -258,4 +258,6 @@ def first_rows(table: Table, what: str, most: int = 20) -> str:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.3f}" if isinstance(value, float) else printable(clipped(str(value)))
+    if isinstance(value, float):  # one vote of thousands is little, not nothing
+        return f"{value:.6f}".rstrip("0") if 1e-6 <= abs(value) < 5e-4 else f"{value:.3f}"
+    return printable(clipped(str(value)))

@@ -238,6 +238,12 @@ def test_a_number_of_contested_objects_is_a_whole_one(consensus, n):
         consensus.contested(n)
 
 
+@pytest.mark.parametrize("n", [2.5, 0, None])
+def test_who_asks_about_objects_asks_about_one_at_least(consensus, n):
+    with pytest.raises(ValueError, match=f"^{re.escape(f'n must be an integer >= 1, got {n!r}.')}$"):
+        consensus.ask(n)
+
+
 def test_distinct_is_true_or_false(consensus):
     with pytest.raises(ValueError, match=r"^distinct must be True or False, got 'no'\.$"):
         consensus.contested(3, distinct="no")

@@ -163,7 +163,7 @@ def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: An
          4      1      2
          3      1      3
     """
-    require_integer("n", n, 0)
+    require_integer("n", n, 1)
     require_choice("goal", goal, GOALS)
     require_seed("random_state", random_state)
     votes = outcome.require_votes("ask")

@@ -207,7 +207,13 @@ def prior_note(votes: Votes) -> Note:
 
 # ---- by name ---------------------------------------------------------------------------------------------------------
 
-METHODS: dict[str, Callable[..., Method]] = {}  # the package fills it, in the order users see
+
+class _Methods(dict[str, Callable[..., Method]]):
+    def __missing__(self, name: Any) -> Callable[..., Method]:
+        raise KeyError(str(unknown_name("method", name, self)))
+
+
+METHODS: dict[str, Callable[..., Method]] = _Methods()  # the package fills it, in the order users see
 WHAT = {  # for methods that are one class with different parameters
     "ec3": "Combine classifiers and clusterings by EC3: every group counts by its size",
     "iec3": "Combine classifiers and clusterings by iEC3: sizes are divided out, so that small groups and rare classes count",
