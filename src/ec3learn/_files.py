@@ -48,6 +48,8 @@ def place_for(path: Any, overwrite: bool = True, argument: str = "path") -> Path
     place = path_of(path, argument)
     if not Path(os.path.realpath(place)).parent.is_dir():
         raise InputFileNotFoundError(argument, "must lie in a folder that exists", came=str(place))
+    if os.path.islink(os.path.realpath(place)):
+        raise InputError(argument, "must be a file", came=f"the link {place}, which leads back to itself")
     if place.is_file() and not overwrite:
         remedy = f"Pass {arg('overwrite', True)} to replace it."
         raise InputFileExistsError(argument, phrase=f"{place} exists already", remedy=remedy)

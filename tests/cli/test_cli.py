@@ -688,6 +688,21 @@ def test_an_output_beside_the_answers_cannot_replace_the_input(folder, run, opti
     assert Path("votes.csv").read_bytes() == before
 
 
+@pytest.mark.parametrize("option", ["--save", "--report"])
+def test_what_is_no_table_is_not_written_to_standard_output(folder, run, option):
+    code, _, err = run("combine", "votes.csv", "-c", "svm", option, "-")
+    assert (code, err) == (WRONG_INPUT, f"ec3learn: {option} must be a file: standard output is for tables, got '-'.\n")
+    assert not Path("-").exists()
+
+
+@pytest.mark.posix
+def test_a_link_that_leads_back_to_itself_is_not_replaced(folder, run):
+    Path("loop").symlink_to("loop")
+    code, _, err = run("combine", "votes.csv", "-c", "svm", "--save", "loop", "--overwrite")
+    assert (code, err) == (WRONG_INPUT, "ec3learn: --save must be a file, got the link loop, which leads back to itself.\n")
+    assert Path("loop").is_symlink()
+
+
 @pytest.mark.posix
 @pytest.mark.parametrize("option", ["--out", "--save", "--report"])
 def test_every_output_follows_links_keeps_modes_and_writes_to_pipes(folder, run, option):

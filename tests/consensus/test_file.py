@@ -407,6 +407,36 @@ def test_a_file_signed_by_somebody_else_is_valid_or_refused(tmp_path, w8):
     assert 0 < accepted < 600  # a change may well make another valid file, such as another weight
 
 
+@pytest.mark.filterwarnings("ignore::ec3learn.ExtendWarning")  # of base models that are missing or were never seen
+@pytest.mark.parametrize("method", [EC3(), DawidSkene(), MajorityVote()])
+def test_answers_for_new_objects_of_other_voters_can_be_saved_and_loaded(tmp_path, method):
+    consensus = method.solve(Votes.from_labels({"svm": [0, 1, 1], "knn": [0, 1, 0], "tree": [0, 1, 1]}))
+    extended = consensus.extend(Votes.from_labels({"knn": [1, 0], "new": [0, 0]}))
+    extended.save(tmp_path / "new.ec3", objects=True)
+    loaded = Consensus.load(tmp_path / "new.ec3")
+    assert loaded.labels().tolist() == extended.labels().tolist()
+    assert loaded.voters()["model"] == extended.voters()["model"] == ["knn", "new"]
+    loaded.report(tmp_path / "new.html")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("high", "x"), ("coverage", None), ("weight", "1"), ("weight", -1.0), ("agreement", 1.5), ("labels", 10**400), ("kind", "")],
+)
+def test_a_table_of_voters_that_is_none_is_refused(tmp_path, w8, column, value):
+    path = tmp_path / "signed.ec3"
+    EC3().solve(w8).save(path, objects=True)
+    facts, arrays = read_archive(path)
+    facts["voters"][column][0] = value
+    sign(path, facts, arrays)
+    with pytest.raises(InputError, match=re.escape(f"{path} is damaged (")):
+        Consensus.load(path)
+    del facts["voters"][column]
+    sign(path, facts, arrays)
+    with pytest.raises(InputError, match=re.escape("voters is not what ec3learn writes")):
+        Consensus.load(path)
+
+
 def test_an_array_of_another_type_is_refused_though_its_shape_is_right(tmp_path, w8):
     path = tmp_path / "signed.ec3"
     DawidSkene().solve(w8).save(path, objects=True)

@@ -20,7 +20,7 @@ from .._typing import Array
 from ..answer.notes import Note
 from ..answer.outcome import Outcome
 from ..answer.stored import LOOSE, Stored, number, require, restored_rule
-from ..diagnosis.voters import voters
+from ..diagnosis.voters import COLUMNS, voters
 from ..votes import BaseModel, Kind, Trust
 from ..votes.labels import fits_one_integer_type, kind_of, label_array, plain
 from ..votes.layout import frozen
@@ -164,11 +164,23 @@ def _check_facts(facts: Mapping[str, Any], names: list[str]) -> None:
     require(all(isinstance(text, str) for note in facts["notes"] for text in (note["kind"], note["text"])), "notes")
     require(all(name in names for name in facts["worse_than_chance"]), "worse_than_chance")
     if facts["voters"] is not None:
-        columns = facts["voters"]
-        require(isinstance(columns, dict) and columns.get("model") == names and "kind" in columns, "voters")
-        for column in columns.values():
-            require(isinstance(column, list) and len(column) == len(names), "voters")
-            require(all(value is None or isinstance(value, (str, bool, int, float)) for value in column), "voters")
+        _check_voters(facts["voters"], facts["classes"])
+
+
+def _check_voters(columns: Any, classes: list[Any]) -> None:
+    """Refuse a table of voters that is no such table. If the answer was extended, they are those of the new objects."""
+    require(isinstance(columns, dict) and set(columns) == set(COLUMNS), "voters")
+    names = columns["model"]
+    require(all(isinstance(column, list) and len(column) == len(names) for column in columns.values()), "voters")
+    require(all(isinstance(name, str) for name in names) and len(set(names)) == len(names), "voters")
+    require(all(kind in get_args(Kind) for kind in columns["kind"]), "voters")
+    require(all(label is None or label in classes for label in columns["leans_to"]), "voters")
+    require(None not in columns["coverage"] and None not in columns["weight"], "voters")
+    for name in set(COLUMNS) - {"model", "kind", "leans_to"}:
+        high = np.inf if name in ("weight", "labels") else 1 + LOOSE
+        for value in columns[name]:
+            if value is not None:
+                number(value, "voters", -LOOSE, high)
 
 
 def _restored_labels(labels: Any, what: str, kind: str = "") -> Array:

@@ -38,6 +38,8 @@ def require_outputs(paths: Mapping[str, str | None], overwrite: bool, inputs: Ma
     for argument, path in given.items():
         if path != STANDARD:
             place_for(path, overwrite, argument)
+        elif argument in ("save", "report"):
+            raise InputError(argument, "must be a file: standard output is for tables", got=path)
         for other, read in (inputs or {}).items():
             if (argument, other) != ("out", "votes") and read is not None and _is_same_file(path, read):
                 raise InputError(argument, "must not be a file that is read", got=path)
