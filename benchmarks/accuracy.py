@@ -1,8 +1,8 @@
 """Which method is most accurate, and when?
 
-    python benchmarks/accuracy.py [--repeats 10]
+    python benchmarks/accuracy.py [--repeats 10] [--cases rare biased] [--methods auto majority]
 
-Prints the mean accuracy of every method over the repeats, on votes whose truth is known: six kinds of simulated votes, models
+Prints the mean accuracy of every method over the repeats, on votes whose truth is known: seven kinds of simulated votes, models
 trained on five labels per class of three data sets that come with scikit-learn, and two real crowds if EC3LEARN_DATA names their
 folder.
 """
@@ -71,6 +71,15 @@ def sparse_crowd(rng: np.random.Generator) -> Case:
     return Votes.from_long(objects, [f"a{j}" for j in voters], said), truth
 
 
+def rare_class(rng: np.random.Generator) -> Case:
+    """Three votes by 25 annotators on each object; one object in twenty is of the second class."""
+    truth = (rng.random(1000) < 0.05).astype(int)
+    said = voted(rng, truth, rng.uniform(0.6, 0.9, 25), 2)
+    objects = np.repeat(np.arange(1000), 3)
+    voters = np.argsort(rng.random((1000, 25)), axis=1)[:, :3].ravel()
+    return Votes.from_long(objects, [f"a{j}" for j in voters], said[objects, voters]), truth
+
+
 def clusterings_that_help(rng: np.random.Generator) -> Case:
     truth = rng.integers(4, size=1000)
     clusters = [np.where(rng.random(1000) < 0.85, truth * 3 + rng.integers(3, size=1000), rng.integers(12, size=1000))] * 1
@@ -120,12 +129,16 @@ def real_crowd(folder: Path, name: str) -> Callable[[np.random.Generator], Case]
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--repeats", type=int, default=10)
-    repeats = parser.parse_args().repeats
+    parser.add_argument("--cases", nargs="+", metavar="CASE", help="columns of the table; all unless given")
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help="rows of the table; all unless given")
+    given = parser.parse_args()
+    repeats = given.repeats
     cases: dict[str, tuple[Callable[[np.random.Generator], Case], int]] = {
         "equal": (equal_annotators, repeats),
         "unequal": (unequal_annotators, repeats),
         "biased": (biased_annotators, repeats),
         "sparse": (sparse_crowd, repeats),
+        "rare": (rare_class, repeats),
         "clusters": (clusterings_that_help, repeats),
         "random": (random_classifiers, repeats),
         "digits": (few_labels(load_digits), repeats),
@@ -137,7 +150,8 @@ def main() -> int:
         cases |= {"product": (real_crowd(folder, "product"), 1), "dog": (real_crowd(folder, "dog"), 1)}
     else:
         print("Without the two real crowds: EC3LEARN_DATA names no folder that holds crowd/.\n")
-    methods = {**METHODS, **EXTRA}
+    methods = {name: make for name, make in {**METHODS, **EXTRA}.items() if name in (given.methods or [*METHODS, *EXTRA])}
+    cases = {name: case for name, case in cases.items() if name in (given.cases or cases)}
     columns: dict[str, list[object]] = {"method": list(methods)}
     warnings.simplefilter("ignore")
     for name, (make, n_runs) in cases.items():

@@ -1,6 +1,6 @@
 """Does asking where `ask` says pay, and do the intervals of `estimate` keep their promise?
 
-    python benchmarks/asking.py [--draws 2000] [--repeats 4] [--only coverage,labels,votes,share]
+    python benchmarks/asking.py [--draws 6000] [--repeats 4] [--only coverage,labels,votes,share]
 
 1. Coverage: how often 95 % intervals hold the truth, in simulated draws: shares from 20, 50 and 200 labels, drawn
    evenly and with the chances of `ask(goal="share")`, from answers that are calibrated or too sure. It fails outside 93 to 97 %
@@ -28,7 +28,6 @@ from ec3learn import Auto, Consensus, SoftVote, Table, Votes
 CROWDS = [name for name in PRINTED if name != "web_pages"]  # of which few truths are known
 MOST = 1500  # objects of a crowd in the curves of votes
 STEPS = 5
-PER_POPULATION = 20  # draws of labels, in the study of coverage
 
 
 # ---- coverage --------------------------------------------------------------------------------------------------------
@@ -51,9 +50,7 @@ def coverage(draws: int) -> tuple[Table, bool]:
                 held, lengths = (np.zeros((draws, 2)) for _ in range(2))
                 for draw in range(draws):
                     rng = np.random.default_rng([draw, n])
-                    if draw % PER_POPULATION == 0:
-                        truth, answer = population(rng, share, too_sure)
-                    held[draw], lengths[draw] = one_draw(rng, truth, answer, n)
+                    held[draw], lengths[draw] = one_draw(rng, *population(rng, share, too_sure), n)
                 means = held.mean(axis=0)
                 fine &= n < 50 or bool(((means >= 0.93) & (means <= 0.97)).all())
                 row = [share, "too sure" if too_sure > 1 else "calibrated", n, *means.tolist()]
@@ -178,7 +175,7 @@ def shares(n: int, draws: int) -> Table:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=2000, help="draws of the study of coverage")
+    parser.add_argument("--draws", type=int, default=6000, help="draws of the study of coverage")
     parser.add_argument("--repeats", type=int, default=4, help="repeats per crowd of the learning curves")
     parser.add_argument("--only", default="coverage,labels,votes,share", help="which parts")
     parser.add_argument("--markdown", action="store_true", help="print tables for a page")

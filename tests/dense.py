@@ -236,10 +236,10 @@ def pooled(counts):
     return (n_classes + 3) * prior
 
 
-def subtypes(answers, n_classes, n_subtypes=1, learned=False, rounds=1):
+def subtypes(answers, n_classes, n_subtypes=1, learned=False, rounds=1, class_votes=1.0):
     """The answer after some rounds of EBCC (iBCC for one subtype)."""
     said, start = one_hot(answers, n_classes), mean_vote(answers, n_classes)
-    votes = start.sum(axis=0)
+    votes = class_votes * start.sum(axis=0)
     easy = 0.1 + 0.8 * (n_classes * start.max(axis=1) - 1) / (n_classes - 1)
     kinds = np.ones((len(start), 1)) if n_subtypes == 1 else np.stack([easy, 1 - easy], axis=1)
     q = start[:, :, None] * kinds[:, None, :]

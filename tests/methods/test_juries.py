@@ -47,11 +47,12 @@ def test_rounds_of_dawid_skene_with_a_prior_agree_with_loops(seed, rounds, prior
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("class_votes", [1.0, 0.1])
 @pytest.mark.parametrize(("prior", "learned"), [("diagonal", False), ("learned", True)])
-def test_rounds_of_ebcc_agree_with_loops(seed, prior, learned):
+def test_rounds_of_ebcc_agree_with_loops(seed, prior, learned, class_votes):
     answers, _ = jury(seed)
-    ours = EBCC(prior=prior, tol=1e-300, max_iter=6).solve(votes_of(answers))
-    assert_allclose(ours.proba, dense.subtypes(answers, 3, 2, learned, 6), rtol=0, atol=1e-10)
+    ours = EBCC(prior=prior, class_votes=class_votes, tol=1e-300, max_iter=6).solve(votes_of(answers))
+    assert_allclose(ours.proba, dense.subtypes(answers, 3, 2, learned, 6, class_votes), rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -160,6 +161,27 @@ def test_two_scales_and_plain_votes_are_answered_together():
     plain = np.where(np.random.default_rng(1).random(len(truth)) < 0.8, truth, 1 - truth)
     both = votes.add({"stars": stars}, scale=Scale(range(1, 6))).add({"plain": plain})
     assert (Panel().solve(both).labels() == truth).mean() > 0.95
+
+
+def rare_class(seed, n_objects=800):
+    """Return a crowd of 20, three votes per object, and the truth; one object in twenty is of the second class."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n_objects) < 0.05).astype(int)
+    voters = np.argsort(rng.random((n_objects, 20)), axis=1)[:, :3]
+    said = truth[:, None] ^ (rng.random(voters.shape) > rng.uniform(0.6, 0.9, 20)[voters])
+    return Votes.from_long(np.repeat(np.arange(n_objects), 3), voters.ravel(), said.ravel()), truth
+
+
+def test_errors_do_not_make_a_rare_class_common():
+    for votes, truth in map(rare_class, range(3)):
+        default, majority, printed = (method.solve(votes) for method in (Auto(), MajorityVote(), EBCC()))
+        assert (default.labels() == truth).mean() > (majority.labels() == truth).mean() + 0.02
+        assert printed.proba[:, 1].mean() > EBCC(class_votes=0.1).solve(votes).proba[:, 1].mean() > truth.mean()
+
+
+def test_the_class_votes_of_ebcc_are_checked():
+    with pytest.raises(ValueError, match=r"^class_votes must be a finite number >= 0, got -1\.$"):
+        EBCC(class_votes=-1).solve(votes_of(jury(0)[0]))
 
 
 # ---- the panel -------------------------------------------------------------------------------------------------------

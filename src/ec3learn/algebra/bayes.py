@@ -57,6 +57,8 @@ class SubtypeModel(ConfusionModel):
     pooled
         Take the prior of each voter from what all voters say, shifted by how much better or worse it is than they are; else it
         is strong on the diagonal.
+    class_votes
+        How many times the mean votes count as the prior a of the classes.
     """
 
     def __init__(
@@ -68,9 +70,10 @@ class SubtypeModel(ConfusionModel):
         subtypes: int = 1,
         pooled: bool = True,
         with_clusterings: bool = False,
+        class_votes: float = 1.0,
     ) -> None:
         super().__init__(votes, groups, known, with_clusterings=with_clusterings)
-        self.subtypes, self.pooled = subtypes, pooled
+        self.subtypes, self.pooled, self.class_votes = subtypes, pooled, class_votes
         self.fixed = np.ones((votes.n_groups, votes.n_classes))
         self.classifiers = self._blocks("classifier")
         if self.classifiers.size:
@@ -91,7 +94,7 @@ class SubtypeModel(ConfusionModel):
             learned = part.fit(start[rows], tol, max_iter, tilt)
             return replace(learned, proba=self._answers(learned.evidence, learned.prior))
         graded = any(model.kind == "grader" for model in self.votes.models)
-        class_votes = np.ones(n_classes) if graded else self.counted @ start
+        class_votes = np.ones(n_classes) if graded else self.class_votes * (self.counted @ start)
         kinds = _easy_and_hard(start, self.subtypes) if tilt is None else self._tilted(tilt)
         mass = (start[:, :, None] * kinds[:, None, :]).reshape(len(start), -1)
         converged, n_iter = False, 0
@@ -178,9 +181,8 @@ class SubtypeModel(ConfusionModel):
         some = replace(self.votes.only_rows(rows), counts=np.where(kept[rows], counts[rows], more * counts[rows]))
         known = None if self.known is None else self.known[rows]
         clusterings = bool((self.weight[~self.votes.is_voter[self.group_model]] > 0).any())
-        model = SubtypeModel(
-            some, membership(some), known, subtypes=self.subtypes, pooled=self.pooled, with_clusterings=clusterings
-        )
+        options = {"subtypes": self.subtypes, "pooled": self.pooled, "class_votes": self.class_votes}
+        model = SubtypeModel(some, membership(some), known, with_clusterings=clusterings, **options)
         return model, rows
 
     def _tilted(self, tilt: Array) -> Array:

@@ -170,6 +170,9 @@ class EBCC(Method):
         The number of subtypes of each class; two (easy and hard objects) did as well as more on real crowds.
     prior : "diagonal" or "learned"
         What is thought of a voter before it votes, as in `DawidSkene`; the paper has the diagonal one.
+    class_votes : float
+        How many times the votes, counted by class, count as what is thought of the shares of the classes beforehand. 1 as in the
+        paper. Where voters are noisy, rare classes get more votes than they have objects; a smaller number undoes that.
     starts : int
         The first start divides the objects by how much their votes agree. Further ones are random, and the answers are averaged.
     tol : float
@@ -195,6 +198,7 @@ class EBCC(Method):
         self,
         subtypes: int = 2,
         prior: Literal["diagonal", "learned"] = "diagonal",
+        class_votes: float = 1.0,
         starts: int = 1,
         tol: float = 1e-4,
         max_iter: int | None = None,
@@ -202,6 +206,7 @@ class EBCC(Method):
     ) -> None:
         self.subtypes = subtypes
         self.prior = prior
+        self.class_votes = class_votes
         self.starts = starts
         self.tol = tol
         self.max_iter = max_iter
@@ -210,6 +215,7 @@ class EBCC(Method):
     def _check(self) -> None:
         require_integer("subtypes", self.subtypes, 1)
         require_choice("prior", self.prior, ("diagonal", "learned"))
+        require_number("class_votes", self.class_votes, least=0)
         require_integer("starts", self.starts, 1)
         require_number("tol", self.tol, above=0)
         if self.max_iter is not None:
@@ -222,7 +228,12 @@ class EBCC(Method):
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         groups = membership(votes)
         model = SubtypeModel(
-            votes, groups, None if known is None else known.codes, subtypes=self.subtypes, pooled=self.prior == "learned"
+            votes,
+            groups,
+            None if known is None else known.codes,
+            subtypes=self.subtypes,
+            pooled=self.prior == "learned",
+            class_votes=float(self.class_votes),
         )
         start, _, _ = mean_votes(votes, groups, votes.weights, known)
         rounds = self.max_iter

@@ -38,6 +38,7 @@ from .voting import NO_VOTE, weighted_answer
 
 IGNORANCE = 1.0  # votes that say nothing, added to a weighted vote: a single vote is no certainty
 COIN_ROUNDS = 50
+FEW_OBJECTS, MANY = 50, 0.1  # EBCC's shares of the classes: on so few objects they are the votes', on many a tenth of that
 STRONG_BIAS = 3.0  # times the evidence that confusion matrices are worth their numbers
 TO_GROUPS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma and delta of EC3 towards the panel
 LEAST_SEATED = 3
@@ -250,8 +251,14 @@ def _log_loss(proba: Array, codes: Array, counts: Array) -> float:
 def _default_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
     if any(model.kind == "grader" for model in votes.models):
         return _grading_members(votes, known)
-    methods: dict[str, Method] = {"BWA": BWA(), "EBCC": EBCC(), "EBCC with learned priors": EBCC(prior="learned")}
     informed = votes.prior is not None and votes.prior.learned.weight > 0
+    # As printed (1), noisy votes make rare classes look common; the other members hold against that.
+    class_votes = 1.0 if informed else float(np.clip(FEW_OBJECTS / max(votes.n_objects, 1), MANY, 1.0))
+    methods: dict[str, Method] = {
+        "BWA": BWA(),
+        "EBCC": EBCC(class_votes=class_votes),
+        "EBCC with learned priors": EBCC(prior="learned", class_votes=class_votes),
+    }
     bias = judge_bias(votes, known, [])
     if bias is not None and bias.evidence > STRONG_BIAS:
         diagonal = DawidSkene(prior="diagonal", tol=1e-4)
