@@ -181,7 +181,7 @@ class SubtypeModel(ConfusionModel):
         some = replace(self.votes.only_rows(rows), counts=np.where(kept[rows], counts[rows], more * counts[rows]))
         known = None if self.known is None else self.known[rows]
         clusterings = bool((self.weight[~self.votes.is_voter[self.group_model]] > 0).any())
-        options = {"subtypes": self.subtypes, "pooled": self.pooled, "class_votes": self.class_votes}
+        options: dict[str, Any] = {"subtypes": self.subtypes, "pooled": self.pooled, "class_votes": self.class_votes}
         model = SubtypeModel(some, membership(some), known, with_clusterings=clusterings, **options)
         return model, rows
 
