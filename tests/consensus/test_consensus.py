@@ -238,6 +238,13 @@ def test_a_number_of_contested_objects_is_a_whole_one(consensus, n):
         consensus.contested(n)
 
 
+def test_ties_of_new_objects_are_broken_by_the_objects_that_were_solved():
+    consensus = MajorityVote().solve(Votes.from_labels({"a": [0, 0, 0, 1], "b": [0, 0, 0, 1]}))
+    extended = consensus.extend(Votes.from_labels({"a": [1, 1, 1], "b": [1, 1, 1]}))
+    tied = Votes.from_labels({"a": [0], "b": [1]})
+    assert extended.extend(tied).labels().tolist() == consensus.extend(tied).labels().tolist() == [0]
+
+
 @pytest.mark.parametrize("n", [2.5, 0, None])
 def test_who_asks_about_objects_asks_about_one_at_least(consensus, n):
     with pytest.raises(ValueError, match=f"^{re.escape(f'n must be an integer >= 1, got {n!r}.')}$"):

@@ -474,6 +474,13 @@ def test_objects_no_vote_reaches_are_flagged_and_noted():
     assert list(map(str, consensus.solved_notes)) == [note]
 
 
+def test_an_object_tied_to_votes_by_a_weightless_object_only_is_not_reached():
+    said, ties = {"c": ["a", None, None, "b"]}, {"k": [0, 0, -1, 1], "j": [-1, 7, 7, 8]}
+    assert not EC3().solve(Votes.from_labels(said, ties)).unanswered.any()
+    weightless = EC3().solve(Votes.from_labels(said, ties, sample_weight=[1, 0, 1, 1]))
+    assert weightless.unanswered.tolist() == [False, False, True, False]
+
+
 def test_a_cluster_tied_to_votes_by_a_weightless_model_only_is_not_reached():
     votes = Votes.from_labels({"c": ["a", None, None]}, {"k": [0, 0, -1], "j": [-1, 5, 5]}, weights={"k": 0}, classes=["a", "b"])
     consensus = EC3().solve(votes)

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 
 import ec3learn
 from ec3learn import BWA, EBCC, EC3, METHODS, Auto, Consensus, DawidSkene, MajorityVote, Panel, Scale, SoftVote, Votes
@@ -413,6 +414,23 @@ def test_a_panel_that_hardens_some_votes_extends_and_explains(long, tmp_path):
         for again in (consensus, Consensus.load(tmp_path / "c.ec3")):
             assert_allclose(again.extend(votes).proba, consensus.proba, rtol=0, atol=1e-12)
         assert_allclose(sum(consensus.explain(votes.object_ids[1] if long else 1).parts.values()), consensus.proba[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("method", [BWA(max_iter=1), DawidSkene(max_iter=1), EBCC(max_iter=1)])
+def test_a_single_round_is_allowed_and_warned_about(method):
+    with pytest.warns(ConvergenceWarning, match=r"stopped at max_iter=1 "):
+        assert method.solve(votes_of(jury(0)[0])).n_iter == 1
+
+
+def test_who_scores_is_judged_with_and_without_a_prior_learned_from_all():
+    rng = np.random.default_rng(0)
+    good = rng.random(300) < 0.5
+    scores = {f"j{m}": np.clip(np.where(good, 4, 2) + rng.integers(-2, 3, size=300), 1, 5) for m in range(4)}
+    rule = Panel().solve(Votes.from_labels(scores, classes=["bad", "good"], scale=Scale(range(1, 6)))).rule
+    members = {name: own.stored()[1] for name, own in rule.members}
+    assert list(members)[:2] == ["Dawid-Skene with a learned prior", "Dawid-Skene"]
+    learned, plain = members["Dawid-Skene with a learned prior"], members["Dawid-Skene"]
+    assert any(not np.allclose(learned[name], plain[name], atol=1e-6) for name in learned)
 
 
 def test_a_member_that_was_cut_off_says_so():
