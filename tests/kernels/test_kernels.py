@@ -382,6 +382,17 @@ def test_methods_answer_the_same_with_and_without_loops(monkeypatch, method, kin
         assert answers[0].objective == pytest.approx(answers[1].objective, rel=1e-11)
 
 
+@pytest.mark.parametrize("method", [EC3(), DawidSkene()], ids=str)
+def test_a_prior_counts_the_same_with_and_without_loops(monkeypatch, method):
+    votes, answers = small_votes(0), []
+    prior = np.where(MajorityVote().solve(votes).labels()[:, None] == votes.classes, 0.8, 0.2 / (len(votes.classes) - 1))
+    for least in (0, 1 << 60):
+        monkeypatch.setattr(kernels, "LEAST", least)
+        answers.append(method.solve(votes, prior=prior).proba)
+    assert_allclose(*answers, rtol=0, atol=1e-9)
+    assert np.abs(answers[0] - method.solve(votes).proba).max() > 1e-3
+
+
 def test_known_labels_and_empty_extensions_need_no_loop_of_their_own(always):
     votes = small_votes(1)
     consensus = DawidSkene().solve(votes, known={0: 1, 5: 2})

@@ -985,6 +985,13 @@ def test_lazy_votes_beyond_max_rows_are_refused():
         votes_from(votes_table().lazy(), **ALL, max_rows=50)
 
 
+def test_at_least_one_row_is_loaded():
+    one = pl.LazyFrame({"svm": ["a", "a"], "knn": ["a", "a"]})
+    assert votes_from(one, classifiers=["svm", "knn"], max_rows=1).n_rows == 1
+    with pytest.raises(ValueError, match=r"^max_rows must be an integer >= 1, got 0\.$"):
+        votes_from(one, classifiers=["svm", "knn"], max_rows=0)
+
+
 # ---- what is asked of the consensus, and what is refused ---------------------------------------------------------------
 
 

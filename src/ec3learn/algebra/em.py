@@ -96,7 +96,11 @@ class ConfusionModel:
             self.answered |= votes.prior.given
             self.own_evidence = votes.prior.evidence
         self.counted = votes.counts * self.answered
-        self.by_votes_alone = self.own_evidence is None and known is None
+
+    @property
+    def by_votes_alone(self) -> bool:
+        """Return whether rows are judged by nothing but their votes, for which there are compiled loops."""
+        return self.own_evidence is None and self.known is None
 
     def fit(self, proba: Array, tol: float, max_iter: int) -> Fit:
         """Alternate the steps from a first q until the mean log-likelihood of an object rises by less than `tol`."""
