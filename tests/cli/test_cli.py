@@ -113,6 +113,17 @@ def test_the_summary_is_for_machines_too(folder, run):
     assert facts["warning"] is None
 
 
+def test_a_dry_run_says_what_solving_takes_and_writes_nothing(folder, run):
+    words = ["combine", "votes.csv", *VOTERS, "-m", "iec3", "--dry-run", "--out", "labels.csv", "--save", "mails.ec3"]
+    before = sorted(folder.iterdir())
+    code, out, _ = run(*words)
+    assert code == DONE
+    assert re.fullmatch(r"600 rows, 468 of them distinct: about [\d.]+ seconds and 0\.00\d+ GB\.\n", out)
+    facts = json.loads(run(*words, "--json")[1])
+    assert (facts["rows"], facts["distinct_rows"]) == (600, 468)
+    assert sorted(folder.iterdir()) == before
+
+
 def test_a_result_worse_than_the_majority_is_noted(folder, run):
     rows = [dict(row, a=row["truth"], b=row["truth"], bad="ham") for row in demo_votes().rows()]
     pl.DataFrame(rows).write_csv("x.csv")

@@ -332,7 +332,7 @@ def test_membership_of_many_groups_agrees_with_sparse_matrices(always, monkeypat
     assert_allclose(fast.gather_solo_squares(solo), matrix[:, fast.n_shared :] @ solo, rtol=1e-13)
     for n in (1, 2):
         expected = [shared @ (own * (shared.T @ column)) for own, column in zip(between[:n], values[:n], strict=True)]
-        assert_allclose(fast.through(list(values[:n]), list(between[:n])), expected, rtol=1e-12)
+        assert_allclose([*fast.through(values[:n], between[:n])], expected, rtol=1e-12)
     table, factors = rng.random((fast.n_groups, 2, 3)), [values[0], values[1]]
     assert_allclose(fast.couple(table, factors, values[0]), NoLoops.couple(fast, table, factors, values[0]), rtol=1e-12)
     codes = rng.integers(0, 3, votes.n_rows)

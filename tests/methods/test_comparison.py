@@ -163,9 +163,28 @@ def test_few_voters_have_as_many_distinct_rows_as_random_votes(by_rows):
 
 def test_what_solving_takes_is_measured():
     votes = Votes.from_labels({"a": [0, 1, 0, 1], "b": [0, 0, 1, 1]})
-    found = solving_cost(votes, EC3(), 4)
+    found = solving_cost(votes, EC3().solve, 4)
     assert found.seconds > 0
     assert 1e3 < found.bytes < 1e7
+
+
+def test_votes_that_exist_are_solved_in_part_and_scaled_up(by_rows, monkeypatch):
+    solved = []
+    monkeypatch.setattr(EC3, "solve", lambda self, votes: _Solved(votes.n_rows, solved))
+    monkeypatch.setattr(planning._Cost, "of", classmethod(lambda cls, work: (work(), cls(solved[-1] / 1e3, solved[-1] * 1e3))[1]))
+    votes = Votes.from_labels({f"k{m}": [(i >> m) & 1 for i in range(4096)] for m in range(12)}, sample_weight=[2.0] * 4096)
+    assert planning.plan_votes(votes, EC3()) == Plan(8192, 4096, pytest.approx(4.096), pytest.approx(0.004096))
+    assert solved == [1000, 250]
+
+
+class _Solved:
+    """A consensus that notes how many rows were solved when it is summed up."""
+
+    def __init__(self, n_rows, solved):
+        self.n_rows, self.solved = n_rows, solved
+
+    def summary(self, method, fast):
+        self.solved.append(self.n_rows)
 
 
 def test_a_plan_reads_as_a_sentence():

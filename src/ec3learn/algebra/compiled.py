@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -321,9 +321,9 @@ class ColumnMembership(_ManyGroups):
         """Return the sum over each shared group's rows."""
         return self.scatter(values)[: self.n_shared]
 
-    def through(self, values: Sequence[Array], between: Sequence[Array]) -> list[Array]:
+    def through(self, values: Iterable[Array], between: Sequence[Array]) -> Iterable[Array]:
         """Return A^m (between x A^m' values) over the shared groups, one model after the other; see `Membership`."""
-        paired = len(values) == 2
+        values, paired = list(values), len(between) == 2
         scatter = self._loops.scatter_pair if paired else self._loops.scatter_code
         gather = self._loops.gather_pair if paired else self._loops.gather_code
 
@@ -343,7 +343,7 @@ class ColumnMembership(_ManyGroups):
         if self._few is not None:
             for out, joined in zip(found, self._few.through(values, [own[: self._n_few] for own in between]), strict=True):
                 out += joined
-        return list(found)
+        return iter(found)
 
     def _piece(self, table: Array, m: int) -> Array:
         """Return the rows of a table that one column's codes stand for, and zeros for a missing vote."""

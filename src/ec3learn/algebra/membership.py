@@ -10,7 +10,7 @@ of the second, if votes are hard, `CompiledCrowd` where there are far fewer grou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -111,7 +111,7 @@ class Membership(Protocol):
         """
         ...
 
-    def through(self, values: Sequence[Array], between: Sequence[Array]) -> list[Array]:
+    def through(self, values: Iterable[Array], between: Sequence[Array]) -> Iterable[Array]:
         """Return A^m (between x A^m' values) over the shared groups, for each of one or two columns of values."""
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 from typing import Any
 
@@ -50,9 +50,9 @@ class NoLoops:
                 out[:, a, z] = self.scatter(factor * mean)
         return out
 
-    def through(self, values: Sequence[Array], between: Sequence[Array]) -> list[Array]:
-        """Return A^m (between x A^m' values) over the shared groups, for each of some columns."""
-        return [self.gather_shared(factor * self.scatter_shared(column)) for column, factor in zip(values, between, strict=True)]
+    def through(self, values: Iterable[Array], between: Sequence[Array]) -> Iterable[Array]:
+        """Return A^m (between x A^m' values) over the shared groups, one column after the other."""
+        return (self.gather_shared(factor * self.scatter_shared(column)) for column, factor in zip(values, between, strict=True))
 
     def invert(self, column: Array, counts: Array) -> tuple[Array, Array] | None:
         """Return None: there is no compiled loop for it."""

@@ -81,6 +81,9 @@ def combine(
     fast: Annotated[
         bool, o.option(None, None, "Leave out the diagnosis: cross-validation on known labels, biased voters.", "--fast")
     ] = False,
+    dry_run: Annotated[
+        bool, o.option(None, None, "Write nothing: say how many rows are distinct, and what solving them takes.", "--dry-run")
+    ] = False,
     json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -97,7 +100,7 @@ def combine(
       cat votes.csv | ec3learn combine - -c svm,tree --out - > labels.csv
     """
     from ..report import require_jinja2
-    from ..tables.files import combine_file, open_file, require_outputs, write_table
+    from ..tables.files import combine_file, open_file, plan_file, require_outputs, write_table
 
     _hush(quiet)
     require_integer("n_contested", n_contested, 0)
@@ -108,6 +111,9 @@ def combine(
     method, naming = method_from(how), naming_from(columns, how, truth)
     added: dict[str, Any] = {"proba": proba, "rule": rule, "prefix": prefix, "id": id}
     with open_file(votes, **asdict(file), beside=out, bar=not quiet) as table:
+        if dry_run:
+            expected = plan_file(table, naming, method, max_rows=max_rows, id=id, fast=fast, writes=out is not None)
+            return show(asdict(expected) if json else expected, json)
         answered = combine_file(table, naming, method, max_rows=max_rows, **added)
         consensus, shown, labels = answered.consensus, answered.consensus_named(id), answered.truth
         summary = consensus.summary(method, truth=labels, fast=fast)

@@ -11,7 +11,7 @@ from .crowds import BWA, EBCC
 from .dawid_skene import DawidSkene
 from .ec3.ec3 import EC3
 from .panel import Panel
-from .planning import Plan, plan
+from .planning import Plan, plan, plan_votes
 from .stacking import StackedVote
 from .upe import UPE
 from .voting import MajorityVote, SoftVote, WeightedVote
@@ -60,5 +60,6 @@ __all__ = [
     "compare",
     "method_of",
     "plan",
+    "plan_votes",
     "solve",
 ]

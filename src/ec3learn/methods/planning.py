@@ -96,7 +96,7 @@ def plan(
     n_distinct = min(n_distinct, n_rows)
     read = table if n_distinct == n_rows else table[np.arange(n_read) % min(n_distinct, n_sample)]
     reading = _Cost.of(lambda: _votes(read, n_classifiers))
-    solving = solving_cost(votes, chosen, n_distinct)
+    solving = solving_cost(votes, chosen.solve, n_distinct)
     answers = n_rows * n_classes * 8 if n_distinct < n_rows else 0
     more = n_rows / len(read)
     seconds = reading.seconds * more + answers / EXPANDING + solving.seconds
@@ -104,6 +104,17 @@ def plan(
     if compiled(n_rows * n_models) is not None:
         seconds, size = seconds + LOADING[0], size + LOADING[1]
     return Plan(n_rows, n_distinct, seconds, size / 1e9)
+
+
+def plan_votes(votes: Votes, method: str | Method = "auto", fast: bool = False) -> Plan:
+    """Predict what it takes to solve votes that exist and to sum up the answer (`fast`: without a diagnosis).
+
+    Up to five million of the votes are solved, and what they took is scaled up.
+    """
+    chosen, most = method_of(method, "method"), max(LEAST_ROWS, MOST_VOTES // len(votes.models))
+    rows = np.arange(votes.n_rows) if votes.n_rows <= most else np.random.default_rng(0).permutation(votes.n_rows)[:most]
+    cost = solving_cost(votes.only_rows(rows), lambda part: chosen.solve(part).summary(chosen, fast=fast), votes.n_rows)
+    return Plan(round(votes.counts.sum()), votes.n_rows, cost.seconds, cost.bytes / 1e9)
 
 
 @dataclass(frozen=True)
@@ -130,14 +141,14 @@ class _Cost:
         return cls(min(seconds), peak)
 
 
-def solving_cost(votes: Votes, method: Method, n_distinct: int) -> _Cost:
+def solving_cost(votes: Votes, solve: Callable[[Votes], Any], n_distinct: int) -> _Cost:
     """Return what solving so many distinct rows takes, from solving those of some votes and a quarter of them."""
 
     def cost(rows: Array) -> _Cost:
         part = votes.only_rows(rows)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to say about a sample says nothing about the table
-            return _Cost.of(lambda: method.solve(part))
+            return _Cost.of(lambda: solve(part))
 
     rows = np.arange(votes.n_rows)
     whole = cost(rows)

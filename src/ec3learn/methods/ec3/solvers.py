@@ -167,7 +167,7 @@ def _row_operator(problem: Problem) -> tuple[Callable[[Array], Array], Array]:
 
     def apply(column: Array) -> Array:
         out, counted = diagonal * column, counts * column
-        for factor, coupled in zip(factors, groups.through([factor * counted for factor in factors], between), strict=True):
+        for factor, coupled in zip(factors, groups.through((factor * counted for factor in factors), between), strict=True):
             coupled *= factor
             out -= coupled
         return out

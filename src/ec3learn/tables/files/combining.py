@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ import pyarrow.compute as pc
 from ..._checks import InputError
 from ..._text import arg, count, listed
 from ...consensus import Consensus
-from ...methods import Method
+from ...methods import Method, Plan, plan_votes
 from ...votes.labels import label_array
 from ..columns import Columns, Naming
 from ..engines import OURS, quoted
@@ -174,6 +175,20 @@ def content_of_file(table: FileTable, naming: Naming, *, max_rows: int = MOST_RO
     content = content_of_frame(table.frame, columns, max_rows)
     names = _names_of_rows(table, content.votes.object_ids, id)
     return replace(content, votes=replace(content.votes, object_ids=names))
+
+
+def plan_file(
+    table: FileTable, naming: Naming, method: str | Method = "auto", *, max_rows: int, id: str | None, fast: bool, writes: bool
+) -> Plan:
+    """Return what combining a file is expected to take, from counting its distinct rows and solving some of them.
+
+    Seconds are those of the processor, from the start of the process on; writing takes about as long as counting.
+    """
+    begin = time.process_time()
+    votes = content_of_file(table, naming, max_rows=max_rows, id=id).votes
+    end = time.process_time()
+    expected = plan_votes(votes, method, fast)
+    return replace(expected, seconds=expected.seconds + end + (end - begin if writes else 0.0))
 
 
 def require_wide(columns: Columns, column: str | None) -> None:
