@@ -170,6 +170,8 @@ def test_what_a_killed_process_left_is_cleared_away_and_what_is_in_use_stays(tmp
     with subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         (tmp_path / ".ec3learn-other").mkdir()  # without a lock: not ours, or just being made
+        (tmp_path / "own").mkdir()  # with something in it that is called like our locks
+        (tmp_path / "own" / "lock").touch()
         left = set(os.listdir(tmp_path))
         for name in left:
             os.utime(tmp_path / name, (0, 0))
@@ -179,7 +181,7 @@ def test_what_a_killed_process_left_is_cleared_away_and_what_is_in_use_stays(tmp
         process.kill()
     with temporary_folder(str(tmp_path)):
         written(tmp_path / "x")
-    assert set(os.listdir(tmp_path)) == {"x", ".ec3learn-other"}
+    assert set(os.listdir(tmp_path)) == {"x", ".ec3learn-other", "own"}
 
 
 def test_a_name_with_nul_is_refused(tmp_path):
