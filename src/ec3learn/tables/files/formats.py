@@ -73,7 +73,7 @@ class Format:
         endings = PurePath(f"x.{given}" if given is not None else path).suffixes[-2:]
         last = endings[-1].lower() if endings else ""
         compression = next((name for name, ending in COMPRESSIONS.items() if ending == last), None)
-        ending = last if compression is None else endings[0].lower() if len(endings) > 1 else ""
+        ending = last if compression is None else endings[0].lower()
         name = next((name for name, known in FORMATS.items() if ending in (f".{name}", *known)), None)
         if name is None or (compression is not None and name not in COMPRESSED):
             known = ", ".join(name for name in FORMATS if argument == "format" or name not in READ_ONLY)
