@@ -1053,6 +1053,7 @@ def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
         ({"rule": "best"}, "Unknown rule 'best'. Choose from: argmax, mass."),
         ({"max_rows": 0}, "max_rows must be an integer >= 1, got 0."),
         ({"max_classes": 0}, "max_classes must be an integer >= 1, got 0."),
+        ({"max_classes": 0}, "max_classes must be an integer >= 1, got 0."),
         ({"proba": "yes"}, "proba must be True or False, got 'yes'."),
         ({"number": 1}, "number must be True or False, got 1."),
         ({"number": True, "max_rows": 5}, "number=True needs all distinct rows at once, got more than max_rows=5."),
