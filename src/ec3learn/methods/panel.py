@@ -253,7 +253,7 @@ def _default_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
         return _grading_members(votes, known)
     informed = votes.prior is not None and votes.prior.learned.weight > 0
     # As printed (1), noisy votes make rare classes look common; the other members hold against that.
-    class_votes = 1.0 if informed else float(np.clip(FEW_OBJECTS / max(votes.n_objects, 1), MANY, 1.0))
+    class_votes = 1.0 if informed else float(np.clip(FEW_OBJECTS / max(float(votes.counts.sum()), 1e-300), MANY, 1.0))
     methods: dict[str, Method] = {
         "BWA": BWA(),
         "EBCC": EBCC(class_votes=class_votes),
