@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -682,7 +683,8 @@ def test_nobody_reading_on_is_quiet(folder):
 def test_a_run_that_is_told_to_end_leaves_nothing_behind(folder, told):
     os.mkfifo("pipe.csv")
     command = [sys.executable, "-m", "ec3learn", "combine", "pipe.csv", "-c", "svm", "--out", "out.csv"]
-    with subprocess.Popen(command) as process, open("pipe.csv", "wb"):  # the command waits for what we never write
+    as_usual = partial(signal.signal, told, signal.SIG_DFL)  # where the tests run under nohup, SIGHUP is ignored
+    with subprocess.Popen(command, preexec_fn=as_usual) as process, open("pipe.csv", "wb"):  # for which it waits in vain
         while not any(name.startswith(".ec3learn-") for name in os.listdir()):
             time.sleep(0.02)
         process.send_signal(told)
