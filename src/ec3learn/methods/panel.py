@@ -38,7 +38,7 @@ from .voting import NO_VOTE, weighted_answer
 
 IGNORANCE = 1.0  # votes that say nothing, added to a weighted vote: a single vote is no certainty
 COIN_ROUNDS = 50
-FEW_OBJECTS, MANY = 50, 0.1  # EBCC's shares of the classes: on so few objects they are the votes', on many a tenth of that
+FEW_OBJECTS, LEAST_CLASS_VOTES = 50, 0.1  # EBCC's prior of the classes is 1 times the votes on so few objects, less on more
 STRONG_BIAS = 3.0  # times the evidence that confusion matrices are worth their numbers
 TO_GROUPS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma and delta of EC3 towards the panel
 LEAST_SEATED = 3
@@ -252,8 +252,9 @@ def _default_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
     if any(model.kind == "grader" for model in votes.models):
         return _grading_members(votes, known)
     informed = votes.prior is not None and votes.prior.learned.weight > 0
-    # As printed (1), noisy votes make rare classes look common; the other members hold against that.
-    class_votes = 1.0 if informed else float(np.clip(FEW_OBJECTS / max(float(votes.counts.sum()), 1e-300), MANY, 1.0))
+    # As printed (1), noisy votes make rare classes look common. Near 0 they can vanish, which the other members prevent.
+    n_objects = max(float(votes.counts.sum()), 1e-300)
+    class_votes = 1.0 if informed else float(np.clip(FEW_OBJECTS / n_objects, LEAST_CLASS_VOTES, 1.0))
     methods: dict[str, Method] = {
         "BWA": BWA(),
         "EBCC": EBCC(class_votes=class_votes),
