@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -86,21 +87,46 @@ def interval(effect: Any, level: float = 1 - LEVEL) -> tuple[float, float]:
     >>> [round(end, 3) for end in interval(pd.Series([0.1, 0.2, 0.1, 0.2], index=splits))]
     [0.01, 0.29]
     """
-    by_unit = effect.groupby(level=0)
-    means = by_unit.mean()
+    units = effect.groupby(level=0)
+    means = units.mean()
     if means.empty:
         return -np.inf, np.inf
     if len(means) >= FEW:
         error, freedom = float(means.std(ddof=1)) / np.sqrt(len(means)), len(means) - 1
     else:
-        counts = by_unit.count()
-        variances = by_unit.var(ddof=1) * (1 / counts + OVERLAP)
+        counts = units.count()
+        variances = units.var(ddof=1) * (1 / counts + OVERLAP)
         error, freedom = float(np.sqrt(variances.sum(skipna=False))) / len(means), int(counts.min()) - 1
     middle = float(means.mean())
     if freedom < 1 or not np.isfinite(error):
         return -np.inf, np.inf
     reach = float(student.ppf((1 + level) / 2, freedom)) * error
     return middle - reach, middle + reach
+
+
+def by_unit(effect: Any) -> Any:
+    """Return the mean of an effect, or a table of effects, for each unit, in the order of the units."""
+    return effect.groupby(level=0, sort=False).mean()
+
+
+def overall(effect: Any) -> Any:
+    """Return the mean over units; each counts the same, however many splits it has."""
+    return by_unit(effect).mean()
+
+
+def with_interval(effect: Any, decimals: int = 3) -> str:
+    """Return the mean over units and its interval, such as "+0.012 [+0.003, +0.021]"."""
+    return "{:+.{n}f} [{:+.{n}f}, {:+.{n}f}]".format(overall(effect), *interval(effect), n=decimals)
+
+
+def signed_rank_p(gains: Any) -> float:
+    """Return the p-value of Wilcoxon's test over data sets: a few large gains, as on Titanic, do not decide it."""
+    return _signed_rank_p(tuple(gains)) if np.any(gains) else 1.0
+
+
+@lru_cache(None)  # with ties it tries all signs, and the report asks for many p-values more than once
+def _signed_rank_p(gains: tuple[float, ...]) -> float:
+    return float(wilcoxon(gains).pvalue)
 
 
 def judge(effect: Any, above: float = 0.0, printed: float | None = None, every: bool = False) -> Judgement:
@@ -187,13 +213,7 @@ def paired_tests(scores: Any, control: str) -> Any:
     0.0625
     """
     whole = scores.dropna()
-    found = {}
-    for name in whole.columns.drop(control):
-        gain = (whole[control] - whole[name]).to_numpy()
-        p = float(wilcoxon(gain, method="auto").pvalue) if np.any(gain) else 1.0
-        found[name] = {"better": int((gain > 0).sum()), "worse": int((gain < 0).sum()), "difference": float(gain.mean()), "p": p}
-    table = (
-        pd.DataFrame.from_dict(found, orient="index").sort_values("p", kind="stable").astype({"better": object, "worse": object})
-    )
-    corrected = table["p"].to_numpy() * np.arange(len(table), 0, -1)
-    return table.assign(p=np.minimum(np.maximum.accumulate(corrected), 1.0))
+    gains = whole.drop(columns=control).rsub(whole[control], axis=0)
+    p = gains.apply(signed_rank_p).sort_values(kind="stable")
+    corrected = (p * np.arange(len(p), 0, -1)).cummax().clip(upper=1.0)
+    return pd.DataFrame({"better": (gains > 0).sum(), "worse": (gains < 0).sum(), "p": corrected}).loc[p.index]

@@ -51,10 +51,8 @@ class Exhibit:
 
     def markdown(self) -> str:
         """Return the tables and the findings as Markdown."""
-        parts = [part for block in self.blocks for part in (block.caption, markdown(block.frame, block.decimals))]
-        return "\n\n".join([*parts, *("- " + str(finding) for finding in self.findings)]).replace(
-            "\n\n- ", "\n- ", len(self.findings)
-        )
+        tables = "\n\n".join(f"{block.caption}\n\n{markdown(block.frame, block.decimals)}" for block in self.blocks)
+        return "\n".join([tables, *(f"- {finding}" for finding in self.findings)])
 
     def write(self, folder: Path) -> list[Path]:
         """Write the tables to CSV files in a folder and return their paths."""
@@ -104,14 +102,15 @@ def printed(table: str, index: str = "dataset") -> Frame:
     return frame.rename(index=published.DATASETS, columns=published.DATASETS)
 
 
-def numbers(series: Any) -> str:
-    """Return names and numbers as a list for a sentence."""
-    return ", ".join(f"{name} {value:.3f}" for name, value in series.items())
-
-
 def rank_correlation(a: Any, b: Any) -> float:
     """Return Spearman's correlation, 0 if one of them is constant."""
     return float(spearmanr(a, b).statistic) if np.ptp(a) > 0 and np.ptp(b) > 0 else 0.0
+
+
+def difference(ours: Frame, theirs: Frame) -> Frame:
+    """Return ours minus the paper's, on the data sets that may be compared."""
+    both = comparable(ours.index)
+    return ours.loc[both] - theirs.loc[both, ours.columns]
 
 
 def comparable(names: Iterable[str]) -> list[str]:
@@ -124,8 +123,10 @@ def markdown(frame: Frame, decimals: int = 3) -> str:
     table = frame.reset_index()
 
     def cell(value: Any) -> str:
-        if isinstance(value, float) or value is None or str(value) == "<NA>":
-            return "" if value is None or str(value) == "<NA>" or np.isnan(value) else f"{value:.{decimals}f}"
+        if pd.isna(value):
+            return ""
+        if isinstance(value, float):
+            return f"{value:.{decimals}f}"
         return f"{value:,}" if isinstance(value, (int, np.integer)) else str(value)
 
     lines = [[str(name) for name in table.columns], ["---"] * table.shape[1]]

@@ -14,11 +14,10 @@ from . import published
 from .claims import critical_difference, mean_ranks
 from .exhibits import Frame, means, ordered, select
 from .exhibits import printed as printed_table
-from .tables.accuracy import LABELS, OURS, gain, scored
+from .tables.accuracy import EVERY, LABELS, gain, scored
 from .tables.clusterings import LABELS as CURVES
 from .tables.clusterings import curve, real_points
 from .tables.metric import CHANCE
-from .tables.paper_claims import BASELINES
 from .tables.studies import good_settings, growth_curve
 
 # The colours of Okabe and Ito, which nearly everybody can distinguish.
@@ -171,7 +170,7 @@ def growth(rows: Frame) -> Drawing:
 
 def ranks(rows: Frame) -> Drawing:
     """Draw mean ranks by AUC; a bar joins methods that do not differ significantly (Nemenyi)."""
-    scores = scored(rows, "accuracy", "auc", (*published.METHODS, *OURS)).dropna()
+    scores = scored(rows, "accuracy", "auc", EVERY).dropna()
     order = mean_ranks(scores)
     n_methods = len(order)
     cd = critical_difference(n_methods, len(scores))
@@ -240,9 +239,9 @@ def main_table(rows: Frame) -> Drawing:
     names = [name for name in theirs.index if name in ours.index]
     figure, axes = _figure(1, 2, 11, 4.6, sharey=True)
     for axis, table, title in ((axes[0, 0], ours.loc[names], "ours"), (axes[0, 1], theirs.loc[names], "printed")):
-        behind = table[list(published.METHODS)].sub(table[list(published.METHODS)].max(axis=1), axis=0).T
+        behind = table[published.METHODS].sub(table[published.METHODS].max(axis=1), axis=0).T
         image = axis.imshow(behind, cmap="Blues_r", vmin=-0.15, vmax=0, aspect="auto")
-        for (row, column), value in np.ndenumerate(table[list(published.METHODS)].T.to_numpy()):
+        for (row, column), value in np.ndenumerate(table[published.METHODS].T.to_numpy()):
             best = behind.to_numpy()[row, column] == 0
             light = behind.to_numpy()[row, column] < -0.08
             axis.text(
@@ -266,14 +265,14 @@ def metric(rows: Frame) -> Drawing:
     """Draw the printed AUC minus ours by probabilities and by labels, mean over data sets that are not near chance."""
     theirs = printed_table("accuracy_auc").drop(index="Average")
     soft, hard = (scored(rows, "accuracy", name) for name in ("auc", "auc_hard"))
-    names = [name for name in theirs.index if name in soft.index and theirs.loc[name, list(BASELINES)].max() > CHANCE]
+    names = [name for name in theirs.index if name in soft.index and theirs.loc[name, published.BASELINES].max() > CHANCE]
     figure, axes = _figure(1, 1, 8, 3.4)
     axis, places = axes[0, 0], np.arange(len(published.METHODS))
     for shift, table, colour, label in ((-0.2, soft, COLOURS["iEC3"], "probabilities"), (0.2, hard, COLOURS["UPE"], "labels")):
-        gap = theirs.loc[names, list(published.METHODS)] - table.loc[names, list(published.METHODS)]
+        gap = theirs.loc[names, published.METHODS] - table.loc[names, published.METHODS]
         axis.bar(places + shift, gap.mean(), 0.38, color=colour, label=f"printed minus ours by {label}")
     axis.axhline(0, color="black", linewidth=0.8)
-    axis.axvspan(len(BASELINES) - 0.5, len(places) - 0.5, color="#F0E442", alpha=0.25, zorder=0)
+    axis.axvspan(len(published.BASELINES) - 0.5, len(places) - 0.5, color="#F0E442", alpha=0.25, zorder=0)
     axis.annotate("the paper's own", (len(places) - 1.5, 0), xytext=(0, -60), textcoords="offset points", ha="center", fontsize=8)
     axis.set_xticks(places, published.METHODS, rotation=45, ha="right")
     axis.set_ylabel("AUC")
@@ -288,7 +287,7 @@ def quality(rows: Frame) -> Drawing:
     for axis, method in zip(axes[0], ("iEC3", "iEC3, learned weights"), strict=True):
         for labels, colour in zip(present, (COLOURS["UPE"], COLOURS["iEC3, the paper's loop"], COLOURS["iEC3"]), strict=False):
             for kind, style in (("independent", "-"), ("same", ":")):
-                own = curve(rows, labels, kind, method).drop(columns="ahead").astype(float)
+                own = curve(rows, labels, kind, method)
                 axis.plot(own["NMI"], own["gain"], style, color=colour, marker=".", label=f"{CURVES[labels]}, {kind} noise")
                 if (labels, kind) == (present[-1], "independent"):
                     axis.fill_between(own["NMI"], own["low"], own["high"], color=colour, alpha=0.12, linewidth=0)
@@ -296,8 +295,7 @@ def quality(rows: Frame) -> Drawing:
         axis.set(xlabel="NMI of each clustering with the classes", title=method)
     if (rows["experiment"] == "tuned_clusterings").any():
         for way, marker, label in (("none", "x", "our clusterings, all labels"), ("NMI", "+", "the same, tuned")):
-            points = real_points(rows)
-            points = points[points["way"] == way]
+            points = real_points(rows, way)
             axes[0, 0].plot(points["NMI"], points["gain"], marker, color="black", markersize=5, label=label, linestyle="none")
     axes[0, 0].set_ylabel("AUC added")
     handles, names = axes[0, 0].get_legend_handles_labels()

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import pandas as pd
 
 from . import published
-from .claims import FAILS, HOLDS, SMALLER, UNCLEAR, Claim, interval, judge, mean_ranks
-from .exhibits import Frame, cells, comparable, printed, select
-from .published import impossible_pairs
+from .claims import FAILS, HOLDS, SMALLER, UNCLEAR, Claim, interval, judge, mean_ranks, overall
+from .exhibits import Frame, cells, printed, select
+from .published import BASELINES, impossible_pairs
 from .studies import MOST_ROWS
-from .tables.accuracy import LABELS, OURS, scored
-from .tables.clusterings import KINDS, begins_to_pay, curve, tuned_gains
+from .tables.accuracy import EVERY, LABELS, gain_by_split, scored, scored_cells
+from .tables.clusterings import KINDS, as_printed, begins_to_pay, curve, tuned_gains
 from .tables.clusterings import LABELS as CURVES
-from .tables.metric import CHANCE, EXPLORED
-from .tables.paper_claims import BASELINES, kept, scored_cells
+from .tables.metric import EXPLORED, by_scoring, distances, lost_terms
+from .tables.paper_claims import kept
 
 
 def summary(rows: Frame, claims: list[Claim]) -> list[str]:
@@ -54,8 +53,8 @@ WORDS = {HOLDS: "hold", SMALLER: "hold, but are smaller than printed", FAILS: "f
 
 def _best(rows: Frame) -> str:
     auc = scored_cells(rows, "auc")
-    found = judge(auc["iEC3"] - auc[list(BASELINES)].max(axis=1), every=True)
-    order = mean_ranks(scored(rows, "accuracy", "auc", (*published.METHODS, *OURS)))
+    found = judge(auc["iEC3"] - auc[BASELINES].max(axis=1), every=True)
+    order = mean_ranks(scored(rows, "accuracy", "auc", EVERY))
     gain = judge(auc["iEC3"] - auc["majority vote"])
     return (
         "**iEC3 is a good way to combine labels, not the best classifier.** It is ahead of all 14 baselines on "
@@ -69,21 +68,16 @@ def _best(rows: Frame) -> str:
 def _metric(rows: Frame) -> str:
     new = rows[rows["seed"] >= EXPLORED]
     part = new if (new["experiment"] == "accuracy").any() else rows
-    soft, hard = (scored_cells(part, name).groupby(level=0).mean() for name in ("auc", "auc_hard"))
-    best = hard[list(BASELINES)].max(axis=1)
+    soft, hard = by_scoring(part).values()
+    best = hard[BASELINES].max(axis=1)
     ahead = {name: int((soft[name] > best).sum()) for name in ("iEC3", "EC3", "majority vote")}
-    theirs = printed("accuracy_auc")
-    some = [name for name in comparable(soft.index) if theirs.loc[name, list(BASELINES)].max() > CHANCE]
-    far = {
-        (word, how): float((table.loc[some, list(names)] - theirs.loc[some, list(names)]).abs().mean().mean())
-        for word, names in (("baselines", BASELINES), ("own", ("EC3", "iEC3")))
-        for how, table in (("probabilities", soft), ("labels", hard))
-    }
+    far = distances(part, beyond_chance=True)
+    theirs, own = far.loc[BASELINES].mean(), far.loc[["EC3", "iEC3"]].mean()
     return (
         "**Why the paper's table differs: the metric, most likely.** Where the printed numbers are not near chance, those "
-        f"of the 14 baselines are {far['baselines', 'labels']:.3f} from our AUC of labels and "
-        f"{far['baselines', 'probabilities']:.3f} from that of probabilities; those of EC3 and iEC3 are "
-        f"{far['own', 'labels']:.3f} and {far['own', 'probabilities']:.3f}. If EC3 and iEC3 are scored by probabilities "
+        f"of the 14 baselines are {theirs['labels']:.3f} from our AUC of labels and "
+        f"{theirs['probabilities']:.3f} from that of probabilities; those of EC3 and iEC3 are "
+        f"{own['labels']:.3f} and {own['probabilities']:.3f}. If EC3 and iEC3 are scored by probabilities "
         f"and the others by labels, iEC3 is ahead of all 14 on {ahead['iEC3']} of {len(best)} data sets, EC3 on "
         f"{ahead['EC3']}, and the plain majority vote on {ahead['majority vote']}. The rule was found on splits 0 to 4 and "
         "tested on new ones. What the author ran we cannot know."
@@ -91,38 +85,29 @@ def _metric(rows: Frame) -> str:
 
 
 def _clusterings(rows: Frame) -> str:
-    ours = cells(rows, "clustering_nmi", "nmi")[list(published.CLUSTERINGS)].groupby(level=0).mean().mean().mean()
-    theirs = printed("clustering_nmi").drop(index="Average").mean().mean()
-    found = curve(rows, "all", "independent", "iEC3", "best classifier")
-    level = min(found.index, key=lambda name: abs(float(name) - theirs))
+    ours = overall(cells(rows, "clustering_nmi", "nmi")[published.CLUSTERINGS]).mean()
+    theirs, level, found = as_printed(rows, "best classifier")
     return (
         "**Clusterings are the second reason.** Ours match the classes less than the printed ones (mean NMI "
         f"{ours:.2f}, printed {theirs:.2f}). If clusterings had an NMI of {float(level):.2f} and erred independently, iEC3 "
-        f"would be {found.loc[level, 'gain']:+.3f} AUC from the best classifier and ahead of it on "
-        f"{found.loc[level, 'ahead']} data sets. No clustering of the features that we tried comes near that on most of them."
+        f"would be {found['gain']:+.3f} AUC from the best classifier and ahead of it on "
+        f"{found['ahead']} data sets. No clustering of the features that we tried comes near that on most of them."
     )
 
 
 def _terms(rows: Frame) -> str:
-    lost = {}
-    for name in ("auc", "auc_hard"):
-        auc = cells(rows, "drop_term", name, columns="setting", method="iEC3") if name in set(rows["metric"]) else None
-        lost[name] = None if auc is None else 100 * (1 - auc.div(auc["none"], axis=0)).groupby(level=0).mean().mean()
-    theirs = printed("drop_term_auc_percent").mean()
+    soft, hard = (-lost_terms(rows, name) for name in ("auc", "auc_hard"))
+    theirs = -printed("drop_term_auc_percent").mean()
     return (
         "**Only the votes carry the labels.** Without J3, which ties objects to their votes, the AUC of iEC3 by labels "
-        f"changes by {_change(lost['auc_hard'], 'J3')} (printed {-theirs['J3']:+.1f} %), that by probabilities by "
-        f"{_change(lost['auc'], 'J3')}. Without J2, the co-occurrence that the paper calls one of the two most important terms, "
-        f"these change by {_change(lost['auc_hard'], 'J2')} and {_change(lost['auc'], 'J2')} (printed {-theirs['J2']:+.1f} %)."
+        f"changes by {hard['J3']:+.1f} % (printed {theirs['J3']:+.1f} %), that by probabilities by {soft['J3']:+.1f} %. Without "
+        "J2, the co-occurrence that the paper calls one of the two most important terms, these change by "
+        f"{hard['J2']:+.1f} % and {soft['J2']:+.1f} % (printed {theirs['J2']:+.1f} %)."
     )
 
 
-def _change(lost: Any, term: str) -> str:
-    return "an unknown part" if lost is None else f"{-lost[term]:+.1f} %"
-
-
 def _robust(rows: Frame) -> str:
-    mean = kept(rows, "random_classifiers", "auc", "10", "0").groupby(level=0).mean().mean()
+    mean = overall(kept(rows, "random_classifiers", "auc", "10", "0"))
     return (
         f"**Robustness holds, but for a plain vote as well.** With ten random classifiers iEC3 keeps {mean['iEC3']:.1%} of "
         f"its AUC (claimed: at least {published.RANDOM_AUC['iEC3']:.0%}), the majority vote {mean['majority vote']:.1%}, UPE "
@@ -167,8 +152,7 @@ def practice(rows: Frame) -> list[str]:
 
 
 def _with_labels(rows: Frame, experiment: str, title: str) -> str:
-    auc = cells(rows, experiment, "auc", columns="setting", method="iEC3, learned weights")
-    found = judge(auc["both"] - auc["none"])
+    found = judge(gain_by_split(rows, experiment))
     return (
         f"*{title.capitalize()}*: eleven clusterings of the features add {found.mean:+.4f} AUC [{found.low:+.4f}, "
         f"{found.high:+.4f}] to soft votes with learned weights; they help on {found.supporting} of {found.total} data sets."
@@ -310,35 +294,30 @@ def _rows_used(rows: Frame) -> tuple[str, str, str]:
     effect = "not measured"
     if _has(rows, "accuracy_large"):
         small, large = (scored_cells(rows, "auc", name) for name in ("accuracy", "accuracy_large"))
-        grown = (large - small).dropna(how="all").groupby(level=0).mean().mean()
+        grown = overall((large - small).dropna(how="all"))
         effect = (
             f"with up to {MOST_ROWS:,} on {large.index.get_level_values(0).nunique()} data sets: iEC3 {grown['iEC3']:+.3f} AUC, "
-            f"the mean of the 14 baselines {_baselines(grown):+.3f}"
+            f"the mean of the 14 baselines {grown[BASELINES].mean():+.3f}"
         )
     return f"At most {used:,.0f} rows per data set", "time", effect
 
 
-def _baselines(means: Any) -> float:
-    return float(means[list(published.METHODS[:14])].mean())
-
-
 def _metric_effect(rows: Frame) -> str:
-    soft, hard = (scored_cells(rows, name).groupby(level=0).mean().mean() for name in ("auc", "auc_hard"))
-    gap = soft - hard
-    return f"AUC of labels is lower: by {gap['iEC3']:.3f} for iEC3, by {_baselines(gap):.3f} for the 14 baselines"
+    soft, hard = by_scoring(rows).values()
+    gap = (soft - hard).mean()
+    return f"AUC of labels is lower: by {gap['iEC3']:.3f} for iEC3, by {gap[BASELINES].mean():.3f} for the 14 baselines"
 
 
 def _tuning_effect(rows: Frame) -> str:
     if not _has(rows, "tuned_clusterings", "accuracy"):
         return "not measured"
     gains = tuned_gains(rows)
-    lifted = gains["iEC3", "NMI"] - gains["iEC3", "none"]
-    low, high = interval(lifted)
-    return f"tuned by labels, on all rows: iEC3 {lifted.groupby(level=0).mean().mean():+.4f} AUC [{low:+.4f}, {high:+.4f}]"
+    low, high = interval(lifted := gains["iEC3", "NMI"] - gains["iEC3", "none"])
+    return f"tuned by labels, on all rows: iEC3 {overall(lifted):+.4f} AUC [{low:+.4f}, {high:+.4f}]"
 
 
 def _upe_effect(rows: Frame) -> str:
-    own = scored_cells(rows, "auc").groupby(level=0).mean().mean()
+    own = overall(scored_cells(rows, "auc"))
     theirs = published.printed("accuracy_auc")[-1]
     return f"UPE minus BGCM: {own['UPE'] - own['BGCM']:+.3f} AUC, printed {theirs['UPE'] - theirs['BGCM']:+.3f}"
 

@@ -32,11 +32,14 @@ DATASETS = {
 # Parts of a data set that is not available as a whole. Their scores are never compared with the paper's.
 STAND_INS = {"sensor_sample": "sensor", "sensor_3feat": "sensor"}
 
-CLASSIFIERS = ("DT", "NB", "K-NN", "LR", "SVM", "SGD", "CNN")
-ENSEMBLES = ("STA", "BAG", "BOO", "XGB", "RF")
-COMBINERS = ("BGCM", "UPE", "EC3", "iEC3")
-METHODS = (*CLASSIFIERS, *ENSEMBLES, *COMBINERS)
-CLUSTERINGS = ("DBSCAN", "Hierarchical", "Affinity", "K-Means", "Mean-Shift")
+CLASSIFIERS = ["DT", "NB", "K-NN", "LR", "SVM", "SGD", "CNN"]
+ENSEMBLES = ["STA", "BAG", "BOO", "XGB", "RF"]
+ALONE = [*CLASSIFIERS, *ENSEMBLES]
+COMBINERS = ["BGCM", "UPE", "EC3", "iEC3"]
+METHODS = [*ALONE, *COMBINERS]
+BASELINES = METHODS[:-2]  # all but the paper's own
+CLUSTERINGS = ["DBSCAN", "Hierarchical", "Affinity", "K-Means", "Mean-Shift"]
+TABLES = {"auc": ("AUC", "accuracy_auc"), "f": ("F", "accuracy_fscore")}  # the word and the printed table of each score
 
 STEP = 0.05  # of the grid of weights
 TOP_SHARE = 0.10  # of the settings by AUC count as good
@@ -130,7 +133,7 @@ def impossible_pairs() -> dict[str, dict[str, list[str]]]:
 
 def _outside(rare: bool, limits: Any) -> dict[str, list[str]]:
     """Return the methods whose printed F is outside the range for their printed AUC."""
-    auc, f = (_table(table) for table in ("accuracy_auc", "accuracy_fscore"))
+    auc, f = (_table(table) for _, table in TABLES.values())
     found = {}
     for row in printed("datasets"):
         if row["n_classes"] == 2:
@@ -169,16 +172,15 @@ def best_nmi(counts: Array, n_clusters: int) -> dict[str, float]:
 
 def contradictions() -> list[tuple[str, str]]:
     """Return statements of the paper's text that its own tables contradict, and what the tables say."""
-    auc, f = (_table(table) for table in ("accuracy_auc", "accuracy_fscore"))
+    auc, f = (_table(table) for _, table in TABLES.values())
     gains = {name: row["iEC3"] / row["UPE"] - 1 for name, row in auc.items()}
     low, high = min(gains, key=gains.__getitem__), max(gains, key=gains.__getitem__)
-    alone = (*CLASSIFIERS, *ENSEMBLES)
     behind = [
         f"{method} on {name} ({word})"
         for word, table in (("AUC", auc), ("F", f))
         for name, row in table.items()
         for method in ("BGCM", "UPE")
-        if row[method] < max(row[other] for other in alone)
+        if row[method] < max(row[other] for other in ALONE)
     ]
     above = [
         f"{name} ({word})" for word, table in (("AUC", auc), ("F", f)) for name, row in table.items() if row["EC3"] > row["iEC3"]

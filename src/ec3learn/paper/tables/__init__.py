@@ -51,6 +51,14 @@ def differing_entropies(ours: dict[str, float], theirs: dict[str, float]) -> str
     return f"majority share and entropy of {' and '.join(off)} differ from the printed ones{how}." if off else ""
 
 
+CLASSIFIERS_ONE_BY_ONE, CLUSTERINGS_ONE_BY_ONE = (
+    partial(studies.one_by_one, experiment=experiment, title=title, what=what)
+    for experiment, title, what in (
+        ("add_classifier", "Classifiers one by one (Table 5)", "classifiers"),
+        ("add_clustering", "Clusterings one by one (Table 8)", "clusterings (0: classifiers only)"),
+    )
+)
+
 # The experiments each exhibit needs, and the function that makes it.
 EXHIBITS: dict[str, tuple[tuple[str, ...], Callable[[Frame], Exhibit]]] = {
     "accuracy_auc": (("accuracy",), accuracy.accuracy),
@@ -65,9 +73,9 @@ EXHIBITS: dict[str, tuple[tuple[str, ...], Callable[[Frame], Exhibit]]] = {
     "labels": (("labels_5", "labels_20", "accuracy"), accuracy.labels),
     "where": (("labels_5", "labels_20", "accuracy", "clustering_nmi"), accuracy.where),
     "drop_clustering": (("drop_clustering",), studies.drop_clustering),
-    "add_clustering": (("add_clustering",), studies.add_clustering),
+    "add_clustering": (("add_clustering",), CLUSTERINGS_ONE_BY_ONE),
     "drop_classifier": (("drop_classifier", "accuracy"), studies.drop_classifier),
-    "add_classifier": (("add_classifier",), studies.add_classifier),
+    "add_classifier": (("add_classifier",), CLASSIFIERS_ONE_BY_ONE),
     "drop_term": (("drop_term",), studies.drop_term),
     "parameters": (("parameters",), studies.parameters),
     "epsilon": (("epsilon",), studies.epsilon),
