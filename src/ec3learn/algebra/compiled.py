@@ -15,18 +15,18 @@ from .._typing import Array
 from ..kernels import each_in_threads, in_threads
 from ..votes import Votes
 from ..votes.reading import smallest_uint
-from .joint import JointMembership
+from .joint import JointMembership, blocks_of
 from .linear import CHUNK, chunks
 from .sparse import SparseMembership, entries
 
+CACHED = 1 << 15  # numbers
 FEW = 64  # groups up to which models are joined in a table with very many
-WIDTH = 6  # weights that `add_six` counts at a time
 
 
 class RowLoops:
-    """Products with A^m, by loops that read the groups of one row after the other: a table over groups is to fit the cache.
+    """Products with A^m, by loops that read the codes of one row after the other: a table over codes is to fit the cache.
 
-    A missing vote may be one group more, for which tables have zeros.
+    A code stands for a group, or for several groups that a row has together.
     """
 
     n_rows: int
@@ -35,88 +35,90 @@ class RowLoops:
     _starts: Array
     _places: Array
 
+    def _by_code(self, table: Array) -> Array:
+        """Return the sum over the groups of each code of a table over groups, with as many columns as loops take at a time."""
+        more = [(0, 0)] * (table.ndim - 1) + [(0, -table.shape[-1] % self._loops.FOUR)]
+        return np.pad(table, more) if table.ndim > 1 and more[-1][1] else np.ascontiguousarray(table)
+
+    def _by_group(self, sums: Array) -> Array:
+        """Return the sum over the codes of each group of a table over codes."""
+        return sums
+
+    @property
+    def _n_codes_in_all(self) -> int:
+        return self.n_groups
+
     def gather_parts(self, table: Any) -> Iterator[tuple[slice, Array]]:
         """Return A^m table, some rows at a time."""
-        padded = self._padded(table.reshape(len(table), math.prod(table.shape[1:])))
+        by_code = self._by_code(table.reshape(len(table), math.prod(table.shape[1:])))
         for rows in chunks(self.n_rows, CHUNK // 8):
-            out = np.empty((rows.stop - rows.start, padded.shape[1]))
-            self._loops.gather_table(self._starts[rows.start : rows.stop + 1], self._places, padded, out, 0, len(out))
+            out = np.empty((rows.stop - rows.start, math.prod(table.shape[1:])))
+            self._loops.gather_table(self._starts[rows.start : rows.stop + 1], self._places, by_code, out, 0, len(out))
             yield rows, out.reshape(len(out), *table.shape[1:])
 
     def gather(self, table: Array) -> Array:
         """Return A^m table."""
-        out, padded = np.empty((self.n_rows, *table.shape[1:])), self._padded(table)
+        out, by_code = np.empty((self.n_rows, *table.shape[1:])), self._by_code(table)
         loop = self._loops.gather_column if table.ndim == 1 else self._loops.gather_table
-        in_threads(lambda begin, end: loop(self._starts, self._places, padded, out, begin, end), self.n_rows)
+        in_threads(lambda begin, end: loop(self._starts, self._places, by_code, out, begin, end), self.n_rows)
         return out
 
     def scatter(self, values: Array) -> Array:
         """Return A^m' values."""
         loop = self._loops.scatter_column if values.ndim == 1 else self._loops.scatter_table
         values = np.ascontiguousarray(values)
-
-        def sums(begin: int, end: int) -> Array:
-            out = np.zeros((self.n_groups + 1, *values.shape[1:]))
-            loop(self._starts, self._places, values, out, begin, end)
-            return out[: self.n_groups]
-
-        first, *others = in_threads(sums, self.n_rows)
-        return np.asarray(sum(others, first))
+        return self._sums(values.shape[1:], lambda sums, *rows: loop(self._starts, self._places, values, sums, *rows))
 
     gather_shared, scatter_shared = gather, scatter
+
+    def _sums(self, shape: tuple[int, ...], add: Callable[[Array, int, int], None]) -> Array:
+        """Return the sums by group that `add` adds up by code for the rows of each thread."""
+
+        def work(begin: int, end: int) -> Array:
+            sums = np.zeros((self._n_codes_in_all, *(n + -n % self._loops.FOUR for n in shape)))
+            add(sums, begin, end)
+            return sums
+
+        first, *others = in_threads(work, self.n_rows)
+        found = self._by_group(np.asarray(sum(others, first)))
+        return found[:, : shape[0]] if shape else found
 
     def couple(self, table: Array, factors: Sequence[Array], weights: Array) -> Array:
         """Return what the rows make of a table over groups; see `Membership`. Two classes at a time."""
         out = np.empty_like(table)
         for begin in range(0, table.shape[2], 2):
             some = slice(begin, min(begin + 2, table.shape[2]))
-            quads = np.zeros((self.n_groups + 1, 2, 2))
-            quads[: self.n_groups, :, : some.stop - begin] = table[:, :, some]
-            given = (self._starts, self._places, *factors, weights, quads.reshape(-1, 4))
-
-            def sums(begin: int, end: int, given: tuple[Any, ...] = given) -> Array:
-                found = np.zeros((self.n_groups + 1, 4))
-                self._loops.couple(*given, found, begin, end)
-                return found
-
-            first, *others = in_threads(sums, self.n_rows)
-            out[:, :, some] = sum(others, first)[: self.n_groups].reshape(-1, 2, 2)[:, :, : some.stop - begin]
+            quads = np.zeros((self.n_groups, 2, 2))
+            quads[:, :, : some.stop - begin] = table[:, :, some]
+            given = (self._starts, self._places, *factors, weights, self._by_code(quads.reshape(-1, 4)))
+            found = self._sums((4,), lambda sums, *rows, given=given: self._loops.couple(*given, sums, *rows))
+            out[:, :, some] = found.reshape(-1, 2, 2)[:, :, : some.stop - begin]
         return out
 
     def invert(self, column: Array, counts: Array) -> tuple[Array, Array] | None:
         """Return 1 over A^m column, and A^m' of that times the counts; see `Membership`."""
-        out, padded = np.empty(self.n_rows), self._padded(column)
-
-        def work(begin: int, end: int) -> Array:
-            sums = np.zeros(self.n_groups + 1)
-            self._loops.invert(self._starts, self._places, padded, counts, out, sums, begin, end)
-            return sums[: self.n_groups]
-
-        first, *others = in_threads(work, self.n_rows)
-        return out, np.asarray(sum(others, first))
+        out = np.empty(self.n_rows)
+        given = (self._starts, self._places, self._by_code(column), counts, out)
+        return out, self._sums((), lambda sums, *rows: self._loops.invert(*given, sums, *rows))
 
     def posterior(self, table: Array, prior: Array, counts: Array, proba: Array) -> tuple[Array, float] | None:
         """Replace `proba` by the softmax of A^m table + prior; see `Membership`."""
         n_classes = proba.shape[1]
         flat = proba.reshape(self.n_rows, math.prod(proba.shape[1:]))
         logs = np.empty(self.n_rows)
-        given = (self._starts, self._places, self._padded(table), prior, n_classes, counts, flat, logs)
+        given = (self._starts, self._places, self._by_code(table), prior, n_classes, counts, flat, logs)
         return logs, sum(in_threads(lambda begin, end: float(self._loops.posterior(*given, begin, end)), self.n_rows))
 
     def mean_of_terms(
         self, tables: Sequence[Array], pulls: Sequence[float], fallback: Array, counts: Array, in_group: Array, target: int
     ) -> tuple[Array, Array, float, float] | None:
         """Return the mean of some terms for each row, which rows none reaches, and two sums for P; see `Membership`."""
-        padded, strengths = self._padded(np.stack(tables, axis=1)), np.array(pulls, dtype=np.float64)
+        by_code, strengths = self._by_code(np.hstack(tables)), np.array(pulls, dtype=np.float64)
         proba, unanswered = np.empty((self.n_rows, len(fallback))), np.empty(self.n_rows, dtype=bool)
-        given = (self._starts, self._places, padded, strengths, fallback, counts, in_group, target, proba, unanswered)
+        given = (self._starts, self._places, by_code, strengths, fallback, counts, in_group, target, proba, unanswered)
         found = in_threads(lambda begin, end: self._loops.mean_of_terms(*given, begin, end), self.n_rows)
         squares, tension = (float(sum(part)) for part in zip(*found, strict=True))
         return proba, unanswered, squares, tension
-
-    def _padded(self, table: Array) -> Array:
-        """Return a table over groups with a line of zeros for missing votes."""
-        return np.concatenate([table, np.zeros((1, *table.shape[1:]))])
 
 
 class CompiledMembership(RowLoops, JointMembership):
@@ -127,14 +129,33 @@ class CompiledMembership(RowLoops, JointMembership):
     def __init__(self, votes: Votes, loops: Any) -> None:
         super().__init__(votes)
         self._loops = loops
-        table = np.empty((self.n_rows, len(self._codes)), dtype=np.uint16)
+        n_codes = int(self._first_code[-1])
+        table = np.empty((self.n_rows, len(self._blocks)), dtype=smallest_uint(n_codes))
         for rows in chunks(self.n_rows):
-            for places, (m, codes) in zip(table[rows].T, self._codes.items(), strict=True):
-                np.add(codes[rows], self._first_group[m], out=places, casting="unsafe")
-                if self._n_codes[m] > self._n_groups_of[m]:
-                    places[codes[rows] == self._n_groups_of[m]] = self.n_groups
+            for places, block, first in zip(table[rows].T, self._blocks, self._first_code.tolist(), strict=False):
+                np.add(self._joint_column(block, rows, np.dtype(np.uint16)), first, out=places, casting="unsafe")
         self._places, width = table.ravel(), np.uint32 if table.size < 1 << 32 else np.uint64
-        self._starts = np.arange(0, table.size + 1, len(self._codes), dtype=width)
+        self._starts = np.arange(0, table.size + 1, max(1, len(self._blocks)), dtype=width)
+
+    def _joined(self, n_classes: int) -> list[list[int]]:
+        """Join as many models as leave a table with a number for each code and class in the cache."""
+        for most in (256, 64, 16):
+            blocks = blocks_of(self._n_codes, most)
+            if n_classes * sum(math.prod(self._n_codes[m] for m in block) for block in blocks) <= CACHED:
+                return blocks
+        return [[m] for m in self._n_codes]
+
+    @property
+    def _n_codes_in_all(self) -> int:
+        return int(self._first_code[-1])
+
+    def _by_code(self, table: Array) -> Array:
+        table = super()._by_code(table)
+        return np.concatenate([self._joint_table(block, table) for block in self._blocks])
+
+    def _by_group(self, sums: Array) -> Array:
+        by_block = np.split(sums.reshape(len(sums), math.prod(sums.shape[1:])), self._first_code[1:-1])
+        return self.fold_sums(by_block, by_block[0].shape[1]).reshape(self.n_groups, *sums.shape[1:])
 
     def gather_parts(self, table: Any) -> Iterator[tuple[slice, Array]]:
         """Return A^m table, some rows at a time; a sparse table is made dense, for there are few groups."""
@@ -142,18 +163,14 @@ class CompiledMembership(RowLoops, JointMembership):
 
     def _count(self, blocks: Sequence[Sequence[int]], rows: slice, columns: Array, counts: Sequence[Array]) -> None:
         """Add some rows' weights to the counts of the joint codes of each block, blocks in threads."""
-        if columns.shape[1] != WIDTH:
+        if columns.shape[1] != self._loops.SIX:
             return super()._count(blocks, rows, columns, counts)
 
-        def keys(block: Sequence[int], total: Array) -> Array:
-            return self._joint_column(block, rows, np.dtype(np.uint16 if len(total) <= 1 << 16 else np.int32))
+        def add(block: Sequence[int], total: Array) -> None:
+            keys = self._joint_column(block, rows, np.dtype(np.uint16 if len(total) <= 1 << 16 else np.uint32))
+            self._loops.add_six(keys, columns, total)
 
-        def add(first: int) -> None:
-            pair = [first, min(first + 1, len(blocks) - 1)]
-            totals = [counts[k] for k in pair] if pair[0] < pair[1] else [counts[first], np.zeros_like(counts[first])]
-            self._loops.add_six(*(keys(blocks[k], counts[k]) for k in pair), columns, *totals)
-
-        each_in_threads(add, range(0, len(blocks), 2))
+        each_in_threads(add, blocks, counts)
 
 
 class CompiledSoft(JointMembership):
@@ -164,8 +181,6 @@ class CompiledSoft(JointMembership):
     def __init__(self, votes: Votes, loops: Any) -> None:
         super().__init__(votes)
         self._loops = loops
-        sizes = [math.prod(self._n_codes[m] for m in block) for block in self._blocks]
-        self._first_code = np.cumsum([0, *sizes])
 
     def empty_sums(self, width: int) -> list[Array]:
         """Return a table of zeros for each joint column, parts of one table."""

@@ -42,13 +42,18 @@ class JointMembership(NoLoops):
         # A missing vote is one more code after those of the groups, for which no table has an entry.
         self._n_groups_of = [model.n_groups for model in votes.models]
         self._n_codes = {m: self._n_groups_of[m] + bool((codes == self._n_groups_of[m]).any()) for m, codes in votes.hard.items()}
-        self._blocks = _blocks(self._n_codes, JOINT_CODES)
+        self._blocks = self._joined(votes.n_classes)
+        self._first_code = np.cumsum([0, *(math.prod(self._n_codes[m] for m in block) for block in self._blocks)])
         self._soft = votes.soft
         if votes.soft is not None:
             self._soft_groups = np.concatenate([self._groups(model.number) for model in votes.soft.models])
             self._basis = votes.soft.basis()
         n_columns = len(self._blocks) + (votes.soft is not None)
         self.gram_cost, self.product_cost = 15.0 * self.n_rows * n_columns**2, 5.0 * self.n_rows * n_columns
+
+    def _joined(self, n_classes: int) -> list[list[int]]:
+        """Return the models of each joint column."""
+        return blocks_of(self._n_codes, JOINT_CODES)
 
     @property
     def matrix(self) -> sparse.csr_array:
@@ -242,7 +247,7 @@ def _sums_by_key(keys: Array, values: Array, n_keys: int) -> Array:
     return np.asarray(one_hot @ values)
 
 
-def _blocks(n_codes: dict[int, int], most: int) -> list[list[int]]:
+def blocks_of(n_codes: dict[int, int], most: int) -> list[list[int]]:
     """Put models into as few blocks as first-fit finds, none with more than `most` joint codes unless it is a single model."""
     blocks: list[list[int]] = []
     for m in sorted(n_codes, key=lambda m: -n_codes[m]):

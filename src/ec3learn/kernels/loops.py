@@ -3,7 +3,7 @@
 Only `kernels.compiled` loads this module. Every docstring gives the numpy form that defines the loop; `tests/kernels` checks that
 both agree. `places` has the groups of all rows, one after the other, and `starts` says where those of each row begin: below, A is
 `scipy.sparse.csr_array((np.ones(len(places)), places, starts))`. Both are unsigned, for numba asks of every signed number whether
-it is negative. A missing vote may have the number of groups as its place, for which tables over groups end with a line of zeros.
+it is negative.
 """
 
 from __future__ import annotations
@@ -12,8 +12,15 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
+FOUR = 4  # columns that are summed at a time
+SIX = 6  # weights with which pairs of groups are counted
 ROWS = 512  # whose sums stay in the cache from one loop to the next
+tools: Any = cgutils  # without types
 ODD = np.uint64(0x9E3779B97F4A7C15)  # its multiples are spread over all 64-bit numbers
 
 
@@ -108,7 +115,72 @@ def number(keys: Any, index: Any) -> Any:
     return values[:n].copy()
 
 
+# ---- lines of a table ------------------------------------------------------------------------------------------------
+#
+# numba adds single numbers that stand side by side one after the other. So these say it in the words of LLVM: some at once.
+
+
+def _in_lines(length: int, into_table: bool) -> Any:
+    """Return a loop that does table[places[begin:end], z:][:, :length] += line[z:][:length], or the reverse.
+
+    The reverse sets line[z:][:length] = table[places[begin:end], z:][:, :length].sum(axis=0).
+    """
+
+    @intrinsic
+    def add(typing: Any, table: Any, places: Any, begin: Any, end: Any, line: Any, z: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            arrays = [context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 1, 4)]
+            kind, (begin, end, z) = ir.VectorType(ir.DoubleType(), length), (args[k] for k in (2, 3, 5))
+            width = builder.extract_value(arrays[0].shape, 1)
+
+            def numbers(array: Any, at: Any) -> Any:
+                return builder.bitcast(builder.gep(array.data, [at]), kind.as_pointer())
+
+            def added(one: Any, other: Any) -> Any:
+                return builder.fadd(builder.load(one, align=8), builder.load(other, align=8))
+
+            own = numbers(arrays[2], z)
+            total = tools.alloca_once_value(builder, builder.load(own, align=8) if into_table else kind(None))
+            with tools.for_range_slice(builder, begin, end, begin.type(1), inc=True) as (k, _):
+                place = context.cast(builder, builder.load(builder.gep(arrays[1].data, [k])), signature.args[1].dtype, types.intp)
+                entry = numbers(arrays[0], builder.add(builder.mul(place, width), z))
+                builder.store(added(total, entry), entry if into_table else total, align=8)
+            if not into_table:
+                builder.store(builder.load(total), own, align=8)
+            return context.get_dummy_value()
+
+        return types.void(table, places, types.intp, types.intp, line, types.intp), generate
+
+    return add
+
+
+_sum_four, _add_four, _add_six = _in_lines(FOUR, False), _in_lines(FOUR, True), _in_lines(SIX, True)
+
+
+@loop
+def _sum_lines(table: Any, places: Any, begin: int, end: int, line: Any) -> None:
+    """Set line = table[places[begin:end]].sum(axis=0)."""
+    for z in range(0, table.shape[1], FOUR):
+        _sum_four(table, places, begin, end, line, z)
+
+
+@loop
+def _add_to_lines(table: Any, places: Any, begin: int, end: int, line: Any) -> None:
+    """Do np.add.at(table, places[begin:end], line)."""
+    for z in range(0, table.shape[1], FOUR):
+        _add_four(table, places, begin, end, line, z)
+
+
+@loop
+def add_six(keys: Any, values: Any, out: Any) -> None:
+    """Do np.add.at(out, keys, values) for SIX columns."""
+    for i in range(len(keys)):
+        _add_six(out, keys, i, i + 1, values[i], 0)
+
+
 # ---- membership ------------------------------------------------------------------------------------------------------
+#
+# Tables over groups that have columns have a multiple of FOUR of them; those over rows may have fewer, and lack the last ones.
 
 
 @loop
@@ -126,12 +198,9 @@ def gather_table(starts: Any, places: Any, table: Any, out: Any, begin: int, end
     """Set out = A @ table."""
     sums = np.empty(table.shape[1])
     for i in range(begin, end):
-        sums[:] = 0.0
-        for k in range(starts[i], starts[i + 1]):
-            line = table[places[k]]
-            for z in range(len(sums)):
-                sums[z] += line[z]
-        out[i] = sums
+        _sum_lines(table, places, starts[i], starts[i + 1], sums)
+        for z in range(out.shape[1]):
+            out[i, z] = sums[z]
 
 
 @loop
@@ -146,11 +215,11 @@ def scatter_column(starts: Any, places: Any, values: Any, out: Any, begin: int, 
 @loop
 def scatter_table(starts: Any, places: Any, values: Any, out: Any, begin: int, end: int) -> None:
     """Do out += A.T @ values."""
+    line = np.zeros(out.shape[1])
     for i in range(begin, end):
-        for k in range(starts[i], starts[i + 1]):
-            group = places[k]
-            for z in range(values.shape[1]):
-                out[group, z] += values[i, z]
+        for z in range(values.shape[1]):
+            line[z] = values[i, z]
+        _add_to_lines(out, places, starts[i], starts[i + 1], line)
 
 
 @loop
@@ -172,23 +241,13 @@ def couple(starts: Any, places: Any, one: Any, other: Any, weights: Any, table: 
 
     And do out += A.T @ np.hstack([one * mean, other * mean]). Tables have two columns for each of the two factors.
     """
+    line = np.empty(FOUR)
     for i in range(begin, end):
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0
-        for k in range(starts[i], starts[i + 1]):
-            group = places[k]
-            a += table[group, 0]
-            b += table[group, 1]
-            c += table[group, 2]
-            d += table[group, 3]
-        first = weights[i] * (one[i] * a + other[i] * c)
-        second = weights[i] * (one[i] * b + other[i] * d)
-        a, b, c, d = one[i] * first, one[i] * second, other[i] * first, other[i] * second
-        for k in range(starts[i], starts[i + 1]):
-            group = places[k]
-            out[group, 0] += a
-            out[group, 1] += b
-            out[group, 2] += c
-            out[group, 3] += d
+        _sum_four(table, places, starts[i], starts[i + 1], line, 0)
+        first = weights[i] * (one[i] * line[0] + other[i] * line[2])
+        second = weights[i] * (one[i] * line[1] + other[i] * line[3])
+        line[0], line[1], line[2], line[3] = one[i] * first, one[i] * second, other[i] * first, other[i] * second
+        _add_four(out, places, starts[i], starts[i + 1], line, 0)
 
 
 @loop
@@ -228,27 +287,6 @@ def scatter_pair(codes: Any, one: Any, other: Any, out: Any) -> None:
 
 
 @loop
-def add_six(one: Any, other: Any, values: Any, to_one: Any, to_other: Any) -> None:
-    """Do np.add.at(to_one, one, values); np.add.at(to_other, other, values): two keys per row, and six values."""
-    for i in range(len(one)):
-        a, b, c, d, e, f = values[i, 0], values[i, 1], values[i, 2], values[i, 3], values[i, 4], values[i, 5]
-        key = np.int64(one[i])
-        to_one[key, 0] += a
-        to_one[key, 1] += b
-        to_one[key, 2] += c
-        to_one[key, 3] += d
-        to_one[key, 4] += e
-        to_one[key, 5] += f
-        key = np.int64(other[i])
-        to_other[key, 0] += a
-        to_other[key, 1] += b
-        to_other[key, 2] += c
-        to_other[key, 3] += d
-        to_other[key, 4] += e
-        to_other[key, 5] += f
-
-
-@loop
 def mean_of_terms(
     starts: Any,
     places: Any,
@@ -264,14 +302,12 @@ def mean_of_terms(
     end: int,
 ) -> Any:
     """Return mean_of_sums(A @ tables, ...), some rows at a time."""
-    n_terms, width = tables.shape[1], tables.shape[2]
-    lines = tables.reshape(len(tables), n_terms * width)
-    sums = np.empty((ROWS, n_terms * width))
+    sums = np.empty((ROWS, tables.shape[1]))
     squares, tension = 0.0, 0.0
     for low in range(begin, end, ROWS):
         high = min(low + ROWS, end)
         part = sums[: high - low]
-        gather_table(starts[low : high + 1], places, lines, part, 0, high - low)
+        gather_table(starts[low : high + 1], places, tables, part, 0, high - low)
         own = counts[low:high], in_group[low:high], proba[low:high], unanswered[low:high]
         square, distance = mean_of_sums(part, pulls, fallback, own[0], own[1], target, own[2], own[3])
         squares += square
@@ -285,9 +321,9 @@ def mean_of_sums(
 ) -> Any:
     """Set total, weighted = np.split(sums.reshape(len(sums), len(pulls), -1), [1], axis=2); strength = pulls * (total > 0).
 
-    proba is the mean of weighted / total, weighted by strength; rows without any get the fallback. Sums are rows x terms x
-    (weight, weighted distribution). Returns (counts * in_group) @ |proba|^2 and, for the term `target` (-1: none),
-    (counts * strength / 2) @ |proba - mean|^2.
+    Further columns are not looked at. proba is the mean of weighted / total, weighted by strength; rows without any get the
+    fallback. Sums are rows x terms x (weight, weighted distribution). Returns (counts * in_group) @ |proba|^2
+    and, for the term `target` (-1: none), (counts * strength / 2) @ |proba - mean|^2.
     """
     width, squares, tension = len(fallback) + 1, 0.0, 0.0
     for i in range(len(sums)):
@@ -389,15 +425,12 @@ def posterior(
     """
     width, moved = len(prior), 0.0
     per_class = width // n_classes
-    sums = np.empty(width)
+    sums = np.empty(table.shape[1])
     for i in range(begin, end):
-        sums[:] = prior
-        for k in range(starts[i], starts[i + 1]):
-            line = table[places[k]]
-            for z in range(width):
-                sums[z] += line[z]
-        top = sums[0]
-        for z in range(1, width):
+        _sum_lines(table, places, starts[i], starts[i + 1], sums)
+        top = -np.inf
+        for z in range(width):
+            sums[z] += prior[z]
             top = max(top, sums[z])
         total = 0.0
         for z in range(width):
