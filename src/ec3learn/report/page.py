@@ -43,26 +43,26 @@ def page_of(facts: Facts) -> bytes:
 
 
 def _rendered(facts: Facts) -> bytes:
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
-    from . import drawing
-
-    here = files(__package__)
-    style, script, source = ((here / name).read_text("utf-8") for name in ("style.css", "script.js", "template.html"))
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    style, script = _file("style.css"), _file("script.js")
+    environment = Environment(loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined)
     environment.filters |= {"name": _name, "text": shown, "percent": percent, "number": number, "signed": signed}
-    page = environment.from_string(source).render(
+    page = environment.get_template("template.html").render(
         facts,
         style=Markup(style),
         script=Markup(script),
         style_hash=_hash(style),
         script_hash=_hash(script),
-        draw=drawing,
         csv_link=_csv_link(facts["contested"]["rows"], CONTESTED) if facts["contested"] else None,
         ask_link=_csv_link(facts["trust"]["ask"], ASKED) if facts["trust"] else None,
     )
     return page.encode("utf-8", "replace")
+
+
+def _file(name: str) -> str:
+    return (files(__package__) / name).read_text("utf-8")
 
 
 def _name(text: Any) -> Any:
