@@ -870,6 +870,15 @@ def test_new_scores_are_answered_by_the_scales_of_a_saved_consensus(made, kind, 
     assert_allclose(rows["confidence"], saved.extend(graded_votes(new)).confidence, **EXACT)
 
 
+def test_new_scores_may_be_of_some_judges_in_columns_of_other_names():
+    _, judges = combine(graded_table(), **GRADED, return_consensus=True)
+    table = graded_table(30, seed=1)
+    some = extend(table, judges, classifiers={"ann": "cy", "bob": "bob"})
+    expected = extend(table.select("bob", ann="cy"), judges, classifiers=["ann", "bob"])
+    assert some["confidence"].to_list() == expected["confidence"].to_list()
+    assert not (extend(table, judges)["confidence"] == some["confidence"]).all()
+
+
 @pytest.mark.parametrize("kind", ["polars", "duckdb"])
 def test_scores_in_a_long_table_may_have_a_scale_each_and_voters_may_be_new(made, kind):
     wide = graded_table(100).with_columns(cy=pl.col("gold").fill_null("fine"))

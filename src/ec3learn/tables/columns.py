@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
@@ -72,22 +72,132 @@ def names_in(frame: Frame) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Columns:
-    """The columns that hold votes, clusters and known labels, found in a table."""
+class Naming:
+    """How a user names the columns of a table; the arguments are those of `combine`."""
 
-    classifiers: dict[str, Column]  # of a long table the one column of labels
-    clusterings: dict[str, Column]
-    known: str | None
-    objects: str | None  # with `voters`: the table is long, one row per vote
-    voters: str | None
-    classes: list[Label] | None
-    missing: Label | None
-    max_classes: int | None
-    scale: Any = None  # name -> Scale; of a long table, as in `Votes.from_long`
+    classifiers: Any
+    clusterings: Any = ()
+    known: Any = None
+    objects: str | None = None  # with `voters`: the table is long, one row per vote
+    voters: str | None = None
+    classes: Iterable[Label] | None = None
+    missing: Any = None  # a label; for a file, labels as text
+    max_classes: int | None = None
+    scale: Any = None
     repeats: Repeats = "mean"  # of a long table
+    truth: str | None = None  # a column of labels to judge the answer by
+
+    def find(self, frame: Frame) -> Columns:
+        """Find the columns in a table, and check what their names and types tell."""
+        if _are_labels(self.known):
+            if self.objects is None and not isinstance(frame, nw.DataFrame):
+                remedy = "Only objects of a long table have names, and rows of a table in memory numbers."
+                raise InputError("known", "must name a column of a lazy table", came=type(self.known).__name__, remedy=remedy)
+            return replace(replace(self, known=None).find(frame), known_labels=self.known)
+        self._require_roles(names_in(frame))
+        if self.max_classes is not None:
+            require_integer("max_classes", self.max_classes, 1)
+        require_choice("repeats", self.repeats, REPEATS)
+        if isinstance(self.classes, str):
+            raise InputTypeError("classes", "must be a list of labels", got=self.classes)
+        classes = None if self.classes is None else [plain(label) for label in self.classes]
+        taken = {self.known, self.truth, self.objects, self.voters}
+        clusters = _base_models(frame, self.clusterings, "clusterings", taken, None)
+        votes = _base_models(frame, self.classifiers, "classifiers", taken | set(columns_in(clusters)), classes)
+        soft = [list(column) for column in votes.values() if isinstance(column, dict)]
+        if not votes:
+            raise InputError("classifiers", "must name at least one column", came="none")
+        if self.objects is not None and (len(votes) > 1 or soft):
+            raise InputError("classifiers", "must name the one column of labels of a long table", came=listed(list(votes)))
+        self._require_one_role_each(votes, clusters)
+        classes = soft[0] if classes is None and soft else classes
+        found: dict[str, Any] = {"classifiers": votes, "clusterings": clusters, "classes": classes, "scale": self._scale(votes)}
+        columns = Columns(**vars(self) | found)
+        _require_label_types(frame, columns)
+        return columns
+
+    def find_for(self, frame: Frame, consensus: Consensus) -> Columns:
+        """Find the columns for a consensus that exists: those that are named, or else those named like its base models."""
+        columns = names_in(frame)
+        wanted = {
+            "classifiers": [base.name for base in consensus.models if base.is_voter],
+            "clusterings": [base.name for base in consensus.models if not base.is_voter],
+        }
+        wanted = {argument: names for argument, names in wanted.items() if getattr(self, argument) is None}
+        found: dict[str, Any] = {argument: [name for name in names if name in columns] for argument, names in wanted.items()}
+        if self.classifiers is None and self.objects is not None:
+            raise InputError("classifiers", "must name the column of labels of a long table", got=None)
+        if self.classifiers is None and not found["classifiers"]:
+            raise InputError(
+                "table",
+                f"must have columns named like the classifiers of the consensus, {listed(wanted['classifiers'])}",
+                came=listed(columns),
+                remedy=f"A long table needs {arg('objects')}, {arg('voters')} and {arg('classifiers')}; of another, rename the "
+                "columns.",
+            )
+        lacking = [name for names in wanted.values() for name in names if name not in columns]
+        if lacking:
+            warnings.warn(
+                f"The table has no column for {count(len(lacking), 'base model')} of the consensus; treated as missing: "
+                f"{listed(lacking)}.",
+                ExtendWarning,
+                stacklevel=3,
+            )
+        named = replace(self, **found, classes=consensus.classes).find(frame)
+        return named if self.scale is not None else replace(named, scale=self._scale_of(consensus, named.classifiers))
+
+    def _scale_of(self, consensus: Consensus, votes: Mapping[str, Column]) -> Any:
+        """Return the scales of a consensus; the one for all voters, if there is one, also suits voters it has never seen."""
+        scales = {base.name: scale_of(base) for base in consensus.models if base.kind == "grader"}
+        if self.objects is None:
+            return {name: scales[name] for name in votes if name in scales and not isinstance(votes[name], dict)} or None
+        shared = len(set(scales.values())) == 1 and len(scales) == sum(base.is_voter for base in consensus.models)
+        return next(iter(scales.values())) if shared else scales or None
+
+    def _scale(self, votes: Mapping[str, Column]) -> Any:
+        """Return the scale of each classifier that has one; of a long table, whose voters are known later, what was given."""
+        if self.objects is None:
+            return scales_of(self.scale, [name for name, column in votes.items() if not isinstance(column, dict)]) or None
+        return scales_of(self.scale, list(self.scale)) if isinstance(self.scale, Mapping) else scales_of(self.scale, [""]).get("")
+
+    def _require_roles(self, columns: list[str]) -> None:
+        for argument in ("known", "truth", "objects", "voters"):
+            if getattr(self, argument) is not None:
+                _require_column(getattr(self, argument), columns, argument)
+        if self.truth is not None and self.truth == self.known:
+            must = f"must differ from {arg('known')}: labels that a method was given cannot judge it"
+            raise InputError("truth", must, got=self.truth)
+        if (self.objects is None) != (self.voters is None):
+            alone = "voters" if self.objects is None else "objects"
+            phrase = f"{arg('objects')} and {arg('voters')} must be given together, got {arg(alone)} alone"
+            raise InputError(alone, phrase=phrase)
+
+    def _require_one_role_each(self, votes: Mapping[str, Column], clusters: Mapping[str, Column]) -> None:
+        """Refuse one column in two roles."""
+        roles = [] if self.objects is None else [("objects", self.objects), ("voters", self.voters)]
+        roles += [("classifiers", column) for column in columns_in(votes)]
+        roles += [("clusterings", column) for column in columns_in(clusters)]
+        first: dict[Any, str] = {}
+        for argument, column in roles:
+            if first.setdefault(column, argument) != argument:
+                phrase = f"{arg(first[column])} and {arg(argument)} must name different columns, got {column!r} for both"
+                raise InputError(argument, phrase=phrase)
+        for argument in ("known", "truth"):
+            column = getattr(self, argument)
+            if first.get(column) in ("classifiers", "clusterings"):
+                remedy = f"Leave it out of {arg('classifiers')} and {arg('clusterings')}."
+                raise InputError(argument, "must not be the column of a base model", got=column, remedy=remedy)
+
+
+@dataclass(frozen=True)
+class Columns(Naming):
+    """The columns found in a table: those of each base model by its name; of a long table the one column of labels."""
+
+    classifiers: dict[str, Column]
+    clusterings: dict[str, Column] = field(default_factory=dict)
+    classes: list[Label] | None = None
     row_number: str | None = None  # a column that numbers the rows; a distinct row is then named by the first of its rows
     known_labels: Any = None  # known labels by object, where no column has them
-    truth: str | None = None  # labels to judge the answer by
 
     @property
     def labels(self) -> str:
@@ -174,146 +284,12 @@ def columns_in(base_models: Mapping[str, Column]) -> list[str]:
     return [name for column in base_models.values() for name in (column.values() if isinstance(column, dict) else [column])]
 
 
-# ---- what the user named ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Naming:
-    """How a user names the columns of a table; the arguments are those of `combine`."""
-
-    classifiers: Any = None
-    clusterings: Any = ()
-    known: Any = None
-    objects: str | None = None
-    voters: str | None = None
-    classes: Iterable[Label] | None = None
-    missing: Any = None  # a label; for a file, labels as text
-    max_classes: int | None = None
-    scale: Any = None
-    repeats: Repeats = "mean"
-    truth: str | None = None  # a column of labels to judge the answer by
-
-    def find(self, frame: Frame) -> Columns:
-        """Find the columns in a table, and check what their names and types tell."""
-        if _are_labels(self.known):
-            if self.objects is None and not isinstance(frame, nw.DataFrame):
-                remedy = "Only objects of a long table have names, and rows of a table in memory numbers."
-                raise InputError("known", "must name a column of a lazy table", came=type(self.known).__name__, remedy=remedy)
-            return replace(replace(self, known=None).find(frame), known_labels=self.known)
-        self._require_roles(names_in(frame))
-        if self.max_classes is not None:
-            require_integer("max_classes", self.max_classes, 1)
-        if isinstance(self.classes, str):
-            raise InputTypeError("classes", "must be a list of labels", got=self.classes)
-        classes = None if self.classes is None else [plain(label) for label in self.classes]
-        taken = {self.known, self.truth, self.objects, self.voters}
-        clusters = _base_models(frame, self.clusterings, "clusterings", taken, None)
-        votes = _base_models(frame, self.classifiers, "classifiers", taken | set(columns_in(clusters)), classes)
-        soft = [list(column) for column in votes.values() if isinstance(column, dict)]
-        if not votes:
-            raise InputError("classifiers", "must name at least one column", came="none")
-        if self.objects is not None and (len(votes) > 1 or soft):
-            raise InputError("classifiers", "must name the one column of labels of a long table", came=listed(list(votes)))
-        both = [column for column in columns_in(votes) if column in columns_in(clusters)]
-        if both:
-            phrase = f"{arg('classifiers')} and {arg('clusterings')} must name different columns, got {both[0]!r} for both"
-            raise InputError("clusterings", phrase=phrase)
-        for argument, column in (("known", self.known), ("truth", self.truth)):
-            if column is not None and column in [*columns_in(votes), *columns_in(clusters)]:
-                remedy = f"Leave it out of {arg('classifiers')} and {arg('clusterings')}."
-                raise InputError(argument, "must not be the column of a base model", got=column, remedy=remedy)
-        if self.objects is not None:
-            _require_different({"objects": self.objects, "voters": self.voters, "classifiers": next(iter(votes.values()))})
-        classes = soft[0] if classes is None and soft else classes
-        require_choice("repeats", self.repeats, REPEATS)
-        columns = Columns(
-            votes,
-            clusters,
-            self.known,
-            self.objects,
-            self.voters,
-            classes,
-            self.missing,
-            self.max_classes,
-            self._scale(votes),
-            self.repeats,
-            truth=self.truth,
-        )
-        _require_label_types(frame, columns)
-        return columns
-
-    def find_for(self, frame: Frame, consensus: Consensus) -> Columns:
-        """Find the columns for a consensus that exists: those that are named, or else those named like its base models."""
-        columns = names_in(frame)
-        wanted = {
-            "classifier": [base.name for base in consensus.models if base.is_voter],
-            "clustering": [base.name for base in consensus.models if not base.is_voter],
-        }
-        found = {kind: [name for name in wanted[kind] if name in columns] for kind in wanted}
-        if self.classifiers is None and self.objects is not None:
-            raise InputError("classifiers", "must name the column of labels of a long table", got=None)
-        if self.classifiers is None and not found["classifier"]:
-            raise InputError(
-                "table",
-                f"must have columns named like the classifiers of the consensus, {listed(wanted['classifier'])}",
-                came=listed(columns),
-                remedy=f"A long table needs {arg('objects')}, {arg('voters')} and {arg('classifiers')}; of another, rename the "
-                "columns.",
-            )
-        unnamed = {"classifier": self.classifiers is None, "clustering": self.clusterings is None}
-        lacking = [name for kind in wanted if unnamed[kind] for name in wanted[kind] if name not in columns]
-        if lacking:
-            warnings.warn(
-                f"The table has no column for {count(len(lacking), 'base model')} of the consensus; treated as missing: "
-                f"{listed(lacking)}.",
-                ExtendWarning,
-                stacklevel=3,
-            )
-        classifiers = found["classifier"] if unnamed["classifier"] else self.classifiers
-        clusterings = found["clustering"] if unnamed["clustering"] else self.clusterings
-        named = replace(self, classifiers=classifiers, clusterings=clusterings, classes=consensus.classes).find(frame)
-        return named if self.scale is not None else replace(named, scale=self._scale_of(consensus, found["classifier"]))
-
-    def _scale_of(self, consensus: Consensus, found: Sequence[str]) -> Any:
-        """Return the scales of a consensus; the one for all voters, if there is one, also suits voters it has never seen."""
-        scales = {base.name: scale_of(base) for base in consensus.models if base.kind == "grader"}
-        if self.objects is None:
-            return {name: scales[name] for name in found if name in scales} or None
-        shared = len(set(scales.values())) == 1 and len(scales) == sum(base.is_voter for base in consensus.models)
-        return next(iter(scales.values())) if shared else scales or None
-
-    def _scale(self, votes: Mapping[str, Column]) -> Any:
-        """Return the scale of each classifier that has one; of a long table, whose voters are known later, what was given."""
-        if self.objects is None:
-            return scales_of(self.scale, [name for name, column in votes.items() if not isinstance(column, dict)]) or None
-        return scales_of(self.scale, list(self.scale)) if isinstance(self.scale, Mapping) else scales_of(self.scale, [""]).get("")
-
-    def _require_roles(self, columns: list[str]) -> None:
-        for argument in ("known", "truth", "objects", "voters"):
-            if getattr(self, argument) is not None:
-                _require_column(getattr(self, argument), columns, argument)
-        if self.truth is not None and self.truth == self.known:
-            must = f"must differ from {arg('known')}: labels that a method was given cannot judge it"
-            raise InputError("truth", must, got=self.truth)
-        if (self.objects is None) != (self.voters is None):
-            alone = "voters" if self.objects is None else "objects"
-            phrase = f"{arg('objects')} and {arg('voters')} must be given together, got {arg(alone)} alone"
-            raise InputError(alone, phrase=phrase)
+# ---- names that are no columns, and types that are no labels ---------------------------------------------------------
 
 
 def _are_labels(known: Any) -> bool:
     """Return whether known labels are given by object, rather than by the name of a column."""
     return isinstance(known, Mapping) or (hasattr(known, "__len__") and not isinstance(known, str))
-
-
-def _require_different(roles: Mapping[str, Any]) -> None:
-    """Refuse one column in two roles."""
-    seen: dict[Any, str] = {}
-    for argument, column in roles.items():
-        if column in seen:
-            phrase = f"{arg(seen[column])} and {arg(argument)} must name different columns, got {column!r} for both"
-            raise InputError(argument, phrase=phrase)
-        seen[column] = argument
 
 
 def _require_column(name: Any, columns: list[str], argument: str) -> None:

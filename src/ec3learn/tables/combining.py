@@ -115,18 +115,7 @@ def combine(
     ['clf_svm', 'clf_knn', 'kmeans']
     """
     frame = as_frame(table)
-    naming = Naming(
-        classifiers,
-        clusterings,
-        known=known,
-        objects=objects,
-        voters=voters,
-        classes=classes,
-        missing=missing,
-        max_classes=max_classes,
-        scale=scale,
-        repeats=repeats,
-    )
+    naming = Naming(classifiers, clusterings, known, objects, voters, classes, missing, max_classes, scale, repeats)
     output, columns = Output.of(frame, prefix, proba, rule, number), naming.find(frame)
     require_bool("per_object", per_object)
     answered = combine_frame(frame, columns, method, output, max_rows)
@@ -177,17 +166,7 @@ def votes_from(
     [1.0, 2.0]
     """
     frame = as_frame(table)
-    naming = Naming(
-        classifiers,
-        clusterings,
-        objects=objects,
-        voters=voters,
-        classes=classes,
-        missing=missing,
-        max_classes=max_classes,
-        scale=scale,
-        repeats=repeats,
-    )
+    naming = Naming(classifiers, clusterings, None, objects, voters, classes, missing, max_classes, scale, repeats)
     return content_of_frame(frame, naming.find(frame), max_rows).votes
 
 
