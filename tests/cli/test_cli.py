@@ -1169,7 +1169,7 @@ def test_defaults_are_those_of_the_library():
     from ec3learn.tables.files.table import MEMORY
     from ec3learn.tables.pipeline import MOST_CLASSES, MOST_ROWS
 
-    found = (options.MOST_ROWS, options.MethodOptions().max_classes, options.ReadOptions().memory)
+    found = (options.MAX_ROWS.default, options.MethodOptions().max_classes, options.ReadOptions().memory)
     assert found == (MOST_ROWS, MOST_CLASSES, MEMORY)
 
 

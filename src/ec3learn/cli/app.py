@@ -59,38 +59,26 @@ def combine(
     columns: o.ColumnOptions,
     how: o.MethodOptions,
     file: o.ReadOptions,
-    proba: o.Proba = False,
-    rule: Annotated[
-        str,
-        o.option(
-            o.METHOD, "NAME", "How labels follow from probabilities: argmax, or mass, which keeps the shares of the classes."
-        ),
-    ] = "argmax",
-    id: o.Id = None,
-    truth: o.Truth = None,
-    prefix: o.Prefix = "",
-    max_rows: o.MaxRows = o.MOST_ROWS,
-    out: o.Out = None,
-    out_format: o.OutFormat = None,
-    per_object: o.PerObject = False,
-    contested: o.Contested = None,
-    n_contested: o.MostContested = o.MOST_CONTESTED,
-    save: Annotated[o.Text, o.option(o.FILES, "FILE", "Save the consensus, for `ec3learn apply`.")] = None,
-    report: Annotated[o.Text, o.option(o.FILES, "FILE", "Write a report: one HTML file.")] = None,
-    overwrite: o.Overwrite = False,
-    fast: Annotated[
-        bool, o.option(None, None, "Leave out the diagnosis: cross-validation on known labels, biased voters.", "--fast")
-    ] = False,
-    dry_run: Annotated[
-        bool, o.option(None, None, "Write nothing: say how many rows are distinct, and what solving them takes.", "--dry-run")
-    ] = False,
-    json: o.Json = False,
-    quiet: o.Quiet = False,
+    answer: o.AnswerOptions,
+    rule: str = o.method_option(
+        "argmax", "NAME", "How labels follow from probabilities: argmax, or mass, which keeps the shares of the classes."
+    ),
+    id: o.Text = o.ID,
+    truth: o.Text = o.TRUTH,
+    max_rows: int = o.MAX_ROWS,
+    contested: o.Text = o.file_option(
+        None, "FILE", "Write the most contested objects, the first to review, as a table: CSV, for example."
+    ),
+    n_contested: int = o.file_option(200, "N", "How many contested objects to write, to report and to print with --json."),
+    save: o.Text = o.file_option(None, "FILE", "Save the consensus, for `ec3learn apply`."),
+    report: o.Text = o.file_option(None, "FILE", "Write a report: one HTML file."),
+    fast: bool = o.option(False, None, "Leave out the diagnosis: cross-validation on known labels, biased voters."),
+    dry_run: bool = o.option(False, None, "Write nothing: say how many rows are distinct, and what solving them takes."),
+    json: bool = o.JSON,
 ) -> None:
     """Combine votes and clusters into one classification, and print a summary with a diagnosis.
 
-    Examples
-    --------
+    For example:
       ec3learn combine votes.csv --classifiers svm,tree --clusterings kmeans --out labels.csv
 
       ec3learn combine votes.parquet -c 'clf_*' -k 'km_*,dbscan' --known gold --out labels.parquet --save mails.ec3
@@ -102,23 +90,23 @@ def combine(
     from ..report import require_jinja2
     from ..tables.files import combine_file, open_file, plan_file, require_outputs, write_table
 
-    _hush(quiet)
+    out, overwrite = answer.out, answer.overwrite
+    _hush(answer.quiet)
     require_integer("n_contested", n_contested, 0)
     outputs = {"out": out, "save": save, "report": report, "contested": contested}
     require_outputs(outputs, overwrite, {"votes": votes, "known": how.known, "truth": truth})
     if report is not None:
         require_jinja2()  # before anything is written
     method, naming = method_from(how), naming_from(columns, how, truth)
-    added: dict[str, Any] = {"proba": proba, "rule": rule, "prefix": prefix, "id": id}
-    with open_file(votes, **asdict(file), beside=out, bar=not quiet) as table:
+    added: dict[str, Any] = {"proba": answer.proba, "rule": rule, "prefix": answer.prefix, "id": id}
+    with open_file(votes, **asdict(file), beside=out, bar=not answer.quiet) as table:
         if dry_run:
-            expected = plan_file(table, naming, method, max_rows=max_rows, id=id, fast=fast, writes=out is not None)
-            return show(asdict(expected) if json else expected, json)
+            return show(plan_file(table, naming, method, max_rows=max_rows, id=id, fast=fast, writes=out is not None), json)
         answered = combine_file(table, naming, method, max_rows=max_rows, **added)
         consensus, shown, labels = answered.consensus, answered.consensus_named(id), answered.truth
         summary = consensus.summary(method, truth=labels, fast=fast)
         if out is not None:
-            answered.write(out, out_format, overwrite, per_object=per_object)
+            answered.write(out, answer.out_format, overwrite, per_object=answer.per_object)
         if contested is not None:
             write_table(shown.contested(n_contested), table, contested, overwrite)
     if save is not None:
@@ -126,9 +114,9 @@ def combine(
     if report is not None:
         made: dict[str, Any] = {"command": ["ec3learn", *sys.argv[1:]], "summary": summary, "n_contested": n_contested}
         shown.report(report, truth=labels, overwrite=overwrite, **made)
-    if json or not quiet:
+    if json or not answer.quiet:
         objects = list(shown.contested(n_contested).rows()) if json else []
-        _print_summary(summary, objects, json, quiet, sys.stderr if out == "-" else sys.stdout)
+        _print_summary(summary, objects, json, answer.quiet, sys.stderr if out == "-" else sys.stdout)
 
 
 def _print_summary(summary: Summary, contested: list[dict[str, Any]], json: bool, quiet: bool, file: TextIO) -> None:
@@ -153,21 +141,14 @@ def apply(
     votes: o.Input,
     columns: o.ColumnOptions,
     file: o.ReadOptions,
-    proba: o.Proba = False,
-    prefix: o.Prefix = "",
-    max_rows: o.MaxRows = o.MOST_ROWS,
-    out: o.Out = None,
-    out_format: o.OutFormat = None,
-    per_object: o.PerObject = False,
-    overwrite: o.Overwrite = False,
-    quiet: o.Quiet = False,
+    answer: o.AnswerOptions,
+    max_rows: int = o.MAX_ROWS,
 ) -> None:
     """Answer for new objects from a saved consensus, without solving again.
 
     Columns are found by the names of its base models.
 
-    Examples
-    --------
+    For example:
       ec3learn apply mails.ec3 new.csv --out labels.csv
 
       ec3learn apply mails.ec3 new.parquet --out - --out-format csv
@@ -175,30 +156,29 @@ def apply(
     from ..consensus import Consensus
     from ..tables.files import STANDARD, extend_file, open_file, require_outputs
 
-    _hush(quiet)
-    out = STANDARD if out is None else out
-    require_outputs({"out": out}, overwrite, {"votes": votes, "consensus": consensus})
-    saved = Consensus.load(consensus)
-    with open_file(votes, **asdict(file), beside=out, bar=not quiet) as table:
-        answered = extend_file(table, saved, naming_from(columns), proba=proba, prefix=prefix, max_rows=max_rows)
-        answered.write(out, out_format, overwrite, per_object=per_object)
+    _hush(answer.quiet)
+    out = STANDARD if answer.out is None else answer.out
+    require_outputs({"out": out}, answer.overwrite, {"votes": votes, "consensus": consensus})
+    saved, naming = Consensus.load(consensus), naming_from(columns)
+    with open_file(votes, **asdict(file), beside=out, bar=not answer.quiet) as table:
+        answered = extend_file(table, saved, naming, proba=answer.proba, prefix=answer.prefix, max_rows=max_rows)
+        answered.write(out, answer.out_format, answer.overwrite, per_object=answer.per_object)
 
 
 @o.flatten_groups
 def explain(
     votes: o.Input,
-    object: Annotated[str, o.option(None, "NUMBER", "The row, counted from 0; with --id or --objects, a value of that column.")],
     columns: o.ColumnOptions,
     how: o.MethodOptions,
     file: o.ReadOptions,
-    id: o.Id = None,
-    max_rows: o.MaxRows = o.MOST_ROWS,
-    json: o.Json = False,
+    object: str = o.option(..., "NUMBER", "The row, counted from 0; with --id or --objects, a value of that column."),
+    id: o.Text = o.ID,
+    max_rows: int = o.MAX_ROWS,
+    json: bool = o.JSON,
 ) -> None:
     """Explain the answer for one object: the vote of each base model, and how much it gave to each class.
 
-    Examples
-    --------
+    For example:
       ec3learn explain votes.csv --object 17 --classifiers svm,tree --clusterings kmeans
 
       ec3learn explain votes.csv --object mail-17 --id id --classifiers svm,tree
@@ -209,8 +189,7 @@ def explain(
     with open_file(votes, **asdict(file), bar=True) as table:
         answered = combine_file(table, naming, method, max_rows=max_rows, number=True, id=id)
         explanation = answered.consensus.explain(answered.find_object(object, id))
-    explanation = replace(explanation, object=object)
-    show(explanation.as_dict() if json else explanation, json)
+    show(replace(explanation, object=object), json)
 
 
 @o.flatten_groups
@@ -219,13 +198,12 @@ def voters(
     columns: o.ColumnOptions,
     how: o.MethodOptions,
     file: o.ReadOptions,
-    max_rows: o.MaxRows = o.MOST_ROWS,
-    json: o.Json = False,
+    max_rows: int = o.MAX_ROWS,
+    json: bool = o.JSON,
 ) -> None:
     """Show the base models: coverage, agreement with the consensus, weight; for clusterings, purity and mutual information.
 
-    Examples
-    --------
+    For example:
       ec3learn voters votes.csv --classifiers svm,tree --clusterings kmeans
 
       ec3learn voters mails.ec3
@@ -240,8 +218,7 @@ def voters(
         method, naming = method_from(how), naming_from(columns, how)
         with open_file(votes, **asdict(file), bar=True) as table:
             consensus = combine_file(table, naming, method, max_rows=max_rows).consensus
-    found = by_trouble(consensus)
-    show(list(found.rows()) if json else found, json)
+    show(by_trouble(consensus), json)
 
 
 @o.flatten_groups
@@ -250,30 +227,21 @@ def compare(
     columns: o.ColumnOptions,
     labels: o.LabelOptions,
     file: o.ReadOptions,
-    methods: Annotated[
-        o.Texts,
-        o.option(
-            o.METHOD,
-            "NAMES",
-            "The methods, separated by commas; by default all that `ec3learn methods` lists.",
-            complete=o.complete_methods,
-        ),
-    ] = None,
-    id: o.Id = None,
-    truth: o.Truth = None,
-    max_rows: o.MaxRows = o.MOST_ROWS,
-    disputed: Annotated[
-        o.Text, o.option(o.FILES, "FILE", "Write the objects on which the methods disagree, the most disputed first.")
-    ] = None,
-    n_disputed: Annotated[int, o.option(o.FILES, "N", "How many disputed objects to write, and to print with --json.")] = 200,
-    overwrite: o.Overwrite = False,
-    fast: Annotated[bool, o.option(None, None, "Leave out cross-validation on known labels.", "--fast")] = False,
-    json: o.Json = False,
+    methods: o.Texts = o.method_option(
+        None, "METHODS", "The methods, separated by commas; by default all that `ec3learn methods` lists."
+    ),
+    id: o.Text = o.ID,
+    truth: o.Text = o.TRUTH,
+    max_rows: int = o.MAX_ROWS,
+    disputed: o.Text = o.file_option(None, "FILE", "Write the objects on which the methods disagree, the most disputed first."),
+    n_disputed: int = o.file_option(200, "N", "How many disputed objects to write, and to print with --json."),
+    overwrite: bool = o.OVERWRITE,
+    fast: bool = o.option(False, None, "Leave out cross-validation on known labels."),
+    json: bool = o.JSON,
 ) -> None:
     """Compare the methods: how often they disagree, on which objects, and how often each is right where labels are known.
 
-    Examples
-    --------
+    For example:
       ec3learn compare votes.csv --classifiers svm,tree,bayes --clusterings kmeans --known gold
 
       ec3learn compare answers.csv --objects task --voters worker -c answer --truth truth.csv --methods auto,majority,ebcc
@@ -295,19 +263,18 @@ def compare(
     show(compared.as_dict(n_disputed) if json else compared.describe(spelled), json)
 
 
-def methods(json: o.Json = False) -> None:
+@o.flatten_groups
+def methods(json: bool = o.JSON) -> None:
     """List the methods by name, with their parameters for --set and the defaults.
 
-    Examples
-    --------
+    For example:
       ec3learn methods
     """
     from ..methods.base import describe_methods
 
     rows = describe_methods()
     if json:
-        print(dumps(rows, ensure_ascii=False))
-        return
+        return show(rows, json)
     width = max(len(row["method"]) for row in rows) + 2
     for row in rows:
         print(f"{row['method']:{width}}{row['what']}")
@@ -316,14 +283,14 @@ def methods(json: o.Json = False) -> None:
             print(fill(pairs, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT, break_on_hyphens=False))
 
 
+@o.flatten_groups
 def demo(
-    votes: Annotated[o.Text, o.option(None, "FILE", "Only write the table of votes, as CSV.")] = None,
-    overwrite: o.Overwrite = False,
+    votes: o.Text = o.option(None, "FILE", "Only write the table of votes, as CSV."),
+    overwrite: bool = o.OVERWRITE,
 ) -> None:
     """Combine the votes of five classifiers and two clusterings on 600 made-up emails, and show the results.
 
-    Examples
-    --------
+    For example:
       ec3learn demo
 
       ec3learn demo --votes votes.csv

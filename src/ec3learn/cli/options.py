@@ -6,8 +6,8 @@ import csv
 import io
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
-from functools import wraps
+from dataclasses import Field, dataclass, field, fields, is_dataclass
+from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -15,14 +15,48 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-COLUMNS, METHOD, FILES = "Columns", "Method", "Files"
+
+def option(default: Any, metavar: str | None, help: str, *names: str, panel: str | None = None) -> Any:
+    """Return an option: a field of a group, or the default of a parameter of a command.
+
+    It is named like the field or parameter, unless another long name is given; what the tab key offers depends on the metavar.
+    """
+    return field(default=default, metadata={"metavar": metavar, "help": help, "names": names, "panel": panel})
 
 
-def option(
-    panel: str | None, metavar: str | None, help: str, *names: str, complete: Callable[..., list[str]] | None = None
-) -> Any:
-    """Return an option of a command, in a panel of its help; without names it has that of its parameter."""
-    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, autocompletion=complete)
+column_option, method_option, file_option = (partial(option, panel=panel) for panel in ("Columns", "Method", "Files"))
+
+
+def flatten_groups(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose options are the parameters of a function; of those that are groups, their fields."""
+    kinds = get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
+    parameters: list[Parameter] = []
+    for name, parameter in signature(function).parameters.items():
+        if name in groups:
+            own = get_type_hints(groups[name])
+            parameters += [_parameter(each.name, own[each.name], each) for each in fields(groups[name])]
+        elif isinstance(parameter.default, Field):
+            parameters.append(_parameter(name, kinds[name], parameter.default))
+        else:
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kinds[name]))
+
+    @wraps(function)
+    def command(**values: Any) -> None:
+        given = {name: kind(**{each.name: values.pop(each.name) for each in fields(kind)}) for name, kind in groups.items()}
+        function(**values, **given)
+
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def _parameter(name: str, kind: Any, given: Field[Any]) -> Parameter:
+    """Return an option as Typer knows it."""
+    metavar, help, names, panel = given.metadata.values()
+    names = names if any(name.startswith("--") for name in names) else (f"--{name.replace('_', '-')}", *names)
+    shown = typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, autocompletion=COMPLETE.get(metavar))
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=given.default, annotation=Annotated[kind, shown])
 
 
 class _Plain:
@@ -113,201 +147,120 @@ def _names_in(path: str, given: str | None, delimiter: str | None) -> list[str]:
     return list(json.loads(text.readline())) if format.name == "jsonl" else next(csv.reader(text, delimiter=format.delimiter))
 
 
+COMPLETE: dict[str | None, Callable[..., list[str]]] = {
+    "COLUMN": complete_columns,
+    "COLUMNS": complete_columns,
+    "COLUMN|FILE": complete_labels,
+    "METHOD": complete_methods,
+    "METHODS": complete_methods,
+    "NAME=VALUE": complete_settings,
+}
+
+
 # ---- single options ---------------------------------------------------------------------------------------------------
 
 Text = str | None
 Texts = list[str] | None
 
 Input = Annotated[str, argument("VOTES", "Table of votes: a file, or - for standard input.")]
-Id = Annotated[
-    Text,
-    option(COLUMNS, "COLUMN", "The column that identifies objects; by default, row numbers from 0.", complete=complete_columns),
-]
-MaxRows = Annotated[
-    int,
-    option(
-        METHOD,
-        "N",
-        "Distinct rows to solve at most; if there are more, the most frequent, and the others are answered from their groups.",
-    ),
-]
-Proba = Annotated[bool, option(METHOD, None, "Add the probability of each class.", "--proba")]
-Prefix = Annotated[str, option(METHOD, "TEXT", "Prepended to the names of the new columns.")]
-Out = Annotated[
-    Text, option(FILES, "FILE", "Write the table with the answers appended: a file, or - for standard output.", "--out", "-o")
-]
-OutFormat = Annotated[Text, option(FILES, "FORMAT", "Format of the output; by default that of its name, or else of the input.")]
-Truth = Annotated[
-    Text,
-    option(
-        COLUMNS,
-        "COLUMN|FILE",
-        "True labels to judge the answer by, which the method does not see; named in the same way as --known.",
-        complete=complete_labels,
-    ),
-]
-PerObject = Annotated[
-    bool, option(FILES, None, "Of a long table, write one row per object: the object and its answer.", "--per-object")
-]
-Contested = Annotated[
-    Text, option(FILES, "FILE", "Write the most contested objects, the first to review, as a table: CSV, for example.")
-]
-MostContested = Annotated[int, option(FILES, "N", "How many contested objects to write, to report and to print with --json.")]
-Quiet = Annotated[bool, option(None, None, "Print errors only: no summary, no warnings, no progress bar.", "--quiet", "-q")]
-Overwrite = Annotated[bool, option(FILES, None, "Replace files that exist.", "--overwrite")]
-Json = Annotated[bool, option(None, None, "Print JSON.", "--json")]
+ID = column_option(None, "COLUMN", "The column that identifies objects; by default, row numbers from 0.")
+TRUTH = column_option(
+    None, "COLUMN|FILE", "True labels to judge the answer by, which the method does not see; named in the same way as --known."
+)
+MAX_ROWS = method_option(
+    5_000_000,
+    "N",
+    "Distinct rows to solve at most; if there are more, the most frequent, and the others are answered from their groups.",
+)
+OVERWRITE = file_option(False, None, "Replace files that exist.")
+JSON = option(False, None, "Print JSON.")
 
-MOST_ROWS, MOST_CONTESTED = 5_000_000, 200
+
+# ---- groups -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ColumnOptions:
     """Which columns hold votes."""
 
-    classifiers: Annotated[
-        Texts,
-        option(
-            COLUMNS,
-            "COLUMNS",
-            "Columns of class votes: names or patterns such as 'clf_*', separated by commas. May be repeated.",
-            "--classifiers",
-            "-c",
-            complete=complete_columns,
-        ),
-    ] = None
-    clusterings: Annotated[
-        Texts,
-        option(
-            COLUMNS, "COLUMNS", "Columns of clusters, named in the same way.", "--clusterings", "-k", complete=complete_columns
-        ),
-    ] = None
-    soft: Annotated[
-        Texts,
-        option(
-            COLUMNS,
-            "NAME=COLUMNS",
-            "A classifier with one column of probabilities per class: svm='svm_*', or svm=spam:p1,ham:p2. May be repeated.",
-        ),
-    ] = None
-    objects: Annotated[
-        Text,
-        option(
-            COLUMNS,
-            "COLUMN",
-            "For a long table with one row per vote: the object. --classifiers is then the column of labels.",
-            complete=complete_columns,
-        ),
-    ] = None
-    voters: Annotated[Text, option(COLUMNS, "COLUMN", "For a long table: the voter.", complete=complete_columns)] = None
-    repeats: Annotated[
-        str,
-        option(
-            COLUMNS,
-            "NAME",
-            "For a long table, what to take of several votes of a voter on an object: mean, last, first or error.",
-        ),
-    ] = "mean"
-    scale: Annotated[
-        Texts,
-        option(
-            COLUMNS,
-            "ANSWERS",
-            "Answers of voters who score or rate instead of naming classes, from low to high: 0-9, or low,medium,high; for one "
-            "voter, NAME=0-9. --classes says what the ends mean. May be repeated.",
-        ),
-    ] = None
-    unordered: Annotated[Texts, option(COLUMNS, "ANSWERS", "Answers beside the scale, without an order: unsure.")] = None
-    outside: Annotated[str, option(COLUMNS, "NAME", "Answers that are not on the scale: error, or missing.")] = "error"
-    direction: Annotated[
-        str,
-        option(
-            COLUMNS, "NAME", "The end of a scale that means the last of --classes: up (high), down (low), or learn, from --known."
-        ),
-    ] = "up"
-    missing: Annotated[
-        Texts, option(COLUMNS, "LABELS", "Labels that mean no vote, like an empty field: NA,n/a. May be repeated.")
-    ] = None
+    classifiers: Texts = column_option(
+        None, "COLUMNS", "Columns of class votes: names or patterns such as 'clf_*', separated by commas. May be repeated.", "-c"
+    )
+    clusterings: Texts = column_option(None, "COLUMNS", "Columns of clusters, named in the same way.", "-k")
+    soft: Texts = column_option(
+        None,
+        "NAME=COLUMNS",
+        "A classifier with one column of probabilities per class: svm='svm_*', or svm=spam:p1,ham:p2. May be repeated.",
+    )
+    objects: Text = column_option(
+        None, "COLUMN", "For a long table with one row per vote: the object. --classifiers is then the column of labels."
+    )
+    voters: Text = column_option(None, "COLUMN", "For a long table: the voter.")
+    repeats: str = column_option(
+        "mean", "NAME", "For a long table, what to take of several votes of a voter on an object: mean, last, first or error."
+    )
+    scale: Texts = column_option(
+        None,
+        "ANSWERS",
+        "Answers of voters who score or rate instead of naming classes, from low to high: 0-9, or low,medium,high; for one "
+        "voter, NAME=0-9. --classes says what the ends mean. May be repeated.",
+    )
+    unordered: Texts = column_option(None, "ANSWERS", "Answers beside the scale, without an order: unsure.")
+    outside: str = column_option("error", "NAME", "Answers that are not on the scale: error, or missing.")
+    direction: str = column_option(
+        "up", "NAME", "The end of a scale that means the last of --classes: up (high), down (low), or learn, from --known."
+    )
+    missing: Texts = column_option(None, "LABELS", "Labels that mean no vote, like an empty field: NA,n/a. May be repeated.")
 
 
 @dataclass(frozen=True)
 class LabelOptions:
     """What is known about classes and labels."""
 
-    known: Annotated[
-        Text,
-        option(
-            COLUMNS,
-            "COLUMN|FILE",
-            "Known labels of some objects: a column, empty where there is none, or a file with a column of objects, named like "
-            "--id or --objects, and one of labels (FILE:COLUMN if it has several).",
-            complete=complete_labels,
-        ),
-    ] = None
-    classes: Annotated[
-        Text,
-        option(COLUMNS, "LABELS", "The classes and their order, separated by commas; by default those that are voted for."),
-    ] = None
-    max_classes: Annotated[int, option(METHOD, "N", "Refuse votes for more classes than this.")] = 1_000
+    known: Text = column_option(
+        None,
+        "COLUMN|FILE",
+        "Known labels of some objects: a column, empty where there is none, or a file with a column of objects, named like --id "
+        "or --objects, and one of labels (FILE:COLUMN if it has several).",
+    )
+    classes: Text = column_option(
+        None, "LABELS", "The classes and their order, separated by commas; by default those that are voted for."
+    )
+    max_classes: int = method_option(1_000, "N", "Refuse votes for more classes than this.")
 
 
 @dataclass(frozen=True)
 class MethodOptions(LabelOptions):
     """How votes are combined."""
 
-    method: Annotated[
-        str, option(METHOD, "NAME", "A method that `ec3learn methods` lists.", "--method", "-m", complete=complete_methods)
-    ] = "auto"
-    settings: Annotated[
-        Texts,
-        option(
-            METHOD,
-            "NAME=VALUE",
-            "A parameter of the method, such as alpha=0.4. May be repeated.",
-            "--set",
-            complete=complete_settings,
-        ),
-    ] = None
+    method: str = method_option("auto", "METHOD", "A method that `ec3learn methods` lists.", "-m")
+    settings: Texts = method_option(None, "NAME=VALUE", "A parameter of the method, such as alpha=0.4. May be repeated.", "--set")
 
 
 @dataclass(frozen=True)
 class ReadOptions:
     """How a file is read; the arguments of `open_file`."""
 
-    format: Annotated[
-        Text,
-        option(
-            FILES,
-            "FORMAT",
-            "csv, tsv, jsonl (also with .gz or .zst), parquet, arrow or excel, by default that of the file's name; for an "
-            "export of annotations, label-studio or argilla.",
-        ),
-    ] = None
-    delimiter: Annotated[Text, option(FILES, "CHARACTER", "What separates the fields of a CSV file.")] = None
-    encoding: Annotated[str, option(FILES, "NAME", "How text is encoded, such as latin-1.")] = "utf-8"
-    sheet: Annotated[Text, option(FILES, "NAME", "The sheet of a spreadsheet; by default the first.")] = None
-    memory: Annotated[str, option(FILES, "SIZE", "Memory that DuckDB may use before it spills to disk.")] = "800MB"
+    format: Text = file_option(
+        None,
+        "FORMAT",
+        "csv, tsv, jsonl (also with .gz or .zst), parquet, arrow or excel, by default that of the file's name; for an export of "
+        "annotations, label-studio or argilla.",
+    )
+    delimiter: Text = file_option(None, "CHARACTER", "What separates the fields of a CSV file.")
+    encoding: str = file_option("utf-8", "NAME", "How text is encoded, such as latin-1.")
+    sheet: Text = file_option(None, "NAME", "The sheet of a spreadsheet; by default the first.")
+    memory: str = file_option("800MB", "SIZE", "Memory that DuckDB may use before it spills to disk.")
 
 
-def flatten_groups(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose options are the parameters of a function; of those that are groups, their fields."""
-    kinds = get_type_hints(function, include_extras=True)
-    groups: dict[str, Any] = {name: kind for name, kind in kinds.items() if is_dataclass(kind)}
-    options: list[Parameter] = []
-    for name, parameter in signature(function).parameters.items():
-        if name in groups:
-            own = get_type_hints(groups[name], include_extras=True)
-            options += [
-                Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=own[field.name])
-                for field in fields(groups[name])
-            ]
-        else:
-            options.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kinds[name]))
+@dataclass(frozen=True)
+class AnswerOptions:
+    """What is added to a table, and where it is written."""
 
-    @wraps(function)
-    def command(**values: Any) -> None:
-        given = {name: kind(**{field.name: values.pop(field.name) for field in fields(kind)}) for name, kind in groups.items()}
-        function(**values, **given)
-
-    command.__signature__ = Signature(options)  # type: ignore[attr-defined]
-    command.__annotations__ = {option.name: option.annotation for option in options}
-    return command
+    proba: bool = method_option(False, None, "Add the probability of each class.")
+    prefix: str = method_option("", "TEXT", "Prepended to the names of the new columns.")
+    out: Text = file_option(None, "FILE", "Write the table with the answers appended: a file, or - for standard output.", "-o")
+    out_format: Text = file_option(None, "FORMAT", "Format of the output; by default that of its name, or else of the input.")
+    per_object: bool = file_option(False, None, "Of a long table, write one row per object: the object and its answer.")
+    overwrite: bool = OVERWRITE
+    quiet: bool = option(False, None, "Print errors only: no summary, no warnings, no progress bar.", "-q")

@@ -43,8 +43,7 @@ def run(
 ) -> None:
     """Run experiments and write their rows. A run that was interrupted continues where it stopped.
 
-    Examples
-    --------
+    For example:
       ec3learn paper run --repeats 5 --jobs 4
 
       ec3learn paper run accuracy labels_5 --datasets iris,magic --out mine
@@ -61,8 +60,7 @@ def run(
 def experiments() -> None:
     """List the experiments.
 
-    Examples
-    --------
+    For example:
       ec3learn paper experiments
     """
     from ..paper.run import list_experiments
@@ -80,8 +78,7 @@ def tables(
 ) -> None:
     """Print the paper's tables: our numbers, the paper's, the difference, and whether its claims held.
 
-    Examples
-    --------
+    For example:
       ec3learn paper tables runtime
 
       ec3learn paper tables --out tables
@@ -104,8 +101,7 @@ def figures(
 ) -> None:
     """Draw the paper's figures.
 
-    Examples
-    --------
+    For example:
       ec3learn paper figures robustness --out .
     """
     from ..paper.figures import draw
@@ -123,8 +119,7 @@ def report(
 ) -> None:
     """Write all tables and figures as one Markdown page.
 
-    Examples
-    --------
+    For example:
       ec3learn paper report --out paper.md
     """
     from ..paper.report import report as write_report
@@ -136,8 +131,7 @@ def report(
 def datasets(data: Folder = None) -> None:
     """List the paper's data sets, with the paper's figures and ours.
 
-    Examples
-    --------
+    For example:
       ec3learn datasets --data folder
     """
     from ..paper.tables import datasets_at_hand, entropy_note

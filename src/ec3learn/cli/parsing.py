@@ -7,12 +7,13 @@ import re
 import shlex
 from ast import literal_eval
 from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from json import dumps
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TextIO
 
 from .._checks import InputError, unknown_name
-from .._text import UNSHOWN, arg, printable
+from .._text import UNSHOWN, Table, arg, printable
 from .options import ColumnOptions, LabelOptions, MethodOptions
 
 if TYPE_CHECKING:
@@ -139,18 +140,24 @@ def _pair(word: str, argument: str) -> tuple[str, str]:
 def show(found: Any, json: bool = False, file: TextIO | None = None) -> None:
     """Print what was found, with nothing in it that a terminal would obey."""
     if json:
-        text = dumps(_finite(found), ensure_ascii=False)
+        text = dumps(_for_json(found), ensure_ascii=False)
         print(UNSHOWN.sub(lambda sign: f"\\u{ord(sign.group()):04x}", text), file=file)
     else:
         print(printable(str(found), lines=True), file=file)
 
 
-def _finite(found: Any) -> Any:
-    """Return the same with null for numbers that JSON does not have: infinity, and what is undefined."""
+def _for_json(found: Any) -> Any:
+    """Return tables and objects as lists and dicts, and null for numbers that JSON does not have: infinity and NaN."""
+    if isinstance(found, Table):
+        found = list(found.rows())
+    elif hasattr(found, "as_dict"):
+        found = found.as_dict()
+    elif is_dataclass(found):
+        found = vars(found)
     if isinstance(found, dict):
-        return {key: _finite(value) for key, value in found.items()}
+        return {key: _for_json(value) for key, value in found.items()}
     if isinstance(found, (list, tuple)):
-        return [_finite(value) for value in found]
+        return [_for_json(value) for value in found]
     return None if isinstance(found, float) and not isfinite(found) else found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from .._checks import InputError
 from .._text import Table, first_rows
@@ -21,17 +21,14 @@ def agreement(
     columns: o.ColumnOptions,
     labels: o.LabelOptions,
     file: o.ReadOptions,
-    level: Annotated[
-        str, o.option(o.METHOD, "NAME", "How far two answers are apart: nominal, ordinal or interval (numbers).")
-    ] = "nominal",
-    id: o.Id = None,
-    max_rows: o.MaxRows = o.MOST_ROWS,
-    json: o.Json = False,
+    level: str = o.method_option("nominal", "NAME", "How far two answers are apart: nominal, ordinal or interval (numbers)."),
+    id: o.Text = o.ID,
+    max_rows: int = o.MAX_ROWS,
+    json: bool = o.JSON,
 ) -> None:
     """Show how much voters agree beyond chance: all together, each two, and each with known labels, with 95 % intervals.
 
-    Examples
-    --------
+    For example:
       ec3learn agreement votes.csv --classifiers svm,tree,bayes
 
       ec3learn agreement answers.csv --objects task --voters worker -c answer --known truth.csv
@@ -77,27 +74,23 @@ def ask(
     columns: o.ColumnOptions,
     how: o.MethodOptions,
     file: o.ReadOptions,
-    n: Annotated[int, o.option(None, "N", "How many objects.", "--number", "-n")] = 20,
-    goal: Annotated[
-        str,
-        o.option(
-            None,
-            "NAME",
-            "What will be asked for: label, to correct answers; vote, one vote more; share, labels of a random draw to estimate "
-            "shares and accuracies from.",
-        ),
-    ] = "label",
-    seed: Annotated[int, o.option(None, "NUMBER", "Seeds the draw for --goal share.")] = 0,
-    id: o.Id = None,
-    max_rows: o.MaxRows = o.MOST_ROWS,
-    out: Annotated[o.Text, o.option(o.FILES, "FILE", "Write the objects as a table: CSV, for example.", "--out", "-o")] = None,
-    overwrite: o.Overwrite = False,
-    json: o.Json = False,
+    n: int = o.option(20, "N", "How many objects.", "--number", "-n"),
+    goal: str = o.option(
+        "label",
+        "NAME",
+        "What will be asked for: label, to correct answers; vote, one vote more; share, labels of a random draw to estimate "
+        "shares and accuracies from.",
+    ),
+    seed: int = o.option(0, "NUMBER", "Seeds the draw for --goal share."),
+    id: o.Text = o.ID,
+    max_rows: int = o.MAX_ROWS,
+    out: o.Text = o.file_option(None, "FILE", "Write the objects as a table: CSV, for example.", "-o"),
+    overwrite: bool = o.OVERWRITE,
+    json: bool = o.JSON,
 ) -> None:
     """List the objects to ask about next: where a label, or one vote more, is worth most.
 
-    Examples
-    --------
+    For example:
       ec3learn ask votes.csv --classifiers svm,tree,bayes --id id -n 50 --out review.csv
 
       ec3learn ask answers.csv --objects task --voters worker -c answer --goal vote
@@ -114,7 +107,7 @@ def ask(
         if out is not None:
             write_table(found, table, out, overwrite)
     if json or out is None:
-        show(list(found.rows()) if json else found, json)
+        show(found, json)
 
 
 @o.flatten_groups
@@ -123,23 +116,21 @@ def estimate(
     columns: o.ColumnOptions,
     how: o.MethodOptions,
     file: o.ReadOptions,
-    label: Annotated[o.Text, o.option(None, "LABEL", "The class whose share is estimated; by default all.")] = None,
-    each_voter: Annotated[bool, o.option(None, None, "Estimate the accuracy of each voter too.", "--each-voter")] = False,
-    chance: Annotated[
-        o.Text,
-        o.option(o.COLUMNS, "FILE", "The draw that `ec3learn ask --goal share` wrote, if the labelled objects come from it."),
-    ] = None,
-    id: o.Id = None,
-    max_rows: o.MaxRows = o.MOST_ROWS,
-    json: o.Json = False,
+    label: o.Text = o.option(None, "LABEL", "The class whose share is estimated; by default all."),
+    each_voter: bool = o.option(False, None, "Estimate the accuracy of each voter too."),
+    chance: o.Text = o.column_option(
+        None, "FILE", "The draw that `ec3learn ask --goal share` wrote, if the labelled objects come from it."
+    ),
+    id: o.Text = o.ID,
+    max_rows: int = o.MAX_ROWS,
+    json: bool = o.JSON,
 ) -> None:
     """Estimate the shares of the classes and how often the answer is right, from labels of a random draw (--known).
 
     The labels are not shown to the method. Value and interval (low, high) use all answers; plain uses the labels alone; worth
     says how many labels alone would do as well.
 
-    Examples
-    --------
+    For example:
       ec3learn estimate votes.csv --classifiers svm,tree,bayes --known gold --label spam
 
       ec3learn estimate scores.csv -c 'judge_*' --classes bad,good --scale 1-5 --id id --known people.csv --chance draw.csv
@@ -157,7 +148,7 @@ def estimate(
         wanted = None if label is None else named.get(label, label)
         chances = None if drawn is None else _chances_by_name(drawn, consensus)
         found = consensus.estimate(wanted, truth, voters=each_voter, chance=chances)
-    show(list(found.rows()) if json else found, json)
+    show(found, json)
 
 
 def _chances_by_name(drawn: Mapping[str, str], consensus: Consensus) -> dict[Any, float]:
