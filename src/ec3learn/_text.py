@@ -37,6 +37,11 @@ def some(names: Sequence[str], most: int = 10) -> str:
     return ", ".join(map(clipped, names[:most])) + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of what another library's error says, for the middle of a sentence."""
+    return str(error).splitlines()[0].rstrip(".")
+
+
 # ---- arguments in messages -------------------------------------------------------------------------------------------
 
 Spelling = Callable[[str, str | None], str]  # an argument and a value for it, as the reader would write them
@@ -109,7 +114,7 @@ def shown(text: Any, most: int = SHOWN) -> str:
     plain = printable(str(text)[: most + 1])
     if not plain.strip():
         return "(blank)" if plain else "(empty)"
-    return plain if len(plain) <= most else plain[: most - 1] + "…"
+    return clipped(plain, most)
 
 
 def isolated(text: Any) -> str:
@@ -134,7 +139,7 @@ def percent(share: float | None) -> str:
 
 def number(value: float | None) -> str:
     """Return a number with three decimals; a dash for none."""
-    return "–" if value is None else f"{value:.3f}"
+    return "–" if value is None else f"{value:.3f}".replace("-", "−")
 
 
 def signed(value: float) -> str:
