@@ -50,8 +50,7 @@ class InputError(ValueError):
         self, argument: str, must: str = "", *, got: Any = _NOTHING, came: str = "", remedy: str = "", phrase: str = ""
     ) -> None:
         self.argument, self.must, self.remedy, self.phrase = argument, must, remedy, phrase
-        came = came if got is _NOTHING else repr(got)
-        self.came = came if len(came) <= LONGEST else came[: LONGEST - 1] + "…"
+        self.came = clipped(came if got is _NOTHING else repr(got), LONGEST)
         super().__init__(self.sentence())
 
     def sentence(self, spelling: Spelling | None = None) -> str:

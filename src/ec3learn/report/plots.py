@@ -40,12 +40,12 @@ def agreement_map(consensus: Outcome, *, kind: Kind = "classifier", ax: Axes | N
     Parameters
     ----------
     consensus : Consensus
-        An answer that has its votes.
+        An answer; one that was loaded from a file has no votes to draw.
     kind : "classifier" or "clustering"
         Which base models to compare: classifiers by the share of objects for which they name the same class, clusterings by their
         normalised mutual information. Of more than 100, those with the most votes are shown.
     ax : matplotlib axes
-        Where to draw.
+        Where to draw; by default on a new figure.
 
     Examples
     --------
@@ -80,12 +80,9 @@ def confidence_histogram(consensus: Outcome, *, bins: int = 20, ax: Axes | None 
 
     Parameters
     ----------
-    consensus : Consensus
-        An answer that has its objects.
+    consensus, ax : as in `agreement_map`
     bins : int
         The number of bins between 0 and 1.
-    ax : matplotlib axes
-        Where to draw.
 
     Examples
     --------
@@ -110,12 +107,9 @@ def reliability_bars(consensus: Outcome, *, by: Literal["weight", "agreement"] =
 
     Parameters
     ----------
-    consensus : Consensus
-        An answer.
+    consensus, ax : as in `agreement_map`
     by : "weight" or "agreement"
         What the bars show.
-    ax : matplotlib axes
-        Where to draw.
 
     Returns
     -------
@@ -154,12 +148,9 @@ def contested_objects(consensus: Outcome, n: int = 15, *, ax: Axes | None = None
 
     Parameters
     ----------
-    consensus : Consensus
-        An answer that has its votes.
+    consensus, ax : as in `agreement_map`
     n : int
         How many objects.
-    ax : matplotlib axes
-        Where to draw.
 
     Examples
     --------
@@ -195,14 +186,11 @@ def cluster_classes(consensus: Outcome, clustering: str, *, most: int = 20, ax: 
 
     Parameters
     ----------
-    consensus : Consensus
-        An answer that has its votes.
+    consensus, ax : as in `agreement_map`
     clustering : str
         The clustering's name.
     most : int
         The largest number of clusters to show.
-    ax : matplotlib axes
-        Where to draw.
 
     Returns
     -------
@@ -259,8 +247,7 @@ def weight_simplex(settings: Any, scores: Any, *, score: str = "score", ax: Axes
         How good each setting is.
     score : str
         What the scores are, for the colour bar.
-    ax : matplotlib axes
-        Where to draw.
+    ax : as in `agreement_map`
 
     Returns
     -------
@@ -312,8 +299,7 @@ def scaling_lines(seconds: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     ----------
     seconds : dict of method -> (numbers of objects, seconds)
         The measurements.
-    ax : matplotlib axes
-        Where to draw.
+    ax : as in `agreement_map`
 
     Returns
     -------

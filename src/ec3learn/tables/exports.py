@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .._checks import InputError
-from .._text import Table, count
+from .._text import Table, count, first_line
 from .columns import dataset_as_arrow, is_dataset
 
 ANSWERS = {"choices": "choices", "rating": "rating", "number": "number", "pairwise": "selected"}  # Label Studio: type -> key
@@ -106,8 +106,7 @@ def export_columns(tool: str, source: Any, name: str, machines: bool = False) ->
         text = source.decode("utf-8-sig") if isinstance(source, bytes) else source
         items = parse(text) if isinstance(text, str) else text
     except (ValueError, RecursionError, csv.Error) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise InputError("source", phrase=f"{name} cannot be read as an export of {title}: {reason}") from None
+        raise InputError("source", phrase=f"{name} cannot be read as an export of {title}: {first_line(error)}") from None
     rows: list[Row] = []
     n_items = 0
     try:

@@ -10,9 +10,9 @@ import os
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 from uuid import uuid4
@@ -23,7 +23,7 @@ from pyarrow import csv as arrow_csv
 
 from ..._checks import InputError, MissingExtraError, SpelledWarning
 from ..._files import is_full
-from ..._text import arg, listed, some
+from ..._text import arg, first_line, listed, some
 from ..engines import OURS, quoted
 from ..exports import TOOLS, export_columns
 from .formats import STANDARD, Carried, Format
@@ -38,64 +38,16 @@ def read(work: Workspace, path: str, format: Format, encoding: str = "utf-8", sh
     name = "Standard input" if path == STANDARD else path
     work.bar.update(f"Reading {name}")
     with work.told_if_full():
-        return _read(work, path, name, format, encoding, sheet)
-
-
-def _read(work: Workspace, path: str, name: str, format: Format, encoding: str, sheet: str | None) -> FileTable:
-    source = _local(work, path)
-    with readable_errors(name, format.name, encoding):
-        if format.name == "parquet":
-            return _parquet(work, source, format, name)
-        if format.name == "jsonl":
-            return _json_lines(work, source, format, encoding, name)
-        if format.name == "arrow":
-            return _arrow(work, source, format, name)
-        if format.name == "excel":
-            return _excel(work, source, format, sheet, name)
-        if format.name in TOOLS:
-            return _export(work, source, format, encoding, name)
-        return replace(_csv(work, source, format, encoding, name), encoding=encoding)
-
-
-@contextmanager
-def readable_errors(name: str, what: str, encoding: str) -> Iterator[None]:
-    """Turn the errors of libraries about a file into one sentence."""
-    try:
-        yield
-    except (UnicodeError, LookupError) as error:
-        raise _not_encoded(name, encoding, str(error)) from None
-    except duckdb.OutOfMemoryException:  # not the file's fault
-        raise
-    except (duckdb.Error, pa.ArrowException, OSError, csv.Error) as error:  # some errors of Arrow are an OSError
-        if is_full(error):  # nor this
-            raise
-        reason = str(error).splitlines()[0].rstrip(".")
-        if "UTF8" in reason:
-            raise _not_encoded(name, encoding, reason) from None
-        raise _file_error(name, f"cannot be read as {what}: {reason}") from None
-
-
-def _not_encoded(name: str, encoding: str, reason: str) -> InputError:
-    remedy = f"Pass another {arg('encoding')}, such as latin-1 or utf-16."
-    return _file_error(name, f"must be text in {encoding} ({reason.rstrip('.')})", remedy)
-
-
-def _file_error(name: str, problem: str, remedy: str = "") -> InputError:
-    return InputError("votes", phrase=f"{name} {problem}", remedy=remedy)
-
-
-# ---- one format each -------------------------------------------------------------------------------------------------
+        source = Source(work, _local(work, path), name, format, encoding, sheet)
+        with source.readable_errors():
+            return READERS[format.name](source)
 
 
 def _local(work: Workspace, path: str) -> Path:
     """Return a file by a name without characters that DuckDB takes for a pattern; what can be read only once is copied."""
     link = work.path("input")
-    if path == STANDARD:
-        with open(link, "wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        return link
-    with open(path, "rb") as file:  # so that the system says what is wrong with a path
-        if os.path.isfile(path):
+    with nullcontext(sys.stdin.buffer) if path == STANDARD else open(path, "rb") as file:  # the system says what is wrong here
+        if path != STANDARD and os.path.isfile(path):
             link.symlink_to(os.path.realpath(path))
         else:
             with open(link, "wb") as copy:
@@ -103,58 +55,124 @@ def _local(work: Workspace, path: str) -> Path:
     return link
 
 
-def _parquet(work: Workspace, source: Path, format: Format, name: str) -> FileTable:
-    return _carrying(work, source, Carried(source, format), name)
+@dataclass(frozen=True)
+class Source:
+    """A file that is read: where it lies, what messages call it, and how it is written."""
+
+    work: Workspace
+    path: Path
+    name: str
+    format: Format
+    encoding: str
+    sheet: str | None
+
+    def error(self, problem: str, remedy: str = "") -> InputError:
+        """Return the error that something is wrong with the file."""
+        return InputError("votes", phrase=f"{self.name} {problem}", remedy=remedy)
+
+    @contextmanager
+    def readable_errors(self) -> Iterator[None]:
+        """Turn the errors of libraries about the file into one sentence."""
+        try:
+            yield
+        except (UnicodeError, LookupError) as error:
+            raise self._not_encoded(str(error)) from None
+        except duckdb.OutOfMemoryException:  # not the file's fault
+            raise
+        except (duckdb.Error, pa.ArrowException, OSError, csv.Error) as error:  # some errors of Arrow are an OSError
+            if is_full(error):  # nor this
+                raise
+            reason = first_line(error)
+            if "UTF8" in reason:
+                raise self._not_encoded(reason) from None
+            raise self.error(f"cannot be read as {self.format.name}: {reason}") from None
+
+    def _not_encoded(self, reason: str) -> InputError:
+        remedy = f"Pass another {arg('encoding')}, such as latin-1 or utf-16."
+        return self.error(f"must be text in {self.encoding} ({reason.rstrip('.')})", remedy)
+
+    @property
+    def bytes(self) -> Any:
+        """Return the content, no longer compressed."""
+        return pa.input_stream(str(self.path), compression=self.format.compression)
+
+    def lines(self, newline: str) -> io.TextIOWrapper:
+        """Return the content as lines of text, without a byte order mark."""
+        encoding = "utf-8-sig" if codecs.lookup(self.encoding).name == "utf-8" else self.encoding
+        return io.TextIOWrapper(self.bytes, encoding=encoding, newline=newline)
+
+    def table(self, parquet: Path, columns: Mapping[str, str], **known: Any) -> FileTable:
+        """Return the table that is in a Parquet file, by the SQL that reads each column."""
+        self.require_names(list(columns))
+        return FileTable(self.work, parquet, dict(columns), self.format, encoding=self.encoding, **known)
+
+    def staged(self, batches: Any, names: list[str]) -> FileTable:
+        """Write batches into the workspace, once, and return their table."""
+        self.require_names(names)
+        parquet = self.work.path("staged.parquet")
+        self.work.connection.from_arrow(batches).write_parquet(str(parquet), compression="zstd")
+        return self.table(parquet, {name: quoted(name) for name in names})
+
+    def require_names(self, names: list[str]) -> None:
+        """Refuse columns that DuckDB cannot tell apart, names that are reserved, and too many of them."""
+        if len(names) > MOST_COLUMNS:
+            remedy = f"Leave out columns that are not needed, or turn it into a long table with {arg('voters')}."
+            raise self.error(f"must have at most {MOST_COLUMNS:,} columns, got {len(names):,}", remedy)
+        seen: dict[str, str] = {}
+        for column in names:
+            other = seen.get(column.casefold())
+            if other is not None:
+                problem = f"must have columns that differ in more than case, got {other!r} and {column!r}"
+                raise self.error(problem, "Rename one.")
+            seen[column.casefold()] = column
+            if not column or column.casefold() == "file_row_number" or column.startswith(OURS):
+                raise self.error(f"must have no column named {column!r}, which is reserved", "Rename it.")
+            if "\0" in column:
+                raise self.error(f"must have no NUL in the name of a column, got {column!r}", "Rename it.")
+        if not names:
+            raise self.error("must have columns, got none")
 
 
-def _arrow(work: Workspace, source: Path, format: Format, name: str) -> FileTable:
+# ---- one format each -------------------------------------------------------------------------------------------------
+
+
+def _parquet(source: Source) -> FileTable:
+    return _carrying(source, source.path, Carried(source.path, source.format))
+
+
+def _arrow(source: Source) -> FileTable:
     """Return the columns of an Arrow file, or of an Arrow stream."""
-    carried = Carried(source, format)
+    carried = Carried(source.path, source.format)
     readable = [column for column in carried.schema.names if column not in carried.unread]
     batches = (batch.select(readable) for batch in carried.batches())
     schema = pa.schema([carried.schema.field(column) for column in readable])
-    staged = _stage(work, pa.RecordBatchReader.from_batches(schema, batches), readable, name)
-    return _carrying(work, staged, carried, name)
+    staged = source.staged(pa.RecordBatchReader.from_batches(schema, batches), readable)
+    return _carrying(source, staged.parquet, carried)
 
 
-def _carrying(work: Workspace, parquet: Path, carried: Carried, name: str) -> FileTable:
+def _carrying(source: Source, parquet: Path, carried: Carried) -> FileTable:
     """Return a table whose columns are typed; one that DuckDB does not read has no values, and a type that no label has."""
-    names, unread = carried.schema.names, carried.unread
-    _require_names(names, name)
-    columns = {column: "CAST(NULL AS INTERVAL)" if column in unread else quoted(column) for column in names}
-    return FileTable(work, parquet, columns, carried.format, carried=carried)
+    unread = carried.unread
+    columns = {name: "CAST(NULL AS INTERVAL)" if name in unread else quoted(name) for name in carried.schema.names}
+    return source.table(parquet, columns, carried=carried)
 
 
-def _staged(work: Workspace, batches: Any, names: list[str], format: Format, name: str) -> FileTable:
-    return FileTable(work, _stage(work, batches, names, name), {column: quoted(column) for column in names}, format)
-
-
-def _stage(work: Workspace, batches: Any, names: list[str], name: str) -> Path:
-    """Write batches into the workspace, once."""
-    _require_names(names, name)
-    staged = work.path("staged.parquet")
-    work.connection.from_arrow(batches).write_parquet(str(staged), compression="zstd")
-    return staged
-
-
-def _csv(work: Workspace, source: Path, format: Format, encoding: str, name: str) -> FileTable:
+def _csv(source: Source) -> FileTable:
     """Return a table of text; an empty field is null."""
-    heads = _heads(source, format, encoding, name)
-    _require_names(heads, name)
+    heads, delimiter = _heads(source), source.format.delimiter
     options = arrow_csv.ReadOptions(block_size=BLOCK, column_names=heads, skip_rows_after_names=1)
     # A line without fields is a missing value where there is one column, and nothing where there are more.
-    parse = arrow_csv.ParseOptions(delimiter=format.delimiter, newlines_in_values=True, ignore_empty_lines=len(heads) > 1)
+    parse = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(heads) > 1)
     convert = arrow_csv.ConvertOptions(column_types=dict.fromkeys(heads, pa.string()), null_values=[""], strings_can_be_null=True)
-    file = LastLine(pa.transcoding_input_stream(_bytes(source, format), encoding, "utf-8"), format.delimiter, len(heads))
+    file = LastLine(pa.transcoding_input_stream(source.bytes, source.encoding, "utf-8"), delimiter, len(heads))
     try:
-        batches = file.without_it(arrow_csv.open_csv(pa.PythonFile(file, "r"), options, parse, convert))
-        table = _staged(work, batches, heads, format, name)
+        table = source.staged(file.without_it(arrow_csv.open_csv(pa.PythonFile(file, "r"), options, parse, convert)), heads)
     except (pa.ArrowInvalid, duckdb.Error):
-        _require_equal_records(source, format, encoding, name, len(heads))
+        _require_equal_records(source, len(heads))
         raise
     if not file.found:
-        _require_equal_records(source, format, encoding, name, len(heads))
-        raise _file_error(name, "must close every quote")
+        _require_equal_records(source, len(heads))
+        raise source.error("must close every quote")
     return table
 
 
@@ -198,21 +216,16 @@ class LastLine(io.RawIOBase):
             yield held[:-1]
 
 
-def _bytes(source: Path, format: Format) -> Any:
-    return pa.input_stream(str(source), compression=format.compression)
-
-
-def _records(source: Path, format: Format, encoding: str, name: str) -> Iterator[tuple[list[str], int]]:
+def _records(source: Source) -> Iterator[tuple[list[str], int]]:
     """Read the records of a CSV file, and the lines they end in, by Python's own reader, which is slow but knows the line."""
-    lines = io.TextIOWrapper(_bytes(source, format), encoding=with_bom(encoding), newline="")
     at_end = False
 
     def until_end() -> Iterator[str]:
         nonlocal at_end
-        yield from lines
+        yield from source.lines(newline="")
         at_end = True
 
-    records, begin = csv.reader(until_end(), delimiter=format.delimiter), 1
+    records, begin = csv.reader(until_end(), delimiter=source.format.delimiter), 1
     longest = csv.field_size_limit(BLOCK)
     try:
         for record in records:
@@ -226,46 +239,49 @@ def _records(source: Path, format: Format, encoding: str, name: str) -> Iterator
         pass
     finally:
         csv.field_size_limit(longest)
-    raise _file_error(name, f"must close every quote, got one in line {begin} that is open at the end")
+    raise source.error(f"must close every quote, got one in line {begin} that is open at the end")
 
 
-def _heads(source: Path, format: Format, encoding: str, name: str) -> list[str]:
+def _heads(source: Source) -> list[str]:
     """Return the names of the columns in the first line."""
-    heads, _ = next(_records(source, format, encoding, name), ([], 0))
+    heads, _ = next(_records(source), ([], 0))
     if not any(heads):
-        raise _file_error(name, "must name its columns in the first line, got an empty one")
+        raise source.error("must name its columns in the first line, got an empty one")
     if len(heads) == 1:
         other = next((sign for sign in ",;\t|" if sign in heads[0]), None)
         if other is not None:
-            problem = f"must have {format.delimiter!r} between its columns, got {heads[0][:80]!r}"
-            raise _file_error(name, problem, f"Pass {arg('delimiter', other)}.")
-    return _named(heads, name)
+            problem = f"must have {source.format.delimiter!r} between its columns, got {heads[0][:80]!r}"
+            raise source.error(problem, f"Pass {arg('delimiter', other)}.")
+    names = _named(heads, source)
+    source.require_names(names)
+    return names
 
 
-def _named(heads: Sequence[str], name: str) -> list[str]:
+def _named(heads: Sequence[str], source: Source) -> list[str]:
     """Return the names of columns; one without a name is named after its place."""
     unnamed = {i: f"column_{i + 1}" for i, head in enumerate(heads) if not head}
     if unnamed:
-        warnings.warn(f"{name} has columns without a name, named {listed(list(unnamed.values()))} here.", stacklevel=2)
+        warnings.warn(f"{source.name} has columns without a name, named {listed(list(unnamed.values()))} here.", stacklevel=2)
     return [unnamed.get(i, head) for i, head in enumerate(heads)]
 
 
-def _require_equal_records(source: Path, format: Format, encoding: str, name: str, n_columns: int) -> None:
+def _require_equal_records(source: Source, n_columns: int) -> None:
     """Say which line of a CSV file has too few or too many fields."""
-    for record, line in _records(source, format, encoding, name):
+    for record, line in _records(source):
         if record and len(record) != n_columns:
             problem = f"must have {n_columns} fields in every line, as in the first"
-            raise _file_error(name, f"{problem}, got {len(record)} in line {line}")
+            raise source.error(f"{problem}, got {len(record)} in line {line}")
 
 
-def _excel(work: Workspace, source: Path, format: Format, sheet: str | None, name: str) -> FileTable:
+def _excel(source: Source) -> FileTable:
     """Return the cells of a sheet as text, as in a CSV file: a spreadsheet has a type for each cell, and none for a column."""
     try:
         import fastexcel
     except ModuleNotFoundError:
         raise MissingExtraError.of("Reading a spreadsheet", "fastexcel", "excel") from None
+    name, sheet = source.name, source.sheet
     try:
-        book = fastexcel.read_excel(source)
+        book = fastexcel.read_excel(source.path)
         if sheet is not None and sheet not in book.sheet_names:
             raise InputError("sheet", f"must be a sheet of {name}, {listed(book.sheet_names)}", got=sheet)
         if sheet is None and len(book.sheet_names) > 1:
@@ -276,23 +292,23 @@ def _excel(work: Workspace, source: Path, format: Format, sheet: str | None, nam
         heads = ["" if head.column_name_from == "generated" else head.name for head in cells.available_columns()]
         table = pa.Table.from_batches([cells.to_arrow()])
     except fastexcel.FastExcelError as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        remedy = "Save it again as .xlsx, or as CSV."
-        raise _file_error(name, f"cannot be read as a spreadsheet: {reason}", remedy) from None
-    heads = _named(heads, name)
-    return _staged(work, table.rename_columns(heads), heads, format, name)
+        problem = f"cannot be read as a spreadsheet: {first_line(error)}"
+        raise source.error(problem, "Save it again as .xlsx, or as CSV.") from None
+    heads = _named(heads, source)
+    return source.staged(table.rename_columns(heads), heads)
 
 
-def _export(work: Workspace, source: Path, format: Format, encoding: str, name: str) -> FileTable:
+def _export(source: Source) -> FileTable:
     """Return an export of an annotation tool as a long table."""
-    columns = export_columns(format.name, source.read_text(encoding=with_bom(encoding)), name)
-    return _staged(work, pa.table(columns), list(columns), format, name)
+    columns = export_columns(source.format.name, source.lines(newline="").read(), source.name)
+    return source.staged(pa.table(columns), list(columns))
 
 
-def _json_lines(work: Workspace, source: Path, format: Format, encoding: str, name: str) -> FileTable:
+def _json_lines(source: Source) -> FileTable:
     """Return a table with a column for each key of JSON objects, typed where all its values are of one type."""
+    work = source.work
     lines = work.path("lines.jsonl")
-    n_lines = _copy_lines(source, lines, format, encoding)
+    n_lines = _copy_lines(source, lines)
     sql, objects = work.connection.sql, f"read_ndjson_objects({text(lines)}, maximum_object_size = {BLOCK})"
     try:
         n_objects, first = sql(
@@ -303,23 +319,23 @@ def _json_lines(work: Workspace, source: Path, format: Format, encoding: str, na
     except duckdb.Error:
         n_objects = None
     if n_objects != n_lines:  # DuckDB passes over some lines that are no objects, and over the second of two equal keys
-        _require_objects(lines, name)
+        _require_objects(source, lines)
     names = list(dict.fromkeys([*(first or ()), *(key for (key,) in all_keys)]))
-    _require_names(names, name)
-    staged = work.path("staged.parquet")
+    source.require_names(names)
     keys = ", ".join(f"{text(key)}: 'JSON'" for key in names)
     rows = f"read_ndjson({text(lines)}, columns = {{{keys}}}, maximum_object_size = {BLOCK})"
+    staged = work.path("staged.parquet")
     sql(f"SELECT * FROM {rows}").write_parquet(str(staged), compression="zstd")
     lines.unlink()
     kinds = [f"list(DISTINCT {JSON_KIND.format(quoted(key))})" for key in names]
-    found = sql(f"SELECT {', '.join(kinds)} FROM read_parquet({text(staged)})").fetchall()[0] if names else ()
+    found = sql(f"SELECT {', '.join(kinds)} FROM read_parquet({text(staged)})").fetchall()[0]
     columns, mixed = {}, {}
     for key, kind in zip(names, found, strict=True):
         read_as = JSON_TYPES.get(frozenset(kind or ()) - {None})
         columns[key] = quoted(key) if read_as is None else read_as.format(quoted(key))
         if read_as is None:
             mixed[key] = sorted(filter(None, kind))
-    return FileTable(work, staged, columns, format, mixed=mixed)
+    return source.table(staged, columns, mixed=mixed)
 
 
 # An integer beyond 64 bits has a type of its own: DuckDB takes it for a float, which would lose digits.
@@ -340,11 +356,10 @@ JSON_TYPES = {
 }
 
 
-def _copy_lines(source: Path, target: Path, format: Format, encoding: str) -> int:
+def _copy_lines(source: Source, target: Path) -> int:
     """Copy the lines that are not empty, in UTF-8 without a byte order mark, and return how many there are."""
     n_lines = 0
-    reading = io.TextIOWrapper(_bytes(source, format), encoding=with_bom(encoding), newline="\n")
-    with reading as lines, open(target, "w", encoding="utf-8", newline="\n") as copy:
+    with source.lines(newline="\n") as lines, open(target, "w", encoding="utf-8", newline="\n") as copy:
         for line in lines:
             if line.strip():
                 copy.write(line if line.endswith("\n") else line + "\n")
@@ -352,14 +367,15 @@ def _copy_lines(source: Path, target: Path, format: Format, encoding: str) -> in
     return n_lines
 
 
-def _require_objects(lines: Path, name: str) -> NoReturn:
+def _require_objects(source: Source, lines: Path) -> NoReturn:
     """Say which line holds no JSON object."""
+    problem = "must hold a JSON object in each line"
     with open(lines, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             reason = _why_no_object(line.strip())
             if reason:
-                raise _file_error(name, f"must hold a JSON object in each line, {reason} in line {number}")
-    raise _file_error(name, "must hold a JSON object in each line")
+                raise source.error(f"{problem}, {reason} in line {number}")
+    raise source.error(problem)
 
 
 def _why_no_object(line: str) -> str:
@@ -372,31 +388,12 @@ def _why_no_object(line: str) -> str:
     return "got a key twice" if len(dict(pairs)) < len(pairs) else ""
 
 
-# ---- checks ----------------------------------------------------------------------------------------------------------
-
-
-def with_bom(encoding: str) -> str:
-    """Return the encoding that leaves out a byte order mark."""
-    return "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
-
-
-def _require_names(names: Sequence[str], name: str) -> None:
-    """Refuse columns that DuckDB cannot tell apart, names that are reserved, and too many of them."""
-    if len(names) > MOST_COLUMNS:
-        problem = f"must have at most {MOST_COLUMNS:,} columns, got {len(names):,}"
-        raise _file_error(
-            name, problem, f"Leave out columns that are not needed, or turn it into a long table with {arg('voters')}."
-        )
-    seen: dict[str, str] = {}
-    for column in names:
-        other = seen.get(column.casefold())
-        if other is not None:
-            problem = f"must have columns that differ in more than case, got {other!r} and {column!r}"
-            raise _file_error(name, problem, "Rename one.")
-        seen[column.casefold()] = column
-        if not column or column.casefold() == "file_row_number" or column.startswith(OURS):
-            raise _file_error(name, f"must have no column named {column!r}, which is reserved", "Rename it.")
-        if "\0" in column:
-            raise _file_error(name, f"must have no NUL in the name of a column, got {column!r}", "Rename it.")
-    if not names:
-        raise _file_error(name, "must have columns, got none")
+READERS: dict[str, Callable[[Source], FileTable]] = {
+    "csv": _csv,
+    "tsv": _csv,
+    "jsonl": _json_lines,
+    "parquet": _parquet,
+    "arrow": _arrow,
+    "excel": _excel,
+    **dict.fromkeys(TOOLS, _export),
+}

@@ -18,7 +18,7 @@ from duckdb import DuckDBPyRelation
 
 from ..._checks import InputError, InputFileError
 from ..._files import is_plain, place_for, publish
-from ..._text import Table, arg
+from ..._text import Table, arg, first_line
 from ..._typing import Array
 from ..engines import OURS, quoted
 from ..pipeline import Answered
@@ -83,8 +83,7 @@ def write_rows(
     except duckdb.OutOfMemoryException:
         raise
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise InputFileError("out", phrase=f"{path} cannot be written: {reason}") from None
+        raise InputFileError("out", phrase=f"{path} cannot be written: {first_line(error)}") from None
     if path == STANDARD:
         with open(finished, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
