@@ -249,37 +249,33 @@ def _decoded(value: Any) -> Any:
 
 
 def _argilla_rows(record: dict[str, Any], machines: bool) -> Iterator[Row]:
-    flat = "responses" not in record
-    responses, suggestions = _flat_answers(record) if flat else (record["responses"] or {}, record.get("suggestions") or {})
-    fields = record if flat else (record.get("fields") or {}) | (record.get("metadata") or {})
-    plain = {name: value for name, value in _plain(fields).items() if not flat or ".suggestion" not in name}
-    plain = {name: value for name, value in plain.items() if name not in ("id", "status", "_server_id")}
+    record = record if "responses" in record else _nested(record)
+    fields = _plain((record.get("fields") or {}) | (record.get("metadata") or {}))
+    fields = {name: value for name, value in fields.items() if name not in ("id", "status", "_server_id")}
     said: dict[str, dict[str, list[Any]]] = {}
-    for question, given in responses.items():
+    for question, given in (record["responses"] or {}).items():
         for each in given:
             if each.get("status") in (None, "submitted"):
                 said.setdefault(str(each["user_id"]), {})[question] = _as_list(each["value"])
-    for question, each in suggestions.items() if machines else ():
+    for question, each in (record.get("suggestions") or {}).items() if machines else ():
         said.setdefault(str(each.get("agent") or "suggestion"), {})[question] = _as_list(each["value"])
     for voter, answers in said.items():
-        yield Row(plain | {"id": record["id"], "annotator": voter}, answers)
+        yield Row(fields | {"id": record["id"], "annotator": voter}, answers)
 
 
-def _flat_answers(record: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the responses and suggestions of a flat record, whose columns are named after question and part."""
-    names = [name.removesuffix(".responses") for name in record if name.endswith(".responses")]
-    responses = {}
-    for name in names:
-        parts = [record.get(f"{name}.responses{part}") or [] for part in ("", ".users", ".status")]
-        responses[name] = [
-            {"value": value, "user_id": user, "status": status} for value, user, status in zip(*parts, strict=True)
-        ]
-    suggested = {name.removesuffix(".suggestion"): value for name, value in record.items() if name.endswith(".suggestion")}
-    return responses, {
-        name: {"value": value, "agent": record.get(f"{name}.suggestion.agent")}
-        for name, value in suggested.items()
-        if value is not None
-    }
+def _nested(record: dict[str, Any]) -> dict[str, Any]:
+    """Return a flat record, whose columns are named after question and part, as one that is not."""
+    responses, suggestions = {}, {}
+    for name, value in record.items():
+        question, _, part = name.rpartition(".")
+        if part == "responses":
+            users, status = (record.get(f"{name}.{of}") or [] for of in ("users", "status"))
+            given = zip(value or [], users, status, strict=True)
+            responses[question] = [{"value": said, "user_id": user, "status": state} for said, user, state in given]
+        elif part == "suggestion" and value is not None:
+            suggestions[question] = {"value": value, "agent": record.get(f"{name}.agent")}
+    fields = {name: value for name, value in record.items() if ".suggestion" not in name}
+    return {"id": record["id"], "fields": fields, "responses": responses, "suggestions": suggestions}
 
 
 TOOLS: dict[str, tuple[str, Callable[[str], Any], Callable[[dict[str, Any], bool], Iterator[Row]], str]] = {

@@ -121,10 +121,7 @@ class AnsweredFile:
             return self.consensus, self.truth
         found = self.answered.table.order(ROW).project(f"{UNWRITTEN}number AS number").fetchnumpy()["number"]
         number = np.asarray(found, dtype=np.int64)
-        names = None
-        if column is not None:
-            cells = self.table.relation.order(ROW).project(f"CAST({quoted(column)} AS VARCHAR)").fetchall()
-            names = label_array([f"row {row}" if name is None else name for row, (name,) in enumerate(cells)])
+        names = None if column is None else _names_of_rows(self.table, np.arange(len(number)), column)
         votes = self.consensus.require_votes("rows")
         index = number if votes.index is None else votes.index[number]
         votes = votes.spread_over(index, names)
@@ -204,9 +201,9 @@ def _names_of_rows(table: FileTable, rows: Any, column: str | None) -> Any:
         return rows
     sql = table.require_column(column, "id")
     wanted = table.connection.from_arrow(pa.table({"place": np.arange(len(rows)), "row": rows}))
-    names = f"SELECT {sql} AS name, file_row_number AS row FROM read_parquet({text(table.parquet)})"
+    names = f"SELECT CAST({sql} AS VARCHAR) AS name, file_row_number AS row FROM read_parquet({text(table.parquet)})"
     found = wanted.join(table.connection.sql(names), "row").order("place").project("name").fetchall()
-    return label_array([f"row {row}" if name is None else str(name) for row, (name,) in zip(rows, found, strict=True)])
+    return label_array([f"row {row}" if name is None else name for row, (name,) in zip(rows, found, strict=True)])
 
 
 def _typed(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable, Columns]:
