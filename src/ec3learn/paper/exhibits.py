@@ -89,6 +89,12 @@ def cells(rows: Frame, experiment: str, metric: str, columns: str | list[str] = 
     return own.pivot_table(index=["dataset", "seed"], columns=columns, values="value", sort=False)
 
 
+def kept(rows: Frame, experiment: str, metric: str, setting: str, first: str) -> Frame:
+    """Return the score in a setting as a share of that in the first one, by data set and split."""
+    last, start = (cells(rows[rows["setting"] == name], experiment, metric) for name in (setting, first))
+    return last / start
+
+
 def ordered(frame: Frame) -> Frame:
     """Return a table with its data sets (the index) in the paper's order, others last."""
     order = [*published.DATASETS.values(), *published.STAND_INS]

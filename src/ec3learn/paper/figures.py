@@ -12,13 +12,13 @@ import numpy as np
 from .._checks import MissingExtraError, require_choice
 from . import published
 from .claims import critical_difference, mean_ranks
-from .exhibits import Frame, means, ordered, select
+from .exhibits import Frame, means, select
 from .exhibits import printed as printed_table
 from .tables.accuracy import EVERY, LABELS, gain, scored
 from .tables.clusterings import LABELS as CURVES
 from .tables.clusterings import curve, real_points
 from .tables.metric import CHANCE
-from .tables.studies import good_settings, growth_curve
+from .tables.studies import good_settings, growth_curve, weights_in
 
 # The colours of Okabe and Ito, which nearly everybody can distinguish.
 COLOURS = {
@@ -58,13 +58,11 @@ def _curves(rows: Frame, experiment: str, metric: str, method: str) -> Frame:
 
 def parameters(rows: Frame) -> Drawing:
     """Draw the distribution of each weight in good settings and in all settings."""
-    good = good_settings(rows)
-    settings = select(rows, "parameters", method="iEC3")["setting"].drop_duplicates()
-    every = np.array([[float(x) for x in setting.split()] for setting in settings])
+    good, every = good_settings(rows), weights_in(select(rows, "parameters", method="iEC3")["setting"].unique())
     figure, axes = _figure(1, 4, 9, 2.6, sharey=True)
     edges = np.linspace(0, 1, 11) - 1e-9
-    for k, (name, axis) in enumerate(zip(published.SUGGESTED, axes[0], strict=True)):
-        for values, colour, shift, label in ((good[name], COLOURS["iEC3"], 0.0, "top tenth"), (every[:, k], QUIET, 0.045, "all")):
+    for name, axis in zip(published.SUGGESTED, axes[0], strict=True):
+        for values, colour, shift, label in ((good[name], COLOURS["iEC3"], 0.0, "top tenth"), (every[name], QUIET, 0.045, "all")):
             share = np.histogram(np.minimum(values, 0.95), edges)[0] / len(values)
             axis.bar(edges[:-1] + 0.0275 + shift, share, width=0.045, color=colour, label=label)
         axis.axvspan(*published.SUGGESTED[name], color="#F0E442", alpha=0.25, zorder=0, label="suggested")
@@ -94,14 +92,13 @@ def epsilon(rows: Frame) -> Drawing:
 
 
 def imbalance(rows: Frame) -> Drawing:
-    """Draw AUC and the F of one class against the share of the class that was removed."""
-    own = rows[rows["experiment"] == "imbalance"]
-    names = list(ordered(own.groupby("dataset").first()).index)
+    """Draw AUC and the F of one class against the share of the class that was removed (bars: standard deviation over splits)."""
+    names = list(means(rows, "imbalance", "auc").index)
     figure, axes = _figure(2, len(names), 4 * len(names), 5, sharex=True)
     for line, (metric, word) in zip(axes, (("auc", "AUC"), ("f_touched", "F of the class")), strict=True):
         for axis, name in zip(line, names, strict=True):
             for shift, (method, marker) in zip((-0.7, 0.0, 0.7), (("UPE", "s"), ("EC3", "^"), ("iEC3", "o")), strict=True):
-                part = select(own[own["dataset"] == name], "imbalance", metric, method)
+                part = select(rows[rows["dataset"] == name], "imbalance", metric, method)
                 by_share = part.groupby(part["setting"].astype(float))["value"]
                 mean, sd = by_share.mean(), by_share.std().fillna(0)
                 places = 100 * mean.index + shift  # side by side, so that the bars can be told apart
@@ -131,16 +128,15 @@ def robustness(rows: Frame) -> Drawing:
 
 def robustness_by_dataset(rows: Frame) -> Drawing:
     """Draw the share of AUC that is kept on each data set as random classifiers are added."""
-    names = list(_shares(rows, "random_classifiers", "iEC3").index)
-    n_columns = 4
-    figure, axes = _figure(-(-len(names) // n_columns), n_columns, 9, 1.9 * -(-len(names) // n_columns), sharex=True, sharey=True)
+    shares = {method: _shares(rows, "random_classifiers", method) for method in ("iEC3", "UPE", *LEARNED)}
+    names = shares["iEC3"].index
+    n_rows = -(-len(names) // 4)
+    figure, axes = _figure(n_rows, 4, 9, 1.9 * n_rows, sharex=True, sharey=True)
     for axis in axes.flat[len(names) :]:
         axis.set_visible(False)
     for name, axis in zip(names, axes.flat, strict=False):
-        for method in ("iEC3", "UPE", *LEARNED):
-            own = _shares(rows, "random_classifiers", method)
-            if name in own.index:
-                axis.plot(own.columns, own.loc[name], color=COLOURS[method], marker=".", markersize=4, label=method)
+        for method, own in shares.items():
+            axis.plot(own.columns, own.loc[name], color=COLOURS[method], marker=".", markersize=4, label=method)
         axis.set_title(name, fontsize=9)
     axes[0, 0].legend(fontsize=6, frameon=False)
     figure.supxlabel("random classifiers added", fontsize=9)
@@ -156,7 +152,7 @@ def growth(rows: Frame) -> Drawing:
     """Draw the runtime of iEC3 against objects, base models and classes."""
     figure, axes = _figure(1, 3, 10, 3)
     for axis, what in zip(axes[0], ("objects", "models", "classes"), strict=True):
-        names = sorted(set(rows[rows["experiment"] == f"growth_{what}"]["dataset"]))
+        names = sorted(set(select(rows, f"growth_{what}")["dataset"]))
         for name, style in zip(names, ("-", "--", ":", "-."), strict=False):
             for method in ("iEC3", "iEC3, the paper's loop"):
                 size, seconds = growth_curve(rows, f"growth_{what}", name, method)
@@ -217,8 +213,6 @@ def clusterings(rows: Frame) -> Drawing:
     """Draw the AUC that clusterings add to iEC3 with learned weights, by data set and number of labels."""
     figure, axes = _figure(1, 3, 9, 4, sharex=True, sharey=True)
     for axis, (experiment, title) in zip(axes[0], LABELS.items(), strict=True):
-        if not (rows["experiment"] == experiment).any():
-            continue
         added = gain(rows, experiment, "iEC3, learned weights")
         places = np.arange(len(added))
         for shift, (kind, colour, label) in zip(
@@ -239,21 +233,13 @@ def main_table(rows: Frame) -> Drawing:
     names = [name for name in theirs.index if name in ours.index]
     figure, axes = _figure(1, 2, 11, 4.6, sharey=True)
     for axis, table, title in ((axes[0, 0], ours.loc[names], "ours"), (axes[0, 1], theirs.loc[names], "printed")):
-        behind = table[published.METHODS].sub(table[published.METHODS].max(axis=1), axis=0).T
+        behind = table.sub(table.max(axis=1), axis=0).T.to_numpy()
         image = axis.imshow(behind, cmap="Blues_r", vmin=-0.15, vmax=0, aspect="auto")
-        for (row, column), value in np.ndenumerate(table[published.METHODS].T.to_numpy()):
-            best = behind.to_numpy()[row, column] == 0
-            light = behind.to_numpy()[row, column] < -0.08
-            axis.text(
-                column,
-                row,
-                f"{value:.2f}"[1:] if value < 0.995 else "1.0",
-                ha="center",
-                va="center",
-                fontsize=7,
-                fontweight="bold" if best else "normal",
-                color="white" if light else "black",
-            )
+        for (row, column), value in np.ndenumerate(table.T.to_numpy()):
+            weight = "bold" if behind[row, column] == 0 else "normal"
+            style = {"ha": "center", "va": "center", "fontsize": 7, "fontweight": weight}
+            words = f"{value:.2f}"[1:] if value < 0.995 else "1.0"
+            axis.text(column, row, words, color="white" if behind[row, column] < -0.08 else "black", **style)
         axis.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=8)
         axis.set_yticks(range(len(published.METHODS)), published.METHODS, fontsize=8)
         axis.set_title(f"AUC, {title} (bold: best of the data set)", fontsize=9)
@@ -269,8 +255,8 @@ def metric(rows: Frame) -> Drawing:
     figure, axes = _figure(1, 1, 8, 3.4)
     axis, places = axes[0, 0], np.arange(len(published.METHODS))
     for shift, table, colour, label in ((-0.2, soft, COLOURS["iEC3"], "probabilities"), (0.2, hard, COLOURS["UPE"], "labels")):
-        gap = theirs.loc[names, published.METHODS] - table.loc[names, published.METHODS]
-        axis.bar(places + shift, gap.mean(), 0.38, color=colour, label=f"printed minus ours by {label}")
+        gap = (theirs.loc[names] - table.loc[names]).mean()
+        axis.bar(places + shift, gap, 0.38, color=colour, label=f"printed minus ours by {label}")
     axis.axhline(0, color="black", linewidth=0.8)
     axis.axvspan(len(published.BASELINES) - 0.5, len(places) - 0.5, color="#F0E442", alpha=0.25, zorder=0)
     axis.annotate("the paper's own", (len(places) - 1.5, 0), xytext=(0, -60), textcoords="offset points", ha="center", fontsize=8)
@@ -281,15 +267,17 @@ def metric(rows: Frame) -> Drawing:
 
 
 def quality(rows: Frame) -> Drawing:
-    """Draw the AUC that clusterings add to iEC3 against their NMI with the classes: noisy copies (lines) and ours (marks)."""
-    present = [name for name in CURVES if rows["setting"].eq(f"{name} none").any()]
+    """Draw the AUC that clusterings add to iEC3 against their NMI with the classes: noisy copies (lines) and ours (marks).
+
+    Shaded is the interval with all labels and independent noise.
+    """
     figure, axes = _figure(1, 2, 10, 3.6)
     for axis, method in zip(axes[0], ("iEC3", "iEC3, learned weights"), strict=True):
-        for labels, colour in zip(present, (COLOURS["UPE"], COLOURS["iEC3, the paper's loop"], COLOURS["iEC3"]), strict=False):
+        for labels, colour in zip(CURVES, (COLOURS["UPE"], COLOURS["iEC3, the paper's loop"], COLOURS["iEC3"]), strict=True):
             for kind, style in (("independent", "-"), ("same", ":")):
                 own = curve(rows, labels, kind, method)
                 axis.plot(own["NMI"], own["gain"], style, color=colour, marker=".", label=f"{CURVES[labels]}, {kind} noise")
-                if (labels, kind) == (present[-1], "independent"):
+                if (labels, kind) == ("all", "independent"):
                     axis.fill_between(own["NMI"], own["low"], own["high"], color=colour, alpha=0.12, linewidth=0)
         axis.axhline(0, color="black", linewidth=0.8)
         axis.set(xlabel="NMI of each clustering with the classes", title=method)

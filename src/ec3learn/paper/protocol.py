@@ -24,8 +24,9 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import joblib
 import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, RandomForestClassifier
@@ -143,11 +144,13 @@ class Case:
         """Return base outputs for the given fields of `Setup`, from the cache if they are there."""
         asked = Setup(self.seed, **setup)
         folder = cache_folder() / "outputs" if self.cache is None else self.cache
-        path = folder / f"{self.data.name}-{self.seed}-{self._key(asked)}.npz"
+        path = folder / f"{self.data.name}-{self.seed}-{self._key(asked)}.joblib"
         if path.exists():
-            return _read(path)
+            return cast(Outputs, joblib.load(path))
         made = base_outputs(self.data, asked, self.protocol)
-        _write(path, made)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as file:
+            joblib.dump(made, file, compress=3)
         return made
 
     def _key(self, setup: Setup) -> str:
@@ -357,29 +360,3 @@ def _boosted_trees(**options: Any) -> Any:
     from xgboost import XGBClassifier
 
     return XGBClassifier(n_estimators=100, n_jobs=1, **options)
-
-
-# ---- cached outputs --------------------------------------------------------------------------------------------------
-
-_TABLES = ("proba", "clusters", "more_clusters", "rivals")
-_NUMBERS = ("n_classes", "rare", "n_rows", "touched")
-
-
-def _write(path: Path, outputs: Outputs) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    arrays = {"truth": outputs.truth, "known": outputs.known} | {name: getattr(outputs, name) for name in _NUMBERS}
-    for table in _TABLES:
-        arrays |= {f"{table}/{name}": values for name, values in getattr(outputs, table).items()}
-    with whole_file(path) as file:
-        np.savez_compressed(file, **arrays)
-
-
-def _read(path: Path) -> Outputs:
-    with np.load(path) as arrays:
-        tables: dict[str, Any] = {table: {} for table in _TABLES}
-        for key in arrays.files:
-            table, _, name = key.partition("/")
-            if name:
-                tables[table][name] = arrays[key]
-        others: dict[str, Any] = tables | {name: int(arrays[name]) for name in _NUMBERS}
-        return Outputs(truth=arrays["truth"], known=arrays["known"], **others)

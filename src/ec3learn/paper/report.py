@@ -11,7 +11,7 @@ from . import published
 from .claims import RULE, Claim
 from .exhibits import Frame, markdown
 from .figures import FIGURES, draw
-from .findings import deviations, practice, summary, theory
+from .findings import advice, deviations, practice, summary, theory
 from .tables import exhibits
 from .tables.paper_claims import claims
 
@@ -33,12 +33,6 @@ HEAD = """# Reproducing the paper
 
 T. Chakraborty, *EC3: Combining Clustering and Classification for Ensemble Learning*: every table and figure, our numbers next to
 the printed ones. Every number on this page is computed from the rows in `results/`.
-"""
-
-IN_SHORT = """\
-Leave clusterings out if the classifiers are well trained and vote with probabilities. With few labels they help on some data sets
-and harm on others, so let held-out labels decide. Clusterings that err elsewhere than the classifiers do are worth far more than
-clusterings of the same features.
 """
 
 AGAIN = """## Run it again
@@ -82,7 +76,7 @@ def report(rows: Frame, path: str | Path, hours: float = 0.0) -> Path:
     parts = [
         HEAD,
         f"## What holds, what does not, and why\n\n{_list(summary(rows, found))}",
-        f"## For practitioners\n\n{IN_SHORT}\n{_list(practice(rows))}",
+        f"## For practitioners\n\n{advice(rows)}\n\n{_list(practice(rows))}",
         f"## The rule for verdicts\n\n{RULE}",
         f"## Headline claims\n\n{_claims([claim for claim in found if claim.headline])}",
         f"## Side claims\n\n{_claims([claim for claim in found if not claim.headline])}",
@@ -102,8 +96,8 @@ def report(rows: Frame, path: str | Path, hours: float = 0.0) -> Path:
 
 
 def _caption(name: str) -> str:
-    """Return the caption of a figure: the first line of its function's docstring."""
-    drawn = (FIGURES[name][1].__doc__ or name).split("\n")[0].removeprefix("Draw ")
+    """Return the caption of a figure: the docstring of its function."""
+    drawn = " ".join((FIGURES[name][1].__doc__ or name).split()).removeprefix("Draw ")
     return drawn[0].upper() + drawn[1:]
 
 

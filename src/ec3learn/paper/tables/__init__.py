@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from ..._checks import InputError, require_choice
 from ..._text import Table
 from ..datasets import at_hand, load
@@ -25,10 +27,9 @@ COUNTS = ("rows", "classes", "features")
 def datasets(rows: Frame) -> Exhibit:
     """Return our figures of the data sets, and those of the paper's Table 2."""
     ours = means(rows, "datasets", "value", columns="setting")
-    theirs = printed("datasets")
-    theirs = theirs.rename(columns={column: head for head, column in HEADS.items()})[list(HEADS)]
+    theirs = _printed()
     frame = ours[list(HEADS)].join(theirs.add_suffix(", paper")).rename_axis("dataset")
-    frame = frame.astype({name: "Int64" for name in frame.columns if name.removesuffix(", paper") in COUNTS})
+    frame = frame.astype({name: "Int64" for name in frame if name.removesuffix(", paper") in COUNTS})
     used = means(rows, "accuracy", "n_rows")
     if len(used):
         frame["rows used"] = used.iloc[:, 0].astype("Int64")
@@ -51,14 +52,6 @@ def differing_entropies(ours: dict[str, float], theirs: dict[str, float]) -> str
     return f"majority share and entropy of {' and '.join(off)} differ from the printed ones{how}." if off else ""
 
 
-CLASSIFIERS_ONE_BY_ONE, CLUSTERINGS_ONE_BY_ONE = (
-    partial(studies.one_by_one, experiment=experiment, title=title, what=what)
-    for experiment, title, what in (
-        ("add_classifier", "Classifiers one by one (Table 5)", "classifiers"),
-        ("add_clustering", "Clusterings one by one (Table 8)", "clusterings (0: classifiers only)"),
-    )
-)
-
 # The experiments each exhibit needs, and the function that makes it.
 EXHIBITS: dict[str, tuple[tuple[str, ...], Callable[[Frame], Exhibit]]] = {
     "accuracy_auc": (("accuracy",), accuracy.accuracy),
@@ -73,9 +66,9 @@ EXHIBITS: dict[str, tuple[tuple[str, ...], Callable[[Frame], Exhibit]]] = {
     "labels": (("labels_5", "labels_20", "accuracy"), accuracy.labels),
     "where": (("labels_5", "labels_20", "accuracy", "clustering_nmi"), accuracy.where),
     "drop_clustering": (("drop_clustering",), studies.drop_clustering),
-    "add_clustering": (("add_clustering",), CLUSTERINGS_ONE_BY_ONE),
+    "add_clustering": (("add_clustering",), studies.add_clustering),
     "drop_classifier": (("drop_classifier", "accuracy"), studies.drop_classifier),
-    "add_classifier": (("add_classifier",), CLASSIFIERS_ONE_BY_ONE),
+    "add_classifier": (("add_classifier",), studies.add_classifier),
     "drop_term": (("drop_term",), studies.drop_term),
     "parameters": (("parameters",), studies.parameters),
     "epsilon": (("epsilon",), studies.epsilon),
@@ -101,28 +94,26 @@ def exhibits(rows: Frame, names: Sequence[str] = ()) -> list[Exhibit]:
 
 def datasets_at_hand(folder: str | Path | None = None) -> Table:
     """Return all data sets with the paper's figures, and ours for those that need no download."""
-    theirs = printed("datasets").rename(columns={column: head for head, column in HEADS.items()})
     present = at_hand(folder)
-    columns: dict[str, list[Any]] = {head: [] for head in ("dataset", *HEADS, *(f"paper: {head}" for head in HEADS), "source")}
-    for name in DATASETS:
-        row: dict[str, Any] = {
-            "dataset": name,
-            "source": "not available; load() downloads it" if DATASETS[name].source else "not available",
-        }
+    found: dict[str, dict[str, Any]] = {}
+    for name, known in DATASETS.items():
+        found[name] = {"source": "not available; load() downloads it" if known.source else "not available"}
         if name in present:
             data = load(name, folder, download=False)
-            row |= {setting: value for _, setting, _, value in describe(data)} | {"source": data.source}
-        if name in theirs.index:
-            row |= {f"paper: {head}": float(theirs[head][name]) for head in HEADS}
-        for head, cells in columns.items():
-            value = row.get(head)
-            cells.append(int(value) if head.removeprefix("paper: ") in COUNTS and value is not None else value)
-    return Table(columns)
+            found[name] = {"source": data.source} | {setting: value for _, setting, _, value in describe(data)}
+    ours = pd.DataFrame.from_dict(found, orient="index")
+    frame = ours.reindex(columns=list(HEADS)).join(_printed().add_prefix("paper: ")).assign(source=ours["source"])
+    whole = frame.astype({name: "Int64" for name in frame if name.removeprefix("paper: ") in COUNTS}).astype(object)
+    return Table({"dataset": list(whole.index), **whole.where(whole.notna(), None).to_dict("list")})
+
+
+def _printed() -> Frame:
+    """Return the paper's figures of its data sets."""
+    return printed("datasets").rename(columns={column: head for head, column in HEADS.items()})[list(HEADS)]
 
 
 def entropy_note(table: Table) -> str:
     """Return a sentence on the data sets in `datasets_at_hand` whose printed entropies differ from ours, if there are any."""
-    both = zip(table["dataset"], table["entropy"], table["paper: entropy"], strict=True)
-    known = {name: (ours, theirs) for name, ours, theirs in both if ours is not None and theirs is not None}
-    note = differing_entropies({name: pair[0] for name, pair in known.items()}, {name: pair[1] for name, pair in known.items()})
+    frame = pd.DataFrame(table.columns).set_index("dataset")[["entropy", "paper: entropy"]].dropna().astype(float)
+    note = differing_entropies(frame["entropy"].to_dict(), frame["paper: entropy"].to_dict())
     return note[:1].upper() + note[1:]

@@ -116,7 +116,7 @@ def quality(rows: Frame) -> Exhibit:
         blocks.append(Block(caption, frame.rename_axis("NMI of each copy")))
     findings = [_printed_quality(rows)]
     if {"tuned_clusterings", "accuracy"} <= set(rows["experiment"]):
-        findings.append(_real_and_noisy(rows))
+        findings.append(real_and_noisy(rows))
     return Exhibit("quality", "How good must clusterings be?", blocks, findings)
 
 
@@ -141,7 +141,7 @@ def _printed_quality(rows: Frame) -> Finding:
     )
 
 
-def _real_and_noisy(rows: Frame) -> Finding:
+def real_and_noisy(rows: Frame) -> Finding:
     """Return whether real clusterings add as much as noisy copies of the classes that match them as well."""
     nmi = cells(rows, "tuned_clusterings", "nmi", columns=["setting", "method"])["NMI"].mean(axis=1)
     auc = cells(rows, "noisy_truth", "auc", columns=["setting", "method"])

@@ -5,6 +5,7 @@ And how it copes with imbalanced classes, random base models and growing tables.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ import pandas as pd
 from scipy.stats import linregress
 
 from .. import published
-from ..exhibits import NOISE, Block, Exhibit, Finding, Frame, comparable, difference, means, ordered, printed, select
+from ..claims import by_unit
+from ..exhibits import NOISE, Block, Exhibit, Finding, Frame, comparable, difference, kept, means, ordered, printed, select
+from ..timing import MOST_UPE_OBJECTS
 
 # ---- parameters ------------------------------------------------------------------------------------------------------
 
@@ -138,6 +141,15 @@ def one_by_one(rows: Frame, experiment: str, title: str, what: str) -> Exhibit:
     return Exhibit(experiment, title, [Block(f"By number of {what}, added in the order chosen on the validation set.", frame)])
 
 
+add_classifier = partial(one_by_one, experiment="add_classifier", title="Classifiers one by one (Table 5)", what="classifiers")
+add_clustering = partial(
+    one_by_one,
+    experiment="add_clustering",
+    title="Clusterings one by one (Table 8)",
+    what="clusterings (0: classifiers only)",
+)
+
+
 def clustering_nmi(rows: Frame) -> Exhibit:
     """Return how well clusterings match the classes, and the difference from the paper's."""
     ours = means(rows, "clustering_nmi", "nmi")
@@ -165,16 +177,10 @@ def drop_term(rows: Frame) -> Exhibit:
 # ---- robustness ------------------------------------------------------------------------------------------------------
 
 
-def kept(rows: Frame, experiment: str, metric: str, setting: str, first: str) -> Frame:
-    """Return the score in a setting as a share of that in the first one, data sets x methods."""
-    last, start = (means(rows[rows["setting"] == name], experiment, metric) for name in (setting, first))
-    return last / start
-
-
 def imbalance(rows: Frame) -> Exhibit:
     """Return the shares of AUC and of the F of one class that are kept with 30 % of the class removed."""
     last = f"{published.REMOVED[-1]:.2f}"
-    auc, f = (kept(rows, "imbalance", metric, last, "0.00") for metric in ("auc", "f_touched"))
+    auc, f = (by_unit(kept(rows, "imbalance", metric, last, "0.00")) for metric in ("auc", "f_touched"))
     frame = pd.concat([auc.T.add_prefix("AUC kept, "), f.T.add_prefix("F kept, ")], axis=1)
     for name in ("susy", "sensor"):
         frame[f"AUC kept, {name}, paper"] = pd.Series(published.IMBALANCE_AUC[name])
@@ -186,7 +192,7 @@ def imbalance(rows: Frame) -> Exhibit:
 def robustness(rows: Frame) -> Exhibit:
     """Return the share of AUC that is kept with 10 random base models added."""
     kinds = ("classifiers", "clusterings")
-    found = {kind: kept(rows, f"random_{kind}", "auc", "10", "0") for kind in kinds}
+    found = {kind: ordered(by_unit(kept(rows, f"random_{kind}", "auc", "10", "0"))) for kind in kinds}
     frame = pd.concat([found[kind].add_suffix(f", {kind}") for kind in kinds], axis=1)
     frame.loc["mean"] = frame.mean()
     questions = {
@@ -210,7 +216,8 @@ def runtime(rows: Frame) -> Exhibit:
     """Return the seconds to combine a fifth of each data set, the paper's, and their ratio."""
     seconds, objects = (means(rows, "runtime", metric) for metric in ("seconds", "n_objects"))
     names = {published.STAND_INS.get(name, name): name for name in seconds.index if name != "sensor_sample"}
-    theirs = printed("runtime_seconds", "method").T.reindex(list(names)).rename(index=names).astype("Int64")
+    in_print = printed("runtime_seconds", "method").T
+    theirs = in_print.reindex(list(names)).rename(index=names).astype("Int64")
     frame = pd.DataFrame({"objects": objects[""].astype("Int64"), "objects of UPE": objects["UPE"].astype("Int64")})
     for method in ("BGCM", "UPE", "iEC3"):
         frame[method] = seconds[method].map("{:.3f}".format)
@@ -220,7 +227,7 @@ def runtime(rows: Frame) -> Exhibit:
     total = seconds["iEC3"][list(theirs.index)].sum()
     findings = [
         Finding(
-            "Does the combination take seconds (the paper: up to 27,621 s per data set)?",
+            f"Does the combination take seconds (the paper: up to {in_print['iEC3'].max():,} s per data set)?",
             bool(total < 60),
             f"{total:.2f} s for all {len(names)} data sets together, where the paper's took {theirs['iEC3'].sum():,} s; "
             f"the ratio is between {ratio.min():,.0f} and {ratio.max():,.0f}.",
@@ -228,7 +235,7 @@ def runtime(rows: Frame) -> Exhibit:
     ]
     caption = (
         "Seconds to combine a fifth of all objects, given base outputs. The paper's machine is not known. sensor_3feat has the "
-        "objects and classes of Sensor. UPE is run on at most 4,000 objects."
+        f"objects and classes of Sensor. UPE is run on at most {MOST_UPE_OBJECTS:,} objects."
     )
     return Exhibit("runtime", "Runtime (Table 10)", [Block(caption, ordered(frame).rename_axis("dataset"))], findings)
 
