@@ -1,15 +1,20 @@
 """Which method is most accurate, and when?
 
     python benchmarks/accuracy.py [--repeats 10] [--cases rare biased] [--methods auto majority]
+    python benchmarks/accuracy.py --probabilities [--repeats 2]
 
 Prints the mean accuracy of every method over the repeats, on votes whose truth is known: seven kinds of simulated votes, models
 trained on five labels per class of three data sets that come with scikit-learn, and two real crowds if EC3LEARN_DATA names their
 folder.
+
+With `--probabilities` seven trained models vote with class probabilities on the half of the rows that they have not seen: of the
+three data sets, and of those in the folder that EC3LEARN_DATA names, at most 2,500 rows each. Means over data sets and repeats.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
 import warnings
@@ -17,16 +22,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
-from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.preprocessing import StandardScaler
+from sklearn.neural_network import MLPClassifier
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from ec3learn import EC3, METHODS, DawidSkene, Table, Votes
+from ec3learn.diagnosis.metrics import mean_auc
 
 Case = tuple[Votes, np.ndarray]
 
@@ -93,19 +103,25 @@ def random_classifiers(rng: np.random.Generator) -> Case:
     return Votes.from_labels(np.hstack([good, rng.integers(3, size=(1000, 10))])), truth
 
 
+def pool() -> dict[str, ClassifierMixin]:
+    return {
+        "tree": DecisionTreeClassifier(random_state=0),
+        "bayes": GaussianNB(var_smoothing=1e-2),
+        "neighbours": KNeighborsClassifier(3),
+        "logistic": LogisticRegression(max_iter=1000),
+        "extra trees": ExtraTreesClassifier(100, random_state=0),
+        "forest": RandomForestClassifier(100, random_state=0),
+        "network": MLPClassifier((50,), max_iter=200, random_state=0),
+    }
+
+
 def few_labels(load: Callable[..., tuple[np.ndarray, np.ndarray]]) -> Callable[[np.random.Generator], Case]:
     def made(rng: np.random.Generator) -> Case:
         X, y = load(return_X_y=True)
         X = StandardScaler().fit_transform(X)
         labelled = np.concatenate([rng.choice(np.flatnonzero(y == z), 5, replace=False) for z in np.unique(y)])
         rest = np.setdiff1d(np.arange(len(y)), labelled)
-        models = {
-            "tree": DecisionTreeClassifier(random_state=0),
-            "bayes": GaussianNB(var_smoothing=1e-2),
-            "neighbours": KNeighborsClassifier(3),
-            "logistic": LogisticRegression(max_iter=1000),
-            "extra trees": ExtraTreesClassifier(100, random_state=0),
-        }
+        models = {name: model for name, model in pool().items() if name not in ("forest", "network")}
         said = {name: model.fit(X[labelled], y[labelled]).predict(X[rest]) for name, model in models.items()}
         sizes = [len(np.unique(y)) * k for k in (1, 2, 4)]
         clusters = {f"{k} means": KMeans(k, n_init=2, random_state=0).fit_predict(X)[rest] for k in sizes}
@@ -126,13 +142,89 @@ def real_crowd(folder: Path, name: str) -> Callable[[np.random.Generator], Case]
     return made
 
 
+# ---- models that vote with probabilities -----------------------------------------------------------------------------
+
+Data = tuple[np.ndarray, np.ndarray]
+SCORES = ("accuracy", "AUC", "log loss")
+
+
+def data_sets(folder: Path) -> dict[str, Callable[[], Data]]:
+    bundled = {"digits": load_digits, "wine": load_wine, "cancer": load_breast_cancer}
+    found = {name: lambda load=load: load(return_X_y=True) for name, load in bundled.items()}
+    for path in sorted(folder.glob("*.parquet")):
+        found[path.stem] = lambda path=path: from_parquet(path)
+    return found
+
+
+def from_parquet(path: Path) -> Data:
+    import pandas as pd
+
+    table = pd.read_parquet(path)
+    y = table.pop("target").astype("category").cat.codes.to_numpy()
+    nominal = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
+    coded = OneHotEncoder(max_categories=10, handle_unknown="infrequent_if_exist", sparse_output=False)
+    return make_column_transformer((coded, nominal), remainder="passthrough").fit_transform(
+        table.astype(dict.fromkeys(nominal, str))
+    ), y
+
+
+def votes_with_probabilities(data: Data, n_labels: int | None, seed: int) -> tuple[Votes, Votes, np.ndarray]:
+    """Return the votes of models trained on some labels per class, the same with three clusterings, and the truth."""
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(len(data[1]))[:2500]
+    X, y = StandardScaler().fit_transform(data[0][rows]), np.unique(data[1][rows], return_inverse=True)[1]
+    train, test = train_test_split(np.arange(len(y)), test_size=0.5, random_state=seed, stratify=y)
+    if n_labels is not None:
+        train = np.concatenate([train[y[train] == z][:n_labels] for z in np.unique(y)])
+    said = {name: model.fit(X[train], y[train]).predict_proba(X[test]) for name, model in pool().items()}
+    sizes = [(y.max() + 1) * k for k in (1, 2, 4)]
+    clusters = {f"{k} means": KMeans(k, n_init=1, random_state=0).fit_predict(X[test]) for k in sizes}
+    return Votes.from_probabilities(said), Votes.from_probabilities(said, clusters), y[test]
+
+
+def scores(proba: np.ndarray, truth: np.ndarray) -> list[float]:
+    right = np.maximum(proba[np.arange(len(truth)), truth], 1e-12)
+    return [float(np.mean(proba.argmax(axis=1) == truth)), mean_auc(proba, truth), float(-np.log(right).mean())]
+
+
+def probabilities(folder: Path, repeats: int) -> Table:
+    found: dict[tuple[str, str], list[list[float]]] = {}
+    for data in data_sets(folder).values():
+        table = data()
+        for n_labels, seed in itertools.product((5, 20, None), range(repeats)):
+            votes, with_clusters, truth = votes_with_probabilities(table, n_labels, seed)
+            solved = {name: METHODS[name]().solve(votes) for name in SOFT_METHODS}
+            solved["auto, with clusterings"] = METHODS["auto"]().solve(with_clusters)
+            solved["auto, most probable classes alone"] = METHODS["auto"]().solve(votes.hardened())
+            for name, consensus in solved.items():
+                found.setdefault((name, f"{n_labels or 'all'} labels"), []).append(scores(consensus.proba, truth))
+    names, columns = (list(dict.fromkeys(key[part] for key in found)) for part in (0, 1))
+    means = {key: np.mean(rows, axis=0) for key, rows in found.items()}
+    return Table(
+        {"method": names}
+        | {
+            f"{column}: {score}": [float(means[name, column][s]) for name in names]
+            for column in columns
+            for s, score in enumerate(SCORES)
+        }
+    )
+
+
+SOFT_METHODS = ("auto", "soft-vote", "weighted-vote", "majority", "bwa", "dawid-skene", "ebcc", "iec3")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--cases", nargs="+", metavar="CASE", help="columns of the table; all unless given")
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="rows of the table; all unless given")
+    parser.add_argument("--probabilities", action="store_true", help="votes of models as class probabilities")
     given = parser.parse_args()
     repeats = given.repeats
+    warnings.simplefilter("ignore")
+    if given.probabilities:
+        print(probabilities(Path(os.environ.get("EC3LEARN_DATA", "no folder")), repeats))
+        return 0
     cases: dict[str, tuple[Callable[[np.random.Generator], Case], int]] = {
         "equal": (equal_annotators, repeats),
         "unequal": (unequal_annotators, repeats),
@@ -153,7 +245,6 @@ def main() -> int:
     methods = {name: make for name, make in {**METHODS, **EXTRA}.items() if name in (given.methods or [*METHODS, *EXTRA])}
     cases = {name: case for name, case in cases.items() if name in (given.cases or cases)}
     columns: dict[str, list[object]] = {"method": list(methods)}
-    warnings.simplefilter("ignore")
     for name, (make, n_runs) in cases.items():
         right = {method: [] for method in methods}
         for seed in range(n_runs):

@@ -6,10 +6,30 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import softmax
+from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 import ec3learn
-from ec3learn import BWA, EBCC, EC3, METHODS, Auto, Consensus, DawidSkene, MajorityVote, Panel, Scale, SoftVote, Votes
+from ec3learn import (
+    BWA,
+    EBCC,
+    EC3,
+    METHODS,
+    Auto,
+    Consensus,
+    DawidSkene,
+    MajorityVote,
+    Panel,
+    Scale,
+    SoftVote,
+    Votes,
+    WeightedVote,
+)
 from ec3learn.answer.notes import BIAS, CALIBRATION, CHOICE, COLLAPSE, ONE_CLASS, PANEL
 from ec3learn.methods.panel import learn_slope, seat
 
@@ -254,6 +274,77 @@ def test_votes_alone_go_to_the_panel_and_clusterings_refine_it(w8):
     assert_allclose(both.proba, np.mean([member.proba for member in members], axis=0), rtol=0, atol=1e-12)
     assert both.panel()["member"] == ["panel", "EC3 towards the panel", "Dawid-Skene with clusterings"]
     assert "there are clusterings too" in str(both.notes[0])
+
+
+def models(seed, n_objects=60, n_models=4, n_classes=3):
+    """Models that vote with probabilities, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(n_classes, size=n_objects)
+    signal = 1.5 * np.eye(n_classes)[truth]
+    return {f"m{m}": softmax(signal + rng.normal(size=signal.shape), axis=1) for m in range(n_models)}, truth
+
+
+def test_probabilities_are_averaged_beside_the_panel_of_their_classes():
+    votes = Votes.from_probabilities(models(0)[0])
+    consensus = ec3learn.solve(votes)
+    assert consensus.panel()["member"] == ["weighted vote", "BWA", "panel of the most probable classes"]
+    members = [WeightedVote().solve(votes), BWA().solve(votes), Panel().solve(votes.hardened())]
+    assert_allclose(consensus.proba, np.mean([member.proba for member in members], axis=0), rtol=0, atol=1e-12)
+
+
+def test_clusterings_refine_probabilities_but_do_not_vote():
+    rng = np.random.default_rng(0)
+    votes = Votes.from_probabilities(models(0)[0], {"k": rng.integers(5, size=60)})
+    consensus = ec3learn.solve(votes)
+    assert consensus.panel()["member"] == ["panel", "EC3 towards the panel"]
+    members = [Panel().solve(votes), EC3(0.5, 0, 0.5, 0, towards=Panel()).solve(votes)]
+    assert_allclose(consensus.proba, np.mean([member.proba for member in members], axis=0), rtol=0, atol=1e-12)
+
+
+def test_votes_are_probabilities_if_half_of_them_are():
+    said, _ = models(0)
+    labels = {name: np.eye(3)[proba.argmax(axis=1)] for name, proba in said.items()}
+    half, fewer = said | {"m0": labels["m0"], "m1": labels["m1"]}, labels | {"m3": said["m3"]}
+    assert len(ec3learn.solve(Votes.from_probabilities(half)).members) == 3
+    assert len(ec3learn.solve(Votes.from_probabilities(fewer)).members) == 5
+
+
+def test_who_repeats_some_votes_gives_labels_all_the_same():
+    said = np.random.default_rng(0).integers(2, size=(20, 4))
+    objects, voters = np.divmod(np.arange(80), 4)
+    votes = Votes.from_long([*objects, 0], [*voters, 0], [*said.ravel(), 1 - said[0, 0]], repeats="mean")
+    assert not votes.is_hard
+    assert len(ec3learn.solve(votes).members) == 5
+
+
+def test_probabilities_that_are_all_tied_get_an_answer():
+    assert_allclose(ec3learn.solve(Votes.from_probabilities({m: np.full((4, 2), 0.5) for m in "abc"})).proba, 0.5)
+
+
+@pytest.mark.parametrize("n_known", [0, 40])
+def test_a_panel_of_probabilities_is_extended_saved_and_explained(n_known, tmp_path):
+    said, truth = models(1)
+    clusters = {"k": np.random.default_rng(1).integers(5, size=60)}
+    votes, known = Votes.from_probabilities(said, clusters), {i: int(truth[i]) for i in range(n_known)}
+    consensus = ec3learn.solve(votes, known or None)
+    consensus.save(tmp_path / "c.ec3")
+    for again in (consensus, Consensus.load(tmp_path / "c.ec3")):
+        assert_allclose(again.extend(votes).proba[n_known:], consensus.proba[n_known:], rtol=0, atol=1e-9)
+    assert_allclose(sum(consensus.explain(59).parts.values()), consensus.proba[59], atol=1e-9)
+
+
+def test_models_that_are_too_sure_and_err_together_do_not_mislead_the_default():
+    right = []
+    for seed in range(4):
+        X, y = make_classification(600, 10, n_informative=5, n_classes=3, class_sep=0.8, random_state=seed)
+        train = np.concatenate([np.flatnonzero(y == z)[:10] for z in range(3)])
+        test = np.setdiff1d(np.arange(600), train)
+        pool = [GaussianNB(), DecisionTreeClassifier(random_state=0), KNeighborsClassifier(3), LogisticRegression()]
+        said = {str(model): model.fit(X[train], y[train]).predict_proba(X[test]) for model in pool}
+        votes = Votes.from_probabilities(said)
+        right.append([np.mean(method.solve(votes).labels() == y[test]) for method in (Auto(), SoftVote())])
+    ours, by_mean = np.mean(right, axis=0)
+    assert ours > by_mean - 0.01
 
 
 def test_one_call_takes_known_labels_and_other_methods(w8):

@@ -263,6 +263,7 @@ class PanelRule(Rule):
     slope: float = 1.0  # of the log-probabilities
     shares: Array | None = None  # what each member counts; None: all alike
     offsets: Array | None = None  # of the log-probabilities of the classes
+    hard_votes: bool = False  # whether the members take a soft vote for its most probable class only
 
     kind: ClassVar[str] = "panel"
     unit: ClassVar[str] = "change of probability"
@@ -272,8 +273,14 @@ class PanelRule(Rule):
         """Return the members' rules."""
         return tuple(rule for _, rule in self.members)
 
+    @property
+    def takes_hard_votes(self) -> bool:
+        """Return whether it, or one of its members, takes a soft vote for its most probable class only."""
+        return self.hard_votes or super().takes_hard_votes
+
     def answers(self, groups: Membership, known: KnownLabels | None = None) -> Answers:
         """Return the class probabilities and which rows no member answers, some rows at a time."""
+        groups = groups.hard if self.hard_votes and groups.hard is not None else groups
         for parts in zip(*(rule.answers(groups, known) for _, rule in self.members), strict=True):
             unanswered = np.logical_and.reduce([part[2] for part in parts])
             proba = sharpened(np.average([part[1] for part in parts], axis=0, weights=self.shares), self.slope, self.offsets)
@@ -298,7 +305,7 @@ class PanelRule(Rule):
 
     def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the rule as plain facts and arrays."""
-        facts: dict[str, Any] = {"combine": self.kind, "members": [], "slope": float(self.slope)}
+        facts: dict[str, Any] = {"combine": self.kind, "members": [], "slope": float(self.slope), "hard_votes": self.hard_votes}
         optional = {"fallback": self.fallback, "shares": self.shares, "offsets": self.offsets}
         arrays = {name: array for name, array in optional.items() if array is not None}
         for place, (name, rule) in enumerate(self.members):

@@ -172,4 +172,6 @@ def _panel(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
     shares = stored.take("shares", "f", len(members), low=0.0) if "shares" in stored else None
     require(shares is None or shares.any(), "shares")
     offsets = stored.take("offsets", "f", n_classes) if "offsets" in stored else None
-    return PanelRule(members, _fallback(stored, n_classes), number(facts["slope"], "slope", 0), shares, offsets)
+    require(isinstance(facts["hard_votes"], bool), "hard_votes")
+    slope = number(facts["slope"], "slope", 0)
+    return PanelRule(members, _fallback(stored, n_classes), slope, shares, offsets, facts["hard_votes"])

@@ -37,7 +37,8 @@ from .ec3.ec3 import EC3
 from .voting import NO_VOTE, weighted_answer
 
 IGNORANCE = 1.0  # votes that say nothing, added to a weighted vote: a single vote is no certainty
-COIN_ROUNDS = 50
+COIN_ROUNDS, REWEIGHT_ROUNDS = 50, 10
+WHOLE = 1 - 1e-9  # a share of a vote from which on it is a label
 FEW_OBJECTS, LEAST_CLASS_VOTES = 50, 0.1  # EBCC's prior of the classes is 1 times the votes on so few objects, less on more
 STRONG_BIAS = 3.0  # times the evidence that confusion matrices are worth their numbers
 TO_GROUPS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma and delta of EC3 towards the panel
@@ -53,9 +54,11 @@ class Panel(Method):
     By default these are a weighted vote, Dawid-Skene with one number per voter, BWA, and EBCC with two priors. Where there is
     strong evidence that voters are biased, Dawid-Skene with two priors takes the place of the first two. For voters who
     answer on a scale they are three methods that learn what each answer means, made less sure by how much the voters' errors
-    correlate. With a prior of the objects, Dawid-Skene takes the place of the weighted vote and of BWA. A member whose answer is
-    far from all others' is left out. `Consensus.panel()` shows who sat, and how they differ.
-    With 30 known labels or more, the confidence is calibrated on them; a note says what that did.
+    correlate. With a prior of the objects, Dawid-Skene takes the place of the weighted vote and of BWA. Where votes are
+    probabilities, these members answer from the most probable classes, and count as one besides a weighted vote and BWA on the
+    probabilities. A member whose answer is far from all others' is left out. `Consensus.panel()` shows who sat, and how they
+    differ. With 30 known labels or more, the confidence is calibrated on them; a note says what that
+    did.
 
     Parameters
     ----------
@@ -64,7 +67,8 @@ class Panel(Method):
     clusterings : "ignore" or "join"
         "join" takes the mean of three answers where there are clusterings: that of the panel, that of EC3 towards the panel, in
         which objects are pulled to their groups, and that of Dawid-Skene with the clusterings as voters. Alone, the second fails
-        where voters are biased and the third where clusterings repeat each other; together they measured best.
+        where voters are biased and the third where clusterings repeat each other; together they measured best. Where votes are
+        probabilities, the third only harms, and is left out.
 
     Examples
     --------
@@ -126,11 +130,9 @@ class Panel(Method):
         panel = _mean_answer(members, votes, known)
         if self.clusterings == "ignore" or votes.is_voter.all():
             return panel
-        joined = {
-            "panel": panel,
-            "EC3 towards the panel": EC3(*TO_GROUPS, towards=_Solved(panel)).answer(votes, known),
-            "Dawid-Skene with clusterings": DawidSkene(clusterings="voters").answer(votes, known),
-        }
+        joined = {"panel": panel, "EC3 towards the panel": EC3(*TO_GROUPS, towards=_Solved(panel)).answer(votes, known)}
+        if not _are_mostly_soft(votes):  # clusters of the features add less than the probabilities know already
+            joined["Dawid-Skene with clusterings"] = DawidSkene(clusterings="voters").answer(votes, known)
         answer = _mean_answer([_member(name, own) for name, own in joined.items()], votes, known)
         return replace(answer, notes=(*panel.notes, *answer.notes))
 
@@ -251,7 +253,45 @@ def _log_loss(proba: Array, codes: Array, counts: Array) -> float:
 def _default_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
     if any(model.kind == "grader" for model in votes.models):
         return _grading_members(votes, known)
-    informed = votes.prior is not None and votes.prior.learned.weight > 0
+    return _soft_members(votes, known) if _are_mostly_soft(votes) else _labelling_members(votes, known)
+
+
+def _are_mostly_soft(votes: Votes) -> bool:
+    """Return whether at least half of the votes are probabilities; a crowd that repeats some votes gives labels all the same."""
+    if votes.soft is None:
+        return False
+    n_soft = 0.0
+    for model in votes.soft.models:
+        if votes.is_classifier[model.number]:
+            largest = votes.soft.shares_of(model).max(axis=1)
+            n_soft += float(votes.objects_per_row @ ((largest > 0) & (largest < WHOLE)))
+    return bool(2 * n_soft >= max(float(votes.n_votes[votes.is_classifier].sum()), 1.0))
+
+
+def _soft_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
+    """Return two means of the probabilities, and the panel of the most probable classes.
+
+    Models trained on the same data err together, and how sure they say they are is seldom right. Methods that add up evidence
+    take both at face value and fall below a plain mean of the probabilities. Given labels alone, they do better than that.
+    """
+    hard = votes.hardened()
+    labels = _mean_answer(_labelling_members(hard, known), hard, known)
+    assert isinstance(labels.rule, PanelRule)
+    labels = replace(labels, rule=replace(labels.rule, hard_votes=True))
+    members = [_member("BWA", BWA().answer(votes, known)), _member("panel of the most probable classes", labels)]
+    if _is_informed(votes):
+        return members
+    learned = weighted_answer("agreement", votes, np.ones(len(votes.models)), known, REWEIGHT_ROUNDS, judge=False)
+    return [_member("weighted vote", learned), *members]
+
+
+def _is_informed(votes: Votes) -> bool:
+    """Return whether there is a prior of the objects that is worth something."""
+    return votes.prior is not None and votes.prior.learned.weight > 0
+
+
+def _labelling_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
+    informed = _is_informed(votes)
     # As printed (1), noisy votes make rare classes look common. Near 0 they can vanish, which the other members prevent.
     n_objects = max(float(votes.counts.sum()), 1e-300)
     class_votes = 1.0 if informed else float(np.clip(FEW_OBJECTS / n_objects, LEAST_CLASS_VOTES, 1.0))
@@ -279,7 +319,7 @@ def _default_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
 def _cautious_vote(votes: Votes, known: KnownLabels | None) -> Rule:
     """Return the weighted vote with a vote of ignorance: (sum_j w_j y_ij + s / K) / (sum_j w_j + s)."""
     groups = membership(votes)
-    learned = weighted_answer("agreement", votes, np.ones(len(votes.models)), known, 10, judge=False)
+    learned = weighted_answer("agreement", votes, np.ones(len(votes.models)), known, REWEIGHT_ROUNDS, judge=False)
     assert learned.weights is not None
     spoken = scatter_to_votes(votes, groups, votes.counts)
     cast = np.bincount(votes.group_model, weights=spoken, minlength=len(votes.models)) * votes.is_classifier
