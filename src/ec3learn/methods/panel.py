@@ -275,9 +275,12 @@ def _soft_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
     take both at face value and fall below a plain mean of the probabilities. Given labels alone, they do better than that.
     """
     hard = votes.hardened()
-    labels = _mean_answer(_labelling_members(hard, known), hard, known)
+    few = hard if known is not None else hard.merged()  # rows of probabilities are seldom equal, those of labels often
+    labels = _mean_answer(_labelling_members(few, known), few, known)
     assert isinstance(labels.rule, PanelRule)
-    labels = replace(labels, rule=replace(labels.rule, hard_votes=True))
+    rule = replace(labels.rule, hard_votes=True)
+    proba, unanswered = rule.all_answers(membership(hard), known)
+    labels = replace(labels, proba=proba, unanswered=unanswered, rule=rule)
     members = [_member("BWA", BWA().answer(votes, known)), _member("panel of the most probable classes", labels)]
     if _is_informed(votes):
         return members
