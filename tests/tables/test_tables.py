@@ -511,6 +511,14 @@ def test_the_default_for_a_sample_is_one_that_the_engine_can_answer_by(made, kin
     assert chosen_in(consensus) == [chosen]
 
 
+def test_the_default_for_a_sample_of_probabilities_is_a_mean_of_them(made):
+    spam = np.random.default_rng(0).uniform(size=(60, 3)).round(2)
+    frame = pl.DataFrame({f"{m}{z}": spam[:, m] if z else 1 - spam[:, m] for m in range(3) for z in (0, 1)})
+    soft = {f"m{m}": {"ham": f"{m}0", "spam": f"{m}1"} for m in range(3)}
+    _, consensus = combine(made("duckdb", frame), classifiers=soft, max_rows=30, return_consensus=True)
+    assert chosen_in(consensus) == ["Weighted vote"]
+
+
 def test_a_panel_that_is_asked_for_answers_a_sample_in_memory_but_not_by_joins(made):
     frame = votes_table()
     table, consensus = combine(frame, classifiers=CLASSIFIERS, method=Panel(), max_rows=20, return_consensus=True)

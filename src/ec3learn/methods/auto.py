@@ -15,7 +15,7 @@ from ..votes import Votes
 from .base import Answer, Method, method_of
 from .dawid_skene import DawidSkene
 from .ec3.ec3 import EC3
-from .panel import TO_GROUPS, Panel
+from .panel import TO_GROUPS, Panel, are_mostly_soft
 from .voting import SoftVote, WeightedVote
 
 
@@ -71,7 +71,8 @@ class _AutoForJoins(Auto):
         if votes.n_classes < 2 or n_confusions(votes) > MOST_CONFUSIONS:
             return super().choose(votes)
         why = f"there are more distinct rows than {arg('max_rows')}, and the engine can answer for the others by it, not a panel."
-        return (DawidSkene() if votes.is_voter.all() else EC3(*TO_GROUPS, towards=DawidSkene())), why
+        by_votes = WeightedVote() if are_mostly_soft(votes) else DawidSkene()
+        return (by_votes if votes.is_voter.all() else EC3(*TO_GROUPS, towards=by_votes)), why
 
 
 def solve(

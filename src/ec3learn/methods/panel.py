@@ -131,7 +131,7 @@ class Panel(Method):
         if self.clusterings == "ignore" or votes.is_voter.all():
             return panel
         joined = {"panel": panel, "EC3 towards the panel": EC3(*TO_GROUPS, towards=_Solved(panel)).answer(votes, known)}
-        if not _are_mostly_soft(votes):  # clusters of the features add less than the probabilities know already
+        if not are_mostly_soft(votes):  # clusters of the features add less than the probabilities know already
             joined["Dawid-Skene with clusterings"] = DawidSkene(clusterings="voters").answer(votes, known)
         answer = _mean_answer([_member(name, own) for name, own in joined.items()], votes, known)
         return replace(answer, notes=(*panel.notes, *answer.notes))
@@ -253,10 +253,10 @@ def _log_loss(proba: Array, codes: Array, counts: Array) -> float:
 def _default_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
     if any(model.kind == "grader" for model in votes.models):
         return _grading_members(votes, known)
-    return _soft_members(votes, known) if _are_mostly_soft(votes) else _labelling_members(votes, known)
+    return _soft_members(votes, known) if are_mostly_soft(votes) else _labelling_members(votes, known)
 
 
-def _are_mostly_soft(votes: Votes) -> bool:
+def are_mostly_soft(votes: Votes) -> bool:
     """Return whether at least half of the votes are probabilities; a crowd that repeats some votes gives labels all the same."""
     if votes.soft is None:
         return False
