@@ -512,7 +512,8 @@ def test_the_default_for_a_sample_is_one_that_the_engine_can_answer_by(made, kin
 
 
 def test_the_default_for_a_sample_of_probabilities_is_a_mean_of_them(made):
-    spam = np.random.default_rng(0).uniform(size=(60, 3)).round(2)
+    rng = np.random.default_rng(0)
+    spam = np.clip(rng.integers(2, size=(60, 1)) * 0.6 + rng.uniform(0.1, 0.3, size=(60, 3)), 0, 1).round(2)
     frame = pl.DataFrame({f"{m}{z}": spam[:, m] if z else 1 - spam[:, m] for m in range(3) for z in (0, 1)})
     soft = {f"m{m}": {"ham": f"{m}0", "spam": f"{m}1"} for m in range(3)}
     _, consensus = combine(made("duckdb", frame), classifiers=soft, max_rows=30, return_consensus=True)
