@@ -224,9 +224,13 @@ def fit_slope_and_offsets(logs: Array, targets: Array, counts: Array, start: Arr
 def learn_slope(proba: Array, codes: Array, counts: Array) -> float:
     """Return the slope of log-probabilities with the least log loss on labels, held near 1 by a normal prior of its logarithm."""
     logs = np.log(np.maximum(proba, 1e-300))
+    ahead = (logs - logs[np.arange(len(codes)), codes][:, None]).T.copy()  # of the label; a class per row, to sum over them fast
+    most = ahead.max(axis=0)
+    ahead -= most
 
     def cost(log_slope: float) -> float:
-        lost = -counts @ log_softmax(np.exp(log_slope) * logs, axis=1)[np.arange(len(codes)), codes]
+        slope = np.exp(log_slope)
+        lost = counts @ (slope * most + np.log(np.exp(slope * ahead).sum(axis=0)))
         return float(lost) + (log_slope / SLOPE_SPREAD) ** 2 / 2
 
     return float(np.exp(minimize_scalar(cost, bounds=(-4.0, 3.0), method="bounded").x))

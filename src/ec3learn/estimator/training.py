@@ -31,7 +31,7 @@ Fold = tuple[Array, Array]  # positions among the labelled rows: to fit to, and 
 POOL_OF = {"classifier": "classifiers", "clustering": "clusterers"}
 RETRAINED_SHARE = 0.4  # of the unlabelled rows of each class, the most confident first, that the pool is retrained on
 LABEL_REPEATS = 3  # how often each labelled row is repeated among them
-ROWS_TO_JUDGE = 10_000  # with a label, that classifiers vote on in folds: where that many are in some of the folds, these will do
+ROWS_TO_JUDGE = 4_000  # with a label, that classifiers vote on in folds: where that many are in some of the folds, these will do
 ROWS_OF_A_CLASS = 50  # among them, if it has as many
 
 
@@ -261,7 +261,8 @@ class Training:
         pool = dict(self.pool)
         jobs = {name: [self._retraining_job(name, pool[name], *half) for half in halves] for name in names}
         new: dict[str, tuple[list[Any], Array]] = {}
-        for name, results in zip(jobs, self._run_all(jobs), strict=True):
+        for name, finished in self._finished(jobs):
+            results = [next(finished) for _ in halves]
             self.bar.update(f"{name}, retrained", step=2)
             failures = [result for result in results if isinstance(result, str)]
             if failures:
@@ -280,11 +281,6 @@ class Training:
         codes, everyone = np.zeros(len(self.target.codes), dtype=np.int64), np.arange(len(self.target.codes))
         codes[rows] = y
         return delayed(fit_and_vote)(model, self.X, codes, rows, everyone, self._params(name, rows), self.class_names)
-
-    def _run_all(self, jobs: dict[str, list[Any]]) -> Iterator[list[Any]]:
-        """Return the results of each base model as they are finished."""
-        finished = Parallel(n_jobs=self.n_jobs, return_as="generator")(job for own in jobs.values() for job in own)
-        yield from ([next(finished) for _ in own] for own in jobs.values())
 
     def _confident_halves(self, proba: Array, labels: Array) -> list[Fold]:
         """Return rows and classes of two halves of the most confident unlabelled rows, each with the labelled rows repeated."""

@@ -159,10 +159,9 @@ def simplex_weights(shares: Array, counts: Array) -> Array:
     `shares` are what each model gives to the true class, models x objects. The weights are found by expectation and maximisation,
     beginning with equal ones, with one object's worth of equal weights added.
     """
-    weights = np.full(len(shares), 1 / len(shares))
+    weights, shares = np.full(len(shares), 1 / len(shares)), np.maximum(shares, 1e-12)
     for _ in range(SIMPLEX_ROUNDS):
-        parts = weights[:, None] * np.maximum(shares, 1e-12)
-        new = parts @ (counts / parts.sum(axis=0)) + 1 / len(shares)
+        new = weights * (shares @ (counts / (weights @ shares))) + 1 / len(shares)
         new /= new.sum()
         moved, weights = np.abs(new - weights).max(), new
         if moved < 1e-4:
