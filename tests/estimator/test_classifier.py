@@ -404,6 +404,12 @@ def test_rows_of_one_group_are_in_one_fold(cv):
     assert made(classifiers=knn, cv=3, clusterers=[]).fit(X, y).candidates_["score"][-1] < 0.3
 
 
+def test_groups_of_another_number_of_rows_are_refused(iris):
+    X, _, y, _ = iris
+    with pytest.raises(ValueError, match=rf"^groups must hold one group per row, {len(y)} in all, got 3\.$"):
+        made().fit(X, y, groups=["a", "b", "c"])
+
+
 def test_rows_in_no_fold_get_no_vote():
     X, y = make_classification(300, 4, random_state=0)
     fold = np.arange(300) % 4 - 1
@@ -426,7 +432,8 @@ def test_where_rows_are_many_some_folds_will_do(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("counts", "n_folds"), [([5000, 5000], 5), ([20_000, 20_000], 2), ([50_000, 50_000], 1), ([50_000, 100], 3), ([50_000, 9], 5)]
+    ("counts", "n_folds"),
+    [([2000, 2000], 5), ([4000, 4000], 3), ([5000, 5000], 2), ([50_000, 50_000], 1), ([50_000, 100], 3), ([50_000, 9], 5)],
 )
 def test_a_rare_class_needs_more_folds(counts, n_folds):
     assert training._enough_folds(np.array(counts), 5) == n_folds
@@ -463,11 +470,12 @@ def test_prefit_models_may_name_classes(iris):
     assert (model.predict(new_X) == names[new_y]).mean() > 0.9
 
 
-def test_prefit_models_may_know_classes_that_the_rows_lack(iris):
+@pytest.mark.parametrize("consensus", ["soft-vote", "auto"])
+def test_prefit_models_may_know_classes_that_the_rows_lack(iris, consensus):
     X, new_X, y, new_y = iris
     classifiers = [(name, model.fit(X, y)) for name, model in pool()]
     rows = np.flatnonzero(new_y > 0)
-    model = EC3Classifier(classifiers, clusterers=[], consensus="soft-vote", prefit=True).fit(new_X[rows], new_y[rows])
+    model = EC3Classifier(classifiers, clusterers=[], consensus=consensus, prefit=True).fit(new_X[rows], new_y[rows])
     assert model.classes_.tolist() == [0, 1, 2]
     assert (model.predict(new_X) == new_y).mean() > 0.9
     with pytest.raises(

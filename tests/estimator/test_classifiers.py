@@ -17,7 +17,6 @@ from ec3learn.estimator import (
     CalibratedLinearSVM,
     ConvolutionalNetwork,
     ExtraTrees,
-    KernelLogisticRegression,
     KernelNaiveBayes,
     NearestNeighbours,
     Perceptron,
@@ -31,7 +30,6 @@ FEW = [
     NearestNeighbours(),
     CalibratedLinearSVM(random_state=0),
     Perceptron(max_iter=20, random_state=0),
-    KernelLogisticRegression(random_state=0),
 ]
 
 
@@ -62,15 +60,6 @@ def test_a_calibrated_machine_says_how_sure_it_is(rows):
     flipped = np.where(np.random.default_rng(0).random(len(y)) < 0.2, 1 - y, y)  # nobody can be surer than 80 %
     proba = CalibratedLinearSVM(random_state=0).fit(X, flipped).predict_proba(X)
     assert proba.max(axis=1).mean() == pytest.approx((proba.argmax(axis=1) == flipped).mean(), abs=0.08)
-
-
-def test_likeness_finds_a_ring():
-    random = np.random.default_rng(0)
-    X = random.normal(size=(400, 2))
-    y = np.linalg.norm(X, axis=1) > 1.2
-    model = KernelLogisticRegression(n_components=50, random_state=0).fit(X[:200], y[:200])
-    assert model.model_[0].components_.shape == (50, 2)
-    assert model.score(X[200:], y[200:]) > 0.9
 
 
 def test_rows_are_kept_back_only_of_large_classes(rows):
@@ -114,8 +103,6 @@ def test_one_seed_one_answer(rows, model):
         (NearestNeighbours(0), "n_neighbors must be an integer >= 1, got 0."),
         (CalibratedLinearSVM(C=0), "C must be a finite number > 0, got 0."),
         (CalibratedLinearSVM(cv=1), "cv must be an integer >= 2, got 1."),
-        (KernelLogisticRegression(C=-1), "C must be a finite number > 0, got -1."),
-        (KernelLogisticRegression(n_components=0), "n_components must be an integer >= 1, got 0."),
         (Perceptron(n_hidden=0), "n_hidden must be an integer >= 1, got 0."),
     ],
 )

@@ -267,6 +267,15 @@ def test_votes_of_ones_own_can_be_tuned():
         TunedVote().solve(votes)
 
 
+def test_a_class_without_known_labels_can_still_be_the_answer():
+    rng = np.random.default_rng(0)
+    truth = np.arange(600) % 3
+    votes = Votes.from_probabilities({name: 0.2 * np.eye(3)[truth] + 0.8 * rng.dirichlet([1, 1, 1], 600) for name in "abcdefgh"})
+    known = np.flatnonzero(truth[:300] < 2)
+    labels = TunedVote().solve(votes, known=(known.tolist(), truth[known].tolist())).labels()
+    assert (labels == truth)[300:][truth[300:] == 2].mean() > 0.7
+
+
 # ---- what is learned from labels -------------------------------------------------------------------------------------
 
 

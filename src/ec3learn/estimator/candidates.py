@@ -45,13 +45,15 @@ class Candidate:
     variants: tuple[Variant, ...]
 
 
-def make_candidates(votes: Votes) -> list[Candidate]:
-    """Return the candidates that these votes are not too many for; the first is plain soft voting."""
+def make_candidates(votes: Votes, stacked: bool = True) -> list[Candidate]:
+    """Return the candidates, stacked or not, that these votes are not too many for; the first is plain soft voting."""
     candidates = [
         Candidate("soft vote", (lambda votes, known: SoftVote(),)),
         Candidate("weighted vote", (_weighted(simplex_weights),)),
         Candidate("greedy selection", (_weighted(_greedy),)),
     ]
+    if not stacked:
+        return candidates
     n_votes = int(votes.is_classifier.sum()) * votes.n_classes
     if votes.n_objects * n_votes * votes.n_classes <= MOST_PRODUCTS:
         candidates.append(Candidate("stacked vote", tuple(_stacked(C, "votes") for C in STACKED_C)))

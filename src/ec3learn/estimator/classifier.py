@@ -191,6 +191,8 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         deadline = np.inf if self.time_limit is None else time.monotonic() + self.time_limit
         groups = fit_params.pop("groups", None)
         X = self._read(X, y, fit_params.get("sample_weight"))
+        if groups is not None and count_rows(groups) != count_rows(X):
+            raise InputError("groups", f"must hold one group per row, {count_rows(X):,} in all", came=f"{count_rows(groups):,}")
         params = self._route(fit_params if self._weights is None else {**fit_params, "sample_weight": self._weights})
         self._warn_of_weights(params)
         with limit_threads(X), progress("Fitting base models", shown=self.verbose > 0) as bar:
@@ -263,7 +265,11 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
 
     def _choose(self, votes: Votes, fold_of: Array | None) -> None:
         if isinstance(self.consensus, str) and self.consensus == "auto":
-            chosen = choose(votes, self._judged, self._n_folds, self._seed, self.scoring, self.offsets, fold_of, self.n_jobs)
+            # Models that are fitted already may know a class that no row here has.
+            stacked = not self.prefit or len(np.unique(self._judged[self._judged >= 0])) == votes.n_classes
+            chosen = choose(
+                votes, self._judged, self._n_folds, self._seed, self.scoring, self.offsets, fold_of, self.n_jobs, stacked
+            )
         else:
             chosen = Choice(method_of(self.consensus, "consensus"))
         self.method_, self.offsets_, self.candidates_ = chosen.method, chosen.offsets, chosen.candidates
@@ -389,58 +395,21 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
 
     # ---- new rows ----------------------------------------------------------------------------------------------------
 
-    def predict_proba(self, X: Any) -> Array:
-        """Return the class probabilities of new rows; those of a row never depend on the other rows.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or dataframe
-            The features.
-
-        Returns
-        -------
-        array of shape (n_rows, n_classes)
-        """
+    def _proba(self, X: Any) -> Array:
         return self.consensus_for(X).proba
 
     def decision_function(self, X: Any) -> Array:
-        """Return the logarithms of the class probabilities of new rows; with two classes, their difference.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or dataframe
-            The features.
-
-        Returns
-        -------
-        array of shape (n_rows, n_classes), or (n_rows,) with two classes
-        """
+        """Return the logarithms of the class probabilities of new rows; with two classes, their difference."""
         logs = np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny))
         return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
 
     def consensus_for(self, X: Any) -> Consensus:
-        """Return the consensus on new rows, with `explain`, `contested` and so on.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or dataframe
-            The features.
-        """
+        """Return the consensus on new rows, with `explain`, `contested` and so on."""
         votes = self._make_votes(*self._collect(X))
         return self.consensus_.extend(votes)
 
     def transform(self, X: Any) -> Array:
-        """Return the class probabilities that each classifier predicts, side by side.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or dataframe
-            The features.
-
-        Returns
-        -------
-        array of shape (n_rows, n_classifiers * n_classes)
-        """
+        """Return the class probabilities that each classifier predicts, side by side: rows x (classifiers x classes)."""
         shares, _ = self._collect(X, clusterings=False)
         return np.hstack(list(shares.values()))
 

@@ -193,18 +193,8 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
 
     # ---- new rows ----------------------------------------------------------------------------------------------------
 
-    def predict_proba(self, X: Any) -> Array:
-        """Return the class probabilities of new rows without votes: the classifier's, as far as they are to be trusted.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or dataframe
-            The features.
-
-        Returns
-        -------
-        array of shape (n_rows, n_classes)
-        """
+    def _proba(self, X: Any) -> Array:
+        """Return what the classifier says of rows without votes, as far as it is to be trusted."""
         shares = self._shares(X)
         return shares if self.consensus_.trust is None else np.exp(self.consensus_.trust.log_proba(shares))
 

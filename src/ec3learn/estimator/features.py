@@ -129,33 +129,13 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
         return self._convert(table, fold, classes)
 
     def transform(self, X: Any) -> Any:
-        """Turn a table into numbers.
-
-        Parameters
-        ----------
-        X : dataframe, array or sparse matrix of shape (n_samples, n_features)
-            The table.
-
-        Returns
-        -------
-        array or sparse matrix of shape (n_samples, n_columns)
-        """
+        """Return a table like the one passed to `fit` as numbers: an array or a sparse matrix."""
         check_is_fitted(self)
         table = self._read(X, reset=False)
         return self._convert(table) if isinstance(table, Columns) else self._convert_sparse(table)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the columns that `transform` makes.
-
-        Parameters
-        ----------
-        input_features : sequence of str, or None
-            Names of the columns of the table, if it had none.
-
-        Returns
-        -------
-        array of str
-        """
+        """Return the names of the columns that `transform` makes; `input_features` names those of a table without names."""
         check_is_fitted(self)
         names = list(super().get_feature_names_out(input_features))  # those of the table
         if self._projection is not None:

@@ -147,8 +147,8 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
     n_jobs: int | None
     random_state: Any
 
-    def predict(self, X: Any) -> Array:
-        """Return the classes of new rows: the most probable ones.
+    def predict_proba(self, X: Any) -> Array:
+        """Return the class probabilities of new rows; those of a row never depend on the other rows.
 
         Parameters
         ----------
@@ -157,10 +157,17 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
 
         Returns
         -------
-        array of shape (n_rows,)
+        array of shape (n_rows, n_classes)
         """
+        return self._proba(X)
+
+    def predict(self, X: Any) -> Array:
+        """Return the classes of new rows: the most probable ones."""
         numbers = self.predict_proba(X).argmax(axis=1)
         return self.classes_[numbers]
+
+    def _proba(self, X: Any) -> Array:
+        raise NotImplementedError
 
     def report(self, path: Any, *, details: Mapping[str, Any] | None = None, **options: Any) -> None:
         """Write a report on the consensus over the rows passed to `fit`: one HTML file. Needs jinja2.

@@ -72,12 +72,13 @@ def choose(
     offsets: bool = False,
     fold_of: Array | None = None,
     n_jobs: int | None = None,
+    stacked: bool = True,
 ) -> Choice:
     """Choose a method by the votes on labelled objects, which must be out of fold.
 
     `codes` has the number of each object's class, -1 where the label is not known, and `fold_of` its fold, -1 for objects without
     votes; without it folds are drawn. With `offsets`, classes may get offsets that raise the macro F. Candidates are compared by
-    `scoring`, so many at a time.
+    `scoring`, so many at a time. `stacked` is whether stacked votes are among them: they never name a class without a label.
     """
     codes = codes if fold_of is None else np.where(fold_of >= 0, codes, -1)
     counts = np.bincount(codes[codes >= 0], minlength=votes.n_classes)
@@ -102,7 +103,8 @@ def choose(
             repeats = range(1 if codes.size >= LABELS_FOR_ONE_REPEAT else 2)
             folds = [make_folds(codes, n_folds if enough else 2 * n_folds, seed + r) for r in repeats]
         jury = Jury([Split.of(votes, codes, own) for own in folds], codes, votes, make_scoring(scoring, votes.classes))
-        return _choose_by_score(jury, fixed, offsets or scoring == F1_MACRO, n_jobs)
+        candidates = make_candidates(votes, stacked)
+        return _choose_by_score(jury, candidates, fixed, offsets or scoring == F1_MACRO, n_jobs)
 
 
 def _soft_vote(votes: Votes, codes: Array, seed: int) -> Method:
@@ -129,9 +131,11 @@ def _for_few_labels(votes: Votes, codes: Array, seed: int) -> Method:
     return Blend([method], None, float(np.mean(slopes)))
 
 
-def _choose_by_score(jury: Jury, fixed: tuple[Method, float] | None, with_offsets: bool, n_jobs: int | None) -> Choice:
+def _choose_by_score(
+    jury: Jury, candidates: list[Candidate], fixed: tuple[Method, float] | None, with_offsets: bool, n_jobs: int | None
+) -> Choice:
     """Choose by scores; `fixed` is a method that is mixed with what is chosen, and the share of the latter."""
-    judged = Parallel(n_jobs)(delayed(jury.judge)(candidate) for candidate in make_candidates(jury.votes))
+    judged = Parallel(n_jobs)(delayed(jury.judge)(candidate) for candidate in candidates)
     soft = judged[0]
     if not jury.votes.is_voter.all() and len(jury.codes) * jury.votes.n_classes <= MOST_REFINED:
         judged.append(jury.judge_refined(max(judged, key=lambda one: one.scores.mean())))
@@ -413,7 +417,8 @@ class TunedVote(Method):
             remedy = f"Pass {arg('known')}, or take a method that learns without labels."
             raise InputError("known", phrase=f"{self.title} needs known labels, got none", remedy=remedy)
         codes = known.codes if votes.index is None else known.codes[votes.index]
-        chosen = choose(votes, codes, self.cv, self.random_state, self.scoring, self.offsets)
+        every_class = len(np.unique(codes[codes >= 0])) == votes.n_classes
+        chosen = choose(votes, codes, self.cv, self.random_state, self.scoring, self.offsets, stacked=every_class)
         answer = chosen.method.answer(votes, known)
         return replace(answer, notes=(*chosen.notes, *answer.notes))
 

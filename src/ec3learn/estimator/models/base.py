@@ -41,52 +41,19 @@ class ProbabilisticClassifier(ClassifierMixin, _RowModel):  # type: ignore[misc]
     classes_: Array
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The features.
-        y : array of shape (n_samples,)
-            The classes.
-
-        Returns
-        -------
-        classifier
-            The fitted classifier.
-        """
+        """Fit the classifier to rows of numbers, an array or sparse matrix, and their classes; return it."""
         self._check()
         X, y = self._check_rows(X, y, reset=True)
         self._fit(X, self._encode_classes(y))
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the class probabilities.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The features.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Return the class probabilities of rows, rows x classes."""
         check_is_fitted(self)
         return self._predict_proba(self._check_rows(X, reset=False))
 
     def predict(self, X: Any) -> Array:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The features.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """Return the most probable class of each row."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
@@ -109,37 +76,13 @@ class Clustering(ClusterMixin, _RowModel):  # type: ignore[misc]
     labels_: Array
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the clusters.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The features.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        clustering
-            The fitted clustering.
-        """
+        """Find the clusters of rows of numbers, an array or sparse matrix, and return the clustering; `y` is ignored."""
         self._check()
         self._fit(self._check_rows(X, reset=True))
         return self
 
     def predict(self, X: Any) -> Array:
-        """Return the cluster of each row.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The features.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            -1 is noise.
-        """
+        """Return the cluster of each row; -1 is noise."""
         check_is_fitted(self)
         return self._assign(self._check_rows(X, reset=False))
 

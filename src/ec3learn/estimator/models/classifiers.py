@@ -11,12 +11,9 @@ import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from ..._checks import InputError, MissingExtraError, require_choice, require_integer, require_number
@@ -252,42 +249,6 @@ class Perceptron(Wrapped):
     def n_iter_(self) -> int:
         """The number of epochs trained."""
         return int(self.model_.n_iter_)
-
-
-class KernelLogisticRegression(Wrapped):
-    """Logistic regression on the similarity of a row to a random sample of rows (Gaussian kernel, Nyström approximation).
-
-    Parameters
-    ----------
-    C : float
-        Inverse strength of the penalty.
-    n_components : int
-        Size of the sample; all rows where there are fewer.
-    gamma : float or None
-        The similarity is exp(-gamma distance ** 2). None is 1 / number of features.
-    random_state : int, RandomState instance, or None
-        Seed of the sample.
-
-    Examples
-    --------
-    >>> from ec3learn.estimator import KernelLogisticRegression
-    >>> rings = [[0.0, 0.1], [0.1, 0.0], [3.0, 0.0], [-3.0, 0.0], [0.0, 3.0], [0.0, -3.0]]
-    >>> KernelLogisticRegression(random_state=0).fit(rings, [0, 0, 1, 1, 1, 1]).predict([[0, 0], [2, 2]])
-    array([0, 1])
-    """
-
-    def __init__(self, C: float = 10.0, n_components: int = 300, gamma: float | None = None, random_state: Any = None) -> None:
-        self.C = C
-        self.n_components = n_components
-        self.gamma = gamma
-        self.random_state = random_state
-
-    def _make_model(self, counts: Array) -> Any:
-        require_number("C", self.C, above=0)
-        require_integer("n_components", self.n_components, 1)
-        n_components = min(self.n_components, int(counts.sum()))
-        kernel = Nystroem(gamma=self.gamma, n_components=n_components, random_state=self.random_state)
-        return make_pipeline(kernel, LogisticRegression(C=self.C, max_iter=300))
 
 
 def linear_svm(**parameters: Any) -> LinearSVC:

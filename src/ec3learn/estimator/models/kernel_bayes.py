@@ -79,22 +79,7 @@ class KernelNaiveBayes(ProbabilisticClassifier):
         self.priors = priors
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelNaiveBayes:
-        """Estimate the densities.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            The features; NaN is a missing value.
-        y : array of shape (n_samples,)
-            The classes.
-        sample_weight : array of shape (n_samples,), or None
-            Weight of each row.
-
-        Returns
-        -------
-        KernelNaiveBayes
-            The fitted classifier.
-        """
+        """Estimate the densities from rows, in which NaN is a missing value, their classes and their weights; return itself."""
         self._check()
         X, y = self._check_rows(X, y, reset=True)
         weight = check_weights(sample_weight, X)
@@ -115,17 +100,7 @@ class KernelNaiveBayes(ProbabilisticClassifier):
         return self
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithms of the class probabilities.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            The features; NaN is a missing value.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-        """
+        """Return the logarithms of the class probabilities of rows, rows x classes."""
         check_is_fitted(self)
         return self._log_proba(self._check_rows(X, reset=False))
 
