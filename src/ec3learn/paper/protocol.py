@@ -124,12 +124,6 @@ class Outputs:
         make = Votes.from_probabilities if soft else Votes.from_labels
         return make(chosen, clusters or None, classes=list(range(self.n_classes)))
 
-    @property
-    def known_labels(self) -> tuple[list[int], list[int]]:
-        """The objects with known labels, and the labels, as methods take them."""
-        rows = np.flatnonzero(self.known)
-        return rows.tolist(), self.truth[rows].tolist()
-
 
 @dataclass(frozen=True, eq=False)
 class Case:

@@ -15,18 +15,11 @@ from .findings import advice, deviations, practice, summary, theory
 from .tables import exhibits
 from .tables.paper_claims import claims
 
-# The figures below each table.
+# The figures below a table, where they are not named like it.
 BELOW = {
     "accuracy_auc": ["main_table"],
-    "ranks": ["ranks"],
-    "metric": ["metric"],
-    "quality": ["quality"],
     "where": ["clusterings"],
-    "parameters": ["parameters"],
-    "epsilon": ["epsilon"],
-    "imbalance": ["imbalance"],
     "robustness": ["robustness", "robustness_by_dataset"],
-    "growth": ["growth"],
 }
 
 HEAD = """# Reproducing the paper
@@ -87,7 +80,7 @@ def report(rows: Frame, path: str | Path, hours: float = 0.0) -> Path:
     ]
     for exhibit in shown:
         parts.append(f"## {exhibit.title}\n\n{exhibit.markdown()}")
-        for name in BELOW.get(exhibit.name, []):
+        for name in BELOW.get(exhibit.name, [exhibit.name]):
             if name in drawn:
                 parts.append(f"![{_caption(name)}](figures/{name}.png)\n\n*{_caption(name)}*")
     with whole_file(path) as file:
