@@ -1,11 +1,12 @@
 """Time and memory of `ec3learn.combine` on each kind of table, compared with a group-by and join by the engine itself.
 
-    python benchmarks/engines.py [ENGINE ...] [--rows 5_000_000] [--folder /tmp] [--max-rows 10_000]
+    python benchmarks/engines.py [ENGINE ...] [--rows 5_000_000] [--folder /tmp] [--max-rows 10_000] [--ours]
 
 The table has the columns of `out_of_core.py` and 100,000 distinct rows. Tables in memory are loaded before the clock starts; lazy
 tables are read from Parquet and written to Parquet. The engine alone groups by the twelve columns, counts, and joins the count
-back; it does less, because it solves nothing. Each runs in its own process, in turn; "peak" is the memory of this process (for
-Spark, without its Java process), and "moved" is what the engine sends to it, as Arrow counts it.
+back; it does less, because it solves nothing. Each runs in its own process, in turn. Seconds are those of the processor, on all
+cores and for Spark with its Java process; "peak" is the memory of this process (for Spark, without its Java process), and "moved"
+is what the engine sends to it, as Arrow counts it. With `--ours`, the engine alone is left out.
 
 With `--max-rows`, lazy tables are combined again as if only so many distinct rows fitted into memory: the most frequent ones are
 solved, the engine answers for the others, and the share of rows that get another label is printed.
@@ -34,6 +35,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--folder", default=None)
     parser.add_argument("--max-rows", type=int, default=None, help="also solve only so many distinct rows")
+    parser.add_argument("--ours", action="store_true", help="leave the engine alone out")
     parser.add_argument("--only", nargs=4, metavar=("ENGINE", "WHO", "IN", "OUT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only:
@@ -46,8 +48,8 @@ def main() -> None:
         print(f"{options.rows:,} rows x {len(NAMES)} columns, {N_DISTINCT:,} distinct rows")
         print("| engine | its own group by and join, s | combine, s | ratio | peak, MB | moved, MB |\n|---|---|---|---|---|---|")
         for engine in options.engines or ENGINES:
-            runs = [fresh(engine, who, path, Path(folder, f"{engine}-{who}")) for who in ("own", "ours")]
-            (own, _, _), (ours, moved, peak) = runs
+            own = float("nan") if options.ours else fresh(engine, "own", path, Path(folder, f"{engine}-own"))[0]
+            ours, moved, peak = fresh(engine, "ours", path, Path(folder, f"{engine}-ours"))
             print(f"| {engine} | {own:.1f} | {ours:.1f} | {ours / own:.2f} | {peak:.0f} | {moved:.1f} |", flush=True)
             if options.max_rows:
                 whole, part = Path(folder, f"{engine}-whole"), Path(folder, f"{engine}-part")
@@ -92,7 +94,7 @@ def measured(
     target: str,
     max_rows: int | None,
 ) -> tuple[float, float]:
-    """Return how long it takes, from a table to its answers in the same kind of table, and the megabytes that came here."""
+    """Return the seconds from a table to its answers in the same kind of table, and the megabytes that came here."""
     from ec3learn import EC3, Votes, combine
     from ec3learn.tables import pipeline
 
@@ -108,9 +110,23 @@ def measured(
     table = load(source)
     given: dict[str, Any] = {"method": "auto" if who == "ours" else who, "classifiers": "clf_*", "clusterings": "km_*"}
     given |= {} if max_rows is None else {"max_rows": max_rows}
-    began = time.perf_counter()
+    began = processor_seconds()
     finish(own(table) if who == "own" else combine(table, **given), target)
-    return time.perf_counter() - began, moved[0] / 1e6
+    return processor_seconds() - began, moved[0] / 1e6
+
+
+def processor_seconds() -> float:
+    """Return the seconds of processor that this process and those it started have taken."""
+    ticks, started = 0, {os.getpid()}
+    for folder in sorted(Path("/proc").glob("[0-9]*"), key=lambda folder: int(folder.name)):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        if int(fields[1]) in started:
+            started.add(int(folder.name))
+            ticks += int(fields[11]) + int(fields[12])
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
 
 
 # ---- how each engine loads, groups and joins, and ends -------------------------------------------------------------------

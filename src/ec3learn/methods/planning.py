@@ -24,7 +24,8 @@ from .base import Method, method_of
 MOST_VOTES = 5_000_000  # of the table that is solved: compiled loops, if they are there, are used from fewer on
 MOST_READ = 20_000_000  # of the table that is read, which is quicker
 LEAST_ROWS = 20_000
-EXPANDING = 1e9  # bytes of answers per second that are copied to the rows that have them
+MOST_DIFFERENT = 0.4  # of the rows that are read, as a share
+FILLING = 1e9  # bytes per second of memory that is used for the first time, which small tables do without
 LOADING = (0.5, 1e8)  # seconds and bytes that it takes to load the compiled loops
 
 
@@ -55,7 +56,6 @@ def plan(
     """Predict how long combining a table in memory takes on this machine, and how much memory, within a factor of about two.
 
     It solves random tables of the same make with up to five million votes, which takes seconds, and scales up what they took.
-    With millions of distinct rows it may be three times too low.
 
     Parameters
     ----------
@@ -94,12 +94,17 @@ def plan(
     if n_distinct is None:
         n_distinct = votes.n_rows if 2 * votes.n_rows < n_sample else round(n_rows * votes.n_rows / n_sample)
     n_distinct = min(n_distinct, n_rows)
-    read = table if n_distinct == n_rows else table[np.arange(n_read) % min(n_distinct, n_sample)]
+    read, n_different = table, n_sample
+    if n_distinct < n_rows:
+        n_different = _n_different(n_rows, n_distinct, n_sample, n_read)
+        if n_different > n_sample:
+            table = _random_table(n_different, n_classifiers, n_clusterings, n_classes, n_clusters)
+        read = table[np.random.default_rng(0).integers(0, n_different, n_read)]
     reading = _Cost.of(lambda: _votes(read, n_classifiers))
     solving = solving_cost(votes, chosen.solve, n_distinct)
     answers = n_rows * n_classes * 8 if n_distinct < n_rows else 0
-    more = n_rows / len(read)
-    seconds = reading.seconds * more + answers / EXPANDING + solving.seconds
+    more = max(n_rows / len(read), n_distinct / n_different)
+    seconds = reading.seconds * more + answers / FILLING + solving.seconds
     size = max(reading.bytes * more, solving.bytes + answers)
     if compiled(n_rows * n_models) is not None:
         seconds, size = seconds + LOADING[0], size + LOADING[1]
@@ -156,10 +161,17 @@ def solving_cost(votes: Votes, solve: Callable[[Votes], Any], n_distinct: int) -
         return whole
     part = cost(rows[::4])
     growth = (n_distinct - votes.n_rows) / max(votes.n_rows - len(rows[::4]), 1)
-    return _Cost(
-        whole.seconds + max(whole.seconds - part.seconds, whole.seconds / 2) * growth,
-        whole.bytes + (whole.bytes - part.bytes) * growth,
-    )
+    seconds, size = max(whole.seconds - part.seconds, whole.seconds / 2) * growth, (whole.bytes - part.bytes) * growth
+    return _Cost(whole.seconds + seconds + size / FILLING, whole.bytes + size)
+
+
+def _n_different(n_rows: int, n_distinct: int, n_sample: int, n_read: int) -> int:
+    """Return how many rows differ in the table that is read: as large a share as in all, for finding them takes longer then.
+
+    It stays below a half, above which distinct rows are not looked for.
+    """
+    share = min(n_distinct / n_rows, MOST_DIFFERENT)
+    return min(n_distinct, max(n_sample, int(share * n_read)))
 
 
 def _random_table(n_rows: int, n_classifiers: int, n_clusterings: int, n_classes: int, n_clusters: int) -> Array:

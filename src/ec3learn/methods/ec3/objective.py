@@ -76,11 +76,12 @@ class Problem:
     ) -> None:
         self.groups, self.counts, self.setting, self.known, self.given = groups, votes.counts, setting, known, given
         self.n_classes, self.model_weights = votes.n_classes, model_weights
-        voting = np.flatnonzero((votes.group_class >= 0) & (model_weights > 0)[votes.group_model])
+        group_class = votes.group_class
+        voting = np.flatnonzero((group_class >= 0) & (model_weights > 0)[votes.group_model])
         # Groups of classifiers, their weights and classes: of all votes to come, and of those that occur here.
-        self.all_voters = (voting, model_weights[votes.group_model[voting]], one_hot(votes.group_class[voting], self.n_classes))
+        self.all_voters = (voting, model_weights[votes.group_model[voting]], one_hot(group_class[voting], self.n_classes))
         self.group_model = votes.group_model[groups.order].astype(smallest_uint(len(model_weights)))
-        group_class = votes.group_class[groups.order]
+        group_class = group_class[groups.order]
         weighty = (model_weights > 0)[self.group_model]
         self.voters = np.flatnonzero((group_class >= 0) & weighty)
         self.vote_weight = model_weights[self.group_model[self.voters]]
@@ -150,7 +151,9 @@ class Problem:
     @property
     def w(self) -> Array:
         """Return the weight of each group's model, 0 for groups that take no part."""
-        return self.model_weights[self.group_model] * self.live
+        weights = np.take(self.model_weights, self.group_model, mode="clip")  # which is quicker
+        weights *= self.live
+        return weights
 
     @cached_property
     def y(self) -> Array:
@@ -211,8 +214,9 @@ class Problem:
             labelled = self.known.labelled
             sums += np.bincount(self.known.codes[labelled], weights=self.counts[labelled], minlength=self.n_classes)
             voted &= ~labelled
-        if self.given is not None:
-            sums += (self.counts * voted) @ self.given.proba
+        target = self.__dict__.get("targets") if self.given is None else self.given.proba
+        if target is not None:
+            sums += (self.counts * voted) @ target
         else:  # sums over the groups of classifiers, so that Y^o need not be there
             per_row = np.divide(self.counts, self.n_votes, out=np.zeros_like(self.n_votes), where=voted)
             cast = self.groups.scatter(per_row)[self.voters] * self.vote_weight
