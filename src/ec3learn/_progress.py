@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -16,7 +15,6 @@ class Bar:
 
     bar: Any = None
     task: Any = None
-    began: float = field(default_factory=time.monotonic)
 
     def update(self, what: str | None = None, *, done: float | None = None, total: float | None = None, step: float = 0) -> None:
         """Show what is going on, how much is done, and how much there is."""

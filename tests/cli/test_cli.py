@@ -514,7 +514,10 @@ def test_flags_are_shown_without_a_type(run, command):
     [
         ("combine nothing.csv -c svm", "nothing.csv: No such file or directory."),
         ("combine votes.csv -c svn", "--classifiers must name columns of the table, got 'svn'. Did you mean 'svm'?"),
-        ("combine votes.csv", "--classifiers must name at least one column, got none."),
+        ("combine votes.csv", "--classifiers must name at least one column, got none. The columns are ['id', 'svm', 'tree', "),
+        ("explain votes.csv -c svm", "Missing option '--object'. See: ec3learn explain --help."),
+        ("estimate votes.csv -c svm --known glod", "--known must name columns of the table, got 'glod'. Did you mean 'gold'?"),
+        ("estimate votes.csv -c svm --known gold.csv", "--known gold.csv needs --id or --objects."),
         ("combine votes.csv -c svm -m ec4", "Unknown method 'ec4'. Did you mean 'ec3'? Choose from: auto, panel, ec3, iec3,"),
         (
             "combine votes.csv -c svm --set alpha=1",

@@ -58,8 +58,8 @@ def _report(error: Exception) -> int:
     if type(error).__name__ in {"Abort", "Exit"}:  # of Typer
         return int(getattr(error, "exit_code", INTERRUPTED))
     if hasattr(error, "format_message"):  # options that the command does not have
-        message = error.format_message()
-        return _complain(f"{message}{'' if message.endswith(('.', '?')) else '.'} See: ec3learn --help.", WRONG_INPUT)
+        message, command = error.format_message(), getattr(getattr(error, "ctx", None), "command_path", "ec3learn")
+        return _complain(f"{message}{'' if message.endswith(('.', '?')) else '.'} See: {command} --help.", WRONG_INPUT)
     if isinstance(error, InputError):
         from .app import spelled
 

@@ -20,7 +20,7 @@ from .._checks import require_integer
 from .._text import printable
 from . import options as o
 from . import paper, trust
-from .parsing import method_from, names, naming_from, show, spell_option
+from .parsing import combined, method_from, names, naming_from, show, spell_option
 
 if TYPE_CHECKING:
     from ..diagnosis.summary import Summary
@@ -79,13 +79,13 @@ def combine(
     """Combine votes and clusters into one classification, and print a summary with a diagnosis.
 
     For example:
-      ec3learn combine votes.csv --classifiers svm,tree --clusterings kmeans --out labels.csv
+    ec3learn combine votes.csv --classifiers svm,tree --clusterings kmeans --out labels.csv
 
-      ec3learn combine votes.parquet -c 'clf_*' -k 'km_*,dbscan' --known gold --out labels.parquet --save mails.ec3
+    ec3learn combine votes.parquet -c 'clf_*' -k 'km_*,dbscan' --known gold --out labels.parquet --save mails.ec3
 
-      ec3learn combine answers.csv --objects task --voters worker -c answer --known truth.csv --per-object --out labels.csv
+    ec3learn combine answers.csv --objects task --voters worker -c answer --known truth.csv --per-object --out labels.csv
 
-      cat votes.csv | ec3learn combine - -c svm,tree --out - > labels.csv
+    cat votes.csv | ec3learn combine - -c svm,tree --out - > labels.csv
     """
     from ..report import require_jinja2
     from ..tables.files import combine_file, open_file, plan_file, require_outputs, write_table
@@ -149,9 +149,9 @@ def apply(
     Columns are found by the names of its base models.
 
     For example:
-      ec3learn apply mails.ec3 new.csv --out labels.csv
+    ec3learn apply mails.ec3 new.csv --out labels.csv
 
-      ec3learn apply mails.ec3 new.parquet --out - --out-format csv
+    ec3learn apply mails.ec3 new.parquet --out - --out-format csv
     """
     from ..consensus import Consensus
     from ..tables.files import STANDARD, extend_file, open_file, require_outputs
@@ -179,15 +179,11 @@ def explain(
     """Explain the answer for one object: the vote of each base model, and how much it gave to each class.
 
     For example:
-      ec3learn explain votes.csv --object 17 --classifiers svm,tree --clusterings kmeans
+    ec3learn explain votes.csv --object 17 --classifiers svm,tree --clusterings kmeans
 
-      ec3learn explain votes.csv --object mail-17 --id id --classifiers svm,tree
+    ec3learn explain votes.csv --object mail-17 --id id --classifiers svm,tree
     """
-    from ..tables.files import combine_file, open_file
-
-    method, naming = method_from(how), naming_from(columns, how)
-    with open_file(votes, **asdict(file), bar=True) as table:
-        answered = combine_file(table, naming, method, max_rows=max_rows, number=True, id=id)
+    with combined(votes, columns, how, file, max_rows=max_rows, number=True, id=id) as answered:
         explanation = answered.consensus.explain(answered.find_object(object, id))
     show(replace(explanation, object=object), json)
 
@@ -204,20 +200,18 @@ def voters(
     """Show the base models: coverage, agreement with the consensus, weight; for clusterings, purity and mutual information.
 
     For example:
-      ec3learn voters votes.csv --classifiers svm,tree --clusterings kmeans
+    ec3learn voters votes.csv --classifiers svm,tree --clusterings kmeans
 
-      ec3learn voters mails.ec3
+    ec3learn voters mails.ec3
     """
     from ..consensus import Consensus
     from ..diagnosis import by_trouble
-    from ..tables.files import combine_file, open_file
 
     if votes.endswith(".ec3"):
         consensus = Consensus.load(votes)
     else:
-        method, naming = method_from(how), naming_from(columns, how)
-        with open_file(votes, **asdict(file), bar=True) as table:
-            consensus = combine_file(table, naming, method, max_rows=max_rows).consensus
+        with combined(votes, columns, how, file, max_rows=max_rows) as answered:
+            consensus = answered.consensus
     show(by_trouble(consensus), json)
 
 
@@ -242,11 +236,11 @@ def compare(
     """Compare the methods: how often they disagree, on which objects, and how often each is right where labels are known.
 
     For example:
-      ec3learn compare votes.csv --classifiers svm,tree,bayes --clusterings kmeans --known gold
+    ec3learn compare votes.csv --classifiers svm,tree,bayes --clusterings kmeans --known gold
 
-      ec3learn compare answers.csv --objects task --voters worker -c answer --truth truth.csv --methods auto,majority,ebcc
+    ec3learn compare answers.csv --objects task --voters worker -c answer --truth truth.csv --methods auto,majority,ebcc
 
-      ec3learn compare votes.csv -c svm,tree,bayes --id id --disputed review.csv
+    ec3learn compare votes.csv -c svm,tree,bayes --id id --disputed review.csv
     """
     from ..methods import compare as compare_methods
     from ..tables.files import content_of_file, open_file, require_outputs, write_table
@@ -268,7 +262,7 @@ def methods(json: bool = o.JSON) -> None:
     """List the methods by name, with their parameters for --set and the defaults.
 
     For example:
-      ec3learn methods
+    ec3learn methods
     """
     from ..methods.base import describe_methods
 
@@ -291,9 +285,9 @@ def demo(
     """Combine the votes of five classifiers and two clusterings on 600 made-up emails, and show the results.
 
     For example:
-      ec3learn demo
+    ec3learn demo
 
-      ec3learn demo --votes votes.csv
+    ec3learn demo --votes votes.csv
     """
     from ..demo import solve_demo, write_demo
 

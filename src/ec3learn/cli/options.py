@@ -16,12 +16,14 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 
-def option(default: Any, metavar: str | None, help: str, *names: str, panel: str | None = None) -> Any:
+def option(default: Any, metavar: str | None, help: str, *names: str, panel: str | None = None, least: int | None = None) -> Any:
     """Return an option: a field of a group, or the default of a parameter of a command.
 
     It is named like the field or parameter, unless another long name is given; what the tab key offers depends on the metavar.
     """
-    return field(default=default, metadata={"metavar": metavar, "help": help, "names": names, "panel": panel})
+    return field(
+        default=default, metadata={"names": names, "metavar": metavar, "help": help, "rich_help_panel": panel, "min": least}
+    )
 
 
 column_option, method_option, file_option = (partial(option, panel=panel) for panel in ("Columns", "Method", "Files"))
@@ -53,9 +55,10 @@ def flatten_groups(function: Callable[..., None]) -> Callable[..., None]:
 
 def _parameter(name: str, kind: Any, given: Field[Any]) -> Parameter:
     """Return an option as Typer knows it."""
-    metavar, help, names, panel = given.metadata.values()
+    how = dict(given.metadata)
+    names = how.pop("names")
     names = names if any(name.startswith("--") for name in names) else (f"--{name.replace('_', '-')}", *names)
-    shown = typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, autocompletion=COMPLETE.get(metavar))
+    shown = typer.Option(*names, **how, autocompletion=COMPLETE.get(how["metavar"]))
     return Parameter(name, Parameter.KEYWORD_ONLY, default=given.default, annotation=Annotated[kind, shown])
 
 

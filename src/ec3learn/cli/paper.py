@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import PlainCommand, PlainGroup
+from .options import PlainCommand, PlainGroup, Texts, argument, flatten_groups, option
 from .parsing import names as names_in
 
 app = typer.Typer(
@@ -16,37 +16,29 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Rows = Annotated[Path, typer.Option("--rows", metavar="FOLDER", help="The folder that `ec3learn paper run` wrote rows to.")]
-Folder = Annotated[
-    Path | None,
-    typer.Option("--data", metavar="FOLDER", help="Folder of data sets as Parquet files; by default the one in EC3LEARN_DATA."),
-]
-Experiments = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="EXPERIMENT", help="As listed by `ec3learn paper experiments`; all by default.", show_default=False),
-]
-Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="What to make; all by default.", show_default=False)]
+Experiments = Annotated[list[str] | None, argument("EXPERIMENT", "As listed by `ec3learn paper experiments`; all by default.")]
+Names = Annotated[list[str] | None, argument("NAME", "What to make; all by default.")]
+ROWS = option(Path("results"), "FOLDER", "The folder that `ec3learn paper run` wrote rows to.")
+DATA = option(None, "FOLDER", "Folder of data sets as Parquet files; by default the one in EC3LEARN_DATA.")
 
 
 @app.command(cls=PlainCommand)
+@flatten_groups
 def run(
     names: Experiments = None,
-    datasets: Annotated[
-        list[str] | None,
-        typer.Option("--datasets", metavar="NAMES", help="Comma-separated or repeated; by default all that need no download."),
-    ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Number of random splits.")] = 20,
-    jobs: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write rows to.")] = Path("results"),
-    data: Folder = None,
-    max_rows: Annotated[int, typer.Option(min=50, help="Maximum number of rows per data set.")] = 2500,
+    datasets: Texts = option(None, "NAMES", "Comma-separated or repeated; by default all that need no download."),
+    repeats: int = option(20, "N", "Number of random splits.", least=1),
+    jobs: int = option(1, "N", "Number of processes.", least=1),
+    out: Path = option(Path("results"), "FOLDER", "Folder to write rows to."),
+    data: Path | None = DATA,
+    max_rows: int = option(2500, "N", "Maximum number of rows per data set.", least=50),
 ) -> None:
     """Run experiments and write their rows. A run that was interrupted continues where it stopped.
 
     For example:
-      ec3learn paper run --repeats 5 --jobs 4
+    ec3learn paper run --repeats 5 --jobs 4
 
-      ec3learn paper run accuracy labels_5 --datasets iris,magic --out mine
+    ec3learn paper run accuracy labels_5 --datasets iris,magic --out mine
     """
     from ..paper.protocol import Protocol
     from ..paper.run import run as run_all
@@ -61,7 +53,7 @@ def experiments() -> None:
     """List the experiments.
 
     For example:
-      ec3learn paper experiments
+    ec3learn paper experiments
     """
     from ..paper.run import list_experiments
 
@@ -69,19 +61,18 @@ def experiments() -> None:
 
 
 @app.command(cls=PlainCommand)
+@flatten_groups
 def tables(
     names: Names = None,
-    rows: Rows = Path("results"),
-    out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write one CSV file per table here instead of printing.")
-    ] = None,
+    rows: Path = ROWS,
+    out: Path | None = option(None, "FOLDER", "Write one CSV file per table here instead of printing."),
 ) -> None:
     """Print the paper's tables: our numbers, the paper's, the difference, and whether its claims held.
 
     For example:
-      ec3learn paper tables runtime
+    ec3learn paper tables runtime
 
-      ec3learn paper tables --out tables
+    ec3learn paper tables --out tables
     """
     from ..paper.run import read
     from ..paper.tables import exhibits
@@ -94,15 +85,16 @@ def tables(
 
 
 @app.command(cls=PlainCommand)
+@flatten_groups
 def figures(
     names: Names = None,
-    rows: Rows = Path("results"),
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write PNG files to.")] = Path("figures"),
+    rows: Path = ROWS,
+    out: Path = option(Path("figures"), "FOLDER", "Folder to write PNG files to."),
 ) -> None:
     """Draw the paper's figures.
 
     For example:
-      ec3learn paper figures robustness --out .
+    ec3learn paper figures robustness --out .
     """
     from ..paper.figures import draw
     from ..paper.run import read
@@ -111,16 +103,15 @@ def figures(
 
 
 @app.command(cls=PlainCommand)
+@flatten_groups
 def report(
-    rows: Rows = Path("results"),
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The Markdown file; figures go to a folder next to it.")] = Path(
-        "docs/paper.md"
-    ),
+    rows: Path = ROWS,
+    out: Path = option(Path("docs/paper.md"), "FILE", "The Markdown file; figures go to a folder next to it."),
 ) -> None:
     """Write all tables and figures as one Markdown page.
 
     For example:
-      ec3learn paper report --out paper.md
+    ec3learn paper report --out paper.md
     """
     from ..paper.report import report as write_report
     from ..paper.run import hours, read
@@ -128,11 +119,12 @@ def report(
     _report_written([write_report(read(rows), out, hours(rows))])
 
 
-def datasets(data: Folder = None) -> None:
+@flatten_groups
+def datasets(data: Path | None = DATA) -> None:
     """List the paper's data sets, with the paper's figures and ours.
 
     For example:
-      ec3learn datasets --data folder
+    ec3learn datasets --data folder
     """
     from ..paper.tables import datasets_at_hand, entropy_note
 

@@ -6,19 +6,21 @@ import json
 import re
 import shlex
 from ast import literal_eval
-from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
 from json import dumps
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TextIO
 
 from .._checks import InputError, unknown_name
 from .._text import UNSHOWN, Table, arg, printable
-from .options import ColumnOptions, LabelOptions, MethodOptions
+from .options import ColumnOptions, LabelOptions, MethodOptions, ReadOptions
 
 if TYPE_CHECKING:
     from ..methods import Method
     from ..tables.columns import Naming
+    from ..tables.files import AnsweredFile
 
 FLAGGED = (None, "True", "[...]")  # no value to write after the option
 # Arguments that have another name in the command.
@@ -125,6 +127,25 @@ def method_from(how: MethodOptions) -> Method:
         except ValueError:
             method.set_params(**{name: value})
     return method
+
+
+@contextmanager
+def combined(
+    votes: str,
+    columns: ColumnOptions,
+    how: MethodOptions,
+    file: ReadOptions,
+    *,
+    truth: str | None = None,
+    out: str | None = None,
+    **options: Any,
+) -> Iterator[AnsweredFile]:
+    """Combine the votes in a file, which is open as long as this lasts; `options` are those of `combine_file`."""
+    from ..tables.files import combine_file, open_file
+
+    method, naming = method_from(how), naming_from(columns, how, truth)
+    with open_file(votes, **asdict(file), beside=out, bar=True) as table:
+        yield combine_file(table, naming, method, **options)
 
 
 def _pair(word: str, argument: str) -> tuple[str, str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from .._checks import InputError
-from .._text import Table, first_rows
+from .._text import Table, arg, first_rows, spell
 from . import options as o
-from .parsing import method_from, naming_from, show
+from .parsing import combined, naming_from, show
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
@@ -29,11 +30,11 @@ def agreement(
     """Show how much voters agree beyond chance: all together, each two, and each with known labels, with 95 % intervals.
 
     For example:
-      ec3learn agreement votes.csv --classifiers svm,tree,bayes
+    ec3learn agreement votes.csv --classifiers svm,tree,bayes
 
-      ec3learn agreement answers.csv --objects task --voters worker -c answer --known truth.csv
+    ec3learn agreement answers.csv --objects task --voters worker -c answer --known truth.csv
 
-      ec3learn agreement scores.csv -c 'judge_*' --classes bad,good --scale 1-5 --level ordinal --json
+    ec3learn agreement scores.csv -c 'judge_*' --classes bad,good --scale 1-5 --level ordinal --json
     """
     from ..diagnosis import agreement as measure
     from ..diagnosis import effective_voters, error_correlation, kappas
@@ -91,21 +92,19 @@ def ask(
     """List the objects to ask about next: where a label, or one vote more, is worth most.
 
     For example:
-      ec3learn ask votes.csv --classifiers svm,tree,bayes --id id -n 50 --out review.csv
+    ec3learn ask votes.csv --classifiers svm,tree,bayes --id id -n 50 --out review.csv
 
-      ec3learn ask answers.csv --objects task --voters worker -c answer --goal vote
+    ec3learn ask answers.csv --objects task --voters worker -c answer --goal vote
 
-      ec3learn ask scores.csv -c 'judge_*' --classes bad,good --scale 1-5 --id id --goal share -n 40 --out draw.csv --overwrite
+    ec3learn ask scores.csv -c 'judge_*' --classes bad,good --scale 1-5 --id id --goal share -n 40 --out draw.csv --overwrite
     """
-    from ..tables.files import combine_file, open_file, require_outputs, write_table
+    from ..tables.files import require_outputs, write_table
 
     require_outputs({"out": out}, overwrite)
-    method, naming = method_from(how), naming_from(columns, how)
-    with open_file(votes, **asdict(file), beside=out, bar=True) as table:
-        answered = combine_file(table, naming, method, max_rows=max_rows, number=naming.objects is None, id=id)
+    with combined(votes, columns, how, file, out=out, max_rows=max_rows, number=True, id=id) as answered:
         found = answered.by_row(id)[0].ask(n, goal, random_state=seed)  # type: ignore[arg-type]
         if out is not None:
-            write_table(found, table, out, overwrite)
+            write_table(found, answered.table, out, overwrite)
     if json or out is None:
         show(found, json)
 
@@ -127,28 +126,42 @@ def estimate(
 ) -> None:
     """Estimate the shares of the classes and how often the answer is right, from labels of a random draw (--known).
 
-    The labels are not shown to the method. Value and interval (low, high) use all answers; plain uses the labels alone; worth
-    says how many labels alone would do as well.
+    Value, low and high use all answers, plain the labels alone; worth is how many labels alone would do as well.
+
+    The method does not see the labels.
 
     For example:
-      ec3learn estimate votes.csv --classifiers svm,tree,bayes --known gold --label spam
+    ec3learn estimate votes.csv --classifiers svm,tree,bayes --known gold --label spam
 
-      ec3learn estimate scores.csv -c 'judge_*' --classes bad,good --scale 1-5 --id id --known people.csv --chance draw.csv
+    ec3learn estimate scores.csv -c 'judge_*' --classes bad,good --scale 1-5 --id id --known people.csv --chance draw.csv
     """
-    from ..tables.files import combine_file, open_file, read_labels
+    from ..tables.files import read_labels
 
     if how.known is None:
         raise InputError("known", "must be the labels of some objects, a column or a file", came="none")
-    method, naming = method_from(how), replace(naming_from(columns, how, how.known), known=None)
-    with open_file(votes, **asdict(file), bar=True) as table:
-        answered = combine_file(table, naming, method, max_rows=max_rows, number=naming.objects is None, id=id)
+    unseen = replace(how, known=None)
+    with _say_known(), combined(votes, columns, unseen, file, max_rows=max_rows, number=True, id=id, truth=how.known) as answered:
         consensus, truth = answered.by_row(id)
-        drawn = None if chance is None else read_labels(table, "chance", f"{chance}:chance", "object")
+        drawn = None if chance is None else read_labels(answered.table, "chance", f"{chance}:chance", "object")
         named = {str(own): own for own in consensus.classes.tolist()}
         wanted = None if label is None else named.get(label, label)
         chances = None if drawn is None else _chances_by_name(drawn, consensus)
         found = consensus.estimate(wanted, truth, voters=each_voter, chance=chances)
     show(found, json)
+
+
+@contextmanager
+def _say_known() -> Iterator[None]:
+    """Say `known` in errors about the labels to judge by, which is what the command calls them."""
+
+    def renamed(name: str, value: str | None = None) -> str:
+        return arg("known" if name == "truth" else name, value)
+
+    try:
+        yield
+    except InputError as error:
+        parts = {part: spell(getattr(error, part), renamed) for part in ("must", "came", "remedy", "phrase")}
+        raise InputError("known" if error.argument == "truth" else error.argument, **parts) from None
 
 
 def _chances_by_name(drawn: Mapping[str, str], consensus: Consensus) -> dict[Any, float]:

@@ -106,7 +106,8 @@ class Naming:
         votes = _base_models(frame, self.classifiers, "classifiers", taken | set(columns_in(clusters)), classes)
         soft = [list(column) for column in votes.values() if isinstance(column, dict)]
         if not votes:
-            raise InputError("classifiers", "must name at least one column", came="none")
+            remedy = f"The columns are {listed(names_in(frame), 30)}."
+            raise InputError("classifiers", "must name at least one column", came="none", remedy=remedy)
         if self.objects is not None and (len(votes) > 1 or soft):
             raise InputError("classifiers", "must name the one column of labels of a long table", came=listed(list(votes)))
         self._require_one_role_each(votes, clusters)
