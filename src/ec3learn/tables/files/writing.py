@@ -95,23 +95,13 @@ def write_rows(
 def _join_and_sort(table: FileTable, answered: Answered) -> DuckDBPyRelation:
     """Return the columns of the file and the answers in the order of the file, which a join does not keep.
 
-    Sorting the answers alone and placing them beside the columns costs far less than sorting all columns; labels are sorted as
-    numbers.
+    Sorting the answers alone and placing them beside the columns costs far less than sorting all columns.
     """
-    both = answered.table
-    new = {quoted(name): kind for name, kind in zip(both.columns, both.types, strict=True) if name not in table.columns}
-    new.pop(quoted(ROW))
-    texts = {name for name, kind in new.items() if kind == "VARCHAR"}
-    classes = ", ".join(text(label) for label in answered.consensus.classes)
-    if texts:
-        table.connection.execute(f"CREATE OR REPLACE TYPE label AS ENUM ({classes})")
-    codes = ", ".join(f"enum_code(CAST({name} AS label)) AS {name}" if name in texts else name for name in new)
-    both.project(f"{quoted(ROW)}, {codes}").create_view("answers")
-    decoded = ", ".join(f"list_extract([{classes}], {name} + 1) AS {name}" if name in texts else name for name in new)
-    return table.connection.sql(
-        f"SELECT * FROM ({table.sql}) POSITIONAL JOIN "
-        f"(SELECT {decoded} FROM (SELECT * EXCLUDE {quoted(ROW)} FROM (FROM answers ORDER BY {quoted(ROW)})))"
-    )
+    answers = answered.table
+    added = ", ".join(quoted(name) for name in answers.columns if name not in (*table.columns, ROW))
+    answers.create_view("answers")
+    in_order = f"SELECT {added} FROM answers ORDER BY {quoted(ROW)}"
+    return table.connection.sql(f"SELECT * FROM ({table.sql}) POSITIONAL JOIN ({in_order})")
 
 
 def _copy(rows: Any, target: Path, format: Format) -> None:
