@@ -54,7 +54,7 @@ def facts_of(
         "n_open": round(subject.n_open),
         "all_given": subject.has_objects and subject.all_given,
         "summary": _summary(subject),
-        "lacks": _lacks(subject),
+        "lack": _lack(subject),
         **_notes(subject, summary, quality),
         "counted": _counted(subject) if subject.has_objects else None,
         "cards": _cards(subject, changes, quality),
@@ -77,20 +77,21 @@ def _require_kind(name: str, value: Any, kinds: Any, must: str) -> None:
         raise InputTypeError(name, f"must be {must}", got=value)
 
 
-def _lacks(subject: Subject) -> list[str]:
+def _lack(subject: Subject) -> str | None:
+    """Return what a consensus that was loaded from a file does not have."""
     if subject.votes is not None:
-        return []
+        return None
     if subject.has_objects:
-        return [
+        return (
             "This consensus was loaded from a file, which keeps the answers but not the votes. Not shown here: the comparison "
             "with the majority vote, who agrees with whom, what the clusters contain, and the contested objects with their "
             "explanations. The file does not say either which labels the method was given: leave these out of the labels to "
             "judge by."
-        ]
-    return [
+        )
+    return (
         "This consensus was loaded from a file without objects: it can answer for new ones, but has none of its own. Not shown "
         "here: classes, confidence, the comparison with the majority vote, who agrees with whom, clusters and contested objects."
-    ]
+    )
 
 
 def _notes(subject: Subject, summary: Summary | None, quality: Facts | None) -> Facts:
