@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 
 from ec3learn import BGCM, BWA, EC3, UPE, Auto, Consensus, DawidSkene, MajorityVote, Scale, Votes
 from ec3learn._checks import InputError
-from ec3learn.consensus.file import read_archive, write_archive
+from ec3learn.consensus.file import VERSION, read_archive, write_archive
 
 
 @pytest.fixture
@@ -200,14 +200,14 @@ def test_a_manifest_that_is_no_json_is_refused(saved):
 
 
 def test_a_newer_version_is_refused(saved):
-    with_manifest(saved, version=4)
-    with refused(saved, "has format version 4, this ec3learn reads version 3. Update ec3learn to read it."):
+    with_manifest(saved, version=5)
+    with refused(saved, "has format version 5, this ec3learn reads version 4. Update ec3learn to read it."):
         Consensus.load(saved)
 
 
 def test_an_older_version_is_refused(saved):
-    with_manifest(saved, version=2)
-    with refused(saved, "has format version 2, this ec3learn reads version 3. Save the consensus again."):
+    with_manifest(saved, version=3)
+    with refused(saved, "has format version 3, this ec3learn reads version 4. Save the consensus again."):
         Consensus.load(saved)
 
 
@@ -456,7 +456,7 @@ def sign(path, facts, arrays):
         np.save(buffer, array)
         contents[f"{name}.npy"] = buffer.getvalue()
     checksums = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
-    contents["manifest.json"] = json.dumps({"format": "ec3learn consensus", "version": 3, "sha256": checksums}).encode()
+    contents["manifest.json"] = json.dumps({"format": "ec3learn consensus", "version": VERSION, "sha256": checksums}).encode()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in contents.items():
             archive.writestr(name, content)

@@ -36,11 +36,14 @@ class SumRule(Rule):
 
     def answers(self, groups: Membership, known: KnownLabels | None = None) -> Answers:
         """Return the class probabilities and which rows no group reaches, some rows at a time."""
-        width = self.table.shape[1]
-        table = np.zeros((max(int(groups.order.max(initial=-1)), int(self.groups.max(initial=-1))) + 1, width + 1))
-        table[self.groups, :width] = self.table
-        table[self.groups, width] = 1.0
-        for rows, sums in groups.gather_parts(table[groups.order]):
+        groups, width = self.own_form(groups), self.table.shape[1]
+        place = np.full(max(int(groups.order.max(initial=-1)), int(self.groups.max(initial=-1))) + 1, -1)
+        place[self.groups] = np.arange(len(self.groups))
+        at = place[groups.order]
+        table = np.zeros((groups.n_groups, width + 1))  # the last column counts the groups that take part
+        table[at >= 0, :width] = self.table[at[at >= 0]]
+        table[at >= 0, width] = 1.0
+        for rows, sums in groups.gather_parts(table):
             unanswered = sums[:, width] <= 0
             prior = None if groups.prior is None else groups.prior.take(rows)
             if prior is not None:
@@ -53,23 +56,21 @@ class SumRule(Rule):
 
     def of_row(self, row: Row) -> tuple[Array, Array]:
         """Return the groups that a row is in, and their rows of the table times its shares."""
-        places, shares = row.shares_of(self.groups)
+        places, shares = row.shares_of(self.groups, self.hard_votes)
         return self.groups[places], shares[:, None] * self.table[places]
-
-    def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the rule as plain facts and arrays."""
-        return {"combine": self.kind}, {"groups": self.groups, "table": self.table, "fallback": self.fallback}
 
 
 @dataclass(frozen=True, eq=False)
 class SubtypeRule(SumRule):
     """Evidence for each class and subtype adds up, and the subtypes of a class are summed: z_k ~ sum_m exp(prior + evidence).
 
+    With one subtype per class that is the rule of Dawid and Skene: ln z_k = prior_k + sum_j ln P(vote of j | k), normalised.
     Voters whose errors correlate repeat each other: with n votes the answer is tempered, z_k^(1/T), T = 1 + (n - 1) correlation.
     """
 
     prior: Array  # classes x subtypes, flattened, logarithms
     correlation: float = 0.0
+    hard_votes: bool = False
 
     unit: ClassVar[str] = "log evidence"
     kind: ClassVar[str] = "subtypes"
@@ -85,14 +86,12 @@ class SubtypeRule(SumRule):
         proba = joint.reshape(len(self.fallback), -1, len(sums)).sum(axis=1)
         return tempered(np.ascontiguousarray((proba / proba.sum(axis=0)).T), n_votes, self.correlation)
 
-    def contributions(self, row: Row) -> Contributions:
+    def parts(self, row: Row) -> Contributions:
         """Return the evidence for each class of the prior and of each base model, averaged over subtypes.
 
         ln sum_m exp(x_m) = sum_m r_m x_m + H(r), with r the shares of the subtypes and H their entropy. So the contributions,
         with H as the one of the subtypes, add up to the logarithms of the class probabilities, less their mean.
         """
-        if row.known is not None and row.is_labelled:
-            return self.known_contribution(row.known)
         n_classes = len(self.fallback)
         groups, given = self.of_row(row)
         total = self.prior + given.sum(axis=0)
@@ -108,11 +107,6 @@ class SubtypeRule(SumRule):
             found[NOBODY, SUBTYPES] = -(shares * log_of(shares)).sum(axis=1)
         heat = heat_of(row.shares_of(self.groups)[1].sum(), self.correlation)
         return {key: (part - part.mean()) / heat for key, part in found.items()}
-
-    def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the rule as plain facts and arrays."""
-        facts, arrays = super().stored()
-        return facts | {"correlation": float(self.correlation)}, arrays | {"prior": self.prior}
 
 
 def tempered(proba: Array, n_votes: Array, correlation: float) -> Array:
@@ -160,10 +154,8 @@ class PrecisionRule(SumRule):
             said, total = said + precision * prior.trusted, total + precision
         return np.asarray(said / total)
 
-    def contributions(self, row: Row) -> Contributions:
+    def parts(self, row: Row) -> Contributions:
         """Return what the ballast and each base model gave to each class; they add up to the class probabilities."""
-        if row.known is not None and row.is_labelled:
-            return self.known_contribution(row.known)
         n_classes = len(self.fallback)
         groups, given = self.of_row(row)
         sums, of_prior = given.sum(axis=0), np.zeros(n_classes)
@@ -177,73 +169,40 @@ class PrecisionRule(SumRule):
         found |= row.by_owner(groups, given[:, :n_classes] * scale, VOTES)
         return found if row.prior is None else {**found, (NOBODY, OWN): of_prior * scale}
 
-    def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the rule as plain facts and arrays."""
-        facts, arrays = super().stored()
-        arrays |= {"own": self.own}
-        if self.prior_precision is not None:
-            arrays |= {"prior_precision": self.prior_precision}
-        return facts | {"ballast": float(self.ballast)}, arrays
-
 
 @dataclass(frozen=True, eq=False)
-class LogPoolRule(Rule):
+class LogPoolRule(SumRule):
     """A pool of logarithms: ln z_k = prior_k + sum_j weight_j ln y_jk, for what voter j gives to class k, `LEAST_SHARE` at least.
 
-    Voter `voters[g]` (a number from 0) says class `said[g]` by the group `groups[g]`.
+    The table has a column for each voter and class, with a 1 for the group by which the voter says the class, so that its sums are
+    the y_jk. The prior is that of the fallback.
     """
 
-    groups: Array
-    voters: Array
-    said: Array
-    weights: Array
-    fallback: Array  # the prior
+    voter_weights: Array
 
     unit: ClassVar[str] = "log evidence"
     kind: ClassVar[str] = "log pool"
 
-    def answers(self, groups: Membership, known: KnownLabels | None = None) -> Answers:
-        """Return the class probabilities and which rows no voter answers, some rows at a time."""
-        n_classes, n_groups = len(self.fallback), max(int(groups.order.max(initial=-1)), int(self.groups.max(initial=-1))) + 1
-        tables = np.zeros((len(self.weights), n_groups, n_classes))
-        tables[self.voters, self.groups, self.said] = 1.0
-        for parts in zip(*(groups.gather_parts(table[groups.order]) for table in tables), strict=True):
-            rows = parts[0][0]
-            n_rows = len(parts[0][1])
-            evidence, unanswered = np.tile(log_of(self.fallback), (n_rows, 1)), np.ones(n_rows, dtype=bool)
-            for weight, (_, shares) in zip(self.weights, parts, strict=True):
-                voted = shares.any(axis=1)
-                evidence += weight * voted[:, None] * log_shares(shares)
-                unanswered &= ~voted
-            if groups.prior is not None:
-                prior = groups.prior.take(rows)
-                evidence += prior.evidence
-                unanswered &= ~prior.given
-            proba = softmax(evidence, axis=1)
-            proba[unanswered] = self.fallback
-            if known is not None:
-                known.overwrite(proba, unanswered, rows)
-            yield rows, proba, unanswered
+    def finish(self, sums: Array, n_votes: Array, prior: Prior | None) -> Array:
+        """Return the pooled answer."""
+        evidence = log_of(self.fallback) + self._pooled(sums).sum(axis=1)
+        return softmax(evidence if prior is None else evidence + prior.evidence, axis=1)
 
-    def contributions(self, row: Row) -> Contributions:
+    def _pooled(self, sums: Array) -> Array:
+        """Return what each voter adds to the logarithms, rows x voters x classes; 0 where it did not vote."""
+        shares = sums.reshape(len(sums), len(self.voter_weights), len(self.fallback))
+        return self.voter_weights[:, None] * shares.any(axis=2, keepdims=True) * log_shares(shares)
+
+    def parts(self, row: Row) -> Contributions:
         """Return the evidence for each class, less its mean over classes, of the prior and of each base model."""
-        if row.known is not None and row.is_labelled:
-            return self.known_contribution(row.known)
+        groups, given = self.of_row(row)
         found: Contributions = {(NOBODY, PRIOR): log_of(self.fallback)}
-        places, own = row.shares_of(self.groups)
-        for voter in np.unique(self.voters[places]):
-            here = self.voters[places] == voter
-            shares = np.zeros(len(self.fallback))
-            shares[self.said[places[here]]] = own[here]
-            found[int(row.owner[self.groups[places[here][0]]]), VOTES] = self.weights[voter] * log_shares(shares)
+        pooled = self._pooled(given.sum(axis=0, keepdims=True))[0]
+        for group, voter in zip(groups, given.argmax(axis=1) // len(self.fallback), strict=True):
+            found[int(row.owner[group]), VOTES] = pooled[voter]
         if row.prior is not None:
             found[NOBODY, OWN] = row.prior.evidence[0]
         return {key: part - part.mean() for key, part in found.items()}
-
-    def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the rule as plain facts and arrays."""
-        arrays = {name: getattr(self, name) for name in ("groups", "voters", "said", "fallback")}
-        return {"combine": self.kind}, arrays | {"voter_weights": self.weights}
 
 
 LEAST_SHARE = 1e-3  # a probability below this counts as this much: no voter rules a class out
@@ -273,24 +232,17 @@ class PanelRule(Rule):
         """Return the members' rules."""
         return tuple(rule for _, rule in self.members)
 
-    @property
-    def takes_hard_votes(self) -> bool:
-        """Return whether it, or one of its members, takes a soft vote for its most probable class only."""
-        return self.hard_votes or super().takes_hard_votes
-
     def answers(self, groups: Membership, known: KnownLabels | None = None) -> Answers:
         """Return the class probabilities and which rows no member answers, some rows at a time."""
-        groups = groups.hard if self.hard_votes and groups.hard is not None else groups
+        groups = self.own_form(groups)
         for parts in zip(*(rule.answers(groups, known) for _, rule in self.members), strict=True):
             unanswered = np.logical_and.reduce([part[2] for part in parts])
             proba = sharpened(np.average([part[1] for part in parts], axis=0, weights=self.shares), self.slope, self.offsets)
             proba[unanswered] = self.fallback
             yield parts[0][0], proba, unanswered
 
-    def contributions(self, row: Row) -> Contributions:
+    def parts(self, row: Row) -> Contributions:
         """Return by how much each base model moves the answer: the answer less that without its vote; and what is left over."""
-        if row.known is not None and row.is_labelled:
-            return self.known_contribution(row.known)
         models = np.unique(row.owner[row.entries.indices]).tolist()
 
         def with_each_left_out(one: sparse.csr_array) -> sparse.csr_array:
@@ -305,9 +257,8 @@ class PanelRule(Rule):
 
     def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the rule as plain facts and arrays."""
-        facts: dict[str, Any] = {"combine": self.kind, "members": [], "slope": float(self.slope), "hard_votes": self.hard_votes}
-        optional = {"fallback": self.fallback, "shares": self.shares, "offsets": self.offsets}
-        arrays = {name: array for name, array in optional.items() if array is not None}
+        facts, arrays = super().stored()
+        facts["members"] = []
         for place, (name, rule) in enumerate(self.members):
             inner, more = rule.stored()
             facts["members"].append({"name": name, "rule": inner})

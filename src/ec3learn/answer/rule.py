@@ -18,7 +18,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from scipy.special import softmax
 
 from .._checks import InputError
 from .._typing import Array
@@ -128,11 +127,6 @@ class Row:
     known: KnownLabels | None = None
     prior: Prior | None = None
 
-    @property
-    def is_labelled(self) -> bool:
-        """Return whether its label is known."""
-        return self.known is not None and bool(self.known.codes[0] >= 0)
-
     def shares_of(self, groups: Array, hard: bool = False) -> tuple[Array, Array]:
         """Return which of these groups the object is in, by their places, and its share in each."""
         entries = self.hard if hard and self.hard is not None else self.entries
@@ -154,18 +148,32 @@ class Rule(ABC):
     kind: ClassVar[str]  # its name in a file
     unit: ClassVar[str] = "probability"  # what contributions are measured in
     fallback: Array  # the answer for an object that no group reaches
+    hard_votes: bool = False  # whether a soft vote counts for its most probable class only
 
     @abstractmethod
     def answers(self, groups: Membership, known: KnownLabels | None = None) -> Answers:
         """Return the class probabilities and which rows nothing reaches, some rows at a time."""
 
     @abstractmethod
+    def parts(self, row: Row) -> Contributions:
+        """Return what each (base model, term) gave to the classes of one object whose label is not held fixed."""
+
     def contributions(self, row: Row) -> Contributions:
         """Return what each (base model, term) gave to the classes of one object, in `unit`."""
+        if row.known is not None and row.known.fixed and row.known.labelled[0]:
+            return {(NOBODY, KNOWN): row.known.one_hot(len(self.fallback))[0]}
+        return self.parts(row)
 
-    @abstractmethod
     def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the rule as plain facts and arrays, from which `restored_rule` makes it again."""
+        """Return the rule as plain facts and arrays, from which `restored_rule` makes it again: its fields, by name."""
+        facts: dict[str, Any] = {"combine": self.kind}
+        arrays: dict[str, Array] = {}
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                arrays[name] = value
+            elif isinstance(value, (int, float)):
+                facts[name] = value
+        return facts, arrays
 
     @property
     def asked(self) -> tuple[Rule, ...]:
@@ -175,7 +183,11 @@ class Rule(ABC):
     @property
     def takes_hard_votes(self) -> bool:
         """Return whether it, or a rule that it asks, takes a soft vote for its most probable class only."""
-        return any(rule.takes_hard_votes for rule in self.asked)
+        return self.hard_votes or any(rule.takes_hard_votes for rule in self.asked)
+
+    def own_form(self, groups: Membership) -> Membership:
+        """Return the rows with their votes as the rule takes them."""
+        return groups.hard if self.hard_votes and groups.hard is not None else groups
 
     def all_answers(self, groups: Membership, known: KnownLabels | None = None) -> tuple[Array, Array]:
         """Return `answers` for all rows at once."""
@@ -183,10 +195,6 @@ class Rule(ABC):
         for rows, part, nothing in self.answers(groups, known):
             proba[rows], unanswered[rows] = part, nothing
         return proba, unanswered
-
-    def known_contribution(self, known: KnownLabels) -> Contributions:
-        """Return the whole answer for an object whose known label is held fixed."""
-        return {(NOBODY, KNOWN): known.one_hot(len(self.fallback))[0]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +231,7 @@ class GroupRule(Rule):
 
     terms: tuple[Term, ...]
     fallback: Array
-    hard_votes: bool = False  # whether a soft vote counts for its most probable class only
+    hard_votes: bool = False
     # How hard the answers of another method pull in place of the votes, and that method's rule.
     towards: tuple[float, Rule | None] | None = None
 
@@ -233,11 +241,6 @@ class GroupRule(Rule):
     def asked(self) -> tuple[Rule, ...]:
         """Return the rule of the method towards which this one pulls."""
         return () if self.towards is None or self.towards[1] is None else (self.towards[1],)
-
-    @property
-    def takes_hard_votes(self) -> bool:
-        """Return whether it, or the rule that it asks, takes a soft vote for its most probable class only."""
-        return self.hard_votes or super().takes_hard_votes
 
     def pulls(
         self, groups: Membership, known: KnownLabels | None = None, targets: Targets | None = None
@@ -249,7 +252,7 @@ class GroupRule(Rule):
         n_classes = len(self.fallback)
         strength_towards, other = (0.0, None) if self.towards is None else self.towards
         others = None if other is None or targets is not None else other.answers(groups)
-        groups = groups.hard if self.hard_votes and groups.hard is not None else groups
+        groups = self.own_form(groups)
         for rows, sums in self._sums_of_terms(groups):
             found = []
             for term, (total, weighted) in zip(self.terms, sums, strict=True):
@@ -323,7 +326,7 @@ class GroupRule(Rule):
         for rows, pulls in self.pulls(groups, known):
             yield rows, *self.answer(pulls)
 
-    def contributions(self, row: Row) -> Contributions:
+    def parts(self, row: Row) -> Contributions:
         """Return what each (base model, term) gave to the object's classes; they add up to its class probabilities."""
         _, pulls = next(self.pulls(SparseMembership(row.entries, row.hard, row.prior), row.known))
         total = sum(float(pull.strength[0]) for pull in pulls)
@@ -342,9 +345,8 @@ class GroupRule(Rule):
 
     def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the rule as plain facts and arrays."""
-        terms = [{"name": term.name, "pull": float(term.pull), "by_total": term.by_total} for term in self.terms]
-        facts: dict[str, Any] = {"combine": self.kind, "hard_votes": self.hard_votes, "terms": terms}
-        arrays: dict[str, Array] = {"fallback": self.fallback}
+        facts, arrays = super().stored()
+        facts["terms"] = [{"name": term.name, "pull": float(term.pull), "by_total": term.by_total} for term in self.terms]
         for t, term in enumerate(self.terms):
             arrays |= {f"term{t}_{name}": array for name, array in term.arrays.items()}
         if self.towards is not None and self.towards[1] is not None:
@@ -352,47 +354,6 @@ class GroupRule(Rule):
             facts["towards"] = {"pull": float(self.towards[0]), "rule": inner}
             arrays |= {f"towards_{name}": array for name, array in more.items()}
         return facts, arrays
-
-
-@dataclass(frozen=True, eq=False)
-class EvidenceRule(GroupRule):
-    """Evidence adds up: the logarithm of an answer is that of the prior (`fallback`) plus what each vote says for each class."""
-
-    kind: ClassVar[str] = "log evidence"
-    unit: ClassVar[str] = "log evidence"
-
-    def _with_prior(self, found: list[Pull], prior: Prior) -> list[Pull]:
-        return [*found, Pull(OWN, prior.given * 1.0, prior.given * 1.0, prior.evidence)]
-
-    def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
-        """Return the posterior, and which rows have no vote: they keep the prior."""
-        evidence = np.tile(log_of(self.fallback), (len(pulls[0].total), 1))
-        unanswered = np.ones(len(evidence), dtype=bool)
-        for pull in pulls:
-            if pull.name != KNOWN:
-                evidence += pull.weighted
-                unanswered &= pull.total <= 0
-        proba = softmax(evidence, axis=1)
-        for pull in pulls:
-            if pull.name == KNOWN:
-                labelled = pull.strength > 0
-                proba[labelled] = pull.weighted[labelled]
-                unanswered &= ~labelled
-        return proba, unanswered
-
-    def contributions(self, row: Row) -> Contributions:
-        """Return the evidence for each class, less its mean over classes, of the prior and of each base model.
-
-        They add up to the logarithms of the class probabilities, less their mean.
-        """
-        if row.known is not None and row.is_labelled:
-            return self.known_contribution(row.known)
-        found: Contributions = {(NOBODY, PRIOR): log_of(self.fallback)}
-        for term in self.terms:
-            found |= row.by_owner(*term.of_row(row), term.name)
-        if row.prior is not None:
-            found[NOBODY, OWN] = row.prior.evidence[0]
-        return {key: part - part.mean() for key, part in found.items()}
 
 
 def mean_votes(

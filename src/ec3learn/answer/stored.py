@@ -15,7 +15,7 @@ from .._typing import Array
 from ..votes.layout import frozen
 from .mixtures import LogPoolRule, PanelRule, PrecisionRule, SubtypeRule
 from .outcome import are_distributions
-from .rule import EvidenceRule, GroupRule, Rule, Term
+from .rule import GroupRule, Rule, Term
 
 LOOSE = 1e-6  # by how much the sums of distributions of groups may miss 1
 Facts = Mapping[str, Any]
@@ -31,6 +31,12 @@ def number(value: Any, what: str, low: float = -np.inf, high: float = np.inf) ->
     """Return a finite number between two bounds."""
     require(type(value) in (int, float) and np.isfinite(value) and low <= value <= high, what)
     return float(value)
+
+
+def flag(facts: Facts, what: str) -> bool:
+    """Return a fact that is true or false."""
+    require(isinstance(facts[what], bool), what)
+    return bool(facts[what])
 
 
 def text(value: Any) -> str:
@@ -93,7 +99,6 @@ def restored_rule(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -
     """Return the rule that was stored, for so many groups and classes."""
     readers = {
         GroupRule.kind: _means,
-        EvidenceRule.kind: _means,
         SubtypeRule.kind: _subtypes,
         PrecisionRule.kind: _precisions,
         LogPoolRule.kind: _log_pool,
@@ -108,26 +113,19 @@ def _fallback(stored: Stored, n_classes: int) -> Any:
 
 
 def _means(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
-    require(isinstance(facts["hard_votes"], bool), "hard_votes")
     towards = None
     if "towards" in facts:
         inner = restored_rule(facts["towards"]["rule"], stored.under("towards_"), n_groups, n_classes)
         towards = (number(facts["towards"]["pull"], "pull", 0), inner)
-    kind = EvidenceRule if facts["combine"] == EvidenceRule.kind else GroupRule
-    terms = [
-        _term(term, stored.under(f"term{t}_"), n_groups, n_classes, kind is EvidenceRule) for t, term in enumerate(facts["terms"])
-    ]
-    return kind(tuple(terms), _fallback(stored, n_classes), facts["hard_votes"], towards)
+    terms = [_term(term, stored.under(f"term{t}_"), n_groups, n_classes) for t, term in enumerate(facts["terms"])]
+    return GroupRule(tuple(terms), _fallback(stored, n_classes), flag(facts, "hard_votes"), towards)
 
 
-def _term(facts: Facts, stored: Stored, n_groups: int, n_classes: int, evidence: bool) -> Term:
-    """Return a term; in one of evidence, groups have logarithms instead of distributions."""
+def _term(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Term:
     groups = stored.take_numbers_of("groups", n_groups)
     weight = stored.take("weight", "f", len(groups), low=0.0)
-    if evidence:
-        proba: Any = stored.take("proba", "f", len(groups), n_classes)
-    elif "proba" in stored:
-        proba = stored.take_distributions("proba", len(groups), n_classes, within=LOOSE)
+    if "proba" in stored:
+        proba: Any = stored.take_distributions("proba", len(groups), n_classes, within=LOOSE)
     else:
         starts = stored.take("starts", "iu", len(groups) + 1, low=0)
         shares = stored.take("shares", "f", None, low=0.0)
@@ -135,15 +133,15 @@ def _term(facts: Facts, stored: Stored, n_groups: int, n_classes: int, evidence:
         require(starts[0] == 0 and starts[-1] == len(shares) and (starts[1:] >= starts[:-1]).all(), "starts")
         proba = sparse.csr_array((shares, classes, starts), shape=(len(groups), n_classes))
         require(not len(groups) or np.abs(proba.sum(axis=1) - 1).max() <= LOOSE, "shares")
-    require(isinstance(facts["by_total"], bool), "by_total")
-    return Term(text(facts["name"]), number(facts["pull"], "pull", 0), groups, weight, proba, facts["by_total"])
+    return Term(text(facts["name"]), number(facts["pull"], "pull", 0), groups, weight, proba, flag(facts, "by_total"))
 
 
 def _subtypes(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
     groups, prior = stored.take_numbers_of("groups", n_groups), stored.take("prior", "f", None)
     require(len(prior) and len(prior) % n_classes == 0, "prior")
     table = stored.take("table", "f", len(groups), len(prior))
-    return SubtypeRule(groups, table, _fallback(stored, n_classes), prior, number(facts["correlation"], "correlation", 0, 1))
+    correlation = number(facts["correlation"], "correlation", 0, 1)
+    return SubtypeRule(groups, table, _fallback(stored, n_classes), prior, correlation, flag(facts, "hard_votes"))
 
 
 def _precisions(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
@@ -158,9 +156,8 @@ def _precisions(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> 
 
 def _log_pool(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
     weights, groups = stored.take("voter_weights", "f", None), stored.take_numbers_of("groups", n_groups)
-    voters = stored.take_numbers_of("voters", len(weights), len(groups), once=False)
-    said = stored.take_numbers_of("said", n_classes, len(groups), once=False)
-    return LogPoolRule(groups, voters, said, weights, _fallback(stored, n_classes))
+    table = stored.take("table", "f", len(groups), len(weights) * n_classes, low=0.0, high=1.0)
+    return LogPoolRule(groups, table, _fallback(stored, n_classes), weights)
 
 
 def _panel(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
@@ -172,6 +169,5 @@ def _panel(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
     shares = stored.take("shares", "f", len(members), low=0.0) if "shares" in stored else None
     require(shares is None or shares.any(), "shares")
     offsets = stored.take("offsets", "f", n_classes) if "offsets" in stored else None
-    require(isinstance(facts["hard_votes"], bool), "hard_votes")
     slope = number(facts["slope"], "slope", 0)
-    return PanelRule(members, _fallback(stored, n_classes), slope, shares, offsets, facts["hard_votes"])
+    return PanelRule(members, _fallback(stored, n_classes), slope, shares, offsets, flag(facts, "hard_votes"))

@@ -26,7 +26,7 @@ from ..votes.labels import fits_one_integer_type, kind_of, label_array, plain
 from ..votes.layout import frozen
 
 FORMAT = "ec3learn consensus"
-VERSION = 3
+VERSION = 4
 FACTS = {"classes", "models", "settings", "made_by", "objective", "n_iter", "converged", "notes", "worse_than_chance", "lacking"}
 FACTS |= {"rule", "labels", "voters"}
 

@@ -20,7 +20,7 @@ from .._typing import Array
 from ..algebra.membership import membership
 from ..algebra.trust import fit_slope_and_offsets
 from ..answer.outcome import Outcome
-from ..answer.rule import COMPANIONS, GROUPS, EvidenceRule, GroupRule
+from ..answer.rule import COMPANIONS, GROUPS, GroupRule
 from ..votes import Votes
 from ..votes.labels import plain
 from .explanation import tally_of, tally_text, why_contested
@@ -117,7 +117,7 @@ def _closest(outcome: Outcome, n: int, distinct: bool) -> tuple[list[int], Array
 
 def _decided_by(outcome: Outcome) -> str:
     """Return what decides an answer, besides the number of votes."""
-    if isinstance(outcome.rule, EvidenceRule) or not isinstance(outcome.rule, GroupRule | None):
+    if not isinstance(outcome.rule, GroupRule | None):
         return "who said it"
     terms = set() if outcome.rule is None else {term.name for term in outcome.rule.terms}
     equal = len(set(outcome.weights.tolist())) == 1

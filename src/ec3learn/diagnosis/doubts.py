@@ -23,7 +23,7 @@ from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.notes import BIAS, Note
 from ..answer.outcome import Outcome, top_classes
-from ..answer.rule import EvidenceRule, GroupRule, KnownLabels, mean_votes
+from ..answer.rule import GroupRule, KnownLabels, mean_votes
 from ..votes import Votes
 from ..votes.labels import Label, plain
 from .majority import row_weights
@@ -268,4 +268,4 @@ def _allows_for_bias(outcome: Outcome) -> bool:
     rule = outcome.rule
     if isinstance(rule, GroupRule) and rule.asked:
         (rule,) = rule.asked
-    return isinstance(rule, (PanelRule, SubtypeRule, EvidenceRule)) and not outcome.settings.get("one_coin")
+    return isinstance(rule, (PanelRule, SubtypeRule)) and not outcome.settings.get("one_coin")

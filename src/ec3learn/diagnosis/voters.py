@@ -18,7 +18,6 @@ from ..algebra.membership import count_classes, membership
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.outcome import Outcome
-from ..answer.rule import EvidenceRule
 from ..votes import Votes
 from ..votes.labels import Label, plain
 from ..votes.layout import SoftModel
@@ -107,7 +106,7 @@ def _voter_facts(cast: Ballots, outcome: Outcome) -> dict[str, list[Any]]:
 
 def gives_probabilities(outcome: Outcome) -> bool:
     """Return whether the answer has probabilities by a model of the voters, rather than shares of votes or smoothed ones."""
-    return isinstance(outcome.rule, PanelRule | SubtypeRule | EvidenceRule)
+    return isinstance(outcome.rule, PanelRule | SubtypeRule)
 
 
 def _leans(cast: Ballots, outcome: Outcome) -> tuple[list[Label], list[float | None]]:

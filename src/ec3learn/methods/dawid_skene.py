@@ -19,7 +19,7 @@ from ..algebra.membership import Membership, membership
 from ..answer.mixtures import SubtypeRule
 from ..answer.notes import COLLAPSE, Note
 from ..answer.outcome import top_classes
-from ..answer.rule import VOTES, EvidenceRule, KnownLabels, Term, mean_votes
+from ..answer.rule import KnownLabels, mean_votes
 from ..votes import Votes
 from .base import Answer, Method
 
@@ -140,10 +140,9 @@ class DawidSkene(Method):
         )
 
 
-def _evidence_rule(model: ConfusionModel, fit: Any) -> EvidenceRule:
+def _evidence_rule(model: ConfusionModel, fit: Any) -> SubtypeRule:
     voting = np.flatnonzero(model.weight > 0)
-    term = Term(VOTES, 1.0, voting, model.weight[voting], fit.evidence[voting])
-    return EvidenceRule((term,), np.exp(fit.prior))
+    return SubtypeRule(voting, model.weight[voting, None] * fit.evidence[voting], np.exp(fit.prior), fit.prior)
 
 
 def subtype_rule(model: ConfusionModel, fit: BayesFit, correlation: float = 0.0) -> SubtypeRule:

@@ -17,8 +17,8 @@ from .._text import arg
 from .._typing import Array
 from ..algebra.linear import normalised
 from ..algebra.membership import entries, membership
-from ..answer.mixtures import LogPoolRule, PanelRule, log_shares, sharpened
-from ..answer.rule import VOTES, EvidenceRule, KnownLabels, Rule, Term
+from ..answer.mixtures import LogPoolRule, PanelRule, SubtypeRule, log_shares, sharpened
+from ..answer.rule import KnownLabels, Rule
 from ..votes import Votes
 from .base import Answer, Method
 
@@ -79,8 +79,7 @@ class StackedVote(Method):
         coefficients, intercept = _regression(
             shares[labelled], known.codes[labelled], votes.counts[labelled], votes.n_classes, self.C
         )
-        term = Term(VOTES, 1.0, voting, np.ones(len(voting)), coefficients)
-        rule = EvidenceRule((term,), softmax(intercept), hard)
+        rule = SubtypeRule(voting, coefficients, softmax(intercept), log_softmax(intercept), hard_votes=hard)
         return Answer(*rule.all_answers(membership(votes), known), rule, lacking=NO_VOTE)
 
     def _learn_pool(self, votes: Votes, voting: Array, labelled: Array, codes: Array) -> LogPoolRule:
@@ -94,8 +93,8 @@ class StackedVote(Method):
             shares = matrix[:, votes.offsets[m] : votes.offsets[m + 1]].toarray()
             logs[j] = shares.any(axis=1)[:, None] * log_shares(shares)
         weights, prior = _pool_weights(logs, codes, counts, self.C)
-        voters = np.searchsorted(models, votes.group_model[voting])
-        return LogPoolRule(voting, voters, votes.group_class[voting], weights, softmax(prior))
+        says = np.eye(len(voting))  # each group is what one voter says, one class after the other
+        return LogPoolRule(voting, says, softmax(prior), weights)
 
 
 def _with_votes(votes: Votes, voting: Array, rows: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The answers of a `GroupRule`, computed by an engine: one small join per base model, then sums.
+"""The answers of a `GroupRule` or `SubtypeRule`, computed by an engine: one small join per base model, then sums.
 
 No row comes to this process, and nothing of ours runs in the engine. `answer.rule` has the same formulas for arrays:
 a term t says  s_t = sum_g w_tg P_tg / sum_g w_tg  over the groups g of a row, and the answer is the mean of the terms by how
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import reduce
-from operator import add, and_
-from typing import Any
+from operator import add
+from typing import Any, TypeGuard
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -19,7 +19,8 @@ from .._checks import InputError
 from .._text import arg
 from .._typing import Array
 from ..algebra.linear import normalised
-from ..answer.rule import EvidenceRule, GroupRule
+from ..answer.mixtures import SubtypeRule
+from ..answer.rule import GroupRule, Rule
 from ..consensus import Consensus
 from ..votes.labels import Label, kind_of
 from .columns import Column, Columns
@@ -34,25 +35,34 @@ KEY, OBJECT, VOTER, MOST, STRENGTH = f"{OURS}key", f"{OURS}object", f"{OURS}vote
 
 def answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:
     """Let the engine answer for every row."""
-    rules: list[GroupRule] = []
-    rule = consensus.rule
-    while rule is not None:
-        if not isinstance(rule, GroupRule):
+    rules: list[GroupRule | SubtypeRule] = []
+    asked: tuple[Rule, ...] = () if consensus.rule is None else (consensus.rule,)
+    while asked:
+        (rule,) = asked
+        if not isinstance(rule, GroupRule) and not _is_plain_evidence(rule):
             raise InputError(
                 "method",
                 phrase=f"The engine cannot answer by {consensus.settings['method']} for rows that were not solved",
                 remedy=f"Raise {arg('max_rows')}, or take another {arg('method')}.",
             )
         rules.append(rule)
-        rule = None if rule.towards is None else rule.towards[1]
+        asked = rule.asked
     n_groups = sum(base.n_groups for base in consensus.models)
     tables = [_group_columns(rule, n_groups) for rule in rules]
     answered = _with_sums(frame, columns, consensus, np.hstack(tables))
     for depth in reversed(range(len(rules))):  # the one that others pull towards comes first
         begin = sum(table.shape[1] for table in tables[:depth])
-        answer = _with_evidence if isinstance(rules[depth], EvidenceRule) else _with_mean
-        answered = answer(answered, rules[depth], begin, depth)
+        rule = rules[depth]
+        if isinstance(rule, GroupRule):
+            answered = _with_mean(answered, rule, begin, depth)
+        else:
+            answered = _with_evidence(answered, rule, begin, depth)
     return _with_labels(answered, consensus, output)
+
+
+def _is_plain_evidence(rule: Rule) -> TypeGuard[SubtypeRule]:
+    """Return whether a rule adds up evidence for classes, without subtypes and correlations."""
+    return isinstance(rule, SubtypeRule) and len(rule.prior) == len(rule.fallback) and not rule.correlation
 
 
 def override(frame: Frame, answers: Frame, keys: list[str]) -> Frame:
@@ -67,9 +77,13 @@ def override(frame: Frame, answers: Frame, keys: list[str]) -> Frame:
 # ---- adding up the groups of a row -----------------------------------------------------------------------------------
 
 
-def _group_columns(rule: GroupRule, n_groups: int) -> Array:
-    """Return for each group and term its weight, and its weight times its distribution."""
+def _group_columns(rule: GroupRule | SubtypeRule, n_groups: int) -> Array:
+    """Return for each group and term its weight, and its weight times its distribution; of evidence, whether it has any."""
     width = len(rule.fallback) + 1
+    if isinstance(rule, SubtypeRule):
+        table = np.zeros((n_groups, width))
+        table[rule.groups] = np.column_stack([np.ones(len(rule.groups)), rule.table])
+        return table
     table = np.zeros((n_groups, len(rule.terms) * width))
     for t, term in enumerate(rule.terms):
         table[term.groups, t * width] = term.group_weight
@@ -91,7 +105,7 @@ def _with_sums(frame: Frame, columns: Columns, consensus: Consensus, table: Arra
         frame = frame.with_columns(nw.lit(0.0).alias(_sum(j)) for j in range(table.shape[1]))
     else:
         frame = _with_long_sums(frame, columns, blocks, table.shape[1])
-    harden = isinstance(consensus.rule, GroupRule) and consensus.rule.hard_votes
+    harden = consensus.rule is not None and consensus.rule.hard_votes
     for (votes, name), column in wide.items():
         labels, block = blocks.get((votes, name), ([], table[:0]))
         if isinstance(column, dict):
@@ -207,18 +221,18 @@ def _with_mean(frame: Frame, rule: GroupRule, begin: int, depth: int) -> Frame:
     return frame.with_columns(unanswered.alias(_unanswered(depth)), **answers)
 
 
-def _with_evidence(frame: Frame, rule: GroupRule, begin: int, depth: int) -> Frame:
-    """Add the posterior, and whether no vote counts, as `EvidenceRule.answer` does: log prior + sums of log likelihoods."""
-    width = len(rule.fallback) + 1
-    firsts = range(begin, begin + len(rule.terms) * width, width)
-    unanswered = reduce(and_, (nw.col(_sum(first)) <= 0 for first in firsts))
-    logs = {}
-    for z, prior in enumerate(np.log(np.maximum(rule.fallback, 1e-300)).tolist()):
-        logs[_proba(depth, z)] = _added([nw.lit(prior), *(nw.col(_sum(first + 1 + z)) for first in firsts)])
+def _with_evidence(frame: Frame, rule: SubtypeRule, begin: int, depth: int) -> Frame:
+    """Add the posterior, and whether no vote counts, as `SubtypeRule.finish` does: log prior + sums of log likelihoods."""
+    unanswered = nw.col(_sum(begin)) <= 0
+    logs = {_proba(depth, z): nw.lit(prior) + nw.col(_sum(begin + 1 + z)) for z, prior in enumerate(rule.prior.tolist())}
     frame = _with_largest(frame.with_columns(unanswered.alias(_unanswered(depth)), **logs), list(logs), MOST)
     frame = frame.with_columns((nw.col(name) - nw.col(MOST)).exp() for name in logs)
     frame = frame.with_columns(_added(map(nw.col, logs)).alias(MOST))
-    return frame.with_columns(nw.col(name) / nw.col(MOST) for name in logs).drop(MOST)
+    answers = {
+        name: nw.when(nw.col(_unanswered(depth))).then(nothing).otherwise(nw.col(name) / nw.col(MOST))
+        for name, nothing in zip(logs, rule.fallback.tolist(), strict=True)
+    }
+    return frame.with_columns(**answers).drop(MOST)
 
 
 def _with_labels(frame: Frame, consensus: Consensus, output: Output) -> Frame:
