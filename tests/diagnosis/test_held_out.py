@@ -24,7 +24,7 @@ VOTES = Votes.from_labels({"good": TRUTH, "too": TRUTH, "bad": np.zeros(60, dtyp
 def test_a_hidden_label_is_not_known_to_the_answer_that_is_judged():
     votes = Votes.from_labels({"lies": 1 - TRUTH, "too": 1 - TRUTH})
     found = held_out(SoftVote().solve(votes, known=TRUTH), SoftVote())
-    assert (found.n_labels, found.accuracy, found.majority) == (60, 0, 0)
+    assert (found.n_labels, found.accuracy, found.by_majority) == (60, 0, 0)
 
 
 def test_every_object_is_held_out_once_and_the_labels_of_other_folds_are_known():
@@ -44,7 +44,7 @@ def test_a_method_without_known_labels_solves_once():
 @pytest.mark.parametrize(("method", "said"), [(MajorityVote(), None), (EC3(), 1.0)])
 def test_the_majority_vote_is_not_compared_with_itself(method, said):
     found = held_out(method.solve(VOTES, known=TRUTH), method)
-    assert found.majority == said
+    assert found.by_majority == said
     assert ("by majority vote" in str(found)) == (said is not None)
 
 
@@ -56,7 +56,7 @@ def test_too_few_labels_say_nothing():
 def test_a_better_majority_vote_is_told_from_chance():
     method = WeightedVote(weights=[0.1, 0.1, 9])
     found = held_out(method.solve(VOTES, known=TRUTH), method)
-    assert (found.accuracy, found.majority, found.difference.second_is_better) == (0.5, 1.0, True)
+    assert (found.accuracy, found.by_majority, found.difference.second_is_better) == (0.5, 1.0, True)
     few = held_out(method.solve(VOTES, known={i: TRUTH[i] for i in (*range(0, 40, 2), 1, 3, 5, 7)}), method)
     assert (few.difference.first, few.difference.second) == (0, 4)
     assert not few.difference.second_is_better
@@ -124,7 +124,7 @@ def test_nothing_is_said_of_the_majority_vote_itself_or_of_ties(method):
     consensus = method.solve(Votes.from_labels(said), known=TRUTH)
     summary = consensus.summary(method)
     assert summary.held_out is not None
-    assert summary.held_out.majority in (None, summary.held_out.accuracy)
+    assert summary.held_out.by_majority in (None, summary.held_out.accuracy)
     assert summary.warning is None
     assert method.solve(Votes.from_labels(said)).summary(truth=TRUTH).warning is None
 

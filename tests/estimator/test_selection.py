@@ -291,7 +291,7 @@ def test_simplex_weights_have_the_least_log_loss():
 def test_a_pool_of_log_odds_is_the_product_of_powers():
     votes, truth = soft_pool(0, [1.0, 2.0], clusterings=1)
     consensus = StackedVote(on="log-odds").solve(votes, known=([*range(300)], truth[:300].tolist()))
-    weights = consensus.rule.weights
+    weights = consensus.rule.voter_weights
     p, q = (np.maximum(votes.soft.shares_of(m), 1e-3) for m in votes.soft.models)
     expected = consensus.rule.fallback * p ** weights[0] * q ** weights[1]
     answers = consensus.proba[300:]

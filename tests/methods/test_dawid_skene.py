@@ -61,8 +61,8 @@ def test_the_golden_numbers_of_one_coin(w8):
 
 
 def test_one_coin_gives_each_classifier_one_skill(w8):
-    term = DawidSkene(one_coin=True, prior="uniform", tol=1e-15).solve(w8).rule.terms[0]
-    confusions = np.exp(term.group_proba).reshape(3, 3, 3)
+    rule = DawidSkene(one_coin=True, prior="uniform", tol=1e-15).solve(w8).rule
+    confusions = np.exp(rule.table).reshape(3, 3, 3)
     for confusion, skill in zip(confusions, [0.585862, 0.585565, 0.994466], strict=True):
         assert_allclose(np.diag(confusion), skill, rtol=0, atol=1e-5)
         assert_allclose(confusion.sum(axis=0), 1, rtol=0, atol=1e-12)
@@ -80,7 +80,7 @@ def test_em_written_out_in_full_agrees(seed):
         ours = DawidSkene(prior="uniform", smoothing=0.1, tol=1e-300, max_iter=7).solve(votes)
     theirs, confusion = em_in_full(labels, 3, 0.1, 7)
     assert_allclose(ours.proba, theirs, rtol=0, atol=1e-9)
-    assert_allclose(np.exp(ours.rule.terms[0].group_proba).reshape(6, 3, 3), confusion, rtol=0, atol=1e-9)
+    assert_allclose(np.exp(ours.rule.table).reshape(6, 3, 3), confusion, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("one_coin", [False, True])

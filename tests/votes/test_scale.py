@@ -148,3 +148,12 @@ def test_a_scale_with_a_direction_keeps_it_whatever_labels_say():
     turned = votes.oriented(np.array([1, 1, 0, 0]))  # labels by which both scales run down
     assert_array_equal(turned.models[0].positions, votes.models[0].positions)
     assert_array_equal(turned.models[1].positions, 1 - votes.models[1].positions)
+
+
+def test_shares_on_answers_outside_the_order_are_no_vote():
+    shares = np.array([[0.4, 0.1, 0.5], [1, 0, 0], [0, 0, 1]])
+    votes = Votes.from_labels({"judge": shares}, classes=["bad", "good"], scale=Scale([0, 1], unordered=["unsure"]))
+    first, second, third = (votes.as_class_votes().said(i)[0] for i in range(3))
+    assert first == pytest.approx({"bad": 0.8, "good": 0.2})
+    assert second == pytest.approx({"bad": 1.0, "good": 0.0})
+    assert third is None

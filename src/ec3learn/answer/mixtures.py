@@ -98,7 +98,7 @@ class SubtypeRule(SumRule):
         if row.prior is not None:
             total = total + np.repeat(row.prior.evidence[0], len(total) // n_classes)
         shares = softmax(total.reshape(n_classes, -1), axis=1)  # r
-        averaged = (shares * given.reshape(len(given), n_classes, -1)).sum(axis=2)
+        averaged = (shares * given.reshape(-1, *shares.shape)).sum(axis=2)
         found = {(NOBODY, PRIOR): (shares * self.prior.reshape(n_classes, -1)).sum(axis=1)}
         found |= row.by_owner(groups, averaged, VOTES)
         if row.prior is not None:
@@ -174,8 +174,8 @@ class PrecisionRule(SumRule):
 class LogPoolRule(SumRule):
     """A pool of logarithms: ln z_k = prior_k + sum_j weight_j ln y_jk, for what voter j gives to class k, `LEAST_SHARE` at least.
 
-    The table has a column for each voter and class, with a 1 for the group by which the voter says the class, so that its sums are
-    the y_jk. The prior is that of the fallback.
+    The table has a column for each voter and class, with a 1 for the group by which the voter says so: its sums are the y_jk. The
+    prior is that of the fallback.
     """
 
     voter_weights: Array

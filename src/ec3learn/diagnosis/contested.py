@@ -25,7 +25,7 @@ from ..votes import Votes
 from ..votes.labels import plain
 from .explanation import tally_of, tally_text, why_contested
 from .majority import row_weights
-from .voters import ballots_together
+from .voters import ballots
 
 Goal = Literal["label", "vote", "share"]
 
@@ -213,7 +213,7 @@ def chance_wrong(outcome: Outcome) -> Array:
 def votes_per_row(votes: Votes, classes: Array) -> Array:
     """Return how many votes each distinct row has."""
     cast = np.zeros(votes.n_rows)
-    for some in ballots_together(votes, classes):
+    for some in ballots(votes, classes):
         once = np.unique(some.owner * votes.n_rows + some.rows)  # a shared vote is one vote
         cast += np.bincount(once % votes.n_rows, minlength=votes.n_rows)
     return cast

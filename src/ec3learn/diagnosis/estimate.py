@@ -158,17 +158,20 @@ def _questions(outcome: Outcome, codes: Array, classes: list[int], voters: bool)
     for z in classes:
         yield f"share of {plain(outcome.classes[z])}", codes == z, proba[:, z], everyone
     yield "accuracy of the answer", codes == answers, proba.max(axis=1), everyone
-    for ballot in ballots(outcome.require_votes("estimate"), outcome.classes) if voters else ():
-        # Of each distinct row: what was said, in shares of one vote.
-        said = np.zeros_like(outcome.row_proba)
-        named = ballot.classes >= 0
-        counts = outcome.require_votes("estimate").counts[ballot.rows]
-        np.add.at(said, (ballot.rows[named], ballot.classes[named]), ballot.weights[named] / np.maximum(counts[named], 1e-300))
-        among = np.zeros(len(said), dtype=bool)
-        among[ballot.rows] = True
-        by_object, model = outcome.expand(said), outcome.models[ballot.voter]
-        right = by_object[np.arange(len(codes)), np.maximum(codes, 0)]
-        yield f"accuracy of {model.name}", right, (by_object * proba).sum(axis=1), outcome.expand(among)
+    if voters:
+        votes = outcome.require_votes("estimate")
+        for cast in ballots(votes, outcome.classes):
+            shares = cast.weights / np.maximum(votes.counts[cast.rows], 1e-300)
+            for v, m in enumerate(cast.voters.tolist()):
+                own = np.flatnonzero(cast.owner == v)
+                named = own[cast.classes[own] >= 0]
+                said = np.zeros_like(outcome.row_proba)  # of each distinct row, in shares of one vote
+                np.add.at(said, (cast.rows[named], cast.classes[named]), shares[named])
+                among = np.zeros(len(said), dtype=bool)
+                among[cast.rows[own]] = True
+                by_object = outcome.expand(said)
+                right = by_object[np.arange(len(codes)), np.maximum(codes, 0)]
+                yield f"accuracy of {votes.models[m].name}", right, (by_object * proba).sum(axis=1), outcome.expand(among)
 
 
 def prediction_powered(y: Array, f: Array, rest: Array, times: Array | None = None) -> Estimate:

@@ -36,14 +36,15 @@ class Solver(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Score:
     """How often an answer is right by labels that the method did not see, and how often the majority vote is."""
 
-    n_labels: Any  # how many objects, by their weights
-    accuracy: Any
-    confidence: Any  # mean probability of the labels that were given instead
-    by_majority: Any  # None where the method is the majority vote, which has no difference either
-    difference: Any
+    n_labels: float  # how many objects, by their weights
+    accuracy: float
+    confidence: float  # mean probability of the labels that were given instead
+    by_majority: float | None = None  # None where the method is the majority vote, which has no difference either
+    difference: Difference | None = None
     by: ClassVar[tuple[str, str]]  # how it was found, and the noun for labels
 
     @property
@@ -83,22 +84,10 @@ class Score:
 # ---- cross-validated on known labels -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class HeldOut(Score):
     """How often a method is right about known labels that were hidden from it in turn."""
 
-    n_labels: float
-    accuracy: float
-    confidence: float
-    majority: float | None
-    difference: Difference | None
-
     by = "Cross-validated on", "known label"
-
-    @property
-    def by_majority(self) -> float | None:
-        """Return how often the majority vote is right."""
-        return self.majority
 
 
 def held_out(outcome: Outcome, method: Solver) -> HeldOut | None:
@@ -127,8 +116,7 @@ def held_out(outcome: Outcome, method: Solver) -> HeldOut | None:
         return None
     votes, codes, weight = outcome.require_votes("held_out"), outcome.expand(outcome.known.codes), object_weights(outcome)
     objects = np.random.default_rng(0).permutation(np.flatnonzero(codes >= 0))
-    total = float(weight[objects].sum())
-    if total < LEAST_KNOWN or len(objects) < 2:
+    if weight[objects].sum() < LEAST_KNOWN or len(objects) < 2:
         return None
     fold_of = np.full(len(codes), -1)
     fold_of[objects] = np.arange(len(objects)) % FOLDS
@@ -137,12 +125,20 @@ def held_out(outcome: Outcome, method: Solver) -> HeldOut | None:
         right[hidden] = answer.expand(answer.row_classes)[hidden] == codes[hidden]
         sure[hidden] = answer.confidence[hidden]
     theirs = None if is_majority(outcome) else majority(outcome)
-    share = difference = None
-    if theirs is not None:
-        their_right = outcome.expand(theirs.classes) == codes
-        share = float(weight[objects] @ their_right[objects]) / total
-        difference = Difference.of(right[objects], their_right[objects], weight[objects])
-    return HeldOut(total, float(weight @ right) / total, float(weight[objects] @ sure[objects]) / total, share, difference)
+    their_right = None if theirs is None else (outcome.expand(theirs.classes) == codes)[objects]
+    return HeldOut(**_scored(right[objects], sure[objects], their_right, weight[objects]))
+
+
+def _scored(right: Array, sure: Array, their_right: Array | None, weight: Array) -> dict[str, Any]:
+    """Return the fields of a `Score`: on which objects the answer is right, and how sure of it; on which the majority vote is."""
+    total = float(weight.sum())
+    fields = {"n_labels": total, "accuracy": float(weight @ right) / total, "confidence": float(weight @ sure) / total}
+    if their_right is None:
+        return fields
+    return fields | {
+        "by_majority": float(weight @ their_right) / total,
+        "difference": Difference.of(right, their_right, weight),
+    }
 
 
 def held_out_answers(method: Solver, votes: Votes, codes: Array, fold_of: Array) -> Iterator[tuple[Array, Outcome]]:
@@ -166,29 +162,16 @@ def held_out_answers(method: Solver, votes: Votes, codes: Array, fold_of: Array)
 # ---- judged by labels the method was not given -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Judgement(Score):
     """How good an answer is by labels that the method was not given, beside the majority vote."""
 
-    n_labels: float
     n_objects: int
     consensus: Quality
-    confidence: float
     majority: Quality | None
-    difference: Difference | None
     confusion: Array  # classes x classes: objects by their true class (rows) and by the answer (columns)
 
     by = "Judged by", "true label"
-
-    @property
-    def accuracy(self) -> float:
-        """Return how often the answer is right."""
-        return self.consensus.accuracy
-
-    @property
-    def by_majority(self) -> float | None:
-        """Return how often the majority vote is right."""
-        return None if self.majority is None else self.majority.accuracy
 
 
 def judge(outcome: Outcome, truth: Any) -> Judgement | None:
@@ -220,21 +203,18 @@ def judge(outcome: Outcome, truth: Any) -> Judgement | None:
         return None
     row = judged if outcome.index is None else outcome.index[judged]
     ours, theirs = outcome.row_classes[row], None if is_majority(outcome) else majority(outcome)
-    their_quality = difference = None
+    their_quality = their_right = None
     if theirs is not None:
         # A vote for a class that the answer does not have is wrong: it counts as one more class.
         padded = np.pad(theirs.proba[row], ((0, 0), (0, 1)))
         their_classes = np.where(theirs.classes[row] < 0, len(outcome.classes), theirs.classes[row])
-        their_quality = quality(padded, their_classes, truth, weight)
-        difference = Difference.of(ours == truth, their_classes == truth, weight)
+        their_quality, their_right = quality(padded, their_classes, truth, weight), their_classes == truth
     return Judgement(
-        float(weight.sum()),
-        len(judged),
-        quality(outcome.row_proba[row], ours, truth, weight),
-        float(weight @ outcome.row_proba[row, ours]) / float(weight.sum()),
-        their_quality,
-        difference,
-        confusion(ours, truth, len(outcome.classes), weight),
+        n_objects=len(judged),
+        consensus=quality(outcome.row_proba[row], ours, truth, weight),
+        majority=their_quality,
+        confusion=confusion(ours, truth, len(outcome.classes), weight),
+        **_scored(ours == truth, outcome.row_proba[row, ours], their_right, weight),
     )
 
 

@@ -75,7 +75,7 @@ def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     chosen = sorted(sorted(own, key=lambda m: -votes.n_votes[m])[:MOST_MODELS])
     n_rows = min(votes.n_rows, max(1000, int(BUDGET / max(len(chosen), 1) ** 2)))
     rows = np.arange(votes.n_rows) if n_rows == votes.n_rows else np.linspace(0, votes.n_rows - 1, n_rows).astype(np.int64)
-    said, counts = votes_by(votes, chosen, rows), row_weights(outcome)[rows]
+    said, counts = votes_by(votes.only_rows(rows), chosen), row_weights(outcome)[rows]
     if kind == "classifier":
         similarity, common, alike = _agreements(said, _answers(outcome, votes)[rows], counts)
     else:
@@ -166,28 +166,15 @@ def _votes_alone(outcome: Outcome, chosen: Sequence[int]) -> Array:
     return np.asarray(alone[np.asarray(chosen, dtype=np.int64)] > 0)
 
 
-def votes_by(votes: Votes, models: Sequence[int], rows: Array) -> Array:
-    """Return the votes of some base models on some rows, models x rows: the number of the class or cluster, -1 for none.
+def votes_by(votes: Votes, models: Sequence[int]) -> Array:
+    """Return the votes of some base models, models x rows: the number of the class or cluster, -1 for none.
 
     A soft vote counts for its most probable class or cluster.
     """
-    place = {m: i for i, m in enumerate(models)}
-    said = np.full((len(models), len(rows)), -1, dtype=np.int32)
-    for m, codes in votes.hard.items():
-        if m in place:
-            own = codes[rows].astype(np.int32)
-            said[place[m]] = np.where(own == votes.models[m].n_groups, -1, own)
-    for soft in votes.soft.models if votes.soft is not None else ():
-        if soft.number in place:
-            shares = votes.soft.shares_of(soft, rows)  # type: ignore[union-attr]
-            said[place[soft.number]] = np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
-    if votes.sparse is not None:
-        entries = votes.sparse[rows].tocoo()
-        row, group = entries.coords
-        to_place = np.array([place.get(m, -1) for m in range(len(votes.models))])
-        model = votes.group_model[group]
-        kept = to_place[model] >= 0
-        said[to_place[model[kept]], row[kept]] = (group - votes.offsets[model])[kept]
+    said = np.full((len(models), votes.n_rows), -1, dtype=np.int32)
+    owner, rows, groups, shares = votes.entries_of(np.array(models, dtype=np.int64))
+    order = np.argsort(shares, kind="stable")  # of several entries for one place the last one counts
+    said[owner[order], rows[order]] = (groups - votes.offsets[votes.group_model[groups]])[order]
     return said
 
 

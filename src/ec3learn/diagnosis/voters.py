@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -20,13 +20,12 @@ from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.outcome import Outcome
 from ..votes import Votes
 from ..votes.labels import Label, plain
-from ..votes.layout import SoftModel
 from .held_out import true_codes
 from .metrics import normalised_mutual_information, wilson_interval
 
 BEYOND_NOISE = 2.0  # standard deviations from which a lean is not chance
 FEW_VOTES = 5  # below which a voter is not said to lean
-TOGETHER = 1_000_000  # voters x classes that are judged at a time
+TOGETHER = 100_000  # votes, and voters x classes, that are judged at a time
 
 SKILL_COLUMNS = ("model", "class", "votes", "sensitivity", "low", "high", "specificity", "specificity_low", "specificity_high")
 ABOUT_VOTES, ABOUT_LABELS = ("coverage", "agreement", "estimated", "leans_to", "bias"), ("labels", "accuracy", "low", "high")
@@ -74,7 +73,7 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
     weight_of = {(model.name, model.kind): float(weight) for model, weight in zip(outcome.models, outcome.weights, strict=True)}
     columns["model"], columns["kind"] = [model.name for model in votes.models], [model.kind for model in votes.models]
     columns["weight"] = [weight_of.get((model.name, model.kind), 0.0) for model in votes.models]
-    for cast in ballots_together(votes, outcome.classes):
+    for cast in ballots(votes, outcome.classes):
         for name, values in _voter_facts(cast, outcome).items():
             for m, value in zip(cast.voters.tolist(), values, strict=True):
                 columns[name][m] = value
@@ -111,16 +110,11 @@ def gives_probabilities(outcome: Outcome) -> bool:
 
 def _leans(cast: Ballots, outcome: Outcome) -> tuple[list[Label], list[float | None]]:
     """Return the class that each voter names too often, and by what share of its votes; None within noise."""
-    shape = len(cast.voters), len(outcome.classes)
-    named = cast.classes >= 0
-    cells = cast.owner[named] * shape[1] + cast.classes[named]
-    said = np.bincount(cells, weights=cast.weights[named], minlength=shape[0] * shape[1]).reshape(shape)
-    by_voter = sparse.csr_array((cast.weights, (cast.owner, np.arange(len(cast.rows)))), shape=(shape[0], len(cast.rows)))
-    is_so = by_voter @ outcome.row_proba[cast.rows]
+    said, is_so = cast.named(len(outcome.classes)), cast.on_class(outcome.row_proba)
     n = np.maximum(cast.totals, 1e-300)
     excess = (said - is_so) / n[:, None]
     top = excess.argmax(axis=1)
-    share, most = is_so[np.arange(shape[0]), top] / n, excess.max(axis=1)
+    share, most = is_so[np.arange(len(top)), top] / n, excess.max(axis=1)
     leans = (most > BEYOND_NOISE * np.sqrt(np.maximum(share * (1 - share), 1e-12) / n)) & (cast.totals >= FEW_VOTES)
     labels = [plain(label) for label in outcome.classes]
     chosen = list(zip(leans.tolist(), top.tolist(), most.tolist(), strict=True))
@@ -164,29 +158,26 @@ def skills(outcome: Outcome, known: Any = None) -> Table:
         votes, codes = labelled_rows(votes, codes)
         proba = np.eye(len(outcome.classes))[codes]
     columns: dict[str, list[Any]] = {name: [] for name in SKILL_COLUMNS}
-    for ballot in ballots(votes, outcome.classes):
-        said = _said_by_class(ballot, proba)
-        for z, label in enumerate(outcome.classes):
-            of_class, named = float(said[:, z].sum()), float(said[z].sum())
-            hits, others = float(said[z, z]), float(said.sum()) - of_class
-            row = [votes.models[ballot.voter].name, plain(label), round(float(ballot.weights.sum())), *_share(hits, of_class)]
-            for name, value in zip(columns, [*row, *_share(others - (named - hits), others)], strict=True):
-                columns[name].append(value)
+    labels = [plain(label) for label in outcome.classes]
+    for cast in ballots(votes, outcome.classes):
+        named, of_class = cast.named(len(labels)), cast.on_class(proba)
+        hits = cast.named(len(labels), proba[cast.rows, cast.classes])
+        others = of_class.sum(axis=1, keepdims=True) - of_class
+        for v, m in enumerate(cast.voters.tolist()):
+            for z, label in enumerate(labels):
+                sensitivity = _share(hits[v, z], of_class[v, z])
+                specificity = _share(others[v, z] - (named[v, z] - hits[v, z]), others[v, z])
+                row = [votes.models[m].name, label, round(float(cast.totals[v])), *sensitivity, *specificity]
+                for name, value in zip(columns, row, strict=True):
+                    columns[name].append(value)
     return Table(columns)
-
-
-def _said_by_class(ballot: Ballot, proba: Array) -> Array:
-    """Return how often a voter says each class (rows; the last is none of them) of objects of each class (columns)."""
-    said = np.zeros((proba.shape[1] + 1, proba.shape[1]))
-    np.add.at(said, ballot.classes, ballot.weights[:, None] * proba[ballot.rows])
-    return said
 
 
 def _share(part: float, whole: float) -> tuple[float | None, float | None, float | None]:
     """Return a share with its 95 % interval; None for a share of nothing."""
     if whole < 0.5:
         return None, None, None
-    return (part / whole, *wilson_interval(part, whole))
+    return (float(part / whole), *wilson_interval(part, whole))
 
 
 def _label_codes(outcome: Outcome, known: Any) -> Array:
@@ -242,29 +233,18 @@ def confusion_of(outcome: Outcome, model: str) -> Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Ballot:
-    """The votes of one voter: the distinct row of each, the number of its class in the answer (-1: none), and its weight.
+class Ballots:
+    """The votes of some voters: of each the place of its voter, its distinct row, its class in the answer (-1: none), its weight.
 
     A soft vote counts for its most probable class, and an answer on a scale for the classes it lies between, if any.
     """
 
-    voter: int
-    rows: Array
-    classes: Array
-    weights: Array
-    n_answered: float  # by weight, answers that stand for no class included
-
-
-@dataclass(frozen=True, eq=False)
-class Ballots:
-    """The votes of some voters together: as in `Ballot`, and the place of each vote's voter among these."""
-
-    voters: Array
+    voters: Array  # their numbers
     owner: Array
     rows: Array
     classes: Array
     weights: Array
-    n_answered: Array
+    n_answered: Array  # by voter and by weight, answers that stand for no class included
 
     @cached_property
     def totals(self) -> Array:
@@ -280,84 +260,34 @@ class Ballots:
         sums = self.sums(values).tolist()
         return [part / n if n > 0 else None for part, n in zip(sums, self.totals.tolist(), strict=True)]
 
+    def named(self, n_classes: int, values: Array | float = 1.0) -> Array:
+        """Return the sum of a value over each voter's votes for each class, voters x classes."""
+        some = self.classes >= 0
+        cells = self.owner[some] * n_classes + self.classes[some]
+        sums = np.bincount(cells, weights=(self.weights * values)[some], minlength=len(self.voters) * n_classes)
+        return sums.reshape(-1, n_classes)
 
-def ballots(votes: Votes, classes: Array) -> Iterator[Ballot]:
-    """Return the votes, voter by voter: no table of voters x classes x classes is made."""
-    return _ballots_of(votes, classes, votes.is_voter)
-
-
-def ballots_together(votes: Votes, classes: Array) -> Iterator[Ballots]:
-    """Return the same, many voters at a time in a crowd, which may have hundreds of thousands; others one by one."""
-    in_crowd = votes.is_classifier & ~np.isin(np.arange(len(votes.models)), [*votes.hard, *_soft_models(votes)])
-    for ballot in _ballots_of(votes, classes, votes.is_voter & ~in_crowd):
-        alone, owner = np.array([ballot.voter]), np.zeros(len(ballot.rows), dtype=np.int64)
-        yield Ballots(alone, owner, ballot.rows, ballot.classes, ballot.weights, np.array([ballot.n_answered]))
-    crowd, number = np.flatnonzero(in_crowd), matching_labels(votes.classes, classes)
-    size = max(TOGETHER // max(len(classes), 1), 1)
-    entries = _sparse_by_model(votes.hardened()) if len(crowd) else None
-    for voters in (crowd[begin : begin + size] for begin in range(0, len(crowd), size)):
-        assert entries is not None
-        own = np.flatnonzero((entries.models >= voters[0]) & (entries.models <= voters[-1]) & in_crowd[entries.models])
-        owner, rows = np.searchsorted(voters, entries.models[own]), entries.rows[own]
-        weights = entries.shares[own] * votes.counts[rows]
-        answered = np.bincount(owner, weights=weights, minlength=len(voters))
-        yield Ballots(voters, owner, rows, number[entries.groups[own]], weights, answered)
+    def on_class(self, proba: Array) -> Array:
+        """Return how many of each voter's votes are on objects of each class, by the class probabilities of rows."""
+        shape = len(self.voters), len(self.rows)
+        return np.asarray(sparse.csr_array((self.weights, (self.owner, np.arange(shape[1]))), shape=shape) @ proba[self.rows])
 
 
-def _ballots_of(votes: Votes, classes: Array, chosen: Array) -> Iterator[Ballot]:
-    """Return the votes of the chosen voters, one by one."""
-    number = matching_labels(votes.classes, classes)
-    for m, rows, groups, shares in _entries_by_model(votes.hardened(), np.flatnonzero(chosen).tolist()):
-        model = votes.models[m]
+def ballots(votes: Votes, classes: Array) -> Iterator[Ballots]:
+    """Return the votes, some voters at a time, of whom a crowd may have hundreds of thousands."""
+    number, hard = matching_labels(votes.classes, classes), votes.hardened()
+    voters = np.flatnonzero(votes.is_voter)
+    parts = np.cumsum(np.maximum(votes.n_votes[voters], len(classes))) // TOGETHER
+    for chosen in np.split(voters, np.flatnonzero(np.diff(parts)) + 1):
+        owner, rows, groups, shares = hard.entries_of(chosen)
         weights = shares * votes.counts[rows]
-        n_answered = float(weights.sum())
-        if model.kind == "grader":
-            meaning = votes.group_meaning[votes.offsets[m] : votes.offsets[m + 1]].toarray()
-            said, vote_classes = np.nonzero(meaning[groups])
-            rows, weights = rows[said], weights[said] * meaning[groups[said], vote_classes]
-            groups = vote_classes
-        yield Ballot(m, rows, number[groups], weights, n_answered)
-
-
-def _entries_by_model(votes: Votes, chosen: Sequence[int]) -> Iterator[tuple[int, Array, Array, Array]]:
-    """Return for each chosen model in turn the rows it said something about, the numbers of its own groups, and the shares."""
-    soft = _soft_models(votes)
-    if any(m not in votes.hard and m not in soft for m in chosen):
-        entries = _sparse_by_model(votes)
-        ends = np.searchsorted(entries.models, np.arange(len(votes.models) + 1))
-    for m in chosen:
-        if m in votes.hard:
-            rows = np.flatnonzero(votes.hard[m] != votes.models[m].n_groups)
-            yield m, rows, votes.hard[m][rows].astype(np.int64), np.ones(len(rows))
-        elif m in soft:
-            shares = votes.soft.shares_of(soft[m])  # type: ignore[union-attr]
-            rows, groups = np.nonzero(shares)
-            yield m, rows, groups, shares[rows, groups]
-        else:
-            own = slice(ends[m], ends[m + 1])
-            yield m, entries.rows[own], entries.groups[own], entries.shares[own]
-
-
-def _soft_models(votes: Votes) -> dict[int, SoftModel]:
-    return {} if votes.soft is None else {model.number: model for model in votes.soft.models}
-
-
-class _Entries(NamedTuple):
-    """Votes that are kept as a sparse matrix, sorted by model: the model, the row, the model's own group, and the share."""
-
-    models: Array
-    rows: Array
-    groups: Array
-    shares: Array
-
-
-def _sparse_by_model(votes: Votes) -> _Entries:
-    entries = votes.sparse
-    assert entries is not None  # every base model is in one of the three stores
-    models = votes.group_model[entries.indices]
-    order = np.argsort(models, kind="stable")
-    models, rows = models[order], np.repeat(np.arange(votes.n_rows), np.diff(entries.indptr))[order]
-    return _Entries(models, rows, entries.indices[order] - votes.offsets[models], entries.data[order])
+        n_answered = np.bincount(owner, weights=weights, minlength=len(chosen))
+        vote_classes = votes.group_class[groups]
+        if (vote_classes < 0).any():  # answers on a scale
+            meaning = votes.group_meaning[groups]
+            each = np.repeat(np.arange(len(groups)), np.diff(meaning.indptr))
+            owner, rows, weights, vote_classes = owner[each], rows[each], weights[each] * meaning.data, meaning.indices
+        yield Ballots(chosen, owner, rows, number[vote_classes], weights, n_answered)
 
 
 def labelled_rows(votes: Votes, codes: Array) -> tuple[Votes, Array]:
@@ -376,7 +306,7 @@ def right_on_labels(outcome: Outcome, codes: Array) -> dict[int, tuple[float, fl
         return {}
     votes, row_codes = labelled_rows(outcome.votes, codes)
     found: dict[int, tuple[float, float]] = {}
-    for cast in ballots_together(votes, outcome.classes):
+    for cast in ballots(votes, outcome.classes):
         right = cast.sums(cast.classes == row_codes[cast.rows])
         found |= dict(zip(cast.voters.tolist(), zip(right.tolist(), cast.totals.tolist(), strict=True), strict=True))
     return found

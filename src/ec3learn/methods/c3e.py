@@ -5,8 +5,9 @@ With the squared loss (C3E-SL) the answer y minimises
 
     1/2 sum_i |y_i - pi_i|^2 + alpha/2 sum_(i != j) s_ij |y_i - y_j|^2
 
-which is one positive definite system over objects. With the generalised I-divergence d(p, q) = sum p log(p/q) - p + q (C3E-KL)
-each object has two copies, l and r, and
+which is one positive definite system over objects. It is solved exactly; the published passes over the objects, one after the
+other, end there too. With the generalised I-divergence d(p, q) = sum p log(p/q) - p + q (C3E-KL) each object has two copies, l and
+r, and
 
     sum_j d(pi_j, r_j) + alpha sum_(i != j) s_ij d(l_i, r_j) + lambda sum_i d(l_i, r_i)
 
@@ -43,9 +44,6 @@ class C3ESL(Method):
     alpha : float
         How hard objects in the same clusters pull on each other, divided by the mean degree: at 1 the companions of an average
         object weigh about twice as much as its own votes. Large values give every object the majority class.
-    sweeps : int or None
-        None solves the problem exactly. A number makes that many passes in place, one object after the other, from the uniform
-        distribution, as published. Few passes smooth less, and the answer depends on the order of the objects.
     tol : float
         The relative residual at which conjugate gradients stop.
     max_iter : int
@@ -61,16 +59,13 @@ class C3ESL(Method):
 
     title = "C3E-SL"
 
-    def __init__(self, alpha: float = 0.25, sweeps: int | None = None, tol: float = 1e-12, max_iter: int = 1000) -> None:
+    def __init__(self, alpha: float = 0.25, tol: float = 1e-12, max_iter: int = 1000) -> None:
         self.alpha = alpha
-        self.sweeps = sweeps
         self.tol = tol
         self.max_iter = max_iter
 
     def _check(self) -> None:
         require_number("alpha", self.alpha, least=0)
-        if self.sweeps is not None:
-            require_integer("sweeps", self.sweeps, 1)
         require_number("tol", self.tol, above=0)
         require_integer("max_iter", self.max_iter, 1)
 
@@ -78,11 +73,7 @@ class C3ESL(Method):
         similar = CoAssociation(votes)
         pi, unanswered = similar.mean_vote(known)
         alpha = similar.scale(float(self.alpha))
-        if self.sweeps is not None:
-            proba = _sweep(votes, similar, pi, alpha, self.sweeps, known)
-            n_iter, converged = self.sweeps, True
-        else:
-            proba, n_iter, converged = _smooth(similar, pi, alpha, known, self.tol, self.max_iter)
+        proba, n_iter, converged = _smooth(similar, pi, alpha, known, self.tol, self.max_iter)
         objective = _squared_loss(similar, pi, proba, alpha, known)
         proba[unanswered] = similar.fallback
         return Answer(proba, unanswered, objective=objective, n_iter=n_iter, converged=converged)
@@ -278,39 +269,6 @@ def _squared_loss(similar: CoAssociation, pi: Array, proba: Array, alpha: float,
     squares = float((counts * whole) @ (proba**2).sum(axis=1))
     crossed = float(counts @ (proba * similar.whole_product(proba)).sum(axis=1))
     return float(own @ ((proba - pi) ** 2).sum(axis=1)) / 2 + alpha * max(squares - crossed, 0.0)
-
-
-def _sweep(votes: Votes, similar: CoAssociation, pi: Array, alpha: float, sweeps: int, known: KnownLabels | None) -> Array:
-    """Return each row's mean answer after some passes over single objects, each using the new answers of those before it."""
-    index = np.arange(votes.n_rows) if votes.index is None else np.asarray(votes.index)
-    weight = np.ones(votes.n_objects) if votes.sample_weight is None else votes.sample_weight
-    fixed = np.zeros(votes.n_rows, dtype=bool) if known is None else known.labelled
-    n_classes = pi.shape[1]
-    answer = np.where(fixed[index, None], pi[index], 1 / n_classes)
-    clusters, own = similar.clusters, similar.own
-    whole = similar.whole_product(np.ones((votes.n_rows, 1)))[:, 0]
-    starts = np.zeros((votes.n_rows, n_classes))
-    np.add.at(starts, index, weight[:, None] * answer)
-    per_cover, cluster_weight = similar.per_cover, similar.weight
-    by_gap = similar.spread(clusters.T @ starts).reshape(len(per_cover), len(cluster_weight), n_classes)
-    for _ in range(sweeps):
-        for i, row in enumerate(index):
-            if fixed[row]:
-                continue
-            entry = slice(clusters.indptr[row], clusters.indptr[row + 1])
-            column = clusters.indices[entry] % max(len(cluster_weight), 1)
-            share = clusters.data[entry]
-            gap = similar.gap[row]
-            itself = min(weight[i], 1.0) * own[row]
-            others = share @ by_gap[gap, column] - itself * answer[i]
-            moved = (pi[row] + 2 * alpha * others) / (1 + 2 * alpha * (whole[row] - itself))
-            change = weight[i] * (moved - answer[i])
-            by_gap[:, column] += per_cover[:, gap, None, None] * np.outer(cluster_weight[column] * share, change)
-            answer[i] = moved
-    total = np.bincount(index, minlength=votes.n_rows)
-    means = np.zeros((votes.n_rows, n_classes))
-    np.add.at(means, index, answer)
-    return means / np.maximum(total, 1)[:, None]
 
 
 # ---- I-divergence ----------------------------------------------------------------------------------------------------

@@ -163,7 +163,7 @@ def _cards(subject: Subject, changes: Facts | None, quality: Facts | None) -> li
         cards.append(("correct", percent(ours["accuracy"]), beside))
     elif quality is not None and quality["held_out"] is not None:
         score = quality["held_out"]
-        beside = "" if score.majority is None else f"; {percent(score.majority)} by majority vote"
+        beside = "" if score.by_majority is None else f"; {percent(score.by_majority)} by majority vote"
         cards.append(("correct", percent(score.accuracy), f"cross-validated{beside}"))
     return cards
 

@@ -55,8 +55,7 @@ def fields_of_columns(
     for name in scales.keys() & shares.keys():
         _require_answers(shares[name], scales[name], Where(argument, name))
 
-    packed = None if shares else distinct_rows(list(original.values()))
-    distinct, index, counts = original, None, None
+    packed, distinct = None if shares else distinct_rows(list(original.values())), original
     if packed is not None:
         codes, index, counts = packed
         distinct = {c.name: replace(c, raw=rows, low=0) for c, rows in zip(original.values(), codes, strict=True)}
@@ -87,15 +86,9 @@ def fields_of_columns(
         frozen(array)
     n_objects = len(next(iter(both.values()))[0])
     by_number = {m: shares[name] for m, name in enumerate(both) if name in shares}
-    return {
-        "classes": class_names,
-        "models": tuple(models),
-        "n_objects": n_objects,
-        "weights": frozen(np.ones(len(models))),
-        "counts": ones(n_objects) if counts is None else frozen(counts.astype(np.float64)),
-        "index": None if index is None else frozen(index),
-        "stores": Stores(Codes(hard_codes), SoftShares.stacked(by_number) if by_number else None),
-    }
+    stores = Stores(Codes(hard_codes), SoftShares.stacked(by_number) if by_number else None)
+    fields = _fields(class_names, models, n_objects, stores)
+    return fields if packed is None else fields | {"index": frozen(index), "counts": frozen(counts.astype(np.float64))}
 
 
 def fields_of_crowd(table: Any, classes: Sequence[Label] | Array | None, missing: Label | None) -> dict[str, Any] | None:
@@ -123,14 +116,8 @@ def fields_of_crowd(table: Any, classes: Sequence[Label] | Array | None, missing
     entries = entries_from(starts, voters, (n_objects, n_voters * len(class_names)))
     if rows_repeat(distinct_entries(entries[sampled_rows(n_objects)]).n_codes, n_objects):
         return None
-    return {
-        "classes": class_names,
-        "models": tuple(BaseModel(f"classifier_{m}", "classifier", class_names) for m in range(n_voters)),
-        "n_objects": n_objects,
-        "weights": frozen(np.ones(n_voters)),
-        "counts": ones(n_objects),
-        "stores": Stores(sparse=entries),
-    }
+    models = [BaseModel(f"classifier_{m}", "classifier", class_names) for m in range(n_voters)]
+    return _fields(class_names, models, n_objects, Stores(sparse=entries))
 
 
 def _votes_in(table: Array, absent: Sequence[int]) -> tuple[Array, Array, Array] | None:
@@ -189,16 +176,15 @@ def fields_of_long(
     long = _LongVotes(object_codes[voted], voter_codes[voted], codes[voted])
     long, share, n_repeated = long.once_each(repeats, ids, voter_names)
     entries = entries_of_votes(long.objects, offsets[long.voters] + long.codes, (len(ids), int(offsets[-1])), share)
-    return {
-        "classes": class_names,
-        "models": tuple(models),
-        "n_objects": len(ids),
-        "weights": frozen(np.ones(len(voter_names))),
-        "object_ids": ids,
-        "counts": ones(len(ids)),
-        "stores": Stores(sparse=entries),
-        "n_repeated": n_repeated,
-    }
+    fields = _fields(class_names, models, len(ids), Stores(sparse=entries))
+    return fields | {"object_ids": ids, "n_repeated": n_repeated}
+
+
+def _fields(classes: Array, models: Sequence[BaseModel], n_objects: int, stores: Stores) -> dict[str, Any]:
+    """Return the fields of votes in which every model and every object counts once, and has a row of its own."""
+    weights = frozen(np.ones(len(models)))
+    fields = {"classes": classes, "models": tuple(models), "n_objects": n_objects, "weights": weights}
+    return fields | {"counts": ones(n_objects), "stores": stores}
 
 
 def _require_classes(classes: Any, voted: Sequence[Any], soft: Mapping[str, Any], scales: Mapping[str, Scale]) -> None:

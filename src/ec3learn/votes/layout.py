@@ -142,6 +142,10 @@ class SoftShares:
         shares[:, model.derived] = np.where(rest > 1e-14, rest, 0.0)
         return shares
 
+    def tables(self) -> dict[int, Array]:
+        """Return the shares of all models, by number."""
+        return {model.number: self.shares_of(model) for model in self.models}
+
     def take(self, rows: Array) -> SoftShares:
         """Return the shares of some rows."""
         return replace(self, table=frozen(np.asfortranarray(self.table[rows])))
@@ -200,15 +204,3 @@ def entries_of_columns(columns: Mapping[int, Array], offsets: Array, missing: Se
     del rows, groups
     by_row = by_model.tocsr()  # its data are the groups
     return frozen_entries(sparse.csr_array((np.ones(by_row.nnz), by_row.data, by_row.indptr), shape=shape))
-
-
-def joined_entries(left: sparse.csr_array, right: sparse.csr_array) -> sparse.csr_array:
-    """Return the entries of both, right's groups after left's."""
-    return frozen_entries(sparse.hstack([left, right], format="csr"))
-
-
-def widened_entries(entries: sparse.csr_array, before: int, after: int) -> sparse.csr_array:
-    """Return the entries with empty groups before and after them."""
-    shape = (entries.shape[0], before + entries.shape[1] + after)
-    groups = entries.indices + entries.indices.dtype.type(before)
-    return frozen_entries(sparse.csr_array((entries.data, groups, entries.indptr), shape=shape))

@@ -7,7 +7,7 @@ Strings and mixed tables are numbered through a dict. Labels come back exactly a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +37,15 @@ class Column:
     raw: Array
     low: int
     values: Sequence[Label | None] | Array
+    ndim = 1
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape, as arrays have it."""
+        return self.raw.shape
 
     @property
     def n_codes(self) -> int:
@@ -96,7 +105,7 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
         if table.dtype.kind in "iu" and not isinstance(table, np.ma.MaskedArray) and table.size:
             lows, highs = _column_ranges(table)
             columns = {
-                name: _Ranged(column, int(low), int(high))
+                name: _encode_integers(name, column, int(low), int(high))
                 for (name, column), low, high in zip(columns.items(), lows, highs, strict=True)
             }
     for name, column in columns.items():
@@ -147,10 +156,8 @@ class Where:
 
 def encode(name: str, values: Any, argument: str, mixed: bool = False) -> Column:
     """Turn one column of labels into codes; a column may be an argument of its own, and hold `mixed` kinds of labels."""
-    if isinstance(values, _Ranged):
-        return _encode_integers(name, values.column, values.low, values.high)
-    if isinstance(values, _Coded):
-        return Column(name, values.codes, -1, [None, *values.labels])
+    if isinstance(values, Column):
+        return replace(values, name=name)
     where = Where(argument, None if name == argument else name)
     absent = None
     if isinstance(values, np.ma.MaskedArray):
@@ -167,31 +174,6 @@ def encode(name: str, values: Any, argument: str, mixed: bool = False) -> Column
         column = _encode_objects(name, plain_values, where, absent, mixed)
         absent = None
     return column if absent is None or not absent.any() else _with_missing(column, absent)
-
-
-@dataclass(frozen=True)
-class _Ranged:
-    """An integer column of a larger table whose least and greatest value are known already."""
-
-    column: Array
-    low: int
-    high: int
-    ndim = 1
-
-    def __len__(self) -> int:
-        return len(self.column)
-
-
-@dataclass(frozen=True)
-class _Coded:
-    """A column of strings that its own library has numbered: -1 is missing, else the place among the labels."""
-
-    codes: Array
-    labels: list[str]
-    ndim = 1
-
-    def __len__(self) -> int:
-        return len(self.codes)
 
 
 def _column_ranges(table: Array) -> tuple[Array, Array]:
@@ -339,9 +321,7 @@ def _series_array(values: Any, where: str, allowed: str) -> Any:
         if not absent.any():
             return native.to_numpy()
         filled = native.drop_nulls().to_numpy()
-        dense = np.full(
-            len(native), filled[0] if len(filled) else 0, dtype=filled.dtype if filled.dtype.kind in "iub" else np.int64
-        )
+        dense = np.resize(filled, len(native)) if len(filled) else np.zeros(len(native), dtype=np.int64)
         dense[~absent] = filled
         return np.ma.MaskedArray(dense, mask=absent)
     if native.dtype.is_float():
@@ -353,7 +333,7 @@ def _series_array(values: Any, where: str, allowed: str) -> Any:
     return np.array([None, *native.to_list()], dtype=object)[1:]  # the None keeps numpy from looking into the values
 
 
-def _coded_strings(native: Any) -> _Coded | None:
+def _coded_strings(native: Any) -> Column | None:
     """Let the dataframe library number strings, ten times as fast as our dict; None if there are other labels too."""
     import narwhals.stable.v2 as nw
 
@@ -363,10 +343,9 @@ def _coded_strings(native: Any) -> _Coded | None:
     if not labels or not all(isinstance(label, str) for label in labels):
         return None
     labels.sort()
-    codes = (
-        native.alias("labels").replace_strict(labels, range(len(labels)), return_dtype=nw.Float64).to_numpy()
-    )  # NaN where missing
-    return _Coded(np.where(np.isnan(codes), -1, codes).astype(np.int32), labels)
+    numbered = native.alias("labels").replace_strict(labels, range(len(labels)), return_dtype=nw.Float64)
+    codes = numbered.to_numpy()  # NaN where missing
+    return Column("", np.where(np.isnan(codes), -1, codes).astype(np.int32), -1, [None, *labels])
 
 
 def seen_by_narwhals(data: Any, **options: bool) -> Any:

@@ -16,8 +16,7 @@ from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg, listed
 from .._typing import Array
 from .labels import Label, kind_of, plain
-from .layout import BaseModel, Codes, SoftShares, frozen, frozen_entries
-from .reading import smallest_uint
+from .layout import BaseModel, frozen, frozen_entries
 from .stores import Stores
 
 if TYPE_CHECKING:
@@ -151,33 +150,19 @@ def as_class_votes(votes: AnyVotes) -> AnyVotes:
     meaning = {m: _meaning(model, votes.n_classes) for m, model in enumerate(votes.models) if model.kind == "grader"}
     if not meaning:
         return votes
-    hard, soft = dict(votes.hard), _soft_tables(votes)
+    hard, tables = dict(votes.hard), votes.stores.soft_tables
     for m, shares in meaning.items():
-        said = np.vstack([shares, np.zeros(votes.n_classes)])  # the last row is that of a missing vote
-        nothing = said.sum(axis=1) == 0
-        shared = ((said > 0) & (said < 1)).sum(axis=1) > 0  # an answer on the border of two classes
-        if m in soft:
-            soft[m] = soft[m] @ shares  # NaN stays NaN
-        elif m in hard and not shared[hard[m]].any():
-            codes = np.where(nothing, votes.n_classes, said.argmax(axis=1))
-            hard[m] = frozen(codes.astype(smallest_uint(votes.n_classes + 1))[hard[m]])
+        if m in tables:
+            said = tables[m] @ shares  # what was put on answers outside the order is left out
+            tables[m] = said / np.maximum(said.sum(axis=1, keepdims=True), 1e-300)
         elif m in hard:
-            said[nothing] = np.nan
-            soft[m] = said[hard.pop(m)]
+            tables[m] = np.vstack([shares, np.zeros(votes.n_classes)])[hard.pop(m)]  # the last row is that of a missing vote
     models = [BaseModel(old.name, "classifier", votes.classes) if m in meaning else old for m, old in enumerate(votes.models)]
     entries = votes.sparse
     if entries is not None:
         blocks = [meaning[m] if m in meaning else np.eye(old.n_groups) for m, old in enumerate(votes.models)]
         entries = frozen_entries(sparse.csr_array(entries @ sparse.block_diag(blocks, "csr")))
-    return replace(
-        votes,
-        models=tuple(models),
-        stores=Stores(
-            Codes({m: hard[m] for m in sorted(hard)}),
-            SoftShares.stacked({m: soft[m] for m in sorted(soft)}) if soft else None,
-            entries,
-        ),
-    ).merged()
+    return replace(votes, models=tuple(models), stores=Stores.of_shares(hard, tables, entries)).merged()
 
 
 def group_meaning(votes: Votes) -> sparse.csr_array:
@@ -214,7 +199,10 @@ def oriented(votes: AnyVotes, codes: Array) -> AnyVotes:
     for m, model in enumerate(votes.models):
         if model.oriented or model.positions is None:
             continue
-        said = _memberships(votes, m)[rows]
+        _, row, group, share = votes.entries_of(np.array([m]))
+        said = np.zeros((votes.n_rows, model.n_groups))
+        said[row, group - votes.offsets[m]] = share
+        said = said[rows]
         voted = weight * said[:, ~np.isnan(model.positions)].sum(axis=1)
         seen = voted if len(np.unique(codes[known][voted > 0])) > 1 else weight  # a voter may have seen one class only
         late = codes[known] - np.average(codes[known], weights=seen)
@@ -239,25 +227,3 @@ def _require_direction(model: BaseModel) -> None:
             came="no labels that do",
             remedy=f"Pass known labels of objects it voted on, or a scale with {arg('direction', 'up')}.",
         )
-
-
-def _soft_tables(votes: Votes) -> dict[int, Array]:
-    """Return the shares of soft models by number, NaN where they did not vote."""
-    tables = {}
-    for soft in votes.soft.models if votes.soft is not None else ():
-        shares = votes.soft.shares_of(soft)  # type: ignore[union-attr]
-        shares[~shares.any(axis=1)] = np.nan
-        tables[soft.number] = shares
-    return tables
-
-
-def _memberships(votes: Votes, m: int) -> Array:
-    """Return which rows are in which of one model's groups, and by how much."""
-    n_groups = votes.models[m].n_groups
-    if m in votes.hard:
-        return np.vstack([np.eye(n_groups), np.zeros(n_groups)])[votes.hard[m]]
-    soft = _soft_tables(votes)
-    if m in soft:
-        return np.nan_to_num(soft[m])
-    assert votes.sparse is not None
-    return votes.sparse[:, int(votes.offsets[m]) : int(votes.offsets[m + 1])].toarray()

@@ -5,8 +5,9 @@ Models are known by their numbers, and groups are numbered model after model, as
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,6 @@ from .layout import (
     entries_of_votes,
     frozen,
     frozen_entries,
-    joined_entries,
-    widened_entries,
 )
 from .reading import smallest_uint
 
@@ -41,7 +40,12 @@ class Stores:
         """Return whether every vote is whole: there are no soft or repeated ones."""
         return self.soft is None and (self.sparse is None or bool((self.sparse.data == 1).all()))
 
-    # ---- what one row, or one model, said ----------------------------------------------------------------------------
+    @property
+    def soft_tables(self) -> dict[int, Array]:
+        """Return the shares of soft models, by number; rows of zeros are missing votes."""
+        return {} if self.soft is None else self.soft.tables()
+
+    # ---- what one row, or some models, said ---------------------------------------------------------------------------
 
     def said(self, row: int, models: Sequence[BaseModel], offsets: Array) -> dict[int, Label | dict[Label, float]]:
         """Return what was said about a row, by the number of each model that said something."""
@@ -62,6 +66,34 @@ class Stores:
                 label = plain(models[m].labels[group - offsets[m]])
                 answers[m] = label if share == 1 else {**answers.get(m, {}), label: share}
         return dict(sorted(answers.items()))
+
+    def entries_of(self, chosen: Array, models: Sequence[BaseModel], offsets: Array) -> tuple[Array, Array, Array, Array]:
+        """Return what some models said: of each entry the place of its model among them, its row, its group, and its share."""
+        place = {m: i for i, m in enumerate(chosen.tolist())}
+        none = np.empty(0, dtype=np.int64)
+        parts = [(none, none, none, np.empty(0))]
+        for m, codes in self.hard.items():
+            if m in place:
+                rows = np.flatnonzero(codes != models[m].n_groups)
+                parts.append((np.full(len(rows), place[m]), rows, offsets[m] + codes[rows], np.ones(len(rows))))
+        for m, shares in self.soft_tables.items():
+            if m in place:
+                rows, groups = np.nonzero(shares)
+                parts.append((np.full(len(rows), place[m]), rows, offsets[m] + groups, shares[rows, groups]))
+        if self.by_group is not None:
+            starts = self.by_group.indptr
+            own = [np.arange(starts[offsets[m]], starts[offsets[m + 1]]) for m in place]
+            at = np.concatenate([none, *own])
+            groups = np.searchsorted(starts, at, side="right") - 1
+            owner = np.repeat(np.arange(len(own)), [len(part) for part in own])
+            parts.append((owner, self.by_group.indices[at], groups, self.by_group.data[at]))
+        owner, rows, groups, shares = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return owner, rows, groups, shares
+
+    @cached_property
+    def by_group(self) -> Any:
+        """Return the sparse entries, one group after the other, if there are any."""
+        return None if self.sparse is None else self.sparse.tocsc()
 
     def n_votes(self, models: Sequence[BaseModel], offsets: Array, per_row: Array, repeated: bool) -> Array:
         """Return how many objects each model said something about: `per_row` of them have each row, or one if not `repeated`."""
@@ -106,34 +138,37 @@ class Stores:
         if other.soft is not None:
             renumbered = other.soft.renumbered(n_models)
             soft = renumbered if soft is None else soft.joined(renumbered)
-        left, right = self.sparse, other.sparse
-        if left is not None and right is not None:
-            entries = joined_entries(left, right)
-        elif left is not None:
-            entries = widened_entries(left, 0, n_other_groups)
-        else:
-            entries = None if right is None else widened_entries(right, n_groups, 0)
+        both, entries = ((self.sparse, n_groups), (other.sparse, n_other_groups)), None
+        n_rows = [own.shape[0] for own, _ in both if own is not None]
+        if n_rows:
+            whole = [sparse.csr_array((n_rows[0], n)) if own is None else own for own, n in both]
+            entries = frozen_entries(sparse.hstack(whole, format="csr"))
         return Stores(Codes({**self.hard, **{m + n_models: codes for m, codes in other.hard.items()}}), soft, entries)
 
     def hardened(self, models: Sequence[BaseModel], group_model: Array) -> Stores:
         """Return each soft vote of a classifier as one for its most probable class, shared on a tie."""
         if self.is_hard:
             return self
-        entries = None if self.sparse is None else _hardened_entries(self.sparse, group_model)
-        hard, tables = dict(self.hard), {}
-        for soft in () if self.soft is None else self.soft.models:
-            shares = self.soft.shares_of(soft)  # type: ignore[union-attr]
-            voted: Array = np.asarray(shares.any(axis=1))
-            if models[soft.number].kind == "classifier":
-                top: Array = (shares >= shares.max(axis=1, keepdims=True) - 1e-12) & voted[:, None]
-                if top.sum(axis=1).max(initial=0) <= 1:
-                    codes = np.where(voted, top.argmax(axis=1), soft.n_groups)
-                    hard[soft.number] = frozen(codes.astype(smallest_uint(soft.n_groups + 1)))
-                    continue
-                shares = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
-            shares[~voted] = np.nan
-            tables[soft.number] = shares
-        return Stores(Codes({m: hard[m] for m in sorted(hard)}), SoftShares.stacked(tables) if tables else None, entries)
+        tables = self.soft_tables
+        for m, shares in tables.items():
+            if models[m].kind == "classifier":
+                top = (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-12)
+                tables[m] = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
+        return Stores.of_shares(self.hard, tables, None if self.sparse is None else _hardened_entries(self.sparse, group_model))
+
+    @classmethod
+    def of_shares(cls, hard: Mapping[int, Array], tables: Mapping[int, Array], entries: Any) -> Stores:
+        """Return stores in which some models are given by their shares: they become codes where every vote is whole."""
+        codes, shared = dict(hard), {}
+        for m, table in tables.items():
+            voted: Array = np.asarray(table.any(axis=1))
+            size = table.shape[1]
+            if ((table == 0) | (table == 1)).all():
+                codes[m] = frozen(np.where(voted, table.argmax(axis=1), size).astype(smallest_uint(size + 1)))
+            else:
+                shared[m] = np.where(voted[:, None], table, np.nan)
+        soft = SoftShares.stacked(dict(sorted(shared.items()))) if shared else None
+        return cls(Codes(sorted(codes.items())), soft, entries)
 
     def with_entries_of(self, crowd: Sequence[int], models: Sequence[BaseModel], offsets: Array) -> Stores:
         """Return the hard votes of some models as entries, for voters who hardly vote."""

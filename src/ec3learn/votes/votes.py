@@ -334,6 +334,10 @@ class Votes:
             raise InputIndexError("i", f"must be the number of an object, from 0 to {self.n_objects - 1}", got=i)
         return self.stores.said(int(i if self.index is None else self.index[i]), self.models, self.offsets)
 
+    def entries_of(self, models: Array) -> tuple[Array, Array, Array, Array]:
+        """Return what some base models said: of each entry the place of its model among them, its row, its group, its share."""
+        return self.stores.entries_of(models, self.models, self.offsets)
+
     def __len__(self) -> int:
         return self.n_objects
 
