@@ -57,6 +57,20 @@ def test_votes_that_tell_nothing_and_bias_are_noted():
     assert any(note.kind == BIAS for note in notes)
 
 
+def test_a_note_is_read_as_it_is_shown():
+    (note,) = (note for note in EC3().solve(judges()).notes if note.kind == BIAS)
+    assert note.text == str(note)
+    assert note.text.endswith("compare with method='dawid-skene' or towards='dawid-skene'.")
+    assert repr(note) == f"Note(kind='bias', text={note.text!r})"
+
+
+def test_a_summary_and_a_score_show_themselves_in_words():
+    consensus = MajorityVote().solve(Votes.from_labels(SAID))
+    summary = consensus.summary(truth=[0, 0, 1, 0])
+    assert repr(summary) == str(summary)
+    assert repr(summary.judged).startswith("Judged by 4 true labels: 50.0 % correct (95 % interval ")
+
+
 @pytest.mark.parametrize("method", [EC3(), MajorityVote(), DawidSkene()])
 def test_the_notes_of_a_consensus_are_those_of_its_summary(method):
     consensus = method.solve(judges())

@@ -81,7 +81,7 @@ class SubtypeRule(SumRule):
         joint += self.prior[:, None]
         if prior is not None:
             joint += np.repeat(prior.evidence.T, len(joint) // len(self.fallback), axis=0)
-        joint -= joint.max(axis=0)
+        joint -= joint.max(axis=0)  # so that exp does not overflow; it cancels when the classes are normalised
         np.exp(joint, out=joint)
         proba = joint.reshape(len(self.fallback), -1, len(sums)).sum(axis=1)
         return tempered(np.ascontiguousarray((proba / proba.sum(axis=0)).T), n_votes, self.correlation)
@@ -163,6 +163,7 @@ class PrecisionRule(SumRule):
             pull = row.prior.given[0] * self.prior_precision
             of_prior = pull * row.prior.trusted[0]
             sums = sums + np.concatenate([of_prior, pull])
+        # z_k = said_k / total_k / norm: each part of said_k is divided by the same two numbers, so the parts add up to z_k.
         scale = 1 / (self.ballast + sums[n_classes:])
         scale /= ((self.ballast * self.own + sums[:n_classes]) * scale).sum()
         found = {(NOBODY, PRIOR): self.ballast * self.own * scale}
@@ -243,6 +244,7 @@ class PanelRule(Rule):
 
     def parts(self, row: Row) -> Contributions:
         """Return by how much each base model moves the answer: the answer less that without its vote; and what is left over."""
+        # The row as it is, and under it once more for each base model that voted, without that vote: all are answered in one go.
         models = np.unique(row.owner[row.entries.indices]).tolist()
 
         def with_each_left_out(one: sparse.csr_array) -> sparse.csr_array:

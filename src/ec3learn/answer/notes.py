@@ -62,7 +62,7 @@ WARNINGS = frozenset(
 MOST_OF_A_KIND = 3  # notes that are shown in full
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Note:
     """A note: its kind, and the text to show.
 
@@ -73,14 +73,22 @@ class Note:
     """
 
     kind: str
-    text: str
+    marked: str  # the text, with its arguments marked by `arg`
+
+    @property
+    def text(self) -> str:
+        """Return the text, with arguments spelled as in Python."""
+        return self.sentence()
 
     def sentence(self, spelling: Spelling | None = None) -> str:
         """Return the text, the arguments it mentions spelled as in Python or as `spelling` writes them."""
-        return printable(spell(self.text, spelling))
+        return printable(spell(self.marked, spelling))
 
     def __str__(self) -> str:
-        return self.sentence()
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Note(kind={self.kind!r}, text={self.text!r})"
 
 
 def one_per_kind(notes: Iterable[Note]) -> list[Note]:
@@ -94,7 +102,7 @@ def one_per_kind(notes: Iterable[Note]) -> list[Note]:
     """
     by_kind: dict[str, list[str]] = {}
     for note in notes:
-        by_kind.setdefault(note.kind, []).append(note.text)
+        by_kind.setdefault(note.kind, []).append(note.marked)
     shown = []
     for kind, texts in by_kind.items():
         rest = len(texts) - MOST_OF_A_KIND

@@ -269,6 +269,7 @@ class GroupRule(Rule):
 
     def _with_prior(self, found: list[Pull], prior: Prior) -> list[Pull]:
         """Return the pulls with that of the rows' own priors, which share the pull of the votes as some votes more."""
+        # A prior worth w votes beside n votes: of the pull of the votes it takes the share w / (n + w), they keep n / (n + w).
         at = next(t for t, term in enumerate(self.terms) if term.name == VOTES)
         n_votes, worth = found[at].total, prior.weight
         share = np.divide(worth, n_votes + worth, out=np.zeros(len(worth)), where=worth > 0)
@@ -278,6 +279,8 @@ class GroupRule(Rule):
 
     def _sums_of_terms(self, groups: Membership) -> Iterator[tuple[slice, list[tuple[Array, Array]]]]:
         """Return for each term the weights of the rows' groups and their weighted distributions, summed, some rows at a time."""
+        # Terms side by side, [v^1 | v^1 T^1 | v^2 | v^2 T^2 ...], so that one pass over the rows sums them all; those that are
+        # sparse in a stack of their own.
         width, tables = len(self.fallback) + 1, self._tables(groups)
         together = [[table for table in tables if sparse.issparse(table) == kind] for kind in (False, True)]
         stacks = [np.hstack(together[0]) if together[0] else np.zeros((groups.n_groups, 0))]
@@ -304,13 +307,14 @@ class GroupRule(Rule):
     def answers_and_sums(self, groups: Membership, counts: Array, in_group: Array) -> tuple[Array, Array, float, float] | None:
         """Return what `Membership.mean_of_terms` says of the terms, with the votes as the target; None if it has no answer."""
         tables = self._tables(groups)
-        if groups.prior is not None or any(term.by_total for term in self.terms) or any(map(sparse.issparse, tables)):
+        if any(term.by_total for term in self.terms) or any(map(sparse.issparse, tables)):
             return None
         target = next((t for t, term in enumerate(self.terms) if term.name == VOTES), -1)
         return groups.mean_of_terms(tables, [term.pull for term in self.terms], self.fallback, counts, in_group, target)
 
     def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
         """Return the mean of the terms, and which rows no term reaches."""
+        # sum_t pull_t mean_t / sum_t pull_t
         strength = sum((pull.strength for pull in pulls), np.zeros(len(pulls[0].strength)))
         unanswered = strength <= 0
         strength[unanswered] = 1.0
@@ -364,6 +368,7 @@ def mean_votes(
     A known label is the answer where there is one; a row without votes gets the mean vote of all. A row's own prior counts as
     some votes more.
     """
+    # One term: y_i = sum_j a_ij w_j T_j / sum_j a_ij w_j over the groups j of voters, with T_j the class that the group names.
     weights = weights / weight_scale(weights)
     group_weight = np.where(np.diff(votes.group_meaning.indptr) > 0, weights[votes.group_model], 0.0)
     speaking = np.flatnonzero(group_weight > 0)
@@ -409,6 +414,7 @@ def log_of(proba: Array) -> Array:
 
 
 def _with_known(found: list[Pull], known: KnownLabels, rows: slice, n_classes: int) -> list[Pull]:
+    # A known label takes the place of what is said about the object itself; one that is held fixed, of all that pulls it.
     labelled = known.labelled[rows]
     kept = [
         replace(pull, strength=np.where(labelled, 0.0, pull.strength))

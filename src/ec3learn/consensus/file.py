@@ -45,7 +45,7 @@ def stored(outcome: Outcome, objects: bool) -> tuple[dict[str, Any], dict[str, A
         "objective": outcome.objective if outcome.objective is None or np.isfinite(outcome.objective) else None,
         "n_iter": outcome.n_iter,
         "converged": outcome.converged,
-        "notes": [{"kind": note.kind, "text": note.text} for note in outcome.notes],
+        "notes": [{"kind": note.kind, "text": note.marked} for note in outcome.notes],
         "worse_than_chance": list(outcome.worse_than_chance),
         "lacking": outcome.lacking,
         "rule": None,

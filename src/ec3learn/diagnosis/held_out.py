@@ -36,7 +36,7 @@ class Solver(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Score:
     """How often an answer is right by labels that the method did not see, and how often the majority vote is."""
 
@@ -63,7 +63,7 @@ class Score:
         verb, noun = self.by
         return f"{verb} {count(round(self.n_labels), noun)}"
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         low, high = self.interval
         text = f"{self.found}: {percent(self.accuracy)} correct (95 % interval {percent(low)} to {percent(high)})"
         if self.difference is None or self.by_majority is None:
@@ -162,7 +162,7 @@ def held_out_answers(method: Solver, votes: Votes, codes: Array, fold_of: Array)
 # ---- judged by labels the method was not given -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Judgement(Score):
     """How good an answer is by labels that the method was not given, beside the majority vote."""
 

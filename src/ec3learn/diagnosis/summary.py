@@ -40,7 +40,7 @@ from .metrics import Difference
 FIRST = (CHOICE, PANEL, CALIBRATION)  # notes that say whose answer it is and how sure, at the beginning
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """What a person wants to know first."""
 
@@ -95,7 +95,7 @@ class Summary:
             lines.append(f"Different from the majority vote: {percent(self.changed)} of the labels")
         return [*lines, *(str(score) for score in (self.held_out, self.judged) if score is not None)]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         tables = (first_rows(self.classes, "classes"), first_rows(self.voters, "base models"))
         notes = (f"Note: {note}" for note in one_per_kind(self.further_notes))
         return "\n\n".join(["\n".join(map(printable, self.lines)), *tables, *notes])

@@ -6,8 +6,8 @@ With the squared loss (C3E-SL) the answer y minimises
     1/2 sum_i |y_i - pi_i|^2 + alpha/2 sum_(i != j) s_ij |y_i - y_j|^2
 
 which is one positive definite system over objects. It is solved exactly; the published passes over the objects, one after the
-other, end there too. With the generalised I-divergence d(p, q) = sum p log(p/q) - p + q (C3E-KL) each object has two copies, l and
-r, and
+other, end there too. With the generalised I-divergence d(p, q) = sum p log(p/q) - p + q (C3E-KL) each object has two copies, l
+and r, and
 
     sum_j d(pi_j, r_j) + alpha sum_(i != j) s_ij d(l_i, r_j) + lambda sum_i d(l_i, r_i)
 

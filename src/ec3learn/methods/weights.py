@@ -115,7 +115,7 @@ def learn_weights(
         learned = replace(tried[-1], weights=learned.weights)
     doubts = () if not judge else _doubts(votes, known, tried, settled, (equal_proba, proba))
     for doubt in doubts:
-        warnings.warn(doubt.text, ReliabilityWarning, stacklevel=5)
+        warnings.warn(doubt.marked, ReliabilityWarning, stacklevel=5)
     return replace(learned, notes=(*learned.notes, *doubts)), found
 
 

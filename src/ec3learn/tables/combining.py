@@ -124,7 +124,7 @@ def combine(
         return answers, answered.consensus
     weighty = (note for note in answered.consensus.solved_notes if note.kind in WEIGHTY)
     for note in (*weighty, *bias_notes(answered.consensus)):
-        warnings.warn(note.text, ReliabilityWarning, stacklevel=2)
+        warnings.warn(note.marked, ReliabilityWarning, stacklevel=2)
     return answers
 
 

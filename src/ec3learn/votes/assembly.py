@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -169,13 +169,14 @@ def fields_of_long(
     voter_names = [str(name) for name in voter_labels]
     scales = scales_of(scale, voter_names)
     class_names, models, codes = _long_models(columns["labels"], voter_codes, voter_names, scales, classes, missing)
-    voted = codes >= 0
-    if classes is None and not voted.any():
+    voted = np.flatnonzero(codes >= 0)
+    if classes is None and not len(voted):
         raise no_votes("labels")
     offsets = np.concatenate([[0], np.cumsum([model.n_groups for model in models])])
-    long = _LongVotes(object_codes[voted], voter_codes[voted], codes[voted])
-    long, share, n_repeated = long.once_each(repeats, ids, voter_names)
-    entries = entries_of_votes(long.objects, offsets[long.voters] + long.codes, (len(ids), int(offsets[-1])), share)
+    pairs = object_codes[voted] * len(voter_names) + voter_codes[voted]
+    kept, share, n_repeated = _once_each(pairs, codes[voted], repeats, ids, voter_names)
+    objects, groups = object_codes[voted[kept]], (offsets[voter_codes] + codes)[voted[kept]]
+    entries = entries_of_votes(objects, groups, (len(ids), int(offsets[-1])), share)
     fields = _fields(class_names, models, len(ids), Stores(sparse=entries))
     return fields | {"object_ids": ids, "n_repeated": n_repeated}
 
@@ -287,44 +288,32 @@ def _part(column: Column, rows: Array) -> Column:
     return column if rows.all() else replace(column, raw=column.raw[rows])
 
 
-@dataclass(frozen=True)
-class _LongVotes:
-    """Who (a number) said what (the number of a class or answer) about which object (a number)."""
+def _once_each(pairs: Array, codes: Array, repeats: str, ids: Array, names: Sequence[str]) -> tuple[Array, Array | None, int]:
+    """Return the votes to keep, sorted by object and voter; the share of one vote that each is; and how many were repeats.
 
-    objects: Array
-    voters: Array
-    codes: Array
-
-    def take(self, rows: Array) -> _LongVotes:
-        return _LongVotes(self.objects[rows], self.voters[rows], self.codes[rows])
-
-    def once_each(self, repeats: str, ids: Array, names: Sequence[str]) -> tuple[_LongVotes, Array | None, int]:
-        """Return the votes sorted by object and voter, one vote's worth each; the share of each entry; how many were repeats.
-
-        A repeat is a further vote of a voter on the same object. "mean" gives each of n such votes the share 1 / n.
-        """
-        pair = self.objects * len(names) + self.voters
-        order = np.argsort(pair, kind="stable")
-        new = np.diff(pair[order], prepend=-1) != 0
-        n_repeated = int((~new).sum())
-        if not n_repeated:
-            return self.take(order), None, 0
-        if repeats == "error":
-            row, voter = divmod(int(pair[order][np.argmin(new)]), len(names))
-            raise InputError(
-                "voters",
-                "must have one vote per object",
-                came=f"{n_repeated} more, the first by {names[voter]!r} on {plain(ids[row])!r}",
-                remedy=f"Pass {arg('repeats', 'mean')}, {arg('repeats', 'last')} or {arg('repeats', 'first')} to allow them.",
-            )
-        if repeats in ("first", "last"):
-            kept = new if repeats == "first" else np.append(new[1:], True)
-            return self.take(order[kept]), None, n_repeated
-        run = np.cumsum(new) - 1
-        size = np.bincount(run)
-        key = run * (int(self.codes.max(initial=0)) + 1) + self.codes[order]  # votes that repeat the same label are one entry
-        _, first, count = np.unique(key, return_index=True, return_counts=True)
-        return self.take(order[first]), count / size[run[first]], n_repeated
+    `pairs` numbers object and voter of each vote, `codes` what it says. A repeat is a further vote of a voter on the same object.
+    "mean" gives each of n such votes the share 1 / n.
+    """
+    order = np.argsort(pairs, kind="stable")
+    new = np.diff(pairs[order], prepend=-1) != 0
+    n_repeated = int((~new).sum())
+    if not n_repeated:
+        return order, None, 0
+    if repeats == "error":
+        row, voter = divmod(int(pairs[order][np.argmin(new)]), len(names))
+        raise InputError(
+            "voters",
+            "must have one vote per object",
+            came=f"{n_repeated} more, the first by {names[voter]!r} on {plain(ids[row])!r}",
+            remedy=f"Pass {arg('repeats', 'mean')}, {arg('repeats', 'last')} or {arg('repeats', 'first')} to allow them.",
+        )
+    if repeats in ("first", "last"):
+        return order[new if repeats == "first" else np.append(new[1:], True)], None, n_repeated
+    run = np.cumsum(new) - 1
+    size = np.bincount(run)
+    key = run * (int(codes.max(initial=0)) + 1) + codes[order]  # votes that repeat the same label are one entry
+    _, first, count = np.unique(key, return_index=True, return_counts=True)
+    return order[first], count / size[run[first]], n_repeated
 
 
 # ---- weights ---------------------------------------------------------------------------------------------------------

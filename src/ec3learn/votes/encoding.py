@@ -109,18 +109,14 @@ def class_codes(
     """
     lookup, foreign = _look_up(column, classes.tolist(), missing)
     if foreign:
-        wrong = np.isin(original.codes(), foreign)
-        row = int(np.argmax(wrong))
-        label = plain(original.values[int(original.codes()[row])])
+        must, wrong = f"must hold classes, {listed(classes)}", np.isin(original.codes(), foreign)
         if at is not None:
+            row = int(np.argmax(wrong))
+            came = f"{plain(original.values[int(original.codes()[row])])!r} for object {at[row]!r}"
             remedy = f"Pass {arg('classes', ...)} to name classes that nobody voted for."
-            came = f"{label!r} for object {at[row]!r}"
-            raise InputError(argument, f"must hold classes, {listed(classes)}", came=came, remedy=remedy)
-        must, remedy_for = (
-            f"must hold classes, {listed(classes)}",
-            lambda label: f"Pass {arg('missing', label)} if it means no vote.",
-        )
-        raise _at_rows(argument, must, original, wrong, " and {} more like it", remedy_for)
+            raise InputError(argument, must, came=came, remedy=remedy)
+        more = " and {} more like it"
+        raise _at_rows(argument, must, original, wrong, more, lambda z: f"Pass {arg('missing', z)} if it means no vote.")
     return _relabelled(column.codes(), lookup, len(classes) + 1)
 
 

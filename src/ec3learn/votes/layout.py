@@ -48,7 +48,7 @@ class BaseModel:
 class Codes(dict[int, Array]):
     """Hard votes: a column of codes by the number of its model; it cannot be changed."""
 
-    def __setitem__(self, m: int, codes: Array) -> None:
+    def __setitem__(self, *_: Any) -> None:
         raise TypeError("Votes cannot be changed. Use drop and add to make other ones.")
 
     __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = __setitem__  # type: ignore[assignment]

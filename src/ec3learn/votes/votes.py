@@ -426,7 +426,7 @@ class Votes:
         new_clusters = cluster_columns(clusterings, len(self.models) - n_classifiers)
         n_new = len(next(iter({**new, **new_clusters}.values())))
         if n_new != self.n_objects:
-            came = f"{n_new} rows for {self.n_objects} objects"
+            came = f"{count(n_new, 'row')} for {count(self.n_objects, 'object')}"
             raise InputError("classifiers", phrase=f"The added base models must describe the same objects, got {came}")
         return self + self._of(new, new_clusters, "classifiers", self.classes, missing, scale)._weighted(weights, None)
 
