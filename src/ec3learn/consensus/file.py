@@ -250,34 +250,33 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
     content = name.read_bytes()  # a file that is not there, or not ours to read, is told apart from a damaged one
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            contents = _contents(archive, len(content))
+            contents = _contents(archive, len(content), name)
         arrays = {part.removesuffix(".npy"): _array(stored) for part, stored in contents.items() if part.endswith(".npy")}
         return json.loads(contents["facts.json"], parse_constant=_refuse_constant), arrays
-    except _Foreign:
-        raise _not_ours(name) from None
-    except _Version as other:
-        remedy = "Update ec3learn to read it." if other.args[0] > VERSION else "Save the consensus again."
-        phrase = f"{name} has format version {other}, this ec3learn reads version {VERSION}"
-        raise InputError("path", phrase=phrase, remedy=remedy) from None
+    except InputError:
+        raise
     except Exception as error:
         if content[:2] != b"PK":
             raise _not_ours(name) from None
         raise damaged(name, error) from None
 
 
-def _contents(archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
+def _contents(archive: zipfile.ZipFile, size: int, path: Any) -> dict[str, bytes]:
     """Return the parts of an archive, each with its checksum; refuse other parts, and more bytes than `save` would pack."""
     names = archive.namelist()
     if "manifest.json" not in names:
-        raise _Foreign
+        raise _not_ours(path)
     if sum(part.file_size for part in archive.infolist()) > _most_bytes(size):  # zipfile unfolds no more than this says
         raise ValueError(f"it would unfold into more than {_most_bytes(size) >> 20:,} MB")
     manifest = json.loads(archive.read("manifest.json"))
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise _Foreign
-    require(type(manifest["version"]) is int, "manifest.json")
-    if manifest["version"] != VERSION:
-        raise _Version(manifest["version"])
+        raise _not_ours(path)
+    version = manifest["version"]
+    require(type(version) is int, "manifest.json")
+    if version != VERSION:
+        remedy = "Update ec3learn to read it." if version > VERSION else "Save the consensus again."
+        phrase = f"{path} has format version {version}, this ec3learn reads version {VERSION}"
+        raise InputError("path", phrase=phrase, remedy=remedy)
     checksums = manifest["sha256"]
     for part in checksums:
         require(part in names, f"{part}, which is missing,")
@@ -301,14 +300,6 @@ def _array(stored: bytes) -> Array:
 
 def _refuse_constant(text: str) -> None:
     require(False, f"the number {text}")
-
-
-class _Foreign(Exception):
-    """The file is a zip archive of somebody else's."""
-
-
-class _Version(Exception):
-    """The file has another version."""
 
 
 def damaged(name: Any, error: Exception) -> InputError:

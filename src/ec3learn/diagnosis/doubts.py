@@ -18,7 +18,7 @@ from scipy import sparse
 from .._text import Table, arg, percent
 from .._typing import Array
 from ..algebra.em import ConfusionModel, n_confusions
-from ..algebra.membership import membership
+from ..algebra.membership import count_classes, membership
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.notes import BIAS, Note
@@ -28,7 +28,7 @@ from ..votes import Votes
 from ..votes.labels import Label, plain
 from .majority import row_weights
 from .metrics import CLEARLY, kappa, wilson_interval
-from .voters import count_by_group, voters
+from .voters import voters
 
 FEW_VOTES = 30  # below which a classifier is not judged
 FEW_OTHERS = 5  # objects of other classes that a classifier must miss before its constant votes count against it
@@ -155,7 +155,8 @@ def _occurring(counts: sparse.csr_array, votes: Votes, m: int, classes: Array) -
 def _hard_counts(outcome: Outcome) -> sparse.csr_array:
     """Return how many objects of each class of the answer each group has; soft votes count for their most probable class."""
     assert outcome.votes is not None
-    return count_by_group(outcome.votes.hardened(), outcome.row_classes, len(outcome.classes), row_weights(outcome))
+    votes = outcome.votes.hardened()
+    return count_classes(votes, membership(votes), outcome.row_classes, row_weights(outcome), len(outcome.classes))
 
 
 def _doubt(said: Array, labels: Array, classes: Array) -> tuple[str, Label] | None:

@@ -314,9 +314,5 @@ def right_on_labels(outcome: Outcome, codes: Array) -> dict[int, tuple[float, fl
 
 def contingency(outcome: Outcome) -> sparse.csr_array:
     """Return how many objects of each class of the answer each group of the votes has, groups x classes, sparse."""
-    return count_by_group(outcome.require_votes("voters"), outcome.row_classes, len(outcome.classes))
-
-
-def count_by_group(votes: Votes, codes: Array, n_classes: int, counts: Array | None = None) -> sparse.csr_array:
-    """Return how many objects of each class each group has, from the class number (and the count) of each distinct row."""
-    return count_classes(votes, membership(votes), codes, votes.counts if counts is None else counts, n_classes)
+    votes = outcome.require_votes("voters")
+    return count_classes(votes, membership(votes), outcome.row_classes, votes.counts, len(outcome.classes))

@@ -147,7 +147,11 @@ def class_shares(positions: Array, n_classes: int) -> Array:
 
 def as_class_votes(votes: AnyVotes) -> AnyVotes:
     """Return the votes with each answer on a scale replaced by a vote for the class it stands for, by the rule of `Scale`."""
-    meaning = {m: _meaning(model, votes.n_classes) for m, model in enumerate(votes.models) if model.kind == "grader"}
+    meaning = {}
+    for m, model in enumerate(votes.models):
+        if model.positions is not None:
+            _require_direction(model)
+            meaning[m] = class_shares(model.positions, votes.n_classes)
     if not meaning:
         return votes
     hard, tables = dict(votes.hard), votes.stores.soft_tables
@@ -171,9 +175,8 @@ def group_meaning(votes: Votes) -> sparse.csr_array:
     named = np.flatnonzero(classes >= 0)
     rows, columns, shares = [named], [classes[named]], [np.ones(len(named))]
     for m, model in enumerate(votes.models):
-        if model.kind == "grader":
+        if model.positions is not None:
             _require_direction(model)
-            assert model.positions is not None
             place = model.positions * (votes.n_classes - 1)
             apart = np.abs(place[:, None] - np.arange(votes.n_classes))
             own = sparse.coo_array(np.nan_to_num(np.maximum(1 - apart, 0.0)))
@@ -211,12 +214,6 @@ def oriented(votes: AnyVotes, codes: Array) -> AnyVotes:
             positions = model.positions if along > 0 else 1 - model.positions
             models[m] = replace(model, positions=frozen(positions), oriented=True)
     return replace(votes, models=tuple(models))
-
-
-def _meaning(model: BaseModel, n_classes: int) -> Array:
-    _require_direction(model)
-    assert model.positions is not None
-    return class_shares(model.positions, n_classes)
 
 
 def _require_direction(model: BaseModel) -> None:

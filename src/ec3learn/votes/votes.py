@@ -527,16 +527,11 @@ class Votes:
         """
         if self.index is None:
             return self, codes
-        low = int(codes.min())
-        pair = [
-            Column("row", self.index, 0, np.arange(self.n_rows)),
-            Column("code", codes, low, np.arange(low, int(codes.max()) + 1)),
-        ]
-        packed = distinct_rows(pair)
+        packed = distinct_rows([_numbers(self.index, self.n_rows), _numbers(codes + 1, int(codes.max()) + 2)])
         if packed is None:
             return self._by_object(), codes
         (rows, code), index, _ = packed
-        return self._rows(rows, frozen(index), self.n_objects)._counted(self.sample_weight), code.astype(np.int64) + low
+        return self._rows(rows, frozen(index), self.n_objects)._counted(self.sample_weight), code.astype(np.int64) - 1
 
     def with_prior(self, prior: Any) -> Self:
         """Return the votes with class probabilities of the objects that come from elsewhere, such as a model of their features.
@@ -623,9 +618,7 @@ class Votes:
         """Merge rows that are equal, in a crowd where that halves them; votes kept as shares or with a prior stay as they are."""
         if self.soft is not None or self.prior is not None:
             return self
-        columns = [
-            Column(self.models[m].name, codes, 0, np.arange(self.models[m].n_groups + 1)) for m, codes in self.hard.items()
-        ]
+        columns = [_numbers(codes, self.models[m].n_groups + 1) for m, codes in self.hard.items()]
         most = self.n_rows
         if self.sparse is not None:
             columns.append(distinct_entries(self.sparse))
@@ -646,10 +639,7 @@ class Votes:
     def _aligned(self, other: Self) -> tuple[Self, Self]:
         """Return both votes over the same rows: the distinct pairs of rows, or the objects themselves."""
         both: list[Array] = [votes.index if votes.index is not None else np.arange(votes.n_objects) for votes in (self, other)]
-        columns = [
-            Column(str(i), raw, 0, np.arange(votes.n_rows))
-            for i, (raw, votes) in enumerate(zip(both, (self, other), strict=True))
-        ]
+        columns = [_numbers(rows, votes.n_rows) for rows, votes in zip(both, (self, other), strict=True)]
         all_hard = all(votes.soft is None and votes.sparse is None for votes in (self, other))
         packed = distinct_rows(columns) if all_hard else None
         rows, index = (both, None) if packed is None else (packed[0], frozen(packed[1]))
@@ -682,6 +672,11 @@ class Votes:
         if len(crowd) < SPARSE_MODELS or self.n_votes[crowd].sum() > (1 - SPARSE_FROM) * len(crowd) * self.n_objects:
             return self
         return replace(self, stores=self.stores.with_entries_of(crowd, self.models, self.offsets))
+
+
+def _numbers(codes: Array, n: int) -> Column:
+    """Return numbers from 0 to n - 1 as a column."""
+    return Column("", codes, 0, np.arange(n))
 
 
 def _the_same(left: Array | None, right: Array | None, what: str) -> Array | None:
