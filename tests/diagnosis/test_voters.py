@@ -156,6 +156,12 @@ def annotators(threshold, n_objects=300, n_annotators=15):
     return Votes.from_labels({f"a{j}": said[:, j] for j in range(n_annotators)})
 
 
+def test_a_tied_vote_is_compared_as_one_for_the_first_class():
+    tied = np.array([[0.5, 0.5], [0.2, 0.8]] * 20)
+    found = pairs(MajorityVote().solve(Votes.from_labels({"tied": tied, "first": [0, 1] * 20}, classes=[0, 1])))
+    assert found.similarity[0, 1] == 1
+
+
 def test_annotators_who_say_yes_too_rarely_are_biased_and_the_majority_suffers():
     consensus = MajorityVote().solve(annotators(1.0))
     bias = judge_bias(consensus.votes, None, [consensus.row_proba])

@@ -288,6 +288,14 @@ def test_simplex_weights_have_the_least_log_loss():
     assert found.sum() == pytest.approx(1)
 
 
+@pytest.mark.parametrize("on", ["votes", "labels", "log-odds"])
+def test_the_parts_of_a_stacked_vote_add_up_to_its_answer(on):
+    votes, truth = soft_pool(0, [1.0, 2.0], clusterings=1)
+    consensus = StackedVote(on=on).solve(votes, known=([*range(300)], truth[:300].tolist()))
+    logs = np.log(consensus.proba[350])
+    assert_allclose(sum(consensus.explain(350).parts.values()), logs - logs.mean(), rtol=0, atol=1e-9)
+
+
 def test_a_pool_of_log_odds_is_the_product_of_powers():
     votes, truth = soft_pool(0, [1.0, 2.0], clusterings=1)
     consensus = StackedVote(on="log-odds").solve(votes, known=([*range(300)], truth[:300].tolist()))

@@ -173,7 +173,7 @@ def votes_by(votes: Votes, models: Sequence[int]) -> Array:
     """
     said = np.full((len(models), votes.n_rows), -1, dtype=np.int32)
     owner, rows, groups, shares = votes.entries_of(np.array(models, dtype=np.int64))
-    order = np.argsort(shares, kind="stable")  # of several entries for one place the last one counts
+    order = np.lexsort((-groups, shares))  # of several entries for one place the last counts: the largest, on a tie the first
     said[owner[order], rows[order]] = (groups - votes.offsets[votes.group_model[groups]])[order]
     return said
 

@@ -78,16 +78,6 @@ class SoftModel:
     derived: int
     cover: int
 
-    @property
-    def columns(self) -> list[int]:
-        """Return the columns that are this model's own."""
-        return [*range(self.first, self.first + self.n_groups - 1), *([self.cover] if self.cover else [])]
-
-    def moved(self, columns: int, number: int) -> SoftModel:
-        """Return the model with its columns moved and under another number."""
-        cover = self.cover + columns if self.cover else 0
-        return replace(self, first=self.first + columns, cover=cover, number=number)
-
 
 @dataclass(frozen=True, eq=False)
 class SoftShares:
@@ -98,6 +88,12 @@ class SoftShares:
 
     models: tuple[SoftModel, ...]
     table: Array
+
+    @classmethod
+    def of(cls, tables: Mapping[int, Array]) -> SoftShares | None:
+        """Return tables in which rows of zeros are missing votes; None where there are none."""
+        voted = {m: tables[m].any(axis=1, keepdims=True) for m in sorted(tables)}
+        return cls.stacked({m: np.where(own, tables[m], np.nan) for m, own in voted.items()}) if tables else None
 
     @classmethod
     def stacked(cls, tables: Mapping[int, Array]) -> SoftShares:
@@ -117,7 +113,7 @@ class SoftShares:
             if incomplete:
                 stacked[absent[m], column : column + size - 1] = 0
                 stacked[:, column + size - 1] = ~absent[m]
-            column += len(models[-1].columns)
+            column += size - 1 + incomplete
         return cls(tuple(models), frozen(stacked))
 
     def basis(self) -> Array:
@@ -149,25 +145,6 @@ class SoftShares:
     def take(self, rows: Array) -> SoftShares:
         """Return the shares of some rows."""
         return replace(self, table=frozen(np.asfortranarray(self.table[rows])))
-
-    def renumbered(self, shift: int) -> SoftShares:
-        """Return the same shares with other numbers for the models."""
-        return replace(self, models=tuple(model.moved(0, model.number + shift) for model in self.models))
-
-    def joined(self, other: SoftShares) -> SoftShares:
-        """Return these models beside others; the column of ones is shared."""
-        more = self.table.shape[1] - 1
-        models = self.models + tuple(model.moved(more, model.number) for model in other.models)
-        return SoftShares(models, frozen(np.asfortranarray(np.hstack([self.table, other.table[:, 1:]]))))
-
-    def only(self, number: Mapping[int, int]) -> SoftShares | None:
-        """Return the shares of the models that are keys of `number`, under their new numbers."""
-        columns, models = [0], []
-        for model in self.models:
-            if model.number in number:
-                models.append(model.moved(len(columns) - model.first, number[model.number]))
-                columns += model.columns
-        return SoftShares(tuple(models), frozen(np.asfortranarray(self.table[:, columns]))) if models else None
 
 
 def entries_of_votes(objects: Array, groups: Array, shape: tuple[int, int], share: Array | None = None) -> sparse.csr_array:

@@ -128,16 +128,13 @@ class Stores:
         groups = np.flatnonzero(np.isin(group_model, kept))
         return Stores(
             Codes({number[m]: codes for m, codes in self.hard.items() if m in number}),
-            None if self.soft is None else self.soft.only(number),
+            SoftShares.of({number[m]: table for m, table in self.soft_tables.items() if m in number}),
             None if self.sparse is None else frozen_entries(self.sparse[:, groups]),
         )
 
     def beside(self, other: Stores, n_models: int, n_groups: int, n_other_groups: int) -> Stores:
         """Return these models, so many with so many groups, and after them those of other stores of the same rows."""
-        soft = self.soft
-        if other.soft is not None:
-            renumbered = other.soft.renumbered(n_models)
-            soft = renumbered if soft is None else soft.joined(renumbered)
+        soft = SoftShares.of(self.soft_tables | {m + n_models: table for m, table in other.soft_tables.items()})
         both, entries = ((self.sparse, n_groups), (other.sparse, n_other_groups)), None
         n_rows = [own.shape[0] for own, _ in both if own is not None]
         if n_rows:
@@ -161,14 +158,12 @@ class Stores:
         """Return stores in which some models are given by their shares: they become codes where every vote is whole."""
         codes, shared = dict(hard), {}
         for m, table in tables.items():
-            voted: Array = np.asarray(table.any(axis=1))
             size = table.shape[1]
             if ((table == 0) | (table == 1)).all():
-                codes[m] = frozen(np.where(voted, table.argmax(axis=1), size).astype(smallest_uint(size + 1)))
+                codes[m] = frozen(np.where(table.any(axis=1), table.argmax(axis=1), size).astype(smallest_uint(size + 1)))
             else:
-                shared[m] = np.where(voted[:, None], table, np.nan)
-        soft = SoftShares.stacked(dict(sorted(shared.items()))) if shared else None
-        return cls(Codes(sorted(codes.items())), soft, entries)
+                shared[m] = table
+        return cls(Codes(sorted(codes.items())), SoftShares.of(shared), entries)
 
     def with_entries_of(self, crowd: Sequence[int], models: Sequence[BaseModel], offsets: Array) -> Stores:
         """Return the hard votes of some models as entries, for voters who hardly vote."""
