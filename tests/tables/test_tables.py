@@ -34,7 +34,7 @@ DASK = pytest.param("dask", marks=pytest.mark.filterwarnings("ignore::FutureWarn
 LAZY = ["polars-lazy", "duckdb", DASK]
 SPARK = pytest.param("spark", marks=pytest.mark.filterwarnings("ignore"))  # pyspark warns of newer pandas and of its own files
 KINDS = [*IN_MEMORY, *LAZY, SPARK]
-EXTENDING = ["ec3", "iec3", "majority", "soft-vote", "weighted-vote", "bgcm", "dawid-skene"]
+EXTENDING = ["ec3", "iec3", "majority", "soft-vote", "weighted-vote", "bgcm", "dawid-skene", "dawid-skene-one-coin"]
 
 CLASSIFIERS, CLUSTERINGS = ["svm", "knn", "tree"], ["km", "db"]
 ALL = {"classifiers": CLASSIFIERS, "clusterings": CLUSTERINGS}
