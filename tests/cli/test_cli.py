@@ -95,10 +95,11 @@ def test_every_format_has_the_same_answers(folder, run):
 
 def test_the_summary_tells_what_there_was(folder, run):
     _, out, err = run("combine", "votes.csv", *VOTERS, "--known", "gold")
-    first, why, who, *_ = out.splitlines()
+    first, why, who, both, *_ = out.splitlines()
     assert first == "Panel with clusterings: 600 objects (489 distinct), 3 classes ['ham', 'news', 'spam']"
     assert why.startswith("Panel with clusterings was chosen because there are clusterings too, and several methods ")
     assert who.startswith("The panel (weighted vote, one coin, BWA, EBCC, EBCC with learned priors) agrees on ")
+    assert both.startswith("The panel with clusterings (panel, EC3 towards the panel, Dawid-Skene with clusterings) agrees on ")
     assert "Note: The panel" not in out
     assert "\nContested: " in out
     assert re.search(r"\nCross-validated on 60 known labels: 9\d\.\d % correct \(.*\), 80\.0 % by majority vote\n", out)

@@ -133,7 +133,7 @@ class Panel(Method):
         joined = {"panel": panel, "EC3 towards the panel": EC3(*TO_GROUPS, towards=_Solved(panel)).answer(votes, known)}
         if not are_mostly_soft(votes):  # clusters of the features add less than the probabilities know already
             joined["Dawid-Skene with clusterings"] = DawidSkene(clusterings="voters").answer(votes, known)
-        answer = _mean_answer([_member(name, own) for name, own in joined.items()], votes, known)
+        answer = _mean_answer([_member(name, own) for name, own in joined.items()], votes, known, "The panel with clusterings")
         return replace(answer, notes=(*panel.notes, *answer.notes))
 
     def _own_members(self, votes: Votes, known: KnownLabels | None) -> list[_Member]:
@@ -179,7 +179,7 @@ def _member(name: str, answer: Answer) -> _Member:
     return _Member(name, answer.rule, answer.n_iter, (answer.proba, answer.unanswered))
 
 
-def _mean_answer(members: Sequence[_Member], votes: Votes, known: KnownLabels | None) -> Answer:
+def _mean_answer(members: Sequence[_Member], votes: Votes, known: KnownLabels | None, called: str = "The panel") -> Answer:
     """Return the mean of the answers of those who are seated."""
     groups = membership(votes)
 
@@ -206,7 +206,7 @@ def _mean_answer(members: Sequence[_Member], votes: Votes, known: KnownLabels | 
         unanswered,
         PanelRule(rules, shares) if len(rules) == len(sitting) else None,
         n_iter=max(member.n_iter for member in members),
-        notes=_notes(shown, votes),
+        notes=_notes(shown, votes, called),
         members=shown,
         lacking=NO_VOTE,
     )
@@ -408,12 +408,12 @@ def _highest(by_class: Array) -> Array:
     return np.asarray(by_class >= by_class.max(axis=0) - 1e-9)
 
 
-def _notes(members: Sequence[PanelMember], votes: Votes) -> tuple[Note, ...]:
+def _notes(members: Sequence[PanelMember], votes: Votes, called: str) -> tuple[Note, ...]:
     sitting = [member for member in members if member.sat]
     total = max(float(votes.counts.sum()), 1e-300)
     alike = np.logical_and.reduce([member.row_classes == sitting[0].row_classes for member in sitting])
     agreed = float(votes.counts @ alike) / total
-    text = f"The panel ({some([member.name for member in sitting])}) agrees on {percent(agreed)} of the objects."
+    text = f"{called} ({some([member.name for member in sitting])}) agrees on {percent(agreed)} of the objects."
     notes = [Note(PANEL, text)]
     for member in members:
         if not member.sat:
