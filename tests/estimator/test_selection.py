@@ -310,6 +310,13 @@ def test_a_pool_of_log_odds_is_the_product_of_powers():
     assert_allclose(sum(parts.values()), np.log(consensus.proba[350]) - np.log(consensus.proba[350]).mean(), rtol=0, atol=1e-9)
 
 
+def test_a_stored_pool_does_not_grow_with_the_square_of_its_voters():
+    said = np.random.default_rng(0).integers(3, size=(40, 50))
+    rule = StackedVote(on="log-odds").solve(Votes.from_labels(said), known=dict(enumerate(said[:30, 0].tolist()))).rule
+    assert len(rule.groups) == 150
+    assert sum(array.size for array in rule.stored()[1].values()) < 2 * len(rule.groups)
+
+
 def test_a_blend_is_a_weighted_mean_made_sharper(tmp_path):
     votes, truth = soft_pool(0, [1.0, 0.5, 2.0])
     known = ([*range(200)], truth[:200].tolist())

@@ -31,7 +31,7 @@ from ec3learn import (
     WeightedVote,
 )
 from ec3learn.answer.notes import BIAS, CALIBRATION, CHOICE, COLLAPSE, ONE_CLASS, PANEL
-from ec3learn.methods.panel import learn_slope, seat
+from ec3learn.methods.panel import are_mostly_soft, learn_slope, seat
 
 from .. import dense
 
@@ -307,6 +307,13 @@ def test_votes_are_probabilities_if_half_of_them_are():
     half, fewer = said | {"m0": labels["m0"], "m1": labels["m1"]}, labels | {"m3": said["m3"]}
     assert len(ec3learn.solve(Votes.from_probabilities(half)).members) == 3
     assert len(ec3learn.solve(Votes.from_probabilities(fewer)).members) == 5
+
+
+def test_one_model_with_probabilities_among_judges_on_a_scale_does_not_make_votes_probabilities():
+    said, _ = models(0, n_classes=2)
+    scores = {f"j{j}": np.random.default_rng(j).integers(10, size=60) for j in range(6)}
+    assert are_mostly_soft(Votes.from_probabilities({"m0": said["m0"]}))
+    assert not are_mostly_soft(Votes.from_probabilities({"m0": said["m0"]}).add(scores, scale=Scale(range(10))))
 
 
 def test_who_repeats_some_votes_gives_labels_all_the_same():

@@ -105,7 +105,7 @@ class SubtypeRule(SumRule):
             found[NOBODY, OWN] = row.prior.evidence[0]
         if shares.shape[1] > 1:
             found[NOBODY, SUBTYPES] = -(shares * log_of(shares)).sum(axis=1)
-        heat = heat_of(row.shares_of(self.groups)[1].sum(), self.correlation)
+        heat = heat_of(row.shares_of(self.groups, self.hard_votes)[1].sum(), self.correlation)
         return {key: (part - part.mean()) / heat for key, part in found.items()}
 
 
@@ -204,6 +204,11 @@ class LogPoolRule(SumRule):
         if row.prior is not None:
             found[NOBODY, OWN] = row.prior.evidence[0]
         return {key: part - part.mean() for key, part in found.items()}
+
+    def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the rule as plain facts and arrays, without the table: it is the identity, and large in a crowd."""
+        facts, arrays = super().stored()
+        return facts, {name: array for name, array in arrays.items() if name != "table"}
 
 
 LEAST_SHARE = 1e-3  # a probability below this counts as this much: no voter rules a class out

@@ -156,8 +156,8 @@ def _precisions(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> 
 
 def _log_pool(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
     weights, groups = stored.take("voter_weights", "f", None), stored.take_numbers_of("groups", n_groups)
-    table = stored.take("table", "f", len(groups), len(weights) * n_classes, low=0.0, high=1.0)
-    return LogPoolRule(groups, table, _fallback(stored, n_classes), weights)
+    require(len(groups) == len(weights) * n_classes, "groups")  # each voter says each class, one after the other
+    return LogPoolRule(groups, np.eye(len(groups)), _fallback(stored, n_classes), weights)
 
 
 def _panel(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:

@@ -52,13 +52,12 @@ class Panel(Method):
     """Let several methods answer, and take the mean of their class probabilities.
 
     By default these are a weighted vote, Dawid-Skene with one number per voter, BWA, and EBCC with two priors. Where there is
-    strong evidence that voters are biased, Dawid-Skene with two priors takes the place of the first two. For voters who
-    answer on a scale they are three methods that learn what each answer means, made less sure by how much the voters' errors
+    strong evidence that voters are biased, Dawid-Skene with two priors takes the place of the first two. For voters who answer
+    on a scale they are three methods that learn what each answer means, made less sure by how much the voters' errors
     correlate. With a prior of the objects, Dawid-Skene takes the place of the weighted vote and of BWA. Where votes are
-    probabilities, these members answer from the most probable classes, and count as one besides a weighted vote and BWA on the
-    probabilities. A member whose answer is far from all others' is left out. `Consensus.panel()` shows who sat, and how they
-    differ. With 30 known labels or more, the confidence is calibrated on them; a note says what that
-    did.
+    probabilities, these members answer from the most probable classes, and count as one besides BWA and, without a prior, a
+    weighted vote on the probabilities. A member whose answer is far from all others' is left out. `Consensus.panel()` shows who
+    sat, and how they differ. With 30 known labels or more, the confidence is calibrated on them; a note says what that did.
 
     Parameters
     ----------
@@ -265,7 +264,7 @@ def are_mostly_soft(votes: Votes) -> bool:
         if votes.is_classifier[model.number]:
             largest = votes.soft.shares_of(model).max(axis=1)
             n_soft += float(votes.objects_per_row @ ((largest > 0) & (largest < WHOLE)))
-    return bool(2 * n_soft >= max(float(votes.n_votes[votes.is_classifier].sum()), 1.0))
+    return bool(2 * n_soft >= max(float(votes.n_votes[votes.is_voter].sum()), 1.0))
 
 
 def _soft_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:

@@ -96,7 +96,7 @@ class Source:
         """Return the content, no longer compressed."""
         return pa.input_stream(str(self.path), compression=self.format.compression)
 
-    def lines(self, newline: str) -> io.TextIOWrapper:
+    def lines(self, newline: str | None) -> io.TextIOWrapper:
         """Return the content as lines of text, without a byte order mark."""
         encoding = "utf-8-sig" if codecs.lookup(self.encoding).name == "utf-8" else self.encoding
         return io.TextIOWrapper(self.bytes, encoding=encoding, newline=newline)
@@ -300,7 +300,8 @@ def _excel(source: Source) -> FileTable:
 
 def _export(source: Source) -> FileTable:
     """Return an export of an annotation tool as a long table."""
-    columns = export_columns(source.format.name, source.lines(newline="").read(), source.name)
+    with source.lines(newline=None) as lines:
+        columns = export_columns(source.format.name, lines.read(), source.name)
     return source.staged(pa.table(columns), list(columns))
 
 
