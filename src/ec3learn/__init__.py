@@ -76,19 +76,12 @@ __all__ = [
 
 # Where names live; they are loaded, and with them scikit-learn, when they are first used. All others are methods.
 _HOMES = {
-    "combine": "tables",
-    "extend": "tables",
-    "read_argilla": "tables",
-    "read_label_studio": "tables",
-    "votes_from": "tables",
-    "Consensus": "consensus",
-    "CrowdClassifier": "estimator",
-    "EC3Classifier": "estimator",
-    "ExtendWarning": "answer",
-    "Note": "answer",
-    "Scale": "votes",
-    "Table": "_text",
-    "Votes": "votes",
+    "_text": ["Table"],
+    "answer": ["ExtendWarning", "Note"],
+    "consensus": ["Consensus"],
+    "estimator": ["CrowdClassifier", "EC3Classifier"],
+    "tables": ["combine", "extend", "read_argilla", "read_label_studio", "votes_from"],
+    "votes": ["Scale", "Votes"],
 }
 
 
@@ -97,7 +90,8 @@ def __getattr__(name: str) -> Any:
         return import_module(".report.plots", __name__)
     if name not in __all__:
         raise AttributeError(f"module 'ec3learn' has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOMES.get(name, 'methods')}", __name__), name)
+    home = next((module for module, names in _HOMES.items() if name in names), "methods")
+    value = getattr(import_module(f".{home}", __name__), name)
     globals()[name] = value
     return value
 

@@ -39,25 +39,10 @@ UNUSED_LABELS = "unused labels"  # known labels that the method does not support
 WARNING = "warning"  # a warning of the method
 
 # Kinds that say: look twice before you use the answer. The others only say how it came about.
-WARNINGS = frozenset(
-    (
-        WORSE_THAN_CHANCE,
-        WEIGHTS,
-        BIAS,
-        CONSTANT,
-        NO_BETTER_THAN_CHANCE,
-        NOT_CONVERGED,
-        ONE_CLASS,
-        SAME_AS_MAJORITY,
-        WORSE_THAN_MAJORITY,
-        OVERCONFIDENT,
-        COLLAPSE,
-        LOOK_ALIKE,
-        ONE_VOTER,
-        LONG_TABLE,
-    )
-)
-
+ABOUT_VOTERS = {WORSE_THAN_CHANCE, WEIGHTS, BIAS, CONSTANT, NO_BETTER_THAN_CHANCE, ONE_VOTER}
+ABOUT_LABELS = {LOOK_ALIKE, LONG_TABLE}
+ABOUT_THE_ANSWER = {NOT_CONVERGED, ONE_CLASS, SAME_AS_MAJORITY, WORSE_THAN_MAJORITY, OVERCONFIDENT, COLLAPSE}
+WARNINGS = ABOUT_VOTERS | ABOUT_LABELS | ABOUT_THE_ANSWER
 
 MOST_OF_A_KIND = 3  # notes that are shown in full
 

@@ -11,24 +11,8 @@ import numpy as np
 from .._text import Table, arg, count, first_rows, listed, percent, printable, shown, some
 from .._typing import Array
 from ..algebra.linear import normalised
-from ..answer.notes import (
-    BIAS,
-    CALIBRATION,
-    CHOICE,
-    CONSTANT,
-    DISTINCT_ROWS,
-    NO_BETTER_THAN_CHANCE,
-    NOT_CONVERGED,
-    NOT_JUDGED,
-    ONE_CLASS,
-    OVERCONFIDENT,
-    PANEL,
-    SAME_AS_MAJORITY,
-    WORSE_THAN_CHANCE,
-    WORSE_THAN_MAJORITY,
-    Note,
-    one_per_kind,
-)
+from ..answer import notes as kinds
+from ..answer.notes import Note, one_per_kind
 from ..answer.outcome import Outcome
 from ..votes.labels import plain
 from .contested import CLOSE, close_calls
@@ -37,7 +21,7 @@ from .held_out import HeldOut, Judgement, Solver, held_out, judge
 from .majority import Majority, changed_rows, is_majority, majority, open_rows, row_weights
 from .metrics import Difference
 
-FIRST = (CHOICE, PANEL, CALIBRATION)  # notes that say whose answer it is and how sure, at the beginning
+FIRST = (kinds.CHOICE, kinds.PANEL, kinds.CALIBRATION)  # notes that say whose answer it is and how sure, at the beginning
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +42,7 @@ class Summary:
     @property
     def warning(self) -> str | None:
         """Return the note that the majority vote is better on known labels, if it is."""
-        return next((str(note) for note in self.notes if note.kind == WORSE_THAN_MAJORITY), None)
+        return next((str(note) for note in self.notes if note.kind == kinds.WORSE_THAN_MAJORITY), None)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same for machines."""
@@ -137,11 +121,11 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = No
     score = None if method is None or fast else held_out(outcome, method)
     judged = None if truth is None else judge(outcome, truth)
     found = notes_of(outcome, fast=True) if fast else outcome.notes
-    notes = [note for note in found if note.kind != DISTINCT_ROWS]  # these are counted above
+    notes = [note for note in found if note.kind != kinds.DISTINCT_ROWS]  # these are counted above
     notes += [note for by_labels in (score, judged) if by_labels is not None for note in score_notes(by_labels)]
     if truth is not None and judged is None:
         text = "All true labels belong to objects whose labels the method was given, so nothing is judged by them."
-        notes.append(Note(NOT_JUDGED, text))
+        notes.append(Note(kinds.NOT_JUDGED, text))
     weight = facts.weight
     sums = np.bincount(outcome.row_classes, weights=weight, minlength=len(outcome.classes))
     return Summary(
@@ -172,14 +156,14 @@ def notes_of(outcome: Outcome, *, fast: bool = False) -> tuple[Note, ...]:
 
 def bias_notes(outcome: Outcome) -> list[Note]:
     """Return the note that the voters look biased, unless the method has it already."""
-    bias = None if any(note.kind == BIAS for note in outcome.solved_notes) else bias_of(outcome)
+    bias = None if any(note.kind == kinds.BIAS for note in outcome.solved_notes) else bias_of(outcome)
     return [] if bias is None else [bias]
 
 
 def majority_note(difference: Difference, labels: str) -> Note:
     """Return the note that the majority vote is right more often, on some labels."""
     return Note(
-        WORSE_THAN_MAJORITY,
+        kinds.WORSE_THAN_MAJORITY,
         f"The majority vote is better on {labels}: where the two differ, it is right on {count(difference.second, 'object')} and "
         f"the consensus on {difference.first:,} (p = {difference.p_value:.1g}). Try another method, or take the majority vote.",
     )
@@ -219,17 +203,17 @@ class _Facts:
         outcome, notes = self.outcome, []
         if not outcome.converged:
             remedy = f"raise {arg('max_iter')} or {arg('tol')} and solve again"
-            notes.append(Note(NOT_CONVERGED, f"The solver stopped before it reached its tolerance: {remedy}."))
+            notes.append(Note(kinds.NOT_CONVERGED, f"The solver stopped before it reached its tolerance: {remedy}."))
         votes = self.majority
         if len(outcome.classes) == 1:
-            notes.append(Note(ONE_CLASS, "There is only one class, so every object has it."))
+            notes.append(Note(kinds.ONE_CLASS, "There is only one class, so every object has it."))
         elif votes is not None and self._collapsed(votes.classes):
             label, others = plain(outcome.classes[outcome.row_classes[0]]), self.share(votes.classes != outcome.row_classes)
             text = f"All objects got the class {shown(label)}, though most votes name another for {percent(others)} of them."
-            notes.append(Note(ONE_CLASS, f"{text} Compare with another method."))
+            notes.append(Note(kinds.ONE_CLASS, f"{text} Compare with another method."))
         elif votes is not None and self.changed == 0 and (votes.proba.max(axis=1) < 1 - 1e-9).any():
             text = "No label differs from the majority vote's. What may differ is how confident the answer is."
-            notes.append(Note(SAME_AS_MAJORITY, text))
+            notes.append(Note(kinds.SAME_AS_MAJORITY, text))
         return notes
 
     def _collapsed(self, by_majority: Array) -> bool:
@@ -249,13 +233,13 @@ def _voter_notes(outcome: Outcome) -> list[Note]:
     notes = []
     if worse:
         text = f"Worse than chance: {worse}. They agree with the answer less often than random votes would."
-        notes.append(Note(WORSE_THAN_CHANCE, text))
+        notes.append(Note(kinds.WORSE_THAN_CHANCE, text))
     if no_better:
         text = f"No better than chance: {no_better}. They agree with the answer no more often than random votes would."
-        notes.append(Note(NO_BETTER_THAN_CHANCE, text))
+        notes.append(Note(kinds.NO_BETTER_THAN_CHANCE, text))
     if constant:
         text = f"Always the same label: {constant}. Such votes carry no information about an object. Leave them out."
-        notes.append(Note(CONSTANT, text))
+        notes.append(Note(kinds.CONSTANT, text))
     return notes
 
 
@@ -269,5 +253,5 @@ def score_notes(score: HeldOut | Judgement) -> list[Note]:
     if score.overconfident:
         labels = "hidden known labels" if hidden else "the held-out labels"
         text = f"The answer is overconfident: on {labels} the mean confidence is {score.confidence:.3f}, but only"
-        notes.append(Note(OVERCONFIDENT, f"{text} {percent(score.accuracy)} are correct."))
+        notes.append(Note(kinds.OVERCONFIDENT, f"{text} {percent(score.accuracy)} are correct."))
     return notes

@@ -26,26 +26,10 @@ from .._checks import InputError, require_choice
 from .._files import whole_file
 from .._progress import Bar, progress
 from .._text import Table
-from . import datasets
+from . import datasets, studies, timing
 from .clustering_studies import noisy_truth, tuned_clusterings
 from .protocol import VERSION, Case, Protocol
-from .studies import (
-    MOST_ROWS,
-    Study,
-    accuracy,
-    accuracy_large,
-    add_one_by_one,
-    clustering_nmi,
-    describe,
-    drop_one,
-    drop_term,
-    imbalance,
-    nmi_bound,
-    parameters,
-    random_classifiers,
-    random_clusterings,
-)
-from .timing import epsilon, growth_classes, growth_models, growth_objects, like_for_like, runtime
+from .studies import MOST_ROWS, Study
 
 COLUMNS = ("experiment", "dataset", "seed", "method", "setting", "metric", "value")
 COST = "cost.csv"  # a line per unit: experiment, data set, seed, seconds; apart from the rows, which are always the same
@@ -80,30 +64,30 @@ FEW_DISTINCT = ("titanic",)  # whose distinct rows can be clustered in all possi
 LARGER = ("magic", "creditcard", "adults", "diabetes", "letter")  # those with 19,000 rows or more that are available
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "datasets": Experiment(lambda case: describe(case.data), "The data sets", repeats=1, timed=True),
-    "accuracy": Experiment(accuracy, "Accuracy of all methods"),
-    "labels_5": Experiment(partial(accuracy, labels=5), "Accuracy with 5 labels per class"),
-    "labels_20": Experiment(partial(accuracy, labels=20), "Accuracy with 20 labels per class"),
-    "accuracy_large": Experiment(accuracy_large, f"Accuracy with up to {MOST_ROWS:,} rows", LARGER),
-    "parameters": Experiment(parameters, "Weights of the four terms"),
-    "epsilon": Experiment(epsilon, "Tolerance of the paper's loop"),
-    "drop_classifier": Experiment(partial(drop_one, kind="proba"), "One classifier left out"),
-    "add_classifier": Experiment(partial(add_one_by_one, kind="proba", first=1), "Classifiers one by one"),
-    "clustering_nmi": Experiment(clustering_nmi, "How clusterings match the classes"),
-    "nmi_bound": Experiment(nmi_bound, "The best match that clusterings can have", FEW_DISTINCT),
+    "datasets": Experiment(lambda case: studies.describe(case.data), "The data sets", repeats=1, timed=True),
+    "accuracy": Experiment(studies.accuracy, "Accuracy of all methods"),
+    "labels_5": Experiment(partial(studies.accuracy, labels=5), "Accuracy with 5 labels per class"),
+    "labels_20": Experiment(partial(studies.accuracy, labels=20), "Accuracy with 20 labels per class"),
+    "accuracy_large": Experiment(studies.accuracy_large, f"Accuracy with up to {MOST_ROWS:,} rows", LARGER),
+    "parameters": Experiment(studies.parameters, "Weights of the four terms"),
+    "epsilon": Experiment(timing.epsilon, "Tolerance of the paper's loop"),
+    "drop_classifier": Experiment(partial(studies.drop_one, kind="proba"), "One classifier left out"),
+    "add_classifier": Experiment(partial(studies.add_one_by_one, kind="proba", first=1), "Classifiers one by one"),
+    "clustering_nmi": Experiment(studies.clustering_nmi, "How clusterings match the classes"),
+    "nmi_bound": Experiment(studies.nmi_bound, "The best match that clusterings can have", FEW_DISTINCT),
     "tuned_clusterings": Experiment(tuned_clusterings, "Clusterings that are tuned"),
     "noisy_truth": Experiment(noisy_truth, "Clusterings that are noisy copies of the classes"),
-    "drop_clustering": Experiment(partial(drop_one, kind="clusters"), "One clustering left out"),
-    "add_clustering": Experiment(partial(add_one_by_one, kind="clusters", first=0), "Clusterings one by one"),
-    "drop_term": Experiment(drop_term, "One term left out"),
-    "imbalance": Experiment(imbalance, "A class made rare", LARGEST),
-    "random_classifiers": Experiment(random_classifiers, "Random classifiers"),
-    "random_clusterings": Experiment(random_clusterings, "Random clusterings"),
-    "runtime": Experiment(runtime, "Runtime of the combination", timed=True),
-    "like_for_like": Experiment(like_for_like, "Runtime of the published loops", SEVERAL),
-    "growth_objects": Experiment(growth_objects, "Runtime and objects", SEVERAL),
-    "growth_models": Experiment(growth_models, "Runtime and base models", SEVERAL),
-    "growth_classes": Experiment(growth_classes, "Runtime and classes", SEVERAL),
+    "drop_clustering": Experiment(partial(studies.drop_one, kind="clusters"), "One clustering left out"),
+    "add_clustering": Experiment(partial(studies.add_one_by_one, kind="clusters", first=0), "Clusterings one by one"),
+    "drop_term": Experiment(studies.drop_term, "One term left out"),
+    "imbalance": Experiment(studies.imbalance, "A class made rare", LARGEST),
+    "random_classifiers": Experiment(studies.random_classifiers, "Random classifiers"),
+    "random_clusterings": Experiment(studies.random_clusterings, "Random clusterings"),
+    "runtime": Experiment(timing.runtime, "Runtime of the combination", timed=True),
+    "like_for_like": Experiment(timing.like_for_like, "Runtime of the published loops", SEVERAL),
+    "growth_objects": Experiment(timing.growth_objects, "Runtime and objects", SEVERAL),
+    "growth_models": Experiment(timing.growth_models, "Runtime and base models", SEVERAL),
+    "growth_classes": Experiment(timing.growth_classes, "Runtime and classes", SEVERAL),
 }
 
 

@@ -12,17 +12,8 @@ from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg
 from .._typing import Array
 from ..kernels import compiled
+from . import encoding
 from .distinct import SAMPLE, distinct_entries, distinct_rows, rows_repeat, sampled_rows
-from .encoding import (
-    checked_shares,
-    class_codes,
-    classes_of,
-    cluster_codes,
-    each_missing,
-    grade_codes,
-    name_codes,
-    require_missing,
-)
 from .labels import Label, kind_of, plain
 from .layout import BaseModel, Codes, SoftShares, entries_from, entries_of_votes, frozen
 from .reading import Column, Where, encode, named_columns, single_column
@@ -44,13 +35,13 @@ def fields_of_columns(
     scale: Any = None,
 ) -> dict[str, Any]:
     """Check and encode columns of votes and of clusters, one per base model; 2-D ones are soft."""
-    require_missing(missing)
+    encoding.require_missing(missing)
     scales = scales_of(scale, list(columns))
     _require_same_objects(columns, clusterings, argument)
     require_unique_names([*columns, *clusterings])
     both = {name: (raw, argument) for name, raw in columns.items()}
     both |= {name: (raw, "clusterings") for name, raw in clusterings.items()}
-    shares = {name: checked_shares(raw, Where(where, name)) for name, (raw, where) in both.items() if raw.ndim > 1}
+    shares = {name: encoding.checked_shares(raw, Where(where, name)) for name, (raw, where) in both.items() if raw.ndim > 1}
     original = {name: encode(name, raw, where, name in scales) for name, (raw, where) in both.items() if raw.ndim == 1}
     for name in scales.keys() & shares.keys():
         _require_answers(shares[name], scales[name], Where(argument, name))
@@ -63,8 +54,8 @@ def fields_of_columns(
     soft_votes = {name: shares[name] for name in columns if name in shares and name not in scales}
     voted = [distinct[name] for name in columns if name not in shares and name not in scales]
     _require_classes(classes, voted, soft_votes, scales)
-    class_names = frozen(classes_of(voted, soft_votes, classes, missing, argument))
-    clusters = {name: cluster_codes(distinct[name], missing) for name in clusterings if name not in shares}
+    class_names = frozen(encoding.classes_of(voted, soft_votes, classes, missing, argument))
+    clusters = {name: encoding.cluster_codes(distinct[name], missing) for name in clusterings if name not in shares}
 
     def model_of(name: str) -> BaseModel:
         if name in scales:
@@ -77,8 +68,8 @@ def fields_of_columns(
         if name in clusters:
             return clusters[name][0]
         if name in scales:
-            return grade_codes(distinct[name], scales[name], missing, argument, original[name])
-        return class_codes(distinct[name], class_names, missing, argument, original[name])
+            return encoding.grade_codes(distinct[name], scales[name], missing, argument, original[name])
+        return encoding.class_codes(distinct[name], class_names, missing, argument, original[name])
 
     models = [model_of(name) for name in both]
     hard_codes = {m: codes_of(name) for m, name in enumerate(both) if name not in shares}
@@ -101,18 +92,18 @@ def fields_of_crowd(table: Any, classes: Sequence[Label] | Array | None, missing
     n_objects, n_voters = table.shape
     if table.dtype.kind not in "iu" or not table.flags.c_contiguous or n_objects <= SAMPLE or n_voters < SPARSE_MODELS:
         return None
-    require_missing(missing)
-    absent = [label for label in each_missing(missing) if kind_of(label) == "int"]
+    encoding.require_missing(missing)
+    absent = [label for label in encoding.each_missing(missing) if kind_of(label) == "int"]
     found = _votes_in(table, absent) if absent else None
     if found is None:
         return None
     starts, voters, labels = found
     column = encode("classifiers", labels, "classifiers")
-    class_names = frozen(classes_of([column], {}, classes, missing, "classifiers"))
+    class_names = frozen(encoding.classes_of([column], {}, classes, missing, "classifiers"))
     if class_names.dtype.kind not in "iu" or not np.isin(np.asarray(column.values)[column.seen], class_names).all():
         return None
     voters *= len(class_names)
-    voters += class_codes(column, class_names, missing, "classifiers", column)
+    voters += encoding.class_codes(column, class_names, missing, "classifiers", column)
     entries = entries_from(starts, voters, (n_objects, n_voters * len(class_names)))
     if rows_repeat(distinct_entries(entries[sampled_rows(n_objects)]).n_codes, n_objects):
         return None
@@ -162,10 +153,10 @@ def fields_of_long(
         came = "{}, {} and {}".format(*lengths)
         three = f"{arg('objects')}, {arg('voters')} and {arg('labels')}"
         raise InputError("objects", phrase=f"{three} must have the same length, got {came}")
-    require_missing(missing)
+    encoding.require_missing(missing)
     columns = {name: single_column(column, name, mixed=scale is not None and name == "labels") for name, column in given.items()}
     object_codes, ids = _ordered_objects(columns["objects"], object_ids)
-    voter_codes, voter_labels = name_codes(columns["voters"], "voters")
+    voter_codes, voter_labels = encoding.name_codes(columns["voters"], "voters")
     voter_names = [str(name) for name in voter_labels]
     scales = scales_of(scale, voter_names)
     class_names, models, codes = _long_models(columns["labels"], voter_codes, voter_names, scales, classes, missing)
@@ -242,11 +233,11 @@ def _require_same_objects(columns: Mapping[str, Any], clusterings: Mapping[str, 
 
 def _ordered_objects(column: Column, object_ids: Any) -> tuple[Array, Array]:
     """Return each vote's object as a number, and the objects' names in the order asked for."""
-    codes, ids = name_codes(column, "objects")
+    codes, ids = encoding.name_codes(column, "objects")
     if object_ids is None:
         return codes, frozen(ids)
     given = single_column(object_ids, "object_ids")
-    order, sorted_ids = name_codes(given, "object_ids")
+    order, sorted_ids = encoding.name_codes(given, "object_ids")
     if len(sorted_ids) < len(order):
         raise InputError("object_ids", "must not repeat", came=f"{len(order)} names for {len(sorted_ids)} objects")
     place = {label: i for i, label in enumerate(sorted_ids[order].tolist())}
@@ -271,14 +262,14 @@ def _long_models(
     graded = np.array([name in scales for name in names], dtype=bool)[voter_codes]
     for_classes = _part(column, ~graded)
     _require_classes(classes, [] if graded.all() else [for_classes], {}, scales)
-    class_names = frozen(classes_of([for_classes], {}, classes, missing, "labels"))
+    class_names = frozen(encoding.classes_of([for_classes], {}, classes, missing, "labels"))
     codes = np.full(len(voter_codes), -1, dtype=np.int64)
-    own = class_codes(for_classes, class_names, missing, "labels", for_classes)
+    own = encoding.class_codes(for_classes, class_names, missing, "labels", for_classes)
     codes[~graded] = np.where(own == len(class_names), -1, own.astype(np.int64))
     for scale in dict.fromkeys(scales.values()):
         rows = np.isin(voter_codes, [v for v, name in enumerate(names) if scales.get(name) == scale])
         part = _part(column, rows)
-        own = grade_codes(part, scale, missing, "labels", part)
+        own = encoding.grade_codes(part, scale, missing, "labels", part)
         codes[rows] = np.where(own == len(scale.labels), -1, own.astype(np.int64))
     models = [_grader(name, scales[name]) if name in scales else BaseModel(name, "classifier", class_names) for name in names]
     return class_names, models, codes

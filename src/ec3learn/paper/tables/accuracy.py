@@ -7,18 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from .. import published
-from ..claims import (
-    FAILS,
-    HOLDS,
-    LEVEL,
-    critical_difference,
-    friedman,
-    judge,
-    mean_ranks,
-    paired_tests,
-    with_interval,
-)
+from .. import claims, published
+from ..claims import LEVEL
 from ..exhibits import NOISE, Block, Exhibit, Finding, Frame, cells, difference, means, printed, rank_correlation
 
 LABELS = {"labels_5": "5 labels per class", "labels_20": "20 labels per class", "accuracy": "all labels"}
@@ -82,10 +72,10 @@ def ranks(rows: Frame) -> Exhibit:
     blocks, findings = [], []
     for metric, (word, _) in published.TABLES.items():
         every = scored(rows, "accuracy", metric, EVERY).dropna()
-        order, p = mean_ranks(every), friedman(every)
+        order, p = claims.mean_ranks(every), claims.friedman(every)
         frame = order.rename("mean rank").to_frame().rename_axis("method").assign(**{word: every.mean()})
         blocks.append(Block(f"By {word}; Friedman's test: p = {p:.1g}.", frame.join(_differences(every, "iEC3")).fillna("")))
-        cd = critical_difference(len(order), len(every))
+        cd = claims.critical_difference(len(order), len(every))
         behind = order.index[order - order.iloc[0] > cd]
         findings.append(
             Finding(
@@ -101,10 +91,10 @@ def ranks(rows: Frame) -> Exhibit:
 
 def _differences(every: Frame, control: str) -> Frame:
     """Return how much better a method is than each other: mean with its interval over data sets, wins, and Holm's p."""
-    tests = paired_tests(every, control)
+    tests = claims.paired_tests(every, control)
     return pd.DataFrame(
         {
-            f"{control} minus it": {name: with_interval(every[control] - every[name]) for name in tests.index},
+            f"{control} minus it": {name: claims.with_interval(every[control] - every[name]) for name in tests.index},
             "better/worse": tests["better"].astype(str) + "/" + tests["worse"].astype(str),
             "p (Wilcoxon, Holm)": tests["p"].map("{:.3f}".format),
         }
@@ -170,10 +160,10 @@ def _do_clusterings_help(rows: Frame, experiment: str, title: str) -> Finding:
     """Return whether all eleven clusterings help the method that uses them best; judged as the paper's claims are."""
     gains = {method: gain(rows, experiment, method)["both"] for method in WITH_CLUSTERINGS}
     added = "; ".join(f"{method} {own.mean():+.4f} ({int((own > 0).sum())} of {len(own)})" for method, own in gains.items())
-    found = judge(gain_by_split(rows, experiment))
+    found = claims.judge(gain_by_split(rows, experiment))
     return Finding(
         f"Do clusterings help with {title}?",
-        {HOLDS: True, FAILS: False}.get(found.verdict),
+        {claims.HOLDS: True, claims.FAILS: False}.get(found.verdict),
         f"mean gain in AUC from all eleven (data sets with a gain): {added}. For the last of them the interval is "
         f"[{found.low:+.4f}, {found.high:+.4f}].",
     )
