@@ -203,10 +203,6 @@ class Table:
         backend : str
             Any dataframe library narwhals can make a table with: "pandas", "polars", "pyarrow", ...
 
-        Returns
-        -------
-        dataframe of that library
-
         Examples
         --------
         >>> Table({"model": ["svm", "knn"], "weight": [1.25, 0.75]}).to_frame("pandas")["weight"].sum().item()

@@ -21,18 +21,7 @@ from .outcome import Outcome
 
 
 class ExtendWarning(UserWarning):
-    """New votes name base models, classes or clusters that the consensus has never seen.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from ec3learn import EC3, ExtendWarning, Votes
-    >>> consensus = EC3().solve(Votes.from_labels({"svm": ["a", "b"]}, {"kmeans": [0, 1]}))
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", ExtendWarning)
-    ...     consensus.extend(Votes.from_labels({"svm": ["a"]}, {"kmeans": [7]})).labels()
-    array(['a'], dtype=object)
-    """
+    """New votes name base models, classes or clusters that the consensus has never seen."""
 
 
 def require_rule(outcome: Outcome, what: str = "new objects", otherwise: str = "Solve old and new objects together") -> None:

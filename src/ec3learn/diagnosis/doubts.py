@@ -51,11 +51,6 @@ MUCH_APART = 0.1  # a share of objects, or of votes, that is too large to ignore
 def doubts(outcome: Outcome) -> Table:
     """Return the classifiers whose votes should not be trusted, and why.
 
-    Parameters
-    ----------
-    outcome : Consensus
-        The answer they are judged by.
-
     Returns
     -------
     Table
@@ -195,13 +190,6 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
     """Compare confusion matrices with one number per classifier, and Dawid-Skene's answer for distinct rows with some others.
 
     None where there are too few classifiers, classes or objects to tell, or too many for a quick answer.
-
-    Examples
-    --------
-    >>> from ec3learn import MajorityVote, Votes
-    >>> votes = Votes.from_labels({"a": [0, 0, 1, 1] * 9, "b": [0, 0, 1, 1] * 9, "c": [0, 1, 1, 1] * 9})
-    >>> judge_bias(votes, None, [MajorityVote().solve(votes).row_proba]).biased
-    True
     """
     if votes.is_classifier.sum() < LEAST_CLASSIFIERS or votes.n_classes < 2:
         return None
@@ -240,22 +228,10 @@ def bias_note(apart: float) -> Note:
 def bias_of(outcome: Outcome) -> Note | None:
     """Return a note if the voters look biased and the answer suffers from it, whatever method made it.
 
-    Parameters
-    ----------
-    outcome : Consensus
-        One that holds its votes.
-
     Returns
     -------
     Note or None
         None too where the method itself allows for bias, as the panel and Dawid-Skene do.
-
-    Examples
-    --------
-    >>> from ec3learn import MajorityVote, Votes
-    >>> votes = Votes.from_labels({"a": [0, 0, 1, 1], "b": [0, 0, 1, 1], "c": [1, 1, 1, 1]})
-    >>> bias_of(MajorityVote().solve(votes)) is None
-    True
     """
     votes = outcome.require_votes("bias")
     if votes.n_classes > MOST_CLASSES or _allows_for_bias(outcome):

@@ -40,13 +40,6 @@ class Explanation:
         the part of a base model is how far its vote moves the answer.
     unit : "probability", "log evidence" or "change of probability"
         What the parts are measured in.
-
-    Examples
-    --------
-    >>> from ec3learn import SoftVote, Votes
-    >>> SoftVote().solve(Votes.from_labels({"svm": ["a", "b"], "knn": ["a", "a"]})).explain(1).by_term
-    term   weight   to a   to b
-    votes   1.000  0.500  0.500
     """
 
     object: Label

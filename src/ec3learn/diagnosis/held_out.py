@@ -91,14 +91,7 @@ class HeldOut(Score):
 
 
 def held_out(outcome: Outcome, method: Solver) -> HeldOut | None:
-    """Hide a fifth of the known labels at a time, solve again, and count which of the hidden labels come out right.
-
-    Parameters
-    ----------
-    outcome : Consensus
-        The answer.
-    method : Method
-        What made it.
+    """Hide a fifth of the known labels at a time, let the method solve again, and count which hidden labels come out right.
 
     Returns
     -------

@@ -71,11 +71,6 @@ class Majority:
 def majority(outcome: Outcome) -> Majority | None:
     """Return the majority vote on the objects of an answer.
 
-    Parameters
-    ----------
-    outcome : Consensus
-        The answer.
-
     Returns
     -------
     Majority or None

@@ -223,12 +223,6 @@ def kappa(said: Array, number: Array) -> Kappa | None:
     -------
     Kappa or None
         None where the answer has only one class there, so that chance alone would always agree.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> kappa(np.array([[30, 10], [10, 30]]), np.array([0, 1])).kappa
-    0.5
     """
     n_classes = said.shape[1]
     table = np.zeros((n_classes + 1, n_classes + 1))  # the last class: none of the answer's

@@ -114,13 +114,6 @@ def _answers(outcome: Outcome, votes: Votes) -> Array:
 def without(outcome: Outcome, model: str) -> tuple[float, float]:
     """Return what dropping a classifier would do to the majority vote.
 
-    Parameters
-    ----------
-    outcome : Consensus
-        An answer with its votes.
-    model : str
-        The classifier's name.
-
     Returns
     -------
     (float, float)

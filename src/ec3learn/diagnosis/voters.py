@@ -190,13 +190,6 @@ def _label_codes(outcome: Outcome, known: Any) -> Array:
 def confusion_of(outcome: Outcome, model: str) -> Table:
     """Return the confusion matrix of one base model, by the answer.
 
-    Parameters
-    ----------
-    outcome : Consensus
-        The answer.
-    model : str
-        The base model's name.
-
     Returns
     -------
     Table

@@ -181,11 +181,6 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         **fit_params
             `sample_weight`, which counts rows in the consensus too; a warning names classifiers that do not accept it. With
             metadata routing, what the classifiers ask for. `groups`, one per row, for `cv`.
-
-        Returns
-        -------
-        EC3Classifier
-            The fitted estimator.
         """
         self._check()
         deadline = np.inf if self.time_limit is None else time.monotonic() + self.time_limit

@@ -128,11 +128,6 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
             names where `X` is a pandas table.
         known : as in `ec3learn.solve`
             Labels of a few objects.
-
-        Returns
-        -------
-        CrowdClassifier
-            The fitted estimator.
         """
         self._check()
         X = self._check_X(X, reset=True)

@@ -100,20 +100,7 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Features:
-        """Learn the scales and levels.
-
-        Parameters
-        ----------
-        X : dataframe, array or sparse matrix of shape (n_samples, n_features)
-            The table.
-        y : array of shape (n_samples,), or None
-            The classes; only used by text="shares".
-
-        Returns
-        -------
-        Features
-            The fitted transformer.
-        """
+        """Learn the scales and levels of a table; with text="shares", from the classes `y` of its rows."""
         self._learn(X, y)
         return self
 

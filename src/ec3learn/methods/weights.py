@@ -30,18 +30,7 @@ LEARNED = ("agreement", "equal", "labels")
 
 
 class ReliabilityWarning(SpelledWarning):
-    """An answer should not be trusted as it is: weights learned from agreement went wrong, or voters are biased.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from ec3learn import EC3, ReliabilityWarning, Votes
-    >>> votes = Votes.from_labels({"svm": [0, 1, 1], "knn": [0, 1, 0], "tree": [0, 1, 1]})
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", ReliabilityWarning)  # stop instead of going on with doubtful weights
-    ...     EC3(weights="agreement").solve(votes).labels()
-    array([0, 1, 1])
-    """
+    """An answer should not be trusted as it is: weights learned from agreement went wrong, or voters are biased."""
 
 
 @dataclass(frozen=True)

@@ -83,13 +83,6 @@ def confidence_histogram(consensus: Outcome, *, bins: int = 20, ax: Axes | None 
     consensus, ax : as in `agreement_map`
     bins : int
         The number of bins between 0 and 1.
-
-    Examples
-    --------
-    >>> from ec3learn import MajorityVote, Votes, plots
-    >>> ax = plots.confidence_histogram(MajorityVote().solve(Votes.from_labels({"svm": [0, 1], "knn": [0, 0]})), bins=2)
-    >>> [float(column.get_height()) for column in ax.patches]
-    [0.0, 1.0]
     """
     _require_consensus(consensus)
     require_integer("bins", bins, 1)
@@ -115,13 +108,6 @@ def reliability_bars(consensus: Outcome, *, by: Literal["weight", "agreement"] =
     -------
     matplotlib axes
         The bars of classifiers that the method left out as worse than chance are hatched and end in a cross.
-
-    Examples
-    --------
-    >>> from ec3learn import EC3, Votes, plots
-    >>> ax = plots.reliability_bars(EC3().solve(Votes.from_labels({"svm": [0, 1, 1], "knn": [0, 0, 1]})))
-    >>> ax.get_xlabel()
-    'weight'
     """
     _require_consensus(consensus)
     require_choice("by", by, ("weight", "agreement"))
@@ -151,13 +137,6 @@ def contested_objects(consensus: Outcome, n: int = 15, *, ax: Axes | None = None
     consensus, ax : as in `agreement_map`
     n : int
         How many objects.
-
-    Examples
-    --------
-    >>> from ec3learn import EC3, Votes, plots
-    >>> ax = plots.contested_objects(EC3().solve(Votes.from_labels({"svm": [0, 1, 1], "knn": [0, 0, 1]})), 2)
-    >>> ax.get_xlabel()
-    'probability'
     """
     _require_consensus(consensus)
     rows = list(contested(consensus, n).rows())

@@ -19,20 +19,8 @@ from scipy import sparse
 from .._checks import InputError, InputIndexError, InputTypeError, require_bool, unknown_name
 from .._text import arg, count, listed
 from .._typing import Array
-from .assembly import (
-    SPARSE_FROM,
-    SPARSE_MODELS,
-    Repeats,
-    cluster_columns,
-    fields_of_columns,
-    fields_of_crowd,
-    fields_of_long,
-    model_weights,
-    no_votes,
-    non_negative,
-    ones,
-    require_unique_names,
-)
+from . import assembly
+from .assembly import SPARSE_FROM, SPARSE_MODELS, Repeats
 from .distinct import distinct_entries, distinct_rows
 from .encoding import as_shares, columns_by_class
 from .labels import Label, kind_of
@@ -125,11 +113,11 @@ class Votes:
         >>> votes.classes
         array([0, 1])
         """
-        crowd = None if clusterings is not None or scale is not None else fields_of_crowd(classifiers, classes, missing)
+        crowd = None if clusterings is not None or scale is not None else assembly.fields_of_crowd(classifiers, classes, missing)
         if crowd is not None:
             return cls(**crowd)._weighted(weights, sample_weight)
         columns = named_columns(classifiers, "classifiers", "classifier")
-        votes = cls._of(columns, cluster_columns(clusterings), "classifiers", classes, missing, scale)
+        votes = cls._of(columns, assembly.cluster_columns(clusterings), "classifiers", classes, missing, scale)
         return votes._weighted(weights, sample_weight)
 
     @classmethod
@@ -177,7 +165,7 @@ class Votes:
         tables, classes = columns_by_class(probabilities, classes)
         tables = {name: as_shares(table, name, classes, normalize) for name, table in tables.items()}
         columns = named_columns(tables, "probabilities", "classifier")
-        votes = cls._of(columns, cluster_columns(clusterings), "probabilities", classes, missing)
+        votes = cls._of(columns, assembly.cluster_columns(clusterings), "probabilities", classes, missing)
         return votes._weighted(weights, sample_weight)
 
     @classmethod
@@ -218,16 +206,16 @@ class Votes:
         >>> votes.object_ids
         array(['q1', 'q2'], dtype=object)
         """
-        crowd = cls(**fields_of_long(objects, voters, labels, object_ids, classes, missing, scale, repeats))
+        crowd = cls(**assembly.fields_of_long(objects, voters, labels, object_ids, classes, missing, scale, repeats))
         crowd = crowd.merged() if clusterings is None else crowd.add(clusterings=clusterings, missing=missing)
         return crowd._weighted(weights, sample_weight)
 
     @classmethod
     def _of(cls, columns: Any, clusterings: Any, argument: str, classes: Any, missing: Label | None, scale: Any = None) -> Self:
         """Make votes from columns by name."""
-        votes = cls(**fields_of_columns(columns, clusterings, argument, classes, missing, scale))
+        votes = cls(**assembly.fields_of_columns(columns, clusterings, argument, classes, missing, scale))
         if classes is None and not votes.n_votes[votes.is_voter].any():
-            raise no_votes(argument)
+            raise assembly.no_votes(argument)
         return votes._sparse_where_empty()
 
     # ---- reading them ------------------------------------------------------------------------------------------------
@@ -374,11 +362,6 @@ class Votes:
     def drop(self, *names: str) -> Self:
         """Return the votes without some base models.
 
-        Parameters
-        ----------
-        *names : str
-            The models to leave out.
-
         Examples
         --------
         >>> Votes.from_labels({"svm": [0, 1], "knn": [0, 0]}).drop("knn").models[0].name
@@ -423,7 +406,7 @@ class Votes:
             raise InputError("classifiers", f"or {arg('clusterings')} must be given", came="neither")
         n_classifiers = int(self.is_voter.sum())
         new = {} if classifiers is None else named_columns(classifiers, "classifiers", "classifier", n_classifiers)
-        new_clusters = cluster_columns(clusterings, len(self.models) - n_classifiers)
+        new_clusters = assembly.cluster_columns(clusterings, len(self.models) - n_classifiers)
         n_new = len(next(iter({**new, **new_clusters}.values())))
         if n_new != self.n_objects:
             came = f"{count(n_new, 'row')} for {count(self.n_objects, 'object')}"
@@ -500,7 +483,7 @@ class Votes:
         object_ids = _the_same(self.object_ids, other.object_ids, "object_ids")
         sample_weight = _the_same(self.sample_weight, other.sample_weight, "sample_weight")
         models = (*self.models, *other.models)
-        require_unique_names([model.name for model in models])
+        assembly.require_unique_names([model.name for model in models])
         left, right = (self, other) if self.index is None and other.index is None else self._aligned(other)
         joined = replace(
             left,
@@ -514,17 +497,7 @@ class Votes:
         return (joined if sample_weight is self.sample_weight else joined._counted(sample_weight)).merged()
 
     def split_by(self, codes: Array) -> tuple[Self, Array]:
-        """Split distinct rows whose objects differ in `codes` (integers from -1), and return each row's code.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from ec3learn import Votes
-        >>> votes = Votes.from_labels({"svm": [0, 1] * 50})
-        >>> split, codes = votes.split_by(np.array([1] + 99 * [-1]))
-        >>> votes.n_rows, split.n_rows, codes
-        (2, 3, array([-1,  1, -1]))
-        """
+        """Split distinct rows whose objects differ in `codes` (integers from -1), and return each row's code."""
         if self.index is None:
             return self, codes
         packed = distinct_rows([_numbers(self.index, self.n_rows), _numbers(codes + 1, int(codes.max()) + 2)])
@@ -651,16 +624,16 @@ class Votes:
         if self.index is not None:
             counts = np.bincount(self.index, weights=sample_weight, minlength=len(self.counts)).astype(np.float64)
         else:
-            counts = ones(self.n_objects) if sample_weight is None else sample_weight
+            counts = assembly.ones(self.n_objects) if sample_weight is None else sample_weight
         return replace(self, sample_weight=sample_weight, counts=frozen(counts))
 
     def _weighted(self, weights: Any, sample_weight: Any) -> Self:
         """Check and set the weights of base models and of objects."""
         votes = self
         if weights is not None:
-            votes = replace(votes, weights=frozen(model_weights(weights, [model.name for model in self.models])))
+            votes = replace(votes, weights=frozen(assembly.model_weights(weights, [model.name for model in self.models])))
         if sample_weight is not None:
-            checked = non_negative(sample_weight, "sample_weight", self.n_objects, "objects")
+            checked = assembly.non_negative(sample_weight, "sample_weight", self.n_objects, "objects")
             if not checked.any():
                 raise InputError("sample_weight", "must be above 0 for at least one object", came="only zeros")
             votes = votes._counted(frozen(checked))

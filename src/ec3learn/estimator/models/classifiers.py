@@ -90,13 +90,6 @@ class CalibratedLinearSVM(Wrapped):
         Number of folds.
     random_state : int, RandomState instance, or None
         Seed of the folds and of the solver.
-
-    Examples
-    --------
-    >>> from ec3learn.estimator import CalibratedLinearSVM
-    >>> model = CalibratedLinearSVM(random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
-    >>> model.predict([[0.5], [2.5]])
-    array([0, 1])
     """
 
     def __init__(self, C: float = 1.0, cv: int = 3, random_state: Any = None) -> None:
@@ -182,24 +175,11 @@ class RandomForest(_SizedForest, RandomForestClassifier):  # type: ignore[misc]
 
     There are half as many trees below 200 rows, and larger leaves from 20,000 rows on: about 10,000 leaves per tree at most. With
     many classes there are fewer trees, and with hundreds larger leaves, so that they fit into memory.
-
-    Examples
-    --------
-    >>> from ec3learn.estimator import RandomForest
-    >>> RandomForest(random_state=0).fit([[-1.0], [-2.0], [1.0], [2.0]], [0, 0, 1, 1]).predict([[-3.0], [3.0]])
-    array([0, 1])
     """
 
 
 class ExtraTrees(_SizedForest, ExtraTreesClassifier):  # type: ignore[misc]
-    """Extremely randomised trees, sized to the table as `RandomForest` is.
-
-    Examples
-    --------
-    >>> from ec3learn.estimator import ExtraTrees
-    >>> ExtraTrees(random_state=0).fit([[-1.0], [-2.0], [1.0], [2.0]], [0, 0, 1, 1]).predict([[-3.0], [3.0]])
-    array([0, 1])
-    """
+    """Extremely randomised trees, sized to the table as `RandomForest` is."""
 
 
 class Perceptron(Wrapped):
@@ -217,12 +197,6 @@ class Perceptron(Wrapped):
         Rows each class must have for early stopping, which holds out a tenth of the rows.
     random_state : int, RandomState instance, or None
         Seed of the initial weights, of the order of the rows and of those held out.
-
-    Examples
-    --------
-    >>> from ec3learn.estimator import Perceptron
-    >>> Perceptron(random_state=0).fit([[-1.0], [-2.0], [1.0], [2.0]], [0, 0, 1, 1]).predict([[-3.0], [3.0]])
-    array([0, 1])
     """
 
     def __init__(
@@ -279,12 +253,6 @@ class InstalledClassifier(Wrapped):
         Number of threads of the first three; None is 1.
     random_state : int or None
         The seed.
-
-    Examples
-    --------
-    >>> from ec3learn.estimator import InstalledClassifier
-    >>> InstalledClassifier("xgboost").get_params()
-    {'library': 'xgboost', 'n_jobs': None, 'random_state': None}
     """
 
     _sparse, _allow_nan = False, True

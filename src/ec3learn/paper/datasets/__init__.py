@@ -93,12 +93,6 @@ def load(name: str, folder: str | Path | None = None, *, download: bool = True) 
         not there is looked up in the user's cache, then downloaded.
     download : bool
         Whether it may be downloaded.
-
-    Examples
-    --------
-    >>> from ec3learn.paper import datasets
-    >>> datasets.load("iris").y.value_counts().tolist()
-    [50, 50, 50]
     """
     require_choice("data set", name, DATASETS)
     known = DATASETS[name]
@@ -120,44 +114,18 @@ def load(name: str, folder: str | Path | None = None, *, download: bool = True) 
 
 
 def names() -> list[str]:
-    """Return the names of all data sets, in the paper's order.
-
-    Examples
-    --------
-    >>> from ec3learn.paper import datasets
-    >>> datasets.names()[:3]
-    ['titanic', 'spambase', 'magic']
-    """
+    """Return the names of all data sets, in the paper's order."""
     return list(DATASETS)
 
 
 def at_hand(folder: str | Path | None = None) -> list[str]:
-    """Return the names of the data sets that need no network.
-
-    Parameters
-    ----------
-    folder : path
-        As in `load`.
-
-    Examples
-    --------
-    >>> from ec3learn.paper import datasets
-    >>> "iris" in datasets.at_hand()
-    True
-    """
+    """Return the names of the data sets that need no network."""
     places = [place for place, _ in _folders(folder)]
     return [n for n, k in DATASETS.items() if k.make or any((place / f"{n}.parquet").is_file() for place in places)]
 
 
 def cache_folder() -> Path:
-    """Return where downloads and base outputs are kept: EC3LEARN_CACHE, or ec3learn in the user's cache.
-
-    Examples
-    --------
-    >>> from ec3learn.paper import datasets
-    >>> datasets.cache_folder().name
-    'ec3learn'
-    """
+    """Return where downloads and base outputs are kept: EC3LEARN_CACHE, or ec3learn in the user's cache."""
     if given := os.environ.get("EC3LEARN_CACHE"):
         return Path(given)
     windows = os.environ.get("LOCALAPPDATA") if sys.platform == "win32" else None

@@ -30,16 +30,7 @@ TIMEOUT = 30  # seconds without an answer
 
 
 class DatasetError(InputError):
-    """A data set that is not available, or is not what it should be.
-
-    Examples
-    --------
-    >>> from ec3learn.paper import datasets
-    >>> datasets.load("magic", folder="nowhere")
-    Traceback (most recent call last):
-        ...
-    ec3learn.paper.datasets.fetching.DatasetError: folder must be a folder with Parquet files, got 'nowhere'.
-    """
+    """A data set that is not available, or is not what it should be."""
 
 
 @dataclass(frozen=True)
