@@ -39,7 +39,7 @@ def some(names: Sequence[str], most: int = 10) -> str:
 
 def first_line(error: Exception) -> str:
     """Return the first line of what another library's error says, for the middle of a sentence."""
-    return str(error).splitlines()[0].rstrip(".")
+    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
 
 
 # ---- arguments in messages -------------------------------------------------------------------------------------------

@@ -438,19 +438,31 @@ def test_small_tables_do_not_load_numba():
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip() == "False"
 
 
-@pytest.mark.parametrize("reason", ["missing", "switched off", "unsuitable"])
-def test_without_numba_everything_is_numpy(monkeypatch, reason):
+@pytest.fixture
+def loaded_anew():
+    """Loops that are looked for again, in this test and after it."""
     kernels._loops.cache_clear()
+    yield
+    kernels._loops.cache_clear()
+
+
+@pytest.mark.parametrize("reason", ["missing", "switched off"])
+def test_without_numba_everything_is_numpy(monkeypatch, loaded_anew, reason):
     if reason == "missing":
         monkeypatch.setattr(kernels, "find_spec", lambda name: None)
-    elif reason == "switched off":
-        monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     else:
-        monkeypatch.setattr(kernels, "import_module", lambda *_: (_ for _ in ()).throw(ImportError("numpy is too new")))
-    try:
-        assert kernels.compiled(1 << 60) is None
-    finally:
-        kernels._loops.cache_clear()
+        monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert kernels.compiled(1 << 60) is None
+
+
+@pytest.mark.parametrize("error", [ImportError("numpy is too new"), OSError("no libllvmlite.so"), AttributeError()], ids=repr)
+def test_with_a_numba_that_cannot_be_loaded_everything_is_numpy_and_one_warning_says_so(monkeypatch, loaded_anew, error):
+    monkeypatch.setattr(kernels, "import_module", lambda *_: (_ for _ in ()).throw(error))
+    with pytest.warns(RuntimeWarning) as caught:
+        assert [kernels.compiled(1 << 60) for _ in range(3)] == [None] * 3
+    (warning,) = caught
+    why = str(error) or "AttributeError"
+    assert str(warning.message).startswith(f"numba is installed but cannot be loaded, so large tables take longer: {why}.")
 
 
 def test_machine_code_is_not_kept_where_there_is_no_place_for_it(monkeypatch):

@@ -194,8 +194,16 @@ class _Solved:
         self.solved.append(self.n_rows)
 
 
-def test_a_plan_reads_as_a_sentence():
-    assert str(Plan(1_000_000, 4096, 0.4321, 12.3)) == "1,000,000 rows, 4,096 of them distinct: about 0.43 seconds and 12 GB."
+@pytest.mark.parametrize(
+    ("seconds", "gigabytes", "says"),
+    [
+        (0.4321, 12.3, "about 0.43 seconds and 12 GB."),
+        (123.4, 0.0456, "about 123 seconds and 46 MB."),
+        (0.0031, 0.00091, "less than 0.1 seconds and less than 1 MB."),
+    ],
+)
+def test_a_plan_reads_as_a_sentence(seconds, gigabytes, says):
+    assert str(Plan(1_000_000, 4096, seconds, gigabytes)) == f"1,000,000 rows, 4,096 of them distinct: {says}"
 
 
 @pytest.mark.parametrize(("argument", "value"), [("n_rows", 0), ("n_distinct", 0), ("n_classes", 1.5), ("n_clusterings", -1)])

@@ -286,7 +286,7 @@ def test_voters_have_intervals_and_leans_in_the_page():
     said["yes"] = np.where(np.arange(400) % 2, "bee", truth)
     page = html.unescape(page_of(facts_of(Auto().solve(Votes.from_labels(said)), truth=truth)).decode())
     row = re.search(r"<tr><th scope=\"row\"><bdi>yes</bdi>.*?</tr>", page)[0]
-    assert re.search(r"\d+ to \d+ %", row)
+    assert re.search(r"\d+ to \d+\s%", row)
     assert "<bdi>bee</bdi> " in row
 
 
@@ -594,6 +594,15 @@ def opened(browser, pages):
     for context in contexts:
         context.close()
     assert complaints == []
+
+
+def test_no_line_begins_with_a_percent_sign(pool):
+    consensus, truth = pool
+    text = page_of(facts_of(consensus, truth=truth, command="ec3learn --classes 7 %")).decode()
+    shown = re.sub(r"<(style|script|pre)\b.*?</\1>|<[^>]*>", "", text, flags=re.DOTALL)
+    assert len(re.findall(r"\d(?:&nbsp;|\u00a0)%", shown)) > 50
+    assert not re.search(r"\d[ \n]%", shown)
+    assert "--classes 7 %" in text  # a command can be copied
 
 
 @in_browser

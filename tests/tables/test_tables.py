@@ -1368,3 +1368,11 @@ def test_two_answers_for_one_row_are_an_error(made, kind):
     answers = nw.from_native(small({"svm": ["spam", "spam"], "answer": [1, 2]}))
     with pytest.raises(Exception, match=r"more than one answer|m:1|many-to-one"):
         rows_of(join(frame, answers, ["svm"]).to_native())
+
+
+def test_polars_streams_the_join_of_the_answers():
+    table = pl.LazyFrame({"svm": ["spam", "ham"] * 10, "tree": ["spam", "spam"] * 10})
+    answers = combine(table, classifiers=["svm", "tree"], method="majority")
+    plan = answers.show_graph(engine="streaming", plan_stage="physical", raw_output=True)
+    assert "equi-join" in plan
+    assert "in-memory-join" not in plan

@@ -1,13 +1,14 @@
 """Compiled loops for large tables: `pip install 'ec3learn[fast]'`.
 
-Loading numba takes half a second, and compiling a loop for the first time a few more. So loops are used from a size on where that
-pays, and everything else is numpy, as without the extra. `compiled` is the one place where this is decided. `in_threads` runs a
-loop on as many threads as joblib's `parallel_config` asks for, one unless told otherwise.
+Loading numba takes half a second, and compiling the loops for the first time three to four seconds more. So they are used from a
+size on where that pays, and everything else is numpy, as without the extra. `compiled` is the one place where this is decided.
+`in_threads` runs a loop on as many threads as joblib's `parallel_config` asks for, one unless told otherwise.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -18,6 +19,7 @@ from typing import Any
 from joblib import effective_n_jobs, parallel_config
 
 from .._checks import InputError
+from .._text import first_line
 
 LEAST = 1 << 22  # numbers that a loop has to read: in numpy they take about as long as loading the loops
 
@@ -29,12 +31,14 @@ def compiled(n_numbers: int) -> Any:
 
 @cache
 def _loops() -> Any:
-    """Return the module of compiled loops; None without numba, or with one that does not suit this Python or numpy."""
+    """Return the module of compiled loops; None without numba, or with one that cannot be loaded, which a warning says."""
     if find_spec("numba") is None or os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         return None
     try:
         return import_module(".loops", __name__)
-    except ImportError:
+    except Exception as error:  # whatever a broken installation raises: ImportError, OSError, AttributeError, ...
+        text = f"numba is installed but cannot be loaded, so large tables take longer: {first_line(error)}."
+        warnings.warn(f"{text} Install it again: pip install --force-reinstall 'ec3learn[fast]'.", RuntimeWarning, stacklevel=2)
         return None
 
 

@@ -40,7 +40,9 @@ class Plan:
 
     def __str__(self) -> str:
         size = f"{count(self.rows, 'row')}, {self.distinct_rows:,} of them distinct"
-        return f"{size}: about {_two_digits(self.seconds)} seconds and {_two_digits(self.gigabytes)} GB."
+        seconds = f"about {_two_digits(self.seconds)}" if self.seconds >= 0.1 else "less than 0.1"
+        memory = f"{_two_digits(self.gigabytes)} GB" if self.gigabytes >= 1 else f"{_two_digits(self.gigabytes * 1000)} MB"
+        return f"{size}: {seconds} seconds and {memory if self.gigabytes >= 0.001 else 'less than 1 MB'}."
 
 
 def plan(

@@ -7,6 +7,7 @@ import csv
 import hashlib
 import io
 import os
+import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
@@ -47,7 +48,9 @@ def _rendered(facts: Facts) -> bytes:
     from markupsafe import Markup
 
     style, script = _file("style.css"), _file("script.js")
-    environment = Environment(loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined)
+    environment = Environment(
+        loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined, finalize=_with_percent_signs_kept
+    )
     environment.filters |= {"name": _name, "text": shown, "percent": percent, "number": number, "signed": signed}
     page = environment.get_template("template.html").render(
         facts,
@@ -73,6 +76,11 @@ def _name(text: Any) -> Any:
         return ""
     hint = Markup(' title="{}"').format(shown(text, HINTED)) if len(str(text)) > SHOWN else ""
     return Markup("<bdi{}>{}</bdi>").format(hint, shown(text))
+
+
+def _with_percent_signs_kept(value: Any) -> Any:
+    """Return a text in which no line begins with the percent sign of a number; names and code stay as they are."""
+    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", value) if type(value) is str else value
 
 
 def _hash(content: str) -> str:

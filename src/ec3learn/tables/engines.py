@@ -89,7 +89,9 @@ def add_hash(frame: Frame, keys: list[str]) -> Frame:
 
 
 def _join_polars(table: Any, answers: Any, keys: list[str]) -> Any:
-    return table.join(answers.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left", validate="m:1")
+    if hasattr(answers, "n_unique"):  # checked here, for polars joins in memory if it is to validate
+        _require_unique(len(answers), answers.n_unique(keys))
+    return table.join(answers.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")
 
 
 def _hash_polars(table: Any, keys: list[str]) -> Any:
