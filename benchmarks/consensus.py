@@ -190,16 +190,14 @@ def run_case(name: str, best_of: int, scale: float) -> dict[str, Any]:
 
 def run_threads(name: str, best_of: int, scale: float, n_jobs: int) -> dict[str, Any]:
     """Return the seconds by the clock with one thread and with several, in turn, and the processor's with several."""
-    from joblib import parallel_config
-    from threadpoolctl import threadpool_limits
-
     from ec3learn import EC3
+    from ec3learn.kernels import threads
 
     case = CASES[name][0](scale)
     found: dict[int, list[tuple[float, float]]] = {1: [], n_jobs: []}
     for _ in range(best_of + 1):
         for n, times in found.items():
-            with parallel_config("threading", n_jobs=n), threadpool_limits(n):
+            with threads(n):
                 start = time.perf_counter(), time.process_time()
                 _ = EC3().solve(case.votes()).proba
                 times.append((time.perf_counter() - start[0], time.process_time() - start[1]))

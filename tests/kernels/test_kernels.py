@@ -9,6 +9,7 @@ from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import logsumexp, softmax
+from threadpoolctl import threadpool_info
 
 from ec3learn import EBCC, EC3, DawidSkene, MajorityVote, Panel, Votes, kernels, solve
 from ec3learn.algebra import membership as module
@@ -421,6 +422,12 @@ def test_solve_takes_the_number_of_threads(monkeypatch):
     assert seen == [1, 2]
     with pytest.raises(ValueError, match=r"n_jobs must be an integer other than 0, got 0\. -1 takes one thread per core\."):
         solve(small_votes(0), n_jobs=0)
+
+
+def test_matrix_products_leave_the_cores_to_the_loops():
+    with kernels.threads(2):
+        assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {1}
+        assert kernels.n_threads() == 2
 
 
 def test_parts_of_rows_cover_all_of_them():

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from joblib import effective_n_jobs, parallel_config
+from threadpoolctl import threadpool_limits
 
 from .._checks import InputError
 from .._text import first_line
@@ -42,11 +44,16 @@ def _loops() -> Any:
         return None
 
 
-def threads(n_jobs: int) -> Any:
-    """Return a context in which loops use so many threads; -1 is one per core."""
+@contextmanager
+def threads(n_jobs: int) -> Iterator[None]:
+    """Let loops use so many threads; -1 is one per core.
+
+    Matrix products then use one: their other threads would spin for a while after each product, on the cores that the loops need.
+    """
     if not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0:
         raise InputError("n_jobs", "must be an integer other than 0", got=n_jobs, remedy="-1 takes one thread per core.")
-    return parallel_config("threading", n_jobs=n_jobs)
+    with parallel_config("threading", n_jobs=n_jobs), threadpool_limits(1):
+        yield
 
 
 def n_threads() -> int:
@@ -58,16 +65,16 @@ def in_threads(work: Callable[[int, int], Any], n_rows: int) -> list[Any]:
     """Return what `work(begin, end)` returns for the parts of the rows, one part per thread."""
     n = min(n_threads(), max(1, n_rows))
     ends = [n_rows * k // n for k in range(n + 1)]
-    if n == 1:
-        return [work(0, n_rows)]
-    with ThreadPoolExecutor(n) as pool:
-        return list(pool.map(work, ends[:-1], ends[1:]))
+    return each_in_threads(work, ends[:-1], ends[1:])
 
 
 def each_in_threads(work: Callable[..., Any], *items: Sequence[Any]) -> list[Any]:
     """Return what `work` returns for each of some items, several at a time."""
     n = min(n_threads(), len(items[0]))
-    if n <= 1:
-        return list(map(work, *items))
-    with ThreadPoolExecutor(n) as pool:
-        return list(pool.map(work, *items))
+    return list(map(work, *items) if n <= 1 else _pool(n, os.getpid()).map(work, *items))
+
+
+@cache
+def _pool(n: int, process: int) -> ThreadPoolExecutor:
+    """Return the threads of a process; one that was forked has none of its parent's."""
+    return ThreadPoolExecutor(n)
