@@ -40,14 +40,14 @@ def test_known_labels_are_hidden_in_turn_whatever_objects_are_called(names):
 def judges(n=2000):
     """Return three fair judges, one that always says "good", one that turns the first two classes around, and biased ones."""
     rng = np.random.default_rng(1)
-    truth = rng.choice(["good", "bad", "unsure"], n, p=[0.5, 0.35, 0.15])
+    truth = rng.choice(["good", "bad", "fair"], n, p=[0.5, 0.35, 0.15])
     said = {}
     for j in range(3):
-        said[f"fair {j}"] = np.where(rng.random(n) < 0.8, truth, rng.choice(["good", "bad", "unsure"], n))
+        said[f"fair {j}"] = np.where(rng.random(n) < 0.8, truth, rng.choice(["good", "bad", "fair"], n))
     said["always"] = np.full(n, "good")
-    turned = pd.Series(truth).map({"good": "bad", "bad": "good", "unsure": "unsure"}).to_numpy()
+    turned = pd.Series(truth).map({"good": "bad", "bad": "good", "fair": "fair"}).to_numpy()
     for j in range(2):
-        said[f"turned {j}"] = np.where(rng.random(n) < 0.9, turned, rng.choice(["good", "bad", "unsure"], n))
+        said[f"turned {j}"] = np.where(rng.random(n) < 0.9, turned, rng.choice(["good", "bad", "fair"], n))
     return Votes.from_labels(said)
 
 
@@ -199,7 +199,7 @@ def test_one_threshold_holds_for_the_summary_and_the_report(tmp_path):
     assert consensus.expand(close_calls(consensus)).tolist() == [False, True, True, False]
     assert summarise(consensus).contested == 0.5
     consensus.report(tmp_path / "page.html")
-    assert "50.0 % of all objects are close calls" in (tmp_path / "page.html").read_text("utf-8")
+    assert "50.0\N{NO-BREAK SPACE}% of all objects are close calls" in (tmp_path / "page.html").read_text("utf-8")
 
 
 def test_known_labels_are_no_close_calls():

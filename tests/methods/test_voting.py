@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
 from ec3learn import EC3, DawidSkene, MajorityVote, ReliabilityWarning, SoftVote, Votes, WeightedVote
-from ec3learn.answer.notes import LONG_TABLE, LOOK_ALIKE, ONE_VOTER, WEIGHTS
+from ec3learn.answer.notes import LONG_TABLE, LOOK_ALIKE, NO_ANSWER, ONE_VOTER, WEIGHTS
 
 
 def test_the_probabilities_are_shares_of_the_votes(w8):
@@ -122,14 +122,26 @@ def test_a_single_voter_is_noted():
     assert (note.kind, str(note)) == (ONE_VOTER, "There is only one voter, so nothing tells where it is wrong.")
 
 
-def test_a_wide_table_that_seems_to_be_a_long_one_is_noted():
-    labels = ["x", "y"] * 300
-    *_, note = MajorityVote().solve(Votes.from_labels({"label": labels})).notes
+def test_a_single_column_may_be_a_long_table():
+    (note,) = MajorityVote().solve(Votes.from_labels({"label": ["x", "y"]})).notes
     assert note.kind == LONG_TABLE
-    wanted = "600 objects have only 2 distinct rows. If the table has one row per vote, name its columns of objects and voters."
-    assert str(note) == wanted
-    assert LONG_TABLE not in kinds(Votes.from_labels({"label": labels[:150]}))
-    assert LONG_TABLE not in kinds(Votes.from_labels({"label": labels, "other": labels}))
+    assert str(note).endswith("If the table has one row per vote, name its columns of objects and voters.")
+    assert kinds(Votes.from_long([1, 2], ["ann", "ann"], ["x", "y"])) == [ONE_VOTER]
+
+
+@pytest.mark.parametrize(
+    ("labels", "remedy"),
+    [(["x", "Unknown"], "missing='Unknown'"), (["x", "n/a"], "missing='n/a'"), ([0, 1, -1], "missing=-1")],
+)
+def test_a_label_that_may_mean_no_answer_is_named(labels, remedy):
+    (note,) = MajorityVote().solve(Votes.from_labels({"a": labels, "b": labels})).notes
+    assert note.kind == NO_ANSWER
+    assert str(note) == f"The label {labels[-1]!r} counts as a class. If it means that a voter did not answer, pass {remedy}."
+
+
+@pytest.mark.parametrize("labels", [["no", "nay"], [-1, 1], [-2, -1, 0], [0, 1], [False, True]])
+def test_other_labels_are_answers(labels):
+    assert kinds(Votes.from_labels({"a": labels, "b": labels})) == []
 
 
 def test_shares_that_round_below_zero_are_zero():

@@ -1118,6 +1118,7 @@ def test_soft_votes_may_be_written_as_text(made, kind):
         combine(broken, classifiers={"lr": "p_*"})
 
 
+@pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")  # of a single voter
 @pytest.mark.parametrize("kind", ["pandas", "polars-lazy", "duckdb"])
 def test_measurements_written_as_text_are_no_classes_unless_told(made, kind):
     texts = [f"{i / 30:.2f}" for i in range(1, 31)]
@@ -1359,6 +1360,12 @@ def test_every_row_comes_back_once_also_where_python_works_in_parts(made, kind, 
         frame = pl.DataFrame({"id": range(60), **said})
         rows = rows_of(combine(made(kind, frame), classifiers=["v0", "v1"], method="majority", max_rows=max_rows))
         assert_frame_equal(rows.select(frame.columns), frame, check_dtypes=False)
+
+
+def test_objects_without_a_vote_are_counted_as_often_as_they_occur(made):
+    frame = pl.DataFrame({"svm": ["spam", "ham", None, None, None], "tree": ["spam", "ham", None, None, None]})
+    _, consensus = combine(made("polars-lazy", frame), classifiers=["svm", "tree"], method="majority", return_consensus=True)
+    assert "3 objects have no vote and got the mean vote of all." in map(str, consensus.notes)
 
 
 @pytest.mark.parametrize("kind", [*LAZY, SPARK])

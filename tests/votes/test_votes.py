@@ -1061,7 +1061,7 @@ def test_a_note_counts_repeated_votes():
     (note,) = MajorityVote().solve(Votes.from_long(OBJECTS, VOTERS, LABELS)).notes
     assert note.kind == REPEATS
     assert str(note) == (
-        "2 votes repeated a voter's vote on the same object: repeats says what becomes of them, by default one soft vote."
+        "2 votes repeated a voter's vote on the same object. By default they become one soft vote; repeats chooses otherwise."
     )
 
 

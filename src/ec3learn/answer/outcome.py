@@ -290,11 +290,10 @@ def are_distributions(table: Array, within: float = 1e-9) -> bool:
 
 def unanswered_notes(unanswered: Array, votes: Votes, lacking: str = NOT_REACHED) -> tuple[Note, ...]:
     """Return a note that counts the objects that no vote reaches, if there are any."""
-    rows = np.flatnonzero(unanswered)
-    n_unanswered = len(rows) if votes.index is None else int(np.isin(votes.index, rows).sum())
+    n_unanswered = round(float(votes.counts[unanswered].sum()))
     if not n_unanswered:
         return ()
-    who = "1 object has" if n_unanswered == 1 else f"{n_unanswered} objects have"
+    who = f"{count(n_unanswered, 'object')} {'has' if n_unanswered == 1 else 'have'}"
     return (Note(UNANSWERED, f"{who} {lacking}."),)
 
 

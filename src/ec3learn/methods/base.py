@@ -19,7 +19,7 @@ from .._text import arg, count, some
 from .._typing import Array
 from ..algebra.membership import membership
 from ..algebra.trust import learn_trust
-from ..answer.notes import GRADES, LONG_TABLE, LOOK_ALIKE, ONE_VOTER, PRIOR, REPEATS, Note
+from ..answer.notes import GRADES, LONG_TABLE, LOOK_ALIKE, NO_ANSWER, ONE_VOTER, PRIOR, REPEATS, Note
 from ..answer.outcome import NOT_REACHED, PanelMember, no_distribution, unanswered_notes
 from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..consensus import Consensus
@@ -141,8 +141,8 @@ class Method(BaseEstimator):  # type: ignore[misc]
         """Return the votes in a form the method can read, and notes on what that took; `codes` are known classes by object."""
         notes = []
         if votes.n_repeated:
-            text = f"{count(votes.n_repeated, 'vote')} repeated a voter's vote on the same object"
-            notes.append(Note(REPEATS, f"{text}: {arg('repeats')} says what becomes of them, by default one soft vote."))
+            text = f"{count(votes.n_repeated, 'vote')} repeated a voter's vote on the same object."
+            notes.append(Note(REPEATS, f"{text} By default they become one soft vote; {arg('repeats')} chooses otherwise."))
         notes += table_notes(votes)
         n_graders = sum(model.kind == "grader" for model in votes.models)
         if not n_graders:
@@ -254,24 +254,34 @@ def describe_methods() -> list[dict[str, Any]]:
 
 # ---- notes on tables that may not be what they seem ------------------------------------------------------------------
 
-FEW_DISTINCT = 0.01  # distinct rows per object below which a table with one voter may be a long one
-MANY_OBJECTS = 200
+NO_ANSWERS = ("-", "?", "abstain", "don't know", "n/a", "na", "nan", "none", "not sure", "null", "skip", "unknown", "unsure")
 
 
 def table_notes(votes: Votes) -> list[Note]:
-    """Return notes on labels that look alike, on a single voter, and on a table that seems to have one row per vote."""
+    """Return notes on labels that look alike or like no answer, on a single voter, and on what seems to be a long table."""
     notes = []
-    alike = look_alike(votes.classes.tolist())
+    labels = votes.classes.tolist()
+    alike = look_alike(labels)
     if alike:
         text = f"Some labels differ only in case, spaces or how a number is written, and count as different classes: {alike}."
         notes.append(Note(LOOK_ALIKE, f"{text} Write them alike if they mean the same."))
+    for label in labels:
+        if is_no_answer(label, labels):
+            remedy = f"If it means that a voter did not answer, pass {arg('missing', label)}."
+            notes.append(Note(NO_ANSWER, f"The label {label!r} counts as a class. {remedy}"))
     if int(votes.is_voter.sum()) == 1:
-        notes.append(Note(ONE_VOTER, "There is only one voter, so nothing tells where it is wrong."))
-        if votes.sparse is None and votes.n_objects >= MANY_OBJECTS and votes.n_rows <= FEW_DISTINCT * votes.n_objects:
-            text = f"{votes.n_objects:,} objects have only {count(votes.n_rows, 'distinct row')}."
-            remedy = f"If the table has one row per vote, name its columns of {arg('objects')} and {arg('voters')}."
-            notes.append(Note(LONG_TABLE, f"{text} {remedy}"))
+        text = "There is only one voter, so nothing tells where it is wrong."
+        remedy = f"If the table has one row per vote, name its columns of {arg('objects')} and {arg('voters')}."
+        wide = len(votes.models) == 1 and votes.sparse is None and votes.soft is None
+        notes.append(Note(LONG_TABLE, f"{text} {remedy}") if wide else Note(ONE_VOTER, text))
     return notes
+
+
+def is_no_answer(label: Any, labels: Sequence[Any]) -> bool:
+    """Return whether a label looks as if it meant that somebody did not answer; -1 does where the classes are numbered from 0."""
+    if isinstance(label, str):
+        return label.casefold().strip() in NO_ANSWERS
+    return label == -1 and min(labels) == -1 and 0 in labels
 
 
 def look_alike(labels: Sequence[Any]) -> str:

@@ -80,7 +80,7 @@ def _name(text: Any) -> Any:
 
 def _with_percent_signs_kept(value: Any) -> Any:
     """Return a text in which no line begins with the percent sign of a number; names and code stay as they are."""
-    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", value) if type(value) is str else value
+    return value if hasattr(value, "__html__") else re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", str(value))
 
 
 def _hash(content: str) -> str:
