@@ -166,8 +166,8 @@ class Table:
     model  weight
     svm     1.250
     knn
-    >>> table["weight"][0], len(table)
-    (1.25, 2)
+    >>> table["weight"][0], list(table.rows())[1]
+    (1.25, {'model': 'knn', 'weight': None})
     """
 
     columns: Mapping[str, Sequence[Any]]
@@ -185,14 +185,7 @@ class Table:
         return Table({name: self[name] for name in names})
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Return the rows as dicts.
-
-        Examples
-        --------
-        >>> from ec3learn import Table
-        >>> list(Table({"model": ["svm", "knn"], "weight": [1.25, 0.75]}).rows())
-        [{'model': 'svm', 'weight': 1.25}, {'model': 'knn', 'weight': 0.75}]
-        """
+        """Return the rows as dicts."""
         return (dict(zip(self.columns, values, strict=True)) for values in zip(*self.columns.values(), strict=True))
 
     def to_frame(self, backend: Any = "pandas") -> Any:
@@ -202,11 +195,6 @@ class Table:
         ----------
         backend : str
             Any dataframe library narwhals can make a table with: "pandas", "polars", "pyarrow", ...
-
-        Examples
-        --------
-        >>> Table({"model": ["svm", "knn"], "weight": [1.25, 0.75]}).to_frame("pandas")["weight"].sum().item()
-        2.0
         """
         import narwhals.stable.v2 as nw
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import f1_score, log_loss, roc_auc_score
+from sklearn.metrics import f1_score, roc_auc_score
 
 from ec3learn import EC3, UPE, MajorityVote, SoftVote, Votes, WeightedVote
 from ec3learn.diagnosis import held_out, judge
@@ -14,7 +14,6 @@ from ec3learn.diagnosis.metrics import (
     macro_f,
     mean_auc,
     quality,
-    sharpened_log_loss,
 )
 
 TRUTH = np.tile([0, 1], 30)
@@ -163,15 +162,6 @@ def test_the_mean_f_is_that_of_scikit_learn_over_the_classes_that_occur():
     rng = np.random.default_rng(0)
     truth, said = rng.integers(4, size=300), rng.integers(5, size=300)
     assert macro_f(said, truth, 6) == pytest.approx(f1_score(truth, said, average="macro", labels=range(4)))
-
-
-def test_sharpening_finds_a_power_that_was_taken_away():
-    rng = np.random.default_rng(0)
-    sure = rng.dirichlet(np.ones(3), 500)
-    truth = np.array([rng.choice(3, p=p) for p in sure])
-    dull = np.sqrt(sure) / np.sqrt(sure).sum(axis=1, keepdims=True)
-    assert sharpened_log_loss(dull, truth) == pytest.approx(log_loss(truth, sure), abs=1e-6)
-    assert log_loss(truth, sure) < log_loss(truth, dull)
 
 
 def test_quality_by_weights_is_that_of_repeated_objects():

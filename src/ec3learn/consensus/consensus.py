@@ -144,12 +144,6 @@ class Consensus(Outcome):
         ----------
         truth : array with missing values, dict of object -> label, or pair (objects, labels)
             The true labels. `ec3learn.diagnosis.judge` has more measures of the same.
-
-        Examples
-        --------
-        >>> from ec3learn import MajorityVote, Votes
-        >>> MajorityVote().solve(Votes.from_labels({"a": [0, 1, 1, 0]})).score([0, 1, 1, 1])
-        0.75
         """
         found = judge(self, truth)
         if found is None:

@@ -3,15 +3,14 @@
 The measures at the end take plain arrays.
 """
 
-from .agreement import agreement, alpha, fleiss_kappa, kappas
+from .agreement import agreement, alpha, effective_voters, error_correlation, fleiss_kappa, kappas
 from .contested import ask, close_calls, contested
-from .correlation import effective_voters, error_correlation
 from .doubts import bias_of, by_trouble, doubts
 from .estimate import estimate
 from .explanation import Explanation, explain
 from .held_out import drop_one_auc, held_out, judge
 from .majority import majority
-from .metrics import cohen_kappa, kappa, macro_f, mean_auc, normalised_mutual_information, quality, sharpened_log_loss
+from .metrics import cohen_kappa, kappa, macro_f, mean_auc, normalised_mutual_information, quality
 from .pairs import pairs, panel, without
 from .summary import summarise
 from .voters import confusion_of, skills, voters
@@ -45,7 +44,6 @@ __all__ = [
     "pairs",
     "panel",
     "quality",
-    "sharpened_log_loss",
     "skills",
     "summarise",
     "voters",

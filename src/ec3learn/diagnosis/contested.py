@@ -38,15 +38,7 @@ EVEN = 0.7  # part of the chances for a share that is even: answers may be surer
 
 
 def close_calls(outcome: Outcome) -> Array:
-    """Return which distinct rows are close calls: their label is not known, and the two top classes are less than 0.1 apart.
-
-    Examples
-    --------
-    >>> from ec3learn import SoftVote, Votes
-    >>> votes = Votes.from_labels({"a": ["x", "x"], "b": ["x", "y"]})
-    >>> close_calls(SoftVote().solve(votes)), close_calls(SoftVote().solve(votes, known={1: "y"}))
-    (array([False,  True]), array([False, False]))
-    """
+    """Return which distinct rows are close calls: their label is not known, and the two top classes are less than 0.1 apart."""
     close = outcome.row_margin < CLOSE
     return close if outcome.known is None else close & ~outcome.known.labelled
 

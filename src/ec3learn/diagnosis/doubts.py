@@ -101,13 +101,6 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
     -------
     Table
         As `voters` has it; people whose votes came as a crowd are called annotators.
-
-    Examples
-    --------
-    >>> from ec3learn import MajorityVote, Votes
-    >>> good = ["a", "b"] * 20
-    >>> by_trouble(MajorityVote().solve(Votes.from_labels({"one": good, "two": good, "lazy": ["a"] * 40})))["model"]
-    ['lazy', 'one', 'two']
     """
     table = voters(outcome, known)
     doubted = {row["model"]: ORDER.index(row["doubt"]) for row in doubts(outcome).rows()}

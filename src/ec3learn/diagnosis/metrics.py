@@ -42,12 +42,6 @@ def quality(proba: Array, labels: Array, truth: Array, weight: Array) -> Quality
         The number of the class that each object got, and of the one it has.
     weight : array of shape (n_objects,)
         How many objects each counts for.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> quality(np.array([[0.9, 0.1], [0.4, 0.6]]), np.array([0, 1]), np.array([0, 0]), np.array([3, 1])).accuracy
-    0.75
     """
     right, n = labels == truth, float(weight.sum())
     bins = calibration(proba.max(axis=1), right, weight)
@@ -116,25 +110,6 @@ def macro_f(labels: Array, truth: Array, n_classes: int, weight: Array | None = 
     total = true + np.bincount(labels, weight, n_classes)
     occurs = true > 0
     return float(np.mean(2 * right[occurs] / total[occurs]))
-
-
-def sharpened_log_loss(proba: Array, truth: Array) -> float:
-    """Return the mean log loss after all probabilities were raised to the power, of a few, that makes it least.
-
-    The average of many votes is less sure than it might be. The power takes that out, so that answers are compared by what they
-    distinguish and not by how confident they are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> round(sharpened_log_loss(np.array([[0.6, 0.4], [0.3, 0.7]]), np.array([0, 1])), 4)  # with the power 8
-    0.0197
-    """
-    losses = []
-    for power in (0.5, 1, 2, 4, 8):
-        shares = np.maximum(proba, 1e-9) ** power
-        losses.append(float(-np.log(shares[np.arange(len(truth)), truth] / shares.sum(axis=1)).mean()))
-    return min(losses)
 
 
 def calibration(confidence: Array, right: Array, weight: Array) -> list[tuple[float, float, float]]:
@@ -252,14 +227,7 @@ def cohen_kappa(table: Array) -> float:
 
 
 def normalised_mutual_information(counts: Array) -> float:
-    """Return the mutual information of rows and columns of a contingency table over the mean of their entropies.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> normalised_mutual_information(np.array([[5, 0], [0, 3]]))
-    1.0
-    """
+    """Return the mutual information of rows and columns of a contingency table over the mean of their entropies."""
     return shared_information(entropy(counts.sum(axis=1)), entropy(counts.sum(axis=0)), entropy(counts.ravel()))
 
 

@@ -118,12 +118,6 @@ def without(outcome: Outcome, model: str) -> tuple[float, float]:
     -------
     (float, float)
         How many objects would get another label, and how many would have no vote left.
-
-    Examples
-    --------
-    >>> from ec3learn import MajorityVote, Votes
-    >>> without(MajorityVote().solve(Votes.from_labels({"a": [0, 0, None], "b": [1, 0, 1], "c": [1, 0, None]})), "b")
-    (1.0, 1.0)
     """
     votes = outcome.require_votes("without").hardened()
     groups, weight = membership(votes), row_weights(outcome)

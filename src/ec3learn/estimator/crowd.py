@@ -202,10 +202,6 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
             The features.
         votes : as in `fit`
             The votes; rows may lack them. Voters are matched by name.
-
-        Returns
-        -------
-        array of shape (n_rows,)
         """
         return self.consensus_for(X, votes).labels()
 

@@ -148,17 +148,7 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
     random_state: Any
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the class probabilities of new rows; those of a row never depend on the other rows.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or dataframe
-            The features.
-
-        Returns
-        -------
-        array of shape (n_rows, n_classes)
-        """
+        """Return the class probabilities of new rows, rows x classes; those of a row never depend on the other rows."""
         return self._proba(X)
 
     def predict(self, X: Any) -> Array:

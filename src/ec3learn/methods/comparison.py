@@ -91,12 +91,7 @@ class Comparison:
         return Table({"method": list(self.answers), **dict(zip(self.answers, differ, strict=True))})
 
     def disputed(self, n: int = SHOWN) -> Table:
-        """Return the objects on which the methods disagree most, once for all objects with the same votes.
-
-        Parameters
-        ----------
-        n : int
-            How many objects, at most.
+        """Return at most n objects on which the methods disagree most, once for all objects with the same votes.
 
         Returns
         -------

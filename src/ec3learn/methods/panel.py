@@ -25,7 +25,7 @@ from ..answer.mixtures import PanelRule, PrecisionRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
 from ..answer.outcome import PanelMember, class_preference
 from ..answer.rule import KnownLabels, Rule, mean_votes
-from ..diagnosis.correlation import error_correlation
+from ..diagnosis.agreement import error_correlation
 from ..diagnosis.doubts import judge_bias
 from ..diagnosis.majority import are_counts
 from ..votes import Votes

@@ -176,13 +176,6 @@ def cluster_classes(consensus: Outcome, clustering: str, *, most: int = 20, ax: 
     matplotlib axes
         One bar per cluster, as high as its share of the objects, divided by class. Of more than ten classes, the nine largest are
         shown.
-
-    Examples
-    --------
-    >>> from ec3learn import EC3, Votes, plots
-    >>> consensus = EC3().solve(Votes.from_labels({"svm": [0, 1, 1], "knn": [0, 0, 1]}, {"kmeans": ["a", "a", "b"]}))
-    >>> [label.get_text() for label in plots.cluster_classes(consensus, "kmeans").get_xticklabels()]
-    ['a', 'b']
     """
     _require_consensus(consensus)
     require_integer("most", most, 1)

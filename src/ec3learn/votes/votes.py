@@ -56,8 +56,12 @@ class Votes:
     Examples
     --------
     >>> from ec3learn import Votes
-    >>> Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", None, "b"]}, {"kmeans": [0, 0, 1]})
+    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", None, "b"]}, {"kmeans": [0, 0, 1]})
+    >>> votes
     Votes(3 objects, 2 classes, 2 classifiers, 1 clustering, 11.1 % missing)
+    >>> more = votes.add({"lr": [[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]]})
+    >>> more.said(1), more.hardened().drop("kmeans").said(1)
+    (['b', None, 0, {'a': 0.4, 'b': 0.6}], ['b', None, 'b'])
     """
 
     classes: Array
@@ -304,15 +308,7 @@ class Votes:
         return self.stores.n_votes(self.models, self.offsets, self.objects_per_row, repeated=self.index is not None)
 
     def said(self, i: int) -> list[Label | dict[Label, float] | None]:
-        """Return what each base model said about object i: a label, a dict of label -> share, or None.
-
-        Examples
-        --------
-        >>> from ec3learn import Votes
-        >>> votes = Votes.from_labels({"svm": ["a", "b"], "knn": [None, "b"], "lr": [[0.9, 0.1], [0.2, 0.8]]}, {"kmeans": [4, 4]})
-        >>> votes.said(0)
-        ['a', None, {'a': 0.9, 'b': 0.1}, 4]
-        """
+        """Return what each base model said about object i: a label, a dict of label -> share, or None."""
         spoken = self.spoken(i)
         return [spoken.get(m) for m in range(len(self.models))]
 
@@ -360,13 +356,7 @@ class Votes:
         )._counted(sample_weight)
 
     def drop(self, *names: str) -> Self:
-        """Return the votes without some base models.
-
-        Examples
-        --------
-        >>> Votes.from_labels({"svm": [0, 1], "knn": [0, 0]}).drop("knn").models[0].name
-        'svm'
-        """
+        """Return the votes without some base models."""
         known = {model.name: None for model in self.models}
         for name in names:
             if not isinstance(name, str):
@@ -396,11 +386,6 @@ class Votes:
             As in `from_labels`; the classes stay as they are.
         weights : dict of name -> weight, or one weight per new base model
             How much the new models count.
-
-        Examples
-        --------
-        >>> Votes.from_labels({"svm": [0, 1]}).add(clusterings={"kmeans": [5, 5]})
-        Votes(2 objects, 2 classes, 1 classifier, 1 clustering, 0.0 % missing)
         """
         if classifiers is None and clusterings is None:
             raise InputError("classifiers", f"or {arg('clusterings')} must be given", came="neither")
@@ -424,12 +409,6 @@ class Votes:
             As in `from_long`.
         repeats : "mean", "last", "first" or "error"
             As in `merge`.
-
-        Examples
-        --------
-        >>> votes = Votes.from_long(["q1", "q1", "q2"], ["ann", "bob", "ann"], ["yes", "no", "yes"])
-        >>> votes.add_votes(["q2", "q1"], ["bob", "cy"], ["no", "no"])
-        Votes(2 objects, 2 classes, 3 classifiers, 0 clusterings, 16.7 % missing)
         """
         return self.merge(type(self).from_long(objects, voters, labels, missing=missing), repeats)
 
@@ -530,14 +509,7 @@ class Votes:
         return replace(votes, prior=Prior(different[row_number]))
 
     def hardened(self) -> Self:
-        """Return the votes with each soft vote of a classifier replaced by one for its most probable class, shared on a tie.
-
-        Examples
-        --------
-        >>> from ec3learn import Votes
-        >>> Votes.from_probabilities({"lr": [[0.9, 0.1], [0.2, 0.8]]}).hardened().said(1)
-        [1]
-        """
+        """Return the votes with each soft vote of a classifier replaced by one for its most probable class, shared on a tie."""
         return replace(self, stores=self.stores.hardened(self.models, self.group_model))
 
     def as_class_votes(self) -> Self:

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp, ndtr
-from sklearn.utils.validation import check_is_fitted
+from scipy.special import ndtr, softmax
 
 from ..._checks import InputError, is_number, require_number
 from ..._typing import Array
@@ -99,22 +98,14 @@ class KernelNaiveBayes(ProbabilisticClassifier):
             self._tables.append(self._fit_feature(feature, X[:, feature], weight, slices))
         return self
 
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithms of the class probabilities of rows, rows x classes."""
-        check_is_fitted(self)
-        return self._log_proba(self._check_rows(X, reset=False))
-
-    def _log_proba(self, X: Array) -> Array:
+    def _predict_proba(self, X: Array) -> Array:
         with np.errstate(divide="ignore"):  # a prior may be 0
             log_prior = np.log(self.class_prior_)
         joint = np.empty((len(X), len(self.classes_)))
         for start in range(0, len(X), ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
             joint[rows] = log_prior + self._log_likelihood(X[rows])
-        return joint - logsumexp(joint, axis=1, keepdims=True)
-
-    def _predict_proba(self, X: Array) -> Array:
-        return np.exp(self._log_proba(X))
+        return softmax(joint, axis=1)
 
     def _check(self) -> None:
         rule = isinstance(self.bandwidth, str) and self.bandwidth in ("scott", "silverman")
