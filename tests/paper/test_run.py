@@ -19,14 +19,13 @@ from ec3learn import EC3, MajorityVote, Votes
 from ec3learn._checks import InputError
 from ec3learn.cli import main
 from ec3learn.cli.paper import app, datasets
-from ec3learn.paper import clustering_studies, timing
+from ec3learn.paper import clustering_studies, studies
 from ec3learn.paper import published as paper
 from ec3learn.paper.clustering_studies import noisy_truth
 from ec3learn.paper.datasets import Dataset
 from ec3learn.paper.protocol import Case, Outputs, Protocol, Setup, base_outputs, ensembles, split
 from ec3learn.paper.run import COLUMNS, EXPERIMENTS, Unit, finished, hours, merge, read, run, units, write
-from ec3learn.paper.studies import class_f, scores
-from ec3learn.paper.timing import unmerged
+from ec3learn.paper.studies import class_f, scores, unmerged
 
 from .conftest import SMALL, blobs
 
@@ -350,7 +349,7 @@ def test_no_clustering_of_few_distinct_rows_is_above_the_bound(data):
 
 
 def test_published_loops_are_timed_on_one_row_per_object(monkeypatch, data, kept):
-    monkeypatch.setattr(timing, "SIZES", (20, 40))
+    monkeypatch.setattr(studies, "SIZES", (20, 40))
     rows = EXPERIMENTS["like_for_like"].study(Case(data, 0, SMALL, kept))
     assert {(method, setting) for method, setting, *_ in rows} == {
         (method, size) for method in ("iEC3", "BGCM", "UPE", "iEC3, exact", "BGCM, exact") for size in ("20", "40")

@@ -7,7 +7,7 @@ per object. `Consensus`, which users hold, is an outcome that can also be judged
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -39,8 +39,22 @@ class PanelMember:
     row_classes: Array
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Solution:
+    """What a method finds besides class probabilities, and how it got there."""
+
+    group_table: tuple[Array, Array] | None = None  # numbers of groups and their distributions; None: the means of their members
+    objective: float | None = None
+    n_iter: int = 0
+    converged: bool = True
+    history: Sequence[float] = field(default_factory=list)
+    members: tuple[PanelMember, ...] = ()  # of a panel of methods
+    worse_than_chance: tuple[str, ...] = ()
+    lacking: str = NOT_REACHED  # what unanswered objects lack, and what they got instead
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Outcome:
+class Outcome(Solution):
     """The answer of a method for one table of votes."""
 
     classes: Array
@@ -49,7 +63,6 @@ class Outcome:
     settings: Mapping[str, Any]
     made_by: str = ""  # the class of the method
     rule: Rule | None = None  # how new objects are answered, where the method can
-    group_table: tuple[Array, Array] | None = None  # numbers of groups and their distributions; None: the means of their members
     votes: Votes | None = None
     solved_proba: Array | None = None  # by distinct row; None: the objects were not kept
     solved_counts: Array | None = None  # of distinct rows, where there are no votes to ask
@@ -57,14 +70,7 @@ class Outcome:
     object_ids: Array | None = None
     known: KnownLabels | None = None
     unanswered_rows: Array | None = None
-    objective: float | None = None
-    n_iter: int = 0
-    converged: bool = True
-    history: Sequence[float] = ()
     solved_notes: tuple[Note, ...] = ()  # those of the method
-    members: tuple[PanelMember, ...] = ()  # of a panel of methods
-    worse_than_chance: tuple[str, ...] = ()
-    lacking: str = NOT_REACHED  # what unanswered objects lack, and what they got instead
     trust: Trust | None = None  # how far class probabilities from elsewhere are trusted
     stored_mass: Array | None = None  # the mass of the classes that breaks ties, where it is that of another table
     stored_voters: Table | None = None  # the table of voters, where there are no votes to make it from

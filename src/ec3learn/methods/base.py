@@ -6,7 +6,7 @@ import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from .._typing import Array
 from ..algebra.membership import membership
 from ..algebra.trust import learn_trust
 from ..answer.notes import GRADES, LONG_TABLE, LOOK_ALIKE, NO_ANSWER, ONE_VOTER, PRIOR, REPEATS, Note
-from ..answer.outcome import NOT_REACHED, PanelMember, no_distribution, unanswered_notes
+from ..answer.outcome import Solution, no_distribution, unanswered_notes
 from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..consensus import Consensus
 from ..votes import Prior, Votes
@@ -30,23 +30,15 @@ from ..votes.layout import frozen
 MOST_DIRECT_GROUPS = 10_000  # of which a dense matrix fits into memory
 
 
-@dataclass
-class Answer:
+@dataclass(frozen=True, eq=False)
+class Answer(Solution):
     """What a method found: class probabilities by row, which rows no vote reaches, and how it went."""
 
     proba: Array
     unanswered: Array
     rule: Rule | None = None  # how new objects are answered
-    group_table: tuple[Array, Array] | None = None  # numbers of groups and their distributions; None: means of members
     weights: Array | None = None  # None: those of the votes
-    objective: float | None = None
-    n_iter: int = 0
-    converged: bool = True
-    history: list[float] = field(default_factory=list)
     notes: tuple[Note, ...] = ()
-    members: tuple[PanelMember, ...] = ()  # of a panel of methods
-    worse_than_chance: tuple[str, ...] = ()
-    lacking: str = NOT_REACHED  # what unanswered objects lack, and what they got
 
 
 class Method(BaseEstimator):  # type: ignore[misc]
@@ -102,7 +94,6 @@ class Method(BaseEstimator):  # type: ignore[misc]
             models=votes.models,
             rule=answer.rule,
             weights=frozen(votes.weights.copy() if answer.weights is None else answer.weights),
-            group_table=answer.group_table,
             made_by=type(self).__name__,
             settings={"method": self._title(labels), **plain_parameters(self.get_params())},
             votes=votes,
@@ -111,15 +102,9 @@ class Method(BaseEstimator):  # type: ignore[misc]
             object_ids=votes.object_ids,
             known=labels,
             unanswered_rows=frozen(answer.unanswered),
-            objective=answer.objective,
-            n_iter=answer.n_iter,
-            converged=answer.converged,
-            history=answer.history,
-            members=answer.members,
             solved_notes=(*notes, *answer.notes, *unanswered_notes(answer.unanswered, votes, answer.lacking)),
-            worse_than_chance=answer.worse_than_chance,
-            lacking=answer.lacking,
             trust=None if votes.prior is None else votes.prior.trust,
+            **{part.name: getattr(answer, part.name) for part in fields(Solution)},
         )
 
     def answer(self, votes: Votes, known: KnownLabels | None) -> Answer:

@@ -26,7 +26,7 @@ from .._checks import InputError, require_choice
 from .._files import whole_file
 from .._progress import Bar, progress
 from .._text import Table
-from . import datasets, studies, timing
+from . import datasets, studies
 from .clustering_studies import noisy_truth, tuned_clusterings
 from .protocol import VERSION, Case, Protocol
 from .studies import MOST_ROWS, Study
@@ -70,7 +70,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "labels_20": Experiment(partial(studies.accuracy, labels=20), "Accuracy with 20 labels per class"),
     "accuracy_large": Experiment(studies.accuracy_large, f"Accuracy with up to {MOST_ROWS:,} rows", LARGER),
     "parameters": Experiment(studies.parameters, "Weights of the four terms"),
-    "epsilon": Experiment(timing.epsilon, "Tolerance of the paper's loop"),
+    "epsilon": Experiment(studies.epsilon, "Tolerance of the paper's loop"),
     "drop_classifier": Experiment(partial(studies.drop_one, kind="proba"), "One classifier left out"),
     "add_classifier": Experiment(partial(studies.add_one_by_one, kind="proba", first=1), "Classifiers one by one"),
     "clustering_nmi": Experiment(studies.clustering_nmi, "How clusterings match the classes"),
@@ -83,11 +83,11 @@ EXPERIMENTS: dict[str, Experiment] = {
     "imbalance": Experiment(studies.imbalance, "A class made rare", LARGEST),
     "random_classifiers": Experiment(studies.random_classifiers, "Random classifiers"),
     "random_clusterings": Experiment(studies.random_clusterings, "Random clusterings"),
-    "runtime": Experiment(timing.runtime, "Runtime of the combination", timed=True),
-    "like_for_like": Experiment(timing.like_for_like, "Runtime of the published loops", SEVERAL),
-    "growth_objects": Experiment(timing.growth_objects, "Runtime and objects", SEVERAL),
-    "growth_models": Experiment(timing.growth_models, "Runtime and base models", SEVERAL),
-    "growth_classes": Experiment(timing.growth_classes, "Runtime and classes", SEVERAL),
+    "runtime": Experiment(studies.runtime, "Runtime of the combination", timed=True),
+    "like_for_like": Experiment(studies.like_for_like, "Runtime of the published loops", SEVERAL),
+    "growth_objects": Experiment(studies.growth_objects, "Runtime and objects", SEVERAL),
+    "growth_models": Experiment(studies.growth_models, "Runtime and base models", SEVERAL),
+    "growth_classes": Experiment(studies.growth_classes, "Runtime and classes", SEVERAL),
 }
 
 

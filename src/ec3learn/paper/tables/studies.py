@@ -15,7 +15,7 @@ from scipy.stats import linregress
 from .. import published
 from ..claims import by_unit
 from ..exhibits import NOISE, Block, Exhibit, Finding, Frame, comparable, difference, kept, means, ordered, printed, select
-from ..timing import MOST_UPE_OBJECTS
+from ..studies import MOST_UPE_OBJECTS
 
 # ---- parameters ------------------------------------------------------------------------------------------------------
 
