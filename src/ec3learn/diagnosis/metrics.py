@@ -56,6 +56,9 @@ def quality(proba: Array, labels: Array, truth: Array, weight: Array) -> Quality
 def mean_auc(proba: Array, truth: Array, weight: Array | None = None) -> float:
     """Return the area under the ROC curve of each class against all others, averaged over the classes that occur.
 
+    scikit-learn's `roc_auc_score` refuses a class that does not occur, and takes 5 times as long with 20,000 objects and three
+    classes, 30 times with 500.
+
     Parameters
     ----------
     proba : array of shape (n_objects, n_classes)
@@ -97,6 +100,8 @@ def confusion(labels: Array, truth: Array, n_classes: int, weight: Array) -> Arr
 
 def macro_f(labels: Array, truth: Array, n_classes: int, weight: Array | None = None) -> float:
     """Return the F score, averaged over the classes that occur in the truth.
+
+    scikit-learn's `f1_score` takes 40 times as long with 20,000 objects, and a search for offsets asks hundreds of times.
 
     Examples
     --------

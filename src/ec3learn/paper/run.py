@@ -153,7 +153,8 @@ def _require_same_protocol(out: Path, protocol: Protocol) -> None:
     ours = {"version": VERSION, **asdict(protocol), "without": list(protocol.without)}
     if not path.is_file():
         out.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(ours, indent=1) + "\n")
+        with whole_file(path) as file:
+            file.write(f"{json.dumps(ours, indent=1)}\n".encode())
     theirs = json.loads(path.read_text())
     if theirs != ours:
         differ = ", ".join(f"{key} {theirs.get(key)}, not {own}" for key, own in ours.items() if theirs.get(key) != own)

@@ -69,7 +69,8 @@ def fetch(name: str, source: Source, shape: tuple[int, int, int] | None, folder:
         raise _failed(name, f"{name}: the file at {url} cannot be used and was deleted: {str(error).rstrip('.')}") from None
     with whole_file(folder / f"{name}.parquet") as file:
         frame.to_parquet(file, index=False, compression="zstd")
-    record.write_text(json.dumps({"url": url, **checked}, indent=1))
+    with whole_file(record) as file:
+        file.write(json.dumps({"url": url, **checked}, indent=1).encode())
     raw.unlink()
     return frame
 
