@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
-from ec3learn import DawidSkene, MajorityVote, Votes
+from ec3learn import Consensus, DawidSkene, MajorityVote, Votes
 from ec3learn.algebra.em import ConfusionModel
 
 from ..strategies import any_tables
@@ -190,3 +190,14 @@ def test_rounds_on_a_crowd_with_one_vote_per_object_cost_the_different_votes_not
         warnings.simplefilter("ignore", ConvergenceWarning)  # nothing tells the voters apart
         DawidSkene(prior="uniform", max_iter=20).solve(votes)
     assert seen == {60}
+
+
+@pytest.mark.parametrize("one_coin", [False, True])
+@pytest.mark.parametrize("prior", ["learned", "diagonal", "uniform"])
+def test_what_it_learned_can_be_saved_and_answers_for_an_object_without_votes(tmp_path, prior, one_coin):
+    votes = Votes.from_labels({"a": [0, 0, 1, 1, 2], "b": [0, 0, 1, 2, 2], "c": [0, 1, 1, 1, 2]})
+    consensus = DawidSkene(prior=prior, one_coin=one_coin).solve(votes)
+    nothing = Votes.from_labels({"a": [None]}, classes=[0, 1, 2])
+    assert_allclose(consensus.extend(nothing).proba.sum(axis=1), 1, rtol=0, atol=1e-12)
+    consensus.save(tmp_path / "saved.ec3")
+    assert_allclose(Consensus.load(tmp_path / "saved.ec3").extend(votes).proba, consensus.proba, rtol=0, atol=1e-9)

@@ -201,7 +201,7 @@ def test_a_dataframe_is_matched_by_the_names_of_its_columns_and_a_dict_by_object
         (
             [[0.5, 0.6], [1, 0], [0, 1]],
             "prior must have rows that are non-negative and sum to 1, got a row that sums to 1.1 at row 0. "
-            "A row of NaN is an object without a prior.",
+            "Divide each row by its sum.",
         ),
         ({7: [0.5, 0.5]}, "prior must name objects by number, from 0 to 2, got 7."),
         (pd.DataFrame({"x": [1.0] * 3}), "prior must have one column per class, named [0, 1], got ['x'] for 'prior'."),

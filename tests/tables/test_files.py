@@ -702,6 +702,15 @@ def test_a_wrong_label_is_counted_by_rows_of_the_file(tmp_path):
         answered_of(table, classes=["a", "b"], scale=["a", "b"])
 
 
+def test_wrong_probabilities_are_counted_by_rows_of_the_file(tmp_path):
+    path = put(tmp_path, "x.csv", {"p_a": ["0.9"] * 5 + ["0.8"] * 3 + ["0.1"], "p_b": ["0.1"] * 5 + ["0.4"] * 3 + ["0.9"]})
+    words = (
+        "got a row that sums to 1.2 at row 6 of the file, counted from 1, in column 'm', and 2 more. Divide each row by its sum."
+    )
+    with opened(path) as table, pytest.raises(ValueError, match=re.escape(words)):
+        answered_of(table, classifiers={"m": "p_*"})
+
+
 def test_half_a_parquet_file_is_refused(tmp_path):
     path = put(tmp_path, "x.parquet", {"vote": [str(i) for i in range(5000)]})
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])

@@ -746,13 +746,14 @@ SHARE_ERRORS = [
     (
         ValueError,
         "probabilities must have rows that are non-negative and sum to 1, got a row that sums to 1.1 at row "
-        "1 in column 'lr'. A row of NaN is a missing vote.",
+        "1 in column 'lr'. Pass normalize=True to divide each row by its sum.",
         lambda: Votes.from_probabilities({"lr": [[0.5, 0.5], [0.5, 0.6]]}),
     ),
     (
         ValueError,
         "probabilities must have rows that are non-negative and sum to 1, got the negative value -0.5 in a "
-        "row that sums to 1 at row 0 in column 'lr'. A row of NaN is a missing vote.",
+        "row that sums to 1 at row 0 in column 'lr'. Turn logits or log-probabilities into probabilities first, as "
+        "scipy.special.softmax does.",
         lambda: Votes.from_probabilities({"lr": [[-0.5, 1.5]]}),
     ),
     (
@@ -764,13 +765,12 @@ SHARE_ERRORS = [
     (
         ValueError,
         "clusterings must have rows that are non-negative and sum to 1, got a row that sums to 2 at row 0 in "
-        "column 'k'. A row of NaN is a missing vote.",
+        "column 'k'. Divide each row by its sum.",
         lambda: Votes.from_labels([[0]], {"k": np.array([[1, 1]])}),
     ),
     (
         ValueError,
-        "probabilities must have one column per class, got 3 columns of 'b' for the 2 classes [0, 1]. Pass "
-        "classes=[...] in the order of the columns.",
+        "probabilities must have one column per class, got 2 for 'a' and 3 for 'b'. Add columns of 0 where one is missing.",
         lambda: Votes.from_probabilities({"a": [[0.5, 0.5]], "b": [[0.5, 0.5, 0]]}),
     ),
     (

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import softmax
 
 from .._checks import require_bool, require_choice, require_integer, require_number
 from .._text import arg, percent
@@ -142,7 +143,7 @@ class DawidSkene(Method):
 
 def _evidence_rule(model: ConfusionModel, fit: Any) -> SubtypeRule:
     voting = np.flatnonzero(model.weight > 0)
-    return SubtypeRule(voting, model.weight[voting, None] * fit.evidence[voting], np.exp(fit.prior), fit.prior)
+    return SubtypeRule(voting, model.weight[voting, None] * fit.evidence[voting], softmax(fit.prior), fit.prior)
 
 
 def subtype_rule(model: ConfusionModel, fit: BayesFit, correlation: float = 0.0) -> SubtypeRule:

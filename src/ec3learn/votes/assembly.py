@@ -38,6 +38,7 @@ def fields_of_columns(
     encoding.require_missing(missing)
     scales = scales_of(scale, list(columns))
     _require_same_objects(columns, clusterings, argument)
+    _require_same_width({name: raw for name, raw in columns.items() if name not in scales}, argument)
     require_unique_names([*columns, *clusterings])
     both = {name: (raw, argument) for name, raw in columns.items()}
     both |= {name: (raw, "clusterings") for name, raw in clusterings.items()}
@@ -128,6 +129,18 @@ def _votes_in(table: Array, absent: Sequence[int]) -> tuple[Array, Array, Array]
     np.cumsum(np.count_nonzero(voted, axis=1), out=starts[1:])
     at = np.flatnonzero(voted)
     return starts, (at % table.shape[1]).astype(width), table.ravel()[at]
+
+
+def _require_same_width(columns: Mapping[str, Any], argument: str) -> None:
+    """Refuse soft votes for different numbers of classes, before somebody wonders why their rows do not sum to 1."""
+    widths = {name: raw.shape[1] for name, raw in columns.items() if raw.ndim > 1}
+    for name, width in widths.items():
+        first = next(iter(widths))
+        if width != widths[first]:
+            came = f"{widths[first]:,} for {first!r} and {width:,} for {name!r}"
+            raise InputError(
+                argument, "must have one column per class", came=came, remedy="Add columns of 0 where one is missing."
+            )
 
 
 def _require_answers(shares: Array, scale: Scale, where: Where) -> None:

@@ -280,20 +280,45 @@ def checked_shares(table: Any, where: Where, remedy: str = "A row of NaN is a mi
         ) from None
     if shares.shape[1] == 0:
         raise where.error("must have at least one column", f"shape {shares.shape}")
-    step = 1 << 16
+    wrong = _wrong_shares(shares)
+    if wrong:
+        raise _not_shares(shares, wrong, where, remedy)
+    return shares
+
+
+def _wrong_shares(shares: Array, step: int = 1 << 16) -> list[int]:
+    """Return the rows that are negative or do not sum to 1, unless all of it is NaN."""
+    found: list[int] = []
     for begin in range(0, len(shares), step):
         part = shares[begin : begin + step]
         sums = sum(part.T, np.zeros(len(part)))  # a column at a time: numpy adds up short rows slowly
         if part.min() >= 0 and np.abs(sums - 1).max() <= 1e-6:
             continue
-        least = part.min(axis=1)
-        wrong = ~((np.abs(sums - 1) <= 1e-6) & (least >= 0)) & ~np.isnan(part).all(axis=1)
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            negative = f"the negative value {least[row]:.6g} in " if least[row] < 0 else ""
-            came = f"{negative}a row that sums to {sums[row]:.6g} at row {begin + row}"
-            raise where.error("must have rows that are non-negative and sum to 1", came, remedy)
-    return shares
+        right = (np.abs(sums - 1) <= 1e-6) & (part.min(axis=1) >= 0) | np.isnan(part).all(axis=1)
+        found += (begin + np.flatnonzero(~right)).tolist()
+    return found
+
+
+def _not_shares(shares: Array, wrong: list[int], where: Where, remedy: str) -> InputError:
+    """Return the error about rows that are no distributions, with what helps against its first."""
+
+    def tell(row: int, place: str, n: int) -> tuple[str, str]:
+        least, total = shares[row].min(), shares[row].sum()
+        negative = f"the negative value {least:.6g} in " if least < 0 else ""
+        came = f"{negative}a row that sums to {total:.6g} at {place}{where.in_column}{f', and {n - 1:,} more' if n > 1 else ''}"
+        if negative:
+            return came, "Turn logits or log-probabilities into probabilities first, as scipy.special.softmax does."
+        if not total or not np.isfinite(total):
+            return came, remedy
+        from_probabilities = where.argument == "probabilities"
+        return (
+            came,
+            f"Pass {arg('normalize', True)} to divide each row by its sum."
+            if from_probabilities
+            else "Divide each row by its sum.",
+        )
+
+    return InputRowsError(where.argument, "must have rows that are non-negative and sum to 1", wrong, tell)
 
 
 def columns_by_class(tables: Mapping[str, Any], classes: Any, argument: str = "probabilities") -> tuple[dict[str, Any], Any]:

@@ -150,8 +150,12 @@ class Where:
 
     def error(self, must: str, came: str, remedy: str = "", kind: type[InputError] = InputError) -> InputError:
         """Return the error about a value that stands here."""
-        column = "" if self.column is None else f" in column {self.column!r}"
-        return kind(self.argument, must, came=f"{came}{column}", remedy=remedy)
+        return kind(self.argument, must, came=f"{came}{self.in_column}", remedy=remedy)
+
+    @property
+    def in_column(self) -> str:
+        """Return the column in words."""
+        return "" if self.column is None else f" in column {self.column!r}"
 
 
 def encode(name: str, values: Any, argument: str, mixed: bool = False) -> Column:
