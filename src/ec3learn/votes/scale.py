@@ -165,7 +165,8 @@ def as_class_votes(votes: AnyVotes) -> AnyVotes:
     entries = votes.sparse
     if entries is not None:
         blocks = [meaning[m] if m in meaning else np.eye(old.n_groups) for m, old in enumerate(votes.models)]
-        entries = frozen_entries(sparse.csr_array(entries @ sparse.block_diag(blocks, "csr")))
+        said = sparse.block_diag([sparse.csr_array(block) for block in blocks], "csr")
+        entries = frozen_entries(entries @ said)
     return replace(votes, models=tuple(models), stores=Stores.of_shares(hard, tables, entries)).merged()
 
 
