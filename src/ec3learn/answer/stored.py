@@ -85,7 +85,7 @@ class Stored:
         """Return the numbers of some of `n_things`, none of them twice if each occurs `once`."""
         array = self.take(name, "i" if once else "iu", n, low=0, high=n_things - 1)
         require(not once or len(np.unique(array)) == len(array), self._prefix + name)
-        return array
+        return array.astype(np.int64) if array.dtype == np.uint64 else array  # which older numpy does not index by
 
     def require_empty(self) -> None:
         """Refuse arrays that were not taken."""
