@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -48,6 +49,7 @@ DEFAULT_FOLDS = 5
 ROWS_FOR_RETRAINING = 20  # without a label, for retrain_rounds="auto"
 
 
+@dataclass(eq=False, repr=False)
 class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ignore[misc]
     """Train a pool of classifiers and clusterings, and combine their votes.
 
@@ -131,41 +133,22 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
     0
     """
 
-    def __init__(
-        self,
-        classifiers: str | Pool = "default",
-        clusterers: str | Pool = "default",
-        consensus: str | Method = "auto",
-        voting: Literal["soft", "hard"] = "soft",
-        cv: Any = 5,
-        unlabelled: Any = None,
-        prefit: bool = False,
-        retrain_rounds: int | Literal["auto"] = "auto",
-        select: Literal["greedy"] | None = None,
-        on_error: Literal["raise", "drop"] = "raise",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        scoring: Any = "log_loss",
-        offsets: bool = False,
-        time_limit: float | None = None,
-    ) -> None:
-        self.classifiers = classifiers
-        self.clusterers = clusterers
-        self.consensus = consensus
-        self.voting = voting
-        self.cv = cv
-        self.unlabelled = unlabelled
-        self.prefit = prefit
-        self.retrain_rounds = retrain_rounds
-        self.select = select
-        self.on_error = on_error
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.scoring = scoring
-        self.offsets = offsets
-        self.time_limit = time_limit
+    classifiers: str | Pool = "default"
+    clusterers: str | Pool = "default"
+    consensus: str | Method = "auto"
+    voting: Literal["soft", "hard"] = "soft"
+    cv: Any = 5
+    unlabelled: Any = None
+    prefit: bool = False
+    retrain_rounds: int | Literal["auto"] = "auto"
+    select: Literal["greedy"] | None = None
+    on_error: Literal["raise", "drop"] = "raise"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+    scoring: Any = "log_loss"
+    offsets: bool = False
+    time_limit: float | None = None
 
     # ---- fit ---------------------------------------------------------------------------------------------------------
 

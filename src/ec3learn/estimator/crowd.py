@@ -38,6 +38,7 @@ LONG = (("object", "voter", "label"), ("task", "worker", "label"))  # the column
 SETTLED = 0.002  # the share of objects that may still change their class
 
 
+@dataclass(eq=False, repr=False)
 class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     """Learn from annotators, not from labels: a classifier and the annotators' confusions are learned together.
 
@@ -96,21 +97,12 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     array([0, 1, 2])
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        method: str | Method = "auto",
-        rounds: int = 5,
-        cv: int = 5,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.rounds = rounds
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    estimator: Any = None
+    method: str | Method = "auto"
+    rounds: int = 5
+    cv: int = 5
+    n_jobs: int | None = None
+    random_state: Any = None
 
     # ---- fit ---------------------------------------------------------------------------------------------------------
 
@@ -206,13 +198,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         return self.consensus_for(X, votes).labels()
 
     def consensus_for(self, X: Any, votes: Any) -> Consensus:
-        """Return the consensus on new rows that the same voters have voted on, with `proba`, `explain`, `contested` and so on.
-
-        Parameters
-        ----------
-        X, votes
-            As in `predict_with_votes`.
-        """
+        """Return the consensus on new rows that the same voters have voted on, with `proba`, `explain`, `contested` and so on."""
         shares = self._shares(X)
         new = read_votes(votes, X, self.classes_)
         return self.consensus_.extend(new, prior=None if self.consensus_.trust is None else shares)

@@ -7,6 +7,7 @@ or the share of each class among the rows of the level. An array of numbers take
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ DENSE_COLUMNS = 256  # a sparse matrix with more columns is projected before it 
 PROJECTED_COLUMNS = 100
 
 
+@dataclass(eq=False, repr=False)
 class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn a raw table into numbers.
 
@@ -78,26 +80,12 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
            [0., 1., 0., 0.]])
     """
 
-    _sparse: bool  # whether fit saw a sparse matrix
-    _numbers: Array  # positions of the columns of numbers
-    _texts: list[int]  # positions of the columns of text
-    _levels: Sequence[Indicators | Shares]
-
-    def __init__(
-        self,
-        scale: str | None = "standard",
-        text: str = "columns",
-        missing: str = "fill",
-        max_levels: int = 30,
-        dense: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.scale = scale
-        self.text = text
-        self.missing = missing
-        self.max_levels = max_levels
-        self.dense = dense
-        self.random_state = random_state
+    scale: str | None = "standard"
+    text: str = "columns"
+    missing: str = "fill"
+    max_levels: int = 30
+    dense: bool = False
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Features:
         """Learn the scales and levels of a table; with text="shares", from the classes `y` of its rows."""
@@ -180,11 +168,11 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
 
     def _read(self, X: Any, reset: bool) -> Any:
         """Return the table as `Columns`, or a sparse matrix."""
-        if not reset and sparse.issparse(X) != self._sparse:
+        if reset:
+            self._sparse: bool = sparse.issparse(X)
+        elif sparse.issparse(X) != self._sparse:
             kinds = ("a dense table", "a sparse matrix")
             raise InputTypeError("X", f"must be {kinds[self._sparse]} as in fit", came=kinds[not self._sparse])
-        if reset:
-            self._sparse = sparse.issparse(X)
         if self._sparse:
             return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
         frame = frame_of(X)
@@ -214,7 +202,7 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
         return Columns.of(columns, names, self._numbers.tolist(), self._texts)
 
     def _set_kinds(self, is_text: Array) -> None:
-        self._numbers, self._texts = np.flatnonzero(~is_text), np.flatnonzero(is_text).tolist()
+        self._numbers, self._texts = np.flatnonzero(~is_text), np.flatnonzero(is_text).tolist()  # positions of columns
         names = getattr(self, "feature_names_in_", range(len(is_text)))
         self.text_columns_ = [names[i] for i in self._texts]
 

@@ -368,6 +368,7 @@ def _sample(codes: Array, seed: int, most: int) -> Array:
 # ---- for votes that users have -------------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class TunedVote(Method):
     """Choose and blend ways to combine votes by the known labels, as `EC3Classifier` does.
 
@@ -400,11 +401,10 @@ class TunedVote(Method):
 
     title = "Tuned vote"
 
-    def __init__(self, scoring: Any = "log_loss", offsets: bool = False, cv: int = 5, random_state: int = 0) -> None:
-        self.scoring = scoring
-        self.offsets = offsets
-        self.cv = cv
-        self.random_state = random_state
+    scoring: Any = "log_loss"
+    offsets: bool = False
+    cv: int = 5
+    random_state: int = 0
 
     def _check(self) -> None:
         check_scoring(self.scoring)

@@ -40,6 +40,7 @@ from .base import Answer, Method, require_few_groups, require_pull
 SOLVERS = ("auto", "cg", "direct", "loop")
 
 
+@dataclass(eq=False, repr=False)
 class BGCM(Method):
     """Combine classifiers and clusterings by BGCM (bipartite graph-based consensus maximisation), exactly.
 
@@ -72,23 +73,13 @@ class BGCM(Method):
 
     title = "BGCM"
 
-    def __init__(
-        self,
-        alpha: float = 2.0,
-        beta: float = 8.0,
-        normalize: bool = False,
-        solver: Literal["auto", "cg", "direct", "loop"] = "auto",
-        tol: float | None = None,
-        max_iter: int = 1000,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.normalize = normalize
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    alpha: float = 2.0
+    beta: float = 8.0
+    normalize: bool = False
+    solver: Literal["auto", "cg", "direct", "loop"] = "auto"
+    tol: float | None = None
+    max_iter: int = 1000
+    random_state: Any = None
 
     def _check(self) -> None:
         require_number("alpha", self.alpha, above=0)

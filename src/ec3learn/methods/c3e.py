@@ -20,6 +20,8 @@ the same alpha means the same at any size.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import sparse
 from scipy.special import xlogy
@@ -36,6 +38,7 @@ FLOOR = 1e-9  # added to each class, so that the logarithm of a class without vo
 MOST_GAPS = 4_096  # a dense table has one row and one column per distinct row of gaps
 
 
+@dataclass(eq=False, repr=False)
 class C3ESL(Method):
     """Combine classifiers and clusterings by C3E with the squared loss, exactly.
 
@@ -59,10 +62,9 @@ class C3ESL(Method):
 
     title = "C3E-SL"
 
-    def __init__(self, alpha: float = 0.25, tol: float = 1e-12, max_iter: int = 1000) -> None:
-        self.alpha = alpha
-        self.tol = tol
-        self.max_iter = max_iter
+    alpha: float = 0.25
+    tol: float = 1e-12
+    max_iter: int = 1000
 
     def _check(self) -> None:
         require_number("alpha", self.alpha, least=0)
@@ -79,6 +81,7 @@ class C3ESL(Method):
         return Answer(proba, unanswered, objective=objective, n_iter=n_iter, converged=converged)
 
 
+@dataclass(eq=False, repr=False)
 class C3EKL(Method):
     """Combine classifiers and clusterings by C3E with the I-divergence.
 
@@ -103,11 +106,10 @@ class C3EKL(Method):
 
     title = "C3E-KL"
 
-    def __init__(self, alpha: float = 0.25, agreement: float = 0.1, tol: float = 1e-6, max_iter: int = 1000) -> None:
-        self.alpha = alpha
-        self.agreement = agreement
-        self.tol = tol
-        self.max_iter = max_iter
+    alpha: float = 0.25
+    agreement: float = 0.1
+    tol: float = 1e-6
+    max_iter: int = 1000
 
     def _check(self) -> None:
         require_number("alpha", self.alpha, least=0)

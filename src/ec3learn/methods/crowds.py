@@ -16,6 +16,7 @@ has the formulas.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -38,6 +39,7 @@ BUDGET = 2e8  # memberships x classes x subtypes x rounds
 LEAST_ROUNDS, MOST_ROUNDS = 30, 200
 
 
+@dataclass(eq=False, repr=False)
 class BWA(Method):
     """Combine voters by Bayesian weighted averaging: voters who lie near the others weigh more.
 
@@ -63,11 +65,10 @@ class BWA(Method):
     title = "BWA"
     admits_prior = True
 
-    def __init__(self, prior_votes: float = 15.0, ballast: float = 1.0, tol: float = 1e-4, max_iter: int = 100) -> None:
-        self.prior_votes = prior_votes
-        self.ballast = ballast
-        self.tol = tol
-        self.max_iter = max_iter
+    prior_votes: float = 15.0
+    ballast: float = 1.0
+    tol: float = 1e-4
+    max_iter: int = 100
 
     def _check(self) -> None:
         require_number("prior_votes", self.prior_votes, above=0)
@@ -161,6 +162,7 @@ class _Precisions:
 # ---- EBCC -------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class EBCC(Method):
     """Combine voters by EBCC: Dawid-Skene with subtypes of objects, on which voters may err together.
 
@@ -194,23 +196,13 @@ class EBCC(Method):
     admits_prior = True
     reads_grades = True
 
-    def __init__(
-        self,
-        subtypes: int = 2,
-        prior: Literal["diagonal", "learned"] = "diagonal",
-        class_votes: float = 1.0,
-        starts: int = 1,
-        tol: float = 1e-4,
-        max_iter: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.subtypes = subtypes
-        self.prior = prior
-        self.class_votes = class_votes
-        self.starts = starts
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    subtypes: int = 2
+    prior: Literal["diagonal", "learned"] = "diagonal"
+    class_votes: float = 1.0
+    starts: int = 1
+    tol: float = 1e-4
+    max_iter: int | None = None
+    random_state: Any = None
 
     def _check(self) -> None:
         require_integer("subtypes", self.subtypes, 1)

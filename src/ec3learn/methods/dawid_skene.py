@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ FAR = 0.25  # the share of objects from which an answer is far from another
 NEARLY_ALL = 0.9
 
 
+@dataclass(eq=False, repr=False)
 class DawidSkene(Method):
     """Combine voters by Dawid-Skene: the confusion matrix of each voter and the true classes are found together.
 
@@ -68,21 +70,12 @@ class DawidSkene(Method):
     title = "Dawid-Skene"
     admits_prior = True
 
-    def __init__(
-        self,
-        one_coin: bool = False,
-        prior: Literal["learned", "diagonal", "uniform"] = "learned",
-        clusterings: Literal["ignore", "voters"] = "ignore",
-        smoothing: float = 0.01,
-        tol: float | None = None,
-        max_iter: int = 1000,
-    ) -> None:
-        self.one_coin = one_coin
-        self.prior = prior
-        self.clusterings = clusterings
-        self.smoothing = smoothing
-        self.tol = tol
-        self.max_iter = max_iter
+    one_coin: bool = False
+    prior: Literal["learned", "diagonal", "uniform"] = "learned"
+    clusterings: Literal["ignore", "voters"] = "ignore"
+    smoothing: float = 0.01
+    tol: float | None = None
+    max_iter: int = 1000
 
     @property
     def reads_grades(self) -> bool:  # type: ignore[override]

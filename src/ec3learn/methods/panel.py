@@ -27,7 +27,7 @@ from ..answer.outcome import PanelMember, class_preference
 from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..diagnosis.agreement import error_correlation
 from ..diagnosis.doubts import judge_bias
-from ..diagnosis.majority import are_counts
+from ..diagnosis.metrics import are_counts
 from ..votes import Votes
 from ..votes.reading import smallest_uint
 from .base import Answer, Method, method_of
@@ -48,6 +48,7 @@ FAR, TIMES_MEDIAN = 0.25, 2.0  # a member leaves that differs on more objects th
 UNSEEN = 20.0  # votes: with J per object, 1 / (1 + 20 / J) of the correlation is seen; the rest are errors that all voters share
 
 
+@dataclass(eq=False, repr=False)
 class Panel(Method):
     """Let several methods answer, and take the mean of their class probabilities.
 
@@ -80,13 +81,8 @@ class Panel(Method):
     title = "Panel"
     admits_prior = True
 
-    def __init__(
-        self,
-        members: Literal["default"] | Sequence[str | Method] = "default",
-        clusterings: Literal["ignore", "join"] = "ignore",
-    ) -> None:
-        self.members = members
-        self.clusterings = clusterings
+    members: Literal["default"] | Sequence[str | Method] = "default"
+    clusterings: Literal["ignore", "join"] = "ignore"
 
     @property
     def reads_grades(self) -> bool:  # type: ignore[override]
@@ -148,14 +144,14 @@ class Panel(Method):
         return members
 
 
+@dataclass(eq=False, repr=False)
 class _Solved(Method):
     """A method whose answer is there already."""
 
     title = "Panel"
     admits_prior = True
 
-    def __init__(self, found: Any) -> None:
-        self.found = found
+    found: Any
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         return self.found

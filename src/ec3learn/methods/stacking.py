@@ -6,6 +6,7 @@ All use the votes on objects with known labels, so those votes must not come fro
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ PRIOR_PENALTY = 0.1  # of the numbers of the classes, in units of that of the vo
 SIMPLEX_ROUNDS = 200
 
 
+@dataclass(eq=False, repr=False)
 class StackedVote(Method):
     """Learn from known labels what each vote says about the classes, by a logistic regression (stacking).
 
@@ -50,9 +52,8 @@ class StackedVote(Method):
 
     title = "Stacked vote"
 
-    def __init__(self, C: float = 1.0, on: Literal["votes", "labels", "log-odds"] = "votes") -> None:
-        self.C = C
-        self.on = on
+    C: float = 1.0
+    on: Literal["votes", "labels", "log-odds"] = "votes"
 
     def _check(self) -> None:
         require_number("C", self.C, above=0)
@@ -173,6 +174,7 @@ def _evenly(n: int, most: int) -> Array:
     return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)
 
 
+@dataclass(eq=False, repr=False)
 class Blend(Method):
     """Take the weighted mean of other methods' probabilities, made more or less sure.
 
@@ -189,17 +191,10 @@ class Blend(Method):
 
     title = "Blend"
 
-    def __init__(
-        self,
-        members: list[Method],
-        shares: list[float] | None = None,
-        slope: float = 1.0,
-        offsets: list[float] | None = None,
-    ) -> None:
-        self.members = members
-        self.shares = shares
-        self.slope = slope
-        self.offsets = offsets
+    members: list[Method]
+    shares: list[float] | None = None
+    slope: float = 1.0
+    offsets: list[float] | None = None
 
     def _check(self) -> None:
         for member in self.members:

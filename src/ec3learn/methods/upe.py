@@ -15,6 +15,7 @@ with equal rows have equal points and distinct rows are enough.
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from ..votes import Votes
 from .base import Answer, Method
 
 
+@dataclass(eq=False, repr=False)
 class UPE(Method):
     """Combine classifiers and clusterings by an embedding (UPE-style: our reconstruction).
 
@@ -64,23 +66,13 @@ class UPE(Method):
     title = "UPE-style"
     admits_known = False
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        gamma: float = 0.1,
-        eta: float = 0.1,
-        n_init: int = 5,
-        tol: float = 1e-5,
-        max_iter: int = 1000,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.gamma = gamma
-        self.eta = eta
-        self.n_init = n_init
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    n_components: int | None = None
+    gamma: float = 0.1
+    eta: float = 0.1
+    n_init: int = 5
+    tol: float = 1e-5
+    max_iter: int = 1000
+    random_state: Any = None
 
     def _check(self) -> None:
         if self.n_components is not None:

@@ -6,6 +6,8 @@ over all objects wins, then the first of `classes`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .._checks import require_integer
 from .._typing import Array
 from ..algebra.membership import membership
@@ -55,6 +57,7 @@ class SoftVote(Method):
         return Answer(*mean_votes(votes, membership(votes), votes.weights, known), lacking=NO_VOTE)
 
 
+@dataclass(eq=False, repr=False)
 class WeightedVote(Method):
     """Take the weighted mean of the votes, each classifier with its own weight.
 
@@ -78,9 +81,8 @@ class WeightedVote(Method):
     title = "Weighted vote"
     admits_prior = True
 
-    def __init__(self, weights: ModelWeights = "agreement", reweight_rounds: int = 10) -> None:
-        self.weights = weights
-        self.reweight_rounds = reweight_rounds
+    weights: ModelWeights = "agreement"
+    reweight_rounds: int = 10
 
     def _check(self) -> None:
         require_integer("reweight_rounds", self.reweight_rounds, 0)

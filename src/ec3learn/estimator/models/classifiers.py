@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -47,6 +48,7 @@ class Wrapped(ProbabilisticClassifier):
         raise NotImplementedError
 
 
+@dataclass(eq=False, repr=False)
 class NearestNeighbours(Wrapped):
     """K nearest neighbours; all rows are neighbours where there are fewer than k.
 
@@ -66,16 +68,16 @@ class NearestNeighbours(Wrapped):
     array(['b'], dtype='<U1')
     """
 
-    def __init__(self, n_neighbors: int = 10, weights: str = "distance", n_jobs: int | None = None) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.n_jobs = n_jobs
+    n_neighbors: int = 10
+    weights: str = "distance"
+    n_jobs: int | None = None
 
     def _make_model(self, counts: Array) -> Any:
         require_integer("n_neighbors", self.n_neighbors, 1)
         return KNeighborsClassifier(min(self.n_neighbors, int(counts.sum())), weights=self.weights, n_jobs=self.n_jobs)
 
 
+@dataclass(eq=False, repr=False)
 class CalibratedLinearSVM(Wrapped):
     """A linear support vector machine with probabilities by Platt scaling.
 
@@ -92,10 +94,9 @@ class CalibratedLinearSVM(Wrapped):
         Seed of the folds and of the solver.
     """
 
-    def __init__(self, C: float = 1.0, cv: int = 3, random_state: Any = None) -> None:
-        self.C = C
-        self.cv = cv
-        self.random_state = random_state
+    C: float = 1.0
+    cv: int = 3
+    random_state: Any = None
 
     def _make_model(self, counts: Array) -> Any:
         require_number("C", self.C, above=0)
@@ -182,6 +183,7 @@ class ExtraTrees(_SizedForest, ExtraTreesClassifier):  # type: ignore[misc]
     """Extremely randomised trees, sized to the table as `RandomForest` is."""
 
 
+@dataclass(eq=False, repr=False)
 class Perceptron(Wrapped):
     """A network with one hidden layer, trained with early stopping unless a class has too few rows for that.
 
@@ -199,14 +201,11 @@ class Perceptron(Wrapped):
         Seed of the initial weights, of the order of the rows and of those held out.
     """
 
-    def __init__(
-        self, n_hidden: int = 100, alpha: float = 1.0, max_iter: int = 100, min_kept_back: int = 1000, random_state: Any = None
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.min_kept_back = min_kept_back
-        self.random_state = random_state
+    n_hidden: int = 100
+    alpha: float = 1.0
+    max_iter: int = 100
+    min_kept_back: int = 1000
+    random_state: Any = None
 
     def _make_model(self, counts: Array) -> Any:
         require_integer("n_hidden", self.n_hidden, 1)
@@ -242,6 +241,7 @@ LIBRARIES: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class InstalledClassifier(Wrapped):
     """The classifier of another library, as that library sets it up.
 
@@ -257,10 +257,9 @@ class InstalledClassifier(Wrapped):
 
     _sparse, _allow_nan = False, True
 
-    def __init__(self, library: str = "xgboost", n_jobs: int | None = None, random_state: Any = None) -> None:
-        self.library = library
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    library: str = "xgboost"
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _make_model(self, counts: Array) -> Any:
         require_choice("library", self.library, tuple(LIBRARIES))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ class _Centred(Clustering):
         return self._model.predict(X)
 
 
+@dataclass(eq=False, repr=False)
 class KDistanceDBSCAN(Clustering):
     """DBSCAN whose radius is read off the k-distance curve.
 
@@ -67,8 +69,7 @@ class KDistanceDBSCAN(Clustering):
     array([ 0,  0,  0,  1,  1,  1, -1])
     """
 
-    def __init__(self, min_samples: int = 5) -> None:
-        self.min_samples = min_samples
+    min_samples: int = 5
 
     def _check(self) -> None:
         require_integer("min_samples", self.min_samples, 1)
@@ -89,6 +90,7 @@ class KDistanceDBSCAN(Clustering):
         return np.where(distance <= self.eps_, self.labels_[self.core_sample_indices_][nearest], NOISE)
 
 
+@dataclass(eq=False, repr=False)
 class SilhouetteKMeans(_Centred):
     """K-means with the number of clusters that has the best silhouette.
 
@@ -116,10 +118,9 @@ class SilhouetteKMeans(_Centred):
     3
     """
 
-    def __init__(self, max_clusters: int = 20, sample_size: int = 2000, random_state: Any = None) -> None:
-        self.max_clusters = max_clusters
-        self.sample_size = sample_size
-        self.random_state = random_state
+    max_clusters: int = 20
+    sample_size: int = 2000
+    random_state: Any = None
 
     def _check(self) -> None:
         require_integer("max_clusters", self.max_clusters, 2)
@@ -143,6 +144,7 @@ class SilhouetteKMeans(_Centred):
         self._keep(KMeans(self.n_clusters_, random_state=random).fit(X))
 
 
+@dataclass(eq=False, repr=False)
 class QuantileMeanShift(_Centred):
     """Mean shift whose bandwidth is the mean distance to the neighbour that a share of all rows is nearer than.
 
@@ -170,8 +172,7 @@ class QuantileMeanShift(_Centred):
 
     _sparse = False
 
-    def __init__(self, quantile: float = 0.1) -> None:
-        self.quantile = quantile
+    quantile: float = 0.1
 
     def _check(self) -> None:
         if not 0 < self.quantile <= 1:
@@ -228,6 +229,7 @@ def climb_to_modes(X: Array, bandwidth: float) -> Array:
 # ---- any clustering at any size ---------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False)
 class Landmarks(Clustering):
     """Cluster landmarks, a sample of the rows, and extend the clusters to all rows and to new ones.
 
@@ -274,10 +276,9 @@ class Landmarks(Clustering):
     1
     """
 
-    def __init__(self, clusterer: Any, n_landmarks: int = 2000, random_state: Any = None) -> None:
-        self.clusterer = clusterer
-        self.n_landmarks = n_landmarks
-        self.random_state = random_state
+    clusterer: Any
+    n_landmarks: int = 2000
+    random_state: Any = None
 
     def _check(self) -> None:
         if not hasattr(self.clusterer, "fit_predict"):

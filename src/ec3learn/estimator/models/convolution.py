@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -18,6 +19,7 @@ from .base import ProbabilisticClassifier
 NEEDS = ("torch", "skorch")
 
 
+@dataclass(eq=False, repr=False)
 class ConvolutionalNetwork(ProbabilisticClassifier):
     """Two 1-D convolutions over the features in their order, and a dense layer.
 
@@ -55,23 +57,13 @@ class ConvolutionalNetwork(ProbabilisticClassifier):
 
     _dtype, _sparse = np.float32, False
 
-    def __init__(
-        self,
-        n_filters: int = 16,
-        kernel_size: int = 3,
-        n_hidden: int = 64,
-        max_epochs: int = 20,
-        lr: float = 0.001,
-        batch_size: int = 128,
-        random_state: Any = None,
-    ) -> None:
-        self.n_filters = n_filters
-        self.kernel_size = kernel_size
-        self.n_hidden = n_hidden
-        self.max_epochs = max_epochs
-        self.lr = lr
-        self.batch_size = batch_size
-        self.random_state = random_state
+    n_filters: int = 16
+    kernel_size: int = 3
+    n_hidden: int = 64
+    max_epochs: int = 20
+    lr: float = 0.001
+    batch_size: int = 128
+    random_state: Any = None
 
     def _check(self) -> None:
         require_cnn()

@@ -33,6 +33,7 @@ ROWS_AT_ONCE = 1 << 14
 LEAST = np.log(np.finfo(float).tiny)
 
 
+@dataclass(eq=False, repr=False)
 class KernelNaiveBayes(ProbabilisticClassifier):
     """Naive Bayes with Gaussian kernel density estimates.
 
@@ -72,10 +73,9 @@ class KernelNaiveBayes(ProbabilisticClassifier):
 
     _dtype, _sparse, _allow_nan = np.float64, False, True
 
-    def __init__(self, bandwidth: str | float = "scott", smoothing: float = 0.1, priors: Any = None) -> None:
-        self.bandwidth = bandwidth
-        self.smoothing = smoothing
-        self.priors = priors
+    bandwidth: str | float = "scott"
+    smoothing: float = 0.1
+    priors: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelNaiveBayes:
         """Estimate the densities from rows, in which NaN is a missing value, their classes and their weights; return itself."""

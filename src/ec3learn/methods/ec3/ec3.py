@@ -7,7 +7,7 @@ group counts by its size; iEC3 (`balanced=True`) divides by the size first, so t
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +32,7 @@ Solver = Literal["auto", "cg", "direct", "bcd"]
 SOLVERS = ("auto", "bcd", "cg", "direct")
 
 
+@dataclass(eq=False, repr=False)
 class EC3(Method):
     """Combine classifiers and clusterings by EC3 or iEC3, the methods of the paper.
 
@@ -86,35 +87,19 @@ class EC3(Method):
     title = "EC3"
     admits_prior = True
 
-    def __init__(
-        self,
-        alpha: float = 0.25,
-        beta: float = 0.35,
-        gamma: float = 0.35,
-        delta: float = 0.05,
-        balanced: bool = True,
-        weights: ModelWeights = "equal",
-        towards: str | Method = "votes",
-        known_weight: float = np.inf,
-        reweight_rounds: int = 10,
-        solver: Solver = "auto",
-        tol: float | None = None,
-        max_iter: int = 1000,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.delta = delta
-        self.balanced = balanced
-        self.weights = weights
-        self.towards = towards
-        self.known_weight = known_weight
-        self.reweight_rounds = reweight_rounds
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    alpha: float = 0.25
+    beta: float = 0.35
+    gamma: float = 0.35
+    delta: float = 0.05
+    balanced: bool = True
+    weights: ModelWeights = "equal"
+    towards: str | Method = "votes"
+    known_weight: float = np.inf
+    reweight_rounds: int = 10
+    solver: Solver = "auto"
+    tol: float | None = None
+    max_iter: int = 1000
+    random_state: Any = None
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         start = first_weights(self.weights, votes, known)
