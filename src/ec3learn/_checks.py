@@ -61,7 +61,8 @@ class InputError(ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = {name: getattr(self, name) for name in ("must", "came", "remedy", "phrase")}
-        return partial(type(self), self.argument, **parts), ()
+        kind = InputError if isinstance(self, InputRowsError) else type(self)  # whose rows stay behind
+        return partial(kind, self.argument, **parts), ()
 
 
 class InputRowsError(InputError):
@@ -81,10 +82,6 @@ class InputRowsError(InputError):
         place = "a distinct row" if first is None else f"row {first[row] + 1:,} of the file, counted from 1,"
         came, remedy = self.tell(row, place, sum(int(counts[row]) for row in self.rows))
         return InputError(self.argument, self.must, came=came, remedy=remedy)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        parts = {name: getattr(self, name) for name in ("must", "came", "remedy")}
-        return partial(InputError, self.argument, **parts), ()
 
 
 class InputTypeError(InputError, TypeError):

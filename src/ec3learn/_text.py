@@ -172,6 +172,11 @@ class Table:
 
     columns: Mapping[str, Sequence[Any]]
 
+    @classmethod
+    def of(cls, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+        """Return the table that has these rows."""
+        return cls({head: [row[place] for row in rows] for place, head in enumerate(heads)})
+
     def __getitem__(self, name: str) -> Sequence[Any]:
         if name not in self.columns:
             raise KeyError(f"Unknown column {name!r}. Choose from: {', '.join(self.columns)}.")

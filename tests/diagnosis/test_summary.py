@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, SoftVote, Votes, WeightedVote
 from ec3learn.answer.notes import BIAS, COLLAPSE, CONSTANT, NOT_CONVERGED, ONE_CLASS, OVERCONFIDENT, SAME_AS_MAJORITY, Note
 from ec3learn.diagnosis import close_calls, majority, summarise
-from ec3learn.diagnosis.majority import changed_rows, object_weights, row_weights
+from ec3learn.diagnosis.metrics import changed_rows, object_weights, row_weights
 
 SAID = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}
 

@@ -9,8 +9,7 @@ from .doubts import bias_of, by_trouble, doubts
 from .estimate import estimate
 from .explanation import Explanation, explain
 from .held_out import drop_one_auc, held_out, judge
-from .majority import majority
-from .metrics import cohen_kappa, kappa, macro_f, mean_auc, normalised_mutual_information, quality
+from .metrics import cohen_kappa, kappa, macro_f, majority, mean_auc, normalised_mutual_information, quality
 from .pairs import pairs, panel, without
 from .summary import summarise
 from .voters import confusion_of, skills, voters

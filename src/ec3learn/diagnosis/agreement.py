@@ -141,28 +141,26 @@ def kappas(votes: Votes, known: Any = None, *, draws: int = 200, random_state: A
     voters, labels = _comparable_voters(votes)
     matrix = entries(votes)
     said = {m: matrix[:, votes.offsets[m] : votes.offsets[m + 1]] for m in voters}
-    columns: dict[str, list[Any]] = {name: [] for name in ("voter", "other", "objects", "kappa", "low", "high")}
+    heads, rows = ("voter", "other", "objects", "kappa", "low", "high"), []
 
     def add(voter: int, other: str, table: Array) -> None:
         n = float(table.sum())
         if n >= 1:
             low, high = _interval(lambda drawn: [cohen_kappa(drawn.reshape(table.shape))], table.ravel(), draws, random_state)
             found = cohen_kappa(table)
-            row = [votes.models[voter].name, other, round(n), None if np.isnan(found) else found, *low, *high]
-            for name, value in zip(columns, row, strict=True):
-                columns[name].append(value)
+            rows.append([votes.models[voter].name, other, round(n), None if np.isnan(found) else found, *low, *high])
 
     if known is not None:
         true = _true_labels(votes, known, labels)
         for m in voters:
             add(m, KNOWN, np.asarray(said[m].T @ true))
-        return Table(columns)
+        return Table.of(heads, rows)
     kept = sorted(sorted(voters, key=lambda m: -votes.n_votes[m])[:MOST_VOTERS])
     weighted = {m: said[m].multiply(votes.counts[:, None]).tocsr() for m in kept}
     for i, m in enumerate(kept):
         for other in kept[i + 1 :]:
             add(m, votes.models[other].name, (said[m].T @ weighted[other]).toarray())
-    return Table(columns)
+    return Table.of(heads, rows)
 
 
 def _true_labels(votes: Votes, known: Any, labels: list[Any]) -> Array:

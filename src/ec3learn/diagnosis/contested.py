@@ -24,7 +24,7 @@ from ..answer.rule import COMPANIONS, GROUPS, GroupRule
 from ..votes import Votes
 from ..votes.labels import plain
 from .explanation import tally_of, tally_text, why_contested
-from .majority import row_weights
+from .metrics import row_weights
 from .voters import ballots
 
 Goal = Literal["label", "vote", "share"]

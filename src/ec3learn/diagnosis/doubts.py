@@ -26,8 +26,7 @@ from ..answer.outcome import Outcome, top_classes
 from ..answer.rule import GroupRule, KnownLabels, mean_votes
 from ..votes import Votes
 from ..votes.labels import Label, plain
-from .majority import row_weights
-from .metrics import CLEARLY, kappa, wilson_interval
+from .metrics import CLEARLY, kappa, row_weights, wilson_interval
 from .voters import voters
 
 FEW_VOTES = 30  # below which a classifier is not judged
@@ -81,8 +80,7 @@ def doubts(outcome: Outcome) -> Table:
             doubt = _doubt(*_occurring(counts, votes, m, outcome.classes))
             if doubt is not None:
                 found.append((model.name, *doubt))
-    names, kinds, labels = zip(*found, strict=True) if found else ((), (), ())
-    return Table({"model": list(names), "doubt": list(kinds), "says": list(labels)})
+    return Table.of(("model", "doubt", "says"), found)
 
 
 def by_trouble(outcome: Outcome, known: Any = None) -> Table:
@@ -91,11 +89,6 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
     First come voters that `doubts` names, then those that are right least often, even at best: by the upper end of a 95 %
     interval of their accuracy on known labels, or else of their agreement with the answer. Clusterings follow, the one that says
     least about the classes first.
-
-    Parameters
-    ----------
-    outcome, known
-        As in `voters`.
 
     Returns
     -------

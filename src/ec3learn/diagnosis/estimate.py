@@ -29,11 +29,11 @@ from ..answer.outcome import Outcome
 from ..votes.encoding import known_codes
 from ..votes.labels import Label, plain
 from .held_out import given_labels
-from .majority import are_counts, given_weights
-from .metrics import wilson_interval
+from .metrics import are_counts, given_weights, wilson_interval
 from .voters import ballots
 
 LEAST_LABELS = 10
+COLUMNS = ("measure", "value", "low", "high", "plain", "plain_low", "plain_high", "labels", "worth")
 Z2 = 1.959964**2  # of a 95 % interval
 MISSED = 1 / 3, 1 / 5  # how much of 1 / m is 1 / n: towards 1/2, and away from it
 
@@ -88,9 +88,7 @@ def estimate(outcome: Outcome, label: Label = None, known: Any = None, *, voters
         raise unknown_name("label", label, map(str, names))
     codes, times = _labels_to_learn_from(outcome, known), _times(outcome)
     chances = None if chance is None else _chances(outcome, chance, codes)
-    columns: dict[str, list[Any]] = {
-        name: [] for name in ("measure", "value", "low", "high", "plain", "plain_low", "plain_high", "labels", "worth")
-    }
+    rows: list[list[Any]] = []
     wanted = names if label is None else [label]
     for measure, right, sure, among in _questions(outcome, codes, [names.index(name) for name in wanted], voters):
         labelled, rest = (np.flatnonzero(is_so & among) for is_so in (codes >= 0, codes < 0))
@@ -104,10 +102,8 @@ def estimate(outcome: Outcome, label: Label = None, known: Any = None, *, voters
         else:
             found = by_chances(y, sure[labelled], chances[labelled], np.repeat(sure[among], times[among]))
             beside = [None, None, None]
-        row = [measure, found.value, found.low, found.high, *beside, len(y), round(found.worth)]
-        for name, value in zip(columns, row, strict=True):
-            columns[name].append(value)
-    return Table(columns)
+        rows.append([measure, found.value, found.low, found.high, *beside, len(y), round(found.worth)])
+    return Table.of(COLUMNS, rows)
 
 
 def _times(outcome: Outcome) -> Array:
@@ -179,11 +175,6 @@ def prediction_powered(y: Array, f: Array, rest: Array, times: Array | None = No
 
     y and f are what the labels and the answer say of the labelled objects; rest is what the answer says of all others, each of
     which counts so many times.
-
-    Examples
-    --------
-    >>> prediction_powered(np.array([0.0, 1.0] * 50), np.array([0.1, 0.9] * 50), np.array([0.1, 0.9] * 5000)).worth > 1000
-    True
     """
     times = np.ones(len(rest)) if times is None else times
     n, n_rest = len(y), float(times.sum())
@@ -202,11 +193,6 @@ def by_chances(y: Array, f: Array, chances: Array, everyone: Array) -> Estimate:
 
     Each labelled object stands for 1 / chance objects: theta = w mean(f) + sum((y - w f) / chance) / N, with y and f as in
     `prediction_powered`, and f of all N objects in `everyone`.
-
-    Examples
-    --------
-    >>> by_chances(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.array([0.5, 0.5]), np.array([0.0, 1.0, 1.0, 1.0])).value
-    0.75
     """
     n, stands_for = len(y), 1 / chances
     middle = np.average(np.column_stack([y, f]), axis=0, weights=stands_for)

@@ -133,12 +133,7 @@ class Explanation:
 def explain(outcome: Outcome, i: Any) -> Explanation:
     """Explain one object: the vote of each base model, and how much it and each term gave to each class.
 
-    Parameters
-    ----------
-    outcome : Consensus
-        The answer.
-    i : int, or an object's name where the votes came from a long table
-        The object.
+    The object is given by its number, or by its name where the votes came from a long table.
 
     Returns
     -------

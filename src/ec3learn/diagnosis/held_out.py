@@ -19,8 +19,7 @@ from .._typing import Array
 from ..answer.outcome import Outcome
 from ..votes import Votes
 from ..votes.encoding import known_codes
-from .majority import is_majority, majority, object_weights
-from .metrics import Difference, Quality, confusion, mean_auc, quality, wilson_interval
+from .metrics import Difference, Quality, confusion, is_majority, majority, mean_auc, object_weights, quality, wilson_interval
 
 FOLDS, LEAST_KNOWN = 5, 20
 TOO_SURE = 0.05  # by how much a mean confidence is above the interval of the accuracy, to be called overconfident
@@ -93,10 +92,7 @@ class HeldOut(Score):
 def held_out(outcome: Outcome, method: Solver) -> HeldOut | None:
     """Hide a fifth of the known labels at a time, let the method solve again, and count which hidden labels come out right.
 
-    Returns
-    -------
-    HeldOut or None
-        None with fewer than 20 known labels.
+    None says that there are fewer than 20 known labels.
 
     Examples
     --------

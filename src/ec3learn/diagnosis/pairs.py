@@ -19,8 +19,7 @@ from ..answer.mixtures import PanelRule
 from ..answer.outcome import Outcome, top_classes
 from ..answer.rule import mean_votes
 from ..votes import Kind, Votes
-from .majority import row_weights
-from .metrics import entropy, shared_information
+from .metrics import entropy, row_weights, shared_information
 
 MOST_MODELS = 100  # compared two by two: those with the most votes
 BUDGET = 5e8  # comparisons of two votes: beyond them only some of the rows are looked at, evenly spaced
@@ -54,13 +53,6 @@ def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     so too where either departs from the answer (on 5 objects or more): two good classifiers agree as often, but not where they
     are wrong, and two that never depart show nothing. One of the two must have voted on nearly all objects that the other voted
     on, and no object may have a vote of that other alone, so that it can be dropped. `without` shows what that would do.
-
-    Parameters
-    ----------
-    outcome : Consensus
-        An answer with its votes.
-    kind : "classifier" or "clustering"
-        Which base models to compare.
 
     Examples
     --------

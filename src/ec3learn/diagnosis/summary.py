@@ -18,8 +18,7 @@ from ..votes.labels import plain
 from .contested import CLOSE, close_calls
 from .doubts import ALWAYS, NO_BETTER, WORSE, bias_of, by_trouble, doubts
 from .held_out import HeldOut, Judgement, Solver, held_out, judge
-from .majority import Majority, changed_rows, is_majority, majority, open_rows, row_weights
-from .metrics import Difference
+from .metrics import Difference, Majority, changed_rows, is_majority, majority, open_rows, row_weights
 
 FIRST = (kinds.CHOICE, kinds.PANEL, kinds.CALIBRATION)  # notes that say whose answer it is and how sure, at the beginning
 

@@ -157,7 +157,7 @@ def skills(outcome: Outcome, known: Any = None) -> Table:
     if (codes >= 0).any():
         votes, codes = labelled_rows(votes, codes)
         proba = np.eye(len(outcome.classes))[codes]
-    columns: dict[str, list[Any]] = {name: [] for name in SKILL_COLUMNS}
+    rows: list[list[Any]] = []
     labels = [plain(label) for label in outcome.classes]
     for cast in ballots(votes, outcome.classes):
         named, of_class = cast.named(len(labels)), cast.on_class(proba)
@@ -167,10 +167,8 @@ def skills(outcome: Outcome, known: Any = None) -> Table:
             for z, label in enumerate(labels):
                 sensitivity = _share(hits[v, z], of_class[v, z])
                 specificity = _share(others[v, z] - (named[v, z] - hits[v, z]), others[v, z])
-                row = [votes.models[m].name, label, round(float(cast.totals[v])), *sensitivity, *specificity]
-                for name, value in zip(columns, row, strict=True):
-                    columns[name].append(value)
-    return Table(columns)
+                rows.append([votes.models[m].name, label, round(float(cast.totals[v])), *sensitivity, *specificity])
+    return Table.of(SKILL_COLUMNS, rows)
 
 
 def _share(part: float, whole: float) -> tuple[float | None, float | None, float | None]:

@@ -171,11 +171,6 @@ def clusterer_pool(
 def grids(name: str = "default") -> Grids:
     """Return the parameter grids of the classifiers of a pool, as `GridSearchCV` takes them.
 
-    Parameters
-    ----------
-    name : "default", "fast", "strong" or "paper"
-        The pool.
-
     Returns
     -------
     dict

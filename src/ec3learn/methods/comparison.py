@@ -18,7 +18,7 @@ from ..consensus import Consensus
 from ..diagnosis import held_out, judge
 from ..diagnosis.explanation import tally_text
 from ..diagnosis.held_out import LEAST_KNOWN, Score, given_labels
-from ..diagnosis.majority import object_weights
+from ..diagnosis.metrics import object_weights
 from ..votes import Votes
 from ..votes.labels import plain
 from .auto import Auto
@@ -70,8 +70,8 @@ class Comparison:
         ]
         rows.sort(key=lambda row: (-(row[3] or 0.0), row[1]))
         heads = ("method", "differs", "confidence", "correct", "low", "high", "seconds")
-        columns = dict(zip(heads, map(list, zip(*rows, strict=True)), strict=True))
-        return Table({name: columns[name] for name in heads if self.scores or name not in ("correct", "low", "high")})
+        table = Table.of(heads, rows)
+        return table if self.scores else table.select("method", "differs", "confidence", "seconds")
 
     @property
     def disagreement(self) -> float:

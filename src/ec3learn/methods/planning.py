@@ -70,11 +70,6 @@ def plan(
     method : str or method
         As in `solve`.
 
-    Returns
-    -------
-    Plan
-        With `seconds` and `gigabytes`.
-
     Examples
     --------
     >>> import ec3learn

@@ -79,14 +79,7 @@ class Claim:
 
 
 def interval(effect: Any, level: float = 1 - LEVEL) -> tuple[float, float]:
-    """Return the interval of the mean of an effect by unit and split; infinite where nothing can be said.
-
-    Examples
-    --------
-    >>> splits = pd.MultiIndex.from_product([["iris"], range(4)])
-    >>> [round(end, 3) for end in interval(pd.Series([0.1, 0.2, 0.1, 0.2], index=splits))]
-    [0.01, 0.29]
-    """
+    """Return the interval of the mean of an effect by unit and split; infinite where nothing can be said."""
     units = effect.groupby(level=0)
     means = units.mean()
     if means.empty:
@@ -169,49 +162,23 @@ def _against(effect: Any, above: float) -> Iterable[str]:
 
 
 def mean_ranks(scores: Any) -> Any:
-    """Return the mean rank of each method, the best (rank 1) first; `scores` has data sets as rows and methods as columns.
-
-    Examples
-    --------
-    >>> mean_ranks(pd.DataFrame({"a": [0.9, 0.8], "b": [0.7, 0.8]})).to_dict()
-    {'a': 1.25, 'b': 1.75}
-    """
+    """Return the mean rank of each method, the best (rank 1) first; `scores` has data sets as rows and methods as columns."""
     return scores.dropna().rank(axis=1, ascending=False).mean().sort_values(kind="stable")
 
 
 def friedman(scores: Any) -> float:
-    """Return the p-value of Friedman's test that all methods are alike.
-
-    Examples
-    --------
-    >>> scores = pd.DataFrame({"a": [0.9, 0.8, 0.7, 0.9], "b": [0.8, 0.7, 0.6, 0.8], "c": [0.7, 0.6, 0.5, 0.7]})
-    >>> round(friedman(scores), 3)
-    0.018
-    """
+    """Return the p-value of Friedman's test that all methods are alike."""
     return float(friedmanchisquare(*scores.dropna().to_numpy().T).pvalue)
 
 
 def critical_difference(n_methods: int, n_datasets: int) -> float:
-    """Return by how much mean ranks must differ to be significantly different (Nemenyi's test at 5 %).
-
-    Examples
-    --------
-    >>> round(critical_difference(5, 30), 3)
-    1.114
-    """
+    """Return by how much mean ranks must differ to be significantly different (Nemenyi's test at 5 %)."""
     q = float(studentized_range.ppf(1 - LEVEL, n_methods, np.inf)) / np.sqrt(2)
     return float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets)))
 
 
 def paired_tests(scores: Any, control: str) -> Any:
-    """Compare one method with each of the others by Wilcoxon's signed-rank test, corrected by Holm's method.
-
-    Examples
-    --------
-    >>> scores = pd.DataFrame({"new": [0.9, 0.8, 0.95, 0.7, 0.6], "old": [0.7, 0.7, 0.9, 0.65, 0.3]})
-    >>> float(paired_tests(scores, "new").loc["old", "p"])
-    0.0625
-    """
+    """Compare one method with each of the others by Wilcoxon's signed-rank test, corrected by Holm's method."""
     whole = scores.dropna()
     gains = whole.drop(columns=control).rsub(whole[control], axis=0)
     p = gains.apply(signed_rank_p).sort_values(kind="stable")

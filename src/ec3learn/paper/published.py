@@ -99,13 +99,7 @@ def f_range(auc: float, share: float) -> tuple[float, float]:
 
 
 def averaged_f_range(auc: float, share: float) -> tuple[float, float]:
-    """Return the same for averages over splits: whatever a mixture of possible pairs can give.
-
-    Examples
-    --------
-    >>> averaged_f_range(0.66, 0.32)[0] < f_range(0.66, 0.32)[0]
-    True
-    """
+    """Return the same for averages over splits: whatever a mixture of possible pairs can give."""
     grid = np.linspace(0, 1, 401)
     ranges = np.array([f_range(a, share) for a in grid])
     hull = ConvexHull(np.concatenate([np.column_stack([grid, ranges[:, k]]) for k in (0, 1)]))
@@ -207,12 +201,6 @@ def _table(name: str) -> dict[str, dict[str, Any]]:
 
 
 def averages_off(table: str) -> dict[str, float]:
-    """Return by how much each printed average differs from the mean of its column.
-
-    Examples
-    --------
-    >>> round(averages_off("accuracy_auc")["NB"], 3)
-    0.005
-    """
+    """Return by how much each printed average differs from the mean of its column."""
     *rows, average = printed(table)
     return {m: abs(float(np.mean([row[m] for row in rows])) - average[m]) for m in METHODS}

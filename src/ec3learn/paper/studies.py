@@ -410,14 +410,7 @@ def like_for_like(case: Case) -> list[Row]:
 
 
 def unmerged(votes: Votes) -> Votes:
-    """Return the votes with one row per object, also where objects are equal.
-
-    Examples
-    --------
-    >>> votes = Votes.from_labels({"svm": ["a", "b", "a", "a"]})
-    >>> votes.n_rows, unmerged(votes).n_rows
-    (2, 4)
-    """
+    """Return the votes with one row per object, also where objects are equal."""
     if votes.index is None:
         return votes
     return replace(votes.only_rows(votes.index), counts=np.ones(votes.n_objects))

@@ -28,7 +28,7 @@ from ..diagnosis import (
 from ..diagnosis.agreement import LEAST_LABELS
 from ..diagnosis.contested import CLOSE
 from ..diagnosis.explanation import tally_of
-from ..diagnosis.majority import changed_rows, is_majority
+from ..diagnosis.metrics import changed_rows, is_majority
 from ..diagnosis.summary import Summary
 from ..votes import Votes
 from ..votes.labels import label_array

@@ -76,14 +76,7 @@ def agreement_map(consensus: Outcome, *, kind: Kind = "classifier", ax: Axes | N
 
 
 def confidence_histogram(consensus: Outcome, *, bins: int = 20, ax: Axes | None = None) -> Axes:
-    """Draw how confident the answer is: the share of objects by the probability of their class.
-
-    Parameters
-    ----------
-    consensus, ax : as in `agreement_map`
-    bins : int
-        The number of bins between 0 and 1.
-    """
+    """Draw how confident the answer is: the share of objects by the probability of their class, in bins between 0 and 1."""
     _require_consensus(consensus)
     require_integer("bins", bins, 1)
     counts = consensus.row_counts if consensus.has_objects else None
@@ -97,12 +90,6 @@ def confidence_histogram(consensus: Outcome, *, bins: int = 20, ax: Axes | None 
 
 def reliability_bars(consensus: Outcome, *, by: Literal["weight", "agreement"] = "weight", ax: Axes | None = None) -> Axes:
     """Draw the weight of each classifier, or how often it agrees with the answer; the largest first.
-
-    Parameters
-    ----------
-    consensus, ax : as in `agreement_map`
-    by : "weight" or "agreement"
-        What the bars show.
 
     Returns
     -------
@@ -130,14 +117,7 @@ def reliability_bars(consensus: Outcome, *, by: Literal["weight", "agreement"] =
 
 
 def contested_objects(consensus: Outcome, n: int = 15, *, ax: Axes | None = None) -> Axes:
-    """Draw the objects a person should review first: the probabilities of their label and of the runner-up.
-
-    Parameters
-    ----------
-    consensus, ax : as in `agreement_map`
-    n : int
-        How many objects.
-    """
+    """Draw the n objects a person should review first: the probabilities of their label and of the runner-up."""
     _require_consensus(consensus)
     rows = list(contested(consensus, n).rows())
     ax = _axes(ax, 6.4, min(9.0, 1.8 + 0.32 * len(rows)))
@@ -161,15 +141,7 @@ def contested_objects(consensus: Outcome, n: int = 15, *, ax: Axes | None = None
 
 
 def cluster_classes(consensus: Outcome, clustering: str, *, most: int = 20, ax: Axes | None = None) -> Axes:
-    """Draw which classes of the answer the clusters of one clustering contain; the largest clusters first.
-
-    Parameters
-    ----------
-    consensus, ax : as in `agreement_map`
-    clustering : str
-        The clustering's name.
-    most : int
-        The largest number of clusters to show.
+    """Draw which classes of the answer the clusters of one clustering, by name, contain: so many at `most`, the largest first.
 
     Returns
     -------

@@ -12,7 +12,7 @@ from ..answer.notes import DISTINCT_ROWS
 from ..answer.outcome import Outcome
 from ..diagnosis import close_calls, majority
 from ..diagnosis.held_out import given_labels, true_codes
-from ..diagnosis.majority import are_counts, given_weights, object_weights, open_rows, row_weights
+from ..diagnosis.metrics import are_counts, given_weights, object_weights, open_rows, row_weights
 from ..votes.labels import plain
 
 Facts = dict[str, Any]

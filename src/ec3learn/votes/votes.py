@@ -401,15 +401,7 @@ class Votes:
     def add_votes(
         self, objects: Any, voters: Any, labels: Any, *, missing: Label | None = None, repeats: Repeats = "mean"
     ) -> Self:
-        """Return the votes of a long table with further votes, on these or other objects, by these or other voters.
-
-        Parameters
-        ----------
-        objects, voters, labels, missing
-            As in `from_long`.
-        repeats : "mean", "last", "first" or "error"
-            As in `merge`.
-        """
+        """Return the votes with further ones, on these or other objects, by these or other voters: `from_long`, then `merge`."""
         return self.merge(type(self).from_long(objects, voters, labels, missing=missing), repeats)
 
     def merge(self, other: Self, repeats: Repeats = "mean") -> Self:

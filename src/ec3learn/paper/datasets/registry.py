@@ -16,7 +16,18 @@ import numpy as np
 import pandas as pd
 
 from ..._checks import MissingExtraError, require_integer, require_seed
-from .fetching import TARGET, Source
+
+TARGET = "target"  # the column of the class
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file on the network: its address, what is known of it, and the function that reads it into a table."""
+
+    url: str
+    read: Callable[[Path], Any]
+    sha256: str | None = None
+    size: int | None = None
 
 
 @dataclass(frozen=True)
