@@ -259,7 +259,7 @@ def test_an_explanation_has_the_prior_and_adds_up(method, crowd):
 def test_the_majority_vote_to_compare_with_has_no_part_in_the_prior(crowd):
     votes, truth = crowd
     consensus = ec3learn.solve(votes, prior=informed(truth), known={i: int(truth[i]) for i in range(60)})
-    plain = ec3learn.diagnosis.metrics(MajorityVote().solve(votes))
-    assert_allclose(consensus.expand(ec3learn.diagnosis.metrics(consensus).proba), MajorityVote().solve(votes).proba)
+    plain = ec3learn.diagnosis.majority(MajorityVote().solve(votes))
+    assert_allclose(consensus.expand(ec3learn.diagnosis.majority(consensus).proba), MajorityVote().solve(votes).proba)
     assert plain is not None
     assert consensus.summary(ec3learn.Auto()).held_out is not None
