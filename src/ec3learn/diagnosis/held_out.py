@@ -177,12 +177,6 @@ def judge(outcome: Outcome, truth: Any) -> Judgement | None:
     -------
     Judgement or None
         None where the method was given all of these labels.
-
-    Examples
-    --------
-    >>> from ec3learn import EC3, Votes
-    >>> judge(EC3().solve(Votes.from_labels({"a": [0, 1, 1, 0], "b": [0, 1, 1, 0]})), [0, 1, 1, 1]).consensus.accuracy
-    0.75
     """
     codes = true_codes(outcome, truth)
     given = given_labels(outcome)

@@ -226,15 +226,6 @@ def panel(outcome: Outcome) -> Table:
     Table
         member; sat, whether its answer counts; differs, the share of objects that it answers otherwise than the others; and
         alone, the share of objects on which no other member agrees with it.
-
-    Examples
-    --------
-    >>> from ec3learn import MajorityVote, Panel, SoftVote, Votes
-    >>> votes = Votes.from_labels({"a": [0, 0, 1], "b": [0, 1, 1], "c": [0, 1, 0]})
-    >>> panel(Panel([MajorityVote(), SoftVote()]).solve(votes))
-    member          sat  differs  alone
-    Majority vote  True    0.000  0.000
-    Soft vote      True    0.000  0.000
     """
     if not outcome.members and isinstance(outcome.rule, PanelRule):
         kept = "a consensus that was loaded or extended does not hold them"

@@ -137,19 +137,6 @@ def skills(outcome: Outcome, known: Any = None) -> Table:
         One row per voter and class: model; class; votes, how many votes it is judged by; sensitivity, the share of the objects of
         the class that it names so, and specificity, the share of the other objects that it does not name so; with their 95 %
         intervals. None where there is no such object.
-
-    Examples
-    --------
-    >>> from ec3learn import MajorityVote, Votes
-    >>> votes = Votes.from_labels({"a": ["x", "y"] * 20, "b": ["x", "y"] * 20, "shy": ["x", "x", "x", "y"] * 10})
-    >>> skills(MajorityVote().solve(votes), known=["x", "y"] * 20).select("model", "class", "sensitivity", "low", "high")
-    model  class  sensitivity    low   high
-    a      x            1.000  0.839  1.000
-    a      y            1.000  0.839  1.000
-    b      x            1.000  0.839  1.000
-    b      y            1.000  0.839  1.000
-    shy    x            1.000  0.839  1.000
-    shy    y            0.500  0.299  0.701
     """
     votes = outcome.require_votes("skills")
     codes = _label_codes(outcome, known)

@@ -180,13 +180,6 @@ class Blend(Method):
 
     The members count by `shares`, or all alike. The logarithms of the mean are multiplied by `slope` (above 1 the answer is more
     sure, below 1 less), and `offsets` are added to them, one per class.
-
-    Examples
-    --------
-    >>> from ec3learn import MajorityVote, SoftVote, Votes
-    >>> votes = Votes.from_probabilities({"lr": [[0.9, 0.1]], "svm": [[0.4, 0.6]]})
-    >>> Blend([SoftVote(), MajorityVote()], [0.8, 0.2]).solve(votes).proba.round(2)
-    array([[0.62, 0.38]])
     """
 
     title = "Blend"
