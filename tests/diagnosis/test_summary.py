@@ -9,7 +9,17 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, SoftVote, Votes, WeightedVote
-from ec3learn.answer.notes import BIAS, COLLAPSE, CONSTANT, NOT_CONVERGED, ONE_CLASS, OVERCONFIDENT, SAME_AS_MAJORITY, Note
+from ec3learn.answer.notes import (
+    BIAS,
+    COLLAPSE,
+    CONSTANT,
+    DECIDED_ALONE,
+    NOT_CONVERGED,
+    ONE_CLASS,
+    OVERCONFIDENT,
+    SAME_AS_MAJORITY,
+    Note,
+)
 from ec3learn.diagnosis import close_calls, majority, summarise
 from ec3learn.diagnosis.metrics import changed_rows, object_weights, row_weights
 
@@ -248,3 +258,19 @@ def test_without_votes_there_is_none(tmp_path):
     consensus = MajorityVote().solve(Votes.from_labels({"a": [0, 1]}))
     consensus.save(tmp_path / "saved", objects=True)
     assert majority(type(consensus).load(tmp_path / "saved")) is None
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_copies_whom_the_answer_follows_are_named(copied):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=400)
+    said = {f"m{j}": np.where(rng.random(400) < 0.75, truth, 1 - truth) for j in range(5)}
+    if copied:
+        said["copy"] = said["m4"]
+    consensus = DawidSkene().solve(Votes.from_labels(said))
+    texts = [str(note) for note in consensus.notes if note.kind == DECIDED_ALONE]
+    if copied:
+        assert texts[0].startswith("The answer always follows m4, copy, though the majority vote differs for ")
+        assert texts[0].endswith(" of the labels. If they copy each other, drop all but one.")
+    else:
+        assert texts == []

@@ -19,6 +19,7 @@ from .contested import CLOSE, close_calls
 from .doubts import ALWAYS, NO_BETTER, WORSE, bias_of, by_trouble, doubts
 from .held_out import HeldOut, Judgement, Solver, held_out, judge
 from .metrics import Difference, Majority, changed_rows, is_majority, majority, open_rows, row_weights
+from .voters import voters
 
 FIRST = (kinds.CHOICE, kinds.PANEL, kinds.CALIBRATION)  # notes that say whose answer it is and how sure, at the beginning
 
@@ -82,6 +83,10 @@ class Summary:
         tables = (first_rows(self.classes, "classes"), first_rows(self.voters, "base models"))
         notes = (f"Note: {note}" for note in one_per_kind(self.further_notes))
         return "\n\n".join(["\n".join(map(printable, self.lines)), *tables, *notes])
+
+
+OFTEN = 0.05  # the share of labels that must differ from the majority vote's before it is said whom the answer follows
+FEW, MOST_LEADERS = 30, 3  # objects, and voters, below and above which it is not said
 
 
 def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = None, fast: bool = False) -> Summary:
@@ -195,7 +200,22 @@ class _Facts:
         return float(self.weight @ changed_rows(self.outcome, votes)) / total
 
     def notes(self) -> list[Note]:
-        return [*self._answer_notes(), *_voter_notes(self.outcome)]
+        return [*self._answer_notes(), *self._leader_notes(), *_voter_notes(self.outcome)]
+
+    def _leader_notes(self) -> list[Note]:
+        """Return a note on voters whom the answer always follows, though most votes often name another class.
+
+        A pair of copies does this. So does a pair that is never wrong: nothing in the votes tells the two apart.
+        """
+        if self.changed is None or self.changed < OFTEN or self.weight.sum() < FEW:
+            return []
+        rows = voters(self.outcome).rows()
+        leaders = [shown(row["model"]) for row in rows if row["agreement"] == 1 and row["coverage"] >= 0.5]
+        if not leaders or len(leaders) > MOST_LEADERS:
+            return []
+        apart = f"though the majority vote differs for {percent(self.changed)} of the labels"
+        remedy = "If they copy each other, drop all but one." if len(leaders) > 1 else "Make sure that it is that good."
+        return [Note(kinds.DECIDED_ALONE, f"The answer always follows {some(leaders)}, {apart}. {remedy}")]
 
     def _answer_notes(self) -> list[Note]:
         """Return what is odd about the answer itself."""
