@@ -125,15 +125,6 @@ def kappas(votes: Votes, known: Any = None, *, draws: int = 200, random_state: A
     Table
         voter; other, the second voter or "known labels"; objects, on how many both voted; kappa, low and high. Pairs without a
         common object are left out; kappa is None where both always say the same.
-
-    Examples
-    --------
-    >>> from ec3learn import Votes
-    >>> kappas(Votes.from_labels({"a": [0, 0, 1, 1] * 5, "b": [0, 0, 1, 0] * 5, "c": [1, None, None, 0] * 5}), draws=0)
-    voter  other  objects   kappa
-    a      b           20   0.500
-    a      c           10  -1.000
-    b      c           10   0.000
     """
     require_integer("draws", draws, 0)
     require_seed("random_state", random_state)

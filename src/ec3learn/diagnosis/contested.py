@@ -59,13 +59,6 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
     -------
     Table
         object, label, confidence, runner_up, margin, votes, alike and why. Objects with known labels are left out.
-
-    Examples
-    --------
-    >>> from ec3learn import MajorityVote, Votes
-    >>> votes = Votes.from_labels({"svm": ["a", "b"], "knn": ["a", "a"], "tree": ["a", "a"]})
-    >>> next(MajorityVote().solve(votes).contested(1).rows())["why"]
-    'the votes are split: 2 of 3 said a'
     """
     require_integer("n", n, 0)
     require_bool("distinct", distinct)

@@ -153,12 +153,6 @@ def clusterer_pool(
     -------
     list of (name, clustering)
         Each accepts raw tables (`Features` is its first step) and can `predict` the clusters of new rows.
-
-    Examples
-    --------
-    >>> from ec3learn.estimator import clusterer_pool
-    >>> [name for name, model in clusterer_pool("paper")]
-    ['dbscan', 'hierarchical', 'affinity', 'kmeans', 'meanshift']
     """
     make = _find_pool(CLUSTERER_POOLS, name, "pool of clusterings")
     if n_classes is not None:
@@ -175,12 +169,6 @@ def grids(name: str = "default") -> Grids:
     -------
     dict
         Name of a classifier -> name of a parameter -> list of values.
-
-    Examples
-    --------
-    >>> from ec3learn.estimator import grids
-    >>> grids("paper")["lr"]
-    {'C': [0.01, 0.1, 1.0, 10.0, 100.0]}
     """
     return {key: dict(grid) for key, _, _, grid in _find_pool(CLASSIFIER_POOLS, name, "pool of classifiers")}
 

@@ -86,11 +86,6 @@ def f_range(auc: float, share: float) -> tuple[float, float]:
 
     With t of the class found and u of the others mistaken for it, AUC = (1 + t - u) / 2, and
     F = 2 share t / (share + share t + (1 - share) u), which is monotone in t if AUC is kept; `share` is that of the class.
-
-    Examples
-    --------
-    >>> f_range(1.0, 0.3), f_range(0.5, 0.5)
-    ((1.0, 1.0), (0.0, 0.6666666666666666))
     """
     gain = 2 * auc - 1
     ends = (max(0.0, gain), min(1.0, 1 + gain))
