@@ -1,14 +1,16 @@
 """The candidates of `consensus="auto"`, and their answers for labels that are hidden fold by fold.
 
-Nothing that a hidden label had a part in may be used to guess it. The votes on other rows had: they come from models that were
-trained on it. So only rows with labels take part, each fold is answered as new rows are, from the labels of the other folds, and
-EC3's delta, which pulls clusters to the votes on their members, stays 0.
+A hidden label must not be guessed from what it had a part in. The votes on other rows are such things: they come from models that
+were trained on it. So only rows with labels take part, each fold is answered as new rows are, from the labels of the other folds,
+and EC3's delta, which pulls clusters to the votes on their members, stays 0. One way is left, short of training all models again
+for every fold: if votes are wrong more often than chance, as those out of fold are on random labels, a regression learns from the
+other labels to turn them round. The freer it is, the more, so that a strong penalty binds it.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +30,7 @@ from ..votes import Votes
 
 Variant = Callable[[Votes, KnownLabels], Method]
 
-STACKED_C = (1.0, 10.0)
+STACKED_C = 0.1
 POOLED_C = (0.01, 0.1)
 GREEDY_ROUNDS = 100
 MOST_PRODUCTS = 100e6  # rows x votes x classes, beyond which a stacked vote takes too long
@@ -39,10 +41,14 @@ ALL_PULLS = Setting(1.0, 1.0, 1.0, 0.0)
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to combine votes, with one or more penalties to choose from."""
+    """A way to combine votes, with one or more penalties to choose from.
+
+    A `free` one learns a number for each vote and class, by which it can turn votes round. EC3 can too, so it does not refine it.
+    """
 
     name: str
     variants: tuple[Variant, ...]
+    free: bool = False
 
 
 def make_candidates(votes: Votes, stacked: bool = True) -> list[Candidate]:
@@ -56,9 +62,9 @@ def make_candidates(votes: Votes, stacked: bool = True) -> list[Candidate]:
         return candidates
     n_votes = int(votes.is_classifier.sum()) * votes.n_classes
     if votes.n_objects * n_votes * votes.n_classes <= MOST_PRODUCTS:
-        candidates.append(Candidate("stacked vote", tuple(_stacked(C, "votes") for C in STACKED_C)))
+        candidates.append(Candidate("stacked vote", (_stacked(STACKED_C, "votes"),), free=True))
         if not votes.is_hard:
-            candidates.append(Candidate("stacked vote on labels", (_stacked(STACKED_C[0], "labels"),)))
+            candidates.append(Candidate("stacked vote on labels", (_stacked(STACKED_C, "labels"),), free=True))
     if n_votes <= MOST_POOLED:
         candidates.append(Candidate("stacked vote on log-odds", tuple(_stacked(C, "log-odds") for C in POOLED_C)))
     return candidates
@@ -134,14 +140,14 @@ class Split:
             out[objects] = answer.proba[rows]
         return out
 
-    def held_out_refined(self, variant: Variant) -> Array:
-        """Return the same refined by EC3 with each of the settings, settings x objects x classes.
+    def held_out_refined(self, by_fold: Sequence[Variant]) -> Array:
+        """Return the same refined by EC3 with each of the settings, settings x objects x classes, given a variant per fold.
 
         EC3 is solved on the other folds alone, where all labels are known, and extended. So the means that an object is pulled to
         are the same for all settings.
         """
         out = np.empty((len(SETTINGS), len(self.fold_of), self.rows.n_classes))
-        for f in range(self.n_folds):
+        for f, variant in enumerate(by_fold):
             hidden, others = np.flatnonzero(self.fold == f), np.flatnonzero(self.fold != f)
             known = KnownLabels(self.codes[others], np.inf)
             rule = refined(variant, ALL_PULLS)(votes := self.rows.only_rows(others), known).answer(votes, known).rule

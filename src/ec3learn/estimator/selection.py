@@ -138,7 +138,7 @@ def _choose_by_score(
     judged = Parallel(n_jobs)(delayed(jury.judge)(candidate) for candidate in candidates)
     soft = judged[0]
     if not jury.votes.is_voter.all() and len(jury.codes) * jury.votes.n_classes <= MOST_REFINED:
-        judged.append(jury.judge_refined(max(judged, key=lambda one: one.scores.mean())))
+        judged.append(jury.judge_refined([one for one, own in zip(judged, candidates, strict=True) if not own.free]))
     blend, shares = jury.judge_blend(judged)
     winner = blend
     for other in judged:
@@ -281,11 +281,13 @@ class Jury:
         raw = [[split.held_out(variant) for split in self.splits] for variant in candidate.variants]
         return self._judge_variants(candidate.name, candidate.variants, raw)
 
-    def judge_refined(self, judged: Judged) -> Judged:
-        """Judge a candidate refined by EC3, with each of its settings."""
-        by_split = [split.held_out_refined(judged.make) for split in self.splits]
-        variants = [refined(judged.make, setting) for setting in SETTINGS]
-        return self._judge_variants(f"{judged.name}, refined by iEC3", variants, list(zip(*by_split, strict=True)))
+    def judge_refined(self, judged: Sequence[Judged]) -> Judged:
+        """Judge the best candidate refined by EC3, with each of its settings: in each fold, the best in the others is refined."""
+        chosen = best_in_other_folds(np.stack([one.scores for one in judged]))
+        by_split = [split.held_out_refined([judged[c].make for c in own]) for split, own in zip(self.splits, chosen, strict=True)]
+        best = max(judged, key=lambda one: one.scores.mean())
+        variants = [refined(best.make, setting) for setting in SETTINGS]
+        return self._judge_variants(f"{best.name}, refined by iEC3", variants, list(zip(*by_split, strict=True)))
 
     def judge_blend(self, judged: Sequence[Judged]) -> tuple[Judged, Array]:
         """Judge the blend of candidates with the least log loss, and return their shares in it."""
@@ -314,7 +316,7 @@ class Jury:
         """Judge variants as one candidate: in each fold the variant that is best in the others answers."""
         sharp = [self._sharpen(answers) for answers in raw]
         scores = np.stack([self._scores(answers) for answers, _ in sharp])  # variants x repeats x folds
-        chosen = (scores.sum(axis=2, keepdims=True) - scores).argmax(axis=0)
+        chosen = best_in_other_folds(scores)
         answers = []
         for r, split in enumerate(self.splits):
             by_variant = np.stack([own[r] for own, _ in sharp])
@@ -345,6 +347,11 @@ class Jury:
                 for split, answer in zip(self.splits, answers, strict=True)
             ]
         )
+
+
+def best_in_other_folds(scores: Array) -> Array:
+    """Return for each fold of each repeat the candidate that is best in the other folds, given candidates x repeats x folds."""
+    return np.asarray((scores.sum(axis=2, keepdims=True) - scores).argmax(axis=0))
 
 
 def standard_error(scores: Array) -> float:
