@@ -141,7 +141,7 @@ def test_a_module_with_public_names_has_an_example(module):
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_every_example_runs(name):
+def test_no_example_is_skipped(name):
     assert "+SKIP" not in (inspect.getdoc(SHOWN[name]) or "")
 
 

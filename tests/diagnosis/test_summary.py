@@ -270,7 +270,15 @@ def test_copies_whom_the_answer_follows_are_named(copied):
     consensus = DawidSkene().solve(Votes.from_labels(said))
     texts = [str(note) for note in consensus.notes if note.kind == DECIDED_ALONE]
     if copied:
-        assert texts[0].startswith("The answer always follows m4, copy, though the majority vote differs for ")
-        assert texts[0].endswith(" of the labels. If they copy each other, drop all but one.")
+        assert texts[0].startswith("The answer always follows m4, copy, though most votes name another class for ")
+        assert texts[0].endswith(" of the objects. If they copy each other, drop all but one.")
     else:
         assert texts == []
+
+
+def test_ties_and_two_voters_name_nobody():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=300)
+    said = {f"m{j}": np.where(rng.random(300) < right, truth, rng.integers(3, size=300)) for j, right in enumerate((0.8, 0.6))}
+    consensus = DawidSkene().solve(Votes.from_labels(said))
+    assert DECIDED_ALONE not in {note.kind for note in consensus.notes}

@@ -9,7 +9,7 @@ from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import logsumexp, softmax
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from ec3learn import EBCC, EC3, DawidSkene, MajorityVote, Panel, Votes, kernels, solve
 from ec3learn.algebra import membership as module
@@ -428,6 +428,18 @@ def test_matrix_products_leave_the_cores_to_the_loops():
     with kernels.threads(2):
         assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {1}
         assert kernels.n_threads() == 2
+
+
+def test_limits_that_overlap_leave_matrix_products_as_they_were():
+    def blas():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    with threadpool_limits(2):
+        one, other = kernels.threads(2), kernels.threads(2)
+        for step in (one.__enter__, other.__enter__, lambda: one.__exit__(None, None, None)):
+            step()
+        other.__exit__(None, None, None)
+        assert blas() == {2}
 
 
 def test_parts_of_rows_cover_all_of_them():

@@ -123,15 +123,16 @@ def test_a_single_voter_is_noted():
 
 
 def test_a_single_column_may_be_a_long_table():
-    (note,) = MajorityVote().solve(Votes.from_labels({"label": ["x", "y"]})).notes
-    assert note.kind == LONG_TABLE
+    (small,), (note,) = (MajorityVote().solve(Votes.from_labels({"label": ["x", "y"] * n})).notes for n in (1, 100))
+    assert (small.kind, note.kind) == (ONE_VOTER, LONG_TABLE)
+    assert str(small) == str(note)
     assert str(note).endswith("If the table has one row per vote, name its columns of objects and voters.")
     assert kinds(Votes.from_long([1, 2], ["ann", "ann"], ["x", "y"])) == [ONE_VOTER]
 
 
 @pytest.mark.parametrize(
     ("labels", "remedy"),
-    [(["x", "Unknown"], "missing='Unknown'"), (["x", "n/a"], "missing='n/a'"), ([0, 1, -1], "missing=-1")],
+    [(["x", "Unknown"], "missing='Unknown'"), (["x", "n/a"], "missing='n/a'"), ([0, 1, 2, -1], "missing=-1")],
 )
 def test_a_label_that_may_mean_no_answer_is_named(labels, remedy):
     (note,) = MajorityVote().solve(Votes.from_labels({"a": labels, "b": labels})).notes
@@ -139,7 +140,7 @@ def test_a_label_that_may_mean_no_answer_is_named(labels, remedy):
     assert str(note) == f"The label {labels[-1]!r} counts as a class. If it means that a voter did not answer, pass {remedy}."
 
 
-@pytest.mark.parametrize("labels", [["no", "nay"], [-1, 1], [-2, -1, 0], [0, 1], [False, True]])
+@pytest.mark.parametrize("labels", [["no", "nay"], ["+", "-"], ["none", "mild"], [-1, 0, 1], [-2, -1, 0], [0, 1], [False, True]])
 def test_other_labels_are_answers(labels):
     assert kinds(Votes.from_labels({"a": labels, "b": labels})) == []
 

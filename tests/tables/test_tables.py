@@ -1118,7 +1118,6 @@ def test_soft_votes_may_be_written_as_text(made, kind):
         combine(broken, classifiers={"lr": "p_*"})
 
 
-@pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")  # of a single voter
 @pytest.mark.parametrize("kind", ["pandas", "polars-lazy", "duckdb"])
 def test_measurements_written_as_text_are_no_classes_unless_told(made, kind):
     texts = [f"{i / 30:.2f}" for i in range(1, 31)]
@@ -1375,6 +1374,12 @@ def test_two_answers_for_one_row_are_an_error(made, kind):
     answers = nw.from_native(small({"svm": ["spam", "spam"], "answer": [1, 2]}))
     with pytest.raises(Exception, match=r"more than one answer|m:1|many-to-one"):
         rows_of(join(frame, answers, ["svm"]).to_native())
+
+
+def test_two_lazy_answers_for_one_row_are_an_error_when_polars_runs():
+    table, answers = (nw.from_native(pl.LazyFrame({"k": keys, name: [1, 2]})) for keys, name in (("xy", "v"), ("xx", "answer")))
+    with pytest.raises(pl.exceptions.ComputeError, match="m:1"):
+        join(table, answers, ["k"]).to_native().collect()
 
 
 def test_polars_streams_the_join_of_the_answers():

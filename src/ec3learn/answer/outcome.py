@@ -296,7 +296,8 @@ def are_distributions(table: Array, within: float = 1e-9) -> bool:
 
 def unanswered_notes(unanswered: Array, votes: Votes, lacking: str = NOT_REACHED) -> tuple[Note, ...]:
     """Return a note that counts the objects that no vote reaches, if there are any."""
-    n_unanswered = round(float(votes.counts[unanswered].sum()))
+    counts = votes.counts[unanswered]  # how often rows occur, or what objects weigh: then each is one
+    n_unanswered = int(counts.sum() if (counts == counts.round()).all() else len(counts))
     if not n_unanswered:
         return ()
     who = f"{count(n_unanswered, 'object')} {'has' if n_unanswered == 1 else 'have'}"

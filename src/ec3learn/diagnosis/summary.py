@@ -86,7 +86,7 @@ class Summary:
 
 
 OFTEN = 0.05  # the share of labels that must differ from the majority vote's before it is said whom the answer follows
-FEW, MOST_LEADERS = 30, 3  # objects, and voters, below and above which it is not said
+FEW, LEAST_VOTERS, MOST_LEADERS = 30, 3, 3  # objects, voters, and voters followed: below, and above, it is not said
 
 
 def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = None, fast: bool = False) -> Summary:
@@ -207,13 +207,17 @@ class _Facts:
 
         A pair of copies does this. So does a pair that is never wrong: nothing in the votes tells the two apart.
         """
-        if self.changed is None or self.changed < OFTEN or self.weight.sum() < FEW:
+        n_voters = sum(model.kind == "classifier" for model in self.outcome.models)
+        if self.changed is None or self.majority is None or self.weight.sum() < FEW or n_voters < LEAST_VOTERS:
+            return []
+        outvoted = self.share(changed_rows(self.outcome, self.majority) & ~self.majority.tied)
+        if outvoted < OFTEN:
             return []
         rows = voters(self.outcome).rows()
         leaders = [shown(row["model"]) for row in rows if row["agreement"] == 1 and row["coverage"] >= 0.5]
         if not leaders or len(leaders) > MOST_LEADERS:
             return []
-        apart = f"though the majority vote differs for {percent(self.changed)} of the labels"
+        apart = f"though most votes name another class for {percent(outvoted)} of the objects"
         remedy = "If they copy each other, drop all but one." if len(leaders) > 1 else "Make sure that it is that good."
         return [Note(kinds.DECIDED_ALONE, f"The answer always follows {some(leaders)}, {apart}. {remedy}")]
 

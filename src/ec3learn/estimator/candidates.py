@@ -30,7 +30,8 @@ from ..votes import Votes
 
 Variant = Callable[[Votes, KnownLabels], Method]
 
-STACKED_C = 0.1
+STACKED_C = (1.0, 10.0)
+OUT_OF_FOLD_C = (0.1,)
 POOLED_C = (0.01, 0.1)
 GREEDY_ROUNDS = 100
 MOST_PRODUCTS = 100e6  # rows x votes x classes, beyond which a stacked vote takes too long
@@ -43,7 +44,8 @@ ALL_PULLS = Setting(1.0, 1.0, 1.0, 0.0)
 class Candidate:
     """A way to combine votes, with one or more penalties to choose from.
 
-    A `free` one learns a number for each vote and class, by which it can turn votes round. EC3 can too, so it does not refine it.
+    A `free` one learns a number for each vote and class from votes out of fold, and so turns them round most easily. EC3, which
+    can do the same, does not refine it.
     """
 
     name: str
@@ -51,8 +53,12 @@ class Candidate:
     free: bool = False
 
 
-def make_candidates(votes: Votes, stacked: bool = True) -> list[Candidate]:
-    """Return the candidates, stacked or not, that these votes are not too many for; the first is plain soft voting."""
+def make_candidates(votes: Votes, stacked: bool = True, out_of_fold: bool = True) -> list[Candidate]:
+    """Return the candidates, stacked or not, that these votes are not too many for; the first is plain soft voting.
+
+    Votes `out_of_fold` are of models that were trained on the labels of other objects; all others have seen no label.
+    """
+    penalties = OUT_OF_FOLD_C if out_of_fold else STACKED_C
     candidates = [
         Candidate("soft vote", (lambda votes, known: SoftVote(),)),
         Candidate("weighted vote", (_weighted(simplex_weights),)),
@@ -62,9 +68,9 @@ def make_candidates(votes: Votes, stacked: bool = True) -> list[Candidate]:
         return candidates
     n_votes = int(votes.is_classifier.sum()) * votes.n_classes
     if votes.n_objects * n_votes * votes.n_classes <= MOST_PRODUCTS:
-        candidates.append(Candidate("stacked vote", (_stacked(STACKED_C, "votes"),), free=True))
+        candidates.append(Candidate("stacked vote", tuple(_stacked(C, "votes") for C in penalties), free=out_of_fold))
         if not votes.is_hard:
-            candidates.append(Candidate("stacked vote on labels", (_stacked(STACKED_C, "labels"),), free=True))
+            candidates.append(Candidate("stacked vote on labels", (_stacked(penalties[0], "labels"),), free=out_of_fold))
     if n_votes <= MOST_POOLED:
         candidates.append(Candidate("stacked vote on log-odds", tuple(_stacked(C, "log-odds") for C in POOLED_C)))
     return candidates

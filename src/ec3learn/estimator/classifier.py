@@ -245,9 +245,8 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         if isinstance(self.consensus, str) and self.consensus == "auto":
             # Models that are fitted already may know a class that no row here has.
             stacked = not self.prefit or len(np.unique(self._judged[self._judged >= 0])) == votes.n_classes
-            chosen = choose(
-                votes, self._judged, self._n_folds, self._seed, self.scoring, self.offsets, fold_of, self.n_jobs, stacked
-            )
+            given = (votes, self._judged, self._n_folds, self._seed, self.scoring, self.offsets, fold_of, self.n_jobs)
+            chosen = choose(*given, stacked, out_of_fold=not self.prefit)
         else:
             chosen = Choice(method_of(self.consensus, "consensus"))
         self.method_, self.offsets_, self.candidates_ = chosen.method, chosen.offsets, chosen.candidates

@@ -73,12 +73,14 @@ def choose(
     fold_of: Array | None = None,
     n_jobs: int | None = None,
     stacked: bool = True,
+    out_of_fold: bool = True,
 ) -> Choice:
     """Choose a method by the votes on labelled objects, which must be out of fold.
 
     `codes` has the number of each object's class, -1 where the label is not known, and `fold_of` its fold, -1 for objects without
     votes; without it folds are drawn. With `offsets`, classes may get offsets that raise the macro F. Candidates are compared by
     `scoring`, so many at a time. `stacked` is whether stacked votes are among them: they never name a class without a label.
+    Votes that are not `out_of_fold` are of models that have seen no label.
     """
     codes = codes if fold_of is None else np.where(fold_of >= 0, codes, -1)
     counts = np.bincount(codes[codes >= 0], minlength=votes.n_classes)
@@ -103,7 +105,7 @@ def choose(
             repeats = range(1 if codes.size >= LABELS_FOR_ONE_REPEAT else 2)
             folds = [make_folds(codes, n_folds if enough else 2 * n_folds, seed + r) for r in repeats]
         jury = Jury([Split.of(votes, codes, own) for own in folds], codes, votes, make_scoring(scoring, votes.classes))
-        candidates = make_candidates(votes, stacked)
+        candidates = make_candidates(votes, stacked, out_of_fold)
         return _choose_by_score(jury, candidates, fixed, offsets or scoring == F1_MACRO, n_jobs)
 
 
@@ -425,7 +427,8 @@ class TunedVote(Method):
             raise InputError("known", phrase=f"{self.title} needs known labels, got none", remedy=remedy)
         codes = known.codes if votes.index is None else known.codes[votes.index]
         every_class = len(np.unique(codes[codes >= 0])) == votes.n_classes
-        chosen = choose(votes, codes, self.cv, self.random_state, self.scoring, self.offsets, stacked=every_class)
+        given = (votes, codes, self.cv, self.random_state, self.scoring, self.offsets)
+        chosen = choose(*given, stacked=every_class, out_of_fold=False)
         answer = chosen.method.answer(votes, known)
         return replace(answer, notes=(*chosen.notes, *answer.notes))
 

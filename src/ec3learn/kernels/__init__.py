@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from threading import Lock
 from typing import Any
 
 from joblib import effective_n_jobs, parallel_config
@@ -23,6 +24,7 @@ from threadpoolctl import threadpool_limits
 from .._checks import InputError
 from .._text import first_line
 
+_limiting = Lock()
 LEAST = 1 << 22  # numbers that a loop has to read: in numpy they take about as long as loading the loops
 
 
@@ -52,8 +54,15 @@ def threads(n_jobs: int) -> Iterator[None]:
     """
     if not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0:
         raise InputError("n_jobs", "must be an integer other than 0", got=n_jobs, remedy="-1 takes one thread per core.")
-    with parallel_config("threading", n_jobs=n_jobs), threadpool_limits(1):
-        yield
+    with parallel_config("threading", n_jobs=n_jobs):
+        if n_jobs == 1 or _loops() is None or not _limiting.acquire(blocking=False):  # one limit at a time, for it is everybody's
+            yield
+            return
+        try:
+            with threadpool_limits(1):
+                yield
+        finally:
+            _limiting.release()
 
 
 def n_threads() -> int:
@@ -70,8 +79,8 @@ def in_threads(work: Callable[[int, int], Any], n_rows: int) -> list[Any]:
 
 def each_in_threads(work: Callable[..., Any], *items: Sequence[Any]) -> list[Any]:
     """Return what `work` returns for each of some items, several at a time."""
-    n = min(n_threads(), len(items[0]))
-    return list(map(work, *items) if n <= 1 else _pool(n, os.getpid()).map(work, *items))
+    n = n_threads()
+    return list(map(work, *items) if n == 1 or len(items[0]) <= 1 else _pool(n, os.getpid()).map(work, *items))
 
 
 @cache

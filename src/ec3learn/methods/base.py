@@ -6,7 +6,7 @@ import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -37,6 +37,7 @@ class Answer(Solution):
     proba: Array
     unanswered: Array
     rule: Rule | None = None  # how new objects are answered
+    _: KW_ONLY
     weights: Array | None = None  # None: those of the votes
     notes: tuple[Note, ...] = ()
 
@@ -239,7 +240,8 @@ def describe_methods() -> list[dict[str, Any]]:
 
 # ---- notes on tables that may not be what they seem ------------------------------------------------------------------
 
-NO_ANSWERS = ("-", "?", "abstain", "don't know", "n/a", "na", "nan", "none", "not sure", "null", "skip", "unknown", "unsure")
+LONG = 200  # objects from which a table with a single column of labels is more likely a long one
+NO_ANSWERS = ("?", "abstain", "don't know", "n/a", "na", "nan", "not sure", "null", "skip", "unknown", "unsure")
 
 
 def table_notes(votes: Votes) -> list[Note]:
@@ -258,15 +260,19 @@ def table_notes(votes: Votes) -> list[Note]:
         text = "There is only one voter, so nothing tells where it is wrong."
         remedy = f"If the table has one row per vote, name its columns of {arg('objects')} and {arg('voters')}."
         wide = len(votes.models) == 1 and votes.sparse is None and votes.soft is None
-        notes.append(Note(LONG_TABLE, f"{text} {remedy}") if wide else Note(ONE_VOTER, text))
+        kind = LONG_TABLE if wide and votes.n_objects >= LONG else ONE_VOTER
+        notes.append(Note(kind, f"{text} {remedy}" if wide else text))
     return notes
 
 
 def is_no_answer(label: Any, labels: Sequence[Any]) -> bool:
-    """Return whether a label looks as if it meant that somebody did not answer; -1 does where the classes are numbered from 0."""
+    """Return whether a label looks as if it meant that somebody did not answer.
+
+    -1 does where the classes are numbered from 0 to 2 or more; -1, 0 and 1 may be opinions.
+    """
     if isinstance(label, str):
         return label.casefold().strip() in NO_ANSWERS
-    return label == -1 and min(labels) == -1 and 0 in labels
+    return label == -1 and min(labels) == -1 and {0, 1, 2} <= set(labels)
 
 
 def look_alike(labels: Sequence[Any]) -> str:

@@ -141,7 +141,7 @@ def contested_objects(consensus: Outcome, n: int = 15, *, ax: Axes | None = None
 
 
 def cluster_classes(consensus: Outcome, clustering: str, *, most: int = 20, ax: Axes | None = None) -> Axes:
-    """Draw which classes of the answer the clusters of one clustering, by name, contain: so many at `most`, the largest first.
+    """Draw which classes of the answer the clusters of one clustering, by name, contain. At `most` so many are shown.
 
     Returns
     -------

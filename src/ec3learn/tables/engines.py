@@ -89,9 +89,11 @@ def add_hash(frame: Frame, keys: list[str]) -> Frame:
 
 
 def _join_polars(table: Any, answers: Any, keys: list[str]) -> Any:
-    if hasattr(answers, "n_unique"):  # checked here, for polars joins in memory if it is to validate
+    checked = hasattr(answers, "n_unique")  # here, for polars joins in memory if it is to validate
+    if checked:
         _require_unique(len(answers), answers.n_unique(keys))
-    return table.join(answers.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")
+    validate = "m:m" if checked else "m:1"
+    return table.join(answers.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left", validate=validate)
 
 
 def _hash_polars(table: Any, keys: list[str]) -> Any:
