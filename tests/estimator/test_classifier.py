@@ -615,7 +615,7 @@ def test_a_report_can_be_written(iris, tmp_path):
     path = tmp_path / "report.html"
     model = made().fit(X, hidden(y, 10))
     model.report(path, truth=y, title="Irises", details={"data": "from R. A. Fisher"})
-    page = path.read_text()
+    page = path.read_text(encoding="utf-8").replace("\xa0", " ")  # a percent sign stays with its number
     assert "Irises" in page and "EC3Classifier" in page and "R. A. Fisher" in page
     assert all(str(note).split(",")[0] in page for note in model.notes_)
 
