@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -95,8 +97,8 @@ class Training:
             if fitted and self._late("classifier", name):
                 continue
             results = []
-            for _ in parts[name]:
-                results.append(next(finished))
+            for result in finished:
+                results.append(result)
                 self.bar.update(step=1)
             failures = [result for result in results if isinstance(result, str)]
             if failures:
@@ -113,7 +115,8 @@ class Training:
         run = Parallel(n_jobs=self.n_jobs, return_as="generator")
         if np.isinf(self.deadline):
             everything = run(job for own in jobs.values() for job in own)
-            yield from ((name, everything) for name in jobs)
+            yield from ((name, islice(everything, len(own))) for name, own in jobs.items())
+            deque(everything)  # to its very end, or joblib may warn that it was left early
         else:
             yield from ((name, _later(run, own)) for name, own in jobs.items())
 
@@ -218,7 +221,7 @@ class Training:
             self.bar.update(name)
             if not self.prefit and self._late("clustering", name):
                 continue
-            result = next(finished)
+            (result,) = finished
             self.bar.update(step=1)
             if isinstance(result, str):
                 self._fail("clustering", name, result)
@@ -262,7 +265,7 @@ class Training:
         jobs = {name: [self._retraining_job(name, pool[name], *half) for half in halves] for name in names}
         new: dict[str, tuple[list[Any], Array]] = {}
         for name, finished in self._finished(jobs):
-            results = [next(finished) for _ in halves]
+            results = list(finished)
             self.bar.update(f"{name}, retrained", step=2)
             failures = [result for result in results if isinstance(result, str)]
             if failures:
