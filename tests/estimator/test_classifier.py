@@ -610,6 +610,12 @@ def test_what_models_add_is_left_open_where_labels_do_not_tell(iris):
     assert set(made().fit(X, hidden(y, 1)).drop_one()["adds"]) == {None}
 
 
+def test_notes_on_tables_of_votes_are_not_about_labels(iris):
+    X, _, y, _ = iris
+    model = made().fit(X, np.array(["unknown", "mild", "severe"])[y])
+    assert not any("missing" in str(note) for note in model.notes_)
+
+
 def test_a_report_can_be_written(iris, tmp_path):
     X, _, y, _ = iris
     path = tmp_path / "report.html"

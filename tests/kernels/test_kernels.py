@@ -451,7 +451,7 @@ def test_parts_of_rows_cover_all_of_them():
 
 def test_small_tables_do_not_load_numba():
     program = (
-        "import sys; from ec3learn import Panel, Votes; Panel().solve(Votes.from_labels({'a': [0, 1], 'b': [0, 1]})); "
+        "import sys; from ec3learn import Votes, solve; solve(Votes.from_labels({'a': [0, 1], 'b': [0, 1]}), n_jobs=2); "
         "print('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip() == "False"

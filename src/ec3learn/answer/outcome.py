@@ -296,8 +296,11 @@ def are_distributions(table: Array, within: float = 1e-9) -> bool:
 
 def unanswered_notes(unanswered: Array, votes: Votes, lacking: str = NOT_REACHED) -> tuple[Note, ...]:
     """Return a note that counts the objects that no vote reaches, if there are any."""
-    counts = votes.counts[unanswered]  # how often rows occur, or what objects weigh: then each is one
-    n_unanswered = int(counts.sum() if (counts == counts.round()).all() else len(counts))
+    counts = votes.counts[unanswered]  # how often rows occur, or what objects weigh
+    if votes.index is not None:
+        n_unanswered = int(unanswered[votes.index].sum())
+    else:
+        n_unanswered = int(counts.sum() if (counts == counts.round()).all() else len(counts))
     if not n_unanswered:
         return ()
     who = f"{count(n_unanswered, 'object')} {'has' if n_unanswered == 1 else 'have'}"

@@ -30,7 +30,7 @@ from .._checks import (
 from .._progress import Bar, progress
 from .._text import Table, arg, some
 from .._typing import Array
-from ..answer.notes import CHOICE, FREE_TEXT, LEFT_OUT, UNUSED_LABELS, WARNING, WEIGHTS, Note
+from ..answer.notes import CHOICE, FREE_TEXT, LEFT_OUT, LONG_TABLE, NO_ANSWER, UNUSED_LABELS, WARNING, WEIGHTS, Note
 from ..consensus import Consensus
 from ..diagnosis.metrics import mean_auc
 from ..methods.base import Method, method_of
@@ -264,7 +264,8 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
                 self.consensus_ = self.method_.solve(votes)
                 text = f"{self.method_.title} does not support known labels: they were used to train the classifiers only."
                 notes.append(Note(UNUSED_LABELS, text))
-        notes += [*self.consensus_.solved_notes, *(Note(WARNING, str(warning.message)) for warning in caught)]
+        solved = (note for note in self.consensus_.solved_notes if note.kind not in (LONG_TABLE, NO_ANSWER))  # of tables of votes
+        notes += [*solved, *(Note(WARNING, str(warning.message)) for warning in caught)]
         by_text: dict[str, Note] = {}
         for note in notes:
             by_text.setdefault(str(note), note)  # a note of the consensus may have been a warning too

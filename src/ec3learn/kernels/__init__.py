@@ -55,7 +55,7 @@ def threads(n_jobs: int) -> Iterator[None]:
     if not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0:
         raise InputError("n_jobs", "must be an integer other than 0", got=n_jobs, remedy="-1 takes one thread per core.")
     with parallel_config("threading", n_jobs=n_jobs):
-        if n_jobs == 1 or _loops() is None or not _limiting.acquire(blocking=False):  # one limit at a time, for it is everybody's
+        if n_jobs == 1 or find_spec("numba") is None or not _limiting.acquire(blocking=False):  # one limit for all threads
             yield
             return
         try:
