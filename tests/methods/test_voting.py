@@ -122,10 +122,10 @@ def test_a_single_voter_is_noted():
     assert (note.kind, str(note)) == (ONE_VOTER, "There is only one voter, so nothing tells where it is wrong.")
 
 
-@pytest.mark.parametrize("weights", [[0.25] * 4, [0.5] * 4, [2.0] * 4])
-def test_objects_without_a_vote_are_counted_whatever_they_weigh(weights):
+@pytest.mark.parametrize(("weights", "number"), [([0.25] * 4, 2), ([0.5] * 4, 2), ([2.0] * 4, 4)])
+def test_objects_without_a_vote_are_counted_by_whole_weights_only(weights, number):
     votes = Votes.from_labels({"a": ["x", "y", None, None], "b": ["x", "y", None, None]}, sample_weight=weights)
-    assert any("2 objects have no vote" in str(note) for note in MajorityVote().solve(votes.merged()).notes)
+    assert any(f"{number} objects have no vote" in str(note) for note in MajorityVote().solve(votes.merged()).notes)
 
 
 def test_a_single_column_may_be_a_long_table():

@@ -296,11 +296,9 @@ def are_distributions(table: Array, within: float = 1e-9) -> bool:
 
 def unanswered_notes(unanswered: Array, votes: Votes, lacking: str = NOT_REACHED) -> tuple[Note, ...]:
     """Return a note that counts the objects that no vote reaches, if there are any."""
-    counts = votes.counts[unanswered]  # how often rows occur, or what objects weigh
-    if votes.index is not None:
-        n_unanswered = int(unanswered[votes.index].sum())
-    else:
-        n_unanswered = int(counts.sum() if (counts == counts.round()).all() else len(counts))
+    weights = votes.sample_weight
+    whole = weights is None or bool((weights == weights.round()).all())  # whole weights say how often an object occurs
+    n_unanswered = int((votes.counts if whole else votes.objects_per_row)[unanswered].sum())
     if not n_unanswered:
         return ()
     who = f"{count(n_unanswered, 'object')} {'has' if n_unanswered == 1 else 'have'}"
