@@ -151,7 +151,7 @@ def test_a_dataframe_library_that_is_not_there_is_named(table):
 
 
 def test_a_table_of_an_unknown_library_is_refused_in_one_line():
-    with pytest.raises(ValueError, match=r"^backend must be 'pandas', 'polars', 'pyarrow' or the like, got 'foo'\.$"):
+    with pytest.raises(InputError, match=r"^backend must be 'pandas', 'polars', 'pyarrow' or the like, got 'foo'\.$"):
         Table({"model": ["svm"]}).to_frame("foo")
 
 

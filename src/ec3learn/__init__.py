@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._text import Table
+    from ._checks import InputError
+    from ._table import Table
     from .answer import ExtendWarning, Note
     from .consensus import Consensus
     from .estimator.classifier import EC3Classifier
@@ -53,6 +54,7 @@ __all__ = [
     "DawidSkene",
     "EC3Classifier",
     "ExtendWarning",
+    "InputError",
     "MajorityVote",
     "Note",
     "Panel",
@@ -76,7 +78,8 @@ __all__ = [
 
 # Where names live; they are loaded, and with them scikit-learn, when they are first used. All others are methods.
 _HOMES = {
-    "_text": ["Table"],
+    "_checks": ["InputError"],
+    "_table": ["Table"],
     "answer": ["ExtendWarning", "Note"],
     "consensus": ["Consensus"],
     "estimator": ["CrowdClassifier", "EC3Classifier"],

@@ -3,7 +3,7 @@
 Every such error is an `InputError`: one sentence that names the argument, what is allowed and what came, and one with the remedy.
 It carries these parts, so that the command can print the same error with the names of its options.
 
-This module and its three neighbours are loaded before anything else, so they leave numpy alone at first.
+This module and its neighbours are loaded before anything else, so they leave numpy alone at first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONGEST, LONGEST_SENTENCE = 300, 2_000  # characters shown of what came, and of 
 
 
 class InputError(ValueError):
-    """What was passed is not allowed.
+    """What was passed is not allowed. Its parts are attributes, for programs that show the error in their own way.
 
     Parameters
     ----------

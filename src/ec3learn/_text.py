@@ -1,12 +1,10 @@
-"""How things are written: counts and lists, arguments in messages, names from outside, numbers, and small tables."""
+"""How things are written: counts and lists, arguments in messages, names from outside, and numbers."""
 
 from __future__ import annotations
 
 import re
 from ast import literal_eval
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
@@ -150,108 +148,3 @@ def signed(value: float) -> str:
 def number_text(number: float) -> str:
     """Return a whole number as one, any other with two decimals."""
     return str(round(number)) if abs(number - round(number)) < 1e-6 else f"{number:.2f}"
-
-
-# ---- small tables ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, repr=False)
-class Table:
-    """Columns of equal length by name. Columns without any value are not shown.
-
-    Examples
-    --------
-    >>> table = Table({"model": ["svm", "knn"], "weight": [1.25, None]})
-    >>> table
-    model  weight
-    svm     1.250
-    knn
-    >>> table["weight"][0], list(table.rows())[1]
-    (1.25, {'model': 'knn', 'weight': None})
-    """
-
-    columns: Mapping[str, Sequence[Any]]
-
-    @classmethod
-    def of(cls, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
-        """Return the table that has these rows."""
-        return cls({head: [row[place] for row in rows] for place, head in enumerate(heads)})
-
-    def __getitem__(self, name: str) -> Sequence[Any]:
-        if name not in self.columns:
-            raise KeyError(f"Unknown column {name!r}. Choose from: {', '.join(self.columns)}.")
-        return self.columns[name]
-
-    def __len__(self) -> int:
-        return len(next(iter(self.columns.values()), ()))
-
-    def select(self, *names: str) -> Table:
-        """Return the table with some of its columns, in this order."""
-        return Table({name: self[name] for name in names})
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Return the rows as dicts."""
-        return (dict(zip(self.columns, values, strict=True)) for values in zip(*self.columns.values(), strict=True))
-
-    def to_frame(self, backend: Any = "pandas") -> Any:
-        """Return the table as a dataframe.
-
-        Parameters
-        ----------
-        backend : str
-            Any dataframe library narwhals can make a table with: "pandas", "polars", "pyarrow", ...
-        """
-        import narwhals.stable.v2 as nw
-
-        try:
-            return nw.from_dict({name: list(values) for name, values in self.columns.items()}, backend=backend).to_native()
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError(f"A {backend} table needs {backend}: pip install {backend}.") from None
-        except ValueError as error:  # several sentences in several lines
-            if "backend" not in str(error):
-                raise
-            raise ValueError(f"backend must be 'pandas', 'polars', 'pyarrow' or the like, got {backend!r}.") from None
-
-    @property
-    def _shown(self) -> Mapping[str, Sequence[Any]]:
-        """Return the columns that have a value, or all where there are no rows."""
-        return {name: own for name, own in self.columns.items() if not len(own) or any(value is not None for value in own)}
-
-    def __repr__(self) -> str:
-        texts = {name: [_text(value) for value in values] for name, values in self._shown.items()}
-        heads = {name: clipped(name) for name in texts}
-        widths = {name: max(map(len, [heads[name], *column])) for name, column in texts.items()}
-        right = {name: any(isinstance(value, (int, float)) for value in values) for name, values in self.columns.items()}
-
-        def line(cells: Mapping[str, str]) -> str:
-            return "  ".join(c.rjust(widths[n]) if right[n] else c.ljust(widths[n]) for n, c in cells.items()).rstrip()
-
-        return "\n".join([line(heads), *(line({n: texts[n][i] for n in texts}) for i in range(len(self)))])
-
-    def _repr_html_(self) -> str:
-        heads = "".join(f"<th>{escape(printable(name))}</th>" for name in self._shown)
-        rows = ("".join(f"<td>{escape(_text(value))}</td>" for value in row.values()) for row in Table(self._shown).rows())
-        return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
-
-
-def first_rows(table: Table, what: str, most: int = 20) -> str:
-    """Return the first rows of a table as text, and how many more there are.
-
-    Examples
-    --------
-    >>> print(first_rows(Table({"model": ["svm", "knn", "tree"]}), "models", 1))
-    model
-    svm
-    ... and 2 more models
-    """
-    rest = len(table) - most
-    first = Table({name: list(values)[:most] for name, values in table.columns.items()})
-    return str(first) if rest <= 0 else f"{first}\n... and {rest:,} more {what}"
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float):  # one vote of thousands is little, not nothing
-        return f"{value:.6f}".rstrip("0") if 1e-6 <= abs(value) < 5e-4 else f"{value:.3f}"
-    return printable(clipped(str(value)))

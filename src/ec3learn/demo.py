@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._files import place_for, whole_file
-from ._text import Table
+from ._table import Table
 from ._typing import Array
 from .consensus import Consensus
 from .methods import EC3, MajorityVote, solve

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import friedmanchisquare, spearmanr, ttest_1samp, wilcoxon
 from sklearn.metrics import f1_score, normalized_mutual_info_score, roc_auc_score
 
-from ec3learn._text import Table
+from ec3learn._table import Table
 from ec3learn.paper import published as paper
 from ec3learn.paper.claims import Claim, critical_difference, friedman, interval, judge, mean_ranks, paired_tests
 from ec3learn.paper.exhibits import Finding, markdown, means, printed

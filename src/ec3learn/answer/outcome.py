@@ -15,7 +15,8 @@ import numpy as np
 from scipy.special import softmax
 
 from .._checks import InputError, require_choice
-from .._text import Table, count, listed
+from .._table import Table
+from .._text import count, listed
 from .._typing import Array
 from ..algebra.linear import normalised
 from ..algebra.membership import membership

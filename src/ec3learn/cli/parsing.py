@@ -14,7 +14,8 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, TextIO
 
 from .._checks import InputError, unknown_name
-from .._text import UNSHOWN, Table, arg, printable
+from .._table import Table
+from .._text import UNSHOWN, arg, printable
 from .options import ColumnOptions, LabelOptions, MethodOptions, ReadOptions
 
 if TYPE_CHECKING:

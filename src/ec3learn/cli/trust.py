@@ -8,7 +8,8 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from .._checks import InputError
-from .._text import Table, arg, first_rows, spell
+from .._table import Table, first_rows
+from .._text import arg, spell
 from . import options as o
 from .parsing import combined, naming_from, show
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._checks import InputError, InputTypeError
-from .._text import Table
+from .._table import Table
 from ..algebra.linear import normalised
 from ..answer.extension import extended_answers, readable_votes, require_rule, trusting_votes
 from ..answer.notes import Note

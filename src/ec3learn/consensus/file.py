@@ -15,7 +15,7 @@ import numpy as np
 
 from .._checks import InputError
 from .._files import path_of, place_for, whole_file
-from .._text import Table
+from .._table import Table
 from .._typing import Array
 from ..answer.notes import Note
 from ..answer.outcome import Outcome

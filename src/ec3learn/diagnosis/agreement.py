@@ -15,7 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from .._checks import InputError, require_choice, require_integer, require_seed
-from .._text import Table, arg
+from .._table import Table
+from .._text import arg
 from .._typing import Array
 from ..algebra.em import ConfusionModel
 from ..algebra.linear import normalised

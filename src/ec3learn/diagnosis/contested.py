@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import softmax
 
 from .._checks import require_bool, require_choice, require_integer, require_seed
-from .._text import Table
+from .._table import Table
 from .._typing import Array
 from ..algebra.membership import membership
 from ..algebra.trust import fit_slope_and_offsets

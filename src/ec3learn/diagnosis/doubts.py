@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._text import Table, arg, percent
+from .._table import Table
+from .._text import arg, percent
 from .._typing import Array
 from ..algebra.em import ConfusionModel, n_confusions
 from ..algebra.membership import count_classes, membership

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from .._checks import InputError, InputTypeError, unknown_name
-from .._text import Table, arg
+from .._table import Table
+from .._text import arg
 from .._typing import Array
 from ..answer.outcome import Outcome
 from ..votes.encoding import known_codes

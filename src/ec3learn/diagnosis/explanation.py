@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .._text import Table, clipped, count, number_text, printable, shown
+from .._table import Table
+from .._text import clipped, count, number_text, printable, shown
 from .._typing import Array
 from ..answer.extension import aligned_entries, hard_entries
 from ..answer.outcome import Outcome

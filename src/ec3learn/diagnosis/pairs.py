@@ -10,7 +10,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from .._checks import InputError
-from .._text import Table
+from .._table import Table
 from .._typing import Array
 from ..algebra.linear import normalised
 from ..algebra.membership import chunks, membership

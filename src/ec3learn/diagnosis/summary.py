@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._text import Table, arg, count, first_rows, listed, percent, printable, shown, some
+from .._table import Table, first_rows
+from .._text import arg, count, listed, percent, printable, shown, some
 from .._typing import Array
 from ..algebra.linear import normalised
 from ..answer import notes as kinds

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from .._checks import unknown_name
-from .._text import Table
+from .._table import Table
 from .._typing import Array
 from ..algebra.linear import normalised
 from ..algebra.membership import count_classes, membership

@@ -28,7 +28,8 @@ from .._checks import (
     unknown_name,
 )
 from .._progress import Bar, progress
-from .._text import Table, arg, some
+from .._table import Table
+from .._text import arg, some
 from .._typing import Array
 from ..answer.notes import CHOICE, FREE_TEXT, LEFT_OUT, LONG_TABLE, NO_ANSWER, UNUSED_LABELS, WARNING, WEIGHTS, Note
 from ..consensus import Consensus

@@ -20,7 +20,8 @@ from sklearn.metrics import get_scorer, get_scorer_names
 from threadpoolctl import threadpool_limits
 
 from .._checks import InputError, require_bool, require_integer, unknown_name
-from .._text import Table, arg, count
+from .._table import Table
+from .._text import arg, count
 from .._typing import Array
 from ..algebra.trust import learn_slope
 from ..answer.mixtures import sharpened

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from .._checks import InputError, InputTypeError, require_integer
-from .._text import Spelling, Table, count, listed, percent, some
+from .._table import Table
+from .._text import Spelling, count, listed, percent, some
 from .._typing import Array
 from ..consensus import Consensus
 from ..diagnosis import held_out, judge

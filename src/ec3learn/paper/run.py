@@ -25,7 +25,7 @@ from pyarrow import parquet
 from .._checks import InputError, require_choice
 from .._files import whole_file
 from .._progress import Bar, progress
-from .._text import Table
+from .._table import Table
 from . import datasets, studies
 from .clustering_studies import noisy_truth, tuned_clusterings
 from .protocol import VERSION, Case, Protocol

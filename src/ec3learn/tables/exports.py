@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from .._checks import InputError
-from .._text import Table, count, first_line
+from .._table import Table
+from .._text import count, first_line
 from .columns import dataset_as_arrow, is_dataset
 
 ANSWERS = {"choices": "choices", "rating": "rating", "number": "number", "pairwise": "selected"}  # Label Studio: type -> key

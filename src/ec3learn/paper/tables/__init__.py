@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from ..._checks import InputError, require_choice
-from ..._text import Table
+from ..._table import Table
 from ..datasets import at_hand, load
 from ..datasets.registry import DATASETS
 from ..exhibits import Block, Exhibit, Finding, Frame, comparable, means, printed

@@ -18,7 +18,8 @@ from duckdb import DuckDBPyRelation
 
 from ..._checks import InputError, InputFileError
 from ..._files import is_plain, place_for, publish
-from ..._text import Table, arg, first_line
+from ..._table import Table
+from ..._text import arg, first_line
 from ..._typing import Array
 from ..engines import OURS, quoted
 from ..pipeline import Answered
