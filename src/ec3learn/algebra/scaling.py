@@ -29,10 +29,11 @@ def co_occurrence_scaling(
 ) -> Scaling:
     """Return d, for groups of these sizes (A' s).
 
-    The rounds go from y to d and back, on the logarithm of whichever is shorter. Each takes three quarters of the step, which at
-    least halves the error since the eigenvalues of K^c lie in [0, 1], and is mixed with those before by Anderson's rule. Groups
-    of a single row lie on the diagonal of A^c: for given y of the shared groups, d solves the quadratic equation
-    d_i ((A w y)_i + own_i d_i) = 1.
+    The rounds go from y to d and back, on the logarithm of whichever is shorter. Near the solution a round multiplies the error by
+    -K^c, whose eigenvalues lie in [0, 1]: that of a factor common to all entries is 1, and most others are near 0. So half of the
+    mean step is taken, which settles the common factor, and nine tenths of the rest; steps are mixed with those before by Anderson's
+    rule. The start is scaled so that the sum of w y^2 is that of the counts, as it is in the end. Groups of a single row lie on
+    the diagonal of A^c: for given y of the shared groups, d solves the quadratic equation d_i ((A w y)_i + own_i d_i) = 1.
     """
     n_shared = groups.n_shared
     weights = group_weights[:n_shared]
@@ -50,6 +51,7 @@ def co_occurrence_scaling(
 
     by_group = n_shared <= groups.n_rows
     y = np.where(weights > 0, sizes[:n_shared], 0.0)
+    y *= np.sqrt(counts.sum() / max(weights @ y**2, 1e-300))
     state = y if by_group else to_rows(y)
     dead = np.flatnonzero(state <= 0)
     logs = _logs(state, dead)
@@ -67,10 +69,11 @@ def co_occurrence_scaling(
         move = _logs(image, dead)
         move -= logs
         change = float(max(move.max(initial=0.0), -move.min(initial=0.0)))
-        if n_iter == 1:  # a step inverts a common factor, so half of the mean step settles that factor at once
-            logs += move.sum() / max(len(move) - len(dead), 1) / 2
-        elif change > tol:
-            move *= 0.75
+        if change > tol:
+            common = move.sum() / max(len(move) - len(dead), 1)
+            move *= 0.9
+            move -= 0.4 * common
+            move[dead] = 0.0
             logs = mixing(logs, move)
     return Scaling(d, n_iter, change, image if by_group and own is None else None)
 
