@@ -98,7 +98,7 @@ def test_every_group_with_members_is_in_the_order_once(votes, groups):
 
 def test_grams_are_the_weighted_products_of_the_matrix_with_itself(groups, matrix):
     weights = np.random.default_rng(0).random((groups.n_rows, 2))
-    for gram, weight in zip(groups.grams(lambda rows: weights[rows], 2), weights.T, strict=True):
+    for gram, weight in zip(groups.grams(lambda rows: weights[rows].T, 2), weights.T, strict=True):
         assert_allclose(gram, matrix.T @ (weight[:, None] * matrix), atol=1e-12)
 
 

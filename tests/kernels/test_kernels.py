@@ -177,12 +177,14 @@ def test_codes_beyond_the_last_count_as_the_last(seed):
     assert_allclose(found - 1, [table[at, 0], table[at, 0], table[at, 1]], rtol=1e-13)
 
 
-def test_six_values_are_added_by_key():
+def test_six_values_are_added_by_the_joint_codes_of_each_block():
     rng = np.random.default_rng(0)
-    keys, values = rng.integers(0, 9, 200).astype(np.uint16), rng.random((200, 6))
-    found, expected = np.zeros((9, 6)), np.zeros((9, 6))
-    loops.add_six(keys, values, found)
-    np.add.at(expected, keys, values)
+    sizes, blocks, first = np.array([3, 4, 2]), [[1, 0], [2], [0, 1, 2]], np.array([0, 12, 14])
+    codes, values = np.stack([rng.integers(0, size, 700).astype(np.uint16) for size in sizes]), rng.random((700, 6))
+    found, expected = np.zeros((38, 6)), np.zeros((38, 6))
+    loops.add_six(codes, sizes, np.concatenate(blocks), np.array([0, 2, 3, 6]), first, values, found)
+    for block, begin in zip(blocks, first, strict=True):
+        np.add.at(expected, begin + np.ravel_multi_index(codes[block], sizes[block]), values)
     assert_allclose(found, expected, rtol=1e-13)
 
 
@@ -271,7 +273,7 @@ def test_membership_of_few_groups_agrees_with_joint_columns(always, seed):
         assert_allclose(fast.scatter(values), plain.scatter(values), rtol=1e-13)
         assert_allclose(np.concatenate([part for _, part in fast.gather_parts(table)]), plain.gather(table), rtol=1e-13)
     for n in (2, 6):
-        grams = [groups.grams(lambda rows, n=n: weights[rows, :n].copy(), n) for groups in (fast, plain)]
+        grams = [groups.grams(lambda rows, n=n: weights[rows, :n].T, n) for groups in (fast, plain)]
         assert_allclose(*grams, rtol=1e-12, atol=1e-13)
 
 
@@ -288,7 +290,7 @@ def test_membership_of_soft_votes_agrees_with_joint_columns(always, seed, hard):
     d, image = fast.invert(column, counts)
     assert_allclose(d, 1 / plain.gather(column), rtol=1e-12)
     assert_allclose(image, plain.scatter(counts * d), rtol=1e-12)
-    grams = [groups.grams(lambda rows: weights[rows].copy(), 4) for groups in (fast, plain)]
+    grams = [groups.grams(lambda rows: weights[rows].T, 4) for groups in (fast, plain)]
     assert_allclose(*grams, rtol=1e-12, atol=1e-13)
 
 

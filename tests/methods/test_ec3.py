@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ec3learn import BGCM, C3ESL, EC3, UPE, Consensus, DawidSkene, SoftVote, Votes
 from ec3learn.algebra.scaling import co_occurrence_scaling
+from ec3learn.methods.ec3 import system
 
 from ..dense import minimiser
 from ..strategies import RawTable, any_settings, any_tables, any_votes, random_table
@@ -203,6 +204,25 @@ def test_all_solvers_agree(route, seed):
     assert_allclose(other.proba, auto.proba, atol=1e-8)
     assert_allclose(other.group_proba, auto.group_proba, atol=1e-8)
     assert other.objective == pytest.approx(auto.objective, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "gamma", "factored"),
+    [(0.25, 0.35, 0.35, False), (0.25, 0, 0.35, False), (0, 0.35, 0.35, False), (0.25, 0.35, 1e-3, True), (0.25, 0, 1e-3, True)],
+)
+def test_many_groups_are_solved_in_rounds_unless_little_ties_objects_to_their_votes(monkeypatch, alpha, beta, gamma, factored):
+    rng, factor, factorised = np.random.default_rng(0), system._factor, []
+    chains = [(np.arange(900) + shift) // 9 for shift in (0, 3, 6)]  # which take long to go along
+    votes = Votes.from_labels(rng.integers(0, 2, (900, 3)), np.stack(chains, axis=1))
+    monkeypatch.setattr(system, "_factor", lambda *given: factorised.append(given) or factor(*given))
+    method = EC3(alpha=alpha, beta=beta, gamma=gamma, delta=0, solver="direct")
+    found = method.solve(votes)
+    assert bool(factorised) == factored
+    monkeypatch.setattr(system, "_iterate", lambda *_: None)
+    expected = method.solve(votes)
+    assert factorised
+    assert_allclose(found.proba, expected.proba, **EXACT)
+    assert_allclose(found.group_proba, expected.group_proba, **EXACT)
 
 
 @pytest.mark.parametrize("route", ROUTES)

@@ -124,7 +124,8 @@ class RowLoops:
 class CompiledMembership(RowLoops, JointMembership):
     """A^m for up to a few thousand groups, of which pairs can be counted."""
 
-    _gram_codes = 1 << 14  # six counts of each fit the cache
+    _gram_codes = 1 << 14
+    _counted_together = 1 << 16  # codes
 
     def __init__(self, votes: Votes, loops: Any) -> None:
         super().__init__(votes)
@@ -161,16 +162,29 @@ class CompiledMembership(RowLoops, JointMembership):
         """Return A^m table, some rows at a time; a sparse table is made dense, for there are few groups."""
         return super().gather_parts(table.toarray() if sparse.issparse(table) else table)
 
-    def _count(self, blocks: Sequence[Sequence[int]], rows: slice, columns: Array, counts: Sequence[Array]) -> None:
-        """Add some rows' weights to the counts of the joint codes of each block, blocks in threads."""
+    def _count(self, blocks: Sequence[Sequence[int]], first: Array, rows: slice, columns: Array, counts: Array) -> None:
+        """Add some rows' weights to the counts of the joint codes of all blocks, in threads.
+
+        Some blocks at a time, whose counts fit the cache together: so the weights need not be read for each of them.
+        """
         if columns.shape[1] != self._loops.SIX:
-            return super()._count(blocks, rows, columns, counts)
+            return super()._count(blocks, first, rows, columns, counts)
 
-        def add(block: Sequence[int], total: Array) -> None:
-            keys = self._joint_column(block, rows, np.dtype(np.uint16 if len(total) <= 1 << 16 else np.uint32))
-            self._loops.add_six(keys, columns, total)
+        def add(begin: int, end: int) -> None:
+            used = sorted(set().union(*blocks[begin:end]))
+            codes, sizes = np.empty((len(used), len(columns)), dtype=np.uint16), np.array([self._n_codes[m] for m in used])
+            for line, m in zip(codes, used, strict=True):
+                line[:] = self._codes[m][rows]
+            number = {m: k for k, m in enumerate(used)}
+            models = np.array([number[m] for block in blocks[begin:end] for m in block])
+            ends = np.cumsum([0, *map(len, blocks[begin:end])])
+            self._loops.add_six(codes, sizes, models, ends, first[begin:end], columns, counts)
 
-        each_in_threads(add, blocks, counts)
+        ends = [0]
+        for k in range(1, len(blocks)):
+            if first[k + 1] - first[ends[-1]] > self._counted_together:
+                ends.append(k)
+        each_in_threads(add, ends, [*ends[1:], len(blocks)])
 
 
 class CompiledSoft(JointMembership):

@@ -48,6 +48,7 @@ class JointMembership(NoLoops):
         if votes.soft is not None:
             self._soft_groups = np.concatenate([self._groups(model.number) for model in votes.soft.models])
             self._basis = votes.soft.basis()
+        self._voters = {m for m, model in enumerate(votes.models) if model.is_voter}
         n_columns = len(self._blocks) + (votes.soft is not None)
         self.gram_cost, self.product_cost = 15.0 * self.n_rows * n_columns**2, 5.0 * self.n_rows * n_columns
 
@@ -117,28 +118,32 @@ class JointMembership(NoLoops):
         """Return zeros: all groups are among the shared ones."""
         return np.zeros(self.n_rows)
 
-    def grams(self, weights: Callable[[slice], Array], n_weights: int) -> Array:
-        """Return A^m' W A^m for each column of weights, groups x groups, dense."""
+    def grams(self, weights: Callable[[slice], Sequence[Array]], n_weights: int, n_whole: int | None = None) -> Array:
+        """Return A^m' W A^m for each of some weights, groups x groups, dense."""
         out = np.zeros((n_weights, self.n_groups, self.n_groups))
         blocks = _pair_cover(self._n_codes, min(self._gram_codes, max(JOINT_CODES, self.n_rows // 4)))
         sizes = [[self._n_codes[m] for m in block] for block in blocks]
-        counts = [np.zeros((math.prod(size), n_weights)) for size in sizes]
+        first = np.cumsum([0, *map(math.prod, sizes)])
+        counts = np.zeros((first[-1], n_weights))
         soft = None if self._soft is None else _SoftGrams(self, self._soft, self._basis, n_weights)
-        for rows in chunks(self.n_rows, 4 * CHUNK if soft is None else CHUNK // 8):
-            columns = weights(rows)
-            self._count(blocks, rows, columns, counts)
+        for rows in chunks(self.n_rows, 8 * CHUNK if soft is None else CHUNK // 8):  # counts are read and written once for each
+            columns = np.empty((rows.stop - rows.start, n_weights))
+            for part in chunks(len(columns), CHUNK // 8):
+                for k, weight in enumerate(weights(slice(rows.start + part.start, rows.start + part.stop))):
+                    columns[part, k] = weight
+            self._count(blocks, first, rows, columns, counts)
             if soft is not None:
                 soft.add(rows, columns)
-        for block, size, total in zip(blocks, sizes, counts, strict=True):
-            self._read_pairs(block, np.ascontiguousarray(total.T).reshape(n_weights, *size), out)
+        for block, size, begin, end in zip(blocks, sizes, first, first[1:], strict=False):
+            self._read_pairs(block, np.ascontiguousarray(counts[begin:end].T).reshape(n_weights, *size), out, n_whole)
         if soft is not None:
             soft.write(self._soft_groups, out)
         return out
 
-    def _count(self, blocks: Sequence[Sequence[int]], rows: slice, columns: Array, counts: Sequence[Array]) -> None:
-        """Add some rows' weights to the counts of the joint codes of each block."""
-        for block, total in zip(blocks, counts, strict=True):
-            total += _sums_by_key(self._joint_column(block, rows, np.dtype(np.int32)), columns, len(total))
+    def _count(self, blocks: Sequence[Sequence[int]], first: Array, rows: slice, columns: Array, counts: Array) -> None:
+        """Add some rows' weights to the counts of the joint codes of all blocks, which stand one after the other."""
+        for block, begin, end in zip(blocks, first, first[1:], strict=False):
+            counts[begin:end] += _sums_by_key(self._joint_column(block, rows, np.dtype(np.int32)), columns, end - begin)
 
     # ---- sums by joint code ------------------------------------------------------------------------------------------
 
@@ -192,7 +197,7 @@ class JointMembership(NoLoops):
             joint = (joint[:, None] + own[None, :]).reshape(len(joint) * len(own), *table.shape[1:])
         return joint
 
-    def _read_pairs(self, block: Sequence[int], cube: Array, out: Array) -> None:
+    def _read_pairs(self, block: Sequence[int], cube: Array, out: Array, n_whole: int | None) -> None:
         """Read the counts of all pairs of groups off the counts of joint codes: the last model's pairs, then without it."""
         while block:
             *others, last = block
@@ -200,8 +205,9 @@ class JointMembership(NoLoops):
             for m in reversed(others):  # pairs (first model, last) are read from the smallest cube
                 both = with_last.sum(axis=tuple(range(1, with_last.ndim - 2)))
                 first, second = self._span(m), self._span(last)
-                out[:, first, second] = both[:, : self._n_groups_of[m], : self._n_groups_of[last]]
-                out[:, second, first] = out[:, first, second].transpose(0, 2, 1)
+                asked = slice(None if {m, last} & self._voters else n_whole)
+                out[asked, first, second] = both[asked, : self._n_groups_of[m], : self._n_groups_of[last]]
+                out[asked, second, first] = out[asked, first, second].transpose(0, 2, 1)
                 with_last = with_last.sum(axis=-2)
             groups = self._groups(last)
             out[:, groups, groups] = with_last[:, : len(groups)]
@@ -268,18 +274,21 @@ def _pair_cover(n_codes: dict[int, int], most: int) -> list[list[int]]:
     models = sorted(n_codes, key=lambda m: -n_codes[m])
     if len(models) == 1:
         return [models]
-    open_pairs = {frozenset(pair) for pair in combinations(models, 2)}
+    unmet = {m: set(models) - {m} for m in models}
     cover = []
-    while open_pairs:
-        block = list(max(open_pairs, key=lambda pair: (math.prod(n_codes[m] for m in pair), sorted(pair))))
-        while True:
-            room = most // math.prod(n_codes[m] for m in block)
-            gains = {
-                m: sum(frozenset((m, k)) in open_pairs for k in block) for m in models if m not in block and n_codes[m] <= room
-            }
-            if not any(gains.values()):
+    for pair in sorted(
+        combinations(models, 2), key=lambda pair: (n_codes[pair[0]] * n_codes[pair[1]], sorted(pair)), reverse=True
+    ):
+        if pair[1] not in unmet[pair[0]]:
+            continue
+        block, size = set(pair), n_codes[pair[0]] * n_codes[pair[1]]
+        while gains := {m: len(unmet[m] & block) for m in models if m not in block and n_codes[m] * size <= most}:
+            best = max(gains, key=lambda m: (gains[m], -n_codes[m]))
+            if not gains[best]:
                 break
-            block.append(max(gains, key=lambda m: (gains[m], -n_codes[m])))
-        open_pairs -= {frozenset(pair) for pair in combinations(block, 2)}
-        cover.append(block)
+            block.add(best)
+            size *= n_codes[best]
+        for m in block:
+            unmet[m] -= block
+        cover.append(sorted(block, key=models.index))
     return cover

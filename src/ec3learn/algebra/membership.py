@@ -134,8 +134,11 @@ class Membership(Protocol):
         """
         ...
 
-    def grams(self, weights: Callable[[slice], Array], n_weights: int) -> Array:
-        """Return A^m' W A^m for each of some weights, groups x groups, dense; `weights` has some rows' weights in columns."""
+    def grams(self, weights: Callable[[slice], Sequence[Array]], n_weights: int, n_whole: int | None = None) -> Array:
+        """Return A^m' W A^m for each of some weights, groups x groups, dense; `weights` returns those of some rows.
+
+        Of the weights after the first `n_whole`, only the pairs with a group of a voter need be there.
+        """
         ...
 
 

@@ -29,11 +29,12 @@ def co_occurrence_scaling(
 ) -> Scaling:
     """Return d, for groups of these sizes (A' s).
 
-    The rounds go from y to d and back, on the logarithm of whichever is shorter. Near the solution a round multiplies the error by
-    -K^c, whose eigenvalues lie in [0, 1]: that of a factor common to all entries is 1, and most others are near 0. So half of the
-    mean step is taken, which settles the common factor, and nine tenths of the rest; steps are mixed with those before by Anderson's
-    rule. The start is scaled so that the sum of w y^2 is that of the counts, as it is in the end. Groups of a single row lie on
-    the diagonal of A^c: for given y of the shared groups, d solves the quadratic equation d_i ((A w y)_i + own_i d_i) = 1.
+    The rounds go from y to d and back, on the logarithm of whichever is shorter. Near the solution a round multiplies the error
+    by -K^c, whose eigenvalues lie in [0, 1]: that of a factor common to all entries is 1, and most others are near 0. So half of
+    the mean step is taken, which settles the common factor, and nine tenths of the rest; steps are mixed with those before by
+    Anderson's rule. The start is scaled so that the sum of w y^2 is that of the counts, as it is in the end. Groups of a single
+    row lie on the diagonal of A^c: for given y of the shared groups, d solves the quadratic equation
+    d_i ((A w y)_i + own_i d_i) = 1.
     """
     n_shared = groups.n_shared
     weights = group_weights[:n_shared]

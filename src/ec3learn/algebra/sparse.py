@@ -136,9 +136,9 @@ class SparseMembership(NoLoops):
         """Return the sum over each row's own groups, weighted by the squares of A^m."""
         return np.asarray(self.solo.power(2) @ column)
 
-    def grams(self, weights: Callable[[slice], Array], n_weights: int) -> Array:
-        """Return A^m' W A^m for each column of weights, groups x groups, dense."""
-        matrix, columns = self.matrix, weights(slice(0, self.n_rows)).T
+    def grams(self, weights: Callable[[slice], Sequence[Array]], n_weights: int, n_whole: int | None = None) -> Array:
+        """Return A^m' W A^m for each of some weights, groups x groups, dense."""
+        matrix, columns = self.matrix, weights(slice(0, self.n_rows))
         return np.stack([(matrix.T @ matrix.multiply(column[:, None]).tocsr()).toarray() for column in columns])
 
 

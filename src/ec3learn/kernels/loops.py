@@ -19,6 +19,7 @@ from numba.extending import intrinsic
 
 FOUR = 4  # columns that are summed at a time
 SIX = 6  # weights with which pairs of groups are counted
+FEW_ROWS = 256  # whose weights stay in the fastest cache
 ROWS = 512  # whose sums stay in the cache from one loop to the next
 tools: Any = cgutils  # without types
 ODD = np.uint64(0x9E3779B97F4A7C15)  # its multiples are spread over all 64-bit numbers
@@ -172,10 +173,23 @@ def _add_to_lines(table: Any, places: Any, begin: int, end: int, line: Any) -> N
 
 
 @loop
-def add_six(keys: Any, values: Any, out: Any) -> None:
-    """Do np.add.at(out, keys, values) for SIX columns."""
-    for i in range(len(keys)):
-        _add_six(out, keys, i, i + 1, values[i], 0)
+def add_six(codes: Any, sizes: Any, models: Any, ends: Any, first: Any, values: Any, out: Any) -> None:
+    """Do np.add.at(out, first[b] + np.ravel_multi_index(codes[own], sizes[own]), values) for SIX columns and each block b.
+
+    Here own = models[ends[b]:ends[b + 1]]. Some rows at a time are counted for all blocks, while their values are in the cache.
+    """
+    places = np.empty(FEW_ROWS, dtype=np.uint32)
+    for low in range(0, len(values), FEW_ROWS):
+        n = min(FEW_ROWS, len(values) - low)
+        for b in range(len(first)):
+            places[:] = 0
+            for k in range(ends[b], ends[b + 1]):
+                line, size = codes[models[k], low : low + n], np.uint32(sizes[models[k]])
+                for i in range(n):
+                    places[i] = places[i] * size + np.uint32(line[i])
+            places += np.uint32(first[b])
+            for i in range(n):
+                _add_six(out, places, i, i + 1, values[low + i], 0)
 
 
 # ---- membership ------------------------------------------------------------------------------------------------------

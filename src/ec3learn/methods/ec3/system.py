@@ -25,13 +25,16 @@ import numpy as np
 from scipy import linalg
 
 from ..._typing import Array
-from ...algebra.linear import FAR_APART, MOST_ELIMINATED, normalised, solve_by_elimination, spread_of
+from ...algebra.linear import FAR_APART, MOST_ELIMINATED, conjugate_gradients, normalised, solve_by_elimination, spread_of
 from ...algebra.membership import Membership, entries
 from ...answer.rule import KnownLabels, Targets
 from ...votes import Votes
 from .objective import Problem, Setting
 
 ALPHA, BETA = 0, 1  # the couplings
+ALIKE = 1e4  # how far unknowns may be apart for rounds that end by the length of all
+ROUNDS_PAY = 60  # unknowns per class from which a few products are faster than a factorisation
+MOST_ROUNDS = 20  # which take about as long
 SOFT_VOTE = Setting(0.0, 0.0, 1.0, 0.0)
 UNIT = Setting(1.0, 1.0, 1.0, 1.0)
 
@@ -73,7 +76,7 @@ class RowSums:
         live, factors, given = np.flatnonzero(problem.live), _row_factors(problem), problem.given
         pairs = list(combinations_with_replacement(factors, 2))
 
-        def row_weights(rows: slice) -> Array:
+        def row_weights(rows: slice) -> list[Array]:
             counts = problem.counts[rows]
             own = {a: factor[rows] for a, factor in factors.items()}
             shared = counts * problem.share[rows]
@@ -81,17 +84,18 @@ class RowSums:
             if given is None:
                 per_vote = counts * _pull_per_vote(problem, rows)
                 weights += [*(per_vote * factor for factor in own.values()), counts]
-            return np.stack(weights, axis=1)
+            return weights
 
-        counted = problem.groups.grams(row_weights, len(pairs) + (len(factors) + 1 if given is None else 0))
-        grams = {pair: gram[live][:, live] for pair, gram in zip(pairs, counted, strict=False)}
+        counted = problem.groups.grams(row_weights, len(pairs) + (len(factors) + 1 if given is None else 0), len(pairs))
+        every = len(live) == len(problem.live)
+        grams = {pair: gram if every else gram[live][:, live] for pair, gram in zip(pairs, counted, strict=False)}
         labels = None if problem.known is None else _label_sums(problem, factors, live)
         if given is not None:
             return cls(grams, _target_sums(problem, factors, live), labels, problem.group_votes)
-        table = problem.vote_table()
-        *by_factor, by_count = counted[len(pairs) :]
-        votes = {a: gram[live] @ table for a, gram in zip(factors, by_factor, strict=True)}
-        return cls(grams, votes, labels, normalised(np.maximum(by_count @ table, 0.0)))
+        voters, table = problem.voters, problem.vote_table()[problem.voters]
+        *by_factor, by_count = (gram[:, voters] @ table for gram in counted[len(pairs) :])
+        votes = {a: sums[live] for a, sums in zip(factors, by_factor, strict=True)}
+        return cls(grams, votes, labels, normalised(np.maximum(by_count, 0.0)))
 
 
 def _row_factors(problem: Problem) -> dict[int, Array]:
@@ -145,22 +149,53 @@ def solve_over_groups(
         return _eliminate(factor, groups, grams, right, share)
     diagonal = {**factor, ALPHA: groups.total}
     scale = {a: 1 / np.sqrt(np.maximum(diagonal[a], 1e-300)) for a in factor}
-    n = len(groups.u)
-    place = {a: slice(i * n, (i + 1) * n) for i, a in enumerate(factor)}
-    system = np.empty((len(factor) * n, len(factor) * n), order="F")  # as LAPACK takes it, without a copy
-    for a, b in combinations_with_replacement(factor, 2):
-        block = system[place[a], place[b]]
-        np.multiply(grams[a, b], (-share * scale[a] * factor[a])[:, None], out=block)
-        block *= scale[b] * factor[b]
-        if a != b:
-            system[place[b], place[a]] = block.T
-    system.flat[:: len(system) + 1] += 1
-    sides = {a: (scale[a] * factor[a])[:, None] * right[a] for a in factor}
+    pull = {a: scale[a] * factor[a] for a in factor}
+    sides = {a: pull[a][:, None] * right[a] for a in factor}
     if ALPHA in factor:
         sides[ALPHA] += (scale[ALPHA] * 2 * groups.delta)[:, None] * groups.votes
     rights = np.vstack(list(sides.values()))
-    unknown = linalg.solve(system, rights, assume_a="pos", overwrite_a=True, overwrite_b=True, check_finite=False)
-    return {a: scale[a][:, None] * unknown[place[a]] for a in factor}
+    lengths = np.concatenate([(groups.y if a == BETA else 1.0) / scale[a] for a in factor])  # of the unknowns
+    many = len(rights) > ROUNDS_PAY * rights.shape[1] and spread_of(lengths) < ALIKE
+    unknown = _iterate(pull, grams, rights, share) if many else None
+    if unknown is None:
+        unknown = _factor(pull, grams, rights, share)
+    return {a: scale[a][:, None] * own for a, own in zip(factor, np.split(unknown, len(factor)), strict=True)}
+
+
+def _factor(pull: Mapping[int, Array], grams: Mapping[tuple[int, int], Array], rights: Array, share: float) -> Array:
+    """Return the unknowns by a dense Cholesky factorisation, overwriting the right-hand sides."""
+    n = len(rights) // len(pull)
+    place = {a: slice(i * n, (i + 1) * n) for i, a in enumerate(pull)}
+    system = np.empty((len(rights), len(rights)), order="F")  # as LAPACK takes it, without a copy
+    for a, b in combinations_with_replacement(pull, 2):
+        block = system[place[a], place[b]]
+        np.multiply(grams[a, b], (-share * pull[a])[:, None], out=block)
+        block *= pull[b]
+        if a != b:
+            system[place[b], place[a]] = block.T
+    system.flat[:: len(system) + 1] += 1
+    return np.asarray(linalg.solve(system, rights, assume_a="pos", overwrite_a=True, overwrite_b=True, check_finite=False))
+
+
+def _iterate(pull: Mapping[int, Array], grams: Mapping[tuple[int, int], Array], rights: Array, share: float) -> Array | None:
+    """Return the same by conjugate gradients; None where they take long, which they do if little ties objects to their votes.
+
+    All classes at a time, one per row, which suits products with a large matrix best.
+    """
+    shape = (rights.shape[1], len(pull), len(rights) // len(pull))
+
+    def apply(flat: Array) -> Array:
+        given = flat.reshape(shape)
+        out = given.copy()
+        pulled = {b: own * given[:, i] for i, (b, own) in enumerate(pull.items())}
+        for i, (a, own) in enumerate(pull.items()):
+            coupled = sum(pulled[b] @ (grams[a, b].T if a < b else grams[b, a]) for b in pull)
+            out[:, i] -= share * own * coupled
+        return out.ravel()
+
+    right = np.ascontiguousarray(rights.T).ravel()
+    solved, _, done = conjugate_gradients(apply, np.ones(len(right)), right, 1e-15, MOST_ROUNDS)
+    return solved.reshape(rights.shape[::-1]).T if done else None
 
 
 def _eliminate(
