@@ -463,6 +463,12 @@ def test_the_version_is_shown(run):
     assert run("--version") == (DONE, "ec3learn 0.1.0.dev0\n", "")
 
 
+@pytest.mark.parametrize("words", [[], ["paper"]])
+def test_without_arguments_there_is_the_help_and_no_complaint(run, words):
+    code, shown, complaint = run(*words)
+    assert (code, complaint) == (WRONG_INPUT, "") and "Usage: ec3learn" in shown
+
+
 def test_the_help_alone_loads_nothing_heavy():
     heavy = "{'numpy', 'duckdb', 'sklearn'}"
     program = f"import sys; from ec3learn.cli import main; main(['--help']); print({heavy} & set(sys.modules))"

@@ -57,6 +57,8 @@ def _report(error: Exception) -> int:
     """Say in one line what is wrong, and return the exit code."""
     if type(error).__name__ in {"Abort", "Exit"}:  # of Typer
         return int(getattr(error, "exit_code", INTERRUPTED))
+    if type(error).__name__ == "NoArgsIsHelpError":  # the help is on the screen already
+        return WRONG_INPUT
     if hasattr(error, "format_message"):  # options that the command does not have
         message, command = error.format_message(), getattr(getattr(error, "ctx", None), "command_path", "ec3learn")
         return _complain(f"{message}{'' if message.endswith(('.', '?')) else '.'} See: {command} --help.", WRONG_INPUT)
