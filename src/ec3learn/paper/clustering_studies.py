@@ -25,7 +25,6 @@ from .studies import LEARNED, Row, label_codes, scores, solve_quietly
 LEVELS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)  # of normalised mutual information with the classes
 N_COPIES = len(published.CLUSTERINGS)
 GRAINS = (1, 2, 4, 8)  # clusters per class
-AFFINITY_LANDMARKS = 2500  # its time and memory grow with the square of the rows
 FEW = 1000  # rows that the silhouette is computed on
 
 
@@ -104,7 +103,7 @@ def _combined(setting: str, test: Outputs, clusterings: str) -> Iterator[Row]:
 def tuned_clusterings(case: Case) -> list[Row]:
     """Tune the five clusterings, by their match with the classes on the validation set or by the silhouette, without labels.
 
-    All drawn rows are clustered at once; affinity propagation alone clusters landmarks.
+    All drawn rows are clustered at once; affinity propagation alone clusters landmarks, as many as where it is not tuned.
     """
     outputs = case.outputs()
     parts = split(len(case.data.codes), case.seed, case.protocol.max_rows)
@@ -115,7 +114,7 @@ def tuned_clusterings(case: Case) -> list[Row]:
     distances = euclidean_distances(features[sample])
     np.fill_diagonal(distances, 0)
     chosen: dict[str, dict[str, Array]] = {"NMI": {}, "silhouette": {}}
-    for name, fits in _candidates(outputs.n_classes, case.seed).items():
+    for name, fits in _candidates(outputs.n_classes, case.protocol.n_landmarks, case.seed).items():
         found = [np.asarray(fit(features)) for fit in fits]
         known = outputs.known
         match = [nmi(outputs.truth[known], labels[objects][known]) for labels in found]
@@ -136,13 +135,13 @@ def _score_tuned(way: str, test: Outputs) -> list[Row]:
     return rows
 
 
-def _candidates(n_classes: int, seed: int) -> dict[str, list[Callable[[Array], Array]]]:
+def _candidates(n_classes: int, n_landmarks: int, seed: int) -> dict[str, list[Callable[[Array], Array]]]:
     """Return the settings that are tried of each clustering, as functions from features to clusters."""
     few = [n_classes * grain for grain in GRAINS]
     return {
         "DBSCAN": [partial(_dbscan, quantile=q) for q in (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)],
         "Hierarchical": [AgglomerativeClustering(k, linkage="complete").fit_predict for k in few],
-        "Affinity": [partial(_affinity, quantile=q, seed=seed) for q in (0.5, 0.1, 0.0)],
+        "Affinity": [partial(_affinity, quantile=q, n_landmarks=n_landmarks, seed=seed) for q in (0.5, 0.1, 0.0)],
         "K-Means": [KMeans(k, random_state=seed).fit_predict for k in sorted({2, *few})],
         "Mean-Shift": [QuantileMeanShift(q).fit_predict for q in (0.05, 0.1, 0.2, 0.3)],
     }
@@ -154,11 +153,11 @@ def _dbscan(features: Array, quantile: float) -> Array:
     return DBSCAN(eps=max(float(np.quantile(distances, quantile)), 1e-9)).fit_predict(features)
 
 
-def _affinity(features: Array, quantile: float, seed: int) -> Array:
+def _affinity(features: Array, quantile: float, n_landmarks: int, seed: int) -> Array:
     """Cluster landmarks by affinity propagation whose preference is a quantile of the similarities."""
     similarities = -euclidean_distances(features[:: max(1, len(features) // 500)], squared=True)
     model = AffinityPropagation(damping=0.9, max_iter=300, preference=float(np.quantile(similarities, quantile)))
-    return Landmarks(model, AFFINITY_LANDMARKS, random_state=seed).fit_predict(features)
+    return Landmarks(model, n_landmarks, random_state=seed).fit_predict(features)
 
 
 def _silhouette(distances: Array, labels: Array) -> float:

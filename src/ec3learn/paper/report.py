@@ -128,7 +128,7 @@ def _facts(rows: Frame, hours: float) -> str:
     missing = [name for name in published.DATASETS.values() if name not in here]
     splits = rows.groupby("experiment", sort=False)["seed"].nunique()
     by_number = "; ".join(f"{n}: {', '.join(names.index)}" for n, names in splits.groupby(splits, sort=True))
-    took = f" The units that were timed took {hours:.1f} hours, one at a time on a busy machine." if hours else ""
+    took = f" The units that were timed took at most {hours:.1f} hours of one processor." if hours else ""
     return (
         f"{len(here)} data sets, at most {used:,.0f} rows of each unless stated otherwise. Not available: "
         f"{', '.join(missing) or 'none'}; {' and '.join(published.STAND_INS)} are parts of sensor and do not replace it."

@@ -32,7 +32,7 @@ from .protocol import VERSION, Case, Protocol
 from .studies import MOST_ROWS, Study
 
 COLUMNS = ("experiment", "dataset", "seed", "method", "setting", "metric", "value")
-COST = "cost.csv"  # a line per unit: experiment, data set, seed, seconds; apart from the rows, which are always the same
+COST = "cost.csv"  # a line per unit: experiment, data set, seed, processor seconds; apart from the rows, always the same
 UNITS = ".units"  # the folder of units that are not merged yet
 TYPES = {"seed": pa.int32(), "value": pa.float64()}
 SCHEMA = pa.schema([(name, TYPES.get(name, pa.string())) for name in COLUMNS])
@@ -180,9 +180,9 @@ def _run_case(own: list[Unit], out: Path, folder: Any, protocol: Protocol, bar: 
     """Run the units of one data set and seed, and return their number."""
     case = Case(datasets.load(own[0].dataset, folder), own[0].seed, protocol)
     for unit in own:
-        began = time.monotonic()
+        began = time.process_time()
         write(out, unit, EXPERIMENTS[unit.experiment].study(case))
-        seconds = time.monotonic() - began
+        seconds = time.process_time() - began
         with (out / COST).open("a", encoding="utf-8") as log:
             log.write(f"{unit.experiment},{unit.dataset},{unit.seed},{seconds:.1f}\n")
         bar.update(f"{unit.dataset} {unit.seed} {unit.experiment}", step=1)
@@ -240,7 +240,7 @@ def read(folder: str | Path) -> Any:
 
 
 def hours(folder: str | Path) -> float:
-    """Return how many hours the units in a folder took, as far as they were timed."""
+    """Return how many hours of a processor the units in a folder took, as far as they were timed."""
     path = Path(folder) / COST
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return sum(float(line.rsplit(",", 1)[1]) for line in lines) / 3600
