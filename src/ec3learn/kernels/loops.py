@@ -158,6 +158,61 @@ def _in_lines(length: int, into_table: bool) -> Any:
 _sum_four, _add_four, _add_six = _in_lines(FOUR, False), _in_lines(FOUR, True), _in_lines(SIX, True)
 
 
+def _in_terms(length: int) -> Any:
+    """Return a loop for some classes of a row, in which a is sums[i].reshape(terms, 1 + classes)[:, 1 + z:][:, :length].
+
+    It sets own = proba[i, z:][:length] = shares @ a, and does
+    moments[:, :length] += one * own^2, other * (own - aimed * a[aim])^2.
+    """
+    numbers, integer, number = ir.VectorType(ir.DoubleType(), length), types.intp, types.float64
+
+    @intrinsic
+    def mean(
+        typing: Any, sums: Any, i: Any, z: Any, shares: Any, aim: Any, aimed: Any, one: Any, other: Any, proba: Any, moments: Any
+    ) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            given, shares, proba, moments = (
+                context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 3, 8, 9)
+            )
+            i, z, aim, aimed, one, other = (args[k] for k in (1, 2, 4, 5, 6, 7))
+            (_, width), (_, n_classes) = (tools.unpack_tuple(builder, array.shape) for array in (given, proba))
+            step = builder.add(n_classes, n_classes.type(1))
+            first = builder.add(builder.add(builder.mul(i, width), z), n_classes.type(1))
+
+            def at(array: Any, place: Any) -> Any:
+                return builder.bitcast(builder.gep(array.data, [place]), numbers.as_pointer())
+
+            def of_term(t: Any, factor: Any) -> Any:
+                place = builder.add(first, builder.mul(t, step))
+                return builder.fmul(spread(factor), builder.load(at(given, place), align=8))
+
+            def spread(value: Any) -> Any:
+                zeros = ir.Constant(ir.VectorType(ir.IntType(32), length), [0] * length)
+                return builder.shuffle_vector(
+                    builder.insert_element(numbers(None), value, zeros.type.element(0)), numbers(None), zeros
+                )
+
+            total = tools.alloca_once_value(builder, numbers(None))
+            with tools.for_range(builder, builder.extract_value(shares.shape, 0)) as term:
+                part = of_term(term.index, builder.load(builder.gep(shares.data, [term.index])))
+                builder.store(builder.fadd(builder.load(total), part), total)
+            own = builder.load(total)
+            builder.store(own, at(proba, builder.add(builder.mul(i, n_classes), z)), align=8)
+            for line, weight, gap in ((0, one, own), (FOUR, other, builder.fsub(own, of_term(aim, aimed)))):
+                place = at(moments, n_classes.type(line))
+                square = builder.fmul(spread(weight), builder.fmul(gap, gap))
+                builder.store(builder.fadd(builder.load(place, align=8), square), place, align=8)
+            return context.get_dummy_value()
+
+        arguments = (sums, integer, integer, shares, integer, number, number, number, proba, moments)
+        return types.void(*arguments), generate
+
+    return mean
+
+
+_mean_of_four, _mean_of_one = _in_terms(FOUR), _in_terms(1)
+
+
 @loop
 def _sum_lines(table: Any, places: Any, begin: int, end: int, line: Any) -> None:
     """Set line = table[places[begin:end]].sum(axis=0)."""
@@ -321,7 +376,8 @@ def mean_of_terms(
     for low in range(begin, end, ROWS):
         high = min(low + ROWS, end)
         part = sums[: high - low]
-        gather_table(starts[low : high + 1], places, tables, part, 0, high - low)
+        for i in range(low, high):
+            _sum_lines(tables, places, starts[i], starts[i + 1], part[i - low])
         own = counts[low:high], in_group[low:high], proba[low:high], unanswered[low:high]
         square, distance = mean_of_sums(part, pulls, fallback, own[0], own[1], target, own[2], own[3])
         squares += square
@@ -339,28 +395,31 @@ def mean_of_sums(
     fallback. Sums are rows x terms x (weight, weighted distribution). Returns (counts * in_group) @ |proba|^2
     and, for the term `target` (-1: none), (counts * strength / 2) @ |proba - mean|^2.
     """
-    width, squares, tension = len(fallback) + 1, 0.0, 0.0
+    n_classes, aim, known, per_strength = len(fallback), max(target, 0), 0.0, 0.0
+    inverse, shares, moments = np.empty(len(pulls)), np.empty(len(pulls)), np.zeros((2, FOUR))
     for i in range(len(sums)):
-        strength, square, distance = 0.0, 0.0, 0.0
+        strength = 0.0
         for t in range(len(pulls)):
-            strength += pulls[t] if sums[i, t * width] > 0 else 0.0
-        for z in range(len(fallback)):
-            proba[i, z] = 0.0 if strength > 0 else fallback[z]
+            total = sums[i, t * (n_classes + 1)]
+            inverse[t] = 1 / total if total > 0 else 0.0
+            strength += pulls[t] if total > 0 else 0.0
+        if strength != known:  # it is the same for most rows, and divisions are slow
+            known, per_strength = strength, 1 / strength if strength > 0 else 0.0
         for t in range(len(pulls)):
-            if sums[i, t * width] > 0:
-                share = pulls[t] / strength / sums[i, t * width]
-                for z in range(len(fallback)):
-                    proba[i, z] += share * sums[i, t * width + 1 + z]
-        aimed = target >= 0 and sums[i, target * width] > 0
-        inverse = 1 / sums[i, target * width] if aimed else 0.0
-        for z in range(len(fallback)):
-            gap = proba[i, z] - inverse * sums[i, target * width + 1 + z]
-            square += proba[i, z] * proba[i, z]
-            distance += gap * gap
+            shares[t] = pulls[t] * per_strength * inverse[t]
+        aimed = inverse[aim] if target >= 0 else 0.0
+        one, other = counts[i] if in_group[i] else 0.0, counts[i] * pulls[aim] / 2 if aimed > 0 else 0.0
+        fours = n_classes // FOUR * FOUR
+        for z in range(0, fours, FOUR):
+            _mean_of_four(sums, i, z, shares, aim, aimed, one, other, proba, moments)
+        for z in range(fours, n_classes):
+            _mean_of_one(sums, i, z, shares, aim, aimed, one, other, proba, moments)
         unanswered[i] = strength <= 0
-        squares += counts[i] * square if in_group[i] else 0.0
-        tension += counts[i] * pulls[target] / 2 * distance if aimed else 0.0
-    return squares, tension
+        if strength <= 0:
+            for z in range(n_classes):
+                proba[i, z] = fallback[z]
+                moments[0, 0] += one * fallback[z] ** 2
+    return moments[0].sum(), moments[1].sum()
 
 
 # ---- soft votes ------------------------------------------------------------------------------------------------------
