@@ -73,12 +73,17 @@ def test_ranges_are_least_and_greatest_numbers(seed, dtype):
     assert_array_equal([low, high], [lines.min(axis=0), lines.max(axis=0)])
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_packed_rows_are_a_product(seed):
-    rng = np.random.default_rng(seed)
-    table, places, keys = rng.integers(-3, 9, (50, 7)).astype(np.int8), rng.integers(1, 1 << 40, 7), np.empty(50, dtype=np.int64)
-    loops.pack(table, places, 17, keys, 0, 50)
-    assert_array_equal(keys, table.astype(np.int64) @ places - 17)
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64])
+@pytest.mark.parametrize(
+    ("n_digits", "n_after", "n_safe"), [(7, 0, 0), (12, 0, 49), (12, 9, 49), (3, 0, 45), (20, 1, 49), (16, 0, 50)]
+)
+def test_packed_rows_are_a_product(dtype, n_digits, n_after, n_safe):
+    rng, n_places = np.random.default_rng(0), n_digits + -n_digits % loops.SIXTEEN
+    table = rng.integers(0, 9, (50, n_digits + n_after)).astype(dtype)[:, :n_digits]
+    places, keys = np.zeros(n_places, dtype=np.int64), np.empty(50, dtype=np.int64)
+    places[:n_digits] = rng.integers(1, 1 << 40, n_digits)
+    loops.pack(table, places, 17, keys, n_safe, 0, 50)
+    assert_array_equal(keys, table.astype(np.int64) @ places[:n_digits] - 17)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

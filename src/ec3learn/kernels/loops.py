@@ -17,6 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+SIXTEEN = 16  # digits that are packed at a time
 FOUR = 4  # columns that are summed at a time
 SIX = 6  # weights with which pairs of groups are counted
 FEW_ROWS = 256  # whose weights stay in the fastest cache
@@ -62,14 +63,47 @@ def list_votes(table: Any, voted: Any, starts: Any, voters: Any, labels: Any) ->
         starts[i + 1] = k
 
 
+@intrinsic
+def _dot_sixteen(typing: Any, table: Any, i: Any, j: Any, places: Any) -> Any:
+    """Return a loop for table[i, j:][:SIXTEEN] @ places[j:][:SIXTEEN], of integers that stand side by side."""
+    digit, number = table.dtype, places.dtype
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        lines, factors = (context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 3))
+        digits, numbers = (ir.VectorType(ir.IntType(kind.bitwidth), SIXTEEN) for kind in (digit, number))
+        begin = builder.mul(args[1], builder.extract_value(lines.strides, 0))
+        begin = builder.add(begin, builder.mul(args[2], args[2].type(digit.bitwidth // 8)))
+        line = builder.gep(builder.bitcast(lines.data, ir.IntType(8).as_pointer()), [begin])
+        given = builder.load(builder.bitcast(line, digits.as_pointer()), align=digit.bitwidth // 8)
+        if digit.bitwidth < number.bitwidth:
+            given = (builder.sext if digit.signed else builder.zext)(given, numbers)
+        weights = builder.bitcast(builder.gep(factors.data, [args[2]]), numbers.as_pointer())
+        found = builder.mul(given, builder.load(weights, align=number.bitwidth // 8))
+        while found.type.count > 1:  # one half is added to the other
+            n = found.type.count // 2
+            low, high = (ir.Constant(ir.VectorType(ir.IntType(32), n), list(range(k, k + n))) for k in (0, n))
+            found = builder.add(builder.shuffle_vector(found, found, low), builder.shuffle_vector(found, found, high))
+        return builder.extract_element(found, ir.IntType(32)(0))
+
+    return number(table, types.intp, types.intp, places), generate
+
+
 @loop
-def pack(table: Any, places: Any, offset: int, keys: Any, begin: int, end: int) -> None:
-    """Set keys = table @ places - offset."""
-    for i in range(begin, end):
-        key = places[0] * table[i, 0]
-        for j in range(1, len(places)):
+def pack(table: Any, places: Any, offset: int, keys: Any, n_safe: int, begin: int, end: int) -> None:
+    """Set keys = table @ places[: table.shape[1]] - offset.
+
+    There are a multiple of SIXTEEN places; the first `n_safe` rows have as many digits or others after them to read instead.
+    """
+    for i in range(begin, min(end, n_safe)):
+        key = -offset
+        for j in range(0, len(places), SIXTEEN):
+            key += _dot_sixteen(table, i, j, places)
+        keys[i] = key
+    for i in range(max(begin, n_safe), end):
+        key = -offset
+        for j in range(table.shape[1]):
             key += places[j] * table[i, j]
-        keys[i] = key - offset
+        keys[i] = key
 
 
 @loop

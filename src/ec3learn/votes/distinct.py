@@ -187,9 +187,11 @@ def _pack_table(columns: Sequence[Column], offset: int, dtype: np.dtype[Any]) ->
     if table is None or loops is None:
         return None
     sizes = [column.n_codes for column in columns]
-    places = np.array([math.prod(sizes[j + 1 :]) for j in range(len(sizes))], dtype=np.int64)
+    n_more = -len(sizes) % loops.SIXTEEN
+    places = np.array([math.prod(sizes[j + 1 :]) for j in range(len(sizes))] + [0] * n_more, dtype=np.int64)
+    n_safe = len(table) - math.ceil(n_more * table.itemsize / table.strides[0]) if 2 * len(sizes) >= loops.SIXTEEN else 0
     keys, start = np.empty(len(table), dtype=dtype), int(_wrapped(offset, np.dtype(np.int64)))
-    in_threads(lambda begin, end: loops.pack(table, places, start, keys, begin, end), len(table))
+    in_threads(lambda begin, end: loops.pack(table, places, start, keys, n_safe, begin, end), len(table))
     return keys
 
 
