@@ -25,6 +25,7 @@ LABELS = "must hold labels (ints, bools or strings)"
 INTEGERS = "must hold integers from -2**63 to 2**63 - 1, or from 0 to 2**64 - 1"
 INEXACT = "Floats of this size may have lost digits. Pass integers or strings (pandas: the dtype 'Int64' or 'UInt64')."
 EXACT = 1 << 53  # floats from here on may stand for several integers; those of 16 and 32 bits from 2^11 and 2^24 on
+FIRST_ROWS = 1 << 14
 WIDE = 64  # columns from which a row-major table is copied to column-major before it is read by column
 DENSE_RANGE = 1 << 16  # integers within this range (or within 4 N) are used as codes without sorting them
 
@@ -63,7 +64,11 @@ class Column:
 
     @cached_property
     def seen(self) -> Array:
-        """Return the codes that occur."""
+        """Return the codes that occur; often the first rows have them all."""
+        first = np.zeros(self.n_codes, dtype=bool)
+        first[self.codes(slice(FIRST_ROWS))] = True
+        if first.all():
+            return np.arange(self.n_codes)
         codes = self.codes()
         if self.n_codes <= 32:
             return np.array([code for code in range(self.n_codes) if (codes == code).any()], dtype=np.int64)
