@@ -63,8 +63,7 @@ def list_votes(table: Any, voted: Any, starts: Any, voters: Any, labels: Any) ->
         starts[i + 1] = k
 
 
-@intrinsic
-def _dot_sixteen(typing: Any, table: Any, i: Any, j: Any, places: Any) -> Any:
+def _dot_of_sixteen(typing: Any, table: Any, i: Any, j: Any, places: Any) -> Any:
     """Return a loop for table[i, j:][:SIXTEEN] @ places[j:][:SIXTEEN], of integers that stand side by side."""
     digit, number = table.dtype, places.dtype
 
@@ -86,6 +85,9 @@ def _dot_sixteen(typing: Any, table: Any, i: Any, j: Any, places: Any) -> Any:
         return builder.extract_element(found, ir.IntType(32)(0))
 
     return number(table, types.intp, types.intp, places), generate
+
+
+_dot_sixteen: Any = intrinsic(_dot_of_sixteen)
 
 
 @loop
