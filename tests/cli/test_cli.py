@@ -469,6 +469,12 @@ def test_without_arguments_there_is_the_help_and_no_complaint(run, words):
     assert (code, complaint) == (WRONG_INPUT, "") and "Usage: ec3learn" in shown
 
 
+def test_names_that_are_not_separated_by_commas_are_refused_with_the_remedy(run):
+    remedy = "Separate several names by commas (svm,tree), and quote patterns ('clf_*'). See: ec3learn combine --help."
+    refused = run("combine", "votes.csv", "-c", "svm", "tree", "knn")
+    assert refused == (WRONG_INPUT, "", f"ec3learn: Unexpected arguments 'tree', 'knn'. {remedy}\n")
+
+
 def test_the_help_alone_loads_nothing_heavy():
     heavy = "{'numpy', 'duckdb', 'sklearn'}"
     program = f"import sys; from ec3learn.cli import main; main(['--help']); print({heavy} & set(sys.modules))"

@@ -15,6 +15,9 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from .._checks import InputError
+from .._text import some
+
 
 def option(default: Any, metavar: str | None, help: str, *names: str, panel: str | None = None, least: int | None = None) -> Any:
     """Return an option: a field of a group, or the default of a parameter of a command.
@@ -74,7 +77,17 @@ class _Plain:
 
 
 class PlainCommand(_Plain, TyperCommand):
-    """A command whose help shows no type for flags."""
+    """A command whose help shows no type for flags, and that says what to do about arguments too many."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return no arguments: what no option or argument takes is refused."""
+        ctx.allow_extra_args = True
+        rest = super().parse_args(ctx, args)
+        if rest and not ctx.resilient_parsing:
+            phrase = f"Unexpected {'argument' if len(rest) == 1 else 'arguments'} {some(list(map(repr, rest)))}"
+            remedy = "Separate several names by commas (svm,tree), and quote patterns ('clf_*')."
+            raise InputError("arguments", phrase=phrase, remedy=f"{remedy} See: {ctx.command_path} --help.")
+        return rest
 
 
 class PlainGroup(_Plain, TyperGroup):
