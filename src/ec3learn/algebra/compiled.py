@@ -152,7 +152,7 @@ class CompiledMembership(RowLoops, JointMembership):
 
     def _by_code(self, table: Array) -> Array:
         table = super()._by_code(table)
-        return np.concatenate([self._joint_table(block, table) for block in self._blocks])
+        return np.concatenate(self.joint_tables(table))
 
     def _by_group(self, sums: Array) -> Array:
         by_block = np.split(sums.reshape(len(sums), math.prod(sums.shape[1:])), self._first_code[1:-1])
@@ -203,9 +203,9 @@ class CompiledSoft(JointMembership):
     def invert(self, column: Array, counts: Array) -> tuple[Array, Array] | None:
         """Return 1 over A^m column, and A^m' of that times the counts; see `Membership`."""
         assert self._soft is not None
-        joint = np.concatenate([np.zeros(0), *(self._joint_table(block, column) for block in self._blocks)])
+        joint = np.concatenate([np.zeros(0), *self.joint_tables(column)])
         out, soft_column = np.empty(self.n_rows), self._basis @ column[self._soft_groups]
-        given = (self._keys, self._first_code, self._soft.table.T, joint, soft_column, counts, out)
+        given = (self.keys, self._first_code, self._soft.table.T, joint, soft_column, counts, out)
 
         def work(begin: int, end: int) -> tuple[Array, Array]:
             sums = np.zeros(len(joint))
@@ -233,7 +233,7 @@ class CompiledSoft(JointMembership):
         """Return each weight times each column of a table of some rows, and add it to the sums by joint code."""
         weighted = np.empty((len(table), weights.shape[1] * table.shape[1]))
         total = sums[0].base if self._blocks else np.empty((0, weighted.shape[1]))
-        keys = np.ascontiguousarray(self._keys[:, rows])  # one kind of array, so that one kind of loop is compiled
+        keys = np.ascontiguousarray(self.keys[:, rows])  # one kind of array, so that one kind of loop is compiled
         self._loops.weigh(keys, self._first_code, table, weights, weighted, total)
         return weighted
 
@@ -358,8 +358,11 @@ class ColumnMembership(_ManyGroups):
 
         def work(begin: int, end: int) -> Array:
             out = np.zeros((len(values), self.n_rows))
-            for codes, shared in zip(self._columns[begin:end], self._shared[begin:end], strict=True):
-                sums = np.zeros((shared.stop - shared.start + 1, 2) if paired else shared.stop - shared.start + 1)
+            sizes = [shared.stop - shared.start + 1 for shared in self._shared[begin:end]]
+            room = np.empty((max(sizes), 2) if paired else max(sizes))  # used again, for new memory is slow
+            for codes, shared, size in zip(self._columns[begin:end], self._shared[begin:end], sizes, strict=True):
+                sums = room[:size]
+                sums[:] = 0.0
                 scatter(codes, *values, sums)
                 for own, factor in zip(sums[:-1].T if paired else [sums[:-1]], between, strict=True):
                     own *= factor[shared]
@@ -370,8 +373,12 @@ class ColumnMembership(_ManyGroups):
         first, *others = in_threads(work, len(self._columns))
         found = sum(others, first)
         if self._few is not None:
-            for out, joined in zip(found, self._few.through(values, [own[: self._n_few] for own in between]), strict=True):
-                out += joined
+            sums = self._few.empty_sums(len(values))
+            for keys, own in zip(self._few.keys, sums, strict=True):
+                scatter(keys, *values, own if paired else own[:, 0])
+            coupled = self._few.fold_sums(sums, len(values)) * np.stack([own[: self._n_few] for own in between], axis=1)
+            for keys, own in zip(self._few.keys, self._few.joint_tables(coupled), strict=True):
+                gather(keys, own if paired else own[:, 0], *found)
         return iter(found)
 
     def _piece(self, table: Array, m: int) -> Array:

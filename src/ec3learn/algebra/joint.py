@@ -62,7 +62,7 @@ class JointMembership(NoLoops):
         return entries(self._votes)
 
     @cached_property
-    def _keys(self) -> Array:
+    def keys(self) -> Array:
         """Return the joint column of each block, one after the other."""
         keys = np.empty((len(self._blocks), self.n_rows), dtype=np.uint16)
         for column, block in zip(keys, self._blocks, strict=True):
@@ -73,14 +73,14 @@ class JointMembership(NoLoops):
         """Return A^m table, some rows at a time; a sparse table is made dense, for there are few groups."""
         if sparse.issparse(table):
             table = table.toarray()
-        joint_tables = [self._joint_table(block, table) for block in self._blocks]
+        joint_tables = self.joint_tables(table)
         soft_table = None if self._soft is None else self._basis @ table[self._soft_groups]
         for rows in chunks(self.n_rows, CHUNK if table.ndim == 1 else CHUNK // 8):
             if self._soft is None:
                 out = np.zeros((rows.stop - rows.start, *table.shape[1:]))
             else:
                 out = self._soft.table[rows] @ soft_table
-            for keys, joint in zip(self._keys, joint_tables, strict=True):
+            for keys, joint in zip(self.keys, joint_tables, strict=True):
                 out += np.take(joint, keys[rows], axis=0)
             yield rows, out
 
@@ -153,7 +153,7 @@ class JointMembership(NoLoops):
 
     def add_to_sums(self, rows: slice, values: Array, sums: Sequence[Array]) -> None:
         """Add some rows' values to the sums by joint code."""
-        for keys, total in zip(self._keys, sums, strict=True):
+        for keys, total in zip(self.keys, sums, strict=True):
             total += _sums_by_key(keys[rows], values, len(total))
 
     def weigh(self, rows: slice, table: Array, weights: Array, sums: Sequence[Array]) -> Array:
@@ -187,6 +187,10 @@ class JointMembership(NoLoops):
             joint *= dtype.type(self._n_codes[m])
             joint += self._codes[m][rows].astype(dtype, copy=False)
         return joint
+
+    def joint_tables(self, table: Array) -> list[Array]:
+        """Return for each joint column a table with one row per code: the sum of a table over groups for its groups."""
+        return [self._joint_table(block, table) for block in self._blocks]
 
     def _joint_table(self, block: Sequence[int], table: Array) -> Array:
         """Return for each joint code the sum of the table's rows for its groups."""

@@ -33,7 +33,7 @@ def distinct_rows(columns: Sequence[Column]) -> tuple[list[Array], Array, Array]
     sizes = [column.n_codes for column in columns]
     if math.prod(sizes) <= max(1 << 16, n_objects // 4):
         return _count_all_cells(columns, sizes)
-    if n_objects > SAMPLE and not rows_repeat(len(np.unique(_row_numbers(columns, sampled_rows(n_objects)))), n_objects):
+    if n_objects > SAMPLE and not _some_repeat(columns, sizes):
         return None
     values, index, counts = _numbered(_row_numbers(columns, slice(None)))
     if len(counts) == n_objects:
@@ -138,6 +138,14 @@ def rows_repeat(n_distinct: int, n_objects: int) -> bool:
     """Guess from the distinct ones of `sampled_rows` whether at most half of all rows are distinct (birthday problem)."""
     repeats = SAMPLE - n_distinct
     return repeats > 0 and SAMPLE**2 / (2 * repeats) < n_objects / 2
+
+
+def _some_repeat(columns: Sequence[Column], sizes: Sequence[int]) -> bool:
+    """Guess the same of columns: where the column with most codes says that rows differ, the others need not be looked at."""
+    n_objects = len(columns[0].raw)
+    rows, largest = sampled_rows(n_objects), columns[int(np.argmax(sizes))]
+    some_columns = ([largest], columns)
+    return all(rows_repeat(len(np.unique(_row_numbers(some, rows))), n_objects) for some in some_columns)
 
 
 def _row_numbers(columns: Sequence[Column], rows: slice | Array) -> Array:

@@ -65,10 +65,11 @@ class Column:
     @cached_property
     def seen(self) -> Array:
         """Return the codes that occur; often the first rows have them all."""
-        first = np.zeros(self.n_codes, dtype=bool)
-        first[self.codes(slice(FIRST_ROWS))] = True
-        if first.all():
-            return np.arange(self.n_codes)
+        if self.n_codes <= FIRST_ROWS:
+            first = np.zeros(self.n_codes, dtype=bool)
+            first[self.codes(slice(FIRST_ROWS))] = True
+            if first.all():
+                return np.arange(self.n_codes)
         codes = self.codes()
         if self.n_codes <= 32:
             return np.array([code for code in range(self.n_codes) if (codes == code).any()], dtype=np.int64)
