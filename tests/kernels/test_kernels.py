@@ -291,11 +291,11 @@ def test_membership_of_soft_votes_agrees_with_joint_columns(always, seed, hard):
     votes = Votes.from_probabilities(shares, {"k": rng.integers(0, 5, 300), "j": rng.integers(0, 9, 300)} if hard else None)
     fast, plain = membership(votes), JointMembership(votes)
     assert type(fast) is CompiledSoft
-    column, counts, weights = rng.random(votes.n_groups), rng.random(votes.n_rows), rng.random((votes.n_rows, 4))
+    column, counts, weights = rng.random(votes.n_groups), rng.random(votes.n_rows), rng.random((votes.n_rows, 6))
     d, image = fast.invert(column, counts)
     assert_allclose(d, 1 / plain.gather(column), rtol=1e-12)
     assert_allclose(image, plain.scatter(counts * d), rtol=1e-12)
-    grams = [groups.grams(lambda rows: weights[rows].T, 4) for groups in (fast, plain)]
+    grams = [groups.grams(lambda rows: weights[rows].T, 6) for groups in (fast, plain)]
     assert_allclose(*grams, rtol=1e-12, atol=1e-13)
 
 

@@ -121,8 +121,8 @@ class RowLoops:
         return proba, unanswered, squares, tension
 
 
-class CompiledMembership(RowLoops, JointMembership):
-    """A^m for up to a few thousand groups, of which pairs can be counted."""
+class CountedPairs(JointMembership):
+    """A^m whose pairs of groups are counted by a loop."""
 
     _gram_codes = 1 << 14
     _counted_together = 1 << 16  # codes
@@ -130,6 +130,37 @@ class CompiledMembership(RowLoops, JointMembership):
     def __init__(self, votes: Votes, loops: Any) -> None:
         super().__init__(votes)
         self._loops = loops
+
+    def _count(self, blocks: Sequence[Sequence[int]], first: Array, rows: slice, columns: Array, counts: Array) -> None:
+        """Add some rows' weights to the counts of the joint codes of all blocks, in threads.
+
+        Some blocks at a time, whose counts fit the cache together: so the weights need not be read for each of them.
+        """
+        if not blocks or columns.shape[1] != self._loops.SIX:
+            return super()._count(blocks, first, rows, columns, counts)
+
+        def add(begin: int, end: int) -> None:
+            used = sorted(set().union(*blocks[begin:end]))
+            codes, sizes = np.empty((len(used), len(columns)), dtype=np.uint16), np.array([self._n_codes[m] for m in used])
+            for line, m in zip(codes, used, strict=True):
+                line[:] = self._codes[m][rows]
+            number = {m: k for k, m in enumerate(used)}
+            models = np.array([number[m] for block in blocks[begin:end] for m in block])
+            ends = np.cumsum([0, *map(len, blocks[begin:end])])
+            self._loops.add_six(codes, sizes, models, ends, first[begin:end], columns, counts)
+
+        ends = [0]
+        for k in range(1, len(blocks)):
+            if first[k + 1] - first[ends[-1]] > self._counted_together:
+                ends.append(k)
+        each_in_threads(add, ends, [*ends[1:], len(blocks)])
+
+
+class CompiledMembership(RowLoops, CountedPairs):
+    """A^m for up to a few thousand groups, of which pairs can be counted."""
+
+    def __init__(self, votes: Votes, loops: Any) -> None:
+        super().__init__(votes, loops)
         n_codes = int(self._first_code[-1])
         table = np.empty((self.n_rows, len(self._blocks)), dtype=smallest_uint(n_codes))
         for rows in chunks(self.n_rows):
@@ -162,39 +193,11 @@ class CompiledMembership(RowLoops, JointMembership):
         """Return A^m table, some rows at a time; a sparse table is made dense, for there are few groups."""
         return super().gather_parts(table.toarray() if sparse.issparse(table) else table)
 
-    def _count(self, blocks: Sequence[Sequence[int]], first: Array, rows: slice, columns: Array, counts: Array) -> None:
-        """Add some rows' weights to the counts of the joint codes of all blocks, in threads.
 
-        Some blocks at a time, whose counts fit the cache together: so the weights need not be read for each of them.
-        """
-        if columns.shape[1] != self._loops.SIX:
-            return super()._count(blocks, first, rows, columns, counts)
-
-        def add(begin: int, end: int) -> None:
-            used = sorted(set().union(*blocks[begin:end]))
-            codes, sizes = np.empty((len(used), len(columns)), dtype=np.uint16), np.array([self._n_codes[m] for m in used])
-            for line, m in zip(codes, used, strict=True):
-                line[:] = self._codes[m][rows]
-            number = {m: k for k, m in enumerate(used)}
-            models = np.array([number[m] for block in blocks[begin:end] for m in block])
-            ends = np.cumsum([0, *map(len, blocks[begin:end])])
-            self._loops.add_six(codes, sizes, models, ends, first[begin:end], columns, counts)
-
-        ends = [0]
-        for k in range(1, len(blocks)):
-            if first[k + 1] - first[ends[-1]] > self._counted_together:
-                ends.append(k)
-        each_in_threads(add, ends, [*ends[1:], len(blocks)])
-
-
-class CompiledSoft(JointMembership):
+class CompiledSoft(CountedPairs):
     """A^m for soft votes, with hard ones beside them as joint columns."""
 
     n_weighed = 1 << 10  # their products stay in the cache
-
-    def __init__(self, votes: Votes, loops: Any) -> None:
-        super().__init__(votes)
-        self._loops = loops
 
     def empty_sums(self, width: int) -> list[Array]:
         """Return a table of zeros for each joint column, parts of one table."""
