@@ -97,9 +97,12 @@ def test_every_group_with_members_is_in_the_order_once(votes, groups):
 
 
 def test_grams_are_the_weighted_products_of_the_matrix_with_itself(groups, matrix):
-    weights = np.random.default_rng(0).random((groups.n_rows, 2))
-    for gram, weight in zip(groups.grams(lambda rows: weights[rows].T, 2), weights.T, strict=True):
-        assert_allclose(gram, matrix.T @ (weight[:, None] * matrix), atol=1e-12)
+    weights = np.random.default_rng(0).random((groups.n_rows, 3))
+    some = np.flatnonzero(np.arange(groups.n_groups) % 3 > 0)
+    whole, rows = groups.grams(lambda rows: weights[rows].T, 3, 1, some)
+    expected = [matrix.T @ (weight[:, None] * matrix) for weight in weights.T]
+    assert_allclose(whole, expected[:1], atol=1e-12)
+    assert_allclose(rows, [gram[some] for gram in expected[1:]], atol=1e-12)
 
 
 @given(any_votes())

@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
+from ..kernels import each_in_threads
 from ..votes import Votes
 from ..votes.layout import SoftShares
 from .linear import CHUNK, chunks
@@ -48,7 +49,6 @@ class JointMembership(NoLoops):
         if votes.soft is not None:
             self._soft_groups = np.concatenate([self._groups(model.number) for model in votes.soft.models])
             self._basis = votes.soft.basis()
-        self._voters = {m for m, model in enumerate(votes.models) if model.is_voter}
         n_columns = len(self._blocks) + (votes.soft is not None)
         self.gram_cost, self.product_cost = 15.0 * self.n_rows * n_columns**2, 5.0 * self.n_rows * n_columns
 
@@ -118,27 +118,35 @@ class JointMembership(NoLoops):
         """Return zeros: all groups are among the shared ones."""
         return np.zeros(self.n_rows)
 
-    def grams(self, weights: Callable[[slice], Sequence[Array]], n_weights: int, n_whole: int | None = None) -> Array:
-        """Return A^m' W A^m for each of some weights, groups x groups, dense."""
-        out = np.zeros((n_weights, self.n_groups, self.n_groups))
+    def grams(
+        self, weights: Callable[[slice], Sequence[Array]], n_weights: int, n_whole: int, rows: Array
+    ) -> tuple[Array, Array]:
+        """Return A^m' W A^m for each of some weights, groups x groups, dense; see `Membership`."""
         blocks = _pair_cover(self._n_codes, min(self._gram_codes, max(JOINT_CODES, self.n_rows // 4)))
         sizes = [[self._n_codes[m] for m in block] for block in blocks]
         first = np.cumsum([0, *map(math.prod, sizes)])
         counts = np.zeros((first[-1], n_weights))
         soft = None if self._soft is None else _SoftGrams(self, self._soft, self._basis, n_weights)
-        for rows in chunks(self.n_rows, 8 * CHUNK if soft is None else CHUNK // 8):  # counts are read and written once for each
-            columns = np.empty((rows.stop - rows.start, n_weights))
-            for part in chunks(len(columns), CHUNK // 8):
-                for k, weight in enumerate(weights(slice(rows.start + part.start, rows.start + part.stop))):
-                    columns[part, k] = weight
-            self._count(blocks, first, rows, columns, counts)
+        for part in chunks(self.n_rows, 8 * CHUNK if soft is None else CHUNK // 8):  # counts are read and written once for each
+            columns = np.empty((part.stop - part.start, n_weights))
+
+            def weigh(some: slice, columns: Array = columns, begin: int = part.start) -> None:
+                for k, weight in enumerate(weights(slice(begin + some.start, begin + some.stop))):
+                    columns[some, k] = weight
+
+            each_in_threads(weigh, list(chunks(len(columns), CHUNK // 8)))
+            self._count(blocks, first, part, columns, counts)
             if soft is not None:
-                soft.add(rows, columns)
+                soft.add(part, columns)
+        pairs = _Pairs(self.n_groups, n_weights, n_whole if soft is None else n_weights, rows)
         for block, size, begin, end in zip(blocks, sizes, first, first[1:], strict=False):
-            self._read_pairs(block, np.ascontiguousarray(counts[begin:end].T).reshape(n_weights, *size), out, n_whole)
-        if soft is not None:
-            soft.write(self._soft_groups, out)
-        return out
+            asked = n_weights if any(pairs.asks(self._span(m)) for m in block) else pairs.n_whole
+            cube = np.ascontiguousarray(counts[begin:end, :asked].T)
+            self._read_pairs(block, cube.reshape(-1, *size), pairs)
+        if soft is None:
+            return pairs.whole, pairs.rows
+        soft.write(self._soft_groups, pairs.whole)
+        return pairs.whole[:n_whole], pairs.whole[n_whole:, rows]
 
     def _count(self, blocks: Sequence[Sequence[int]], first: Array, rows: slice, columns: Array, counts: Array) -> None:
         """Add some rows' weights to the counts of the joint codes of all blocks, which stand one after the other."""
@@ -201,21 +209,46 @@ class JointMembership(NoLoops):
             joint = (joint[:, None] + own[None, :]).reshape(len(joint) * len(own), *table.shape[1:])
         return joint
 
-    def _read_pairs(self, block: Sequence[int], cube: Array, out: Array, n_whole: int | None) -> None:
+    def _read_pairs(self, block: Sequence[int], cube: Array, pairs: _Pairs) -> None:
         """Read the counts of all pairs of groups off the counts of joint codes: the last model's pairs, then without it."""
         while block:
             *others, last = block
             with_last = cube
             for m in reversed(others):  # pairs (first model, last) are read from the smallest cube
                 both = with_last.sum(axis=tuple(range(1, with_last.ndim - 2)))
-                first, second = self._span(m), self._span(last)
-                asked = slice(None if {m, last} & self._voters else n_whole)
-                out[asked, first, second] = both[asked, : self._n_groups_of[m], : self._n_groups_of[last]]
-                out[asked, second, first] = out[asked, first, second].transpose(0, 2, 1)
+                pairs.write(self._span(m), self._span(last), both[:, : self._n_groups_of[m], : self._n_groups_of[last]])
                 with_last = with_last.sum(axis=-2)
-            groups = self._groups(last)
-            out[:, groups, groups] = with_last[:, : len(groups)]
+            pairs.write_own(self._groups(last), with_last[:, : self._n_groups_of[last]])
             block, cube = others, cube.sum(axis=-1)
+
+
+class _Pairs:
+    """Gram matrices as they are filled: whole ones for the first weights, and of the others only some rows."""
+
+    def __init__(self, n_groups: int, n_weights: int, n_whole: int, rows: Array) -> None:
+        self.whole = np.zeros((n_whole, n_groups, n_groups))
+        self.rows = np.zeros((n_weights - n_whole, len(rows), n_groups))
+        self.n_whole, self.row_of = n_whole, np.full(n_groups, -1)
+        self.row_of[rows] = np.arange(len(rows))
+
+    def asks(self, groups: slice) -> bool:
+        """Return whether there are rows for some of these groups."""
+        return bool((self.row_of[groups] >= 0).any())
+
+    def write(self, first: slice, second: slice, both: Array) -> None:
+        """Write the counts of the pairs of two models, for the weights that were counted."""
+        for one, other, table in ((first, second, both), (second, first, both.transpose(0, 2, 1))):
+            self.whole[:, one, other] = table[: self.n_whole]
+            asked = np.flatnonzero(self.row_of[one] >= 0)
+            if len(asked):
+                self.rows[:, self.row_of[one][asked], other] = table[self.n_whole :, asked]
+
+    def write_own(self, groups: Array, counted: Array) -> None:
+        """Write how much each group of a model was counted."""
+        self.whole[:, groups, groups] = counted[: self.n_whole]
+        asked = np.flatnonzero(self.row_of[groups] >= 0)
+        if len(asked):
+            self.rows[:, self.row_of[groups[asked]], groups[asked]] = counted[self.n_whole :, asked]
 
 
 class _SoftGrams:

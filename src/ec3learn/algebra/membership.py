@@ -134,10 +134,12 @@ class Membership(Protocol):
         """
         ...
 
-    def grams(self, weights: Callable[[slice], Sequence[Array]], n_weights: int, n_whole: int | None = None) -> Array:
-        """Return A^m' W A^m for each of some weights, groups x groups, dense; `weights` returns those of some rows.
+    def grams(
+        self, weights: Callable[[slice], Sequence[Array]], n_weights: int, n_whole: int, rows: Array
+    ) -> tuple[Array, Array]:
+        """Return A^m' W A^m for each of some weights, dense; `weights` returns those of some rows.
 
-        Of the weights after the first `n_whole`, only the pairs with a group of a voter need be there.
+        For the first `n_whole` weights they are groups x groups; for the others there are only the rows of some groups.
         """
         ...
 

@@ -136,10 +136,13 @@ class SparseMembership(NoLoops):
         """Return the sum over each row's own groups, weighted by the squares of A^m."""
         return np.asarray(self.solo.power(2) @ column)
 
-    def grams(self, weights: Callable[[slice], Sequence[Array]], n_weights: int, n_whole: int | None = None) -> Array:
-        """Return A^m' W A^m for each of some weights, groups x groups, dense."""
+    def grams(
+        self, weights: Callable[[slice], Sequence[Array]], n_weights: int, n_whole: int, rows: Array
+    ) -> tuple[Array, Array]:
+        """Return A^m' W A^m for each of some weights, groups x groups, dense; see `Membership`."""
         matrix, columns = self.matrix, weights(slice(0, self.n_rows))
-        return np.stack([(matrix.T @ matrix.multiply(column[:, None]).tocsr()).toarray() for column in columns])
+        found = np.stack([(matrix.T @ matrix.multiply(column[:, None]).tocsr()).toarray() for column in columns])
+        return found[:n_whole], found[n_whole:, rows]
 
 
 def _counts_before(chosen: Array, places: Array) -> Array:

@@ -28,6 +28,7 @@ from ..._typing import Array
 from ...algebra.linear import FAR_APART, MOST_ELIMINATED, conjugate_gradients, normalised, solve_by_elimination, spread_of
 from ...algebra.membership import Membership, entries
 from ...answer.rule import KnownLabels, Targets
+from ...kernels import each_in_threads
 from ...votes import Votes
 from .objective import Problem, Setting
 
@@ -86,14 +87,15 @@ class RowSums:
                 weights += [*(per_vote * factor for factor in own.values()), counts]
             return weights
 
-        counted = problem.groups.grams(row_weights, len(pairs) + (len(factors) + 1 if given is None else 0), len(pairs))
+        n_weights = len(pairs) + (len(factors) + 1 if given is None else 0)
+        counted, of_voters = problem.groups.grams(row_weights, n_weights, len(pairs), problem.voters)
         every = len(live) == len(problem.live)
-        grams = {pair: gram if every else gram[live][:, live] for pair, gram in zip(pairs, counted, strict=False)}
+        grams = {pair: gram if every else gram[live][:, live] for pair, gram in zip(pairs, counted, strict=True)}
         labels = None if problem.known is None else _label_sums(problem, factors, live)
         if given is not None:
             return cls(grams, _target_sums(problem, factors, live), labels, problem.group_votes)
-        voters, table = problem.voters, problem.vote_table()[problem.voters]
-        *by_factor, by_count = (gram[:, voters] @ table for gram in counted[len(pairs) :])
+        table = problem.vote_table()[problem.voters]
+        *by_factor, by_count = (gram.T @ table for gram in of_voters)
         votes = {a: sums[live] for a, sums in zip(factors, by_factor, strict=True)}
         return cls(grams, votes, labels, normalised(np.maximum(by_count, 0.0)))
 
@@ -188,11 +190,12 @@ def _iterate(pull: Mapping[int, Array], grams: Mapping[tuple[int, int], Array], 
         given = flat.reshape(shape)
         out = given.copy()
         pulled = {b: own * given[:, i] for i, (b, own) in enumerate(pull.items())}
-        for i, (a, own) in enumerate(pull.items()):
-            coupled = sum(pulled[b] @ (grams[a, b].T if a < b else grams[b, a]) for b in pull)
-            out[:, i] -= share * own * coupled
+        products = each_in_threads(lambda a, b: pulled[b] @ (grams[a, b].T if a < b else grams[b, a]), *zip(*pairs, strict=True))
+        for (a, _), product_of_pair in zip(pairs, products, strict=True):
+            out[:, place[a]] -= share * pull[a] * product_of_pair
         return out.ravel()
 
+    place, pairs = {a: i for i, a in enumerate(pull)}, list(product(pull, repeat=2))
     right = np.ascontiguousarray(rights.T).ravel()
     solved, _, done = conjugate_gradients(apply, np.ones(len(right)), right, 1e-15, MOST_ROUNDS)
     return solved.reshape(rights.shape[::-1]).T if done else None
