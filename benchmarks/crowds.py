@@ -1,10 +1,13 @@
 """Which method is right most often on real crowds and on a jury of LLM judges, and is it as sure as it should be?
 
-    python benchmarks/crowds.py [--markdown]
+    python benchmarks/crowds.py [--markdown] [--few]
 
 Prints the accuracy, the log loss and the calibration error of every method on nine public crowds, beside the numbers that the
 authors of EBCC printed, and on 12 language models that scored comments for toxicity from 0 to 9. It needs the folders `crowd`
 and `judges` in the folder that EC3LEARN_DATA names. An object whose tied classes include the truth counts as right by its share.
+
+With `--few`, small juries are drawn from the crowds: two to nine of the 40 busiest annotators, and at most 300 objects on which
+all of them but one have voted. Prints means over eight draws per crowd, of the crowds that have such objects.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ import argparse
 import os
 import sys
 import warnings
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +104,28 @@ def with_labels(votes: Votes, truth: pd.Series, n: int, draws: int = 20) -> dict
     return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
 
 
+def few(sizes: Sequence[int] = (2, 3, 4, 5, 7, 9), draws: int = 8, least: int = 15, most: int = 300) -> Table:
+    """Return how right and how sure the methods are about what small juries say, drawn from the crowds."""
+    rng, rows = np.random.default_rng(0), []
+    chosen = {name: METHODS[name]() for name in ("auto", "majority", "dawid-skene", "dawid-skene-one-coin", "bwa", "ebcc")}
+    for crowd_name in PRINTED:
+        answers = pd.read_parquet(FOLDER / "crowd" / f"{crowd_name}_answers.parquet").drop_duplicates(["question", "worker"])
+        truth = pd.read_parquet(FOLDER / "crowd" / f"{crowd_name}_truth.parquet").set_index("question")["truth"]
+        table = answers[answers["question"].isin(truth.index)].pivot(index="question", columns="worker", values="answer")
+        busy = table.count().nlargest(40).index
+        for size in sizes:
+            tried = (table[rng.choice(busy, size, replace=False)] for _ in range(40 * draws))
+            juries = (jury[jury.count(axis=1) >= max(2, size - 1)] for jury in tried)
+            for jury in islice((jury for jury in juries if len(jury) >= least), draws):
+                drawn = jury.sample(min(most, len(jury)), random_state=int(rng.integers(2**31)))
+                classes = sorted({*answers["answer"], *truth})
+                votes = Votes.from_labels({name: drawn[name].to_numpy() for name in drawn}, classes=classes)
+                labels = pd.Series(truth.loc[drawn.index].to_numpy())
+                rows += [{"voters": size, "method": name, **measured(method, votes, labels)} for name, method in chosen.items()]
+    means = pd.DataFrame(rows).groupby(["voters", "method"], sort=False).mean().reset_index().sort_values("voters", kind="stable")
+    return Table({name: means[name].tolist() for name in ("voters", "method", "accuracy", "log loss", "calibration error")})
+
+
 def show(table: Table, markdown: bool) -> None:
     if not markdown:
         print(table, end="\n\n")
@@ -116,9 +143,14 @@ def cell(value: object) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--markdown", action="store_true", help="print tables for a page")
+    parser.add_argument("--few", action="store_true", help="draw small juries from the crowds")
     asked = parser.parse_args()
     if not (FOLDER / "crowd").is_dir():
         print(f"Nothing was measured: there is no folder `crowd` in {FOLDER}. Set EC3LEARN_DATA to the folder that has it.")
+        return 0
+    if asked.few:
+        print("Small juries, drawn from nine public crowds")
+        show(few(), asked.markdown)
         return 0
     crowds = {name: crowd(name) for name in PRINTED}
     results = {name: {key: measured(method, *case) for key, case in crowds.items()} for name, method in methods().items()}

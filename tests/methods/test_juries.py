@@ -100,7 +100,7 @@ GOLDEN = {
         [0.007948, 0.009297, 0.982754],
     ),
     "BWA": (BWA(tol=1e-12, max_iter=3000), [0.955553, 0.027957, 0.016490], [0.326003, 0.027255, 0.646741]),
-    "panel": (Panel(), [0.952775, 0.024029, 0.023196], [0.169414, 0.032957, 0.797629]),
+    "panel": (Panel(), [0.893054, 0.053681, 0.053265], [0.251374, 0.058145, 0.690481]),
 }
 
 
@@ -288,8 +288,32 @@ def test_probabilities_are_averaged_beside_the_panel_of_their_classes():
     votes = Votes.from_probabilities(models(0)[0])
     consensus = ec3learn.solve(votes)
     assert consensus.panel()["member"] == ["weighted vote", "BWA", "panel of the most probable classes"]
-    members = [WeightedVote().solve(votes), BWA().solve(votes), Panel().solve(votes.hardened())]
-    assert_allclose(consensus.proba, np.mean([member.proba for member in members], axis=0), rtol=0, atol=1e-12)
+    hard, share = votes.hardened(), 4.5 / 4**2  # of the plain vote in the panel of four voters, which is not wanted here
+    plain = (sum(np.eye(3)[p.argmax(axis=1)] for p in models(0)[0].values()) + 1 / 3) / 5
+    labels = (Panel().solve(hard).proba - share * plain) / (1 - share)
+    members = [WeightedVote().solve(votes).proba, BWA().solve(votes).proba, labels]
+    assert_allclose(consensus.proba, np.mean(members, axis=0), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n_voters", "share"), [(2, 0.5), (3, 0.5), (5, 0.18), (9, 4.5 / 81), (10, 0.0)])
+def test_the_plain_vote_has_a_share_where_voters_are_few(n_voters, share):
+    votes = votes_of(jury(0, n_voters=n_voters, missing=0.0)[0])
+    consensus = Panel().solve(votes)
+    texts = [str(note) for note in consensus.notes if "plain vote" in str(note)]
+    told = f"So few voters show little of how good each of them is: the plain vote makes up {100 * share:.1f} % of the answer."
+    assert texts == ([told] if share else [])
+    assert_allclose(consensus.extend(votes).proba, consensus.proba, rtol=0, atol=1e-9)
+
+
+def test_two_of_three_are_not_overruled_on_a_handful_of_objects():
+    votes = Votes.from_labels({"x": ["A", "B", "A", "B"], "y": ["A", "tie", "A", "A"], "z": ["B", "B", None, "B"]})
+    assert ec3learn.solve(votes).labels().tolist() == ["A", "B", "A", "B"]
+
+
+def test_known_labels_to_calibrate_on_take_the_place_of_the_plain_vote():
+    answers, truth = jury(0, n_voters=3)
+    notes = [[str(note) for note in Panel().solve(votes_of(answers), known=dict(enumerate(truth[:n]))).notes] for n in (29, 30)]
+    assert [any("plain vote" in text for text in texts) for texts in notes] == [True, False]
 
 
 def test_clusterings_refine_probabilities_but_do_not_vote():

@@ -45,6 +45,7 @@ TO_GROUPS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma and delta of EC3 towards 
 LEAST_SEATED = 3
 FOLDS = 5  # of the labels that the confidence is calibrated on
 FAR, TIMES_MEDIAN = 0.25, 2.0  # a member leaves that differs on more objects than this, and than this many times the median
+MOST_PLAIN, PLAIN, LEAST_PLAIN = 0.5, 4.5, 0.05  # with J voters the plain vote has a share of 4.5 / J^2 in the answer
 UNSEEN = 20.0  # votes: with J per object, 1 / (1 + 20 / J) of the correlation is seen; the rest are errors that all voters share
 
 
@@ -58,7 +59,9 @@ class Panel(Method):
     correlate. With a prior of the objects, Dawid-Skene takes the place of the weighted vote and of BWA. Where votes are
     probabilities, these members answer from the most probable classes, and count as one besides BWA and, without a prior, a
     weighted vote on the probabilities. A member whose answer is far from all others' is left out. `Consensus.panel()` shows who
-    sat, and how they differ. With 30 known labels or more, the confidence is calibrated on them; a note says what that did.
+    sat, and how they differ. With 30 known labels or more, the confidence is calibrated on them; a note says what that did. With
+    fewer labels, and fewer than ten voters whose votes are labels, little shows how good each of them is: the plain vote gets a
+    share of the answer, which is half of it for three voters.
 
     Parameters
     ----------
@@ -107,22 +110,24 @@ class Panel(Method):
                 member._check()
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
-        answer = self._combined(votes, known)
         if votes.n_classes < 2:
-            return answer
-        uncalibrated = replace(answer, notes=(*answer.notes, _uncalibrated(votes, self._is_default())))
-        if known is None or answer.rule is None:
-            return uncalibrated
-        labelled = known.labelled & ~mean_votes(votes, membership(votes), votes.weights, None)[1] & (votes.counts > 0)
-        times = votes.counts if are_counts(votes.counts) else votes.objects_per_row
-        if times[labelled].sum() < LEAST_LABELS:
-            return uncalibrated
-        blind = self._combined(votes, None).proba[labelled]  # answers that the labels had no part in
-        return _calibrated(answer, blind, known, labelled, votes.counts[labelled])
+            return self._combined(votes, known)
+        labelled = None if known is None else _judged(votes, known)
+        if known is not None and labelled is not None:
+            answer = self._combined(votes, known, by_labels=True)
+            if answer.rule is not None:
+                blind = self._combined(votes, None, by_labels=True).proba[labelled]  # answers that the labels had no part in
+                return _calibrated(answer, blind, known, labelled, votes.counts[labelled])
+        else:
+            answer = self._combined(votes, known)
+        return replace(answer, notes=(*answer.notes, _uncalibrated(votes, self._is_default())))
 
-    def _combined(self, votes: Votes, known: KnownLabels | None) -> Answer:
+    def _combined(self, votes: Votes, known: KnownLabels | None, by_labels: bool = False) -> Answer:
+        """Return the answer before it is calibrated; `by_labels` says whether it will be."""
         members = _default_members(votes, known) if self._is_default() else self._own_members(votes, known)
         panel = _mean_answer(members, votes, known)
+        if self._is_default() and not by_labels:
+            panel = _with_plain_vote(panel, votes, known)
         if self.clusterings == "ignore" or votes.is_voter.all():
             return panel
         joined = {"panel": panel, "EC3 towards the panel": EC3(*TO_GROUPS, towards=_Solved(panel)).answer(votes, known)}
@@ -174,6 +179,13 @@ def _member(name: str, answer: Answer) -> _Member:
     return _Member(name, answer.rule, answer.n_iter, (answer.proba, answer.unanswered))
 
 
+def _judged(votes: Votes, known: KnownLabels) -> Array | None:
+    """Return which rows have votes and a known label; None if there are too few labels to calibrate on."""
+    labelled = known.labelled & ~mean_votes(votes, membership(votes), votes.weights, None)[1] & (votes.counts > 0)
+    times = votes.counts if are_counts(votes.counts) else votes.objects_per_row
+    return np.asarray(labelled) if times[labelled].sum() >= LEAST_LABELS else None
+
+
 def _mean_answer(members: Sequence[_Member], votes: Votes, known: KnownLabels | None, called: str = "The panel") -> Answer:
     """Return the mean of the answers of those who are seated."""
     groups = membership(votes)
@@ -205,6 +217,35 @@ def _mean_answer(members: Sequence[_Member], votes: Votes, known: KnownLabels | 
         members=shown,
         lacking=NO_VOTE,
     )
+
+
+# ---- few voters ------------------------------------------------------------------------------------------------------
+
+
+def _with_plain_vote(panel: Answer, votes: Votes, known: KnownLabels | None) -> Answer:
+    """Return the answer with a share of the plain vote: the fewer voters there are, the less they tell about each other.
+
+    Two voters who disagree do not show who is right, and of three each is judged by two. What is learned of them is then mostly
+    noise, and the answer too sure. The share is the one with the least log loss for simulated voters, and for voters drawn from
+    real crowds. Means of probabilities, scores and a prior of the objects have a caution of their own.
+    """
+    weights = votes.weights[votes.is_voter & (votes.weights > 0) & (votes.n_votes > 0)]
+    n_voters = max(len(weights), float(weights.sum()))  # one of weight 2 is two
+    share = min(MOST_PLAIN, PLAIN / n_voters**2) if n_voters > 1 else 0.0  # a single one decides anyway
+    graded = any(model.kind == "grader" for model in votes.models)
+    if share < LEAST_PLAIN or graded or are_mostly_soft(votes) or _is_informed(votes):
+        return panel
+    assert isinstance(panel.rule, PanelRule)
+    plain = _cautious_vote(votes, votes.weights, panel.rule.fallback)
+    for rows, own, _ in plain.answers(membership(votes), known):
+        panel.proba[rows] = (1 - share) * panel.proba[rows] + share * own
+    fallback = normalised((votes.counts * ~panel.unanswered) @ panel.proba)
+    panel.proba[panel.unanswered] = fallback
+    n = len(panel.rule.members)
+    members, shares = (*panel.rule.members, ("plain vote", plain)), np.array([*[(1 - share) / n] * n, share])
+    text = f"So few voters show little of how good each of them is: the plain vote makes up {percent(share)} of the answer."
+    rule = replace(panel.rule, members=members, shares=shares, fallback=fallback)
+    return replace(panel, rule=rule, notes=(*panel.notes, Note(PANEL, text)))
 
 
 # ---- calibration -----------------------------------------------------------------------------------------------------
@@ -305,7 +346,7 @@ def _labelling_members(votes: Votes, known: KnownLabels | None) -> list[_Member]
         members = []
     else:
         methods = {"one coin": DawidSkene(one_coin=True, tol=1e-4, max_iter=COIN_ROUNDS), **methods}
-        members = [] if informed else [_Member("weighted vote", _cautious_vote(votes, known), 0)]
+        members = [] if informed else [_Member("weighted vote", _learned_vote(votes, known), 0)]
     if informed:  # means of votes and a prior stay unsure even where all of them agree
         methods = {"Dawid-Skene": DawidSkene(tol=1e-4), **{name: own for name, own in methods.items() if name != "BWA"}}
     for name, method in methods.items():
@@ -314,20 +355,23 @@ def _labelling_members(votes: Votes, known: KnownLabels | None) -> list[_Member]
     return members
 
 
-def _cautious_vote(votes: Votes, known: KnownLabels | None) -> Rule:
-    """Return the weighted vote with a vote of ignorance: (sum_j w_j y_ij + s / K) / (sum_j w_j + s)."""
-    groups = membership(votes)
+def _learned_vote(votes: Votes, known: KnownLabels | None) -> Rule:
+    """Return the weighted vote with weights that are learned from agreement, 1 on average over votes."""
     learned = weighted_answer("agreement", votes, np.ones(len(votes.models)), known, REWEIGHT_ROUNDS, judge=False)
     assert learned.weights is not None
-    spoken = scatter_to_votes(votes, groups, votes.counts)
+    spoken = scatter_to_votes(votes, membership(votes), votes.counts)
     cast = np.bincount(votes.group_model, weights=spoken, minlength=len(votes.models)) * votes.is_classifier
-    weights = learned.weights * (cast @ votes.weights / max(float(cast @ learned.weights), 1e-300))  # 1 on average over votes
+    weights = learned.weights * (cast @ votes.weights / max(float(cast @ learned.weights), 1e-300))
+    fallback = np.full(votes.n_classes, 1 / votes.n_classes) if learned.rule is None else np.asarray(learned.rule.fallback)
+    return _cautious_vote(votes, weights, fallback)
+
+
+def _cautious_vote(votes: Votes, weights: Array, fallback: Array) -> Rule:
+    """Return the weighted vote with a vote of ignorance: (sum_j w_j y_ij + s / K) / (sum_j w_j + s)."""
     speaking = np.flatnonzero((votes.is_classifier & (weights > 0))[votes.group_model])
     weight = weights[votes.group_model[speaking]][:, None]
-    own = np.full(votes.n_classes, 1 / votes.n_classes)
     table = np.hstack([weight * votes.group_meaning[speaking].toarray(), np.repeat(weight, votes.n_classes, axis=1)])
-    fallback = np.asarray(learned.rule.fallback) if learned.rule is not None else own
-    return PrecisionRule(speaking, table, fallback, own, IGNORANCE)
+    return PrecisionRule(speaking, table, fallback, np.full(votes.n_classes, 1 / votes.n_classes), IGNORANCE)
 
 
 def _grading_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
