@@ -406,7 +406,12 @@ def test_small_and_odd_juries_get_an_answer(name, votes):
 def test_a_vote_that_the_panel_overrules_is_overruled_by_who_said_it():
     answers, _ = jury(0, n_objects=200)
     reasons = Panel().solve(votes_of(answers)).contested(50)["why"]
-    assert any(reason.startswith("the votes are overruled by who said it") for reason in reasons)
+    assert any(reason.startswith("the votes are overruled by who said it:") for reason in reasons)
+
+
+def test_where_clusterings_join_they_are_said_to_decide_too(w8):
+    (why,) = ec3learn.solve(w8).contested(1)["why"]
+    assert "who said it and its clusters" in why
 
 
 def test_a_clustering_does_not_undo_what_the_panel_knows_of_biased_voters():

@@ -103,7 +103,7 @@ def _closest(outcome: Outcome, n: int, distinct: bool) -> tuple[list[int], Array
 def _decided_by(outcome: Outcome) -> str:
     """Return what decides an answer, besides the number of votes."""
     if not isinstance(outcome.rule, GroupRule | None):
-        return "who said it"
+        return "who said it and its clusters" if outcome.settings.get("clusterings") in ("join", "voters") else "who said it"
     terms = set() if outcome.rule is None else {term.name for term in outcome.rule.terms}
     equal = len(set(outcome.weights.tolist())) == 1
     if outcome.rule is None or terms & {GROUPS, COMPANIONS}:
