@@ -223,10 +223,15 @@ def _how_good(rows: Frame, labels: str, title: str) -> str:
     paper = _start(curve(rows, labels, "independent", "iEC3", "soft vote"))
     gains = curves["independent"]["gain"]
     some = ", ".join(f"{gain:+.3f} at {level}" for level, gain in gains.items() if level in ("0.10", "0.20", "0.40"))
+    apart, alike = learned["independent"], learned["same"]
+    when = (
+        f"five clusterings help soft votes {apart}, whether they err independently or alike"
+        if apart == alike
+        else f"five clusterings with independent errors help soft votes {apart}, five that err alike {alike}"
+    )
     return (
-        f"*{title.capitalize()}*: five clusterings with independent errors help soft votes "
-        f"{learned['independent']}, five that err alike {learned['same']}; they add {some}. The paper's iEC3, on labels, "
-        f"beats the mean of the probabilities {paper}."
+        f"*{title.capitalize()}*: {when}; with independent errors they add {some}. The paper's iEC3, on labels, beats the mean "
+        f"of the probabilities {paper}."
     )
 
 
