@@ -369,6 +369,19 @@ def test_a_forest_votes_out_of_bag_instead_of_in_folds(monkeypatch):
     assert np.mean(said.argmax(axis=1) == y) < 0.9 < np.mean(model.estimators_["forest"][0].predict(X) == y)
 
 
+def test_with_few_labels_a_forest_votes_in_folds(monkeypatch):
+    """Out of bag it would lean against the class of each row: one row of it is missing, and of no other class."""
+    X, y = np.random.default_rng(0).normal(size=(16, 3)), np.arange(16) % 2
+    forest = RandomForestClassifier(60, oob_score=True, random_state=0)
+    n_fits = []
+    fit = RandomForestClassifier.fit
+    monkeypatch.setattr(RandomForestClassifier, "fit", lambda self, X, y: n_fits.append(len(X)) or fit(self, X, y))
+    model = made(classifiers=[("forest", forest)], clusterers=[], consensus="soft-vote").fit(X, y)
+    assert len(n_fits) == 6
+    assert max(n_fits[:5]) < n_fits[5] == 16
+    assert np.isfinite(model.consensus_.votes.soft.shares_of(model.consensus_.votes.soft.models[0])).all()
+
+
 def test_a_forest_behind_the_users_own_steps_votes_in_folds():
     X, y = make_classification(100, 6, n_informative=3, random_state=0)
     forest = make_pipeline(SelectKBest(k=2), RandomForestClassifier(5, oob_score=True, random_state=0))

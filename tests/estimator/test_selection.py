@@ -14,8 +14,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ec3learn import EC3, Consensus, EC3Classifier, MajorityVote, SoftVote, StackedVote, Votes
 from ec3learn.algebra.membership import membership
+from ec3learn.answer.rule import KnownLabels
 from ec3learn.diagnosis.metrics import macro_f, mean_auc
 from ec3learn.estimator import TunedVote, selection
+from ec3learn.estimator.candidates import weigh_by_labels
 from ec3learn.estimator.selection import choose
 from ec3learn.methods.ec3.system import SOFT_VOTE, HeldOutFold, grid
 from ec3learn.methods.stacking import Blend, greedy_weights, simplex_weights
@@ -184,6 +186,39 @@ def test_with_few_labels_the_confidence_suits_them():
     losses = [-np.log(own.proba[np.arange(30, 1000), truth[30:]]).mean() for own in (sharp, plain)]
     assert method.slope > 1.2
     assert losses[0] < losses[1] - 0.05
+
+
+def test_with_few_labels_a_bloc_of_bad_classifiers_does_not_outvote_the_good_ones():
+    """Three that err together agree with their consensus most: only labels tell them from the two that are right."""
+    rng = np.random.default_rng(0)
+    truth, guess = rng.integers(2, size=(2, 600))
+    said = {f"bloc {m}": guess for m in range(3)} | {f"good {m}": truth for m in range(2)}
+    shares = {name: np.clip(0.2 + 0.6 * own + rng.normal(0, 0.1, 600), 0.01, 0.99) for name, own in said.items()}
+    votes = Votes.from_probabilities(shares, {"km": rng.integers(5, size=600)}, classes=[0, 1])
+    known = ([*range(16)], truth[:16].tolist())
+    method = choose(votes, np.where(np.arange(600) < 16, truth, -1), 5, 0).method
+    assert method.solve(votes, known=known).score(truth) > 0.95
+    assert EC3(*selection.WITH_FEW_LABELS, weights="agreement").solve(votes, known=known).score(truth) < 0.7
+
+
+def test_weights_by_labels_stop_growing_apart():
+    """The best of many classifiers is not left alone, however many labels there are."""
+    votes, truth = soft_pool(0, [1.0, 0.9, 0.5], n_objects=400)
+    few, many = (
+        weigh_by_labels(votes[rows], KnownLabels(np.tile(truth[:300], n), np.inf))
+        for n in (1, 20)
+        for rows in [np.tile(np.arange(300), n)]
+    )
+    assert few == pytest.approx(many, rel=0.05)
+    assert few["c0"] == 1 > few["c2"]
+
+
+def test_a_missing_vote_says_nothing_about_the_classifier():
+    good = np.where(np.arange(20) % 2 == 1, 0.9, 0.1)
+    votes = Votes.from_probabilities({"good": good, "absent": np.full(20, np.nan), "unsure": np.full(20, 0.5)}, classes=[0, 1])
+    weights = weigh_by_labels(votes, KnownLabels(np.arange(20) % 2, np.inf))
+    assert weights["good"] == 1
+    assert weights["absent"] == pytest.approx(weights["unsure"])
 
 
 def log_loss_of(consensus, truth):

@@ -19,6 +19,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from .._typing import Array
 from ..algebra.membership import SparseMembership, entries
+from ..algebra.trust import learn_slope
+from ..answer.mixtures import sharpened
 from ..answer.rule import COMPANIONS, GROUPS, TOWARDS, GroupRule, KnownLabels
 from ..methods.base import Answer, Method
 from ..methods.ec3.ec3 import EC3
@@ -34,6 +36,8 @@ STACKED_C = (1.0, 10.0)
 OUT_OF_FOLD_C = (0.1,)
 POOLED_C = (0.01, 0.1)
 GREEDY_ROUNDS = 100
+EVIDENCE, MOST_EVIDENCE = 0.2, 60.0  # how much a label counts in the weights of `weigh_by_labels`, and all labels at most
+DOUBT = 0.1  # there, the share of equal probabilities in a vote: one that is sure and wrong does not settle everything
 MOST_PRODUCTS = 100e6  # rows x votes x classes, beyond which a stacked vote takes too long
 MOST_POOLED = 1_000  # votes per row, beyond which a pool of log-odds needs too much memory
 SETTINGS = [setting for setting in grid(0.25) if setting.delta == 0 and setting != SOFT_VOTE]
@@ -96,6 +100,24 @@ def _greedy(shares: Array, counts: Array) -> Array:
         return float(counts @ np.log(np.maximum(mean[:, 0], 1e-12)))
 
     return greedy_weights(shares[:, :, None], counts, log_loss, GREEDY_ROUNDS)[0]
+
+
+def weigh_by_labels(votes: Votes, known: KnownLabels) -> dict[str, float]:
+    """Return a weight per classifier: the likelihood that its votes give to the known labels, to a small power.
+
+    Each is judged with the temperature that suits it: what it says counts, not how sure it is.
+    """
+    rows = np.flatnonzero(known.labelled)
+    codes, counts, matrix = known.codes[rows], votes.counts[rows], entries(votes)[rows]
+    fit = {}
+    for m in np.flatnonzero(votes.is_classifier):
+        shares = matrix[:, votes.offsets[m] : votes.offsets[m + 1]].toarray()
+        shares = np.where(shares.any(axis=1, keepdims=True), shares, 1 / votes.n_classes)
+        shares = (1 - DOUBT) * shares + DOUBT / votes.n_classes
+        shares = sharpened(shares, learn_slope(shares, codes, counts))
+        fit[votes.models[m].name] = float(counts @ np.log(shares[np.arange(len(rows)), codes]) / counts.sum())
+    power, best = min(EVIDENCE * float(counts.sum()), MOST_EVIDENCE), max(fit.values())
+    return {name: float(np.exp(power * (own - best))) for name, own in fit.items()}
 
 
 def refined(variant: Variant, setting: Setting) -> Variant:

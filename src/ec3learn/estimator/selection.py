@@ -7,7 +7,6 @@ there are, the more of the answer comes from a fixed method instead.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -34,7 +33,7 @@ from ..methods.ec3.ec3 import EC3
 from ..methods.stacking import Blend, simplex_weights
 from ..methods.voting import SoftVote
 from ..votes import Votes
-from .candidates import SETTINGS, Candidate, Split, Variant, make_candidates, make_folds, refined
+from .candidates import SETTINGS, Candidate, Split, Variant, make_candidates, make_folds, refined, weigh_by_labels
 
 FEW_LABELS = 10  # per class (geometric mean): below, there is no choice
 MANY_LABELS = 100  # per class: below, the fixed method for few labels has a share in the answer
@@ -118,20 +117,18 @@ def _soft_vote(votes: Votes, codes: Array, seed: int) -> Method:
 
 
 def _for_few_labels(votes: Votes, codes: Array, seed: int) -> Method:
-    """Return iEC3 with fixed settings, and the temperature that suits the few labels, hidden fold by fold."""
-    method = EC3(*WITH_FEW_LABELS, weights="agreement")
+    """Return iEC3 with fixed settings, and the weights and the temperature that suit the few labels, hidden fold by fold."""
     if (np.bincount(codes[codes >= 0]) > 1).sum() < 2:
-        return method
+        return EC3(*WITH_FEW_LABELS, weights="agreement")
+
+    def weighted(votes: Votes, known: KnownLabels) -> Method:
+        return EC3(*WITH_FEW_LABELS, weights=weigh_by_labels(votes, known))
+
     rows = _sample(codes, seed, MOST_ROWS)
     votes, codes = votes[rows], codes[rows]
-    slopes = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # weights from few votes are not to be trusted, but this is about the confidence
-        for repeat in range(FEW_REPEATS):
-            split = Split.of(votes, codes, make_folds(codes, FEW_FOLDS, seed + repeat))
-            answer = split.held_out(lambda votes, known: method)
-            slopes.append(learn_slope(answer, codes, np.ones(len(codes))))
-    return Blend([method], None, float(np.mean(slopes)))
+    splits = [Split.of(votes, codes, make_folds(codes, FEW_FOLDS, seed + repeat)) for repeat in range(FEW_REPEATS)]
+    slopes = [learn_slope(split.held_out(weighted), codes, np.ones(len(codes))) for split in splits]
+    return Blend([weighted(splits[0].rows, KnownLabels(splits[0].codes, np.inf))], None, float(np.mean(slopes)))
 
 
 def _choose_by_score(
@@ -383,7 +380,7 @@ class TunedVote(Method):
     """Choose and blend ways to combine votes by the known labels, as `EC3Classifier` does.
 
     The classifiers must not have been trained on the objects with known labels: these are a validation set, and all others are
-    the test set. With few known labels it is iEC3 with weights from agreement.
+    the test set. With few known labels it is iEC3, with weights by how likely each classifier's votes make them.
 
     Parameters
     ----------

@@ -35,6 +35,7 @@ RETRAINED_SHARE = 0.4  # of the unlabelled rows of each class, the most confiden
 LABEL_REPEATS = 3  # how often each labelled row is repeated among them
 ROWS_TO_JUDGE = 4_000  # with a label, that classifiers vote on in folds: where that many are in some of the folds, these will do
 ROWS_OF_A_CLASS = 50  # among them, if it has as many
+ROWS_FOR_BAGS = 10  # per class: with fewer, trees that have not seen a row have seen too little of its class, and lean to others
 
 
 @dataclass
@@ -155,7 +156,8 @@ class Training:
 
         Only models of our pools and bare forests: other steps of a pipeline may have seen the labels of all rows.
         """
-        return not self.own_folds and self.n_classes > 1 and bool(getattr(last_step(model), "oob_score", False))
+        enough = len(self.labelled) >= ROWS_FOR_BAGS * self.n_classes > ROWS_FOR_BAGS
+        return enough and not self.own_folds and bool(getattr(last_step(model), "oob_score", False))
 
     @property
     def own_folds(self) -> bool:
