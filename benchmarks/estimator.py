@@ -205,7 +205,8 @@ def compare(table: pd.DataFrame, larger: bool) -> dict[str, list[Any]]:
 
 
 def headline(part: pd.DataFrame, labels: str) -> str:
-    splits = part.groupby("dataset")["seed"].nunique()
+    shared = part.pivot_table(index=["dataset", "seed"], columns="method", values="AUC").dropna()
+    splits = shared.groupby("dataset").size()
     many = f"{splits.min()}" if splits.min() == splits.max() else f"{splits.min()} to {splits.max()}"
     more = "" if splits.max() == 1 else "s"
     return f"{labels} labels{'' if labels == 'all' else ' per class'}: {len(splits)} data sets, {many} split{more}"
