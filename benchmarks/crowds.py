@@ -7,7 +7,7 @@ authors of EBCC printed, and on 12 language models that scored comments for toxi
 and `judges` in the folder that EC3LEARN_DATA names. An object whose tied classes include the truth counts as right by its share.
 
 With `--few`, small juries are drawn from the crowds: two to nine of the 40 busiest annotators, and at most 300 objects on which
-all of them but one have voted. Prints means over eight draws per crowd, of the crowds that have such objects.
+all of them but one have voted. Prints means over 16 draws per crowd, of the crowds that have such objects.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def with_labels(votes: Votes, truth: pd.Series, n: int, draws: int = 20) -> dict
     return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
 
 
-def few(sizes: Sequence[int] = (2, 3, 4, 5, 7, 9), draws: int = 8, least: int = 15, most: int = 300) -> Table:
+def few(sizes: Sequence[int] = (2, 3, 4, 5, 7, 9), draws: int = 16, least: int = 15, most: int = 300) -> Table:
     """Return how right and how sure the methods are about what small juries say, drawn from the crowds."""
     rng, rows = np.random.default_rng(0), []
     chosen = {name: METHODS[name]() for name in ("auto", "majority", "dawid-skene", "dawid-skene-one-coin", "bwa", "ebcc")}

@@ -475,6 +475,10 @@ def test_names_that_are_not_separated_by_commas_are_refused_with_the_remedy(run)
     assert refused == (WRONG_INPUT, "", f"ec3learn: Unexpected arguments 'tree', 'knn'. {remedy}\n")
 
 
+def test_an_argument_too_many_is_refused_where_no_option_takes_names(run):
+    assert run("demo", "x") == (WRONG_INPUT, "", "ec3learn: Unexpected argument 'x'. See: ec3learn demo --help.\n")
+
+
 def test_the_help_alone_loads_nothing_heavy():
     heavy = "{'numpy', 'duckdb', 'sklearn'}"
     program = f"import sys; from ec3learn.cli import main; main(['--help']); print({heavy} & set(sys.modules))"

@@ -420,3 +420,18 @@ def test_labels_of_objects_without_votes_say_nothing_about_voters(on):
 def test_a_stacked_vote_needs_labels(w8):
     with pytest.raises(ValueError, match=r"^Stacked vote needs known labels, got none\. Pass known, "):
         StackedVote().solve(w8)
+
+
+def test_a_classifier_that_tells_nothing_of_many_classes_has_nearly_no_weight():
+    truth = np.tile(np.arange(30), 30)
+    votes = Votes.from_labels({"good": truth, "constant": np.zeros_like(truth)}, classes=range(30))
+    weights = weigh_by_labels(votes, KnownLabels(np.arange(30), np.inf))  # one per distinct row
+    assert weights["good"] == 1.0 and 1e-60 < weights["constant"] < 1e-20
+    EC3(weights=weights).solve(votes)
+
+
+def test_labels_of_objects_that_weigh_nothing_weigh_classifiers_all_the_same():
+    truth = np.tile([0, 1, 2], 20)
+    votes = Votes.from_labels({"good": truth, "bad": (truth + 1) % 3}, sample_weight=np.repeat([0.0, 1.0], 30))
+    found = TunedVote().solve(votes, known=dict(enumerate(truth[:12].tolist())))
+    assert (found.labels() == truth).all()

@@ -391,6 +391,17 @@ def test_methods_answer_the_same_with_and_without_loops(monkeypatch, method, kin
         assert answers[0].objective == pytest.approx(answers[1].objective, rel=1e-11)
 
 
+def test_many_groups_of_small_models_alone_are_solved_by_loops_too(monkeypatch):
+    rng = np.random.default_rng(0)
+    clusterings = {f"k{j}": rng.integers(0, 60, 300) for j in range(4)}
+    votes, answers = Votes.from_labels({"a": rng.integers(0, 2, 300), "b": rng.integers(0, 2, 300)}, clusterings), []
+    monkeypatch.setattr(module, "MOST_JOINT_GROUPS", 100)
+    for least in (0, 1 << 60):
+        monkeypatch.setattr(kernels, "LEAST", least)
+        answers.append(EC3().solve(votes).proba)
+    assert_allclose(*answers, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("method", [EC3(), DawidSkene()], ids=str)
 def test_a_prior_counts_the_same_with_and_without_loops(monkeypatch, method):
     votes, answers = small_votes(0), []

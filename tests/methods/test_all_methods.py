@@ -546,6 +546,15 @@ def test_extreme_pulls_of_bgcm_give_distributions(alpha, w8):
     assert_distributions(BGCM(alpha=alpha).solve(w8).proba)
 
 
+@pytest.mark.parametrize("weight", [1e-3, 1e-4, 1e-5])
+def test_rounding_that_small_weights_magnify_is_put_right(weight):
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 500)
+    classifiers = {f"v{j}": np.where(rng.random(500) < 0.7, truth, 1 - truth) for j in range(3)}
+    votes = Votes.from_labels(classifiers, {"g": (truth * 13 + rng.integers(0, 40, 500)) % 40})
+    assert_allclose(EC3(0.4, 0.5, weight, weight).solve(votes).proba.sum(axis=1), 1, rtol=0, atol=1e-9)
+
+
 def test_an_answer_that_is_no_distribution_is_refused(w8):
     consensus = EC3().solve(w8)
     wanted = (

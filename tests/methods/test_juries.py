@@ -300,9 +300,23 @@ def test_the_plain_vote_has_a_share_where_voters_are_few(n_voters, share):
     votes = votes_of(jury(0, n_voters=n_voters, missing=0.0)[0])
     consensus = Panel().solve(votes)
     texts = [str(note) for note in consensus.notes if "plain vote" in str(note)]
-    told = f"So few voters show little of how good each of them is: the plain vote makes up {100 * share:.1f} % of the answer."
-    assert texts == ([told] if share else [])
+    why = "So few voters show little of how good each of them is"
+    assert texts == ([f"{why}: the plain vote makes up {100 * share:.1f} % of the panel's answer."] if share else [])
     assert_allclose(consensus.extend(votes).proba, consensus.proba, rtol=0, atol=1e-9)
+
+
+def test_voters_of_a_single_vote_do_not_make_a_crowd():
+    answers, _ = jury(0, n_voters=3, missing=0.0)
+    once = np.full((len(answers), 7), -1)
+    once[range(7), range(7)] = 1
+    alone, beside = (Panel().solve(votes_of(table)) for table in (answers, np.hstack([answers, once])))
+    notes = [[str(note) for note in consensus.notes if "plain vote" in str(note)] for consensus in (alone, beside)]
+    assert "50.0 %" in notes[0][0] and "40.0 %" in notes[1][0]  # as of (3 x 40 + 7)^2 / (3 x 40^2 + 7) = 3.4 voters
+
+
+def test_a_single_voter_has_no_plain_vote_beside_it_whatever_it_weighs():
+    votes = Votes.from_labels({"a": [0, 1, 1]}, weights={"a": 1.5})
+    assert not any("plain vote" in str(note) for note in Panel().solve(votes).notes)
 
 
 def test_two_of_three_are_not_overruled_on_a_handful_of_objects():
@@ -413,6 +427,8 @@ def test_where_clusterings_join_they_are_said_to_decide_too():
     votes = Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1]}, {"k": [0, 0, 1, 1, 1]})
     (why,) = ec3learn.solve(votes).contested(1)["why"]
     assert why == "the votes are tied between 0 and 1: decided by who said it and its clusters"
+    (why,) = Panel(clusterings="join").solve(votes.drop("k")).contested(1)["why"]
+    assert why == "the votes are tied between 0 and 1: decided by who said it"
 
 
 def test_a_clustering_does_not_undo_what_the_panel_knows_of_biased_voters():

@@ -1279,3 +1279,15 @@ def test_columns_of_different_length_are_refused():
 def test_shared_votes_of_a_crowd_are_hardened_where_all_are_shared():
     votes = Votes.from_long(["q"] * 5, list("aaabb"), ["x", "x", "y", "x", "y"])
     assert votes.hardened().said(0) == ["x", {"x": 0.5, "y": 0.5}]
+
+
+def test_integers_of_another_byte_order_are_the_same_votes():
+    table = np.random.default_rng(0).integers(0, 3, (100, 70))
+    ours, theirs = (Votes.from_labels(own) for own in (table, table.astype(">i4")))
+    assert_array_equal(ours.classes, theirs.classes)
+    assert_array_equal(MajorityVote().solve(ours).proba, MajorityVote().solve(theirs).proba)
+
+
+def test_more_voters_than_arrays_have_dimensions_may_be_unanimous():
+    votes = Votes.from_labels({f"v{j}": ["a", "b"] for j in range(70)}, classes=["a", "b"])
+    assert MajorityVote().solve(votes).labels().tolist() == ["a", "b"]

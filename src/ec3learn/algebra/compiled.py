@@ -362,7 +362,8 @@ class ColumnMembership(_ManyGroups):
         def work(begin: int, end: int) -> Array:
             out = np.zeros((len(values), self.n_rows))
             sizes = [shared.stop - shared.start + 1 for shared in self._shared[begin:end]]
-            room = np.empty((max(sizes), 2) if paired else max(sizes))  # used again, for new memory is slow
+            most = max(sizes, default=0)
+            room = np.empty((most, 2) if paired else most)  # used again, for new memory is slow
             for codes, shared, size in zip(self._columns[begin:end], self._shared[begin:end], sizes, strict=True):
                 sums = room[:size]
                 sums[:] = 0.0

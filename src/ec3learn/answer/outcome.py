@@ -77,13 +77,19 @@ class Outcome(Solution):
     stored_voters: Table | None = None  # the table of voters, where there are no votes to make it from
 
     def __post_init__(self) -> None:
-        """Refuse answers that are no distributions: an outcome that exists is valid. Rounding may leave -1e-17 for 0."""
+        """Refuse answers that are no distributions: an outcome that exists is valid.
+
+        Rounding may leave -1e-17 for 0, and small weights of a method magnify it: sums that are nearly 1 are made so.
+        """
         if self.solved_proba is None:
             return
         if -1e-9 <= self.solved_proba.min(initial=0.0) < 0:
             object.__setattr__(self, "solved_proba", frozen(np.maximum(self.solved_proba, 0.0)))
-        if not are_distributions(self.solved_proba):
+        if are_distributions(self.solved_proba):
+            return
+        if not are_distributions(self.solved_proba, within=1e-6):
             raise no_distribution()
+        object.__setattr__(self, "solved_proba", frozen(normalised(self.solved_proba)))
 
     # ---- the answer, by object ---------------------------------------------------------------------------------------
 

@@ -85,8 +85,9 @@ class PlainCommand(_Plain, TyperCommand):
         rest = super().parse_args(ctx, args)
         if rest and not ctx.resilient_parsing:
             phrase = f"Unexpected {'argument' if len(rest) == 1 else 'arguments'} {some(list(map(repr, rest)))}"
-            remedy = "Separate several names by commas (svm,tree), and quote patterns ('clf_*')."
-            raise InputError("arguments", phrase=phrase, remedy=f"{remedy} See: {ctx.command_path} --help.")
+            remedy = "Separate several names by commas (svm,tree), and quote patterns ('clf_*'). "
+            takes_names = any(each.name == "classifiers" for each in self.params)
+            raise InputError("arguments", phrase=phrase, remedy=f"{remedy if takes_names else ''}See: {ctx.command_path} --help.")
         return rest
 
 

@@ -80,8 +80,9 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
     columns["votes"] = [tally_text(tally) for tally in tallies]
     columns["alike"] = [int(alike[row]) for row in rows]
     nothing = np.zeros(len(rows), dtype=bool) if outcome.unanswered_rows is None else outcome.unanswered_rows[rows]
+    decided_by = _decided_by(outcome, votes)
     columns["why"] = [
-        f"it has {outcome.lacking}" if unanswered else why_contested(tally, label, _decided_by(outcome))
+        f"it has {outcome.lacking}" if unanswered else why_contested(tally, label, decided_by)
         for tally, label, unanswered in zip(tallies, columns["label"], nothing, strict=True)
     ]
     return Table(columns)
@@ -100,10 +101,11 @@ def _closest(outcome: Outcome, n: int, distinct: bool) -> tuple[list[int], Array
     return [i for i, _ in found[:n]], np.array([row for _, row in found[:n]], dtype=int)
 
 
-def _decided_by(outcome: Outcome) -> str:
+def _decided_by(outcome: Outcome, votes: Votes) -> str:
     """Return what decides an answer, besides the number of votes."""
     if not isinstance(outcome.rule, GroupRule | None):
-        return "who said it and its clusters" if outcome.settings.get("clusterings") in ("join", "voters") else "who said it"
+        joined = outcome.settings.get("clusterings") in ("join", "voters") and not votes.is_voter.all()
+        return "who said it and its clusters" if joined else "who said it"
     terms = set() if outcome.rule is None else {term.name for term in outcome.rule.terms}
     equal = len(set(outcome.weights.tolist())) == 1
     if outcome.rule is None or terms & {GROUPS, COMPANIONS}:

@@ -37,6 +37,7 @@ OUT_OF_FOLD_C = (0.1,)
 POOLED_C = (0.01, 0.1)
 GREEDY_ROUNDS = 100
 EVIDENCE, MOST_EVIDENCE = 0.2, 60.0  # how much a label counts in the weights of `weigh_by_labels`, and all labels at most
+LEAST_LOG_WEIGHT = -60.0  # there: as good as no weight, and large enough to reckon with
 DOUBT = 0.1  # there, the share of equal probabilities in a vote: one that is sure and wrong does not settle everything
 MOST_PRODUCTS = 100e6  # rows x votes x classes, beyond which a stacked vote takes too long
 MOST_POOLED = 1_000  # votes per row, beyond which a pool of log-odds needs too much memory
@@ -109,6 +110,8 @@ def weigh_by_labels(votes: Votes, known: KnownLabels) -> dict[str, float]:
     """
     rows = np.flatnonzero(known.labelled)
     codes, counts, matrix = known.codes[rows], votes.counts[rows], entries(votes)[rows]
+    if not counts.any():
+        counts = np.ones(len(rows))  # labels of objects that weigh nothing tell about the classifiers all the same
     fit = {}
     for m in np.flatnonzero(votes.is_classifier):
         shares = matrix[:, votes.offsets[m] : votes.offsets[m + 1]].toarray()
@@ -117,7 +120,7 @@ def weigh_by_labels(votes: Votes, known: KnownLabels) -> dict[str, float]:
         shares = sharpened(shares, learn_slope(shares, codes, counts))
         fit[votes.models[m].name] = float(counts @ np.log(shares[np.arange(len(rows)), codes]) / counts.sum())
     power, best = min(EVIDENCE * float(counts.sum()), MOST_EVIDENCE), max(fit.values())
-    return {name: float(np.exp(power * (own - best))) for name, own in fit.items()}
+    return {name: float(np.exp(max(power * (own - best), LEAST_LOG_WEIGHT))) for name, own in fit.items()}
 
 
 def refined(variant: Variant, setting: Setting) -> Variant:

@@ -222,6 +222,23 @@ def _mean_answer(members: Sequence[_Member], votes: Votes, known: KnownLabels | 
 # ---- few voters ------------------------------------------------------------------------------------------------------
 
 
+def _effective_voters(votes: Votes) -> float:
+    """Return how many voters there are, or would be with as many votes each: those with few votes hardly count.
+
+    One of weight 2 is two. Beyond 100 it no longer matters.
+    """
+    cast = _votes_cast(votes)
+    voting = (votes.weights > 0) & (cast > 0)
+    if voting.sum() < 2:
+        return float(voting.sum())
+    cast = cast[voting] / cast.max()
+    found = []
+    for weights in (np.ones(len(cast)), votes.weights[voting]):
+        total = float(weights @ cast)
+        found.append(total / max(float(weights @ cast**2), 1e-300) * total)
+    return min(max(found), 100.0)
+
+
 def _with_plain_vote(panel: Answer, votes: Votes, known: KnownLabels | None) -> Answer:
     """Return the answer with a share of the plain vote: the fewer voters there are, the less they tell about each other.
 
@@ -229,8 +246,7 @@ def _with_plain_vote(panel: Answer, votes: Votes, known: KnownLabels | None) -> 
     noise, and the answer too sure. The share is the one with the least log loss for simulated voters, and for voters drawn from
     real crowds. Means of probabilities, scores and a prior of the objects have a caution of their own.
     """
-    weights = votes.weights[votes.is_voter & (votes.weights > 0) & (votes.n_votes > 0)]
-    n_voters = max(len(weights), float(weights.sum()))  # one of weight 2 is two
+    n_voters = _effective_voters(votes)
     share = min(MOST_PLAIN, PLAIN / n_voters**2) if n_voters > 1 else 0.0  # a single one decides anyway
     graded = any(model.kind == "grader" for model in votes.models)
     if share < LEAST_PLAIN or graded or are_mostly_soft(votes) or _is_informed(votes):
@@ -243,7 +259,8 @@ def _with_plain_vote(panel: Answer, votes: Votes, known: KnownLabels | None) -> 
     panel.proba[panel.unanswered] = fallback
     n = len(panel.rule.members)
     members, shares = (*panel.rule.members, ("plain vote", plain)), np.array([*[(1 - share) / n] * n, share])
-    text = f"So few voters show little of how good each of them is: the plain vote makes up {percent(share)} of the answer."
+    why = "So few voters show little of how good each of them is"
+    text = f"{why}: the plain vote makes up {percent(share)} of the panel's answer."
     rule = replace(panel.rule, members=members, shares=shares, fallback=fallback)
     return replace(panel, rule=rule, notes=(*panel.notes, Note(PANEL, text)))
 
@@ -359,11 +376,16 @@ def _learned_vote(votes: Votes, known: KnownLabels | None) -> Rule:
     """Return the weighted vote with weights that are learned from agreement, 1 on average over votes."""
     learned = weighted_answer("agreement", votes, np.ones(len(votes.models)), known, REWEIGHT_ROUNDS, judge=False)
     assert learned.weights is not None
-    spoken = scatter_to_votes(votes, membership(votes), votes.counts)
-    cast = np.bincount(votes.group_model, weights=spoken, minlength=len(votes.models)) * votes.is_classifier
+    cast = _votes_cast(votes)
     weights = learned.weights * (cast @ votes.weights / max(float(cast @ learned.weights), 1e-300))
     fallback = np.full(votes.n_classes, 1 / votes.n_classes) if learned.rule is None else np.asarray(learned.rule.fallback)
     return _cautious_vote(votes, weights, fallback)
+
+
+def _votes_cast(votes: Votes) -> Array:
+    """Return how many votes each classifier has cast, by what objects count."""
+    spoken = scatter_to_votes(votes, membership(votes), votes.counts)
+    return np.asarray(np.bincount(votes.group_model, weights=spoken, minlength=len(votes.models)) * votes.is_classifier)
 
 
 def _cautious_vote(votes: Votes, weights: Array, fallback: Array) -> Rule:

@@ -77,8 +77,7 @@ def _count_all_cells(columns: Sequence[Column], sizes: Sequence[int]) -> tuple[l
     keys = _pack(columns, slice(None), np.dtype(f"i{max(2, smallest_uint(n_cells).itemsize)}"))
     counts = _count(keys, n_cells)
     rows = np.flatnonzero(counts)
-    digits = np.unravel_index(rows, sizes)
-    codes = [digit.astype(smallest_uint(size)) for digit, size in zip(digits, sizes, strict=True)]
+    codes = _digits(rows, sizes)
     if len(rows) < n_cells:
         number = np.zeros(n_cells, dtype=smallest_uint(len(rows)))
         number[rows] = np.arange(len(rows))

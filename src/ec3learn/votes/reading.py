@@ -302,7 +302,7 @@ def _with_missing(column: Column, absent: Array) -> Column:
 def _as_array(values: Any, where: str, allowed: str) -> Any:
     """Return array-likes as an array in which nothing was cast; a column with nulls becomes a masked or object array."""
     if isinstance(values, np.ndarray):
-        return values
+        return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
     if isinstance(values, (list, tuple, range)):
         if _ragged(values):
             lengths = sorted({len(row) if hasattr(row, "__len__") else 1 for row in values})
