@@ -561,11 +561,13 @@ def test_an_answer_that_is_no_distribution_is_refused(w8):
         "The answer is no distribution over the classes, since numbers in it overflowed or lost their digits. Choose weights "
     )
     wanted += "and parameters that differ by fewer orders of magnitude."
-    for wrong in (np.nan, np.inf, -1e-12, 1e-8):
+    for wrong in (np.nan, np.inf, -1e-12, 1e-5):
         broken = consensus.row_proba.copy()
         broken[0, 0] = wrong if wrong < 0 or not np.isfinite(wrong) else broken[0, 0] + wrong
         with pytest.raises(InputError, match=f"^{re.escape(wanted)}$"):
             replace(consensus, solved_proba=broken)
+    rounded = replace(consensus, solved_proba=consensus.row_proba * (1 + 1e-8))
+    assert_allclose(rounded.row_proba, consensus.row_proba, rtol=0, atol=1e-10)
 
 
 # ---- memory ------------------------------------------------------------------------------------------------------------
