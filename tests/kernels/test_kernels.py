@@ -263,6 +263,15 @@ def test_the_posterior_is_a_softmax(seed):
     assert_allclose(moved, counts @ np.abs(change).sum(axis=1), rtol=1e-12)
 
 
+def test_exponentials_are_those_of_numpy_to_the_last_digits():
+    rng = np.random.default_rng(0)
+    numbers = np.concatenate([-rng.exponential(30.0, 5000), [0.0, -1e-300, -0.34657, -707.9, -708.1, -1e9, -np.inf, np.nan]])
+    found = numbers.copy()
+    loops._exp(found, np.empty_like(found), np.empty_like(found))
+    expected = np.where(numbers < -708, 0.0, np.exp(numbers))
+    assert_allclose(found, expected, rtol=5e-16)
+
+
 # ---- whole tables ----------------------------------------------------------------------------------------------------
 
 

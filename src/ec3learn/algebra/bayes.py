@@ -31,6 +31,7 @@ GRADE_VOTES = 5.0  # the strength of the pooled prior for answers on a scale
 SUBTYPE_MASS = 0.1
 SAMPLE = 100_000  # distinct rows that subtypes are learned from, where there are more than twice as many
 ENOUGH = 1_000  # votes by which half of the voters or more are still to be judged in such a sample
+ROUNDS = 10  # that subtypes take, and mostly more
 WARM_UP = 3  # rounds before the prior of skills is learned
 
 
@@ -182,7 +183,7 @@ class SubtypeModel(ConfusionModel):
         known = None if self.known is None else self.known[rows]
         clusterings = bool((self.weight[~self.votes.is_voter[self.group_model]] > 0).any())
         options: dict[str, Any] = {"subtypes": self.subtypes, "pooled": self.pooled, "class_votes": self.class_votes}
-        model = SubtypeModel(some, membership(some), known, with_clusterings=clusterings, **options)
+        model = SubtypeModel(some, membership(some, ROUNDS), known, with_clusterings=clusterings, **options)
         return model, rows
 
     def _tilted(self, tilt: Array) -> Array:

@@ -144,11 +144,11 @@ class Membership(Protocol):
         ...
 
 
-def membership(votes: Votes) -> Membership:
-    """Return A^m in the form that suits the votes."""
-    n_votes = votes.n_rows * len(votes.hard) + (0 if votes.sparse is None else votes.sparse.nnz)
+def membership(votes: Votes, passes: int = 1) -> Membership:
+    """Return A^m in the form that suits the votes, and how many times they will be read at least."""
+    n_votes = passes * (votes.n_rows * len(votes.hard) + (0 if votes.sparse is None else votes.sparse.nnz))
     if votes.sparse is None and votes.n_groups <= MOST_JOINT_GROUPS:
-        loops = compiled(n_votes if votes.soft is None else votes.n_rows * len(votes.models))
+        loops = compiled(n_votes if votes.soft is None else passes * votes.n_rows * len(votes.models))
         if loops is None:
             return JointMembership(votes)
         return CompiledMembership(votes, loops) if votes.soft is None else CompiledSoft(votes, loops)

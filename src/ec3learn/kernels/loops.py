@@ -8,6 +8,7 @@ it is negative.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numba
@@ -22,6 +23,10 @@ FOUR = 4  # columns that are summed at a time
 SIX = 6  # weights with which pairs of groups are counted
 FEW_ROWS = 256  # whose weights stay in the fastest cache
 ROWS = 512  # whose sums stay in the cache from one loop to the next
+NO_DIGITS, PER_LN_2 = 1.5 * 2.0**52, 1.4426950408889634  # 1 / ln 2
+LN_2, LN_2_REST = 0.693147180369123816, 1.90821492927058770e-10  # ln 2: digits that n has room for, and the rest
+LEAST_EXPONENT = -708.0  # of which exp is not yet 0
+TAYLOR = tuple(1 / math.factorial(n) for n in range(12, -1, -1))  # of exp(r); the next term is less than 2e-16
 tools: Any = cgutils  # without types
 ODD = np.uint64(0x9E3779B97F4A7C15)  # its multiples are spread over all 64-bit numbers
 
@@ -524,6 +529,27 @@ def _dot(one: Any, other: Any) -> float:
 # ---- EM --------------------------------------------------------------------------------------------------------------
 
 
+@numba.njit(nogil=True, error_model="numpy")
+def _exp(values: Any, rounded: Any, power: Any) -> None:
+    """Replace numbers of at most 0 by `np.exp` of them, several at a time: numba would call the one of C for each.
+
+    With n = round(x / ln 2) and r = x - n ln 2, exp(x) = 2^n exp(r). A sum with 1.5 * 2^52 has no room for digits after the
+    point: its last bits are n, and become the exponent of 2^n.
+    """
+    for k in range(len(values)):
+        rounded[k] = values[k] * PER_LN_2 + NO_DIGITS
+    bits, exponent = rounded.view(np.int64), power.view(np.int64)
+    for k in range(len(values)):
+        exponent[k] = (bits[k] + 1023) << 52
+    for k in range(len(values)):
+        n = rounded[k] - NO_DIGITS
+        r = (values[k] - n * LN_2) - n * LN_2_REST
+        series = 0.0
+        for factor in TAYLOR:
+            series = series * r + factor
+        values[k] = 0.0 if values[k] < LEAST_EXPONENT else series * power[k]
+
+
 @loop
 def posterior(
     starts: Any, places: Any, table: Any, prior: Any, n_classes: int, counts: Any, proba: Any, logs: Any, begin: int, end: int
@@ -534,25 +560,36 @@ def posterior(
     """
     width, moved = len(prior), 0.0
     per_class = width // n_classes
-    sums = np.empty(table.shape[1])
-    for i in range(begin, end):
-        _sum_lines(table, places, starts[i], starts[i + 1], sums)
-        top = -np.inf
-        for z in range(width):
-            sums[z] += prior[z]
-            top = max(top, sums[z])
-        total = 0.0
-        for z in range(width):
-            sums[z] = np.exp(sums[z] - top)
-            total += sums[z]
-        logs[i] = top + np.log(total)
-        change = 0.0
-        for z in range(n_classes):
-            own = 0.0
-            for t in range(z * per_class, (z + 1) * per_class):
-                share = sums[t] / total
-                own += share - proba[i, t]
-                proba[i, t] = share
-            change += abs(own)
-        moved += counts[i] * change
+    line, sums = np.empty(table.shape[1]), np.empty(FEW_ROWS * width)
+    rounded, power = np.empty(FEW_ROWS * width), np.empty(FEW_ROWS * width)
+    for low in range(begin, end, FEW_ROWS):
+        high = min(low + FEW_ROWS, end)
+        for i in range(low, high):
+            _sum_lines(table, places, starts[i], starts[i + 1], line)
+            top = -np.inf
+            for z in range(width):
+                line[z] += prior[z]
+                top = max(top, line[z])
+            own = sums[(i - low) * width : (i - low + 1) * width]
+            for z in range(width):
+                own[z] = line[z] - top
+            logs[i] = top
+        _exp(sums[: (high - low) * width], rounded, power)
+        for i in range(low, high):
+            own = sums[(i - low) * width : (i - low + 1) * width]
+            total = 0.0
+            for z in range(width):
+                total += own[z]
+            logs[i] += np.log(total)
+            now, change = proba[i], 0.0
+            for z in range(width):
+                share = own[z] / total
+                own[z] = share - now[z]
+                now[z] = share
+            for z in range(0, width, per_class):
+                more = 0.0
+                for t in range(z, z + per_class):
+                    more += own[t]
+                change += abs(more)
+            moved += counts[i] * change
     return moved
