@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import normalized_mutual_info_score
 
-from ec3learn import BWA, EBCC, EC3, Consensus, DawidSkene, ExtendWarning, MajorityVote, Panel, Votes
+import ec3learn
+from ec3learn import BWA, EBCC, EC3, Consensus, DawidSkene, ExtendWarning, MajorityVote, Panel, Scale, Votes
 
 from ..strategies import any_settings, any_tables, any_votes
 
@@ -285,6 +286,17 @@ WHY = {
 def test_contested_objects_say_why(why):
     consensus = EC3().solve(Votes.from_labels(*WHY[why]))
     assert why in consensus.contested(9)["why"]
+
+
+def test_contested_objects_show_the_scores_of_judges_and_which_class_they_lean_to():
+    scores = {"ada": [1, 5, 2, 3], "bert": [1, 5, 4, 3], "cleo": [2, 4, 5, "unsure"]}
+    scale = Scale(range(1, 6), unordered=["unsure"])
+    consensus = ec3learn.solve(Votes.from_labels(scores, classes=["fail", "pass"], scale=scale))
+    rows = {row["object"]: (row["votes"], row["why"]) for row in consensus.contested(4).rows()}
+    assert rows[2] == ("2 (1), 4 (1), 5 (1)", "the votes are split: 2 of 3 lean to pass")
+    assert rows[3] == ("3 (2), unsure (1)", "the votes are tied between fail and pass: decided by who said it")
+    assert "judge" in consensus.explain(2).by_model["kind"]
+    assert repr(consensus).startswith("Consensus(Panel of 3 judges: 4 objects")
 
 
 def test_an_object_whose_groups_overrule_its_votes_says_so():

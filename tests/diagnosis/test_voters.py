@@ -49,6 +49,29 @@ def test_who_always_says_the_same_where_nearly_all_is_that_is_not_doubted():
     assert len(doubts(MajorityVote().solve(votes))) == 0
 
 
+def scores_of(**said):
+    good = np.where(GOOD == "a", 2, 4)
+    return Votes.from_labels({f"good{m}": good for m in range(5)} | said, classes=["a", "b"], scale=range(1, 6))
+
+
+def test_judges_who_score_are_doubted_by_whether_their_scores_rise_with_the_class():
+    guess = np.random.default_rng(0).permutation(np.repeat([1, 2, 3, 4, 5], 120))
+    lenient = np.where(GOOD == "a", 4, 5)  # always above the middle, and always right
+    votes = scores_of(turned=np.where(GOOD == "a", 5, 1), guess=guess, lazy=[5] * 600, lenient=lenient)
+    found = {row["model"]: (row["doubt"], row["says"]) for row in doubts(DawidSkene().solve(votes)).rows()}
+    assert found == {
+        "turned": ("worse than chance", None),
+        "guess": ("no better than chance", None),
+        "lazy": ("always says the same", 5),
+    }
+
+
+def test_a_score_counts_for_the_class_it_falls_into():
+    votes = scores_of(strict=np.where(GOOD == "a", 1, 3))  # 3 is the border between the classes
+    table = DawidSkene().solve(votes).voters(GOOD)
+    assert dict(zip(table["model"], table["accuracy"], strict=True)) == {f"good{m}": 1.0 for m in range(5)} | {"strict": 0.75}
+
+
 def test_kappa_is_that_of_scikit_learn():
     ours, theirs = np.random.default_rng(0).integers(3, size=(2, 200))
     theirs = np.where(np.arange(200) % 2, ours, theirs)

@@ -264,15 +264,22 @@ class Outcome(Solution):
     @property
     def voter_noun(self) -> str:
         """Return what voters are called: judges if all score, annotators in a crowd (each saw few objects), or classifiers."""
-        if all(model.kind == "grader" for model in self.models if model.is_voter):
+        if {model.kind for model in self.models if model.is_voter} == {"grader"}:
             return "judge"
         return "classifier" if self.votes is None or self.votes.sparse is None else "annotator"
+
+    def called(self, kind: str) -> str:
+        """Return what a base model of this kind is called."""
+        noun = self.voter_noun
+        return noun if kind == "classifier" or (kind == "grader" and noun == "judge") else kind
 
     @property
     def description(self) -> str:
         """Return one line: the method, what it combined, and how sure it is on average."""
-        n_classifiers = sum(model.is_voter for model in self.models)
-        made_of = f"{count(n_classifiers, 'classifier')} and {count(len(self.models) - n_classifiers, 'clustering')}"
+        n_voters = sum(model.is_voter for model in self.models)
+        n_clusterings = len(self.models) - n_voters
+        made_of = count(n_voters, "judge" if self.voter_noun == "judge" else "classifier")  # a file does not say who is a crowd
+        made_of += f" and {count(n_clusterings, 'clustering')}" if n_clusterings else ""
         n_classes = count(len(self.classes), "class", "classes")
         if not self.has_objects:
             extends = "holds no objects" if self.rule is None else "extends to new objects, holds none"

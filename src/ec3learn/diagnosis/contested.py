@@ -9,6 +9,7 @@ proportion to the spread of the answer.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..answer.outcome import Outcome
 from ..answer.rule import COMPANIONS, GROUPS, GroupRule
 from ..votes import Votes
 from ..votes.labels import plain
-from .explanation import tally_of, tally_text, why_contested
+from .explanation import class_tally_of, tally_of, tally_text, why_contested
 from .metrics import row_weights
 from .voters import ballots
 
@@ -76,16 +77,21 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
         "runner_up": [plain(outcome.classes[z]) if len(outcome.classes) > 1 else None for z in second],
         "margin": outcome.row_margin[rows].tolist(),
     }
-    tallies = [tally_of(votes.spoken(i), votes.models) for i in objects]
-    columns["votes"] = [tally_text(tally) for tally in tallies]
+    spoken = [votes.spoken(i) for i in objects]
+    columns["votes"] = [tally_text(tally_of(said, votes.models)) for said in spoken]
     columns["alike"] = [int(alike[row]) for row in rows]
     nothing = np.zeros(len(rows), dtype=bool) if outcome.unanswered_rows is None else outcome.unanswered_rows[rows]
     decided_by = _decided_by(outcome, votes)
     columns["why"] = [
-        f"it has {outcome.lacking}" if unanswered else why_contested(tally, label, decided_by)
-        for tally, label, unanswered in zip(tallies, columns["label"], nothing, strict=True)
+        f"it has {outcome.lacking}" if unanswered else _why(said, votes, label, decided_by)
+        for said, label, unanswered in zip(spoken, columns["label"], nothing, strict=True)
     ]
     return Table(columns)
+
+
+def _why(said: Mapping[int, Any], votes: Votes, label: Any, decided_by: str) -> str:
+    graded = any(votes.models[m].kind == "grader" for m in said)
+    return why_contested(class_tally_of(said, votes), label, decided_by, graded=graded)
 
 
 def _closest(outcome: Outcome, n: int, distinct: bool) -> tuple[list[int], Array]:

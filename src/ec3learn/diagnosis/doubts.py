@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.stats import norm
 
 from .._table import Table
 from .._text import arg, percent
@@ -32,7 +33,7 @@ from .voters import voters
 
 FEW_VOTES = 30  # below which a classifier is not judged
 FEW_OTHERS = 5  # objects of other classes that a classifier must miss before its constant votes count against it
-SOME = 0.2  # a kappa that would be worth something
+SOME = 0.2  # a kappa, or correlation, that would be worth something
 WORSE, NO_BETTER, ALWAYS = ORDER = "worse than chance", "no better than chance", "always says the same"
 
 RULE = (
@@ -49,14 +50,15 @@ MUCH_APART = 0.1  # a share of objects, or of votes, that is too large to ignore
 
 
 def doubts(outcome: Outcome) -> Table:
-    """Return the classifiers whose votes should not be trusted, and why.
+    """Return the voters who should not be trusted, and why.
 
     Returns
     -------
     Table
         model; doubt: "worse than chance" (Cohen's kappa with the answer is below 0, beyond noise, or the method left the
         classifier out for this reason), "no better than chance" (kappa is within noise of 0 and cannot be large), or "always
-        says the same"; and says, the label that it always gives.
+        says the same"; and says, the label that it always gives. Of scores, the correlation with the answer takes the place of
+        kappa, so that lenient judges are not doubted.
 
     Examples
     --------
@@ -73,12 +75,17 @@ def doubts(outcome: Outcome) -> Table:
     many = _with_many_votes(counts, votes) if votes is not None and counts is not None else np.zeros(len(models), dtype=bool)
     found: list[tuple[str, str, Label]] = []
     for m, model in enumerate(models):
-        if model.kind != "classifier":
+        if not model.is_voter:
             continue
         if model.name in left_out:
             found.append((model.name, WORSE, None))
         elif many[m] and votes is not None and counts is not None:
-            doubt = _doubt(*_occurring(counts, votes, m, outcome.classes))
+            said, answers, columns = _occurring(counts, votes, m)
+            labels, classes = model.labels[answers], outcome.classes[columns]
+            if model.positions is None:
+                doubt = _doubt(said, labels, classes)
+            else:
+                doubt = _doubt_scores(said, labels, model.positions[answers], matching_labels(classes, votes.classes))
             if doubt is not None:
                 found.append((model.name, *doubt))
     return Table.of(("model", "doubt", "says"), found)
@@ -111,9 +118,7 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
         return False, doubted.get(row["model"], len(ORDER)), best
 
     rows = sorted(table.rows(), key=trouble)
-    noun = outcome.voter_noun
-    named_so = ("classifier", "grader") if noun == "judge" else ("classifier",)
-    named = [row | {"kind": noun if row["kind"] in named_so else row["kind"]} for row in rows]
+    named = [row | {"kind": outcome.called(row["kind"])} for row in rows]
     return Table({name: [row[name] for row in named] for name in table.columns})
 
 
@@ -123,15 +128,15 @@ def _with_many_votes(counts: sparse.csr_array, votes: Votes) -> Array:
     return np.bincount(votes.group_model, weights=per_group, minlength=len(votes.models)) >= FEW_VOTES
 
 
-def _occurring(counts: sparse.csr_array, votes: Votes, m: int, classes: Array) -> tuple[Array, Array, Array]:
-    """Return the counts of the labels a voter gave (rows) and of the classes that occur (columns), with their names."""
+def _occurring(counts: sparse.csr_array, votes: Votes, m: int) -> tuple[Array, Array, Array]:
+    """Return the counts of the labels a voter gave (rows) and of the classes that occur (columns), with their numbers."""
     starts = counts.indptr[votes.offsets[m] : votes.offsets[m + 1] + 1]
     own = slice(starts[0], starts[-1])  # cut by hand: there may be thousands of voters, and a sparse matrix is slow to cut
     rows, row = np.unique(np.repeat(np.arange(len(starts) - 1), np.diff(starts)), return_inverse=True)
     columns, column = np.unique(counts.indices[own], return_inverse=True)
     said = np.zeros((len(rows), len(columns)))
     said[row, column] = counts.data[own]
-    return said, votes.classes[rows], classes[columns]
+    return said, rows, columns
 
 
 def _hard_counts(outcome: Outcome) -> sparse.csr_array:
@@ -152,9 +157,34 @@ def _doubt(said: Array, labels: Array, classes: Array) -> tuple[str, Label] | No
         only = spoken[0]
         right = said[only, number[only]] if number[only] >= 0 else 0
         return (ALWAYS, plain(labels[only])) if said.sum() - right >= FEW_OTHERS else None
-    if found.kappa < -found.noise:
+    return _beside_chance(found.kappa, found.noise)
+
+
+def _doubt_scores(said: Array, labels: Array, positions: Array, number: Array) -> tuple[str, Label] | None:
+    """Return what is wrong with a voter who answers on a scale: its answers should rise with the class, whatever each one means.
+
+    `positions` says where each of its answers (rows) lies on the scale, `number` which class of the votes each column is. By
+    chance the correlation of the two has the variance 1 / (n - 1).
+    """
+    ordered = ~np.isnan(positions)
+    said, labels, positions = said[ordered], labels[ordered], positions[ordered]
+    n, per_class = float(said.sum()), said.sum(axis=0)
+    if n < FEW_VOTES or (per_class > 0).sum() < 2:
+        return None
+    if (said.sum(axis=1) > 0).sum() == 1:
+        return (ALWAYS, plain(labels[said.sum(axis=1).argmax()])) if n - per_class.max() >= FEW_OTHERS else None
+    place, late = (
+        values - np.average(values, weights=n_of) for values, n_of in ((positions, said.sum(axis=1)), (number, per_class))
+    )
+    spread = float(np.sqrt((said.sum(axis=1) @ place**2) * (per_class @ late**2)))
+    return _beside_chance(float(place @ said @ late) / spread, float(norm.ppf(CLEARLY)) / np.sqrt(n - 1))
+
+
+def _beside_chance(found: float, noise: float) -> tuple[str, Label] | None:
+    """Return the doubt about votes whose kappa or correlation with the answer this is, given how large it is by chance."""
+    if found < -noise:
         return WORSE, None
-    return (NO_BETTER, None) if found.kappa < found.noise and found.kappa + found.noise < SOME else None
+    return (NO_BETTER, None) if found < noise and found + noise < SOME else None
 
 
 # ---- bias --------------------------------------------------------------------------------------------------------------

@@ -16,8 +16,9 @@ from .._typing import Array
 from ..answer.extension import aligned_entries, hard_entries
 from ..answer.outcome import Outcome
 from ..answer.rule import NOBODY, KnownLabels, Row
-from ..votes import BaseModel
+from ..votes import BaseModel, Votes
 from ..votes.labels import Label, plain
+from ..votes.scale import class_shares
 
 NO_PARTS = "The answer of this method is not a sum of parts."
 
@@ -167,14 +168,13 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
         given = Row(entries, owner, hard_entries(outcome, own), known, own.prior)
         for (m, term), part in outcome.rule.contributions(given).items():
             parts[term if m == NOBODY else outcome.models[m].name, term] = part
-    noun = outcome.voter_noun
     return Explanation(
         object=outcome.name_of(position),
         label=plain(outcome.classes[outcome.row_classes[row]]),
         classes=outcome.classes,
         proba=outcome.row_proba[row],
         said=dict(zip([model.name for model in votes.models], votes.said(position), strict=True)),
-        kinds={model.name: noun if model.kind == "classifier" else model.kind for model in votes.models},
+        kinds={model.name: outcome.called(model.kind) for model in votes.models},
         parts=parts,
         unit="probability" if outcome.rule is None else outcome.rule.unit,
     )
@@ -184,35 +184,60 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
 
 
 def tally_of(spoken: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:
-    """Return how many classifiers voted for each class, most first; soft votes count by their shares."""
+    """Return how many voters gave each answer: classes with the most votes first, answers on a scale in its order.
+
+    Soft votes count by their shares.
+    """
     counts: dict[Label, float] = {}
+    place: dict[Label, int] = {}
     for m, answer in spoken.items():
-        if models[m].kind == "classifier":
+        if models[m].is_voter:
             for label, share in answer.items() if isinstance(answer, dict) else [(answer, 1.0)]:
+                if share > 0:
+                    counts[label] = counts.get(label, 0.0) + share
+        if models[m].kind == "grader":
+            place |= {plain(label): number for number, label in enumerate(models[m].labels)}
+    return sorted(counts.items(), key=lambda item: (place.get(item[0], -1), -item[1]))
+
+
+def class_tally_of(spoken: Mapping[int, Any], votes: Votes) -> list[tuple[Label, float]]:
+    """Return how many votes each class has, most first; an answer on a scale counts for the class that it falls into."""
+    counts = dict(tally_of({m: answer for m, answer in spoken.items() if votes.models[m].kind == "classifier"}, votes.models))
+    classes = [plain(label) for label in votes.classes]
+    for m, answer in spoken.items():
+        positions = votes.models[m].positions
+        if positions is not None:
+            given = answer if isinstance(answer, dict) else {answer: 1.0}
+            shares = np.array([given.get(plain(label), 0.0) for label in votes.models[m].labels])
+            for label, share in zip(classes, (shares @ class_shares(positions, len(classes))).tolist(), strict=True):
                 if share > 0:
                     counts[label] = counts.get(label, 0.0) + share
     return sorted(counts.items(), key=lambda item: -item[1])
 
 
-def why_contested(tally: list[tuple[Label, float]], label: Label, decides: str) -> str:
-    """Return in a few words why an object is contested: from its votes, its label, and what else decides."""
+def why_contested(tally: list[tuple[Label, float]], label: Label, decides: str, *, graded: bool = False) -> str:
+    """Return in a few words why an object is contested: from the votes for each class, its label, and what else decides.
+
+    `graded` says that some of these votes are answers on a scale.
+    """
     if not tally:
-        return "no classifier voted on it: its clusters decide"
+        return "no answer leans to a class" if graded else "no classifier voted on it: its clusters decide"
+    said, say, votes_say = ("lean to", "leans to", "lean to") if graded else ("said", "says", "say")
     first, most = tally[0]
     top = [name for name, votes in tally if votes > most - 1e-9]
     total = sum(votes for _, votes in tally)
     if label not in top:
-        return f"the votes are overruled by {decides}: {number_text(most)} of {number_text(total)} said {first}"
+        return f"the votes are overruled by {decides}: {number_text(most)} of {number_text(total)} {said} {first}"
     if len(top) > 1:
         return f"the votes are tied between {' and '.join(map(str, top))}: decided by {decides}"
     if len(tally) == 1:
-        voices = "its only vote says" if total == 1 else f"all {number_text(total)} votes say"
+        voices = f"its only vote {say}" if total == 1 else f"all {number_text(total)} votes {votes_say}"
         return f"{voices} {label}" + ("" if decides == "the more common class" else f", less sure by {decides}")
-    return f"the votes are split: {number_text(most)} of {number_text(total)} said {label}"
+    return f"the votes are split: {number_text(most)} of {number_text(total)} {said} {label}"
 
 
-def tally_text(tally: list[tuple[Label, float]], most: int = 4) -> str:
-    """Return the classes with the most votes, and how many each has, as text."""
+def tally_text(tally: list[tuple[Label, float]], most: int = 5) -> str:
+    """Return the first answers of a tally, and how many votes each has, as text."""
     shown = [f"{label} ({number_text(count)})" for label, count in tally[:most]]
     return ", ".join(shown if len(tally) <= most else [*shown, f"{len(tally) - most} more"])
 

@@ -269,8 +269,8 @@ def wilson_interval(right: float, n: float) -> tuple[float, float]:
     >>> [round(end, 3) for end in wilson_interval(8, 10)]
     [0.49, 0.943]
     """
+    share = min(round(right / max(n, 1e-300), 12), 1.0)  # sums of weights may miss 0 and 1 by rounding
     n, z = max(round(n), 1), Z95  # in closed form: scipy's test takes milliseconds, and there may be thousands of voters
-    share = min(round(right), n) / n
     middle, half = share + z**2 / (2 * n), z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     low, high = (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n)
     return (0.0 if share == 0 else low), (1.0 if share == 1 else high)

@@ -256,10 +256,10 @@ def _voter_notes(outcome: Outcome) -> list[Note]:
     worse, no_better, constant = (some(names) if names else "" for names in doubted.values())
     notes = []
     if worse:
-        text = f"Worse than chance: {worse}. They agree with the answer less often than random votes would."
+        text = f"Worse than chance: {worse}. Such votes agree with the answer less often than random ones would."
         notes.append(Note(kinds.WORSE_THAN_CHANCE, text))
     if no_better:
-        text = f"No better than chance: {no_better}. They agree with the answer no more often than random votes would."
+        text = f"No better than chance: {no_better}. Such votes agree with the answer no more often than random ones would."
         notes.append(Note(kinds.NO_BETTER_THAN_CHANCE, text))
     if constant:
         text = f"Always the same label: {constant}. Such votes carry no information about an object. Leave them out."

@@ -47,7 +47,8 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
     Table
         model; kind; coverage, the share of objects it voted on; and weight.
 
-        Of voters: agreement, the share of these objects where its (most probable) class is that of the consensus; estimated, its
+        Of voters: agreement, the share of these objects where its (most probable) class is that of the consensus, answers on a
+        scale counting for the class that they fall into if it is divided evenly among the classes; estimated, its
         accuracy as estimated without labels: the mean probability that the consensus gives to what it said; leans_to and bias,
         the class that it names too often, if any, and by what share of its votes. The last three rest on the confidence of the
         consensus, so they are given only for methods with a model of the voters: the default, Dawid-Skene and EBCC. Where labels
@@ -214,7 +215,8 @@ def confusion_of(outcome: Outcome, model: str) -> Table:
 class Ballots:
     """The votes of some voters: of each the place of its voter, its distinct row, its class in the answer (-1: none), its weight.
 
-    A soft vote counts for its most probable class, and an answer on a scale for the classes it lies between, if any.
+    A soft vote counts for its most probable class. So does an answer on a scale, which is divided evenly among the classes: half
+    a vote each for two classes where it lies on their border, and none where it has no order.
     """
 
     voters: Array  # their numbers
@@ -262,9 +264,9 @@ def ballots(votes: Votes, classes: Array) -> Iterator[Ballots]:
         n_answered = np.bincount(owner, weights=weights, minlength=len(chosen))
         vote_classes = votes.group_class[groups]
         if (vote_classes < 0).any():  # answers on a scale
-            meaning = votes.group_meaning[groups]
-            each = np.repeat(np.arange(len(groups)), np.diff(meaning.indptr))
-            owner, rows, weights, vote_classes = owner[each], rows[each], weights[each] * meaning.data, meaning.indices
+            ballot = votes.group_ballot[groups]
+            each = np.repeat(np.arange(len(groups)), np.diff(ballot.indptr))
+            owner, rows, weights, vote_classes = owner[each], rows[each], weights[each] * ballot.data, ballot.indices
         yield Ballots(chosen, owner, rows, number[vote_classes], weights, n_answered)
 
 

@@ -5,7 +5,7 @@ Methods that need votes for classes get these instead; known labels may tell whi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -170,17 +170,24 @@ def as_class_votes(votes: AnyVotes) -> AnyVotes:
     return replace(votes, models=tuple(models), stores=Stores.of_shares(hard, tables, entries)).merged()
 
 
-def group_meaning(votes: Votes) -> sparse.csr_array:
-    """Return the vote that each group stands for, groups x classes; rows of zeros are no vote."""
+def shares_between(positions: Array, n_classes: int) -> Array:
+    """Return each answer as shares of the two classes that it lies between, in proportion, answers x classes; zeros for none."""
+    apart = np.abs(positions[:, None] * (n_classes - 1) - np.arange(n_classes))
+    return np.nan_to_num(np.maximum(1 - apart, 0.0))
+
+
+def group_votes(votes: Votes, shares_of: Callable[[Array, int], Array]) -> sparse.csr_array:
+    """Return the vote that each group stands for, groups x classes; rows of zeros are no vote.
+
+    `shares_of` gives that of answers on a scale: `class_shares`, or `shares_between`.
+    """
     classes = votes.group_class
     named = np.flatnonzero(classes >= 0)
     rows, columns, shares = [named], [classes[named]], [np.ones(len(named))]
     for m, model in enumerate(votes.models):
         if model.positions is not None:
             _require_direction(model)
-            place = model.positions * (votes.n_classes - 1)
-            apart = np.abs(place[:, None] - np.arange(votes.n_classes))
-            own = sparse.coo_array(np.nan_to_num(np.maximum(1 - apart, 0.0)))
+            own = sparse.coo_array(shares_of(model.positions, votes.n_classes))
             rows.append(own.coords[0] + votes.offsets[m])
             columns.append(own.coords[1])
             shares.append(own.data)

@@ -28,7 +28,7 @@ from .layout import BaseModel, Codes, SoftShares, frozen
 from .merging import is_crowd, merged_fields
 from .prior import Prior, read_prior
 from .reading import Column, named_columns, smallest_uint
-from .scale import as_class_votes, group_meaning, oriented
+from .scale import as_class_votes, class_shares, group_votes, oriented, shares_between
 from .stores import Stores
 
 
@@ -263,7 +263,12 @@ class Votes:
 
         An answer on a scale is shared between the two classes it lies between, in proportion.
         """
-        return group_meaning(self)
+        return group_votes(self, shares_between)
+
+    @cached_property
+    def group_ballot(self) -> Any:
+        """Return the same where votes are counted: an answer on a scale counts for the class it falls into, as `Scale` says."""
+        return group_votes(self, class_shares)
 
     @property
     def hard(self) -> Codes:
