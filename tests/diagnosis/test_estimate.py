@@ -242,6 +242,36 @@ def test_objects_that_count_several_times_are_as_many_objects():
         MajorityVote().solve(Votes.from_labels(said, sample_weight=times / 7)).estimate(1, known)
 
 
+def test_with_all_other_labels_shares_and_accuracies_are_exact():
+    # The answer was given half of the labels, and the other half is known now: nothing is left to estimate.
+    consensus, truth = jury(n=200)
+    solved = MajorityVote().solve(consensus.votes, known=dict(enumerate(truth[:100].tolist())))
+    rest = dict(enumerate(truth.tolist()[100:], start=100))
+    drawn = dict.fromkeys(rest, 1.0)
+    for table in (solved.estimate(known=rest, voters=True), solved.estimate(known=rest, voters=True, chance=drawn)):
+        value = dict(zip(table["measure"], table["value"], strict=True))
+        assert value["share of 1"] == pytest.approx(truth.mean())
+        assert value["accuracy of the answer"] == pytest.approx(np.mean(solved.labels()[100:] == truth[100:]))
+        name = solved.models[0].name
+        said = np.array([solved.votes.said(i)[0] for i in range(200)])
+        assert value[f"accuracy of {name}"] == pytest.approx(np.mean(said == truth))
+
+
+def test_labels_that_the_answer_was_given_do_not_bias_the_rest():
+    # Voters say 1 too often. What the answer says of objects whose labels it was given does not show that.
+    rng, gaps, held = np.random.default_rng(0), [], []
+    for _ in range(60):
+        truth = (rng.random(400) < 0.3).astype(int)
+        said = rng.random((400, 3)) < np.where(truth, 0.9, 0.3)[:, None]
+        order = rng.permutation(400)
+        given, drawn = ({int(i): int(truth[i]) for i in some} for some in (order[:250], order[250:310]))
+        row = next(MajorityVote().solve(Votes.from_labels(said.astype(int)), known=given).estimate(1, drawn).rows())
+        gaps.append(row["value"] - truth.mean())
+        held.append(row["low"] <= truth.mean() <= row["high"])
+    assert abs(np.mean(gaps)) < 0.01
+    assert np.mean(held) > 0.9
+
+
 # ---- agreement --------------------------------------------------------------------------------------------------------
 
 
@@ -287,6 +317,32 @@ def test_intervals_hold_the_value_and_shrink_with_objects():
     for table in (few, many):
         assert all(low <= value <= high for low, value, high in zip(table["low"], table["value"], table["high"], strict=True))
     assert many["high"][0] - many["low"][0] < few["high"][0] - few["low"][0]
+
+
+def test_soft_votes_that_name_the_same_classes_agree():
+    sure, unsure = [[0.9, 0.1], [0.2, 0.8]] * 5, [[0.6, 0.4], [0.4, 0.6]] * 5
+    assert agreement(Votes.from_probabilities({"a": sure, "b": unsure}), draws=0)["value"] == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("level", ["nominal", "interval"])
+def test_a_tied_vote_is_as_if_one_of_its_answers_had_been_drawn(level):
+    # Object 0 has a vote for 0 or 1 and one for 0, object 1 one for 0 and one for 1. The draws give the pairs (0, 0), (1, 0), and
+    # (0, 1), so half of 1 and none of 1 agree. Of the four votes 2.5 are for 0: expected are 2 x 2.5 x 1.5 / 3 = 2.5 that differ.
+    votes = Votes.from_long([0, 0, 0, 1, 1], ["a", "a", "b", "a", "b"], [0, 1, 0, 0, 1])
+    assert alpha(votes, level) == pytest.approx(1 - 3 / 2.5)
+    table = agreement(votes, draws=20)
+    assert table["value"][2] == pytest.approx(0.25)
+    assert 0 <= table["low"][2] <= table["high"][2] <= 0.5
+
+
+def test_weights_of_objects_that_are_no_counts_add_up_to_their_number():
+    said = scores(n_objects=40)
+    columns = {f"v{j}": column for j, column in enumerate(said.T)}
+    weighted = Votes.from_labels(columns, classes=range(1, 6), sample_weight=np.full(40, 0.01))
+    for one, other in zip(agreement(votes_of(said)).rows(), agreement(weighted).rows(), strict=True):
+        assert list(one.values())[1:] == pytest.approx(list(other.values())[1:], abs=1e-9)
+    one, other = (next(kappas(votes).rows()) for votes in (votes_of(said), weighted))
+    assert list(one.values())[2:] == pytest.approx(list(other.values())[2:], abs=1e-9)
 
 
 def test_votes_that_cannot_be_compared_have_no_agreement():
@@ -369,6 +425,19 @@ def together(hard, n_voters=12, n_objects=3000, seed=0):
 def test_independent_errors_do_not_correlate_and_shared_ones_do():
     assert abs(error_correlation(together(0.0))) < 0.01
     assert 0.03 < error_correlation(together(0.3)) < 0.2  # the truth: .156
+
+
+def test_the_order_of_voters_does_not_matter_to_their_correlation():
+    votes = together(0.3, n_voters=7, n_objects=200)
+    said = {model.name: [votes.said(i)[m] for i in range(200)] for m, model in enumerate(votes.models)}
+    turned = Votes.from_labels(dict(reversed(said.items())))
+    assert error_correlation(turned) == pytest.approx(error_correlation(votes), abs=1e-12)
+
+
+def test_voters_without_weight_are_worth_nothing():
+    votes = together(0.0, n_voters=6, n_objects=100)
+    silent = Votes.from_labels([votes.said(i) for i in range(100)], weights=[1, 1, 1, 1, 0, 0])
+    assert effective_voters(silent) == pytest.approx(effective_voters(silent.drop("classifier_4", "classifier_5")))
 
 
 def test_voters_with_a_single_vote_do_not_blow_the_correlation_up():

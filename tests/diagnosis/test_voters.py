@@ -298,6 +298,17 @@ def test_voters_are_judged_alike_however_their_votes_are_kept(monkeypatch, cells
         np.testing.assert_allclose(tables[0][name], tables[1][name], atol=1e-6)
 
 
+def test_weights_that_are_no_counts_do_not_change_how_many_labels_there_are():
+    votes, truth = crowd()
+    said = {model.name: [votes.said(i)[m] for i in range(len(truth))] for m, model in enumerate(votes.models)}
+    light = Votes.from_labels(said, classes=votes.classes, sample_weight=np.full(len(truth), 0.1))
+    known = {i: truth[i] for i in range(60)}
+    for judge in (lambda answer: answer.voters(known), lambda answer: answer.skills(known)):
+        plain, weighted = (judge(MajorityVote().solve(own)) for own in (Votes.from_labels(said, classes=votes.classes), light))
+        for name in set(plain.columns) - {"model", "kind", "class"}:
+            assert weighted[name] == pytest.approx(plain[name])
+
+
 def test_skills_are_the_shares_of_known_labels():
     votes, truth = crowd()
     row = next(row for row in skills(Panel().solve(votes), truth).rows() if (row["model"], row["class"]) == ("yes-man", "yes"))

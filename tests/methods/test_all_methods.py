@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from ec3learn import BGCM, EC3, METHODS, UPE, Consensus, Votes
+from ec3learn import BGCM, EBCC, EC3, METHODS, UPE, Consensus, Panel, StackedVote, Votes
 from ec3learn._checks import InputError
 from ec3learn.methods import Method, method_of
 from ec3learn.votes.stores import Stores
@@ -215,6 +215,43 @@ def test_a_model_without_weight_is_as_good_as_absent(name, w8_table):
     assert_allclose(made(name).solve(w8_table.votes()).proba, made(name).solve(absent.votes()).proba, **CLOSE)
 
 
+@every_method
+def test_clusterings_without_weight_are_as_good_as_absent(name, w8_table):
+    alone = RawTable(w8_table.classifiers, {}, w8_table.classes)
+    w8_table.weights = {"k0": 0.0, "k1": 0.0}
+    assert_allclose(made(name).solve(w8_table.votes()).proba, made(name).solve(alone.votes()).proba, **CLOSE)
+
+
+@pytest.mark.parametrize("on", ["votes", "labels", "log-odds"])
+def test_a_stacked_vote_learns_nothing_from_a_voter_without_weight(on, w8_table):
+    absent = RawTable({n: w8_table.classifiers[n] for n in ("c0", "c2")}, w8_table.clusterings, w8_table.classes)
+    w8_table.weights = {"c1": 0.0}
+    known = {0: 0, 2: 1, 5: 2, 7: 0}
+    one, other = (StackedVote(on=on).solve(table.votes(), known).proba for table in (w8_table, absent))
+    assert_allclose(one, other, **CLOSE)
+    nobody = replace(w8_table.votes(), weights=np.zeros(5))
+    assert_distributions(StackedVote(on=on).solve(nobody, known).proba)
+
+
+def test_soft_voters_without_weight_do_not_make_the_votes_soft():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=40)
+    said = {f"h{m}": np.where(rng.random(40) < 0.8, truth, 1 - truth) for m in range(3)}
+    soft = {f"s{m}": rng.dirichlet([1, 1], 40) for m in range(4)}
+    votes = Votes.from_labels({**said, **soft}, weights=dict.fromkeys(soft, 0.0))
+    assert_allclose(Panel().solve(votes).proba, Panel().solve(Votes.from_labels(said)).proba, **CLOSE)
+
+
+@pytest.mark.parametrize("weights", ["agreement", "labels"])
+def test_learned_weights_take_a_classifier_of_weight_two_for_two(weights, w8_table):
+    again = {**w8_table.classifiers, "c1 again": w8_table.classifiers["c1"]}
+    doubled = RawTable(again, w8_table.clusterings, w8_table.classes)
+    w8_table.weights = {"c1": 2.0}
+    method, known = EC3(delta=0, weights=weights), {0: 0, 2: 1, 5: 2, 7: 0}
+    one, other = (method.solve(table.votes(), known).proba for table in (w8_table, doubled))
+    assert_allclose(one, other, rtol=0, atol=1e-5)
+
+
 # In UPE each model has a penalty of its own, and delta of EC3 (in auto) holds each group once, whatever its model's weight.
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in ("upe", "auto")])
 def test_a_model_of_weight_two_is_two_models(name, w8_table):
@@ -314,6 +351,24 @@ def test_parts_add_up_to_the_answer(name, votes):
         logs = np.log(np.maximum(consensus.proba[0], 1e-250))
         sure = logs > -200  # logarithms of what underflows are not comparable
         assert_allclose((total - total.max())[sure], (logs - logs.max())[sure], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", EXTENDS)
+def test_the_parts_of_an_object_without_votes_add_up_too(name):
+    votes = Votes.from_labels({"a": [*"ppqpq", None], "b": [*"pqqqp", None], "c": [*"pppqq", None]})
+    consensus = made(name).solve(votes)
+    explanation, proba = consensus.explain(5), consensus.proba[5]
+    total = sum(explanation.parts.values())
+    wanted = np.log(proba) - np.log(proba).mean() if explanation.unit == "log evidence" else proba
+    assert_allclose(total, wanted, rtol=0, atol=1e-9)
+
+
+def test_objects_without_votes_get_the_mean_of_all_starts():
+    rng = np.random.default_rng(1)
+    truth = rng.integers(3, size=30)
+    said = {f"v{j}": [*np.where(rng.random(30) < 0.6, truth, rng.integers(3, size=30)).tolist(), None] for j in range(4)}
+    consensus = EBCC(starts=3, random_state=0).solve(Votes.from_labels(said))
+    assert_allclose(consensus.extend(consensus.votes).proba, consensus.proba, rtol=0, atol=1e-12)
 
 
 # ---- answers on a scale ----------------------------------------------------------------------------------------------

@@ -94,8 +94,7 @@ class SubtypeModel(ConfusionModel):
             part, rows = self._sample()
             learned = part.fit(start[rows], tol, max_iter, tilt)
             return replace(learned, proba=self._answers(learned.evidence, learned.prior))
-        graded = any(model.kind == "grader" for model in self.votes.models)
-        class_votes = np.ones(n_classes) if graded else self.class_votes * (self.counted @ start)
+        class_votes = np.ones(n_classes) if self.votes.has_graders else self.class_votes * (self.counted @ start)
         kinds = _easy_and_hard(start, self.subtypes) if tilt is None else self._tilted(tilt)
         mass = (start[:, :, None] * kinds[:, None, :]).reshape(len(start), -1)
         converged, n_iter = False, 0

@@ -54,6 +54,18 @@ class SumRule(Rule):
                 known.overwrite(proba, unanswered, rows)
             yield rows, proba, unanswered
 
+    def parts(self, row: Row) -> Contributions:
+        """Return what each (base model, term) gave to the classes of one object; the fallback where nothing reaches it."""
+        votes, _ = row.shares_of(self.groups, self.hard_votes)
+        if len(votes) or (row.prior is not None and row.prior.given[0]):
+            return self.parts_of_reached(row)
+        logs = log_of(self.fallback)
+        return {(NOBODY, PRIOR): logs - logs.mean() if self.unit == "log evidence" else self.fallback}
+
+    @abstractmethod
+    def parts_of_reached(self, row: Row) -> Contributions:
+        """Return the same for an object with votes or a prior."""
+
     def of_row(self, row: Row) -> tuple[Array, Array]:
         """Return the groups that a row is in, and their rows of the table times its shares."""
         places, shares = row.shares_of(self.groups, self.hard_votes)
@@ -86,7 +98,7 @@ class SubtypeRule(SumRule):
         proba = joint.reshape(len(self.fallback), -1, len(sums)).sum(axis=1)
         return tempered(np.ascontiguousarray((proba / proba.sum(axis=0)).T), n_votes, self.correlation)
 
-    def parts(self, row: Row) -> Contributions:
+    def parts_of_reached(self, row: Row) -> Contributions:
         """Return the evidence for each class of the prior and of each base model, averaged over subtypes.
 
         ln sum_m exp(x_m) = sum_m r_m x_m + H(r), with r the shares of the subtypes and H their entropy. So the contributions,
@@ -154,7 +166,7 @@ class PrecisionRule(SumRule):
             said, total = said + precision * prior.trusted, total + precision
         return np.asarray(said / total)
 
-    def parts(self, row: Row) -> Contributions:
+    def parts_of_reached(self, row: Row) -> Contributions:
         """Return what the ballast and each base model gave to each class; they add up to the class probabilities."""
         n_classes = len(self.fallback)
         groups, given = self.of_row(row)
@@ -194,7 +206,7 @@ class LogPoolRule(SumRule):
         shares = sums.reshape(len(sums), len(self.voter_weights), len(self.fallback))
         return self.voter_weights[:, None] * shares.any(axis=2, keepdims=True) * log_shares(shares)
 
-    def parts(self, row: Row) -> Contributions:
+    def parts_of_reached(self, row: Row) -> Contributions:
         """Return the evidence for each class, less its mean over classes, of the prior and of each base model."""
         groups, given = self.of_row(row)
         found: Contributions = {(NOBODY, PRIOR): log_of(self.fallback)}

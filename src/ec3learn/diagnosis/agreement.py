@@ -9,10 +9,11 @@ common, so the errors of one half of the voters are measured against the answer 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from scipy import sparse
 
 from .._checks import InputError, require_choice, require_integer, require_seed
 from .._table import Table
@@ -25,7 +26,7 @@ from ..answer.rule import mean_votes
 from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.labels import kind_of
-from .metrics import cohen_kappa
+from .metrics import cohen_kappa, counted_votes
 
 Level = Literal["nominal", "ordinal", "interval"]
 
@@ -35,6 +36,7 @@ KNOWN = "known labels"  # in the place of the second voter
 SAMPLE = 20_000  # distinct rows that are enough to measure on
 SPLITS = 4  # into halves, at random: copies that fall into different halves are not seen
 LEAST_LABELS = 20  # to measure by
+LEAST_PAIR = 1.5  # votes on an object from which on there are two; their shares add up to integers, but for rounding
 PSEUDO_VOTES = 1.0  # of the average voter, added to each voter's own: a voter with three votes shows little of its errors
 
 
@@ -44,7 +46,8 @@ def alpha(votes: Votes, level: Level = "nominal") -> float:
     Parameters
     ----------
     votes : Votes
-        The votes for classes, or on one scale that all voters share; any may be missing.
+        The votes for classes, or on one scale that all voters share; any may be missing. A soft vote counts for its most probable
+        class; on a tie it is as if one of the tied classes had been drawn.
     level : "nominal", "ordinal" or "interval"
         How far two answers are apart: all alike, by the votes that lie between them, or by their difference (numbers only).
 
@@ -54,14 +57,15 @@ def alpha(votes: Votes, level: Level = "nominal") -> float:
         NaN where no object has two votes, or all votes are alike.
     """
     require_choice("level", level, LEVELS)
-    counts, labels = _answer_counts(votes)
-    return _alpha(counts, votes.counts, _places(labels, level), level)
+    votes = counted_votes(votes)
+    tallies, labels = _tallies(votes)
+    return _alpha(tallies, votes.counts, _places(labels, level), level)
 
 
 def fleiss_kappa(votes: Votes) -> float:
     """Return Fleiss' kappa; objects may have different numbers of votes, and those with fewer than two are left out."""
-    counts, _ = _answer_counts(votes)
-    return _fleiss(counts, votes.counts)
+    tallies, _ = _tallies(votes)
+    return _fleiss(tallies, votes.counts)
 
 
 def agreement(votes: Votes, level: Level = "nominal", *, draws: int = 200, random_state: Any = 0) -> Table:
@@ -95,13 +99,17 @@ def agreement(votes: Votes, level: Level = "nominal", *, draws: int = 200, rando
     require_choice("level", level, LEVELS)
     require_integer("draws", draws, 0)
     require_seed("random_state", random_state)
-    counts, labels = _answer_counts(votes)
-    counts, place = np.unique(counts, axis=0, return_inverse=True)  # objects with the same votes, whoever cast them
-    weight = np.bincount(place.ravel(), weights=votes.counts)
+    votes = counted_votes(votes)
+    tallies, labels = _tallies(votes)
+    weight = votes.counts
+    if not tallies.ties.nnz:
+        counts, place = np.unique(tallies.counts, axis=0, return_inverse=True)  # objects with the same votes, whoever cast them
+        weight = np.bincount(place.ravel(), weights=weight)
+        tallies = _Tallies(counts, tallies.ties[: len(counts)])
     places = _places(labels, level)
 
     def measured(weight: Array) -> list[float]:
-        return [_alpha(counts, weight, places, level), _fleiss(counts, weight), _pairs_alike(counts, weight)]
+        return [_alpha(tallies, weight, places, level), _fleiss(tallies, weight), _pairs_alike(tallies, weight)]
 
     low, high = _interval(measured, weight, draws, random_state)
     names = ["Krippendorff's alpha", "Fleiss' kappa", "pairs that agree"]
@@ -129,7 +137,7 @@ def kappas(votes: Votes, known: Any = None, *, draws: int = 200, random_state: A
     """
     require_integer("draws", draws, 0)
     require_seed("random_state", random_state)
-    votes = votes.hardened()
+    votes = counted_votes(votes.hardened())
     voters, labels = _comparable_voters(votes)
     matrix = entries(votes)
     said = {m: matrix[:, votes.offsets[m] : votes.offsets[m + 1]] for m in voters}
@@ -202,18 +210,52 @@ def _comparable_voters(votes: Votes) -> tuple[list[int], list[Any]]:
     return voters, labels
 
 
-def _answer_counts(votes: Votes) -> tuple[Array, list[Any]]:
+@dataclass(frozen=True, eq=False)
+class _Tallies:
+    """How many votes each answer got in each distinct row, n_ic; and what tied votes leave of the pairs with themselves.
+
+    A pair of votes is two different votes, so the pairs of a vote with itself are taken out of n_ic n_ik. Of a whole vote that is
+    [c = k] in all, of a vote with the shares p it is p_c p_k: `ties` has [c = k] p_c - p_c p_k, rows x (answers x answers).
+    """
+
+    counts: Array
+    ties: sparse.csr_array
+
+    @property
+    def n_votes(self) -> Array:
+        """Return m_i, how many votes each row has."""
+        return np.asarray(self.counts.sum(axis=1))
+
+
+def _tallies(votes: Votes) -> tuple[_Tallies, list[Any]]:
     """Return how many votes each answer got in each distinct row, and the answers."""
     voters, labels = _comparable_voters(votes)
     answer = np.full(votes.n_groups, -1)
     for m in voters:
         answer[votes.offsets[m] : votes.offsets[m + 1]] = np.arange(len(labels))
-    matrix = entries(votes).tocoo()
+    matrix = entries(votes.hardened()).tocoo()
     (row, group), share = matrix.coords, matrix.data
     counts = np.zeros((votes.n_rows, len(labels)))
     voted = answer[group] >= 0
     np.add.at(counts, (row[voted], answer[group[voted]]), share[voted])
-    return counts, labels
+    tied = voted & (share < 1)
+    ties = _ties(row[tied], votes.group_model[group[tied]], answer[group[tied]], share[tied], counts.shape)
+    return _Tallies(counts, ties), labels
+
+
+def _ties(row: Array, voter: Array, answer: Array, share: Array, shape: tuple[int, ...]) -> sparse.csr_array:
+    """Return `_Tallies.ties` from the entries of tied votes."""
+    n_rows, n_answers = shape
+    order = np.lexsort((voter, row))
+    row, voter, answer, share = row[order], voter[order], answer[order], share[order]
+    first = np.flatnonzero((np.diff(row, prepend=-1) != 0) | (np.diff(voter, prepend=-1) != 0))  # entry of each vote
+    size = np.diff(np.append(first, len(row)))
+    of_vote = np.repeat(size, size)  # how many entries the vote of each entry has
+    one = np.repeat(np.arange(len(row)), of_vote)  # each entry beside each of its vote
+    other = np.repeat(np.repeat(first, size), of_vote) + np.arange(len(one)) - np.repeat(np.cumsum(of_vote) - of_vote, of_vote)
+    left = (one == other) * share[one] - share[one] * share[other]
+    cells = row[one], answer[one] * n_answers + answer[other]
+    return sparse.csr_array((left, cells), shape=(n_rows, n_answers**2))
 
 
 def _places(labels: list[Any], level: str) -> Array:
@@ -224,12 +266,13 @@ def _places(labels: list[Any], level: str) -> Array:
     return np.array(labels, dtype=np.float64) if level == "interval" else np.arange(len(labels), dtype=np.float64)
 
 
-def _alpha(counts: Array, weight: Array, places: Array, level: str) -> float:
+def _alpha(tallies: _Tallies, weight: Array, places: Array, level: str) -> float:
     """Return 1 - D_o / D_e, with o_ck = sum_i n_ic (n_ik - [c = k]) / (m_i - 1) for the m_i votes on object i."""
-    n_votes = counts.sum(axis=1)
-    paired = np.flatnonzero((n_votes >= 2) & (weight > 0))
-    own, share = counts[paired], weight[paired] / (n_votes[paired] - 1)
+    n_votes = tallies.n_votes
+    paired = np.flatnonzero((n_votes > LEAST_PAIR) & (weight > 0))
+    own, share = tallies.counts[paired], weight[paired] / (n_votes[paired] - 1)
     observed = own.T @ (share[:, None] * own) - np.diag(share @ own)
+    observed += (share @ tallies.ties[paired]).reshape(observed.shape)
     totals = observed.sum(axis=1)  # n_c
     n = float(totals.sum())
     if level == "ordinal":
@@ -241,19 +284,21 @@ def _alpha(counts: Array, weight: Array, places: Array, level: str) -> float:
     return 1 - float((observed * distance).sum()) / expected if expected > 0 else float("nan")
 
 
-def _fleiss(counts: Array, weight: Array) -> float:
-    n_votes = counts.sum(axis=1)
-    weight = weight * (n_votes >= 2)
-    shares = weight @ counts / max(float(weight @ n_votes), 1e-300)
+def _fleiss(tallies: _Tallies, weight: Array) -> float:
+    n_votes = tallies.n_votes
+    weight = weight * (n_votes > LEAST_PAIR)
+    shares = weight @ tallies.counts / max(float(weight @ n_votes), 1e-300)
     by_chance = float(shares @ shares)
-    return (_pairs_alike(counts, weight) - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
+    return (_pairs_alike(tallies, weight) - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
 
 
-def _pairs_alike(counts: Array, weight: Array) -> float:
+def _pairs_alike(tallies: _Tallies, weight: Array) -> float:
     """Return the mean over objects of the share of pairs of votes that agree."""
-    n_votes = counts.sum(axis=1)
-    paired = np.flatnonzero((n_votes >= 2) & (weight > 0))
-    alike = (counts[paired] * (counts[paired] - 1)).sum(axis=1) / (n_votes[paired] * (n_votes[paired] - 1))
+    n_votes = tallies.n_votes
+    paired = np.flatnonzero((n_votes > LEAST_PAIR) & (weight > 0))
+    counts = tallies.counts[paired]
+    same = (counts * (counts - 1)).sum(axis=1) + tallies.ties[paired] @ np.eye(counts.shape[1]).ravel()
+    alike = same / (n_votes[paired] * (n_votes[paired] - 1))
     total = float(weight[paired].sum())
     return float(weight[paired] @ alike) / total if total > 0 else float("nan")
 
@@ -284,6 +329,7 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     rows = votes.only_rows(np.linspace(0, votes.n_rows - 1, n_rows).astype(np.int64))
     rows = replace(rows, sample_weight=rows.counts)  # each distinct row as one object that counts as often as it occurs
     voters = np.flatnonzero(votes.is_voter & (votes.n_votes > 0) & (votes.weights > 0))
+    voters = np.array(sorted(voters.tolist(), key=lambda m: votes.models[m].name))  # halves are the same in any order of voters
     if len(voters) < 4 or votes.n_classes < 2:
         return 0.0
     rng = np.random.default_rng(0)
@@ -341,7 +387,7 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
     4.0 of 8
     """
     matrix = entries(votes)
-    voting = votes.is_voter[votes.group_model[matrix.indices]]
+    voting = (votes.is_voter & (votes.weights > 0))[votes.group_model[matrix.indices]]
     row = np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))
     per_row = np.bincount(row[voting], weights=matrix.data[voting], minlength=votes.n_rows)
     covered = float(votes.counts @ (per_row > 0))

@@ -105,7 +105,7 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
     """
     table = voters(outcome, known)
     doubted = {row["model"]: ORDER.index(row["doubt"]) for row in doubts(outcome).rows()}
-    total = float(outcome.row_counts.sum()) if outcome.has_objects else None
+    total = float(row_weights(outcome).sum()) if outcome.has_objects else None
 
     def trouble(row: dict[str, Any]) -> tuple[bool, int, float]:
         if row["kind"] == "clustering":
@@ -208,7 +208,8 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
 
     None where there are too few classifiers, classes or objects to tell, or too many for a quick answer.
     """
-    if votes.is_classifier.sum() < LEAST_CLASSIFIERS or votes.n_classes < 2:
+    n_classifiers = int((votes.is_classifier & (votes.weights > 0)).sum())
+    if n_classifiers < LEAST_CLASSIFIERS or votes.n_classes < 2:
         return None
     if n_confusions(votes) > MOST_CONFUSIONS or votes.counts.sum() < LEAST_OBJECTS:
         return None
@@ -225,7 +226,7 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
         for one_coin in (False, True)
     )
     total = float(votes.counts.sum())
-    more_numbers = int(votes.is_classifier.sum()) * (votes.n_classes * (votes.n_classes - 1) - 1)
+    more_numbers = n_classifiers * (votes.n_classes * (votes.n_classes - 1) - 1)
     gain = matrices.likelihoods[-1] - coins.likelihoods[-1]
     theirs, *ours = (top_classes(answer, votes.counts @ answer) for answer in (matrices.proba, *answers))
     apart = tuple(float(votes.counts @ (own != theirs)) / max(total, 1e-300) for own in ours)

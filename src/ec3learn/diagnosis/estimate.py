@@ -70,7 +70,8 @@ def estimate(outcome: Outcome, label: Label = None, known: Any = None, *, voters
     Table
         For the share of each class, the accuracy of the answer and of voters: the value with its 95 % interval (low, high), the
         estimate from the labels alone (plain, with plain_low and plain_high; not for unequal chances), the number of labels, and
-        how many labels alone would do as well (worth).
+        how many labels alone would do as well (worth). Objects whose labels the answer was given count as these say in the
+        shares and for voters, and have no part in the accuracy of the answer.
 
     Examples
     --------
@@ -87,12 +88,12 @@ def estimate(outcome: Outcome, label: Label = None, known: Any = None, *, voters
     names = [plain(name) for name in outcome.classes]
     if label is not None and label not in names:
         raise unknown_name("label", label, map(str, names))
-    codes, times = _labels_to_learn_from(outcome, known), _times(outcome)
+    codes, times, given = _labels_to_learn_from(outcome, known), _times(outcome), given_labels(outcome)
     chances = None if chance is None else _chances(outcome, chance, codes)
     rows: list[list[Any]] = []
     wanted = names if label is None else [label]
     for measure, right, sure, among in _questions(outcome, codes, [names.index(name) for name in wanted], voters):
-        labelled, rest = (np.flatnonzero(is_so & among) for is_so in (codes >= 0, codes < 0))
+        labelled, rest, settled = (np.flatnonzero(is_so & among) for is_so in (codes >= 0, (codes < 0) & ~given, given))
         labelled = np.repeat(labelled, times[labelled])
         if len(labelled) < LEAST_LABELS:
             continue
@@ -101,9 +102,16 @@ def estimate(outcome: Outcome, label: Label = None, known: Any = None, *, voters
             found = prediction_powered(y, sure[labelled], sure[rest], times[rest])
             beside: list[float | None] = [float(y.mean()), *wilson_interval(float(y.sum()), len(y))]
         else:
-            found = by_chances(y, sure[labelled], chances[labelled], np.repeat(sure[among], times[among]))
+            open_to_draw = among & ~given
+            found = by_chances(y, sure[labelled], chances[labelled], np.repeat(sure[open_to_draw], times[open_to_draw]))
             beside = [None, None, None]
-        rows.append([measure, found.value, found.low, found.high, *beside, len(y), round(found.worth)])
+        n_settled, n_all = float(times[settled].sum()), float(times[among].sum())
+        n_so = float(times[settled] @ right[settled])
+        numbers = [
+            None if share is None else (n_so + (n_all - n_settled) * share) / n_all
+            for share in (found.value, found.low, found.high, *beside)
+        ]
+        rows.append([measure, *numbers, len(y), round(found.worth)])
     return Table.of(COLUMNS, rows)
 
 
@@ -152,9 +160,12 @@ def _chances(outcome: Outcome, chance: Any, codes: Array) -> Array:
 def _questions(outcome: Outcome, codes: Array, classes: list[int], voters: bool) -> Iterator[tuple[str, Array, Array, Array]]:
     """Return what is estimated: its name, and by object what the labels say, what the answer says, and whether it counts."""
     proba, answers, everyone = outcome.proba, outcome.expand(outcome.row_classes), np.ones(outcome.n_objects, dtype=bool)
+    given = given_labels(outcome)
+    if outcome.known is not None:
+        codes = np.where(given, outcome.expand(outcome.known.codes), codes)
     for z in classes:
         yield f"share of {plain(outcome.classes[z])}", codes == z, proba[:, z], everyone
-    yield "accuracy of the answer", codes == answers, proba.max(axis=1), everyone
+    yield "accuracy of the answer", codes == answers, proba.max(axis=1), ~given
     if voters:
         votes = outcome.require_votes("estimate")
         for cast in ballots(votes, outcome.classes):

@@ -16,6 +16,8 @@ from ..algebra.membership import membership
 from ..answer.extension import matching_labels
 from ..answer.outcome import Outcome, top_classes
 from ..answer.rule import mean_votes
+from ..votes import Votes
+from ..votes.layout import frozen
 
 MOST_RANKED = 200_000  # objects that the AUC is measured on, evenly spaced: ranking a million takes longer than all the rest
 CLEARLY = 0.99  # of random votes do better than what is called worse than chance
@@ -45,7 +47,20 @@ def object_weights(outcome: Outcome) -> Array:
     Weights that are no counts are scaled to add up to the number of objects, so that noise can be judged by them.
     """
     weights = given_weights(outcome)
-    return weights if are_counts(weights) else weights * (len(weights) / max(float(weights.sum()), 1e-300))
+    return weights * _scale(weights)
+
+
+def counted_votes(votes: Votes) -> Votes:
+    """Return votes whose objects count for as many objects as in `object_weights`."""
+    weights = votes.sample_weight
+    if weights is None or are_counts(weights):
+        return votes
+    scale = _scale(weights)
+    return replace(votes, sample_weight=frozen(weights * scale), counts=frozen(votes.counts * scale))
+
+
+def _scale(weights: Array) -> float:
+    return 1.0 if are_counts(weights) else len(weights) / max(float(weights.sum()), 1e-300)
 
 
 def row_weights(outcome: Outcome) -> Array:

@@ -21,7 +21,7 @@ from ..answer.outcome import Outcome
 from ..votes import Votes
 from ..votes.labels import Label, plain
 from .held_out import true_codes
-from .metrics import normalised_mutual_information, wilson_interval
+from .metrics import counted_votes, normalised_mutual_information, row_weights, wilson_interval
 
 BEYOND_NOISE = 2.0  # standard deviations from which a lean is not chance
 FEW_VOTES = 5  # below which a voter is not said to lean
@@ -69,7 +69,7 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
     """
     if outcome.stored_voters is not None:
         return outcome.stored_voters
-    votes = outcome.require_votes("voters")
+    votes = counted_votes(outcome.require_votes("voters"))
     columns: dict[str, list[Any]] = {name: [None] * len(votes.models) for name in COLUMNS}
     weight_of = {(model.name, model.kind): float(weight) for model, weight in zip(outcome.models, outcome.weights, strict=True)}
     columns["model"], columns["kind"] = [model.name for model in votes.models], [model.kind for model in votes.models]
@@ -96,7 +96,8 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
 
 def _voter_facts(cast: Ballots, outcome: Outcome) -> dict[str, list[Any]]:
     """Return how the votes of some voters compare with the answer, as columns; None for voters whose votes name no class."""
-    facts: dict[str, list[Any]] = {"coverage": (cast.n_answered / max(float(outcome.row_counts.sum()), 1e-300)).tolist()}
+    n_objects = max(float(row_weights(outcome).sum()), 1e-300)
+    facts: dict[str, list[Any]] = {"coverage": (cast.n_answered / n_objects).tolist()}
     facts["agreement"] = cast.means(cast.classes == outcome.row_classes[cast.rows])
     if gives_probabilities(outcome):
         facts["estimated"] = cast.means(np.where(cast.classes >= 0, outcome.row_proba[cast.rows, cast.classes], 0.0))
@@ -139,7 +140,7 @@ def skills(outcome: Outcome, known: Any = None) -> Table:
         the class that it names so, and specificity, the share of the other objects that it does not name so; with their 95 %
         intervals. None where there is no such object.
     """
-    votes = outcome.require_votes("skills")
+    votes = counted_votes(outcome.require_votes("skills"))
     codes = _label_codes(outcome, known)
     proba = outcome.row_proba
     if (codes >= 0).any():
@@ -284,7 +285,7 @@ def right_on_labels(outcome: Outcome, codes: Array) -> dict[int, tuple[float, fl
     """
     if outcome.votes is None or not (codes >= 0).any():
         return {}
-    votes, row_codes = labelled_rows(outcome.votes, codes)
+    votes, row_codes = labelled_rows(counted_votes(outcome.votes), codes)
     found: dict[int, tuple[float, float]] = {}
     for cast in ballots(votes, outcome.classes):
         right = cast.sums(cast.classes == row_codes[cast.rows])

@@ -55,8 +55,8 @@ class Auto(Method):
             return SoftVote(), "there is only one class."
         if n_confusions(votes) > MOST_CONFUSIONS:
             why = "there are so many voters and classes that confusion matrices would fill the memory."
-            return (WeightedVote() if votes.is_voter.all() else EC3()), why
-        if votes.is_voter.all():
+            return (EC3() if votes.has_clusterings else WeightedVote()), why
+        if not votes.has_clusterings:
             return Panel(), "there are votes alone, and several methods together answer best from those."
         return Panel(clusterings="join"), "there are clusterings too, and several methods together answer best from both."
 
@@ -72,7 +72,7 @@ class _AutoForJoins(Auto):
             return super().choose(votes)
         why = f"there are more distinct rows than {arg('max_rows')}, and the engine can answer for the others by it, not a panel."
         by_votes = WeightedVote() if are_mostly_soft(votes) else DawidSkene()
-        return (by_votes if votes.is_voter.all() else EC3(*TO_GROUPS, towards=by_votes)), why
+        return (EC3(*TO_GROUPS, towards=by_votes) if votes.has_clusterings else by_votes), why
 
 
 def solve(

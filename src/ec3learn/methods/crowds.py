@@ -236,7 +236,8 @@ class EBCC(Method):
         seeds = [None, *(rng.normal(size=(votes.n_groups, self.subtypes)) for _ in range(self.starts - 1))]
         fits = [model.fit(start, self.tol, rounds, tilt) for tilt in seeds]
         rules = [(f"start {s + 1}", subtype_rule(model, fit)) for s, fit in enumerate(fits)]
-        rule: Rule = rules[0][1] if len(rules) == 1 else PanelRule(tuple(rules), rules[0][1].fallback)
+        shares = np.mean([own.fallback for _, own in rules], axis=0)
+        rule: Rule = rules[0][1] if len(rules) == 1 else PanelRule(tuple(rules), shares)
         return Answer(
             np.mean([fit.proba for fit in fits], axis=0) if len(fits) > 1 else fits[0].proba,
             ~model.answered,

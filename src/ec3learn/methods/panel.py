@@ -128,7 +128,7 @@ class Panel(Method):
         panel = _mean_answer(members, votes, known)
         if self._is_default() and not by_labels:
             panel = _with_plain_vote(panel, votes, known)
-        if self.clusterings == "ignore" or votes.is_voter.all():
+        if self.clusterings == "ignore" or not votes.has_clusterings:
             return panel
         joined = {"panel": panel, "EC3 towards the panel": EC3(*TO_GROUPS, towards=_Solved(panel)).answer(votes, known)}
         if not are_mostly_soft(votes):  # clusters of the features add less than the probabilities know already
@@ -248,8 +248,7 @@ def _with_plain_vote(panel: Answer, votes: Votes, known: KnownLabels | None) -> 
     """
     n_voters = _effective_voters(votes)
     share = min(MOST_PLAIN, PLAIN / n_voters**2) if n_voters > 1 else 0.0  # a single one decides anyway
-    graded = any(model.kind == "grader" for model in votes.models)
-    if share < LEAST_PLAIN or graded or are_mostly_soft(votes) or _is_informed(votes):
+    if share < LEAST_PLAIN or votes.has_graders or are_mostly_soft(votes) or _is_informed(votes):
         return panel
     assert isinstance(panel.rule, PanelRule)
     plain = _cautious_vote(votes, votes.weights, panel.rule.fallback)
@@ -291,7 +290,7 @@ def _calibrated(answer: Answer, blind: Array, known: KnownLabels, labelled: Arra
 def _uncalibrated(votes: Votes, is_default: bool) -> Note:
     """Return the note on what the confidence rests on without enough known labels."""
     why = f"The confidence was not calibrated, which takes {LEAST_LABELS} known labels"
-    if is_default and any(model.kind == "grader" for model in votes.models):
+    if is_default and votes.has_graders:
         return Note(CALIBRATION, f"{why}. It was reduced by how much the voters' errors correlate.")
     return Note(CALIBRATION, f"{why}. It is the mean of several methods, which is less sure where they differ.")
 
@@ -304,7 +303,7 @@ def _log_loss(proba: Array, codes: Array, counts: Array) -> float:
 
 
 def _default_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
-    if any(model.kind == "grader" for model in votes.models):
+    if votes.has_graders:
         return _grading_members(votes, known)
     return _soft_members(votes, known) if are_mostly_soft(votes) else _labelling_members(votes, known)
 
@@ -315,10 +314,11 @@ def are_mostly_soft(votes: Votes) -> bool:
         return False
     n_soft = 0.0
     for model in votes.soft.models:
-        if votes.is_classifier[model.number]:
+        if votes.is_classifier[model.number] and votes.weights[model.number] > 0:
             largest = votes.soft.shares_of(model).max(axis=1)
-            n_soft += float(votes.objects_per_row @ ((largest > 0) & (largest < WHOLE)))
-    return bool(2 * n_soft >= max(float(votes.n_votes[votes.is_voter].sum()), 1.0))
+            n_soft += float(votes.counts @ ((largest > 0) & (largest < WHOLE)))
+    n_votes = float(_votes_cast(votes)[votes.is_voter & (votes.weights > 0)].sum())
+    return n_votes > 0 and bool(2 * n_soft >= n_votes * WHOLE)
 
 
 def _soft_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
@@ -383,9 +383,9 @@ def _learned_vote(votes: Votes, known: KnownLabels | None) -> Rule:
 
 
 def _votes_cast(votes: Votes) -> Array:
-    """Return how many votes each classifier has cast, by what objects count."""
+    """Return how many votes each voter has cast, by what objects count."""
     spoken = scatter_to_votes(votes, membership(votes), votes.counts)
-    return np.asarray(np.bincount(votes.group_model, weights=spoken, minlength=len(votes.models)) * votes.is_classifier)
+    return np.asarray(np.bincount(votes.group_model, weights=spoken, minlength=len(votes.models)) * votes.is_voter)
 
 
 def _cautious_vote(votes: Votes, weights: Array, fallback: Array) -> Rule:
@@ -401,7 +401,7 @@ def _grading_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
     groups = membership(votes)
     codes = None if known is None else known.codes
     start, _, _ = mean_votes(votes, groups, votes.weights, known)
-    per_object = float(votes.n_votes[votes.is_voter & (votes.weights > 0)].sum()) / max(votes.n_objects, 1)
+    per_object = float(_votes_cast(votes) @ (votes.weights > 0)) / max(float(votes.counts.sum()), 1e-300)
     correlation = float(np.clip((1 + UNSEEN / max(per_object, 1.0)) * error_correlation(votes), 0.0, 1.0))
     kinds = {
         "Dawid-Skene with a learned prior": {"pooled": True},

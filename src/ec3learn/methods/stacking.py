@@ -69,7 +69,7 @@ class StackedVote(Method):
                 phrase=f"{self.title} needs known labels, got none",
                 remedy=f"Pass {arg('known')}, or take a method that learns without labels.",
             )
-        voting = np.flatnonzero(votes.is_classifier[votes.group_model])
+        voting = np.flatnonzero(_taking_part(votes)[votes.group_model])
         labelled = _with_votes(votes, voting, np.flatnonzero(known.labelled))
         if self.on == "log-odds":
             rule: Rule = self._learn_pool(votes, voting, labelled, known.codes[labelled])
@@ -85,7 +85,7 @@ class StackedVote(Method):
 
     def _learn_pool(self, votes: Votes, voting: Array, labelled: Array, codes: Array) -> LogPoolRule:
         """Return the pool of logarithms with the least penalised log loss on labelled rows."""
-        models = np.flatnonzero(votes.is_classifier)
+        models = np.flatnonzero(_taking_part(votes))
         some = _evenly(len(labelled), MOST_LABELS)
         rows, codes, counts = labelled[some], codes[some], votes.counts[labelled[some]]
         matrix = entries(votes)[rows]
@@ -98,6 +98,11 @@ class StackedVote(Method):
         return LogPoolRule(voting, says, softmax(prior), weights)
 
 
+def _taking_part(votes: Votes) -> Array:
+    """Return which base models are classifiers with a weight above 0."""
+    return np.asarray(votes.is_classifier & (votes.weights > 0))
+
+
 def _with_votes(votes: Votes, voting: Array, rows: Array) -> Array:
     """Return the rows that have votes, or all if none has: what others are says nothing about the voters."""
     voted = np.asarray(entries(votes)[rows][:, voting].sum(axis=1)).ravel() > 0
@@ -108,8 +113,8 @@ def _regression(shares: Any, codes: Array, counts: Array, n_classes: int, C: flo
     """Return the evidence of each group for each class, groups x classes, and the intercepts; unlabelled classes get none."""
     found = np.unique(codes)
     coefficients, intercept = np.zeros((shares.shape[1], n_classes)), np.full(n_classes, -30.0)
-    if len(found) == 1:
-        intercept[found] = 0.0
+    if len(found) == 1 or not shares.shape[1]:  # nothing to tell the classes apart by
+        intercept[found] = np.log(np.maximum(normalised(np.bincount(codes, weights=counts)[found]), 1e-12))
         return coefficients, intercept
     from sklearn.linear_model import LogisticRegression  # slow to load, and only this needs it
 
@@ -130,7 +135,7 @@ def _pool_weights(logs: Array, codes: Array, counts: Array, C: float) -> tuple[A
     """
     n_voters, n_rows, n_classes = logs.shape
     one_hot = np.eye(n_classes)[codes]
-    even, penalty = 1 / n_voters, np.repeat([1 / C, PRIOR_PENALTY / C], [n_voters, n_classes])
+    even, penalty = 1 / max(n_voters, 1), np.repeat([1 / C, PRIOR_PENALTY / C], [n_voters, n_classes])
     centre = np.repeat([even, 0.0], [n_voters, n_classes])
 
     def cost(numbers: Array) -> tuple[float, Array]:

@@ -144,6 +144,7 @@ def _shares_right(votes: Votes, groups: Membership, codes: Array) -> tuple[Array
 def _weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> Learned:
     """Return the log-odds of being right over chance, with mean 1 over votes so that clusterings count as before."""
     n_classes = votes.n_classes
+    n_votes = n_votes * votes.weights  # a classifier of weight 2 is two of them
     judged = votes.is_classifier & (n_votes > 0)
     if n_classes < 2 or not judged.any():
         return Learned(start)

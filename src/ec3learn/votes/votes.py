@@ -300,6 +300,16 @@ class Votes:
         """Return which base models vote, for classes or on a scale, rather than cluster."""
         return np.array([model.is_voter for model in self.models], dtype=bool)
 
+    @property
+    def has_clusterings(self) -> bool:
+        """Return whether there are clusterings with a weight above 0."""
+        return bool((~self.is_voter & (self.weights > 0)).any())
+
+    @property
+    def has_graders(self) -> bool:
+        """Return whether voters with a weight above 0 answer on a scale."""
+        return any(model.kind == "grader" and weight > 0 for model, weight in zip(self.models, self.weights, strict=True))
+
     @cached_property
     def objects_per_row(self) -> Array:
         """Return how many objects have each distinct row."""
