@@ -356,6 +356,17 @@ class Memory(ClassifierMixin, BaseEstimator):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
+def test_rows_that_all_trees_have_seen_get_no_vote_of_a_forest():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(3, oob_score=True, random_state=0)
+    model = EC3Classifier([("forest", forest), *pool()], clusterers=[], random_state=0).fit(X, y)
+    nobody = ~model.estimators_["forest"][0].oob_decision_function_.any(axis=1)
+    silent = [model.consensus_.votes.said(i)[0] is None for i in range(150)]
+    assert nobody.any()
+    assert_array_equal(silent, nobody)
+
+
 def test_a_forest_votes_out_of_bag_instead_of_in_folds(monkeypatch):
     X, y = make_classification(300, 6, n_informative=3, flip_y=0.3, random_state=0)
     forest = RandomForestClassifier(60, oob_score=True, random_state=0)

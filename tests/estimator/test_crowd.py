@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -112,6 +113,36 @@ def test_without_an_estimator_the_one_is_taken_that_explains_the_votes_better(di
     model = CrowdClassifier(method="dawid-skene", random_state=0, rounds=1).fit(digits[0], table)
     assert str(model.notes_[0]) == "Classifier: logistic regression, which explains the votes better than extra trees."
     assert accuracy(model.transduction_, digits[1]) > 0.75
+
+
+def small_crowd(n=60):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=n)
+    votes = {f"v{j}": np.where(rng.random(n) < 0.65, y, rng.integers(3, size=n)) for j in range(3)}
+    return rng.normal(size=(n, 3)) + 2 * np.eye(3)[y], y, votes
+
+
+def test_votes_on_named_objects_are_matched_with_the_names_of_rows():
+    X, y, votes = small_crowd()
+    names = [f"q{i}" for i in range(len(y))]  # sorted, q10 comes before q2
+    long = np.repeat(names, 3), np.tile(list(votes), len(y)), np.column_stack(list(votes.values())).ravel()
+    table = pd.DataFrame(X, index=names)
+    one, other = (
+        CrowdClassifier(linear(), DawidSkene(), random_state=0).fit(table, own) for own in (long, Votes.from_long(*long))
+    )
+    assert_array_equal(other.transduction_, one.transduction_)
+    assert accuracy(other.transduction_, y) > 0.8
+    assert_array_equal(other.predict_with_votes(table[::-1], Votes.from_long(*long)), one.predict_with_votes(table, long)[::-1])
+
+
+def test_rows_that_every_tree_has_seen_are_answered_by_their_votes():
+    X, y, votes = small_crowd()
+    forest = RandomForestClassifier(3, oob_score=True, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of scikit-learn: some rows have no out-of-bag score
+        model = CrowdClassifier(forest, DawidSkene(), random_state=0).fit(X, votes)
+    assert not model.consensus_.votes.prior.given.all()
+    assert accuracy(model.transduction_, y) > 0.7
 
 
 # ---- guards ----------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from ..votes.encoding import known_codes
 from ..votes.reading import frame_of, is_pandas
 from .pools import Pool, classifier_pool
 from .rows import TableClassifier, count_rows, limit_threads, take_rows
-from .training import fit_and_vote, last_step, mean_shares
+from .training import fit_and_vote, last_step, mean_shares, out_of_bag
 
 CANDIDATES = {"extra": "extra trees", "lr": "logistic regression"}  # of the default pool, where no estimator is given
 LONG = (("object", "voter", "label"), ("task", "worker", "label"))  # the columns of a long table; crowd-kit has the latter
@@ -117,7 +117,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
             A wide table has one row per object and one column per voter, None or NaN where it did not vote: a 2-D array, a dict
             of voter -> column or a dataframe. A long table has one row per vote: a dataframe with the columns object, voter and
             label (or task, worker and label), or a tuple of these three. Its objects are the numbers of rows of `X`, or their
-            names where `X` is a pandas table.
+            names where `X` is a pandas table. `Votes` are in the order of the rows, or name them as a pandas table does.
         known : as in `ec3learn.solve`
             Labels of a few objects.
         """
@@ -286,7 +286,8 @@ class _Work:
         if len(seen) > 1 and getattr(last_step(model), "oob_score", False):
             fitted, _ = self.fit(model, codes)
             own = np.zeros((len(labelled), n_classes))
-            own[:, seen] = last_step(fitted).oob_decision_function_
+            own[:, seen] = out_of_bag(fitted)
+            own[np.isnan(own).any(axis=1)] = np.nan
             prior[labelled] = own
         elif len(labelled) < 2:
             return self.fit(model, codes)[0], prior
@@ -320,7 +321,7 @@ def read_votes(votes: Any, X: Any, classes: Array | None = None) -> Votes:
     n_rows = count_rows(X)
     long = _long_columns(votes)
     if isinstance(votes, Votes):
-        read = votes
+        read = _in_order_of(X, votes)
     elif long is not None:
         names = X.index.tolist() if is_pandas(X) else range(n_rows)
         read = Votes.from_long(*long, object_ids=names, classes=classes)
@@ -330,6 +331,15 @@ def read_votes(votes: Any, X: Any, classes: Array | None = None) -> Votes:
     if len(read) != n_rows:
         raise InputError("votes", f"must describe the {n_rows:,} rows of {arg('X')}", came=f"{len(read):,} objects")
     return read
+
+
+def _in_order_of(X: Any, votes: Votes) -> Votes:
+    """Return votes on named objects in the order of the rows of a pandas table that has the same names."""
+    if votes.object_ids is None or not is_pandas(X) or len(X) != len(votes):
+        return votes
+    place = {name: i for i, name in enumerate(votes.object_ids.tolist())}
+    rows = [place.get(name, -1) for name in X.index.tolist()]
+    return votes if sorted(rows) != list(range(len(votes))) else votes[rows]
 
 
 def _long_columns(votes: Any) -> tuple[Any, Any, Any] | None:

@@ -132,7 +132,7 @@ class Training:
         """Return the votes of a classifier on the labelled rows: by its copies in the folds, or out of bag if it has none."""
         votes = np.full((len(self.labelled), self.n_classes), np.nan)  # the only row of a class gets no vote
         for f, (_, test) in enumerate(folds):
-            votes[test] = results[f][1] if len(results) > 1 else last_step(results[-1][0]).oob_decision_function_[test]
+            votes[test] = results[f][1] if len(results) > 1 else out_of_bag(results[-1][0])[test]
         return votes
 
     def _job(self, name: str, model: Any, part: Fold) -> Any:
@@ -351,6 +351,13 @@ def _fit_quietly(model: Any, *data: Any, **params: Any) -> Any:
 def last_step(model: Any) -> Any:
     """Return the model at the end of a pipeline of our pools, or the model itself."""
     return model.steps[-1][1] if isinstance(model, TableModel) else model
+
+
+def out_of_bag(model: Any) -> Array:
+    """Return what the trees of a fitted forest that have not seen a row say of it; NaN for rows that all of them have seen."""
+    shares = np.array(last_step(model).oob_decision_function_, dtype=np.float64)
+    shares[~(shares.sum(axis=1) > 0)] = np.nan
+    return shares
 
 
 def _predict_shares(model: Any, X: Any, classes: Array) -> Array:
