@@ -59,6 +59,13 @@ class InputError(ValueError):
         first = self.phrase or f"{arg(self.argument)} {self.must}{came}"
         return printable(clipped(spell(f"{first}. {self.remedy}".rstrip(), spelling), LONGEST_SENTENCE))
 
+    def about(self, argument: str, instead: str, where: str) -> InputError:
+        """Return the error, but one about `argument` as one about the argument that it came from, with the place."""
+        if self.argument != argument:
+            return self
+        kind = InputError if isinstance(self, InputRowsError) else type(self)
+        return kind(instead, self.must, came=f"{self.came} {where}" if self.came else "", remedy=self.remedy, phrase=self.phrase)
+
     def __reduce__(self) -> tuple[Any, ...]:
         parts = {name: getattr(self, name) for name in ("must", "came", "remedy", "phrase")}
         kind = InputError if isinstance(self, InputRowsError) else type(self)  # whose rows stay behind

@@ -377,10 +377,20 @@ def test_a_model_that_is_not_there_any_more_is_a_missing_vote(w8_table):
 def test_unseen_models_classes_and_clusters_are_counted_in_a_warning():
     consensus = EC3().solve(Votes.from_labels({"c": ["a", "b", "a"]}, {"k": [0, 1, 1]}))
     new = Votes.from_labels({"c": ["a", "z", "z"], "other": ["a", "a", None]}, {"k": [0, 7, 0]})
-    message = "5 votes are treated as missing because the base model, class or cluster was never seen: 'c' 2, 'other' 2, 'k' 1."
+    message = (
+        "5 votes are treated as missing because the consensus has no base model ['other'], only ['c', 'k'], and it has never "
+        "seen the class or cluster: 'c' 2, 'k' 1."
+    )
     with pytest.warns(ExtendWarning, match=f"^{re.escape(message)}$"):
         extended = consensus.extend(new)
     assert extended.unanswered.tolist() == [False, True, False]
+
+
+def test_the_warning_counts_a_soft_vote_as_one():
+    consensus = EC3().solve(Votes.from_probabilities({"lr": [[0.9, 0.1], [0.2, 0.8]]}))
+    message = "1 vote is treated as missing because the consensus has no base model ['LR'], only ['lr']."
+    with pytest.warns(ExtendWarning, match=f"^{re.escape(message)}$"):
+        consensus.extend(Votes.from_probabilities({"LR": [[0.9, 0.1]]}))
 
 
 def test_the_warning_speaks_of_one_vote_in_the_singular():

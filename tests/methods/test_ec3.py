@@ -5,6 +5,7 @@ from functools import partial
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -824,6 +825,22 @@ def test_a_known_object_that_a_long_table_lacks_is_refused():
     message = "known must name objects that were voted on, got 'q9'. The first objects are ['q1', 'q2']."
     with pytest.raises(ValueError, match=re.escape(message)):
         EC3().solve(votes, known={"q9": "yes"})
+
+
+KNOWN_OTHERWISE = {  # ids and labels that another file spells otherwise
+    "known must name objects that were voted on, got '7'. There is an object 7: pass numbers in both places.": {"7": "yes"},
+    "known must hold classes, ['no', 'yes'], got ' YES' for object 7. Did you mean 'yes'?": {7: " YES"},
+    "known must hold classes, ['no', 'yes'], got 1 for object 7. Labels are the classes themselves, not their numbers.": {7: 1},
+    "known must be a dict of object -> label, or an array, got DataFrame. Pass dict(zip(table[objects], table[labels])), with "
+    "the names of these two columns.": pd.DataFrame({"object": [7], "label": ["yes"]}),
+}
+
+
+@pytest.mark.parametrize("message", KNOWN_OTHERWISE)
+def test_known_labels_that_are_spelled_otherwise_are_refused_with_what_helps(message):
+    votes = Votes.from_long([7, 8], ["a", "a"], ["yes", "no"])
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        EC3().solve(votes, known=KNOWN_OTHERWISE[message])
 
 
 @pytest.mark.parametrize(("solver", "tol"), [("cg", 1e-13), ("bcd", 1e-9)])

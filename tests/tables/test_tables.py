@@ -749,6 +749,22 @@ def test_a_long_table_can_be_answered_with_one_row_per_object(made, kind, max_ro
         assert one["task"].to_list() == expected["task"].to_list()
 
 
+def test_new_objects_of_a_long_table_can_be_answered_with_one_row_each():
+    votes = pd.DataFrame({"task": ["q2", "q1", "q2"], "worker": ["a", "a", "b"], "answer": ["yes", "no", "no"]})
+    long = {"objects": "task", "voters": "worker", "classifiers": "answer"}
+    _, consensus = combine(votes, **long, method="majority", return_consensus=True)
+    answers = extend(votes, consensus, **long, per_object=True)
+    assert answers.columns.tolist() == ["task", "consensus", "confidence"]
+    assert answers["task"].tolist() == ["q2", "q1"]
+
+
+def test_an_answer_off_the_scale_names_the_column_of_a_long_table():
+    scores = pd.DataFrame({"task": [1, 1, 2], "judge": ["a", "b", "a"], "score": ["1", "5", "refused"]})
+    message = "got 'refused' at row 2 in column 'score'. Pass missing='refused' if it means no vote"
+    with pytest.raises(InputError, match=f"^classifiers must hold answers of the scale, .*{re.escape(message)}"):
+        combine(scores, objects="task", voters="judge", classifiers="score", scale=range(1, 6), classes=["bad", "good"])
+
+
 def test_one_row_per_object_needs_a_long_table():
     sentence = "per_object is for a long table, with one row per vote. Leave it out, or pass objects and voters."
     with pytest.raises(ValueError, match=sentence):

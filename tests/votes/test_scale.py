@@ -105,7 +105,7 @@ def test_new_scores_are_answered_by_a_saved_consensus(tmp_path):
 def test_a_score_out_of_range_is_refused_or_missing():
     message = (
         "classifiers must hold answers of the scale, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], got 11 at row 1 in column 'j', "
-        "and 1 more answers like it. A scale with outside='missing' takes such answers as missing."
+        "and 1 more off the scale. Pass missing=11 if it means no vote, or a scale with outside='missing' for all such answers."
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         Votes.from_labels({"j": [0, 11, -3]}, classes=FINE_TOXIC, scale=range(10))
@@ -157,3 +157,14 @@ def test_shares_on_answers_outside_the_order_are_no_vote():
     assert first == pytest.approx({"bad": 0.8, "good": 0.2})
     assert second == pytest.approx({"bad": 1.0, "good": 0.0})
     assert third is None
+
+
+def test_a_score_may_be_text_as_language_models_write_it():
+    scores = {"j": ["4", " 5", "2.0", "N/A"]}
+    votes = Votes.from_labels(scores, classes=FINE_TOXIC, scale=range(1, 6), missing="N/A")
+    assert [votes.said(i) for i in range(4)] == [[4], [5], [2], [None]]
+
+
+def test_numbers_are_found_on_a_scale_of_text():
+    votes = Votes.from_labels({"j": [1, 3]}, classes=FINE_TOXIC, scale=["1", "2", "3"])
+    assert [votes.said(i) for i in range(2)] == [["1"], ["3"]]

@@ -790,6 +790,17 @@ SHARE_ERRORS = [
     ),
     (
         ValueError,
+        "probabilities must have one column per class, named ['a', 'b'], got ['a'] for 'lr'. Add columns of 0 for ['b'].",
+        lambda: Votes.from_probabilities({"lr": pd.DataFrame({"a": [1.0]})}, classes=["a", "b"]),
+    ),
+    (
+        ValueError,
+        "probabilities must have one row per object and one column for each of the 2 classes, got shape (2, 3) for 'lr'. "
+        "Transpose it.",
+        lambda: Votes.from_probabilities({"lr": [[0.9, 0.2, 0.3], [0.1, 0.8, 0.7]]}, classes=["a", "b"]),
+    ),
+    (
+        ValueError,
         "probabilities must hold at least one vote, got only missing ones. Pass classes=[...] to make votes without any.",
         lambda: Votes.from_probabilities({"lr": [[np.nan, np.nan]]}),
     ),

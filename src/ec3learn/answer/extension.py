@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from .._checks import InputError
-from .._text import arg
+from .._text import arg, listed
 from .._typing import Array
 from ..algebra.membership import SparseMembership, entries
 from ..votes import Prior, Votes
@@ -93,7 +93,7 @@ def aligned_entries(outcome: Outcome, votes: Votes, warn: bool = True) -> sparse
     seen = column >= 0
     if not seen.all():
         if warn:
-            _warn_unseen(votes, matrix, target)
+            _warn_unseen(outcome, votes, matrix, target)
         row_of = np.repeat(np.arange(votes.n_rows), np.diff(starts))
         starts = np.concatenate([[0], np.cumsum(np.bincount(row_of[seen], minlength=votes.n_rows))])
         column, data = column[seen], data[seen]
@@ -106,15 +106,22 @@ def matching_labels(labels: Array, ours: Array) -> Array:
     return np.array([place.get((kind_of(label), label), -1) for label in labels.tolist()], dtype=np.int64)
 
 
-def _warn_unseen(votes: Votes, matrix: sparse.csr_array, target: Array) -> None:
+def _warn_unseen(outcome: Outcome, votes: Votes, matrix: sparse.csr_array, target: Array) -> None:
+    """Warn of votes that are lost: those of base models, and for classes and clusters, that the outcome does not have."""
     objects = np.ones(votes.n_rows) if votes.index is None else np.bincount(votes.index, minlength=votes.n_rows)
     row_of = np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))
-    per_group = np.bincount(matrix.indices, weights=objects[row_of], minlength=votes.n_groups) * (target < 0)
-    lost = [round(float(per_group[votes.offsets[m] : votes.offsets[m + 1]].sum())) for m in range(len(votes.models))]
-    named = ", ".join(f"{model.name!r} {n}" for model, n in zip(votes.models, lost, strict=True) if n)
-    warnings.warn(
-        f"{'1 vote is' if sum(lost) == 1 else f'{sum(lost)} votes are'} treated as missing because the base model, class or "
-        f"cluster was never seen: {named}.",
-        ExtendWarning,
-        stacklevel=5,
+    unseen = target[matrix.indices] < 0
+    rows, owner = np.unique(np.stack([row_of, votes.group_model[matrix.indices]])[:, unseen], axis=1)  # a soft vote is one vote
+    lost = np.bincount(owner, weights=objects[rows], minlength=len(votes.models)).round().astype(int).tolist()
+    ours = [model.name for model in outcome.models]
+    models, labels = (
+        {model.name: n for model, n in zip(votes.models, lost, strict=True) if n and (model.name in ours) == so}
+        for so in (False, True)
     )
+    parts = []
+    if models:
+        parts.append(f"the consensus has no base model {listed(list(models))}, only {listed(ours)}")
+    if labels:
+        parts.append(f"it has never seen the class or cluster: {', '.join(f'{name!r} {n}' for name, n in labels.items())}")
+    missing = "1 vote is" if sum(lost) == 1 else f"{sum(lost):,} votes are"
+    warnings.warn(f"{missing} treated as missing because {', and '.join(parts)}.", ExtendWarning, stacklevel=5)

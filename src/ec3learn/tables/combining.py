@@ -181,6 +181,7 @@ def extend(
     missing: Label | None = None,
     scale: Any = None,
     repeats: Repeats = "mean",
+    per_object: bool = False,
     proba: bool = False,
     prefix: str = "",
     max_rows: int = MOST_ROWS,
@@ -195,11 +196,11 @@ def extend(
         The consensus to extend; `Consensus.load` reads one from a file.
     classifiers, clusterings : as in `combine`
         The columns of the base models; by default those that are named like the base models of the consensus.
-    objects, voters, missing, repeats, proba, prefix
+    objects, voters, missing, repeats, per_object, proba, prefix
         As in `combine`.
     scale : as in `combine`
-        By default the scales of the consensus, without answers that are not on them. One that was made by a method without
-        scales, such as the majority vote, has none.
+        By default the scales of the consensus; answers that are not on them are an error. A consensus that was made by a method
+        without scales, such as the majority vote, has none.
     max_rows : int
         The largest number of distinct rows of a lazy table to load into this process. Above it the engine answers from the
         groups, and labels that were never seen are not counted. With 0 it always does so, and nothing runs until you ask for
@@ -225,8 +226,11 @@ def extend(
     frame = as_frame(table)
     naming = Naming(classifiers, clusterings, objects=objects, voters=voters, missing=missing, scale=scale, repeats=repeats)
     output = Output.of(frame, prefix, proba)
-    answered: Table = _like(table, extend_frame(frame, naming.find_for(frame, consensus), consensus, output, max_rows).table)
-    return answered
+    columns = naming.find_for(frame, consensus)
+    require_bool("per_object", per_object)
+    answered = extend_frame(frame, columns, consensus, output, max_rows)
+    answers: Table = _like(table, answered.per_object(columns, output) if per_object else answered.table)
+    return answers
 
 
 def _like(table: Any, answered: Any) -> Any:

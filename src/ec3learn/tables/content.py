@@ -41,7 +41,10 @@ def votes_of(columns: Columns, distinct: Frame, long: Frame | None) -> Votes:
             long.get_column(name).to_native() for name in (columns.objects, columns.voters, columns.labels)
         )
         given["object_ids"] = distinct.get_column(columns.objects).to_native()
-        votes = Votes.from_long(objects, voters, labels, clusterings, repeats=columns.repeats, **given)
+        try:
+            votes = Votes.from_long(objects, voters, labels, clusterings, repeats=columns.repeats, **given)
+        except InputError as error:
+            raise error.about("labels", "classifiers", f"in column {columns.labels!r}") from None
     else:
         classifiers = {name: _values(distinct, column) for name, column in columns.classifiers.items()}
         weight = distinct[COUNT].to_numpy() if COUNT in distinct.columns else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
@@ -38,7 +38,8 @@ def fields_of_columns(
     encoding.require_missing(missing)
     scales = scales_of(scale, list(columns))
     _require_same_objects(columns, clusterings, argument)
-    _require_same_width({name: raw for name, raw in columns.items() if name not in scales}, argument)
+    n_classes = len(classes) if isinstance(classes, Sized) else None
+    _require_same_width({name: raw for name, raw in columns.items() if name not in scales}, argument, n_classes)
     require_unique_names([*columns, *clusterings])
     both = {name: (raw, argument) for name, raw in columns.items()}
     both |= {name: (raw, "clusterings") for name, raw in clusterings.items()}
@@ -131,9 +132,14 @@ def _votes_in(table: Array, absent: Sequence[int]) -> tuple[Array, Array, Array]
     return starts, (at % table.shape[1]).astype(width), table.ravel()[at]
 
 
-def _require_same_width(columns: Mapping[str, Any], argument: str) -> None:
-    """Refuse soft votes for different numbers of classes, before somebody wonders why their rows do not sum to 1."""
+def _require_same_width(columns: Mapping[str, Any], argument: str, n_classes: int | None) -> None:
+    """Refuse soft votes for other numbers of classes, before somebody wonders why their rows do not sum to 1."""
     widths = {name: raw.shape[1] for name, raw in columns.items() if raw.ndim > 1}
+    transposed = [name for name, raw in columns.items() if raw.ndim > 1 and len(raw) == n_classes and raw.shape[1] != n_classes]
+    if transposed:
+        came = f"shape {columns[transposed[0]].shape} for {transposed[0]!r}"
+        must = f"must have one row per object and one column for each of the {n_classes} classes"
+        raise InputError(argument, must, came=came, remedy="Transpose it.")
     for name, width in widths.items():
         first = next(iter(widths))
         if width != widths[first]:

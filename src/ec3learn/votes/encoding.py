@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -112,36 +113,66 @@ def class_codes(
         must, wrong = f"must hold classes, {listed(classes)}", np.isin(original.codes(), foreign)
         if at is not None:
             row = int(np.argmax(wrong))
-            came = f"{plain(original.values[int(original.codes()[row])])!r} for object {at[row]!r}"
-            remedy = f"Pass {arg('classes', ...)} to name classes that nobody voted for."
-            raise InputError(argument, must, came=came, remedy=remedy)
+            foreign_label = plain(original.values[int(original.codes()[row])])
+            came = f"{foreign_label!r} for object {at[row]!r}"
+            raise InputError(argument, must, came=came, remedy=_meant_class(foreign_label, classes))
         more = " and {} more like it"
         raise _at_rows(argument, must, original, wrong, more, lambda z: f"Pass {arg('missing', z)} if it means no vote.")
     return _relabelled(column.codes(), lookup, len(classes) + 1)
 
 
+def _meant_class(label: Label, classes: Array) -> str:
+    """Return what to do about a known label that is no class: write it as the class it looks like, or name it as a class."""
+    alike = [plain(own) for own in classes if str(own).strip().casefold() == str(label).strip().casefold()]
+    if alike:
+        return f"Did you mean {alike[0]!r}?"
+    if kind_of(label) == "int" and all(isinstance(own, str) for own in classes.tolist()):
+        return "Labels are the classes themselves, not their numbers."
+    return f"Pass {arg('classes', ...)} to name classes that nobody voted for."
+
+
 def grade_codes(column: Column, scale: Scale, missing: Label | None, argument: str, original: Column) -> Array:
     """Return the number of each answer on a scale, behind all of them where it is missing."""
     labels = scale.labels.tolist()
-    lookup, foreign = _look_up(column, labels, missing)
+    lookup, foreign = _look_up(column, labels, missing, _spellings)
     if foreign and scale.outside == "error":
         must = f"must hold answers of the scale, {listed(labels, 12)}"
-        remedy = f"A scale with {arg('outside', 'missing')} takes such answers as missing."
+        all_of_them = f"a scale with {arg('outside', 'missing')} for all such answers"
         wrong = np.isin(original.codes(), foreign)
-        raise _at_rows(argument, must, original, wrong, ", and {} more answers like it", lambda _: remedy)
+
+        def remedy(answer: Label) -> str:
+            return f"Pass {arg('missing', answer)} if it means no vote, or {all_of_them}."
+
+        raise _at_rows(argument, must, original, wrong, ", and {} more off the scale", remedy)
     return _relabelled(column.codes(), lookup, len(labels) + 1)
 
 
-def _look_up(column: Column, labels: list[Label], missing: Label | None) -> tuple[Array, list[int]]:
+def _spellings(answer: Label) -> list[Label]:
+    """Return what an answer on a scale may be a spelling of: 4, "4", "4.0" and " 4" are one answer.
+
+    Labels of classes are taken as they are, for there 4 and "4" may be two.
+    """
+    text = str(answer).strip()
+    found: list[Label] = [answer, text]
+    if kind_of(answer) != "bool" and re.fullmatch(r"[+-]?\d+(\.0*)?", text):
+        found += [int(float(text)), str(int(float(text)))]
+    return found
+
+
+def _look_up(
+    column: Column, labels: list[Label], missing: Label | None, spellings: Callable[[Label], list[Label]] = lambda label: [label]
+) -> tuple[Array, list[int]]:
     """Return the place of each code of a column among labels, behind all of them where it is none, and the codes of others."""
     number = {(kind_of(label), label): place for place, label in enumerate(labels)}
     lookup, foreign = np.full(column.n_codes, len(labels), dtype=np.int64), []
     for code in column.seen:
         value = plain(column.values[code])
-        key = kind_of(value), value
-        if key in number and not means_missing(value, missing):
-            lookup[code] = number[key]
-        elif not means_missing(value, missing):
+        if means_missing(value, missing):
+            continue
+        places = [number[kind_of(own), own] for own in spellings(value) if (kind_of(own), own) in number]
+        if places:
+            lookup[code] = places[0]
+        else:
             foreign.append(code)
     return lookup, foreign
 
@@ -205,6 +236,9 @@ def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | 
 
     `known` is an array with missing values, a dict of object -> label, or a pair (objects, labels); errors call it `argument`.
     """
+    if frame_of(known) is not None:
+        remedy = "Pass dict(zip(table[objects], table[labels])), with the names of these two columns."
+        raise InputTypeError(argument, "must be a dict of object -> label, or an array", came=type(known).__name__, remedy=remedy)
     pairs = _known_pairs(known, object_ids is not None)
     if pairs is not None and not pairs[0] and not pairs[1]:
         return np.full(n_objects, -1)
@@ -262,6 +296,9 @@ def object_places(objects: Sequence[Any], n_objects: int, object_ids: Array | No
     for item in objects:
         if item not in place:
             remedy = f"The first objects are {listed(object_ids, 5)}."
+            other = {str(label): label for label in object_ids.tolist()}.get(str(item))
+            if other is not None:  # ids that one file has as numbers, and another as text
+                remedy = f"There is an object {other!r}: pass {'text' if isinstance(other, str) else 'numbers'} in both places."
             raise InputError(argument, "must name objects that were voted on", got=item, remedy=remedy)
     return np.array([place[item] for item in objects], dtype=np.int64)
 
@@ -333,7 +370,10 @@ def columns_by_class(tables: Mapping[str, Any], classes: Any, argument: str = "p
             place = {str(column): i for i, column in enumerate(columns)}
             if sorted(place) != sorted(str(label) for label in classes):
                 came = f"{listed(columns)} for {name!r}"
-                raise InputError(argument, f"must have one column per class, named {listed(classes)}", came=came)
+                absent = [label for label in classes if str(label) not in place]
+                known = len(absent) + len(place) == len(classes)
+                remedy = f"Add columns of 0 for {listed(absent)}." if known else ""
+                raise InputError(argument, f"must have one column per class, named {listed(classes)}", came=came, remedy=remedy)
             table = named_columns({name: table}, argument, "")[name]
             ordered[name] = table[:, [place[str(label)] for label in classes]]
     return ordered, classes
