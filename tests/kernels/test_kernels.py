@@ -19,13 +19,13 @@ from ec3learn.algebra.membership import (
     CompiledMembership,
     CompiledSoft,
     JointMembership,
+    Membership,
     SparseMembership,
     count_classes,
     entries,
     membership,
     scatter_to_votes,
 )
-from ec3learn.algebra.sparse import NoLoops
 from ec3learn.votes.distinct import distinct_rows
 from ec3learn.votes.reading import encode
 
@@ -352,7 +352,7 @@ def test_membership_of_many_groups_agrees_with_sparse_matrices(always, monkeypat
         expected = [shared @ (own * (shared.T @ column)) for own, column in zip(between[:n], values[:n], strict=True)]
         assert_allclose([*fast.through(values[:n], between[:n])], expected, rtol=1e-12)
     table, factors = rng.random((fast.n_groups, 2, 3)), [values[0], values[1]]
-    assert_allclose(fast.couple(table, factors, values[0]), NoLoops.couple(fast, table, factors, values[0]), rtol=1e-12)
+    assert_allclose(fast.couple(table, factors, values[0]), Membership.couple(fast, table, factors, values[0]), rtol=1e-12)
     codes = rng.integers(0, 3, votes.n_rows)
     counted = [count_classes(votes, groups, codes, values[0], 3).toarray() for groups in (fast, plain)]
     assert_allclose(*counted, rtol=1e-13)

@@ -12,8 +12,7 @@ The rounds end when the answers z_ik = sum_m q_ikm move by less than `tol` on av
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,8 @@ from scipy.special import digamma, expit, logit, softmax
 
 from .._typing import Array
 from ..votes import Votes
-from .em import ConfusionModel
-from .linear import chunks
+from .em import ConfusionModel, Fit
+from .linear import chunks, evenly
 from .membership import Membership, membership, scatter_to_votes
 
 ON, OFF = 4.0, 1.0  # votes a voter seems to have cast for the true class, and for each other one
@@ -33,17 +32,6 @@ SAMPLE = 100_000  # distinct rows that subtypes are learned from, where there ar
 ENOUGH = 1_000  # votes by which half of the voters or more are still to be judged in such a sample
 ROUNDS = 10  # that subtypes take, and mostly more
 WARM_UP = 3  # rounds before the prior of skills is learned
-
-
-@dataclass(frozen=True, eq=False)
-class BayesFit:
-    """Where the rounds ended: z by row, the evidence of each group for each class and subtype, and the prior of those."""
-
-    proba: Array
-    evidence: Array  # groups x (classes x subtypes), logarithms
-    prior: Array  # classes x subtypes, flattened, logarithms
-    n_iter: int
-    converged: bool
 
 
 class SubtypeModel(ConfusionModel):
@@ -81,9 +69,7 @@ class SubtypeModel(ConfusionModel):
             self.fixed[self.classifiers.ravel()] = np.tile(_diagonal(votes.n_classes), (len(self.classifiers), 1))
         self.graders = [] if not pooled else self._grader_blocks()
 
-    def fit(  # type: ignore[override]
-        self, start: Array, tol: float, max_iter: int, tilt: Array | None = None
-    ) -> BayesFit:
+    def fit(self, start: Array, tol: float, max_iter: int, tilt: Array | None = None) -> Fit:
         """Alternate the steps from a first answer until it moves by less than `tol` on average.
 
         At first the subtypes of an object are divided by how much its votes agree, or by what each group favours (`tilt`, groups
@@ -102,7 +88,7 @@ class SubtypeModel(ConfusionModel):
             n_iter += 1
             evidence, prior = self.variational_step(mass, class_votes)
             converged = self._update(mass, evidence, prior) < tol
-        return BayesFit(mass.reshape(len(mass), n_classes, -1).sum(axis=2), evidence, prior, n_iter, converged)
+        return Fit(mass.reshape(len(mass), n_classes, -1).sum(axis=2), evidence, prior, n_iter, converged)
 
     def variational_step(self, mass: Array, class_votes: Array) -> tuple[Array, Array]:
         """Return E ln of what each group says about each class and subtype, and E ln of their shares."""
@@ -126,11 +112,11 @@ class SubtypeModel(ConfusionModel):
         """Replace q by the best one, some rows at a time; return by how much z moves on average."""
         moved, n_classes = 0.0, self.votes.n_classes
         if self.by_votes_alone:
-            table = (self.weight[:, None] * evidence)[self.groups.order]
-            found = self.groups.posterior(table, prior, self.votes.counts, mass.reshape(len(mass), n_classes, -1))
+            by_class = mass.reshape(len(mass), n_classes, -1)
+            found = self.groups.posterior(self._table(evidence), prior, self.votes.counts, by_class)
             if found is not None:
                 return found[1] / self.total / 2
-        for rows, joint in self._posterior(evidence, prior):
+        for rows, joint, *_ in self._posterior(evidence, prior):
             change = (joint - mass[rows].T).reshape(n_classes, self.subtypes, -1).sum(axis=1)
             moved += float(np.abs(change).sum(axis=0) @ self.votes.counts[rows])
             mass[rows] = joint.T
@@ -139,26 +125,9 @@ class SubtypeModel(ConfusionModel):
     def _answers(self, evidence: Array, prior: Array) -> Array:
         """Return z."""
         proba = np.empty((self.groups.n_rows, self.votes.n_classes))
-        for rows, joint in self._posterior(evidence, prior):
+        for rows, joint, *_ in self._posterior(evidence, prior):
             proba[rows] = joint.reshape(self.votes.n_classes, self.subtypes, -1).sum(axis=1).T
         return proba
-
-    def _posterior(self, evidence: Array, prior: Array) -> Iterator[tuple[slice, Array]]:
-        """Return q with rows in columns, some rows at a time: few long lines are quicker than many short ones."""
-        n_classes = self.votes.n_classes
-        for rows, sums in self.groups.gather_parts((self.weight[:, None] * evidence)[self.groups.order]):
-            joint = np.ascontiguousarray(sums.T)
-            joint += prior[:, None]
-            if self.own_evidence is not None:
-                joint += np.repeat(self.own_evidence[rows].T, self.subtypes, axis=0)
-            if self.known is not None:
-                codes = self.known[rows]
-                other = (np.arange(n_classes)[:, None] != codes) & (codes >= 0)
-                joint[np.repeat(other, self.subtypes, axis=0)] = -np.inf
-            joint -= joint.max(axis=0)
-            np.exp(joint, out=joint)
-            joint /= joint.sum(axis=0)
-            yield rows, joint
 
     def _samples(self) -> bool:
         """Return whether to learn from a sample: where it has enough votes of most voters."""
@@ -175,7 +144,7 @@ class SubtypeModel(ConfusionModel):
         if self.known is not None:
             kept |= self.known >= 0
         rest = np.flatnonzero(~kept)
-        drawn = rest[np.linspace(0, len(rest) - 1, min(SAMPLE, len(rest))).astype(np.int64)]
+        drawn = rest[evenly(len(rest), SAMPLE)]
         rows = np.sort(np.concatenate([np.flatnonzero(kept), drawn]))
         more = float(counts[rest].sum()) / max(float(counts[drawn].sum()), 1e-300)
         some = replace(self.votes.only_rows(rows), counts=np.where(kept[rows], counts[rows], more * counts[rows]))
@@ -271,7 +240,7 @@ class CoinModel(ConfusionModel):
         super().__init__(*args, **options)
         self.learned = learned
 
-    def fit(self, start: Array, tol: float, max_iter: int) -> BayesFit:  # type: ignore[override]
+    def fit(self, start: Array, tol: float, max_iter: int) -> Fit:
         """Alternate the steps from a first answer until it moves by less than `tol` on average."""
         n_classes, votes = self.votes.n_classes, self.votes
         first = np.array([ON, max(n_classes - 1.0, OFF)])
@@ -296,7 +265,7 @@ class CoinModel(ConfusionModel):
             answer, _ = self.e_step(evidence, prior)
             converged = float(mean_moves(votes.counts, proba, answer).sum()) / 2 < tol
             proba = answer
-        return BayesFit(proba, evidence, prior, n_iter, converged)
+        return Fit(proba, evidence, prior, n_iter, converged)
 
     def _of_model(self, per_group: Array) -> Array:
         return np.bincount(self.group_model, weights=per_group, minlength=len(self.votes.models))

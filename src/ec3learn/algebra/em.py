@@ -12,7 +12,8 @@ A prior r_i of an object itself multiplies q_iz by r_iz over the share of z.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,13 +28,14 @@ MOST_CONFUSIONS = 10_000_000  # entries of all confusion matrices together; a fi
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Where EM ended: q, the logarithms of C (groups x classes) and of p, and the log-likelihood after each round."""
+    """Where the rounds ended: q by row, and the logarithms of C and of p, with a column per class and subtype."""
 
     proba: Array
     evidence: Array
     prior: Array
-    likelihoods: list[float]
+    n_iter: int
     converged: bool
+    likelihoods: list[float] = field(default_factory=list)  # the log-likelihood after each round, where it is what rises
 
 
 def n_confusions(votes: Votes) -> int:
@@ -70,6 +72,8 @@ class ConfusionModel:
         The votes t that are added to each count.
     """
 
+    subtypes = 1  # of each class
+
     def __init__(
         self,
         votes: Votes,
@@ -102,16 +106,16 @@ class ConfusionModel:
         """Return whether rows are judged by nothing but their votes, for which there are compiled loops."""
         return self.own_evidence is None and self.known is None
 
-    def fit(self, proba: Array, tol: float, max_iter: int) -> Fit:
+    def fit(self, start: Array, tol: float, max_iter: int) -> Fit:
         """Alternate the steps from a first q until the mean log-likelihood of an object rises by less than `tol`."""
         likelihoods: list[float] = []
-        converged = False
+        proba, converged = start, False
         while not converged and len(likelihoods) < max_iter:
             evidence, prior = self.m_step(proba)
             proba, likelihood = self.e_step(evidence, prior)
             likelihoods.append(likelihood)
             converged = len(likelihoods) > 1 and likelihoods[-1] - likelihoods[-2] < tol * self.total
-        return Fit(proba, evidence, prior, likelihoods, converged)
+        return Fit(proba, evidence, prior, len(likelihoods), converged, likelihoods)
 
     def m_step(self, proba: Array) -> tuple[Array, Array]:
         """Return the logarithms of the C and the p that fit the truth best."""
@@ -132,28 +136,41 @@ class ConfusionModel:
 
     def e_step_by_row(self, evidence: Array, prior: Array) -> tuple[Array, Array]:
         """Return q, and the log-likelihood of the votes on each row."""
-        n_classes, table = self.votes.n_classes, (self.weight[:, None] * evidence)[self.groups.order]
-        proba, likelihood = np.empty((self.groups.n_rows, n_classes)), np.empty(self.groups.n_rows)
+        proba, likelihood = np.empty((self.groups.n_rows, self.votes.n_classes)), np.empty(self.groups.n_rows)
         if self.by_votes_alone:
-            found = self.groups.posterior(table, prior, self.votes.counts, proba)
+            found = self.groups.posterior(self._table(evidence), prior, self.votes.counts, proba)
             if found is not None:
                 return proba, found[0]
-        for rows, sums in self.groups.gather_parts(table):
-            joint = np.ascontiguousarray(sums.T)  # classes x rows: few long rows are quicker than many short ones
+        for rows, joint, top, total in self._posterior(evidence, prior):
+            likelihood[rows] = np.log(total) + top
+            proba[rows] = joint.T
+        return proba, likelihood
+
+    def _table(self, evidence: Array) -> Array:
+        """Return the evidence of the groups by their weights, in the order that A^m has them in."""
+        return (self.weight[:, None] * evidence)[self.groups.order]
+
+    def _posterior(self, evidence: Array, prior: Array) -> Iterator[tuple[slice, Array, Array, Array]]:
+        """Return q, some rows at a time, with the rows in columns: few long lines are quicker than many short ones.
+
+        With it come the two parts of each row's likelihood: the logarithm of its largest term, and the sum of all terms over it.
+        """
+        n_classes = self.votes.n_classes
+        for rows, sums in self.groups.gather_parts(self._table(evidence)):
+            joint = np.ascontiguousarray(sums.T)
             joint += prior[:, None]
             if self.own_evidence is not None:
-                joint += self.own_evidence[rows].T
+                joint += np.repeat(self.own_evidence[rows].T, self.subtypes, axis=0)
             if self.known is not None:
                 codes = self.known[rows]
-                joint[(np.arange(n_classes)[:, None] != codes) & (codes >= 0)] = -np.inf
+                other = (np.arange(n_classes)[:, None] != codes) & (codes >= 0)
+                joint[np.repeat(other, self.subtypes, axis=0)] = -np.inf
             top = joint.max(axis=0)
             joint -= top
             np.exp(joint, out=joint)
             total = joint.sum(axis=0)
             joint /= total
-            likelihood[rows] = np.log(total) + top
-            proba[rows] = joint.T
-        return proba, likelihood
+            yield rows, joint, top, total
 
     def _by_model(self, per_group: Array) -> Array:
         """Return for each group the sum over its model's groups."""

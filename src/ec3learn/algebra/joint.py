@@ -21,13 +21,13 @@ from ..kernels import each_in_threads
 from ..votes import Votes
 from ..votes.layout import SoftShares
 from .linear import CHUNK, chunks
-from .sparse import NoLoops, entries
+from .sparse import Membership, entries
 
 JOINT_CODES = 1 << 12  # codes of a joint column in gather and scatter: a table of them stays in the cache
 GRAM_CODES = 1 << 16  # codes of a joint column in grams: fewer passes matter more
 
 
-class JointMembership(NoLoops):
+class JointMembership(Membership):
     """A^m as joint columns of hard votes, and as the table of the soft ones. No group is set apart for having a single row."""
 
     hard = None
@@ -113,10 +113,6 @@ class JointMembership(NoLoops):
         return sparse.csr_array(self.scatter(one_hot))
 
     gather_shared, scatter_shared = gather, scatter
-
-    def gather_solo_squares(self, column: Array) -> Array:
-        """Return zeros: all groups are among the shared ones."""
-        return np.zeros(self.n_rows)
 
     def grams(
         self, weights: Callable[[slice], Sequence[Array]], n_weights: int, n_whole: int, rows: Array

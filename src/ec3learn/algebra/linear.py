@@ -19,6 +19,11 @@ def chunks(n_rows: int, size: int = CHUNK) -> Iterator[slice]:
     return (slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size))
 
 
+def evenly(n: int, most: int) -> Array:
+    """Return at most so many numbers below n, evenly spaced."""
+    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)
+
+
 def normalised(sums: Array) -> Array:
     """Return rows divided by their sums; rows of zeros stay."""
     totals = sums.sum(axis=-1, keepdims=True)
@@ -76,9 +81,9 @@ def conjugate_gradients(
     operator = LinearOperator(shape, matvec=apply, dtype=np.float64)
     inverse = 1 / diagonal
     preconditioner = LinearOperator(shape, matvec=lambda vector: inverse * vector, dtype=np.float64)
-    rounds = _Counter()
-    solved, status = cg(operator, right, rtol=tol, atol=0.0, maxiter=max_iter, M=preconditioner, callback=rounds)
-    return solved, rounds.n, status == 0
+    rounds: list[Array] = []  # the solution so far, which is one vector all along
+    solved, status = cg(operator, right, rtol=tol, atol=0.0, maxiter=max_iter, M=preconditioner, callback=rounds.append)
+    return solved, len(rounds), status == 0
 
 
 def solve_free_rows(
@@ -111,12 +116,3 @@ def solve_free_rows(
         table[free, z] = (inverse_root * solved)[free]
         n_iter, converged = max(n_iter, rounds), converged and done
     return n_iter, converged
-
-
-class _Counter:
-    """Counts the rounds it is called back for."""
-
-    n = 0
-
-    def __call__(self, _: Array) -> None:
-        self.n += 1

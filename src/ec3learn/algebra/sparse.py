@@ -1,7 +1,8 @@
-"""A^m as sparse matrices, for crowds and for very many groups."""
+"""What all forms of A^m answer; and A^m as sparse matrices, for crowds and for very many groups."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 from typing import Any
@@ -13,6 +14,8 @@ from .._typing import Array
 from ..votes import Prior, Votes
 from ..votes.layout import entries_of_columns
 from .linear import chunks
+
+Table = Any  # a dense array, or a sparse one
 
 
 def entries(votes: Votes) -> sparse.csr_array:
@@ -33,16 +36,67 @@ def entries(votes: Votes) -> sparse.csr_array:
     return sparse.csr_array(total)
 
 
-class NoLoops:
-    """What every form of A^m does without compiled loops; see `Membership`."""
+class Membership(ABC):
+    """A^m: which row is in which group, by how much.
 
-    gather: Callable[[Array], Array]
-    scatter: Callable[[Array], Array]
-    gather_shared: Callable[[Array], Array]
-    scatter_shared: Callable[[Array], Array]
+    `order` says which group of the votes each of its groups is. The first `n_shared` groups may have several rows; each of those
+    after them has a single row, which it couples with nobody. `product_cost` is what a product with A^m and back takes, in
+    nanoseconds as measured, and `gram_cost` what `grams` takes: infinite where it would need too much memory. `hard` has the same
+    rows with soft votes hardened, for rules that take them so; None where there is nothing to harden. `prior` are class
+    probabilities of the rows from elsewhere, where there are any.
+    """
+
+    n_rows: int
+    n_groups: int
+    n_shared: int
+    order: Array
+    gram_cost: float
+    product_cost: float
+    hard: Any
+    prior: Prior | None
+
+    @property
+    @abstractmethod
+    def matrix(self) -> sparse.csr_array:
+        """Return A^m as one sparse matrix."""
+
+    @abstractmethod
+    def gather(self, table: Array) -> Array:
+        """Return A^m table: for each row the sum over its groups."""
+
+    @abstractmethod
+    def gather_parts(self, table: Table) -> Iterator[tuple[slice, Array]]:
+        """Return the same, some rows at a time; the table may be sparse."""
+
+    @abstractmethod
+    def scatter(self, values: Array) -> Array:
+        """Return A^m' values: for each group the sum over its rows."""
+
+    @abstractmethod
+    def count_classes(self, codes: Array, counts: Array, n_classes: int) -> sparse.csr_array:
+        """Return how much of each class each group has, groups x classes: rows have these classes and counts."""
+
+    @abstractmethod
+    def gather_shared(self, table: Array) -> Array:
+        """Return for each row the sum over its shared groups."""
+
+    @abstractmethod
+    def scatter_shared(self, values: Array) -> Array:
+        """Return for each shared group the sum over its rows."""
+
+    def gather_solo_squares(self, column: Array) -> Array:
+        """Return for each row the sum over the groups that have no other row, by the squares of A^m; 0 if none is set apart."""
+        return np.zeros(self.n_rows)
+
+    def invert(self, column: Array, counts: Array) -> tuple[Array, Array] | None:
+        """Return d = 1 / A^m column (0 where that is 0) and A^m' (counts d), if a compiled loop does it in one go; else None."""
+        return None
 
     def couple(self, table: Array, factors: Sequence[Array], weights: Array) -> Array:
-        """Return what rows that are means of their groups give back to them."""
+        """Return what rows that are means of their groups give back to them: A^m' (factor_a m) for each of two couplings a.
+
+        Here m = weights x sum_b factor_b A^m table_b. The table and what is returned are groups x couplings x classes.
+        """
         out = np.empty_like(table)
         for z in range(table.shape[2]):
             mean = weights * sum(factor * self.gather(table[:, a, z].copy()) for a, factor in enumerate(factors))
@@ -51,23 +105,39 @@ class NoLoops:
         return out
 
     def through(self, values: Iterable[Array], between: Sequence[Array]) -> Iterable[Array]:
-        """Return A^m (between x A^m' values) over the shared groups, one column after the other."""
+        """Return A^m (between x A^m' values) over the shared groups, for each of one or two columns of values."""
         return (self.gather_shared(factor * self.scatter_shared(column)) for column, factor in zip(values, between, strict=True))
 
-    def invert(self, column: Array, counts: Array) -> tuple[Array, Array] | None:
-        """Return None: there is no compiled loop for it."""
+    def posterior(self, table: Array, prior: Array, counts: Array, proba: Array) -> tuple[Array, float] | None:
+        """Replace `proba` by the softmax of A^m table + prior, where a compiled loop does it in one go; else return None.
+
+        Returns the logarithm of each row's sum, and by how much the probabilities moved, rows counted by `counts`. The table may
+        have several columns per class, side by side; their moves are taken together where `proba` is 3-dimensional.
+        """
         return None
 
-    def posterior(self, table: Any, prior: Array, counts: Array, proba: Array) -> tuple[Array, float] | None:
-        """Return None: there is no compiled loop for it."""
+    def mean_of_terms(
+        self, tables: Sequence[Array], pulls: Sequence[float], fallback: Array, counts: Array, in_group: Array, target: int
+    ) -> tuple[Array, Array, float, float] | None:
+        """Return the mean of some terms for each row, where a compiled loop does it in one go; else None.
+
+        A term's table has one row per group, its weight and its weighted distribution; rows that no term reaches get the
+        fallback. Returns the answers, which rows got the fallback, the squared length of the answers (of rows `in_group`), and
+        their squared distance to the mean of the term number `target` (-1: none) times half its pull; both counted by `counts`.
+        """
         return None
 
-    def mean_of_terms(self, *_: Any) -> tuple[Array, Array, float, float] | None:
-        """Return None: there is no compiled loop for it."""
-        return None
+    @abstractmethod
+    def grams(
+        self, weights: Callable[[slice], Sequence[Array]], n_weights: int, n_whole: int, rows: Array
+    ) -> tuple[Array, Array]:
+        """Return A^m' W A^m for each of some weights, dense; `weights` returns those of some rows.
+
+        For the first `n_whole` weights they are groups x groups; for the others there are only the rows of some groups.
+        """
 
 
-class SparseMembership(NoLoops):
+class SparseMembership(Membership):
     """A^m as two sparse matrices: of the groups that rows share, and of those with a single row, which fine clusterings have.
 
     Its groups have an order of their own, shared ones first, so that a table over groups is cut in two instead of picked from:

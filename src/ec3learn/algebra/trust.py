@@ -24,7 +24,7 @@ from .._typing import Array
 from ..votes import Prior, Trust, Votes
 from ..votes.prior import LEAST
 from .bayes import OFF, ON, SubtypeModel, mean_moves
-from .linear import normalised
+from .linear import evenly, normalised
 from .membership import Membership, entries, membership, scatter_to_votes
 
 MOST_SLOPE = 5.0
@@ -55,7 +55,7 @@ def learn_trust(votes: Votes, start: Array, known: Array | None = None) -> Trust
     if votes.n_rows > SAMPLE:
         labelled = np.zeros(votes.n_rows, dtype=bool) if known is None else known >= 0
         rest = np.flatnonzero(~labelled)
-        drawn = rest[np.linspace(0, len(rest) - 1, min(SAMPLE, len(rest))).astype(np.int64)]
+        drawn = rest[evenly(len(rest), SAMPLE)]
         rows = np.union1d(np.flatnonzero(labelled), drawn)
         votes, start, known = votes.only_rows(rows), start[rows], None if known is None else known[rows]
     model = TrustModel(votes, membership(votes), known)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import softmax
@@ -14,8 +14,8 @@ from scipy.special import softmax
 from .._checks import require_bool, require_choice, require_integer, require_number
 from .._text import arg, percent
 from .._typing import Array
-from ..algebra.bayes import BayesFit, CoinModel, SubtypeModel
-from ..algebra.em import ConfusionModel
+from ..algebra.bayes import CoinModel, SubtypeModel
+from ..algebra.em import ConfusionModel, Fit
 from ..algebra.linear import normalised
 from ..algebra.membership import Membership, membership
 from ..answer.mixtures import SubtypeRule
@@ -106,27 +106,23 @@ class DawidSkene(Method):
         codes = None if known is None else known.codes
         start, _, _ = mean_votes(votes, groups, votes.weights, known)
         voters = self.clusterings == "voters"
-        objective, history = None, []
         model: ConfusionModel
         if self.prior == "uniform":
             model = ConfusionModel(
                 votes, groups, codes, one_coin=bool(self.one_coin), with_clusterings=voters, smoothing=self.smoothing
             )
-            fit: Any = model.fit(start, self._tolerance(), self.max_iter)
-            history = [-value for value in fit.likelihoods]
-            objective = history[-1]
         elif self.one_coin:
             model = CoinModel(votes, groups, codes, with_clusterings=voters, learned=self.prior == "learned")
-            fit = model.fit(start, self._tolerance(), self.max_iter)
         else:
             model = SubtypeModel(votes, groups, codes, pooled=self.prior == "learned", with_clusterings=voters)
-            fit = model.fit(start, self._tolerance(), self.max_iter)
+        fit = model.fit(start, self._tolerance(), self.max_iter)
+        history = [-likelihood for likelihood in fit.likelihoods]
         return Answer(
             fit.proba,
             ~model.answered,
             subtype_rule(model, fit) if self.one_coin and self.prior != "uniform" else _evidence_rule(model, fit),
-            objective=objective,
-            n_iter=len(history) if history else fit.n_iter,
+            objective=history[-1] if history else None,
+            n_iter=fit.n_iter,
             converged=fit.converged,
             history=history,
             notes=collapse_notes(votes, groups, codes, start, fit.proba) if self.one_coin else (),
@@ -134,12 +130,12 @@ class DawidSkene(Method):
         )
 
 
-def _evidence_rule(model: ConfusionModel, fit: Any) -> SubtypeRule:
+def _evidence_rule(model: ConfusionModel, fit: Fit) -> SubtypeRule:
     voting = np.flatnonzero(model.weight > 0)
     return SubtypeRule(voting, model.weight[voting, None] * fit.evidence[voting], softmax(fit.prior), fit.prior)
 
 
-def subtype_rule(model: ConfusionModel, fit: BayesFit, correlation: float = 0.0) -> SubtypeRule:
+def subtype_rule(model: ConfusionModel, fit: Fit, correlation: float = 0.0) -> SubtypeRule:
     """Return how new objects are answered by a fit; those without votes get the shares of the classes, here too."""
     voting = np.flatnonzero(model.weight > 0)
     shares = normalised(model.counted @ fit.proba)

@@ -16,7 +16,7 @@ from scipy.special import log_softmax, softmax
 from .._checks import InputError, require_choice, require_number
 from .._text import arg
 from .._typing import Array
-from ..algebra.linear import normalised
+from ..algebra.linear import evenly, normalised
 from ..algebra.membership import entries, membership
 from ..answer.mixtures import LogPoolRule, PanelRule, SubtypeRule, log_shares, sharpened
 from ..answer.rule import KnownLabels, Rule
@@ -86,7 +86,7 @@ class StackedVote(Method):
     def _learn_pool(self, votes: Votes, voting: Array, labelled: Array, codes: Array) -> LogPoolRule:
         """Return the pool of logarithms with the least penalised log loss on labelled rows."""
         models = np.flatnonzero(_taking_part(votes))
-        some = _evenly(len(labelled), MOST_LABELS)
+        some = evenly(len(labelled), MOST_LABELS)
         rows, codes, counts = labelled[some], codes[some], votes.counts[labelled[some]]
         matrix = entries(votes)[rows]
         logs = np.empty((len(models), len(rows), votes.n_classes))
@@ -152,7 +152,7 @@ def _pool_weights(logs: Array, codes: Array, counts: Array, C: float) -> tuple[A
 def true_shares(votes: Votes, known: KnownLabels) -> tuple[Array, Array]:
     """Return what each classifier gives to the known labels of at most `MOST_LABELS` rows, and how often each row occurs."""
     rows = np.flatnonzero(known.labelled)
-    rows = rows[_evenly(len(rows), MOST_LABELS)]
+    rows = rows[evenly(len(rows), MOST_LABELS)]
     matrix = entries(votes)[rows]
     columns = [votes.offsets[m] + known.codes[rows] for m in np.flatnonzero(votes.is_classifier)]
     return np.stack([np.asarray(matrix[np.arange(len(rows)), own]).ravel() for own in columns]), votes.counts[rows]
@@ -172,11 +172,6 @@ def simplex_weights(shares: Array, counts: Array) -> Array:
         if moved < 1e-4:
             break
     return weights
-
-
-def _evenly(n: int, most: int) -> Array:
-    """Return at most so many numbers below n, evenly spaced."""
-    return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)
 
 
 @dataclass(eq=False, repr=False)
