@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import partial
+from importlib.util import find_spec
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any
@@ -118,12 +119,6 @@ class InputFileExistsError(InputError, FileExistsError):
 class MissingExtraError(InputError, ModuleNotFoundError):
     """A library that is not installed is needed for this."""
 
-    @classmethod
-    def of(cls, what: str, library: str, extra: str | None = None) -> MissingExtraError:
-        """Say what needs which library, and how to install it."""
-        wanted = library if extra is None else f"'ec3learn[{extra}]'"
-        return cls(library, phrase=f"{what} needs {library}: pip install {wanted}")
-
 
 class SpelledWarning(UserWarning):
     """A warning that may mention arguments with `arg`: `str` spells them as in Python, the command as its options."""
@@ -143,6 +138,13 @@ def unknown_name(argument: str, name: Any, allowed: Iterable[str], hint: str = "
     meant = f"Did you mean {near[0]!r}? " if near else ""
     choose = f"Choose from: {', '.join(names) or 'none'}{f', {hint}' if hint else ''}."
     return InputError(argument, phrase=f"Unknown {argument} {name!r}{of}", got=name, remedy=f"{meant}{choose}")
+
+
+def require_library(what: str, library: str, extra: str | None = None) -> None:
+    """Refuse what needs a library that is not installed, and say how to install it."""
+    if find_spec(library) is None:
+        wanted = library if extra is None else f"'ec3learn[{extra}]'"
+        raise MissingExtraError(library, phrase=f"{what} needs {library}: pip install {wanted}")
 
 
 # ---- checks of single arguments --------------------------------------------------------------------------------------

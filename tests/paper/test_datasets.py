@@ -370,7 +370,7 @@ def test_diabetes_is_read_as_published(server, monkeypatch):
 
 def test_credit_cards_are_read_as_published(server, monkeypatch):
     sheet = pd.DataFrame({"ID": [1, 2], "LIMIT_BAL": [20_000, 50_000], "SEX": [2, 1], "EDUCATION": [1, 2], "MARRIAGE": [1, 1]})
-    monkeypatch.setattr("ec3learn.paper.datasets.registry.find_spec", lambda name: name)
+    monkeypatch.setattr("ec3learn._checks.find_spec", lambda name: name)
     monkeypatch.setattr("pandas.read_excel", lambda file, header: sheet.assign(default=[1, 0]) if header == 1 else None)
     server.files["/c.zip"] = zipped(cards__xls="a workbook")
     put(monkeypatch, "creditcard", server, "/c.zip", (2, 4, 2))
@@ -380,7 +380,7 @@ def test_credit_cards_are_read_as_published(server, monkeypatch):
 
 
 def test_a_workbook_needs_xlrd(server, monkeypatch):
-    monkeypatch.setattr("ec3learn.paper.datasets.registry.find_spec", lambda name: None if name == "xlrd" else name)
+    monkeypatch.setattr("ec3learn._checks.find_spec", lambda name: None if name == "xlrd" else name)
     server.files["/c.zip"] = zipped(cards__xls="a workbook")
     put(monkeypatch, "creditcard", server, "/c.zip", (2, 4, 2))
     with pytest.raises(ModuleNotFoundError, match=re.escape("needs xlrd: pip install 'ec3learn[paper]'.")):

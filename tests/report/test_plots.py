@@ -252,7 +252,7 @@ def test_a_picture_of_no_contested_object_is_empty(consensus):
 
 
 def test_without_matplotlib_one_sentence_says_what_to_do(monkeypatch, consensus):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ModuleNotFoundError, match=r"Drawing plots needs matplotlib: pip install 'ec3learn\[plots\]'\."):
         plots.confidence_histogram(consensus)
 

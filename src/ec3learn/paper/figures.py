@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .._checks import MissingExtraError, require_choice
+from .._checks import require_choice, require_library
 from . import published
 from .claims import critical_difference, mean_ranks
 from .exhibits import Frame, means, select
@@ -37,8 +36,7 @@ Drawing = Any  # matplotlib.figure.Figure
 
 def _figure(n_rows: int, n_columns: int, width: float, height: float, **options: Any) -> tuple[Drawing, Any]:
     """Return an empty figure without a window, and its axes."""
-    if find_spec("matplotlib") is None:
-        raise MissingExtraError.of("Drawing figures", "matplotlib", "paper")
+    require_library("Drawing figures", "matplotlib", "paper")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")

@@ -22,7 +22,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
@@ -35,24 +34,19 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import ParameterGrid, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-from .._checks import MissingExtraError
+from .._checks import require_library
 from .._files import whole_file
 from .._typing import Array
 from ..diagnosis.metrics import mean_auc
 from ..estimator import Features, TableModel, classifier_pool, clusterer_pool, grids
 from ..votes import Votes
+from . import published
 from .datasets import Dataset, cache_folder
 
 VERSION = 1  # of this protocol; cached outputs of another version are not used
 
-CLASSIFIERS = {"dt": "DT", "nb": "NB", "knn": "K-NN", "lr": "LR", "svm": "SVM", "sgd": "SGD", "cnn": "CNN"}
-CLUSTERINGS = {
-    "dbscan": "DBSCAN",
-    "hierarchical": "Hierarchical",
-    "affinity": "Affinity",
-    "kmeans": "K-Means",
-    "meanshift": "Mean-Shift",
-}
+CLASSIFIERS = dict(zip(("dt", "nb", "knn", "lr", "svm", "sgd", "cnn"), published.CLASSIFIERS, strict=True))
+CLUSTERINGS = dict(zip(("dbscan", "hierarchical", "affinity", "kmeans", "meanshift"), published.CLUSTERINGS, strict=True))
 
 # Smaller grids where the pool's own would take most of the time.
 GRIDS = grids("paper") | {
@@ -349,8 +343,7 @@ def ensembles(without: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
 
 
 def _boosted_trees(**options: Any) -> Any:
-    if find_spec("xgboost") is None:
-        raise MissingExtraError.of("The paper's XGBoost", "xgboost", "paper")
+    require_library("The paper's XGBoost", "xgboost", "paper")
     from xgboost import XGBClassifier
 
     return XGBClassifier(n_estimators=100, n_jobs=1, **options)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from .._checks import MissingExtraError
+from .._checks import require_library
 from .._files import place_for, whole_file
 from .._text import HINTED, SHOWN, number, percent, shown, signed
 from ..answer.outcome import Outcome
@@ -109,7 +109,4 @@ def _safe_cell(value: Any) -> Any:
 
 def require_jinja2() -> None:
     """Say what to install where jinja2 is missing."""
-    try:
-        import jinja2  # noqa: F401
-    except ModuleNotFoundError:
-        raise MissingExtraError.of("A report", "jinja2", "report") from None
+    require_library("A report", "jinja2", "report")

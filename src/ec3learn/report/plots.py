@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._checks import InputError, InputTypeError, MissingExtraError, require_choice, require_integer, unknown_name
+from .._checks import InputError, InputTypeError, require_choice, require_integer, require_library, unknown_name
 from .._text import shown
 from .._typing import Array
 from ..answer.outcome import Outcome
@@ -302,10 +302,9 @@ def _axes(ax: Axes | None, width: float = 6.4, height: float = 4.4) -> Axes:
         if not hasattr(ax, "barh"):
             raise InputTypeError("ax", "must be matplotlib axes", came=type(ax).__name__, remedy="Pass figure.subplots().")
         return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ModuleNotFoundError:
-        raise MissingExtraError.of("Drawing plots", "matplotlib", "plots") from None
+    require_library("Drawing plots", "matplotlib", "plots")
+    import matplotlib.pyplot as plt
+
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 

@@ -17,7 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import LinearSVC
 
-from ..._checks import InputError, MissingExtraError, require_choice, require_integer, require_number
+from ..._checks import InputError, require_choice, require_integer, require_library, require_number
 from ..._typing import Array
 from ..rows import count_rows
 from .base import ProbabilisticClassifier
@@ -32,7 +32,7 @@ LEARNING_RATE = 0.005  # of a perceptron, which sees few batches per epoch where
 
 
 class Wrapped(ProbabilisticClassifier):
-    """A classifier that delegates to another one, `model_`, whose settings depend on the number of rows per class."""
+    """A classifier that delegates to another one, which its `_make_model` returns, given the number of rows per class."""
 
     def _fit(self, X: Any, codes: Array) -> None:
         self.model_ = self._make_model(np.bincount(codes))
@@ -42,10 +42,6 @@ class Wrapped(ProbabilisticClassifier):
 
     def _predict_proba(self, X: Any) -> Array:
         return self.model_.predict_proba(X)
-
-    def _make_model(self, counts: Array) -> Any:
-        """Return the classifier to fit, given the number of rows per class."""
-        raise NotImplementedError
 
 
 @dataclass(eq=False, repr=False)
@@ -263,8 +259,7 @@ class InstalledClassifier(Wrapped):
 
     def _make_model(self, counts: Array) -> Any:
         require_choice("library", self.library, tuple(LIBRARIES))
-        if not is_installed(self.library):
-            raise MissingExtraError.of("This classifier", self.library)
+        require_library("This classifier", self.library)
         name, threads, settings = LIBRARIES[self.library]
         if threads:
             settings = {**settings, threads: self.n_jobs or 1}

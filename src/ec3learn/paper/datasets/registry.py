@@ -8,14 +8,13 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..._checks import MissingExtraError, require_integer, require_seed
+from ..._checks import require_integer, require_library, require_seed
 
 TARGET = "target"  # the column of the class
 
@@ -83,8 +82,7 @@ def _member(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def _credit_cards(path: Path) -> Any:
-    if find_spec("xlrd") is None:
-        raise MissingExtraError.of("Reading creditcard as it is published", "xlrd", "paper")
+    require_library("Reading creditcard as it is published", "xlrd", "paper")
     with zipfile.ZipFile(path) as archive:
         frame = pd.read_excel(io.BytesIO(_member(archive, ".xls").read()), header=1)
     features = frame.iloc[:, 1:-1]

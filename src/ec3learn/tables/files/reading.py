@@ -21,7 +21,7 @@ import duckdb
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from ..._checks import InputError, MissingExtraError, SpelledWarning
+from ..._checks import InputError, SpelledWarning, require_library
 from ..._files import is_full
 from ..._text import arg, first_line, listed, some
 from ..engines import OURS, quoted
@@ -45,7 +45,7 @@ def read(work: Workspace, path: str, format: Format, encoding: str = "utf-8", sh
 
 def _local(work: Workspace, path: str) -> Path:
     """Return a file by a name without characters that DuckDB takes for a pattern; what can be read only once is copied."""
-    link = work.path("input")
+    link = work.folder / "input"
     with nullcontext(sys.stdin.buffer) if path == STANDARD else open(path, "rb") as file:  # the system says what is wrong here
         if path != STANDARD and os.path.isfile(path):
             link.symlink_to(os.path.realpath(path))
@@ -109,7 +109,7 @@ class Source:
     def staged(self, batches: Any, names: list[str]) -> FileTable:
         """Write batches into the workspace, once, and return their table."""
         self.require_names(names)
-        parquet = self.work.path("staged.parquet")
+        parquet = self.work.folder / "staged.parquet"
         self.work.connection.from_arrow(batches).write_parquet(str(parquet), compression="zstd")
         return self.table(parquet, {name: quoted(name) for name in names})
 
@@ -166,7 +166,8 @@ def _csv(source: Source) -> FileTable:
     convert = arrow_csv.ConvertOptions(column_types=dict.fromkeys(heads, pa.string()), null_values=[""], strings_can_be_null=True)
     file = LastLine(pa.transcoding_input_stream(source.bytes, source.encoding, "utf-8"), delimiter, len(heads))
     try:
-        table = source.staged(file.without_it(arrow_csv.open_csv(pa.PythonFile(file, "r"), options, parse, convert)), heads)
+        reader = arrow_csv.open_csv(pa.PythonFile(file, "r"), options, parse, convert)
+        table = source.staged(pa.RecordBatchReader.from_batches(reader.schema, file.without_it(reader)), heads)
     except (pa.ArrowInvalid, duckdb.Error):
         _require_equal_records(source, len(heads))
         raise
@@ -201,11 +202,8 @@ class LastLine(io.RawIOBase):
         found, self.waiting = self.waiting[:size], self.waiting[size:]
         return found
 
-    def without_it(self, reader: Any) -> Any:
+    def without_it(self, reader: Any) -> Iterator[Any]:
         """Return the batches of the parser without our line."""
-        return pa.RecordBatchReader.from_batches(reader.schema, self._hold_back(reader))
-
-    def _hold_back(self, reader: Any) -> Iterator[Any]:
         held = None
         for batch in reader:
             if held is not None:
@@ -275,10 +273,9 @@ def _require_equal_records(source: Source, n_columns: int) -> None:
 
 def _excel(source: Source) -> FileTable:
     """Return the cells of a sheet as text, as in a CSV file: a spreadsheet has a type for each cell, and none for a column."""
-    try:
-        import fastexcel
-    except ModuleNotFoundError:
-        raise MissingExtraError.of("Reading a spreadsheet", "fastexcel", "excel") from None
+    require_library("Reading a spreadsheet", "fastexcel", "excel")
+    import fastexcel
+
     name, sheet = source.name, source.sheet
     try:
         book = fastexcel.read_excel(source.path)
@@ -308,7 +305,7 @@ def _export(source: Source) -> FileTable:
 def _json_lines(source: Source) -> FileTable:
     """Return a table with a column for each key of JSON objects, typed where all its values are of one type."""
     work = source.work
-    lines = work.path("lines.jsonl")
+    lines = work.folder / "lines.jsonl"
     n_lines = _copy_lines(source, lines)
     sql, objects = work.connection.sql, f"read_ndjson_objects({text(lines)}, maximum_object_size = {BLOCK})"
     try:
@@ -325,7 +322,7 @@ def _json_lines(source: Source) -> FileTable:
     source.require_names(names)
     keys = ", ".join(f"{text(key)}: 'JSON'" for key in names)
     rows = f"read_ndjson({text(lines)}, columns = {{{keys}}}, maximum_object_size = {BLOCK})"
-    staged = work.path("staged.parquet")
+    staged = work.folder / "staged.parquet"
     sql(f"SELECT * FROM {rows}").write_parquet(str(staged), compression="zstd")
     lines.unlink()
     kinds = [f"list(DISTINCT {JSON_KIND.format(quoted(key))})" for key in names]

@@ -41,10 +41,6 @@ class Workspace:
     connection: DuckDBPyConnection
     bar: Bar
 
-    def path(self, name: str) -> Path:
-        """Return the path of a file of ours."""
-        return self.folder / name
-
     @contextmanager
     def told_if_full(self, errors: type[Exception] = Exception) -> Iterator[None]:
         """Say where there is no space left, if that is what is wrong."""

@@ -73,7 +73,7 @@ def write_rows(
     rows: DuckDBPyRelation, work: Workspace, path: str, format: Format, overwrite: bool = False, carried: Carried | None = None
 ) -> None:
     """Write rows to a file, to standard output for "-"; columns that DuckDB would change are carried from another file."""
-    finished = work.path("output")
+    finished = work.folder / "output"
     try:
         if carried is not None and carried.goes_around(format):
             carried.write(rows, finished, format)
