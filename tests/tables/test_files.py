@@ -897,7 +897,7 @@ def test_answers_are_the_same_and_in_order_found_by_hash_or_by_joining(tmp_path,
 def test_rows_with_hashes_in_common_are_joined(tmp_path):
     many_rows(tmp_path / "x.parquet", ["a", "b"], 100)
     with opened(tmp_path / "x.parquet") as rows:
-        answered = answered_of(rows, "iec3", ["v0", "v1"]).answered
+        answered = answered_of(rows, "iec3", ["v0", "v1"])
         assert Lookup.of(rows, answered) is not None
         twice = replace(answered, answers=nw.concat([answered.answers, answered.answers]))
         assert Lookup.of(rows, twice) is None
@@ -906,7 +906,7 @@ def test_rows_with_hashes_in_common_are_joined(tmp_path):
 def test_a_row_without_an_answer_is_told(tmp_path):
     many_rows(tmp_path / "x.parquet", ["a", "b"], 100)
     with opened(tmp_path / "x.parquet") as rows:
-        answered = answered_of(rows, "iec3", ["v0", "v1"]).answered
+        answered = answered_of(rows, "iec3", ["v0", "v1"])
         fewer = replace(answered, answers=answered.answers.head(5))
         with pytest.raises(OSError, match=r"cannot be written: .*the file was changed while it was read"):
             write(rows, fewer, str(tmp_path / "out.csv"), Format("csv"), overwrite=False)

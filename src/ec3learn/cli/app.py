@@ -91,7 +91,8 @@ def combine(
     from ..tables.files import combine_file, open_file, plan_file, require_outputs, write_table
 
     out, overwrite = answer.out, answer.overwrite
-    _hush(answer.quiet)
+    if answer.quiet:
+        warnings.simplefilter("ignore")
     require_integer("n_contested", n_contested, 0)
     outputs = {"out": out, "save": save, "report": report, "contested": contested}
     require_outputs(outputs, overwrite, {"votes": votes, "known": how.known, "truth": truth})
@@ -129,12 +130,6 @@ def _print_summary(summary: Summary, contested: list[dict[str, Any]], json: bool
     show(summary.as_dict() | {"most_contested": contested} if json else summary, json, file)
 
 
-def _hush(quiet: bool) -> None:
-    """Show no warnings, as long as the command runs."""
-    if quiet:
-        warnings.simplefilter("ignore")
-
-
 @o.flatten_groups
 def apply(
     consensus: Annotated[str, o.argument("CONSENSUS", "A file made by `ec3learn combine --save`.")],
@@ -156,7 +151,8 @@ def apply(
     from ..consensus import Consensus
     from ..tables.files import STANDARD, extend_file, open_file, require_outputs
 
-    _hush(answer.quiet)
+    if answer.quiet:
+        warnings.simplefilter("ignore")
     out = STANDARD if answer.out is None else answer.out
     require_outputs({"out": out}, answer.overwrite, {"votes": votes, "consensus": consensus})
     saved, naming = Consensus.load(consensus), naming_from(columns)

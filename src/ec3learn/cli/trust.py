@@ -51,11 +51,8 @@ def agreement(
     correlation = error_correlation(cast)
     worth = effective_voters(cast, correlation)
     if json:
-        found: dict[str, Any] = {"measures": list(measures.rows()), "pairs": list(pairs.rows())}
-        found["known"] = None if with_labels is None else list(with_labels.rows())
-        found |= {"effective_voters": worth, "error_correlation": correlation}
-        show(found, json)
-        return
+        found = {"measures": measures, "pairs": pairs, "known": with_labels}
+        return show(found | {"effective_voters": worth, "error_correlation": correlation}, json)
     print(f"{measures}\n")
     print(f"The votes on an object are worth {worth:.1f} independent ones (correlation of errors {correlation:.2f}).\n")
     print(f"Cohen's kappa of two voters, the lowest first\n{_by_kappa(pairs, 'pairs')}")
@@ -105,7 +102,7 @@ def ask(
     with combined(votes, columns, how, file, out=out, max_rows=max_rows, number=True, id=id) as answered:
         found = answered.by_row(id)[0].ask(n, goal, random_state=seed)  # type: ignore[arg-type]
         if out is not None:
-            write_table(found, answered.table, out, overwrite)
+            write_table(found, answered.file, out, overwrite)
     if json or out is None:
         show(found, json)
 
@@ -143,7 +140,7 @@ def estimate(
     unseen = replace(how, known=None)
     with _say_known(), combined(votes, columns, unseen, file, max_rows=max_rows, number=True, id=id, truth=how.known) as answered:
         consensus, truth = answered.by_row(id)
-        drawn = None if chance is None else read_labels(answered.table, "chance", f"{chance}:chance", "object")
+        drawn = None if chance is None else read_labels(answered.file, "chance", f"{chance}:chance", "object")
         named = {str(own): own for own in consensus.classes.tolist()}
         wanted = None if label is None else named.get(label, label)
         chances = None if drawn is None else _chances_by_name(drawn, consensus)

@@ -60,12 +60,10 @@ class Auto(Method):
             return Panel(), "there are votes alone, and several methods together answer best from those."
         return Panel(clusterings="join"), "there are clusterings too, and several methods together answer best from both."
 
-    def for_joins(self) -> Auto:
-        """Return the default for tables too large to solve, whose other rows an engine answers by joins; a panel cannot be."""
-        return _AutoForJoins()
 
+class AutoForJoins(Auto):
+    """The default for tables too large to solve, whose other rows an engine answers by joins; a panel cannot be."""
 
-class _AutoForJoins(Auto):
     def choose(self, votes: Votes) -> tuple[Method, str]:
         """Return a method whose answers are sums over groups, and why."""
         if votes.n_classes < 2 or n_confusions(votes) > MOST_CONFUSIONS:

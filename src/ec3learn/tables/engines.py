@@ -124,11 +124,9 @@ def _join_duckdb(table: Any, answers: Any, keys: list[str]) -> Any:
     return both.project(", ".join([*map(quoted, table.columns), *added]))
 
 
-def _exact_duckdb(table: Any) -> Any:
-    return _project_exactly(table, table.columns)
-
-
-def _project_exactly(table: Any, names: list[str], *more: str) -> Any:
+def _project_exactly(table: Any, names: list[str] | None = None, *more: str) -> Any:
+    """Return some columns, by default all, with texts that are compared byte by byte."""
+    names = table.columns if names is None else names
     chosen = (f"{sql} AS {quoted(name)}" for sql, name in zip(_exact_sql(table, names), names, strict=True))
     return table.project(", ".join([*chosen, *more]))
 
@@ -244,10 +242,6 @@ def _map_dask(table: Any, function: Callable[[Any], Any], added: list[Any]) -> A
     return table.map_partitions(function, meta=_dask_meta(table).assign(**{column.name: column.array for column in added}))
 
 
-def _together_dask(table: Any, column: str) -> Any:
-    return table.shuffle(column)
-
-
 def _key(number: int) -> str:
     """Return the name that a key of the answers has, so that it differs from those of the table."""
     return f"{OURS}key{number}"
@@ -255,8 +249,8 @@ def _key(number: int) -> str:
 
 ENGINES = {
     nw.Implementation.POLARS: Engine("polars", _join_polars, _hash_polars, _map_polars),
-    nw.Implementation.DUCKDB: Engine("pyarrow", _join_duckdb, _hash_duckdb, exact=_exact_duckdb, count=_count_duckdb),
-    nw.Implementation.DASK: Engine("pandas", _join_dask, _hash_dask, _map_dask, _together_dask),
+    nw.Implementation.DUCKDB: Engine("pyarrow", _join_duckdb, _hash_duckdb, exact=_project_exactly, count=_count_duckdb),
+    nw.Implementation.DASK: Engine("pandas", _join_dask, _hash_dask, _map_dask, lambda table, column: table.shuffle(column)),
     nw.Implementation.PYSPARK: Engine("pyarrow", _join_spark, _hash_spark),
     nw.Implementation.PYSPARK_CONNECT: Engine("pyarrow", _join_spark, _hash_spark),
 }

@@ -23,6 +23,7 @@ from ..answer.extension import require_rule
 from ..answer.notes import DISTINCT_ROWS, SAMPLE
 from ..consensus import Consensus
 from ..methods import Auto, Method, method_of
+from ..methods.auto import AutoForJoins
 from ..votes import Votes
 from ..votes.encoding import known_codes, name_codes
 from ..votes.labels import plain
@@ -234,7 +235,7 @@ def _combine_sample(frame: Frame, columns: Columns, solver: Method, output: Outp
         came = f"labels by object, and more objects than {arg('max_rows', max_rows)}"
         raise InputError("known", "must name a column", came=came, remedy=f"{RAISE}, or add them as a column.")
     if isinstance(solver, Auto) and _answers_by_joins(frame, columns):
-        solver = solver.for_joins()
+        solver = AutoForJoins()
     sample = _most_frequent_rows(frame, columns, max_rows)
     columns = replace(columns, classes=find_classes(columns, frame))
     long = _long_rows(frame, columns, sample)

@@ -65,43 +65,32 @@ def open_file(
         raise InputError("memory", "must be larger for this table", got=memory) from None
 
 
-@dataclass(frozen=True)
-class AnsweredFile:
-    """A file and its answers."""
+@dataclass(frozen=True, kw_only=True)
+class AnsweredFile(Answered):
+    """A file and its answers; the objects of the consensus are distinct rows (named by the first) or those of a long table."""
 
-    table: FileTable
+    file: FileTable
     columns: Columns
-    answered: Answered
-
-    @property
-    def consensus(self) -> Consensus:
-        """Return the consensus, whose objects are distinct rows (named by the first of them) or those of a long table."""
-        return self.answered.consensus
-
-    @property
-    def truth(self) -> Any:
-        """Return the labels to judge the consensus by, one per object; None without any."""
-        return self.answered.truth
 
     def write(self, path: str, format: str | None = None, overwrite: bool = False, *, per_object: bool = False) -> None:
         """Write the file with its answers appended; the format is by default that of the name, or else of the file.
 
         With `per_object` only the objects of a long table and their answers are written, in the order in which they appear.
         """
-        self.table.work.bar.update(f"Writing {path}")
-        kind = self.table.format.for_output(path, format)
+        self.file.work.bar.update(f"Writing {path}")
+        kind = self.file.format.for_output(path, format)
         if per_object:
             self.columns.require_long()
-            write_rows(self._objects(), self.table.work, path, kind, overwrite)
+            write_rows(self._objects(), self.file.work, path, kind, overwrite)
         else:
-            write(self.table, self.answered, path, kind, overwrite)
+            write(self.file, self, path, kind, overwrite)
 
     def _objects(self) -> Any:
         """Return the objects of a long table and their answers."""
         name = self.columns.objects
         assert name is not None
-        both = self.answered.table
-        own = {*self.table.columns, ROW}
+        both = self.table
+        own = {*self.file.columns, ROW}
         answers = [f"any_value({quoted(new)}) AS {quoted(new)}" for new in both.columns if new not in own]
         counted = both.aggregate(", ".join([quoted(name), *answers, f"min({quoted(ROW)}) AS {quoted(ROW)}"]), quoted(name))
         return counted.order(quoted(ROW)).project(f"* EXCLUDE {quoted(ROW)}")
@@ -109,7 +98,7 @@ class AnsweredFile:
     def consensus_named(self, column: str | None) -> Consensus:
         """Return the consensus with its distinct rows named by what a column holds in the first of each."""
         require_wide(self.columns, column)
-        return replace(self.consensus, object_ids=_names_of_rows(self.table, self.consensus.object_ids, column))
+        return replace(self.consensus, object_ids=_names_of_rows(self.file, self.consensus.object_ids, column))
 
     def by_row(self, column: str | None) -> tuple[Consensus, Any]:
         """Return the consensus over all rows of the file, named by a column or by their numbers, and the labels to judge it by.
@@ -119,9 +108,9 @@ class AnsweredFile:
         require_wide(self.columns, column)
         if self.columns.objects is not None:
             return self.consensus, self.truth
-        found = self.answered.table.order(ROW).project(f"{UNWRITTEN}number AS number").fetchnumpy()["number"]
+        found = self.table.order(ROW).project(f"{UNWRITTEN}number AS number").fetchnumpy()["number"]
         number = np.asarray(found, dtype=np.int64)
-        names = None if column is None else _names_of_rows(self.table, np.arange(len(number)), column)
+        names = None if column is None else _names_of_rows(self.file, np.arange(len(number)), column)
         votes = self.consensus.require_votes("rows")
         index = number if votes.index is None else votes.index[number]
         votes = votes.spread_over(index, names)
@@ -135,9 +124,9 @@ class AnsweredFile:
         """
         require_wide(self.columns, column)
         if self.columns.objects is not None:
-            return self.table.value(self.columns.objects, name)
-        row = self.table.row(name, column)
-        found = self.answered.table.filter(f"{ROW} = {row}").project(f"{UNWRITTEN}number").fetchall()[0][0]
+            return self.file.value(self.columns.objects, name)
+        row = self.file.row(name, column)
+        found = self.table.filter(f"{ROW} = {row}").project(f"{UNWRITTEN}number").fetchall()[0][0]
         rows = self.consensus.object_ids
         return int(found if rows is None else rows[found])
 
@@ -161,7 +150,8 @@ def combine_file(
     table, columns = _typed(table, naming, id)
     table.work.bar.update("Combining")
     output = Output.of(table.frame, prefix, proba, rule, number and columns.objects is None)
-    return AnsweredFile(table, columns, combine_frame(table.frame, columns, method, output, max_rows))
+    answered = combine_frame(table.frame, columns, method, output, max_rows)
+    return AnsweredFile(**vars(answered), file=table, columns=columns)
 
 
 def content_of_file(table: FileTable, naming: Naming, *, max_rows: int = MOST_ROWS, id: str | None = None) -> Content:
@@ -247,7 +237,8 @@ def extend_file(
         columns = columns if naming.scale is None else columns.with_answers(table.value)
     table.work.bar.update("Applying")
     output = Output.of(table.frame, prefix, proba)
-    return AnsweredFile(table, columns, extend_frame(table.frame, columns, consensus, output, max_rows))
+    answered = extend_frame(table.frame, columns, consensus, output, max_rows)
+    return AnsweredFile(**vars(answered), file=table, columns=columns)
 
 
 def _typed_classes(table: FileTable, columns: Columns, classes: list[str]) -> list[Any]:
