@@ -19,7 +19,7 @@ from ec3learn.diagnosis.metrics import macro_f, mean_auc
 from ec3learn.estimator import TunedVote, selection
 from ec3learn.estimator.candidates import weigh_by_labels
 from ec3learn.estimator.selection import choose
-from ec3learn.methods.ec3.system import SOFT_VOTE, HeldOutFold, grid
+from ec3learn.methods.ec3.system import SOFT_VOTE, AnySetting, grid
 from ec3learn.methods.stacking import Blend, greedy_weights, simplex_weights
 
 
@@ -46,21 +46,11 @@ def test_the_grid_has_the_settings_of_the_paper():
 
 
 @pytest.mark.parametrize("setting", [(0.25, 0.35, 0.35, 0.05), (0.5, 0, 0.5, 0), (0, 0.5, 0.5, 0), (0.5, 0.3, 0, 0.2), SOFT_VOTE])
-@pytest.mark.parametrize("stacked", [False, True])
-def test_a_fold_has_the_answers_of_ec3_with_the_other_labels_known(setting, stacked):
-    votes, truth = soft_pool(0, [1.0, 0.5, 2.0])
-    hidden = np.random.default_rng(1).random(len(truth)) < 0.3
-    known = {int(i): int(truth[i]) for i in np.flatnonzero(~hidden)}
-    targets = None
-    if stacked:
-        from ec3learn.answer.rule import KnownLabels, Targets
-
-        answer = StackedVote().answer(votes, KnownLabels(np.where(hidden, -1, truth), np.inf))
-        targets = Targets(answer.proba, answer.rule)
-    weights = votes.weights * [2.0, 1.0, 0.5, 1.0, 1.0]
-    fold = HeldOutFold(votes, membership(votes), weights, truth, hidden, targets)
-    method = EC3(*setting, weights=[2.0, 1.0, 0.5], towards=StackedVote() if stacked else "votes")
-    assert_allclose(fold.proba(setting), method.solve(votes, known=known).proba[hidden], rtol=0, atol=1e-9)
+def test_any_setting_has_the_answers_of_ec3(setting):
+    votes, _ = soft_pool(0, [1.0, 0.5, 2.0])
+    solved = AnySetting(votes, membership(votes), votes.weights * [2.0, 1.0, 0.5, 1.0, 1.0])
+    consensus = EC3(*setting, weights=[2.0, 1.0, 0.5]).solve(votes)
+    assert_allclose(solved.proba(setting), consensus.row_proba, rtol=0, atol=1e-9)
 
 
 NOISE_POOLS = {

@@ -12,15 +12,16 @@ from functools import partial
 import numpy as np
 from sklearn.cluster import DBSCAN, AffinityPropagation, AgglomerativeClustering, KMeans
 from sklearn.metrics import euclidean_distances, silhouette_score
+from sklearn.metrics import normalized_mutual_info_score as nmi  # noise is a cluster
 from sklearn.neighbors import NearestNeighbors
 
 from .._typing import Array
-from ..diagnosis.metrics import mean_auc, normalised_mutual_information
+from ..diagnosis.metrics import mean_auc
 from ..estimator import Features, Landmarks, QuantileMeanShift
 from ..methods import EC3, SoftVote
 from . import published
 from .protocol import Case, Outputs, split
-from .studies import LEARNED, Row, label_codes, scores, solve_quietly
+from .studies import LEARNED, Row, solve_and_score, solve_quietly
 
 LEVELS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)  # of normalised mutual information with the classes
 N_COPIES = len(published.CLUSTERINGS)
@@ -68,13 +69,6 @@ def noisy_copy(truth: Array, level: float, rng: np.random.Generator) -> Array:
         below = nmi(truth, np.where(luck < middle, truth, others)) < level
         low, high = (middle, high) if below else (low, middle)
     return np.where(luck < high, truth, others)
-
-
-def nmi(truth: Array, clusters: Array) -> float:
-    """Return the normalised mutual information of classes and clusters; noise is a cluster."""
-    names, numbers = np.unique(clusters, return_inverse=True)
-    counts = np.bincount(numbers * (truth.max() + 1) + truth, minlength=len(names) * (truth.max() + 1))
-    return float(normalised_mutual_information(counts.reshape(len(names), -1)))
 
 
 def _alone(word: str, test: Outputs) -> Iterator[Row]:
@@ -130,8 +124,7 @@ def _score_tuned(way: str, test: Outputs) -> list[Row]:
     rows: list[Row] = [(name, way, "nmi", nmi(test.truth, clusters)) for name, clusters in test.clusters.items()]
     rows += [(name, way, "n_clusters", float(len(np.unique(clusters)))) for name, clusters in test.clusters.items()]
     for name, method, soft in (("iEC3", EC3(), False), ("iEC3, learned weights", LEARNED(), True)):
-        consensus = solve_quietly(method, test.votes(soft=soft))
-        rows += scores(name, way, consensus.proba, test, label_codes(consensus))
+        rows += solve_and_score(name, way, method, test.votes(soft=soft), test)
     return rows
 
 

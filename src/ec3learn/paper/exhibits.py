@@ -104,7 +104,7 @@ def ordered(frame: Frame) -> Frame:
 
 def printed(table: str, index: str = "dataset") -> Frame:
     """Return a printed table (see `published.printed`) with our names of data sets; `index` is the column with row names."""
-    frame = pd.DataFrame(published.printed(table)).set_index(index)
+    frame = published.printed(table).set_index(index)
     return frame.rename(index=published.DATASETS, columns=published.DATASETS)
 
 

@@ -10,11 +10,12 @@ match the classes.
 
 from __future__ import annotations
 
-import csv
 from importlib.resources import files
+from io import StringIO
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.spatial import ConvexHull
 from scipy.special import entr  # -x log x
 
@@ -58,24 +59,16 @@ RANDOM_AUC = {"iEC3": 0.88, "UPE": 0.58}
 ROUNDING = 0.005  # of the printed shares of classes, which moves F by about as much
 
 
-def printed(table: str) -> list[dict[str, Any]]:
-    """Return a table of `printed.csv` as one dict (column -> value) per row.
+def printed(table: str) -> Any:
+    """Return a table of `printed.csv` as a dataframe.
 
     Examples
     --------
-    >>> printed("accuracy_auc")[0]["iEC3"]
+    >>> print(printed("accuracy_auc")["iEC3"][0])
     0.687
     """
     tables = (files(__package__) / "printed.csv").read_text(encoding="utf-8").split("\n\n")
-    lines = next(lines for title, *lines in map(str.splitlines, tables) if title == f"# {table}")
-    return [{name: _number(cell) for name, cell in row.items()} for row in csv.DictReader(lines)]
-
-
-def _number(cell: str) -> Any:
-    try:
-        return float(cell) if "." in cell else int(cell)
-    except ValueError:
-        return cell
+    return pd.read_csv(StringIO(next(lines for title, lines in (own.split("\n", 1) for own in tables) if title == f"# {table}")))
 
 
 # ---- can the printed numbers be? --------------------------------------------------------------------------------------
@@ -124,11 +117,10 @@ def _outside(rare: bool, limits: Any) -> dict[str, list[str]]:
     """Return the methods whose printed F is outside the range for their printed AUC."""
     auc, f = (_table(table) for _, table in TABLES.values())
     found = {}
-    for row in printed("datasets"):
-        if row["n_classes"] == 2:
-            name, share = row["dataset"], 1 - row["majority"] if rare else row["majority"]
-            ranges = {method: limits(auc[name][method], share) for method in METHODS}
-            found[name] = [m for m, (low, high) in ranges.items() if not low - ROUNDING <= f[name][m] <= high + ROUNDING]
+    for row in printed("datasets").query("n_classes == 2").itertuples():
+        name, share = row.dataset, 1 - row.majority if rare else row.majority
+        ranges = {method: limits(auc.loc[name, method], share) for method in METHODS}
+        found[name] = [m for m, (low, high) in ranges.items() if not low - ROUNDING <= f.loc[name, m] <= high + ROUNDING]
     return found
 
 
@@ -157,21 +149,21 @@ def best_nmi(counts: Array, n_clusters: int) -> dict[str, float]:
 def contradictions() -> list[tuple[str, str]]:
     """Return statements of the paper's text that its own tables contradict, and what the tables say."""
     auc, f = (_table(table) for _, table in TABLES.values())
-    gains = {name: row["iEC3"] / row["UPE"] - 1 for name, row in auc.items()}
-    low, high = min(gains, key=gains.__getitem__), max(gains, key=gains.__getitem__)
+    both = {"AUC": auc, "F": f}
+    gains = auc["iEC3"] / auc["UPE"] - 1
+    low, high = gains.idxmin(), gains.idxmax()
     behind = [
         f"{method} on {name} ({word})"
-        for word, table in (("AUC", auc), ("F", f))
-        for name, row in table.items()
+        for word, table in both.items()
+        for name, row in table.iterrows()
         for method in ("BGCM", "UPE")
-        if row[method] < max(row[other] for other in ALONE)
+        if row[method] < row[ALONE].max()
     ]
-    above = [
-        f"{name} ({word})" for word, table in (("AUC", auc), ("F", f)) for name, row in table.items() if row["EC3"] > row["iEC3"]
-    ]
-    short = [name for name, gain in gains.items() if gain < 0.03]
-    everything, *dropped = printed("drop_classifier_auc")
-    risen = [f"{row['dropped']} on {name}" for row in dropped for name in DATASETS if row[name] > everything[name]]
+    above = [f"{name} ({word})" for word, table in both.items() for name in table.index[table["EC3"] > table["iEC3"]]]
+    short = gains.index[gains < 0.03]
+    without = printed("drop_classifier_auc").set_index("dropped")
+    higher = without > without.loc["none"]
+    risen = [f"{dropped} on {name}" for dropped, row in higher.iterrows() for name in DATASETS if row[name]]
     return [
         (
             "iEC3 is at least 3 % and at most 10 % better than UPE.",
@@ -186,11 +178,11 @@ def contradictions() -> list[tuple[str, str]]:
     ]
 
 
-def _table(name: str) -> dict[str, dict[str, Any]]:
-    return {row["dataset"]: row for row in printed(name) if row["dataset"] != "Average"}
+def _table(name: str) -> Any:
+    return printed(name).set_index("dataset").drop(index="Average")
 
 
 def averages_off(table: str) -> dict[str, float]:
     """Return by how much each printed average differs from the mean of its column."""
-    *rows, average = printed(table)
-    return {m: abs(float(np.mean([row[m] for row in rows])) - average[m]) for m in METHODS}
+    average = printed(table).set_index("dataset").loc["Average", METHODS]
+    return dict((_table(table)[METHODS].mean() - average).abs())

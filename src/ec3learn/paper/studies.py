@@ -24,7 +24,7 @@ from ..consensus import Consensus
 from ..diagnosis.metrics import macro_f, mean_auc
 from ..methods import BGCM, C3ESL, EC3, UPE, DawidSkene, MajorityVote, Method, ReliabilityWarning, SoftVote, WeightedVote
 from ..methods.ec3.objective import Setting
-from ..methods.ec3.system import HeldOutFold, grid
+from ..methods.ec3.system import AnySetting, grid
 from ..votes import Votes
 from . import published
 from .datasets import Dataset
@@ -82,8 +82,9 @@ def label_codes(consensus: Consensus, rule: Any = "argmax") -> Array:
     return np.asarray(consensus.labels(rule=rule), dtype=np.int64)
 
 
-def _solve_and_score(name: str, setting: str, method: Method, test: Outputs, **kind: Any) -> list[Row]:
-    consensus = solve_quietly(method, test.votes(**kind))
+def solve_and_score(name: str, setting: str, method: Method, votes: Votes, test: Outputs) -> list[Row]:
+    """Return the scores of a method's answer to some votes on the test set."""
+    consensus = solve_quietly(method, votes)
     return scores(name, setting, consensus.proba, test, label_codes(consensus))
 
 
@@ -119,17 +120,18 @@ def accuracy(case: Case, labels: int | None = None) -> list[Row]:
     outputs = case.outputs(labels=labels)
     test = outputs.test
     rows = _score_printed(outputs, UPE(n_init=UPE_STARTS if labels is None else 1, random_state=case.seed))
-    rows += _solve_and_score("C3E-SL", "paper", C3ESL(), test)
+    rows += solve_and_score("C3E-SL", "paper", C3ESL(), test.votes(), test)
     mass = solve_quietly(EC3(), test.votes())
     rows += scores("iEC3, mass rule", "paper", mass.proba, test, label_codes(mass, "mass"))
-    rows += _solve_and_score("weighted vote", "none", WeightedVote(), test, soft=True, clusterings="none")
-    rows += _solve_and_score("Dawid-Skene", "none", DawidSkene(prior="uniform"), test, clusterings="none")
     for clusterings in ("none", "paper", "both"):
-        kind = {"clusterings": clusterings}
+        hard, soft = (test.votes(soft=soft, clusterings=clusterings) for soft in (False, True))
+        if clusterings == "none":
+            rows += solve_and_score("weighted vote", "none", WeightedVote(), soft, test)
+            rows += solve_and_score("Dawid-Skene", "none", DawidSkene(prior="uniform"), hard, test)
         if clusterings != "paper":
-            rows += _solve_and_score("iEC3", clusterings, EC3(), test, **kind)
-        rows += _solve_and_score("iEC3, soft votes", clusterings, EC3(), test, soft=True, **kind)
-        rows += _solve_and_score("iEC3, learned weights", clusterings, LEARNED(), test, soft=True, **kind)
+            rows += solve_and_score("iEC3", clusterings, EC3(), hard, test)
+        rows += solve_and_score("iEC3, soft votes", clusterings, EC3(), soft, test)
+        rows += solve_and_score("iEC3, learned weights", clusterings, LEARNED(), soft, test)
     return rows
 
 
@@ -140,9 +142,9 @@ def _score_printed(outputs: Outputs, upe: UPE) -> list[Row]:
     for name, proba in {**test.proba, **outputs.rivals}.items():
         rows += scores(name, "none", proba, test)
     for name, method in {"BGCM": BGCM(), "UPE": upe, "EC3": EC3(balanced=False), "iEC3": EC3()}.items():
-        rows += _solve_and_score(name, "paper", method, test)
+        rows += solve_and_score(name, "paper", method, test.votes(), test)
     for name, vote, soft in (("majority vote", MajorityVote(), False), ("soft vote", SoftVote(), True)):
-        rows += _solve_and_score(name, "none", vote, test, soft=soft, clusterings="none")
+        rows += solve_and_score(name, "none", vote, test.votes(soft=soft, clusterings="none"), test)
     return rows
 
 
@@ -164,12 +166,11 @@ def parameters(case: Case) -> list[Row]:
 
 
 def _grid_auc(part: Outputs, settings: Sequence[Setting]) -> list[float]:
-    """Return the AUC of each setting, all solved on one system over groups in which no label is known."""
+    """Return the AUC of each setting, all solved from the same sums over rows."""
     votes = part.votes()
-    unknown, everybody = np.full(votes.n_rows, -1), np.ones(votes.n_rows, dtype=bool)
-    fold = HeldOutFold(votes, membership(votes), votes.weights, unknown, everybody)
+    solved = AnySetting(votes, membership(votes), votes.weights)
     row_of = slice(None) if votes.index is None else votes.index  # the distinct row of each object
-    return [mean_auc(fold.proba(setting)[row_of], part.truth) for setting in settings]
+    return [mean_auc(solved.proba(setting)[row_of], part.truth) for setting in settings]
 
 
 # ---- which base models -----------------------------------------------------------------------------------------------
@@ -179,9 +180,9 @@ def drop_one(case: Case, kind: str) -> list[Row]:
     """Leave out one base model at a time: `kind` is "proba" for classifiers, "clusters" for clusterings."""
     test = case.outputs().test
     names = list(getattr(test, kind))
-    rows = _score_votes("none", test.votes(), test)
+    rows = solve_and_score("iEC3", "none", EC3(), test.votes(), test)
     for name in names:
-        rows += _score_votes(name, _votes_of(test, kind, [other for other in names if other != name]), test)
+        rows += solve_and_score("iEC3", name, EC3(), _votes_of(test, kind, [other for other in names if other != name]), test)
     return rows
 
 
@@ -198,7 +199,7 @@ def add_one_by_one(case: Case, kind: str, first: int) -> list[Row]:
     order = sorted(auc, key=auc.__getitem__)
     rows: list[Row] = [("iEC3", name, "position", float(order.index(name) + 1)) for name in order]
     for step in range(first, len(order) + 1):
-        rows += _score_votes(str(step), _votes_of(test, kind, order[:step]), test)
+        rows += solve_and_score("iEC3", str(step), EC3(), _votes_of(test, kind, order[:step]), test)
     return rows
 
 
@@ -208,11 +209,6 @@ def _votes_of(outputs: Outputs, kind: str, names: list[str]) -> Votes:
         return outputs.votes(classifiers=names)
     others = [name for name in outputs.clusters if name not in names]
     return outputs.votes().drop(*others) if others else outputs.votes()
-
-
-def _score_votes(setting: str, votes: Votes, test: Outputs) -> list[Row]:
-    consensus = solve_quietly(EC3(), votes)
-    return scores("iEC3", setting, consensus.proba, test, label_codes(consensus))
 
 
 def clustering_nmi(case: Case) -> list[Row]:
@@ -230,9 +226,9 @@ def drop_term(case: Case) -> list[Row]:
     test = case.outputs().test
     rows: list[Row] = []
     for name, balanced in (("EC3", False), ("iEC3", True)):
-        rows += _solve_and_score(name, "none", EC3(balanced=balanced), test)
+        rows += solve_and_score(name, "none", EC3(balanced=balanced), test.votes(), test)
         for term, weight in {"J1": "alpha", "J2": "beta", "J3": "gamma", "J4": "delta"}.items():
-            rows += _solve_and_score(name, term, EC3(balanced=balanced).set_params(**{weight: 0.0}), test)
+            rows += solve_and_score(name, term, EC3(balanced=balanced).set_params(**{weight: 0.0}), test.votes(), test)
     return rows
 
 
@@ -261,7 +257,7 @@ def imbalance(case: Case) -> list[Row]:
 
 def random_classifiers(case: Case) -> list[Row]:
     """Add classifiers that vote at random."""
-    return _with_noise(case, _random_classifier, upe_with=(0, 5, 10))
+    return _with_noise(case, "classifiers", lambda rng, test: rng.integers(test.n_classes, size=len(test.truth)), (0, 5, 10))
 
 
 def random_clusterings(case: Case) -> list[Row]:
@@ -269,32 +265,28 @@ def random_clusterings(case: Case) -> list[Row]:
 
     With thousands of clusters UPE takes half a minute for 500 objects, so it is run in the first repeat only.
     """
-    return _with_noise(case, _random_clustering, upe_with=(0, 10) if case.seed == 0 else ())
+    return _with_noise(case, "clusterings", _random_clustering, (0, 10) if case.seed == 0 else ())
 
 
-def _random_classifier(rng: np.random.Generator, test: Outputs) -> dict[str, Any]:
-    return {"classifiers": rng.integers(test.n_classes, size=len(test.truth))}
-
-
-def _random_clustering(rng: np.random.Generator, test: Outputs) -> dict[str, Any]:
+def _random_clustering(rng: np.random.Generator, test: Outputs) -> Array:
     """Return between 1 and N clusters, none of them empty."""
     n_objects = len(test.truth)
     n_clusters = int(rng.integers(1, n_objects + 1))
     labels = np.concatenate([np.arange(n_clusters), rng.integers(n_clusters, size=n_objects - n_clusters)])
-    return {"clusterings": rng.permutation(labels)}
+    return rng.permutation(labels)
 
 
 def _with_noise(
-    case: Case, draw: Callable[[np.random.Generator, Outputs], dict[str, Any]], upe_with: tuple[int, ...]
+    case: Case, kind: str, draw: Callable[[np.random.Generator, Outputs], Array], upe_with: tuple[int, ...]
 ) -> list[Row]:
+    """Add base models that are drawn at random, one by one; UPE joins in where so many were added."""
     test = case.outputs().test
     rng = np.random.default_rng([case.seed, 3])
     hard, soft = test.votes(), test.votes(soft=True)
     rows: list[Row] = []
     for n_random in range(published.MOST_RANDOM + 1):
         if n_random:
-            ((kind, column),) = draw(rng, test).items()
-            added = {kind: {f"random {n_random}": column}}
+            added = {kind: {f"random {n_random}": draw(rng, test)}}
             hard, soft = hard.add(**added), soft.add(**added)
         methods: dict[str, tuple[Method, Votes]] = {
             "majority vote": (MajorityVote(), hard),

@@ -27,7 +27,6 @@ from scipy import linalg
 from ..._typing import Array
 from ...algebra.linear import FAR_APART, MOST_ELIMINATED, conjugate_gradients, normalised, solve_by_elimination, spread_of
 from ...algebra.membership import Membership, entries
-from ...answer.rule import KnownLabels, Targets
 from ...kernels import each_in_threads
 from ...votes import Votes
 from .objective import Problem, Setting
@@ -228,7 +227,7 @@ def _eliminate(
     return {a: column[a][:, None] * solved[i * n : (i + 1) * n] for i, a in enumerate(factor)}
 
 
-# ---- the whole grid of settings, on held-out labels -------------------------------------------------------------------
+# ---- the whole grid of settings ---------------------------------------------------------------------------------------
 
 
 def grid(step: float = 0.05) -> list[Setting]:
@@ -238,40 +237,29 @@ def grid(step: float = 0.05) -> list[Setting]:
     return [Setting(*(x / n for x in part)) for part in parts if part[2] > 0 or (part[0] > 0 and part[3] > 0)]
 
 
-class HeldOutFold:
-    """EC3's answers for rows whose labels are hidden, for any setting; every row must have a class vote or a target.
+class AnySetting:
+    """EC3's answers for some votes with any setting, no label known; every row must have a class vote.
 
-    Then all rows whose labels are not known have the same share, 1 / (alpha + 2 beta + 2 gamma). So the sums over rows are taken
-    once, and a setting costs one small system. `rows` are the hidden ones.
+    Then all rows have the same share, 1 / (alpha + 2 beta + 2 gamma). So the sums over rows are taken once, and a setting costs
+    one small system.
     """
 
-    def __init__(
-        self,
-        votes: Votes,
-        groups: Membership,
-        model_weights: Array,
-        codes: Array,
-        hidden: Array,
-        given: Targets | None = None,
-        balanced: bool = True,
-    ) -> None:
-        known = KnownLabels(np.where(hidden, -1, codes), np.inf)
-        problem = Problem(votes, groups, model_weights, UNIT, balanced, known, given)
-        self.live = live = np.flatnonzero(problem.live)
+    def __init__(self, votes: Votes, groups: Membership, model_weights: Array) -> None:
+        problem = Problem(votes, groups, model_weights, UNIT)
+        live = np.flatnonzero(problem.live)
         self._sums = RowSums.of(problem)
         self._groups = LiveGroups.of(problem, self._sums.group_votes)
         self._mass = problem.u[live] * groups.scatter(problem.counts * problem.inverse_rho)[live]  # c_j
-        self.rows = np.flatnonzero(hidden)
-        shares = entries(votes)[self.rows][:, groups.order[live]].toarray()
-        self._to_groups = problem.inverse_rho[self.rows, None] * shares * self._groups.u
-        self._to_companions = problem.d[self.rows, None] * shares * self._groups.w
-        self.target = problem.targets[self.rows]
+        shares = entries(votes)[:, groups.order[live]].toarray()
+        self._to_groups = problem.inverse_rho[:, None] * shares * self._groups.u
+        self._to_companions = problem.d[:, None] * shares * self._groups.w
+        self._targets = problem.targets
 
     def proba(self, setting: tuple[float, float, float, float]) -> Array:
-        """Return the class probabilities of the hidden rows."""
+        """Return the class probabilities of the rows."""
         alpha, beta, gamma, _ = setting
         share = 1 / (alpha + 2 * beta + 2 * gamma)
-        answer = 2 * gamma * self.target
+        answer = 2 * gamma * self._targets
         if alpha > 0 or beta > 0:
             unknown = self._solve(Setting(*setting), share)
             if alpha > 0:
@@ -286,6 +274,5 @@ class HeldOutFold:
         delta = setting.delta * self._groups.delta
         groups = self._groups._replace(total=setting.alpha * self._mass + 2 * delta, delta=delta)
         pull = setting.gamma * share / (UNIT.gamma * unit_share)
-        assert self._sums.labels is not None
-        right = {a: pull * votes + self._sums.labels[a] for a, votes in self._sums.votes.items()}
+        right = {a: pull * votes for a, votes in self._sums.votes.items()}
         return solve_over_groups(setting, groups, self._sums.grams, right, share / unit_share)

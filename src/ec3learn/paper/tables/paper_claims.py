@@ -190,7 +190,7 @@ def _units(parts: dict[str, Series]) -> Series:
 def adding_classifiers(rows: Frame) -> Iterator[Claim]:
     """Yield what the paper claims of adding classifiers."""
     auc = cells(rows, "add_classifier", "auc", columns="setting")
-    theirs = pd.DataFrame(published.printed("add_classifier"))[["creditcard_auc", "waveform_auc"]].mean(axis=1)
+    theirs = published.printed("add_classifier")[["creditcard_auc", "waveform_auc"]].mean(axis=1)
     text = "Up to four classifiers, each adds much (AUC with four minus that with one)."
     yield Claim(text, auc["4"] - auc["1"], printed=theirs[3] - theirs[0])
     yield never_hurts(auc, range(5, 8), "classifier never hurts once there are four")

@@ -135,7 +135,7 @@ def drop_clustering(rows: Frame) -> Exhibit:
 
 def one_by_one(rows: Frame, experiment: str, title: str, what: str) -> Exhibit:
     """Return the scores of iEC3 as base models are added, and the paper's."""
-    theirs = pd.DataFrame(published.printed(experiment))
+    theirs = published.printed(experiment)
     theirs.index = [str(step) for step in range(1, len(theirs) + 1)]
     frame = _beside_printed(rows, experiment, theirs).sort_index().rename_axis("added")
     return Exhibit(experiment, title, [Block(f"By number of {what}, added in the order chosen on the validation set.", frame)])
