@@ -10,7 +10,7 @@ other labels to turn them round. The freer it is, the more, so that a strong pen
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from ..algebra.membership import SparseMembership, entries
 from ..algebra.trust import learn_slope
 from ..answer.mixtures import sharpened
 from ..answer.rule import COMPANIONS, GROUPS, TOWARDS, GroupRule, KnownLabels
-from ..methods.base import Answer, Method
+from ..methods.base import Method
 from ..methods.ec3.ec3 import EC3
 from ..methods.ec3.objective import Setting
 from ..methods.ec3.system import SOFT_VOTE, grid
@@ -166,9 +166,10 @@ class Split:
     def held_out(self, variant: Variant) -> Array:
         """Return the class probabilities of the objects, each with the labels of its own fold hidden."""
         out = np.empty((len(self.fold_of), self.rows.n_classes))
-        for f, answer in self._answers(variant):
+        for f in range(self.n_folds):
+            known = KnownLabels(np.where(self.fold == f, -1, self.codes), np.inf)
             objects, rows = self._members(f)
-            out[objects] = answer.proba[rows]
+            out[objects] = variant(self.rows, known).answer(self.rows, known).proba[rows]
         return out
 
     def held_out_refined(self, by_fold: Sequence[Variant]) -> Array:
@@ -193,11 +194,6 @@ class Split:
                     scaled = [replace(pull, strength=share[pull.name] * pull.strength) for pull in pulls]
                     out[s, objects[inside]] = rule.answer(scaled)[0][at]
         return out
-
-    def _answers(self, variant: Variant) -> Iterator[tuple[int, Answer]]:
-        for f in range(self.n_folds):
-            known = KnownLabels(np.where(self.fold == f, -1, self.codes), np.inf)
-            yield f, variant(self.rows, known).answer(self.rows, known)
 
     def _members(self, fold: int) -> tuple[Array, Array]:
         """Return the objects of a fold, and their rows."""

@@ -374,7 +374,8 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
 
     # ---- new rows ----------------------------------------------------------------------------------------------------
 
-    def _proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> Array:
+        """Return the class probabilities of new rows, rows x classes; those of a row never depend on the other rows."""
         return self.consensus_for(X).proba
 
     def decision_function(self, X: Any) -> Array:

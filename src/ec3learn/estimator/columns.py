@@ -132,7 +132,7 @@ class Indicators:
     """One 0/1 column per level. Other levels share the column `other`, or are 0 in all columns if that is -1."""
 
     codes: dict[Any, int]  # the column of each level; None is the level of missing values
-    labels: list[str]
+    labels: list[str]  # of the columns, after the name of the column of text
     other: int
 
     @classmethod
@@ -152,15 +152,6 @@ class Indicators:
             labels.append(" missing")
         return cls(codes, labels, other)
 
-    @property
-    def n_columns(self) -> int:
-        """The number of columns."""
-        return len(self.labels)
-
-    def names(self, column: str) -> list[str]:
-        """Return the names of the columns."""
-        return [f"{column}{label}" for label in self.labels]
-
     def write(self, values: list[Any], out: Array, fold: Array | None, classes: Array | None) -> None:
         """Write the columns into `out`, which is 0."""
         codes = _encode(values, self.codes, self.other)
@@ -174,7 +165,8 @@ class Shares:
 
     codes: dict[Any, int]  # the number of each level; None is the level of missing values
     counts: Array  # levels x classes; the last row stands for new levels
-    classes: Array
+    labels: list[str]
+    shown: slice  # the classes that have a column
 
     @classmethod
     def of(cls, values: list[Any], classes: Array, codes: Array) -> Shares:
@@ -182,31 +174,19 @@ class Shares:
         levels = {None if is_missing(level) else level: None for level in dict.fromkeys(values)}
         numbers = {level: number for number, level in enumerate(levels)}
         counts = _count(_encode(values, numbers, len(numbers)), codes, (len(numbers) + 1, len(classes)))
-        return cls(numbers, counts, classes)
-
-    @property
-    def n_columns(self) -> int:
-        """The number of columns."""
-        return len(self.classes[self._shown])
-
-    @property
-    def _shown(self) -> slice:
-        return slice(1, None) if len(self.classes) == 2 else slice(None)
-
-    def names(self, column: str) -> list[str]:
-        """Return the names of the columns."""
-        return [f"{column}: share of {label}" for label in self.classes[self._shown]]
+        shown = slice(1, None) if len(classes) == 2 else slice(None)
+        return cls(numbers, counts, [f": share of {label}" for label in classes[shown]], shown)
 
     def write(self, values: list[Any], out: Array, fold: Array | None, classes: Array | None) -> None:
         """Write the columns into `out`; rows whose fold and class are given do not count for their own shares."""
         levels = _encode(values, self.codes, len(self.codes))
         if fold is None or classes is None:
-            out[:] = _smooth(self.counts)[levels, self._shown]
+            out[:] = _smooth(self.counts)[levels, self.shown]
             return
         for number in range(FOLDS):
             rows = np.flatnonzero(fold == number)
             others = self.counts - _count(levels[rows], classes[rows], self.counts.shape)
-            out[rows] = _smooth(others)[levels[rows], self._shown]
+            out[rows] = _smooth(others)[levels[rows], self.shown]
 
 
 def _encode(values: list[Any], codes: dict[Any, int], other: int) -> Array:

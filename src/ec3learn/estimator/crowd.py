@@ -29,7 +29,7 @@ from ..methods.voting import MajorityVote
 from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.reading import frame_of, is_pandas
-from .pools import Pool, classifier_pool
+from .pools import classifier_pool
 from .rows import TableClassifier, count_rows, limit_threads, take_rows
 from .training import fit_and_vote, last_step, mean_shares, out_of_bag
 
@@ -160,7 +160,9 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         if self.estimator is not None:
             return self.estimator, work.out_of_fold(self.estimator, codes)[1], []
         found = {}
-        for name, model in work.default_pool():
+        for name, model in classifier_pool(random_state=work.seed):
+            if name not in CANDIDATES:
+                continue
             _, prior = work.out_of_fold(model, codes)
             trusting = trusting_votes(work.votes.with_prior(prior), None).prior
             assert trusting is not None
@@ -180,8 +182,8 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
 
     # ---- new rows ----------------------------------------------------------------------------------------------------
 
-    def _proba(self, X: Any) -> Array:
-        """Return what the classifier says of rows without votes, as far as it is to be trusted."""
+    def predict_proba(self, X: Any) -> Array:
+        """Return the class probabilities of rows without votes: what the classifier says, as far as it is to be trusted."""
         shares = self._shares(X)
         return shares if self.consensus_.trust is None else np.exp(self.consensus_.trust.log_proba(shares))
 
@@ -247,11 +249,6 @@ class _Work:
     cv: int
     n_jobs: int | None
     seed: int
-
-    def default_pool(self) -> Pool:
-        """Return the classifiers to choose from."""
-        pool = classifier_pool(random_state=self.seed)
-        return [(name, model) for name, model in pool if name in CANDIDATES]
 
     def first_codes(self) -> Array:
         """Return the class of each row by majority vote or known label, -1 where there is neither."""

@@ -118,7 +118,7 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
         out = [names[i] for i in self._numbers]
         out += [f"{names[self._numbers[i]]} missing" for i in self._marked]
         for column, levels in zip(self._texts, self._levels, strict=True):
-            out += levels.names(names[column])
+            out += [f"{names[column]}{label}" for label in levels.labels]
         return np.array(out, dtype=object)
 
     # ---- learning ----------------------------------------------------------------------------------------------------
@@ -215,12 +215,12 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
         if not table.text and not marks.shape[1]:
             return numbers
         start: int = numbers.shape[1] + marks.shape[1]
-        out = np.zeros((len(numbers), start + sum(levels.n_columns for levels in self._levels)), dtype=numbers.dtype)
+        out = np.zeros((len(numbers), start + sum(len(levels.labels) for levels in self._levels)), dtype=numbers.dtype)
         out[:, : numbers.shape[1]] = numbers
         out[:, numbers.shape[1] : start] = marks
         for levels, values in zip(self._levels, table.text, strict=True):
-            levels.write(values, out[:, start : start + levels.n_columns], fold, classes)
-            start += levels.n_columns
+            levels.write(values, out[:, start : start + len(levels.labels)], fold, classes)
+            start += len(levels.labels)
         return out
 
     def _scale(self, numbers: Array) -> Array:

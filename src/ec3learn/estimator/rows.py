@@ -139,7 +139,7 @@ def _find_missing(y: Array, unlabelled: Any) -> Array:
 
 
 class TableClassifier(ClassifierMixin):  # type: ignore[misc]
-    """A classifier of any table: it reads features and seeds, predicts the most probable class, and writes a report."""
+    """A classifier of any table, given its `predict_proba`: it reads features and seeds, predicts, and writes a report."""
 
     classes_: Array
     consensus_: Consensus
@@ -147,17 +147,10 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
     n_jobs: int | None
     random_state: Any
 
-    def predict_proba(self, X: Any) -> Array:
-        """Return the class probabilities of new rows, rows x classes; those of a row never depend on the other rows."""
-        return self._proba(X)
-
     def predict(self, X: Any) -> Array:
         """Return the classes of new rows: the most probable ones."""
         numbers = self.predict_proba(X).argmax(axis=1)
         return self.classes_[numbers]
-
-    def _proba(self, X: Any) -> Array:
-        raise NotImplementedError
 
     def report(self, path: Any, *, details: Mapping[str, Any] | None = None, **options: Any) -> None:
         """Write a report on the consensus over the rows passed to `fit`: one HTML file. Needs jinja2.

@@ -27,7 +27,7 @@ from ..answer.mixtures import sharpened
 from ..answer.notes import CHOICE, Note
 from ..answer.rule import KnownLabels
 from ..diagnosis.held_out import drop_one_auc
-from ..diagnosis.metrics import macro_f, mean_auc
+from ..diagnosis.metrics import log_loss, macro_f, mean_auc
 from ..methods.base import Answer, Method
 from ..methods.ec3.ec3 import EC3
 from ..methods.stacking import Blend, simplex_weights
@@ -187,17 +187,12 @@ class Scoring:
         return f"{self.name} {self.sign * value:.4f}"
 
 
-def _log_loss(proba: Array, codes: Array, weight: Array) -> float:
-    own = np.log(np.maximum(proba[np.arange(len(codes)), codes], 1e-12))
-    return float(weight @ own / weight.sum())
-
-
 def _accuracy(proba: Array, codes: Array, weight: Array) -> float:
     return float(weight @ (proba.argmax(axis=1) == codes) / weight.sum())
 
 
 OWN = {
-    "log_loss": Scoring("log loss", _log_loss, -1),
+    "log_loss": Scoring("log loss", lambda *given: -log_loss(*given), -1),
     "roc_auc": Scoring("AUC", mean_auc),
     "accuracy": Scoring("accuracy", _accuracy),
     F1_MACRO: Scoring("macro F", lambda proba, codes, weight: macro_f(proba.argmax(axis=1), codes, proba.shape[1], weight)),

@@ -92,7 +92,11 @@ class Training:
         self.bar.update(total=n_fits + len(self.clusterers))
         fitted: dict[str, list[Any]] = {}
         votes: dict[str, Array] = {}
-        jobs = {name: [self._job(name, model, part) for part in parts[name]] for name, model in self.pool}
+        codes = self.target.codes
+        jobs = {
+            name: [self._job(name, model, codes, self.labelled[train], self.labelled[test]) for train, test in parts[name]]
+            for name, model in self.pool
+        }
         for name, finished in self._finished(jobs):
             self.bar.update(name)
             if fitted and self._late("classifier", name):
@@ -135,14 +139,10 @@ class Training:
             votes[test] = results[f][1] if len(results) > 1 else out_of_bag(results[-1][0])[test]
         return votes
 
-    def _job(self, name: str, model: Any, part: Fold) -> Any:
-        """Return the call, for another process perhaps, that fits a copy to some labelled rows and lets it vote on others."""
-        train, test = (self.labelled[rows] for rows in part)
-        return delayed(fit_and_vote)(model, self.X, self.target.codes, train, test, self._params(name, train), self.class_names)
-
-    def _params(self, name: str, rows: Array) -> dict[str, Any]:
-        """Return what a classifier's `fit` gets besides some rows of X and y."""
-        return {key: take_rows(value, rows) for key, value in self.params.get(name, {}).items() if value is not None}
+    def _job(self, name: str, model: Any, codes: Array, train: Array, test: Array) -> Any:
+        """Return the call, for another process perhaps, that fits a copy to some rows with their classes and lets it vote."""
+        params = {key: take_rows(value, train) for key, value in self.params.get(name, {}).items() if value is not None}
+        return delayed(fit_and_vote)(model, self.X, codes, train, test, params, self.class_names)
 
     def _prefit_votes(self, name: str, model: Any, X: Any) -> Array:
         try:
@@ -263,8 +263,9 @@ class Training:
         `proba` and `labels` (numbers of classes) are the consensus. No model votes on an unlabelled row it was retrained on.
         """
         halves = self._confident_halves(proba, labels)
-        pool = dict(self.pool)
-        jobs = {name: [self._retraining_job(name, pool[name], *half) for half in halves] for name in names}
+        pool, everyone = dict(self.pool), np.arange(len(self.target.codes))
+        classes = np.where(self.target.labelled, self.target.codes, labels)
+        jobs = {name: [self._job(name, pool[name], classes, half, everyone) for half in halves] for name in names}
         new: dict[str, tuple[list[Any], Array]] = {}
         for name, finished in self._finished(jobs):
             results = list(finished)
@@ -275,30 +276,22 @@ class Training:
                 continue
             tables = [table for _, table in results]
             mean = (tables[0] + tables[1]) / 2
-            for (rows, _), other in zip(halves, reversed(tables), strict=True):
+            for rows, other in zip(halves, reversed(tables), strict=True):
                 seen = rows[~self.target.labelled[rows]]
                 mean[seen] = other[seen]
             new[name] = [model for model, _ in results], mean
         return new
 
-    def _retraining_job(self, name: str, model: Any, rows: Array, y: Array) -> Any:
-        """Return the call that fits a copy to some rows with these classes and lets it vote on all."""
-        codes, everyone = np.zeros(len(self.target.codes), dtype=np.int64), np.arange(len(self.target.codes))
-        codes[rows] = y
-        return delayed(fit_and_vote)(model, self.X, codes, rows, everyone, self._params(name, rows), self.class_names)
-
-    def _confident_halves(self, proba: Array, labels: Array) -> list[Fold]:
-        """Return rows and classes of two halves of the most confident unlabelled rows, each with the labelled rows repeated."""
-        labelled, codes = self.target.labelled, self.target.codes
+    def _confident_halves(self, proba: Array, labels: Array) -> list[Array]:
+        """Return two halves of the most confident unlabelled rows, each with the labelled rows repeated."""
         confident: list[Array] = []
         for z in range(self.n_classes):
-            rows = np.flatnonzero(~labelled & (labels == z))
+            rows = np.flatnonzero(~self.target.labelled & (labels == z))
             n_kept = int(np.ceil(RETRAINED_SHARE * len(rows)))
             confident.append(rows[np.argsort(-proba[rows, z], kind="stable")[:n_kept]])
         rows = np.random.default_rng(self.seed).permutation(np.concatenate(confident))
         known = np.tile(self.labelled, LABEL_REPEATS)
-        halves = [np.concatenate([known, half]) for half in (rows[::2], rows[1::2])]
-        return [(half, np.where(labelled[half], codes[half], labels[half])) for half in halves]
+        return [np.concatenate([known, half]) for half in (rows[::2], rows[1::2])]
 
 
 def _enough_folds(counts: Array, n_folds: int) -> int:

@@ -36,7 +36,7 @@ class _RowModel(BaseEstimator):  # type: ignore[misc]
 
 
 class ProbabilisticClassifier(ClassifierMixin, _RowModel):  # type: ignore[misc]
-    """A classifier that writes `_fit` and `_predict_proba` for rows that have been checked."""
+    """A classifier that has `_fit(X, codes)` and `_predict_proba(X)`, for rows that have been checked."""
 
     classes_: Array
 
@@ -63,15 +63,9 @@ class ProbabilisticClassifier(ClassifierMixin, _RowModel):  # type: ignore[misc]
         self.classes_, codes = np.unique(y, return_inverse=True)
         return codes
 
-    def _fit(self, X: Any, codes: Array) -> None:
-        raise NotImplementedError
-
-    def _predict_proba(self, X: Any) -> Array:
-        raise NotImplementedError
-
 
 class Clustering(ClusterMixin, _RowModel):  # type: ignore[misc]
-    """A clustering that writes `_fit` and `_assign` for rows that have been checked."""
+    """A clustering that has `_fit(X)`, which sets `labels_`, and `_assign(X)`, for rows that have been checked."""
 
     labels_: Array
 
@@ -85,9 +79,3 @@ class Clustering(ClusterMixin, _RowModel):  # type: ignore[misc]
         """Return the cluster of each row; -1 is noise."""
         check_is_fitted(self)
         return self._assign(self._check_rows(X, reset=False))
-
-    def _fit(self, X: Any) -> None:
-        raise NotImplementedError
-
-    def _assign(self, X: Any) -> Array:
-        raise NotImplementedError

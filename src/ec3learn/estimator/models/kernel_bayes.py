@@ -199,7 +199,7 @@ class _Table:
         narrowed = np.sqrt(width**2 - step**2 / 6) if width > step else width
         offsets = np.arange(-margin, margin + 1) * step
         kernel = ndtr((offsets + window / 2) / narrowed) - ndtr((offsets - window / 2) / narrowed)
-        smooth = np.convolve(binned, kernel, mode="same") if len(binned) >= len(kernel) else _convolve_longer(binned, kernel)
+        smooth = np.convolve(binned, kernel)[margin : margin + n_points]
         with np.errstate(divide="ignore"):
             logs = np.maximum(np.log(smooth + even) - np.log(total), LEAST)
         return cls(low, step, logs)
@@ -211,9 +211,3 @@ class _Table:
         at = np.minimum(place.astype(np.intp), last - 1)
         found = self.logs[at]
         return found + (place - at) * (self.logs[at + 1] - found)
-
-
-def _convolve_longer(binned: Array, kernel: Array) -> Array:
-    """Convolve with a kernel longer than the data: numpy's "same" would return the length of the kernel."""
-    start = (len(kernel) - 1) // 2
-    return np.convolve(binned, kernel)[start : start + len(binned)]
