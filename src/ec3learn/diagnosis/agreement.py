@@ -20,13 +20,14 @@ from .._table import Table
 from .._text import arg
 from .._typing import Array
 from ..algebra.em import ConfusionModel
-from ..algebra.linear import normalised
+from ..algebra.linear import evenly, normalised
 from ..algebra.membership import entries, membership
 from ..answer.rule import mean_votes
 from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.labels import kind_of
 from .metrics import cohen_kappa, counted_votes
+from .voters import labelled_rows
 
 Level = Literal["nominal", "ordinal", "interval"]
 
@@ -325,8 +326,7 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     """
     if known is not None:
         return _correlation_by_labels(votes, known)
-    n_rows = min(votes.n_rows, SAMPLE)
-    rows = votes.only_rows(np.linspace(0, votes.n_rows - 1, n_rows).astype(np.int64))
+    rows = votes.only_rows(evenly(votes.n_rows, SAMPLE))
     rows = replace(rows, sample_weight=rows.counts)  # each distinct row as one object that counts as often as it occurs
     voters = np.flatnonzero(votes.is_voter & (votes.n_votes > 0) & (votes.weights > 0))
     voters = np.array(sorted(voters.tolist(), key=lambda m: votes.models[m].name))  # halves are the same in any order of voters
@@ -342,9 +342,8 @@ def _correlation_by_labels(votes: Votes, known: Any) -> float:
     if n_labels < LEAST_LABELS:
         remedy = f"Leave {arg('known')} out to measure without labels."
         raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy)
-    split, row_codes = votes.split_by(codes)
-    rows = np.flatnonzero(row_codes >= 0)
-    return _excess(split.only_rows(rows), np.eye(votes.n_classes)[row_codes[rows]])
+    rows, row_codes = labelled_rows(votes, codes)
+    return _excess(rows, np.eye(votes.n_classes)[row_codes])
 
 
 def _correlation_of_halves(rows: Votes, voters: Array) -> float:

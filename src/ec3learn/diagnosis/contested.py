@@ -25,6 +25,7 @@ from ..answer.rule import COMPANIONS, GROUPS, GroupRule
 from ..votes import Votes
 from ..votes.labels import plain
 from .explanation import class_tally_of, tally_of, tally_text, why_contested
+from .held_out import given_labels
 from .metrics import row_weights
 from .voters import ballots
 
@@ -161,10 +162,7 @@ def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: An
     require_seed("random_state", random_state)
     votes = outcome.require_votes("ask")
     cast = votes_per_row(votes, outcome.classes)
-    is_open = np.ones(outcome.n_objects, dtype=bool)
-    if outcome.known is not None:
-        is_open = ~outcome.expand(outcome.known.labelled)
-    candidates = np.flatnonzero(is_open)
+    candidates = np.flatnonzero(~given_labels(outcome))
     row_of = candidates if outcome.index is None else outcome.index[candidates]
     if goal == "share":
         chance = _chances(outcome, row_of, n)

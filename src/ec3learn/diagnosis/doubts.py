@@ -20,6 +20,7 @@ from .._table import Table
 from .._text import arg, percent
 from .._typing import Array
 from ..algebra.em import ConfusionModel, n_confusions
+from ..algebra.linear import evenly
 from ..algebra.membership import count_classes, membership
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
@@ -214,7 +215,7 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
     if n_confusions(votes) > MOST_CONFUSIONS or votes.counts.sum() < LEAST_OBJECTS:
         return None
     if votes.n_rows > SAMPLE:
-        rows = np.linspace(0, votes.n_rows - 1, SAMPLE).astype(np.int64)
+        rows = evenly(votes.n_rows, SAMPLE)
         votes, answers = votes.only_rows(rows), [answer[rows] for answer in answers]
         known = None if known is None else KnownLabels(known.codes[rows], known.pull)
     known = None if known is None or not known.labelled.any() else KnownLabels(known.codes, np.inf)

@@ -70,21 +70,18 @@ class Explanation:
         """Return the vote of each base model, and what it gave to each class."""
         rest = [name for name in dict.fromkeys(name for name, _ in self.parts) if name not in self.said]
         names = [*self.said, *rest]
-        given = self._sums(names, position=0)
         columns: dict[str, Sequence[Any]] = {
             "model": names,
             "kind": [self.kinds.get(name, "") for name in names],
             "said": [_said_text(self.said.get(name)) for name in names],
         }
-        return Table(columns | {"weight": self._weight(given)} | self._class_columns(given) if self.parts else columns)
+        return Table(columns | self._given(names, position=0) if self.parts else columns)
 
     @cached_property
     def by_term(self) -> Table:
         """Return what each term gave to each class."""
         names = list(dict.fromkeys(term for _, term in self.parts))
-        given = self._sums(names, position=1)
-        columns: dict[str, Sequence[Any]] = {"term": names, "weight": self._weight(given)}
-        return Table(columns | self._class_columns(given))
+        return Table({"term": names} | self._given(names, position=1))
 
     @cached_property
     def silent(self) -> list[str]:
@@ -103,17 +100,17 @@ class Explanation:
     def _who_did_not(self) -> str:
         return f"{count(len(self.silent), 'other base model')} said nothing about it." if self.silent else ""
 
-    def _sums(self, names: Sequence[str], position: int) -> Array:
+    def _given(self, names: Sequence[str], position: int) -> dict[str, Sequence[Any]]:
+        """Return how much each of some base models or terms counted, and what it gave to each class, as columns.
+
+        What counts is its share of the answer, or how far its evidence sets the classes apart.
+        """
         zero = np.zeros(len(self.classes))
         sums = [sum((part for key, part in self.parts.items() if key[position] == name), zero) for name in names]
-        return np.array(sums).reshape(len(names), len(zero))
-
-    def _weight(self, given: Array) -> list[float]:
-        """Return how much each row counted: its share of the answer, or how far its evidence sets the classes apart."""
-        return (given.sum(axis=1) if self.unit == "probability" else np.ptp(given, axis=1)).tolist()
-
-    def _class_columns(self, given: Array) -> dict[str, Sequence[Any]]:
-        return {f"to {plain(label)}": column.tolist() for label, column in zip(self.classes, given.T, strict=True)}
+        given = np.array(sums).reshape(len(names), len(zero))
+        weight = given.sum(axis=1) if self.unit == "probability" else np.ptp(given, axis=1)
+        by_class = {f"to {plain(label)}": column.tolist() for label, column in zip(self.classes, given.T, strict=True)}
+        return {"weight": weight.tolist(), **by_class}
 
     def __repr__(self) -> str:
         shares = ", ".join(f"{shown(plain(label))} {p:.3f}" for label, p in zip(self.classes, self.proba, strict=True))

@@ -205,6 +205,11 @@ def mean_auc(proba: Array, truth: Array, weight: Array | None = None) -> float:
     return float(np.mean(areas)) if areas else 0.5
 
 
+def log_loss(proba: Array, truth: Array, weight: Array) -> float:
+    """Return the mean of -log of the probability of the true class."""
+    return float(-weight @ np.log(np.maximum(proba[np.arange(len(truth)), truth], 1e-12)) / weight.sum())
+
+
 def confusion(labels: Array, truth: Array, n_classes: int, weight: Array) -> Array:
     """Return how many objects of each class (rows) got each label (columns)."""
     pairs = truth * n_classes + labels

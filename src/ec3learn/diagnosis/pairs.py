@@ -12,7 +12,7 @@ from scipy.spatial.distance import squareform
 from .._checks import InputError
 from .._table import Table
 from .._typing import Array
-from ..algebra.linear import normalised
+from ..algebra.linear import evenly, normalised
 from ..algebra.membership import chunks, membership
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule
@@ -65,8 +65,7 @@ def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     votes = outcome.require_votes("pairs")
     own = [m for m, model in enumerate(votes.models) if model.kind == kind and votes.n_votes[m] > 0]
     chosen = sorted(sorted(own, key=lambda m: -votes.n_votes[m])[:MOST_MODELS])
-    n_rows = min(votes.n_rows, max(1000, int(BUDGET / max(len(chosen), 1) ** 2)))
-    rows = np.arange(votes.n_rows) if n_rows == votes.n_rows else np.linspace(0, votes.n_rows - 1, n_rows).astype(np.int64)
+    rows = evenly(votes.n_rows, max(1000, int(BUDGET / max(len(chosen), 1) ** 2)))
     said, counts = votes_by(votes.only_rows(rows), chosen), row_weights(outcome)[rows]
     if kind == "classifier":
         similarity, common, alike = _agreements(said, _answers(outcome, votes)[rows], counts)

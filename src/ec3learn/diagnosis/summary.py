@@ -19,7 +19,7 @@ from ..votes.labels import plain
 from .contested import CLOSE, close_calls
 from .doubts import ALWAYS, NO_BETTER, WORSE, bias_of, by_trouble, doubts
 from .held_out import HeldOut, Judgement, Solver, held_out, judge
-from .metrics import Difference, Majority, changed_rows, is_majority, majority, open_rows, row_weights
+from .metrics import Majority, changed_rows, is_majority, majority, open_rows, row_weights
 from .voters import voters
 
 FIRST = (kinds.CHOICE, kinds.PANEL, kinds.CALIBRATION)  # notes that say whose answer it is and how sure, at the beginning
@@ -165,15 +165,6 @@ def bias_notes(outcome: Outcome) -> list[Note]:
     return [] if bias is None else [bias]
 
 
-def majority_note(difference: Difference, labels: str) -> Note:
-    """Return the note that the majority vote is right more often, on some labels."""
-    return Note(
-        kinds.WORSE_THAN_MAJORITY,
-        f"The majority vote is better on {labels}: where the two differ, it is right on {count(difference.second, 'object')} and "
-        f"the consensus on {difference.first:,} (p = {difference.p_value:.1g}). Try another method, or take the majority vote.",
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class _Facts:
     """What several notes look at."""
@@ -246,25 +237,27 @@ class _Facts:
         return bool((classes == classes[0]).all()) and self.share(by_majority != classes) >= 0.05
 
 
+OF_DOUBTS = {  # the kind of note and its text, for each kind of doubt about voters
+    WORSE: (
+        kinds.WORSE_THAN_CHANCE,
+        "Worse than chance: {}. Such votes agree with the answer less often than random ones would.",
+    ),
+    NO_BETTER: (
+        kinds.NO_BETTER_THAN_CHANCE,
+        "No better than chance: {}. Such votes agree with the answer no more often than random ones would.",
+    ),
+    ALWAYS: (kinds.CONSTANT, "Always the same label: {}. Such votes carry no information about an object. Leave them out."),
+}
+
+
 def _voter_notes(outcome: Outcome) -> list[Note]:
     """Return a note per kind of doubt about voters."""
-    doubted: dict[str, list[str]] = {WORSE: [], NO_BETTER: [], ALWAYS: []}
+    doubted: dict[str, list[str]] = {doubt: [] for doubt in OF_DOUBTS}
     for row in doubts(outcome).rows():
         if row["model"] not in outcome.worse_than_chance:  # the method has a note on these
             label = f" ({row['says']!r})" if row["doubt"] == ALWAYS else ""
             doubted[row["doubt"]].append(shown(row["model"]) + label)
-    worse, no_better, constant = (some(names) if names else "" for names in doubted.values())
-    notes = []
-    if worse:
-        text = f"Worse than chance: {worse}. Such votes agree with the answer less often than random ones would."
-        notes.append(Note(kinds.WORSE_THAN_CHANCE, text))
-    if no_better:
-        text = f"No better than chance: {no_better}. Such votes agree with the answer no more often than random ones would."
-        notes.append(Note(kinds.NO_BETTER_THAN_CHANCE, text))
-    if constant:
-        text = f"Always the same label: {constant}. Such votes carry no information about an object. Leave them out."
-        notes.append(Note(kinds.CONSTANT, text))
-    return notes
+    return [Note(kind, text.format(some(doubted[doubt]))) for doubt, (kind, text) in OF_DOUBTS.items() if doubted[doubt]]
 
 
 def score_notes(score: HeldOut | Judgement) -> list[Note]:
@@ -273,7 +266,10 @@ def score_notes(score: HeldOut | Judgement) -> list[Note]:
     notes = []
     if score.difference is not None and score.difference.second_is_better:
         labels = "known labels that were hidden from the method" if hidden else "the held-out labels"
-        notes.append(majority_note(score.difference, labels))
+        first, second, p = score.difference.first, score.difference.second, score.difference.p_value
+        text = f"The majority vote is better on {labels}: where the two differ, it is right on {count(second, 'object')} and"
+        remedy = "Try another method, or take the majority vote."
+        notes.append(Note(kinds.WORSE_THAN_MAJORITY, f"{text} the consensus on {first:,} (p = {p:.1g}). {remedy}"))
     if score.overconfident:
         labels = "hidden known labels" if hidden else "the held-out labels"
         text = f"The answer is overconfident: on {labels} the mean confidence is {score.confidence:.3f}, but only"

@@ -99,15 +99,10 @@ def _voter_facts(cast: Ballots, outcome: Outcome) -> dict[str, list[Any]]:
     n_objects = max(float(row_weights(outcome).sum()), 1e-300)
     facts: dict[str, list[Any]] = {"coverage": (cast.n_answered / n_objects).tolist()}
     facts["agreement"] = cast.means(cast.classes == outcome.row_classes[cast.rows])
-    if gives_probabilities(outcome):
+    if isinstance(outcome.rule, PanelRule | SubtypeRule):  # probabilities by a model of the voters, not shares of votes
         facts["estimated"] = cast.means(np.where(cast.classes >= 0, outcome.row_proba[cast.rows, cast.classes], 0.0))
         facts["leans_to"], facts["bias"] = _leans(cast, outcome)
     return facts
-
-
-def gives_probabilities(outcome: Outcome) -> bool:
-    """Return whether the answer has probabilities by a model of the voters, rather than shares of votes or smoothed ones."""
-    return isinstance(outcome.rule, PanelRule | SubtypeRule)
 
 
 def _leans(cast: Ballots, outcome: Outcome) -> tuple[list[Label], list[float | None]]:

@@ -27,7 +27,7 @@ from ..answer.outcome import PanelMember, class_preference
 from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..diagnosis.agreement import error_correlation
 from ..diagnosis.doubts import judge_bias
-from ..diagnosis.metrics import are_counts
+from ..diagnosis.metrics import are_counts, log_loss
 from ..votes import Votes
 from ..votes.reading import smallest_uint
 from .base import Answer, Method, method_of
@@ -199,15 +199,11 @@ def _mean_answer(members: Sequence[_Member], votes: Votes, known: KnownLabels | 
                 yield parts[0][0], [part[1:] for part in parts]
 
     tie_mass = votes.counts @ mean_votes(votes, groups, votes.weights, known)[0]
-    found = seat(answers, [member.name for member in members], votes.counts, tie_mass)
-    sitting = [member for member, sat in zip(members, found.sat, strict=True) if sat]
-    proba, unanswered = found.proba, found.unanswered
+    shown, proba, unanswered = seat(answers, [member.name for member in members], votes.counts, tie_mass)
+    sitting = [member for member, seated in zip(members, shown, strict=True) if seated.sat]
     shares = normalised((votes.counts * ~unanswered) @ proba)
     proba[unanswered] = shares
     rules = tuple((member.name, member.rule) for member in sitting if member.rule is not None)
-    shown = tuple(
-        PanelMember(member.name, found.sat[m], found.distances[m], found.row_classes[m]) for m, member in enumerate(members)
-    )
     return Answer(
         proba,
         unanswered,
@@ -278,7 +274,7 @@ def _calibrated(answer: Answer, blind: Array, known: KnownLabels, labelled: Arra
     for fold in range(FOLDS):
         own = np.arange(n) % FOLDS == fold
         held_out[own] = sharpened(blind[own], learn_slope(blind[~own], codes[~own], counts[~own]))
-    before, after = (_log_loss(proba, codes, counts) for proba in (blind, held_out))
+    before, after = (log_loss(proba, codes, counts) for proba in (blind, held_out))
     text = f"The confidence was calibrated on {count(round(float(counts.sum())), 'known label')}: cross-validated log loss"
     note = Note(CALIBRATION, f"{text} {after:.3f}, {before:.3f} without. Log-probabilities were multiplied by {slope:.2f}.")
     proba = sharpened(answer.proba, slope)
@@ -293,10 +289,6 @@ def _uncalibrated(votes: Votes, is_default: bool) -> Note:
     if is_default and votes.has_graders:
         return Note(CALIBRATION, f"{why}. It was reduced by how much the voters' errors correlate.")
     return Note(CALIBRATION, f"{why}. It is the mean of several methods, which is less sure where they differ.")
-
-
-def _log_loss(proba: Array, codes: Array, counts: Array) -> float:
-    return float(-counts @ np.log(np.maximum(proba[np.arange(len(codes)), codes], 1e-12)) / counts.sum())
 
 
 # ---- the members -----------------------------------------------------------------------------------------------------
@@ -419,21 +411,10 @@ def _grading_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
 # ---- who sits --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Seating:
-    """Who sits on a panel, how far each member is from the others, its classes, and the mean answer of those who sit."""
-
-    sat: list[bool]
-    distances: list[float]
-    row_classes: list[Array]
-    proba: Array
-    unanswered: Array
-
-
 def seat(
     answers: Callable[[], Iterable[tuple[slice, Sequence[tuple[Array, Array]]]]], names: Sequence[str], counts: Array, mass: Array
-) -> Seating:
-    """Return who sits on the panel, and their mean answer.
+) -> tuple[tuple[PanelMember, ...], Array, Array]:
+    """Return the members and who of them sits on the panel, the mean answer of these, and which rows they leave unanswered.
 
     `answers` has the answer of each member, some rows at a time, and which rows it leaves unanswered. A member's distance is the
     share of objects that it answers otherwise than the mean of the others; `mass` breaks ties in the classes that are shown. The
@@ -460,7 +441,8 @@ def seat(
             unanswered[rows] = np.logical_and.reduce([parts[m][1] for m in seated])
         farthest = seated[int(distances[seated].argmax())]
         if len(seated) <= LEAST_SEATED or distances[farthest] <= max(FAR, TIMES_MEDIAN * float(np.median(distances[seated]))):
-            return Seating(sat.tolist(), distances.tolist(), classes, proba, unanswered)
+            members = map(PanelMember, names, sat.tolist(), distances.tolist(), classes)
+            return tuple(members), proba, unanswered
         sat[farthest] = False
 
 

@@ -108,12 +108,11 @@ def learn_weights(
     return replace(learned, notes=(*learned.notes, *doubts)), found
 
 
-def weights_from_labels(votes: Votes, known: KnownLabels, start: Array | None = None) -> Learned:
-    """Return the weights that known labels teach; base models without a vote on them keep those of `start`, or 1."""
+def weights_from_labels(votes: Votes, known: KnownLabels, start: Array) -> Learned:
+    """Return the weights that known labels teach; base models without a vote on them keep those of `start`."""
     rows = np.flatnonzero(known.labelled)
     labelled = votes.only_rows(rows).hardened()
-    shares = _shares_right(labelled, membership(labelled), known.codes[rows])
-    return _weights(votes, np.ones(len(votes.models)) if start is None else start, *shares)
+    return _weights(votes, start, *_shares_right(labelled, membership(labelled), known.codes[rows]))
 
 
 # ---- how often a classifier is right ---------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,10 @@ def model_facts(subject: Subject) -> Facts | None:
         return None
     labels, source = _labels_for_voters(subject)
     table = list(by_trouble(consensus, labels).rows())
-    remarks = {row["model"]: _remark(row) for row in doubts(consensus).rows()}
+    remarks = {
+        row["model"]: f"always says {isolated(row['says'])}" if row["doubt"] == ALWAYS else row["doubt"]
+        for row in doubts(consensus).rows()
+    }
     for row in table:
         row["remark"] = remarks.get(row["model"]) if row["kind"] != "clustering" else None
     classifiers = [row for row in table if row["kind"] != "clustering"]
@@ -52,10 +54,6 @@ def model_facts(subject: Subject) -> Facts | None:
         "rule": RULE + left_out,
         "clusterings": [row for row in table if row["kind"] == "clustering"],
     }
-
-
-def _remark(doubt: Mapping[str, Any]) -> str:
-    return f"always says {isolated(doubt['says'])}" if doubt["doubt"] == ALWAYS else doubt["doubt"]
 
 
 def _labels_for_voters(subject: Subject) -> tuple[Array | None, str | None]:
