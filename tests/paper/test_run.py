@@ -405,8 +405,8 @@ def test_labels_of_the_training_part_do_reach_the_outputs(data):
 
 def test_a_split_follows_from_its_seed():
     parts = [split(1000, seed, 500) for seed in (0, 0, 1)]
-    assert [len(rows) for rows in vars(parts[0]).values()] == [300, 100, 100]
-    assert len(np.unique(np.concatenate(list(vars(parts[0]).values())))) == 500
+    assert [len(rows) for rows in parts[0]] == [300, 100, 100]
+    assert len(np.unique(np.concatenate(parts[0]))) == 500
     np.testing.assert_array_equal(parts[0].test, parts[1].test)
     assert (parts[0].test != parts[2].test).any()
 

@@ -101,7 +101,7 @@ def tuned_clusterings(case: Case) -> list[Row]:
     """
     outputs = case.outputs()
     parts = split(len(case.data.codes), case.seed, case.protocol.max_rows)
-    drawn = np.concatenate([parts.train, parts.valid, parts.test])
+    drawn = np.concatenate(parts)
     features = Features("standard", dense=True, random_state=case.seed).fit_transform(case.data.X.iloc[drawn])
     objects = slice(len(parts.train), None)  # the validation set, then the test set, as in the outputs
     sample = np.random.default_rng(case.seed).permutation(len(drawn))[:FEW]

@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import joblib
 import numpy as np
@@ -150,8 +150,7 @@ class Case:
 # ---- one repeat ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Split:
+class Split(NamedTuple):
     """The positions of the rows in each set."""
 
     train: Array
@@ -164,7 +163,7 @@ def split(n_rows: int, seed: int, max_rows: int) -> Split:
 
     Examples
     --------
-    >>> [len(part) for part in vars(split(1000, seed=0, max_rows=100)).values()]
+    >>> [len(part) for part in split(1000, seed=0, max_rows=100)]
     [60, 20, 20]
     """
     drawn = np.random.default_rng(seed).permutation(n_rows)[:max_rows]
@@ -179,7 +178,7 @@ def base_outputs(data: Dataset, setup: Setup, protocol: Protocol) -> Outputs:
     touched = -1
     if setup.removed is not None:
         parts, touched = _remove_share(parts, codes, setup)
-    drawn = np.concatenate([parts.train, parts.valid, parts.test])
+    drawn = np.concatenate(parts)
     few = setup.labels is not None
     learned = _draw_few(parts.train, codes, setup) if few else parts.train
     known = learned if few else parts.valid
@@ -212,11 +211,11 @@ def base_outputs(data: Dataset, setup: Setup, protocol: Protocol) -> Outputs:
 def _remove_share(parts: Split, codes: Array, setup: Setup) -> tuple[Split, int]:
     """Remove a share of one class's rows from all sets; a larger share includes the smaller ones."""
     rng = np.random.default_rng([setup.seed, 1])
-    drawn = np.concatenate(list(vars(parts).values()))
+    drawn = np.concatenate(parts)
     touched = int(rng.choice(np.unique(codes[drawn])))
     own = rng.permutation(drawn[codes[drawn] == touched])
     gone = own[: round((setup.removed or 0) * len(own))]
-    return Split(*(np.setdiff1d(rows, gone) for rows in vars(parts).values())), touched
+    return Split(*(np.setdiff1d(rows, gone) for rows in parts)), touched
 
 
 def _draw_few(rows: Array, codes: Array, setup: Setup) -> Array:

@@ -67,8 +67,9 @@ def printed(table: str) -> Any:
     >>> print(printed("accuracy_auc")["iEC3"][0])
     0.687
     """
-    tables = (files(__package__) / "printed.csv").read_text(encoding="utf-8").split("\n\n")
-    return pd.read_csv(StringIO(next(lines for title, lines in (own.split("\n", 1) for own in tables) if title == f"# {table}")))
+    text = (files(__package__) / "printed.csv").read_text(encoding="utf-8")
+    tables = dict(block.split("\n", 1) for block in text.split("\n\n"))
+    return pd.read_csv(StringIO(tables[f"# {table}"]))
 
 
 # ---- can the printed numbers be? --------------------------------------------------------------------------------------
