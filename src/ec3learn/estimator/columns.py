@@ -6,7 +6,6 @@ A column of text becomes one 0/1 column per level, or the share of each class am
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -33,16 +32,6 @@ class Columns:
 
     numbers: Array
     text: list[list[Any]]
-
-    @classmethod
-    def of(
-        cls, columns: Sequence[Column], names: Sequence[Any], which_numbers: Sequence[int], which_text: Sequence[int]
-    ) -> Columns:
-        """Separate columns of numbers from columns of text, given which is which."""
-        numbers = np.empty((len(columns[0].values), len(which_numbers)))
-        for j, i in enumerate(which_numbers):
-            numbers[:, j] = columns[i].to_numbers(names[i])
-        return cls(numbers, [list(columns[i].values) for i in which_text])
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,10 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
         names = list(getattr(self, "feature_names_in_", range(len(columns))))
         if reset:
             self._set_kinds(np.array([column.is_text(name) for column, name in zip(columns, names, strict=True)]))
-        return Columns.of(columns, names, self._numbers.tolist(), self._texts)
+        numbers = np.empty((len(columns[0].values), len(self._numbers)))
+        for j, i in enumerate(self._numbers):
+            numbers[:, j] = columns[i].to_numbers(names[i])
+        return Columns(numbers, [list(columns[i].values) for i in self._texts])
 
     def _set_kinds(self, is_text: Array) -> None:
         self._numbers, self._texts = np.flatnonzero(~is_text), np.flatnonzero(is_text).tolist()  # positions of columns

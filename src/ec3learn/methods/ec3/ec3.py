@@ -208,14 +208,10 @@ class EC3(Method):
     def _check(self) -> None:
         for name in ("alpha", "beta", "gamma", "delta"):
             require_number(name, getattr(self, name), least=0)
-        if self.gamma == 0 and self.delta == 0:
-            raise InputError(
-                "gamma", f"and {arg('delta')} must not both be 0", came="0 and 0: nothing would tie the consensus to the votes"
-            )
-        if self.gamma == 0 and self.alpha == 0:
-            raise InputError(
-                "gamma", f"and {arg('alpha')} must not both be 0", came="0 and 0: nothing would tie the objects to the votes"
-            )
+        for other, what in (("delta", "the consensus"), ("alpha", "the objects")):
+            if self.gamma == 0 and getattr(self, other) == 0:
+                came = f"0 and 0: nothing would tie {what} to the votes"
+                raise InputError("gamma", f"and {arg(other)} must not both be 0", came=came)
         require_pull("known_weight", self.known_weight)
         require_bool("balanced", self.balanced)
         require_choice("solver", self.solver, SOLVERS)
