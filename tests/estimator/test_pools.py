@@ -132,14 +132,14 @@ def test_installed_boosting_joins_the_strong_pool(library, numbers):
 
 
 def test_the_strong_pool_says_what_it_takes(numbers, monkeypatch):
-    monkeypatch.setattr(pools, "is_installed", lambda library: library == "xgboost")
+    monkeypatch.setattr(pools, "find_spec", lambda library: library if library == "xgboost" else None)
     model = EC3Classifier("strong", [], random_state=0)
     assert [name for name, _ in classifier_pool("strong")][-1] == "xgboost"
     model._read(*numbers, None)
     assert [note.text for note in model._fit_notes] == [
         "The pool 'strong' takes xgboost; not installed: catboost, lightgbm, tabicl, tabpfn."
     ]
-    monkeypatch.setattr(pools, "is_installed", lambda library: False)
+    monkeypatch.setattr(pools, "find_spec", lambda library: None)
     with pytest.raises(
         ImportError, match=re.escape("needs one or more of catboost, lightgbm, xgboost, tabicl, tabpfn: pip install")
     ):
@@ -154,14 +154,14 @@ def test_boosting_is_left_out_where_classes_are_too_many():
 
 
 def test_a_library_that_is_not_installed_is_named(monkeypatch):
-    monkeypatch.setattr(classifiers, "is_installed", lambda library: False)
+    monkeypatch.setattr("ec3learn._checks.find_spec", lambda library: None)
     with pytest.raises(ImportError, match="This classifier needs xgboost: pip install xgboost"):
         InstalledClassifier("xgboost").fit([[0.0], [1.0]], [0, 1])
 
 
 def test_any_library_with_the_usual_interface_will_do(monkeypatch):
     made = SimpleNamespace(TabICLClassifier=lambda random_state: LogisticRegression(random_state=random_state))
-    monkeypatch.setattr(classifiers, "is_installed", lambda library: True)
+    monkeypatch.setattr("ec3learn._checks.find_spec", lambda library: library)
     monkeypatch.setattr(classifiers, "import_module", {"tabicl": made}.__getitem__)
     model = InstalledClassifier("tabicl", random_state=3).fit([[0.0], [1.0]], ["a", "b"])
     assert model.model_.random_state == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,6 @@ from .models.classifiers import (
     NearestNeighbours,
     Perceptron,
     RandomForest,
-    is_installed,
     linear_svm,
 )
 from .models.clusterings import KDistanceDBSCAN, Landmarks, QuantileMeanShift, SilhouetteKMeans
@@ -193,7 +193,8 @@ def _without(models: list[Any], names: Sequence[str]) -> list[Any]:
 def libraries_of(name: Any) -> tuple[list[str], list[str]]:
     """Return the libraries besides scikit-learn that a pool takes and are installed, and those that are not."""
     libraries = list(LIBRARIES) if name == "strong" else []
-    return [own for own in libraries if is_installed(own)], [own for own in libraries if not is_installed(own)]
+    installed = [own for own in libraries if find_spec(own) is not None]
+    return installed, [own for own in libraries if own not in installed]
 
 
 def too_slow_for(name: Any, n_classes: int) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -267,8 +266,3 @@ class InstalledClassifier(Wrapped):
 
     def _predict_proba(self, X: Any) -> Array:
         return np.asarray(self.model_.predict_proba(X), dtype=float)
-
-
-def is_installed(library: str) -> bool:
-    """Return whether a library is installed."""
-    return find_spec(library) is not None
