@@ -165,6 +165,11 @@ def test_a_score_may_be_text_as_language_models_write_it():
     assert [votes.said(i) for i in range(4)] == [[4], [5], [2], [None]]
 
 
+def test_a_number_of_any_length_is_off_the_scale_instead_of_too_large():
+    votes = Votes.from_labels({"j": ["9" * 400, "3"]}, classes=["bad", "good"], scale=Scale(range(1, 6), outside="missing"))
+    assert votes.n_votes.tolist() == [1]
+
+
 def test_numbers_are_found_on_a_scale_of_text():
     votes = Votes.from_labels({"j": [1, 3]}, classes=FINE_TOXIC, scale=["1", "2", "3"])
     assert [votes.said(i) for i in range(2)] == [["1"], ["3"]]

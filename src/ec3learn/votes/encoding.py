@@ -154,8 +154,9 @@ def _spellings(answer: Label) -> list[Label]:
     """
     text = str(answer).strip()
     found: list[Label] = [answer, text]
-    if kind_of(answer) != "bool" and re.fullmatch(r"[+-]?\d+(\.0*)?", text):
-        found += [int(float(text)), str(int(float(text)))]
+    if kind_of(answer) != "bool" and re.fullmatch(r"[+-]?\d{1,18}(\.0*)?", text):
+        whole = int(text.partition(".")[0])
+        found += [whole, str(whole)]
     return found
 
 
