@@ -386,6 +386,7 @@ def test_the_consensus_says_that_a_sample_was_solved(made, kind):
         "groups."
     )
     assert len(consensus.votes) == 50
+    assert consensus.summary(fast=True).n_objects == most
 
 
 def biased_table():

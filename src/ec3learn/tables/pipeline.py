@@ -27,6 +27,7 @@ from ..methods.auto import AutoForJoins
 from ..votes import Votes
 from ..votes.encoding import known_codes, name_codes
 from ..votes.labels import plain
+from ..votes.layout import frozen
 from ..votes.reading import encode, named_columns
 from .columns import Columns
 from .content import find_classes, known_labels_of, labels_of, new_votes_of, one_row_per_object, only_scales_of, votes_of
@@ -148,7 +149,8 @@ def _solve_sample(votes: Votes, known: Any, solver: Method, max_rows: int) -> tu
     _require_unlabelled(bool(labelled.all()), max_rows)
     labels = [plain(votes.classes[code]) if code >= 0 else None for code in codes[rows]]
     first = rows if votes.index is None else np.unique(votes.index, return_index=True)[1][rows]  # an object of each row
-    sample = replace(votes.only_rows(rows), object_ids=None if votes.object_ids is None else votes.object_ids[first])
+    names = None if votes.object_ids is None else votes.object_ids[first]
+    sample = replace(votes.only_rows(rows), object_ids=names, sample_weight=frozen(votes.counts[rows]))
     solved = solver.solve(sample, labels if labelled.any() else None)
     require_rule(solved, UNSOLVED, RAISE)
     with warnings.catch_warnings():
