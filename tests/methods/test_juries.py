@@ -467,6 +467,16 @@ def test_fifty_labels_calibrate_the_confidence_and_keep_the_order_of_classes():
     assert str(note) == f"The confidence was not calibrated, which takes 30 known labels. {reduced}"
     note = next(note for note in taught.notes if note.kind == CALIBRATION)
     assert str(note).startswith("The confidence was calibrated on 50 known labels: cross-validated log loss 0.")
+    assert "inconclusive" not in str(note)
+
+
+def test_the_note_on_a_calibration_that_changes_little_says_so():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=300)
+    said = {f"j{m}": np.where(rng.random(300) < 0.7, truth, 1 - truth) for m in range(5)}
+    answer = Panel().solve(Votes.from_labels(said), known=dict(enumerate(truth[:40].tolist())))
+    (note,) = (note for note in answer.notes if note.kind == CALIBRATION)
+    assert " without (inconclusive). Log-probabilities were multiplied by " in str(note)
 
 
 @pytest.mark.parametrize("judges", [6, 8, 20])

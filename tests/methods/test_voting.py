@@ -117,6 +117,13 @@ def test_labels_that_differ_are_not_noted(labels):
     assert kinds(Votes.from_labels({"a": labels, "b": labels})) == []
 
 
+def test_voters_that_look_alike_are_named():
+    (note,) = MajorityVote().solve(Votes.from_long([1, 1, 2, 2], ["gpt", "ann", "GPT ", "ann"], list("abab"))).notes
+    assert note.kind == LOOK_ALIKE
+    wanted = "Some voters differ only in case, spaces or how a number is written, and count as different voters: "
+    assert str(note) == f"{wanted}'GPT ' and 'gpt'. Write them alike if they are the same."
+
+
 def test_a_single_voter_is_noted():
     (note,) = MajorityVote().solve(Votes.from_labels({"a": ["x", "y"]}, {"k": [0, 1]})).notes
     assert (note.kind, str(note)) == (ONE_VOTER, "There is only one voter, so nothing tells where it is wrong.")

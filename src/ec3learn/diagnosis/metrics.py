@@ -207,7 +207,12 @@ def mean_auc(proba: Array, truth: Array, weight: Array | None = None) -> float:
 
 def log_loss(proba: Array, truth: Array, weight: Array) -> float:
     """Return the mean of -log of the probability of the true class."""
-    return float(-weight @ np.log(np.maximum(proba[np.arange(len(truth)), truth], 1e-12)) / weight.sum())
+    return float(weight @ log_losses(proba, truth) / weight.sum())
+
+
+def log_losses(proba: Array, truth: Array) -> Array:
+    """Return -log of the probability of the true class of each object."""
+    return np.asarray(-np.log(np.maximum(proba[np.arange(len(truth)), truth], 1e-12)))
 
 
 def confusion(labels: Array, truth: Array, n_classes: int, weight: Array) -> Array:

@@ -241,17 +241,23 @@ def describe_methods() -> list[dict[str, Any]]:
 # ---- notes on tables that may not be what they seem ------------------------------------------------------------------
 
 LONG = 200  # objects from which a table with a single column of labels is more likely a long one
+MOST_NAMES = 10_000  # voters whose names are compared
 NO_ANSWERS = ("?", "abstain", "don't know", "n/a", "na", "nan", "not sure", "null", "skip", "unknown", "unsure")
 
 
 def table_notes(votes: Votes) -> list[Note]:
-    """Return notes on labels that look alike or like no answer, on a single voter, and on what seems to be a long table."""
+    """Return notes on labels and voters that look alike, no answers, a single voter, and what seems to be a long table."""
     notes = []
     labels = votes.classes.tolist()
     alike = look_alike(labels)
     if alike:
         text = f"Some labels differ only in case, spaces or how a number is written, and count as different classes: {alike}."
         notes.append(Note(LOOK_ALIKE, f"{text} Write them alike if they mean the same."))
+    voters = [model.name for model in votes.models if model.is_voter]
+    alike = look_alike(voters) if len(voters) <= MOST_NAMES else ""
+    if alike:
+        text = f"Some voters differ only in case, spaces or how a number is written, and count as different voters: {alike}."
+        notes.append(Note(LOOK_ALIKE, f"{text} Write them alike if they are the same."))
     for label in labels:
         if is_no_answer(label, labels):
             remedy = f"If it means that a voter did not answer, pass {arg('missing', label)}."

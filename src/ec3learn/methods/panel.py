@@ -27,7 +27,7 @@ from ..answer.outcome import PanelMember, class_preference
 from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..diagnosis.agreement import error_correlation
 from ..diagnosis.doubts import judge_bias
-from ..diagnosis.metrics import are_counts, log_loss
+from ..diagnosis.metrics import are_counts, log_losses
 from ..votes import Votes
 from ..votes.reading import smallest_uint
 from .base import Answer, Method, method_of
@@ -274,9 +274,11 @@ def _calibrated(answer: Answer, blind: Array, known: KnownLabels, labelled: Arra
     for fold in range(FOLDS):
         own = np.arange(n) % FOLDS == fold
         held_out[own] = sharpened(blind[own], learn_slope(blind[~own], codes[~own], counts[~own]))
-    before, after = (log_loss(proba, codes, counts) for proba in (blind, held_out))
+    before, after = (log_losses(proba, codes) for proba in (blind, held_out))
     text = f"The confidence was calibrated on {count(round(float(counts.sum())), 'known label')}: cross-validated log loss"
-    note = Note(CALIBRATION, f"{text} {after:.3f}, {before:.3f} without. Log-probabilities were multiplied by {slope:.2f}.")
+    text = f"{text} {np.average(after, weights=counts):.3f}, {np.average(before, weights=counts):.3f} without"
+    text += " (inconclusive)" if _within_chance(after - before, counts) else ""
+    note = Note(CALIBRATION, f"{text}. Log-probabilities were multiplied by {slope:.2f}.")
     proba = sharpened(answer.proba, slope)
     proba[answer.unanswered] = answer.proba[answer.unanswered]
     assert isinstance(answer.rule, PanelRule)
@@ -289,6 +291,12 @@ def _uncalibrated(votes: Votes, is_default: bool) -> Note:
     if is_default and votes.has_graders:
         return Note(CALIBRATION, f"{why}. It was reduced by how much the voters' errors correlate.")
     return Note(CALIBRATION, f"{why}. It is the mean of several methods, which is less sure where they differ.")
+
+
+def _within_chance(differences: Array, counts: Array) -> bool:
+    """Return whether the mean of these differences is less than two standard errors from 0."""
+    total, mean = float(counts.sum()), float(np.average(differences, weights=counts))
+    return abs(mean) < 2 * float(np.sqrt(counts @ (differences - mean) ** 2)) / total
 
 
 # ---- the members -----------------------------------------------------------------------------------------------------
