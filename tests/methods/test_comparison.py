@@ -210,3 +210,10 @@ def test_a_plan_reads_as_a_sentence(seconds, gigabytes, says):
 def test_sizes_must_be_whole_numbers(argument, value):
     with pytest.raises(ValueError, match=f"{argument} must be"):
         plan(**{"n_rows": 10, argument: value})
+
+
+def test_methods_are_told_apart_by_their_log_loss_too():
+    votes = Votes.from_labels({"a": [0, 0, 1, 1], "b": [0, 1, 1, 1], "c": [0, 0, 1, 0]})
+    compared = compare(votes, methods=["majority"], truth=[0, 1, 1, 1])
+    (row,) = compared.table.rows()
+    assert row["log_loss"] == pytest.approx(-np.log([1, 1 / 3, 1, 2 / 3]).mean())

@@ -42,6 +42,7 @@ class Score:
     n_labels: float  # how many objects, by their weights
     accuracy: float
     confidence: float  # mean probability of the labels that were given instead
+    log_loss: float  # of the probabilities, none below 1e-12
     by_majority: float | None = None  # None where the method is the majority vote, which has no difference either
     difference: Difference | None = None
     by: ClassVar[tuple[str, str]]  # how it was found, and the noun for labels
@@ -75,6 +76,8 @@ class Score:
             "labels": self.n_labels,
             "consensus": self.accuracy,
             "interval": list(self.interval),
+            "confidence": self.confidence,
+            "log_loss": self.log_loss,
             "majority": self.by_majority,
             "p_value": None if self.difference is None else self.difference.p_value,
         }
@@ -109,19 +112,24 @@ def held_out(outcome: Outcome, method: Solver) -> HeldOut | None:
         return None
     fold_of = np.full(len(codes), -1)
     fold_of[objects] = np.arange(len(objects)) % FOLDS
-    right, sure = np.zeros(len(codes), dtype=bool), np.zeros(len(codes))
+    right, sure, of_true = np.zeros(len(codes), dtype=bool), np.zeros(len(codes)), np.zeros(len(codes))
     for hidden, answer in held_out_answers(method, votes, codes, fold_of):
         right[hidden] = answer.expand(answer.row_classes)[hidden] == codes[hidden]
-        sure[hidden] = answer.confidence[hidden]
+        sure[hidden], of_true[hidden] = answer.confidence[hidden], answer.proba[hidden, codes[hidden]]
     theirs = None if is_majority(outcome) else majority(outcome)
     their_right = None if theirs is None else (outcome.expand(theirs.classes) == codes)[objects]
-    return HeldOut(**_scored(right[objects], sure[objects], their_right, weight[objects]))
+    return HeldOut(**_scored(right[objects], sure[objects], of_true[objects], their_right, weight[objects]))
 
 
-def _scored(right: Array, sure: Array, their_right: Array | None, weight: Array) -> dict[str, Any]:
-    """Return the fields of a `Score`: on which objects the answer is right, and how sure of it; on which the majority vote is."""
+def _scored(right: Array, sure: Array, of_true: Array, their_right: Array | None, weight: Array) -> dict[str, Any]:
+    """Return the fields of a `Score`.
+
+    They follow from the objects on which the answer is right, how sure it is, the probability it gives to the true class, and the
+    objects on which the majority vote is right.
+    """
     total = float(weight.sum())
     fields = {"n_labels": total, "accuracy": float(weight @ right) / total, "confidence": float(weight @ sure) / total}
+    fields["log_loss"] = -float(weight @ np.log(np.maximum(of_true, 1e-12))) / total
     if their_right is None:
         return fields
     return fields | {
@@ -197,7 +205,7 @@ def judge(outcome: Outcome, truth: Any) -> Judgement | None:
         consensus=quality(outcome.row_proba[row], ours, truth, weight),
         majority=their_quality,
         confusion=confusion(ours, truth, len(outcome.classes), weight),
-        **_scored(ours == truth, outcome.row_proba[row, ours], their_right, weight),
+        **_scored(ours == truth, outcome.row_proba[row, ours], outcome.row_proba[row, truth], their_right, weight),
     )
 
 

@@ -55,22 +55,23 @@ class Comparison:
         """Return the methods, the best or else the most usual first.
 
         method; differs, the share of objects on which it differs from what most methods say (the first of them on a tie);
-        confidence, its mean; correct, low and high, how often it is right, with a 95 % interval; and seconds.
+        confidence, its mean; correct, low and high, how often it is right, with a 95 % interval; log_loss, by which the better of
+        two probabilities is told; and seconds.
         """
         usual = (self._codes == self._usual).astype(np.float64) @ self._weight
-        correct = {name: (score.accuracy, *score.interval) for name, score in self.scores.items()}
+        correct = {name: (score.accuracy, *score.interval, score.log_loss) for name, score in self.scores.items()}
         rows = [
             (
                 name,
                 float(1 - usual[m] / self._total),
                 float(self._weight @ answer.confidence) / self._total,
-                *correct.get(name, (None, None, None)),
+                *correct.get(name, (None, None, None, None)),
                 self.seconds[name],
             )
             for m, (name, answer) in enumerate(self.answers.items())
         ]
         rows.sort(key=lambda row: (-(row[3] or 0.0), row[1]))
-        heads = ("method", "differs", "confidence", "correct", "low", "high", "seconds")
+        heads = ("method", "differs", "confidence", "correct", "low", "high", "log_loss", "seconds")
         table = Table.of(heads, rows)
         return table if self.scores else table.select("method", "differs", "confidence", "seconds")
 
