@@ -434,6 +434,15 @@ def test_the_order_of_voters_does_not_matter_to_their_correlation():
     assert error_correlation(turned) == pytest.approx(error_correlation(votes), abs=1e-12)
 
 
+def test_clusterings_do_not_err():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=200)
+    votes = {f"v{j}": np.where(rng.random(200) < 0.6, truth, rng.integers(3, size=200)) for j in range(5)}
+    known = dict(enumerate(truth[:100].tolist()))
+    alone, beside = Votes.from_labels(votes), Votes.from_labels(votes, {"k": rng.integers(4, size=200), "copy": truth})
+    assert error_correlation(beside, known) == pytest.approx(error_correlation(alone, known), abs=1e-12)
+
+
 def test_voters_without_weight_are_worth_nothing():
     votes = together(0.0, n_voters=6, n_objects=100)
     silent = Votes.from_labels([votes.said(i) for i in range(100)], weights=[1, 1, 1, 1, 0, 0])

@@ -406,7 +406,8 @@ def _excess(votes: Votes, proba: Array) -> float:
     sum_{j != h} e_j e_h = (sum_j e_j)^2 - sum_j e_j^2.
     """
     matrix = entries(votes).tocoo()
-    (row, group), share = matrix.coords, matrix.data
+    voting = (votes.is_voter & (votes.weights > 0))[votes.group_model[matrix.coords[1]]]
+    (row, group), share = (axis[voting] for axis in matrix.coords), matrix.data[voting]
     n_models, n_classes = len(votes.models), votes.n_classes
     pair, vote = np.unique(row * n_models + votes.group_model[group], return_inverse=True)
     rows, voters = np.divmod(pair, n_models)
