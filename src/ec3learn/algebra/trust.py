@@ -58,7 +58,8 @@ def learn_trust(votes: Votes, start: Array, known: Array | None = None) -> Trust
         drawn = rest[evenly(len(rest), SAMPLE)]
         rows = np.union1d(np.flatnonzero(labelled), drawn)
         votes, start, known = votes.only_rows(rows), start[rows], None if known is None else known[rows]
-    model = TrustModel(votes, membership(votes), known)
+    assert votes.prior is not None
+    model = TrustModel(votes, membership(votes), known, _folds(votes.prior.proba, start))
     starts = (np.where(model.prior.given[:, None], model.prior.proba, start), start)
     trust, _ = max((model.learn(first) for first in starts), key=lambda found: found[1])
     if trust.weight < LITTLE:
@@ -73,10 +74,11 @@ def learn_trust(votes: Votes, start: Array, known: Array | None = None) -> Trust
 
 
 class TrustModel(SubtypeModel):
-    """Dawid-Skene with a prior for each row, whose slope and offsets are learned."""
+    """Dawid-Skene with a prior for each row, whose slope and offsets are learned; `folds` has the number of each row's fold."""
 
-    def __init__(self, votes: Votes, groups: Membership, known: Array | None) -> None:
+    def __init__(self, votes: Votes, groups: Membership, known: Array | None, folds: Array) -> None:
         super().__init__(votes, groups, known)
+        self.folds = folds
         assert votes.prior is not None
         self.prior: Prior = votes.prior
         self.logs = np.log(np.maximum(self.prior.proba[self.prior.given], LEAST))
@@ -91,12 +93,11 @@ class TrustModel(SubtypeModel):
         """
         votes, given = self.votes, self.prior.given
         numbers = np.append(1.0, np.zeros(votes.n_classes))
-        fold = np.arange(votes.n_rows) % FOLDS
         for _ in range(MOST_ROUNDS):
             numbers = fit_slope_and_offsets(self.logs, proba[given], votes.counts[given], numbers, (0.0, 1.0))
             answer, likelihood = np.empty_like(proba), 0.0
             for f in range(FOLDS):
-                own = fold == f
+                own = self.folds == f
                 kept = np.where(own[:, None], 0.0, proba)
                 evidence, log_shares = self.variational_step(kept, self.counted @ kept)
                 trust = Trust(float(numbers[0]), numbers[1:], normalised(np.exp(log_shares)), 1.0)
@@ -125,6 +126,15 @@ class TrustModel(SubtypeModel):
         # Voters who are no better than chance, judged by the answer, bear out nothing: they would fit another answer as well.
         by_votes = _log_odds(votes.group_meaning[voter].multiply(sums[voter]).sum(axis=0), sums[voter].sum(axis=0))
         return min(_log_odds(right, mass.sum(axis=0)) / by_votes, MOST_VOTES) if by_votes > LEAST_SKILL else 0.0
+
+
+def _folds(prior: Array, start: Array) -> Array:
+    """Return the number of each row's fold: folds are alike in how sure priors are, and the same in any order of the rows."""
+    given = np.nan_to_num(prior)
+    keys = ((start**2).sum(axis=1), (start * given).sum(axis=1), (given**2).sum(axis=1))
+    folds = np.empty(len(prior), dtype=np.int64)
+    folds[np.lexsort([key.round(9) for key in keys])] = np.arange(len(prior)) % FOLDS
+    return folds
 
 
 def _no_trust(shares: Array) -> Trust:
