@@ -831,8 +831,8 @@ KNOWN_OTHERWISE = {  # ids and labels that another file spells otherwise
     "known must name objects that were voted on, got '7'. There is an object 7: pass numbers in both places.": {"7": "yes"},
     "known must hold classes, ['no', 'yes'], got ' YES' for object 7. Did you mean 'yes'?": {7: " YES"},
     "known must hold classes, ['no', 'yes'], got 1 for object 7. Labels are the classes themselves, not their numbers.": {7: 1},
-    "known must be a dict of object -> label, or an array, got DataFrame. Pass dict(zip(table[objects], table[labels])), with "
-    "the names of these two columns.": pd.DataFrame({"object": [7], "label": ["yes"]}),
+    "known must be a dict of object -> label, or an array, got DataFrame. Pass one of its columns, or "
+    "dict(zip(table[objects], table[labels])) with the names of two.": pd.DataFrame({"object": [7], "label": ["yes"]}),
 }
 
 

@@ -110,18 +110,21 @@ def _warn_unseen(outcome: Outcome, votes: Votes, matrix: sparse.csr_array, targe
     """Warn of votes that are lost: those of base models, and for classes and clusters, that the outcome does not have."""
     objects = np.ones(votes.n_rows) if votes.index is None else np.bincount(votes.index, minlength=votes.n_rows)
     row_of = np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))
-    unseen = target[matrix.indices] < 0
-    rows, owner = np.unique(np.stack([row_of, votes.group_model[matrix.indices]])[:, unseen], axis=1)  # a soft vote is one vote
-    lost = np.bincount(owner, weights=objects[rows], minlength=len(votes.models)).round().astype(int).tolist()
-    ours = [model.name for model in outcome.models]
-    models, labels = (
-        {model.name: n for model, n in zip(votes.models, lost, strict=True) if n and (model.name in ours) == so}
-        for so in (False, True)
-    )
-    parts = []
+    unseen, n_models = target[matrix.indices] < 0, len(votes.models)
+    entry = row_of[unseen] * n_models + votes.group_model[matrix.indices[unseen]]
+    rows, owner = np.divmod(np.unique(entry), n_models)  # a soft vote is one vote
+    lost = np.bincount(owner, weights=objects[rows], minlength=n_models).round().astype(int).tolist()
+    ours = {model.name: model.kind for model in outcome.models}
+    parts, models, labels = [], [], {}
+    for model, n in zip(votes.models, lost, strict=True):
+        if n and ours.get(model.name) == model.kind:
+            labels[model.name] = n
+        elif n:
+            models.append(f"{model.name} ({model.kind})" if model.name in ours else model.name)
     if models:
-        parts.append(f"the consensus has no base model {listed(list(models))}, only {listed(ours)}")
+        parts.append(f"the consensus has no base model {listed(models)}, only {listed(list(ours))}")
     if labels:
-        parts.append(f"it has never seen the class or cluster: {', '.join(f'{name!r} {n}' for name, n in labels.items())}")
+        who, named = "it" if models else "the consensus", ", ".join(f"{name!r} {n}" for name, n in labels.items())
+        parts.append(f"{who} has never seen the class or cluster: {named}")
     missing = "1 vote is" if sum(lost) == 1 else f"{sum(lost):,} votes are"
     warnings.warn(f"{missing} treated as missing because {', and '.join(parts)}.", ExtendWarning, stacklevel=5)

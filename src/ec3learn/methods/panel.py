@@ -294,9 +294,9 @@ def _uncalibrated(votes: Votes, is_default: bool) -> Note:
 
 
 def _within_chance(differences: Array, counts: Array) -> bool:
-    """Return whether the mean of these differences is less than two standard errors from 0."""
+    """Return whether the mean of these differences is at most two standard errors from 0."""
     total, mean = float(counts.sum()), float(np.average(differences, weights=counts))
-    return abs(mean) < 2 * float(np.sqrt(counts @ (differences - mean) ** 2)) / total
+    return abs(mean) <= 2 * float(np.sqrt(counts @ (differences - mean) ** 2)) / total
 
 
 # ---- the members -----------------------------------------------------------------------------------------------------

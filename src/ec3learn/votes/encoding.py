@@ -238,7 +238,7 @@ def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | 
     `known` is an array with missing values, a dict of object -> label, or a pair (objects, labels); errors call it `argument`.
     """
     if frame_of(known) is not None:
-        remedy = "Pass dict(zip(table[objects], table[labels])), with the names of these two columns."
+        remedy = "Pass one of its columns, or dict(zip(table[objects], table[labels])) with the names of two."
         raise InputTypeError(argument, "must be a dict of object -> label, or an array", came=type(known).__name__, remedy=remedy)
     pairs = _known_pairs(known, object_ids is not None)
     if pairs is not None and not pairs[0] and not pairs[1]:
