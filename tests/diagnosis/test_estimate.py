@@ -427,13 +427,6 @@ def test_independent_errors_do_not_correlate_and_shared_ones_do():
     assert 0.03 < error_correlation(together(0.3)) < 0.2  # the truth: .156
 
 
-def test_the_order_of_voters_does_not_matter_to_their_correlation():
-    votes = together(0.3, n_voters=7, n_objects=200)
-    said = {model.name: [votes.said(i)[m] for i in range(200)] for m, model in enumerate(votes.models)}
-    turned = Votes.from_labels(dict(reversed(said.items())))
-    assert error_correlation(turned) == pytest.approx(error_correlation(votes), abs=1e-12)
-
-
 def test_clusterings_do_not_err():
     rng = np.random.default_rng(0)
     truth = rng.integers(3, size=200)

@@ -329,7 +329,6 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     rows = votes.only_rows(evenly(votes.n_rows, SAMPLE))
     rows = replace(rows, sample_weight=rows.counts)  # each distinct row as one object that counts as often as it occurs
     voters = np.flatnonzero(votes.is_voter & (votes.n_votes > 0) & (votes.weights > 0))
-    voters = np.array(sorted(voters.tolist(), key=lambda m: votes.models[m].name))  # halves are the same in any order of voters
     if len(voters) < 4 or votes.n_classes < 2:
         return 0.0
     rng = np.random.default_rng(0)
