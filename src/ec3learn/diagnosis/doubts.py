@@ -40,7 +40,7 @@ WORSE, NO_BETTER, ALWAYS = ORDER = "worse than chance", "no better than chance",
 RULE = (
     f"Each voter with {FEW_VOTES} votes or more is compared with random votes of the same class frequencies. Worse than "
     f"chance: {100 * CLEARLY:.0f} % of such random votes agree with the consensus more often. No better than chance: they agree "
-    "about as often."
+    "about as often. Of those who score, it counts whether their scores rise with the answer."
 )
 SAMPLE = 20_000  # distinct rows that are enough to judge by
 MOST_CLASSES = 30  # for which a confusion matrix per classifier is learned quickly
