@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import comb
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ from .._text import arg
 from .._typing import Array
 from ..algebra.em import ConfusionModel
 from ..algebra.linear import evenly, normalised
-from ..algebra.membership import entries, membership
+from ..algebra.membership import entries, membership, scatter_to_votes
 from ..answer.rule import mean_votes
 from ..votes import Votes
 from ..votes.encoding import known_codes
@@ -35,7 +36,7 @@ LEVELS = ("nominal", "ordinal", "interval")
 MOST_VOTERS = 100  # compared two by two: those with the most votes
 KNOWN = "known labels"  # in the place of the second voter
 SAMPLE = 20_000  # distinct rows that are enough to measure on
-SPLITS = 4  # into halves, at random: copies that fall into different halves are not seen
+MOST_SPLITS, DRAWN = 12, 50  # of the voters into halves, and how many are drawn for each; up to six voters have fewer
 LEAST_LABELS = 20  # to measure by
 LEAST_PAIR = 1.5  # votes on an object from which on there are two; their shares add up to integers, but for rounding
 PSEUDO_VOTES = 1.0  # of the average voter, added to each voter's own: a voter with three votes shows little of its errors
@@ -331,8 +332,31 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     voters = np.flatnonzero(votes.is_voter & (votes.n_votes > 0) & (votes.weights > 0))
     if len(voters) < 4 or votes.n_classes < 2:
         return 0.0
-    rng = np.random.default_rng(0)
-    return float(np.mean([_correlation_of_halves(rows, rng.permutation(voters)) for _ in range(SPLITS)]))
+    return float(np.mean([_correlation_of_halves(rows, *halves) for halves in _splits(_in_own_order(votes, voters))]))
+
+
+def _splits(voters: Array) -> list[tuple[Array, Array]]:
+    """Return splits of some voters into halves, such that any two voters are together in about half of them.
+
+    Two splits with the signs s and t put as many pairs together in both as apart in one if s't = 0. So of some splits at random
+    the one is taken whose s is closest to orthogonal to those before. Random splits alone would differ twice as much.
+    """
+    rng, signs = np.random.default_rng(0), np.resize([1.0, -1.0], len(voters))
+    n_splits = min(MOST_SPLITS, comb(len(voters), len(voters) // 2) // (2 - len(voters) % 2))
+    chosen = np.empty((0, len(voters)))
+    for _ in range(n_splits):
+        drawn = np.stack([rng.permutation(signs) for _ in range(DRAWN)])
+        chosen = np.vstack([chosen, drawn[((drawn @ chosen.T) ** 2).sum(axis=1).argmin()]])
+    return [(voters[split > 0], voters[split < 0]) for split in chosen]
+
+
+def _in_own_order(votes: Votes, voters: Array) -> Array:
+    """Return voters ordered by how far they agree with the mean vote, so that the same ones are drawn in whatever order they come."""
+    groups = membership(votes)
+    mean = mean_votes(votes, groups, votes.weights, None)[0]
+    agreed = votes.group_meaning.multiply(scatter_to_votes(votes, groups, votes.counts[:, None] * mean)).sum(axis=1)
+    by_voter = np.bincount(votes.group_model, weights=agreed, minlength=len(votes.models))
+    return np.asarray(voters[np.argsort(by_voter[voters].round(6), kind="stable")])
 
 
 def _correlation_by_labels(votes: Votes, known: Any) -> float:
@@ -345,11 +369,10 @@ def _correlation_by_labels(votes: Votes, known: Any) -> float:
     return _excess(rows, np.eye(votes.n_classes)[row_codes])
 
 
-def _correlation_of_halves(rows: Votes, voters: Array) -> float:
-    """Return the correlation of errors within each half of the voters, who come in random order, by the answer of the other."""
-    halves = [set(voters[0::2].tolist()), set(voters[1::2].tolist())]
+def _correlation_of_halves(rows: Votes, one: Array, other: Array) -> float:
+    """Return the correlation of errors within each half of the voters, by the answer of the other half."""
     names = [model.name for model in rows.models]
-    parts = [rows.drop(*(name for m, name in enumerate(names) if m not in half)) for half in halves]
+    parts = [rows.drop(*(name for m, name in enumerate(names) if m not in half)) for half in (set(one.tolist()), set(other.tolist()))]
     answers = []
     for part in parts:
         groups = membership(part)
@@ -382,7 +405,7 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
     >>> opinions = [truth ^ (rng.random(3000) < 0.2) for _ in range(4)]
     >>> twice = {f"v{j}": opinions[j % 4] for j in range(8)}
     >>> print(f"{effective_voters(Votes.from_labels(twice)):.1f} of 8")
-    4.0 of 8
+    3.9 of 8
     """
     matrix = entries(votes)
     voting = (votes.is_voter & (votes.weights > 0))[votes.group_model[matrix.indices]]
