@@ -104,6 +104,14 @@ def with_labels(votes: Votes, truth: pd.Series, n: int, draws: int = 20) -> dict
     return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
 
 
+def some_judges(votes: Votes, truth: pd.Series, size: int, draws: int = 15) -> dict[str, float]:
+    """Return the mean of what the default reaches with some of the judges, drawn at random."""
+    rng, names, found = np.random.default_rng(size), [model.name for model in votes.models], []
+    for _ in range(draws):
+        found.append(measured(Auto(), votes.drop(*rng.choice(names, len(names) - size, replace=False).tolist()), truth))
+    return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+
+
 def few(sizes: Sequence[int] = (2, 3, 4, 5, 7, 9), draws: int = 16, least: int = 15, most: int = 300) -> Table:
     """Return how right and how sure the methods are about what small juries say, drawn from the crowds."""
     rng, rows = np.random.default_rng(0), []
@@ -170,6 +178,7 @@ def main() -> int:
         votes, truth = judges()
         jury = {name: measured(method, votes, truth) for name, method in methods().items()}
         jury |= {f"auto, {n} known labels (mean of 20 draws)": with_labels(votes, truth, n) for n in (30, 50, 200)}
+        jury |= {f"auto, {n} of the judges (mean of 15 draws)": some_judges(votes, truth, n) for n in (2, 3, 4, 6, 8)}
         print("Twelve language models as judges, scores from 0 to 9")
         show(
             Table({"method": list(jury)} | {what: [row[what] for row in jury.values()] for what in jury["majority"]}),

@@ -36,12 +36,12 @@ def judge(noise, style, lean=0.0, own=0.0, cuts=(-1.2, -0.4, 0.4, 1.2)):
 
 
 scores = {
-    "careful": judge(0.7, 0.4),
-    "lenient": judge(0.9, 0.8, lean=1.0),
-    "strict": judge(0.9, 0.6, lean=-0.8),
-    "extreme": judge(1.0, 0.9, cuts=(-0.2, -0.1, 0.1, 0.2)),
-    "family, large": judge(0.4, 0.5, own=0.9),
-    "family, small": judge(0.6, 0.5, own=0.9),
+    "careful": judge(0.7, 0.8),
+    "lenient": judge(0.9, 1.6, lean=1.0),
+    "strict": judge(0.9, 1.2, lean=-0.8),
+    "extreme": judge(1.0, 1.8, cuts=(-0.2, -0.1, 0.1, 0.2)),
+    "family, large": judge(0.4, 1.0, own=0.9),
+    "family, small": judge(0.6, 1.0, own=0.9),
 }
 truth = np.where(good, "pass", "fail")
 
@@ -125,8 +125,8 @@ consensus.ask(10)
 # ---------------
 #
 # Left: the pass rate by each judge (scores above 3), by the jury, and estimated from 50 and from 200 labels. Right: the
-# confidence before and after the calibration on 50 labels. They make the confidence honest, but the interval of the pass rate
-# is still 16 points long; for a difference of a few points you need 200 labels or more.
+# confidence before and after the calibration on 50 labels. They bring the confidence closer to the truth, but the interval of the pass
+# rate is still 20 points long; for a difference of a few points you need 200 labels or more.
 
 many = unlabelled.ask(200, "share", random_state=1)
 by_200 = unlabelled.estimate("pass", {i: truth[i] for i in many["object"]}, chance=many)

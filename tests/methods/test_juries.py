@@ -318,6 +318,21 @@ def test_a_single_voter_has_no_plain_vote_beside_it_whatever_it_weighs():
     assert not any("plain vote" in str(note) for note in Panel().solve(votes).notes)
 
 
+def test_what_a_single_judge_says_is_taken_as_its_scale_has_it():
+    consensus = ec3learn.solve(Votes.from_labels({"judge": [1, 5, 4, 2, 3]}, classes=["fail", "pass"], scale=Scale(range(1, 6))))
+    assert_allclose(consensus.proba[:, 1], [0.25, 0.75, 0.625, 0.375, 0.5], rtol=0, atol=1e-9)  # and a vote of ignorance
+
+
+def test_few_judges_are_believed_less_than_their_scores_fit_together():
+    confidence = {}
+    for n_judges in (3, 9):
+        votes, truth = graded(n_judges=n_judges)
+        consensus = ec3learn.solve(votes)
+        confidence[n_judges] = consensus.confidence.mean()
+        assert confidence[n_judges] < np.mean(consensus.labels() == truth)
+    assert confidence[3] < 0.85 < confidence[9]
+
+
 def test_two_of_three_are_not_overruled_on_a_handful_of_objects():
     votes = Votes.from_labels({"x": ["A", "B", "A", "B"], "y": ["A", "tie", "A", "A"], "z": ["B", "B", None, "B"]})
     assert ec3learn.solve(votes).labels().tolist() == ["A", "B", "A", "B"]

@@ -36,6 +36,7 @@ LEVELS = ("nominal", "ordinal", "interval")
 MOST_VOTERS = 100  # compared two by two: those with the most votes
 KNOWN = "known labels"  # in the place of the second voter
 SAMPLE = 20_000  # distinct rows that are enough to measure on
+LEAST_VOTERS = 4  # two in each half
 MOST_SPLITS, DRAWN = 12, 50  # of the voters into halves, and how many are drawn for each; up to six voters have fewer
 LEAST_LABELS = 20  # to measure by
 LEAST_PAIR = 1.5  # votes on an object from which on there are two; their shares add up to integers, but for rounding
@@ -323,16 +324,22 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     float
         At most 1, and 0 for independent errors. Without labels, errors that all voters share cannot be told from the truth, so
         this is a lower bound: of the true correlation, simulated voters showed a quarter with six votes per object, a third with
-        twelve and half of it with 24; twelve real language models showed 42 %.
+        twelve and half of it with 24; twelve real language models showed 42 %. It takes four voters; fewer show nothing, and 0
+        is returned.
     """
     if known is not None:
         return _correlation_by_labels(votes, known)
     rows = votes.only_rows(evenly(votes.n_rows, SAMPLE))
     rows = replace(rows, sample_weight=rows.counts)  # each distinct row as one object that counts as often as it occurs
-    voters = np.flatnonzero(votes.is_voter & (votes.n_votes > 0) & (votes.weights > 0))
-    if len(voters) < 4 or votes.n_classes < 2:
+    voters = erring_voters(votes)
+    if len(voters) < LEAST_VOTERS or votes.n_classes < 2:
         return 0.0
     return float(np.mean([_correlation_of_halves(rows, *halves) for halves in _splits(_in_own_order(votes, voters))]))
+
+
+def erring_voters(votes: Votes) -> Array:
+    """Return the voters whose errors could correlate: those with votes that count."""
+    return np.flatnonzero(votes.is_voter & (votes.n_votes > 0) & (votes.weights > 0))
 
 
 def _splits(voters: Array) -> list[tuple[Array, Array]]:

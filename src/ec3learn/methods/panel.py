@@ -25,7 +25,7 @@ from ..answer.mixtures import PanelRule, PrecisionRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
 from ..answer.outcome import PanelMember, class_preference
 from ..answer.rule import KnownLabels, Rule, mean_votes
-from ..diagnosis.agreement import error_correlation
+from ..diagnosis.agreement import LEAST_VOTERS, error_correlation, erring_voters
 from ..diagnosis.doubts import judge_bias
 from ..diagnosis.metrics import are_counts, log_losses
 from ..votes import Votes
@@ -46,7 +46,7 @@ LEAST_SEATED = 3
 FOLDS = 5  # of the labels that the confidence is calibrated on
 FAR, TIMES_MEDIAN = 0.25, 2.0  # a member leaves that differs on more objects than this, and than this many times the median
 MOST_PLAIN, PLAIN, LEAST_PLAIN = 0.5, 4.5, 0.05  # with J voters the plain vote has a share of 4.5 / J^2 in the answer
-UNSEEN = 20.0  # votes: with J per object, 1 / (1 + 20 / J) of the correlation is seen; the rest are errors that all voters share
+UNSEEN = 30.0  # votes: with J per object, 1 / (1 + 30 / J) of the correlation is seen; the rest are errors that all voters share
 
 
 @dataclass(eq=False, repr=False)
@@ -60,8 +60,8 @@ class Panel(Method):
     probabilities, these members answer from the most probable classes, and count as one besides BWA and, without a prior, a
     weighted vote on the probabilities. A member whose answer is far from all others' is left out. `Consensus.panel()` shows who
     sat, and how they differ. With 30 known labels or more, the confidence is calibrated on them; a note says what that did. With
-    fewer labels, and fewer than ten voters whose votes are labels, little shows how good each of them is: the plain vote gets a
-    share of the answer, which is half of it for three voters.
+    fewer labels, and fewer than ten voters whose votes are labels or scores, little shows how good each of them is: the plain vote
+    gets a share of the answer, which is half of it for three voters.
 
     Parameters
     ----------
@@ -240,11 +240,15 @@ def _with_plain_vote(panel: Answer, votes: Votes, known: KnownLabels | None) -> 
 
     Two voters who disagree do not show who is right, and of three each is judged by two. What is learned of them is then mostly
     noise, and the answer too sure. The share is the one with the least log loss for simulated voters, and for voters drawn from
-    real crowds. Means of probabilities, scores and a prior of the objects have a caution of their own.
+    real crowds; it suits real language models that score, too. Means of probabilities and a prior of the objects have a caution of
+    their own.
     """
     n_voters = _effective_voters(votes)
-    share = min(MOST_PLAIN, PLAIN / n_voters**2) if n_voters > 1 else 0.0  # a single one decides anyway
-    if share < LEAST_PLAIN or votes.has_graders or are_mostly_soft(votes) or _is_informed(votes):
+    if n_voters > 1:
+        share = min(MOST_PLAIN, PLAIN / n_voters**2)
+    else:  # a single one decides anyway; what its scores mean cannot be learned from them
+        share = float(votes.has_graders)
+    if share < LEAST_PLAIN or are_mostly_soft(votes) or _is_informed(votes):
         return panel
     assert isinstance(panel.rule, PanelRule)
     plain = _cautious_vote(votes, votes.weights, panel.rule.fallback)
@@ -288,7 +292,7 @@ def _calibrated(answer: Answer, blind: Array, known: KnownLabels, labelled: Arra
 def _uncalibrated(votes: Votes, is_default: bool) -> Note:
     """Return the note on what the confidence rests on without enough known labels."""
     why = f"The confidence was not calibrated, which takes {LEAST_LABELS} known labels"
-    if is_default and votes.has_graders:
+    if is_default and votes.has_graders and len(erring_voters(votes)) >= LEAST_VOTERS:
         return Note(CALIBRATION, f"{why}. It was reduced by how much the voters' errors correlate.")
     return Note(CALIBRATION, f"{why}. It is the mean of several methods, which is less sure where they differ.")
 
@@ -390,7 +394,7 @@ def _votes_cast(votes: Votes) -> Array:
 
 def _cautious_vote(votes: Votes, weights: Array, fallback: Array) -> Rule:
     """Return the weighted vote with a vote of ignorance: (sum_j w_j y_ij + s / K) / (sum_j w_j + s)."""
-    speaking = np.flatnonzero((votes.is_classifier & (weights > 0))[votes.group_model])
+    speaking = np.flatnonzero((votes.is_voter & (weights > 0))[votes.group_model])
     weight = weights[votes.group_model[speaking]][:, None]
     table = np.hstack([weight * votes.group_meaning[speaking].toarray(), np.repeat(weight, votes.n_classes, axis=1)])
     return PrecisionRule(speaking, table, fallback, np.full(votes.n_classes, 1 / votes.n_classes), IGNORANCE)
