@@ -11,7 +11,7 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from .._table import Table
 from . import datasets, studies
 from .clustering_studies import noisy_truth, tuned_clusterings
 from .protocol import VERSION, Case, Protocol
-from .studies import MOST_ROWS, Study
+from .studies import MOST_ROWS, Row, Study
 
 COLUMNS = ("experiment", "dataset", "seed", "method", "setting", "metric", "value")
 COST = "cost.csv"  # a line per unit: experiment, data set, seed, processor seconds; apart from the rows, always the same
@@ -207,7 +207,7 @@ class Unit:
         return folder / UNITS / self.experiment / f"{self.dataset}-{self.seed}.parquet"
 
 
-def write(folder: Path, unit: Unit, rows: Sequence[tuple[str, str, str, float]]) -> None:
+def write(folder: Path, unit: Unit, rows: Iterable[Row]) -> None:
     """Write the rows (method, setting, metric, value) of a unit, whole or not at all; values are rounded to six digits."""
     whole = [(*astuple(unit), *names, float(f"{value:.6g}")) for *names, value in rows]
     path = unit.path(folder)
