@@ -94,7 +94,7 @@ def datasets_at_hand(folder: str | Path | None = None) -> Table:
     present = at_hand(folder)
     found: dict[str, dict[str, Any]] = {}
     for name, known in DATASETS.items():
-        found[name] = {"source": "not available; load() downloads it" if known.source else "not available"}
+        found[name] = {"source": "not available; load() downloads it" if known.url else "not available"}
         if name in present:
             data = load(name, folder, download=False)
             found[name] = {"source": data.source} | {setting: value for _, setting, _, value in describe(data)}
