@@ -466,4 +466,4 @@ def test_votes_are_hard_or_soft_with_the_clusterings_asked_for(data):
 def test_without_xgboost_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr("ec3learn._checks.find_spec", lambda name: None)
     with pytest.raises(ModuleNotFoundError, match=r"needs xgboost: pip install 'ec3learn\[paper\]'\."):
-        ensembles(without=())["XGB"]()
+        ensembles(without=())

@@ -41,13 +41,16 @@ def noisy_truth(case: Case) -> Iterator[Row]:
     for labels in (None, 20, 5):
         test = case.outputs(labels=labels).test
         word = "all" if labels is None else str(labels)
-        yield from _alone(word, test)
+        yield "best classifier", word, "auc", max(mean_auc(proba, test.truth) for proba in test.proba.values())  # in hindsight
+        yield "soft vote", word, "auc", auc_of(SoftVote(), test.votes(soft=True, clusterings="none"), test)
+        yield from _combined(f"{word} none", test, "none")
         rng = np.random.default_rng([case.seed, 4])
         for level in LEVELS:
             copies = [noisy_copy(test.truth, level, rng) for _ in range(N_COPIES)]
             for kind, chosen in (("independent", copies), ("same", copies[:1] * N_COPIES)):
-                named = {f"copy {k}": copy for k, copy in enumerate(chosen)}
-                yield from _with_clusterings(f"{word} {kind} {level:.2f}", replace(test, clusters=named))
+                setting, named = f"{word} {kind} {level:.2f}", {f"copy {k}": copy for k, copy in enumerate(chosen)}
+                yield "clusterings", setting, "nmi", float(np.mean([nmi(test.truth, copy) for copy in chosen]))
+                yield from _combined(setting, replace(test, clusters=named), "paper")
 
 
 def noisy_copy(truth: Array, level: float, rng: np.random.Generator) -> Array:
@@ -67,19 +70,6 @@ def noisy_copy(truth: Array, level: float, rng: np.random.Generator) -> Array:
         below = nmi(truth, np.where(luck < middle, truth, others)) < level
         low, high = (middle, high) if below else (low, middle)
     return np.where(luck < high, truth, others)
-
-
-def _alone(word: str, test: Outputs) -> Iterator[Row]:
-    """Return the AUC of the best classifier in hindsight, of the mean of the probabilities, and of iEC3 without clusterings."""
-    yield "best classifier", word, "auc", max(mean_auc(proba, test.truth) for proba in test.proba.values())
-    yield "soft vote", word, "auc", auc_of(SoftVote(), test.votes(soft=True, clusterings="none"), test)
-    yield from _combined(f"{word} none", test, "none")
-
-
-def _with_clusterings(setting: str, test: Outputs) -> Iterator[Row]:
-    """Return how well the clusterings match the classes on average, and the AUC with them."""
-    yield "clusterings", setting, "nmi", float(np.mean([nmi(test.truth, clusters) for clusters in test.clusters.values()]))
-    yield from _combined(setting, test, "paper")
 
 
 def _combined(setting: str, test: Outputs, clusterings: str) -> Iterator[Row]:
@@ -111,15 +101,12 @@ def tuned_clusterings(case: Case) -> Iterator[Row]:
         chosen["NMI"][name] = found[int(np.argmax(match))][objects]
         chosen["silhouette"][name] = found[int(np.argmax([_silhouette(distances, labels[sample]) for labels in found]))][objects]
     for way, clusters in {"none": outputs.clusters, **chosen}.items():
-        yield from _score_tuned(way, replace(outputs, clusters=clusters).test)
-
-
-def _score_tuned(way: str, test: Outputs) -> Iterator[Row]:
-    for name, clusters in test.clusters.items():
-        yield name, way, "nmi", nmi(test.truth, clusters)
-        yield name, way, "n_clusters", float(len(np.unique(clusters)))
-    yield from solve_and_score("iEC3", way, EC3(), test.votes(), test)
-    yield from solve_and_score("iEC3, learned weights", way, LEARNED(), test.votes(soft=True), test)
+        test = replace(outputs, clusters=clusters).test
+        for name, own in test.clusters.items():
+            yield name, way, "nmi", nmi(test.truth, own)
+            yield name, way, "n_clusters", float(len(np.unique(own)))
+        yield from solve_and_score("iEC3", way, EC3(), test.votes(), test)
+        yield from solve_and_score("iEC3, learned weights", way, LEARNED(), test.votes(soft=True), test)
 
 
 def _candidates(n_classes: int, n_landmarks: int, seed: int) -> dict[str, list[Callable[[Array], Array]]]:

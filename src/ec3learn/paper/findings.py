@@ -6,7 +6,7 @@ A sentence that the rows could contradict is chosen by what the rows say.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import pandas as pd
 
@@ -23,26 +23,23 @@ from .tables.metric import CHANCE, EXPLORED, by_scoring, distances, nmi_above_bo
 from .tables.studies import loop_seconds, lost_terms
 
 WORDS = {HOLDS: "hold", SMALLER: "hold, but are smaller than printed", FAILS: "fail", UNCLEAR: "are inconclusive"}
-
-
-def made_from(rows: Frame, makers: Iterable[tuple[set[str], Callable[[Frame], str]]]) -> list[str]:
-    """Return the sentences whose experiments have rows."""
-    return [make(rows) for needed, make in makers if has(rows, *needed)]
+SOUND = (
+    "**The theory is sound.** The problem is convex, its optimum is a distribution for every object, and the loop "
+    "never climbs; each is shown by a test. Two formulas are misprinted, which changes no result."
+)
 
 
 def summary(rows: Frame, claims: list[Claim]) -> list[str]:
-    """Return the findings, one sentence or two each."""
-    makers: list[tuple[set[str], Callable[[Frame], str]]] = [
-        ({"accuracy"}, _best),
-        ({"accuracy"}, _metric),
-        ({"noisy_truth", "clustering_nmi", "tuned_clusterings"}, _clusterings),
-        ({"drop_term"}, _terms),
-        ({"random_classifiers"}, _robust),
-        ({"like_for_like"}, _runtime),
-        (set(), _theory),
-        (set(), _impossible),
+    """Return the findings, one sentence or two each, as far as there are rows."""
+    makers: list[tuple[Callable[[Frame], str], tuple[str, ...]]] = [
+        (_best, ("accuracy",)),
+        (_metric, ("accuracy",)),
+        (_clusterings, ("noisy_truth", "clustering_nmi", "tuned_clusterings")),
+        (_terms, ("drop_term",)),
+        (_robust, ("random_classifiers",)),
+        (_runtime, ("like_for_like",)),
     ]
-    return [_tally(claims), *made_from(rows, makers)]
+    return [_tally(claims), *(make(rows) for make, needed in makers if has(rows, *needed)), SOUND, _impossible(rows)]
 
 
 def _tally(claims: list[Claim]) -> str:
@@ -143,13 +140,6 @@ def _runtime(rows: Frame) -> str:
     )
 
 
-def _theory(rows: Frame) -> str:
-    return (
-        "**The theory is sound.** The problem is convex, its optimum is a distribution for every object, and the loop "
-        "never climbs; each is shown by a test. Two formulas are misprinted, which changes no result."
-    )
-
-
 def _impossible(rows: Frame) -> str:
     pairs = impossible_pairs()
     counts = {reading: sum(map(len, found.values())) for reading, found in pairs.items()}
@@ -173,29 +163,21 @@ def _impossible(rows: Frame) -> str:
 
 def advice(rows: Frame) -> str:
     """Return what to do about clusterings, as far as the rows tell."""
-    makers: list[tuple[set[str], Callable[[Frame], str]]] = [
-        ({"accuracy"}, _with_good_classifiers),
-        ({"labels_5", "labels_20"}, _with_few_labels),
-        ({"noisy_truth", "tuned_clusterings", "accuracy"}, _with_other_errors),
-    ]
-    return " ".join(made_from(rows, makers))
-
-
-def _with_good_classifiers(rows: Frame) -> str:
-    do = "Add clusterings also" if judge(gain_by_split(rows, "accuracy")).direction == "shown" else "Leave clusterings out"
-    return f"{do} if the classifiers are well trained and vote with probabilities."
-
-
-def _with_few_labels(rows: Frame) -> str:
-    found = [judge(gain_by_split(rows, name)) for name in ("labels_5", "labels_20")]
-    how = "on average" if all(own.direction == "shown" for own in found) else "on some data sets"
-    harm = " and harm on others" if any(own.supporting < own.total for own in found) else ""
-    return f"With few labels they help {how}{harm}, so let held-out labels decide."
-
-
-def _with_other_errors(rows: Frame) -> str:
-    much = "far more" if real_and_noisy(rows).answer is False else "no more, as far as we can tell,"
-    return f"Clusterings that err elsewhere than the classifiers do are worth {much} than clusterings of the same features."
+    said = []
+    if has(rows, "accuracy"):
+        do = "Add clusterings also" if judge(gain_by_split(rows, "accuracy")).direction == "shown" else "Leave clusterings out"
+        said.append(f"{do} if the classifiers are well trained and vote with probabilities.")
+    if has(rows, "labels_5", "labels_20"):
+        found = [judge(gain_by_split(rows, name)) for name in ("labels_5", "labels_20")]
+        how = "on average" if all(own.direction == "shown" for own in found) else "on some data sets"
+        harm = " and harm on others" if any(own.supporting < own.total for own in found) else ""
+        said.append(f"With few labels they help {how}{harm}, so let held-out labels decide.")
+    if has(rows, "noisy_truth", "tuned_clusterings", "accuracy"):
+        much = "far more" if real_and_noisy(rows).answer is False else "no more, as far as we can tell,"
+        said.append(
+            f"Clusterings that err elsewhere than the classifiers do are worth {much} than clusterings of the same features."
+        )
+    return " ".join(said)
 
 
 def practice(rows: Frame) -> list[str]:

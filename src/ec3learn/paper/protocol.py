@@ -334,14 +334,11 @@ def ensembles(without: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
     made: dict[str, Callable[..., Any]] = {
         "BAG": partial(BaggingClassifier, n_estimators=50),
         "BOO": partial(AdaBoostClassifier, DecisionTreeClassifier(max_depth=3), n_estimators=50),
-        "XGB": _boosted_trees,
         "RF": partial(RandomForestClassifier, n_estimators=100),
     }
+    if "XGB" not in without:
+        require_library("The paper's XGBoost", "xgboost", "paper")
+        from xgboost import XGBClassifier
+
+        made["XGB"] = partial(XGBClassifier, n_estimators=100, n_jobs=1)
     return {name: make for name, make in made.items() if name not in without}
-
-
-def _boosted_trees(**options: Any) -> Any:
-    require_library("The paper's XGBoost", "xgboost", "paper")
-    from xgboost import XGBClassifier
-
-    return XGBClassifier(n_estimators=100, n_jobs=1, **options)
