@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from .. import published
-from ..claims import LEVEL, by_unit, interval, overall, signed_rank_p, with_interval
+from ..claims import LEVEL, by_unit, interval, judge, overall, signed_rank_p, with_interval
 from ..exhibits import Block, Exhibit, Finding, Frame, cells, comparable, has, printed
 from ..protocol import Protocol
 
@@ -40,11 +40,10 @@ def tuned(rows: Frame) -> Exhibit:
         Block("AUC that the five clusterings add to a method without any, with its interval.", table.rename_axis("method")),
     ]
     lifted = gains["iEC3", "NMI"] - gains["iEC3", "none"]
-    low, high = interval(lifted)
     mean = frame.loc["mean"]
     finding = Finding(
         "Do tuned clusterings help iEC3 more than those that are not tuned?",
-        True if low > 0 else False if high < 0 else None,
+        judge(lifted).answer,
         f"tuned by labels they add {with_interval(lifted, 4)} more AUC; their mean NMI rises from {mean[WAYS['none']]:.3f} to "
         f"{mean[WAYS['NMI']]:.3f} (printed: {mean['paper']:.3f}).",
     )

@@ -105,12 +105,9 @@ def epsilon(rows: Frame) -> Exhibit:
 
 def drop_classifier(rows: Frame) -> Exhibit:
     """Return the AUC of iEC3 without each classifier, and the difference from the paper's."""
-    ours = means(rows, "drop_classifier", "auc", columns="setting")
+    ours = means(rows, "drop_classifier", "auc", columns="setting").rename_axis(columns="left out")
     gap = difference(ours, printed("drop_classifier_auc").T)
-    blocks = [
-        Block("AUC of iEC3.", ours.T.rename_axis("left out")),
-        Block("Ours minus the paper's.", gap.T.rename_axis("left out")),
-    ]
+    blocks = [Block("AUC of iEC3.", ours.T), Block("Ours minus the paper's.", gap.T)]
     return Exhibit("drop_classifier", "One classifier left out (Table 4)", blocks)
 
 
@@ -154,10 +151,8 @@ def clustering_nmi(rows: Frame) -> Exhibit:
     """Return how well clusterings match the classes, and the difference from the paper's."""
     ours = means(rows, "clustering_nmi", "nmi")
     gap = difference(ours[published.CLUSTERINGS], printed("clustering_nmi"))
-    blocks = [
-        Block("Normalised mutual information with the classes of the test set.", ours.rename_axis("dataset")),
-        Block("Ours minus the paper's.", gap.rename_axis("dataset")),
-    ]
+    caption = "Normalised mutual information with the classes of the test set."
+    blocks = [Block(caption, ours), Block("Ours minus the paper's.", gap)]
     return Exhibit("clustering_nmi", "How well clusterings match the classes (Table 6)", blocks)
 
 
