@@ -300,6 +300,12 @@ def epsilon(case: Case) -> Iterator[Row]:
         yield "iEC3", setting, "seconds", best_time(method, votes)
 
 
+def _everywhere(case: Case) -> tuple[Outputs, Array]:
+    """Return the outputs on all rows of the data set that no model has seen, and these rows in random order."""
+    outputs = case.outputs(tuned=False, everywhere=True).test
+    return outputs, np.random.default_rng(case.seed).permutation(len(outputs.truth))
+
+
 def runtime(case: Case) -> Iterator[Row]:
     """Time the combination of a fifth of all objects of the data set, given base outputs, as in the paper."""
     n_objects = len(case.data.codes) // 5
@@ -311,12 +317,6 @@ def runtime(case: Case) -> Iterator[Row]:
     few = votes[:MOST_UPE_OBJECTS]
     yield "UPE", "", "seconds", best_time(UPE(random_state=case.seed, n_init=1), few, 1)
     yield "UPE", "", "n_objects", float(few.n_objects)
-
-
-def _everywhere(case: Case) -> tuple[Outputs, Array]:
-    """Return the outputs on all rows of the data set that no model has seen, and these rows in random order."""
-    outputs = case.outputs(tuned=False, everywhere=True).test
-    return outputs, np.random.default_rng(case.seed).permutation(len(outputs.truth))
 
 
 def growth_objects(case: Case) -> Iterator[Row]:

@@ -201,7 +201,9 @@ def fetch(name: str, known: Known, url: str, folder: Path) -> Any:
         _verify(name, url, raw, "md5", md5)
     try:
         frame = known.read(raw)
-        _check_shape(frame, known.shape)
+        shape = (len(frame), frame.shape[1] - 1, frame[TARGET].nunique())
+        if known.shape not in (None, shape):
+            raise ValueError("it must have {} rows, {} features and {} classes, got {}, {} and {}".format(*known.shape, *shape))
     except MissingExtraError:
         raise
     except (BadZipFile, ValueError) as error:
@@ -251,12 +253,6 @@ def _verify(name: str, url: str, raw: Path, kind: str, expected: str | None, mor
         raw.unlink()
         raise _failed(name, f"{name}: the file at {url} must have the {kind} {expected}, got {found}; it was deleted", more)
     return found
-
-
-def _check_shape(frame: Any, shape: tuple[int, int, int] | None) -> None:
-    got = (len(frame), frame.shape[1] - 1, frame[TARGET].nunique())
-    if shape is not None and got != shape:
-        raise ValueError("it must have {} rows, {} features and {} classes, got {}, {} and {}".format(*shape, *got))
 
 
 def _failed(name: str, phrase: str, more: str = "") -> DatasetError:
