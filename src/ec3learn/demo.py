@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from ._typing import Array
 from .consensus import Consensus
 from .methods import EC3, MajorityVote, solve
 from .votes import Votes
-from .votes.labels import label_array
 
 __all__ = ["demo_votes"]  # the others are for the command
 
@@ -72,12 +72,6 @@ def solve_demo() -> tuple[Table, Consensus]:
     consensus, iec3 = solve(votes, table["gold"]), EC3().solve(votes, table["gold"])
     answers = classifiers | {"majority vote": MajorityVote().solve(alone).labels(), "iEC3": iec3.labels()}
     answers |= {"the default": consensus.labels()}
-    truth = label_array(table["truth"])
-    unlabelled = np.array([label is None for label in table["gold"]])
-    right = {name: _accuracy(label_array(labels), truth, unlabelled) for name, labels in answers.items()}
-    return Table({"model": list(right), "right": list(right.values())}), consensus
-
-
-def _accuracy(labels: Array, truth: Array, counted: Array) -> float:
-    counted = counted & np.array([label is not None for label in labels])
-    return float(np.mean(labels[counted] == truth[counted]))
+    rows = {name: zip(labels, table["truth"], table["gold"], strict=True) for name, labels in answers.items()}
+    right = [fmean(label == truth for label, truth, gold in own if label and not gold) for own in rows.values()]
+    return Table({"model": list(rows), "right": right}), consensus

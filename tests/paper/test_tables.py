@@ -185,14 +185,14 @@ def test_tables_are_written_as_csv(rows, tmp_path):
 
 def test_printed_averages_are_nearly_those_of_the_columns():
     for table in ("accuracy_auc", "accuracy_fscore"):
-        scores = paper.printed(table).set_index("dataset")
+        scores = paper.printed(table)
         for method in paper.METHODS:
             mean = scores[method].drop("Average").mean()
             assert mean == pytest.approx(scores.loc["Average", method], abs=0.0095), (table, method)
 
 
 def test_printed_tables_name_the_thirteen_data_sets():
-    assert list(paper.printed("datasets")["dataset"]) == list(paper.DATASETS)
+    assert list(paper.printed("datasets").index) == list(paper.DATASETS)
 
 
 # ---- figures and the report ------------------------------------------------------------------------------------------
@@ -241,13 +241,17 @@ def test_data_sets_at_hand_stand_beside_the_papers(folder):
     table = datasets_at_hand(folder)
     assert isinstance(table, Table)
     row = next(row for row in table.rows() if row["dataset"] == "iris")
-    assert (row["rows"], row["paper: rows"], row["classes"]) == (120, 150, 3)
+    assert (row["rows"], row["rows, paper"], row["classes"]) == (120, 150, 3)
 
 
 def test_a_note_names_data_sets_whose_printed_entropies_differ():
-    table = Table({"dataset": ["iris", "image", "susy"], "entropy": [1.58, 1.0, None], "paper: entropy": [1.58, 2.78, 0.99]})
+    table = Table({"dataset": ["iris", "image", "susy"], "entropy": [1.58, 1.0, None], "entropy, paper": [1.58, 2.78, 0.99]})
     assert entropy_note(table) == "Majority share and entropy of image differ from the printed ones."
     assert entropy_note(Table({name: column[:1] for name, column in table.columns.items()})) == ""
+    swapped = {"dataset": ["waveform", "statlog", "iris"], "entropy": [1.58, 2.48, 1.58], "entropy, paper": [2.48, 1.48, 1.58]}
+    assert entropy_note(Table(swapped)) == (
+        "Majority share and entropy of waveform and statlog differ from the printed ones, as if their rows were swapped."
+    )
 
 
 @pytest.mark.parametrize("shown_by", [row[-1] for row in THEORY])

@@ -6,7 +6,6 @@ rule in words, `judge` applies it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -52,6 +51,11 @@ class Judgement:
     direction: str  # "shown", "reversed" or "not shown"
     size: str  # "", "reached" or "smaller"
     verdict: str
+
+    @property
+    def answer(self) -> bool | None:
+        """Whether the claim is right, whatever the size of the effect; None if that is inconclusive."""
+        return None if self.verdict == UNCLEAR else self.verdict != FAILS
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +137,10 @@ def judge(effect: Any, above: float = 0.0, printed: float | None = None, every: 
     ('holds', 'holds, but smaller', 'fails')
     """
     effect = effect.dropna()
-    means = effect.groupby(level=0).mean()
-    low, high = interval(effect)
-    against = tuple(_against(effect, above)) if every else ()
+    units = effect.groupby(level=0)
+    means, (low, high) = units.mean(), interval(effect)
+    # The intervals of single units are corrected for their number.
+    against = tuple(str(name) for name, own in units if every and interval(own, 1 - LEVEL / len(units))[1] < above)
     shown, reached = low > above, printed is None or high >= printed
     if high < above or against or not (shown or reached):
         verdict = FAILS
@@ -147,15 +152,6 @@ def judge(effect: Any, above: float = 0.0, printed: float | None = None, every: 
     size = "" if printed is None else "reached" if reached else "smaller"
     supporting = int((means > above).sum())
     return Judgement(float(means.mean()), low, high, supporting, len(means), against, direction, size, verdict)
-
-
-def _against(effect: Any, above: float) -> Iterable[str]:
-    """Return the units that contradict a claim about every unit: their own interval, corrected for their number, is below."""
-    units = effect.groupby(level=0)
-    level = 1 - LEVEL / len(units)
-    for name, own in units:
-        if interval(own, level)[1] < above:
-            yield str(name)
 
 
 # ---- which differences between methods are significant (Demsar, 2006) -------------------------------------------------

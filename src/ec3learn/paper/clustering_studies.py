@@ -21,7 +21,7 @@ from ..estimator import Features, Landmarks, QuantileMeanShift
 from ..methods import EC3, SoftVote
 from . import published
 from .protocol import Case, Outputs, split
-from .studies import LEARNED, Row, solve_and_score, solve_quietly
+from .studies import LEARNED, Row, auc_of, solve_and_score
 
 LEVELS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)  # of normalised mutual information with the classes
 N_COPIES = len(published.CLUSTERINGS)
@@ -32,24 +32,25 @@ FEW = 1000  # rows that the silhouette is computed on
 # ---- noisy copies of the classes -------------------------------------------------------------------------------------
 
 
-def noisy_truth(case: Case) -> list[Row]:
+def noisy_truth(case: Case) -> Iterator[Row]:
     """Replace the clusterings by copies of the classes with noise, made to match the classes to a given degree.
 
     "independent" copies have noise of their own each, the best case; "same" are five times one copy, the worst. The setting is
     the number of labels per class, the kind, and the level.
     """
-    rows: list[Row] = []
     for labels in (None, 20, 5):
         test = case.outputs(labels=labels).test
         word = "all" if labels is None else str(labels)
-        rows += _alone(word, test)
+        yield "best classifier", word, "auc", max(mean_auc(proba, test.truth) for proba in test.proba.values())  # in hindsight
+        yield "soft vote", word, "auc", auc_of(SoftVote(), test.votes(soft=True, clusterings="none"), test)
+        yield from _combined(f"{word} none", test, "none")
         rng = np.random.default_rng([case.seed, 4])
         for level in LEVELS:
             copies = [noisy_copy(test.truth, level, rng) for _ in range(N_COPIES)]
             for kind, chosen in (("independent", copies), ("same", copies[:1] * N_COPIES)):
-                named = {f"copy {k}": copy for k, copy in enumerate(chosen)}
-                rows += _with_clusterings(f"{word} {kind} {level:.2f}", replace(test, clusters=named))
-    return rows
+                setting, named = f"{word} {kind} {level:.2f}", {f"copy {k}": copy for k, copy in enumerate(chosen)}
+                yield "clusterings", setting, "nmi", float(np.mean([nmi(test.truth, copy) for copy in chosen]))
+                yield from _combined(setting, replace(test, clusters=named), "paper")
 
 
 def noisy_copy(truth: Array, level: float, rng: np.random.Generator) -> Array:
@@ -71,30 +72,15 @@ def noisy_copy(truth: Array, level: float, rng: np.random.Generator) -> Array:
     return np.where(luck < high, truth, others)
 
 
-def _alone(word: str, test: Outputs) -> Iterator[Row]:
-    """Return the AUC of the best classifier in hindsight, of the mean of the probabilities, and of iEC3 without clusterings."""
-    yield "best classifier", word, "auc", max(mean_auc(proba, test.truth) for proba in test.proba.values())
-    soft = solve_quietly(SoftVote(), test.votes(soft=True, clusterings="none"))
-    yield "soft vote", word, "auc", mean_auc(soft.proba, test.truth)
-    yield from _combined(f"{word} none", test, "none")
-
-
-def _with_clusterings(setting: str, test: Outputs) -> Iterator[Row]:
-    """Return how well the clusterings match the classes on average, and the AUC with them."""
-    yield "clusterings", setting, "nmi", float(np.mean([nmi(test.truth, clusters) for clusters in test.clusters.values()]))
-    yield from _combined(setting, test, "paper")
-
-
 def _combined(setting: str, test: Outputs, clusterings: str) -> Iterator[Row]:
-    for name, method, soft in (("iEC3", EC3(), False), ("iEC3, learned weights", LEARNED(), True)):
-        consensus = solve_quietly(method, test.votes(soft=soft, clusterings=clusterings))
-        yield name, setting, "auc", mean_auc(consensus.proba, test.truth)
+    yield "iEC3", setting, "auc", auc_of(EC3(), test.votes(clusterings=clusterings), test)
+    yield "iEC3, learned weights", setting, "auc", auc_of(LEARNED(), test.votes(soft=True, clusterings=clusterings), test)
 
 
 # ---- tuned clusterings -----------------------------------------------------------------------------------------------
 
 
-def tuned_clusterings(case: Case) -> list[Row]:
+def tuned_clusterings(case: Case) -> Iterator[Row]:
     """Tune the five clusterings, by their match with the classes on the validation set or by the silhouette, without labels.
 
     All drawn rows are clustered at once; affinity propagation alone clusters landmarks, as many as where it is not tuned.
@@ -114,18 +100,13 @@ def tuned_clusterings(case: Case) -> list[Row]:
         match = [nmi(outputs.truth[known], labels[objects][known]) for labels in found]
         chosen["NMI"][name] = found[int(np.argmax(match))][objects]
         chosen["silhouette"][name] = found[int(np.argmax([_silhouette(distances, labels[sample]) for labels in found]))][objects]
-    rows: list[Row] = []
     for way, clusters in {"none": outputs.clusters, **chosen}.items():
-        rows += _score_tuned(way, replace(outputs, clusters=clusters).test)
-    return rows
-
-
-def _score_tuned(way: str, test: Outputs) -> list[Row]:
-    rows: list[Row] = [(name, way, "nmi", nmi(test.truth, clusters)) for name, clusters in test.clusters.items()]
-    rows += [(name, way, "n_clusters", float(len(np.unique(clusters)))) for name, clusters in test.clusters.items()]
-    for name, method, soft in (("iEC3", EC3(), False), ("iEC3, learned weights", LEARNED(), True)):
-        rows += solve_and_score(name, way, method, test.votes(soft=soft), test)
-    return rows
+        test = replace(outputs, clusters=clusters).test
+        for name, own in test.clusters.items():
+            yield name, way, "nmi", nmi(test.truth, own)
+            yield name, way, "n_clusters", float(len(np.unique(own)))
+        yield from solve_and_score("iEC3", way, EC3(), test.votes(), test)
+        yield from solve_and_score("iEC3, learned weights", way, LEARNED(), test.votes(soft=True), test)
 
 
 def _candidates(n_classes: int, n_landmarks: int, seed: int) -> dict[str, list[Callable[[Array], Array]]]:

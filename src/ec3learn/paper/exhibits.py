@@ -12,6 +12,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from . import published
+from .claims import by_unit
 
 Frame = Any  # pandas.DataFrame
 
@@ -66,6 +67,11 @@ class Exhibit:
 # ---- averages of rows ------------------------------------------------------------------------------------------------
 
 
+def has(rows: Frame, *experiments: str) -> bool:
+    """Return whether there are rows of all these experiments."""
+    return set(experiments) <= set(rows["experiment"].unique())
+
+
 def select(rows: Frame, experiment: str, metric: str | None = None, method: str | None = None) -> Frame:
     """Return the rows of an experiment: of one metric, of one method."""
     chosen = rows["experiment"] == experiment
@@ -75,18 +81,15 @@ def select(rows: Frame, experiment: str, metric: str | None = None, method: str 
     return rows[chosen]
 
 
-def means(
-    rows: Frame, experiment: str, metric: str, columns: str = "method", method: str | None = None, how: str = "mean"
-) -> Frame:
-    """Return the mean (or "std") over repeats of each data set, in the paper's order, and each method or setting (columns)."""
-    own = select(rows, experiment, metric, method)
-    return ordered(own.pivot_table(index="dataset", columns=columns, values="value", aggfunc=how, sort=False, dropna=False))
-
-
 def cells(rows: Frame, experiment: str, metric: str, columns: str | list[str] = "method", method: str | None = None) -> Frame:
     """Return the values of an experiment, one row per data set and split and one column per method, setting or both."""
     own = select(rows, experiment, metric, method)
     return own.pivot_table(index=["dataset", "seed"], columns=columns, values="value", sort=False)
+
+
+def means(rows: Frame, experiment: str, metric: str, columns: str = "method", method: str | None = None) -> Frame:
+    """Return the mean over splits of each data set, in the paper's order; the arguments are those of `cells`."""
+    return ordered(by_unit(cells(rows, experiment, metric, columns, method)))
 
 
 def kept(rows: Frame, experiment: str, metric: str, setting: str, first: str) -> Frame:
@@ -102,10 +105,9 @@ def ordered(frame: Frame) -> Frame:
     return frame.loc[[*known, *(name for name in frame.index if name not in known)]]
 
 
-def printed(table: str, index: str = "dataset") -> Frame:
-    """Return a printed table (see `published.printed`) with our names of data sets; `index` is the column with row names."""
-    frame = published.printed(table).set_index(index)
-    return frame.rename(index=published.DATASETS, columns=published.DATASETS)
+def printed(table: str) -> Frame:
+    """Return a printed table (see `published.printed`) with our names of data sets."""
+    return published.printed(table).rename(index=published.DATASETS, columns=published.DATASETS)
 
 
 def rank_correlation(a: Any, b: Any) -> float:

@@ -11,12 +11,12 @@ import numpy as np
 from .._checks import require_choice, require_library
 from . import published
 from .claims import critical_difference, mean_ranks
-from .exhibits import Frame, means, select
+from .exhibits import Frame, comparable, has, means, select
 from .exhibits import printed as printed_table
 from .tables.accuracy import EVERY, LABELS, gain, scored
 from .tables.clusterings import LABELS as CURVES
 from .tables.clusterings import curve, real_points
-from .tables.metric import CHANCE
+from .tables.metric import CHANCE, gaps
 from .tables.studies import good_settings, growth_curve, weights_in
 
 # The colours of Okabe and Ito, which nearly everybody can distinguish.
@@ -47,11 +47,11 @@ def _figure(n_rows: int, n_columns: int, width: float, height: float, **options:
     return figure, axes
 
 
-def _curves(rows: Frame, experiment: str, metric: str, method: str) -> Frame:
-    """Return means over repeats, one row per data set and one column per setting, sorted as numbers."""
+def _shares(rows: Frame, experiment: str, metric: str, method: str) -> Frame:
+    """Return means over splits as shares of those in the first setting; one column per setting, sorted as numbers."""
     frame = means(rows, experiment, metric, columns="setting", method=method)
-    frame.columns = frame.columns.astype(float)
-    return frame.sort_index(axis=1)
+    curves = frame.set_axis(frame.columns.astype(float), axis=1).sort_index(axis=1)
+    return curves.div(curves.iloc[:, 0], axis=0).dropna(axis=1, how="all")
 
 
 def parameters(rows: Frame) -> Drawing:
@@ -77,8 +77,7 @@ def epsilon(rows: Frame) -> Drawing:
         (axes[0, 0], "auc", published.EPSILON_AUC, "AUC"),
         (axes[0, 1], "rounds", published.EPSILON_SECONDS, "rounds (the paper: time)"),
     ):
-        curves = _curves(rows, "epsilon", metric, "iEC3")
-        shares = curves.div(curves.iloc[:, 0], axis=0)
+        shares = _shares(rows, "epsilon", metric, "iEC3")
         axis.plot(shares.columns, shares.to_numpy().T, color=QUIET, linewidth=0.8)
         axis.plot(shares.columns, shares.mean(), color=COLOURS["iEC3"], marker="o", label="ours, mean")
         axis.plot(list(printed), list(printed.values()), "x", color=COLOURS["UPE"], label="the paper")
@@ -111,10 +110,10 @@ def robustness(rows: Frame) -> Drawing:
     """Draw the share of AUC that is kept as random base models are added (thin lines: iEC3 on single data sets)."""
     figure, axes = _figure(1, 2, 9, 3.4, sharey=True)
     for axis, experiment in zip(axes[0], ("random_classifiers", "random_clusterings"), strict=True):
-        every = _shares(rows, experiment, "iEC3")
+        every = _shares(rows, experiment, "auc", "iEC3")
         axis.plot(every.columns, every.to_numpy().T, color=COLOURS["iEC3"], linewidth=0.5, alpha=0.35)
         for method in ("iEC3", "UPE", "majority vote", *LEARNED):
-            shares = _shares(rows, experiment, method)
+            shares = _shares(rows, experiment, "auc", method)
             axis.plot(shares.columns, shares.mean(), color=COLOURS[method], marker="o", markersize=3, label=method)
         least = published.RANDOM_AUC["iEC3"]
         axis.axhline(least, color="black", linestyle=":", linewidth=0.8)
@@ -126,7 +125,7 @@ def robustness(rows: Frame) -> Drawing:
 
 def robustness_by_dataset(rows: Frame) -> Drawing:
     """Draw the share of AUC that is kept on each data set as random classifiers are added."""
-    shares = {method: _shares(rows, "random_classifiers", method) for method in ("iEC3", "UPE", *LEARNED)}
+    shares = {method: _shares(rows, "random_classifiers", "auc", method) for method in ("iEC3", "UPE", *LEARNED)}
     names = shares["iEC3"].index
     n_rows = -(-len(names) // 4)
     figure, axes = _figure(n_rows, 4, 9, 1.9 * n_rows, sharex=True, sharey=True)
@@ -139,11 +138,6 @@ def robustness_by_dataset(rows: Frame) -> Drawing:
     axes[0, 0].legend(fontsize=6, frameon=False)
     figure.supxlabel("random classifiers added", fontsize=9)
     return figure
-
-
-def _shares(rows: Frame, experiment: str, method: str) -> Frame:
-    curves = _curves(rows, experiment, "auc", method)
-    return curves.div(curves.iloc[:, 0], axis=0).dropna(axis=1, how="all")
 
 
 def growth(rows: Frame) -> Drawing:
@@ -227,8 +221,8 @@ def clusterings(rows: Frame) -> Drawing:
 
 def main_table(rows: Frame) -> Drawing:
     """Draw Table 3a: how far each method is behind the best of a data set, ours by probabilities and printed."""
-    ours, theirs = scored(rows, "accuracy", "auc"), printed_table("accuracy_auc").drop(index="Average")
-    names = [name for name in theirs.index if name in ours.index]
+    ours, theirs = scored(rows, "accuracy", "auc"), printed_table("accuracy_auc")
+    names = comparable(ours.index)
     figure, axes = _figure(1, 2, 11, 4.6, sharey=True)
     for axis, table, title in ((axes[0, 0], ours.loc[names], "ours"), (axes[0, 1], theirs.loc[names], "printed")):
         behind = table.sub(table.max(axis=1), axis=0).T.to_numpy()
@@ -247,14 +241,11 @@ def main_table(rows: Frame) -> Drawing:
 
 def metric(rows: Frame) -> Drawing:
     """Draw the printed AUC minus ours by probabilities and by labels, mean over data sets that are not near chance."""
-    theirs = printed_table("accuracy_auc").drop(index="Average")
-    soft, hard = (scored(rows, "accuracy", name) for name in ("auc", "auc_hard"))
-    names = [name for name in theirs.index if name in soft.index and theirs.loc[name, published.BASELINES].max() > CHANCE]
     figure, axes = _figure(1, 1, 8, 3.4)
     axis, places = axes[0, 0], np.arange(len(published.METHODS))
-    for shift, table, colour, label in ((-0.2, soft, COLOURS["iEC3"], "probabilities"), (0.2, hard, COLOURS["UPE"], "labels")):
-        gap = (theirs.loc[names] - table.loc[names]).mean()
-        axis.bar(places + shift, gap, 0.38, color=colour, label=f"printed minus ours by {label}")
+    styles = ((-0.2, COLOURS["iEC3"]), (0.2, COLOURS["UPE"]))
+    for (shift, colour), (word, gap) in zip(styles, gaps(rows, CHANCE).items(), strict=True):
+        axis.bar(places + shift, -gap.mean(), 0.38, color=colour, label=f"printed minus ours by {word}")
     axis.axhline(0, color="black", linewidth=0.8)
     axis.axvspan(len(published.BASELINES) - 0.5, len(places) - 0.5, color="#F0E442", alpha=0.25, zorder=0)
     axis.annotate("the paper's own", (len(places) - 1.5, 0), xytext=(0, -60), textcoords="offset points", ha="center", fontsize=8)
@@ -279,7 +270,7 @@ def quality(rows: Frame) -> Drawing:
                     axis.fill_between(own["NMI"], own["low"], own["high"], color=colour, alpha=0.12, linewidth=0)
         axis.axhline(0, color="black", linewidth=0.8)
         axis.set(xlabel="NMI of each clustering with the classes", title=method)
-    if (rows["experiment"] == "tuned_clusterings").any():
+    if has(rows, "tuned_clusterings"):
         for way, marker, label in (("none", "x", "our clusterings, all labels"), ("NMI", "+", "the same, tuned")):
             points = real_points(rows, way)
             axes[0, 0].plot(points["NMI"], points["gain"], marker, color="black", markersize=5, label=label, linestyle="none")
@@ -309,12 +300,11 @@ def draw(rows: Frame, folder: str | Path, names: Sequence[str] = ()) -> list[Pat
     """Draw figures, by default all whose experiments have rows, and save them as PNG files in a folder."""
     for name in names:
         require_choice("figure", name, FIGURES)
-    present = set(rows["experiment"])
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     drawn = []
     for name, (needed, make) in FIGURES.items():
-        if (not names or name in names) and present.issuperset(needed):
+        if (not names or name in names) and has(rows, *needed):
             path = folder / f"{name}.png"
             make(rows).savefig(path, dpi=110, metadata={"Software": None})  # the same rows give the same file
             drawn.append(path)

@@ -6,43 +6,40 @@ A sentence that the rows could contradict is chosen by what the rows say.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import pandas as pd
 
 from . import published
 from .claims import FAILS, HOLDS, LEVEL, SMALLER, UNCLEAR, Claim, by_unit, judge, mean_ranks, overall, with_interval
-from .exhibits import Frame, cells, kept, printed, select
+from .exhibits import Frame, cells, has, kept, printed, select
 from .protocol import Protocol
 from .published import BASELINES, impossible_pairs
 from .studies import MOST_ROWS
 from .tables.accuracy import EVERY, LABELS, gain_by_split, scored, scored_cells
-from .tables.clusterings import KINDS, as_printed, begins_to_pay, curve, real_and_noisy, tuned_gains
+from .tables.clusterings import KINDS, as_printed, begins_to_pay, curve, real_and_noisy, tuned_gains, tuned_nmi
 from .tables.clusterings import LABELS as CURVES
-from .tables.metric import EXPLORED, by_scoring, distances, lost_terms, nmi_above_bound
+from .tables.metric import CHANCE, EXPLORED, by_scoring, distances, nmi_above_bound
+from .tables.studies import loop_seconds, lost_terms
 
 WORDS = {HOLDS: "hold", SMALLER: "hold, but are smaller than printed", FAILS: "fail", UNCLEAR: "are inconclusive"}
-
-
-def made_from(rows: Frame, makers: Iterable[tuple[set[str], Callable[[Frame], str]]]) -> list[str]:
-    """Return the sentences whose experiments have rows."""
-    present = set(rows["experiment"])
-    return [make(rows) for needed, make in makers if needed <= present]
+SOUND = (
+    "**The theory is sound.** The problem is convex, its optimum is a distribution for every object, and the loop "
+    "never climbs; each is shown by a test. Two formulas are misprinted, which changes no result."
+)
 
 
 def summary(rows: Frame, claims: list[Claim]) -> list[str]:
-    """Return the findings, one sentence or two each."""
-    makers: list[tuple[set[str], Callable[[Frame], str]]] = [
-        ({"accuracy"}, _best),
-        ({"accuracy"}, _metric),
-        ({"noisy_truth", "clustering_nmi", "tuned_clusterings"}, _clusterings),
-        ({"drop_term"}, _terms),
-        ({"random_classifiers"}, _robust),
-        ({"like_for_like"}, _runtime),
-        (set(), _theory),
-        (set(), _impossible),
+    """Return the findings, one sentence or two each, as far as there are rows."""
+    makers: list[tuple[Callable[[Frame], str], tuple[str, ...]]] = [
+        (_best, ("accuracy",)),
+        (_metric, ("accuracy",)),
+        (_clusterings, ("noisy_truth", "clustering_nmi", "tuned_clusterings")),
+        (_terms, ("drop_term",)),
+        (_robust, ("random_classifiers",)),
+        (_runtime, ("like_for_like",)),
     ]
-    return [_tally(claims), *made_from(rows, makers)]
+    return [_tally(claims), *(make(rows) for make, needed in makers if has(rows, *needed)), SOUND, _impossible(rows)]
 
 
 def _tally(claims: list[Claim]) -> str:
@@ -74,12 +71,12 @@ def _best(rows: Frame) -> str:
 
 def _metric(rows: Frame) -> str:
     new = rows[rows["seed"] >= EXPLORED]
-    tested = bool((new["experiment"] == "accuracy").any())
+    tested = has(new, "accuracy")
     part = new if tested else rows
     soft, hard = by_scoring(part).values()
     best = hard[BASELINES].max(axis=1)
     ahead = {name: int((soft[name] > best).sum()) for name in ("iEC3", "EC3", "majority vote")}
-    far = distances(part, beyond_chance=True)
+    far = distances(part, CHANCE)
     theirs, own = far.loc[BASELINES].mean(), far.loc[["EC3", "iEC3"]].mean()
     likely = theirs.idxmin() == "labels" and own.idxmin() == "probabilities" and ahead["iEC3"] == len(best)
     head = "Why the paper's table differs: the metric, most likely" if likely else "The metric does not explain the paper's table"
@@ -96,7 +93,7 @@ def _metric(rows: Frame) -> str:
 def _clusterings(rows: Frame) -> str:
     ours = overall(cells(rows, "clustering_nmi", "nmi")[published.CLUSTERINGS]).mean()
     theirs, level, found = as_printed(rows, "best classifier")
-    tuned = by_unit(cells(rows, "tuned_clusterings", "nmi", columns=["setting", "method"])["NMI"].mean(axis=1))
+    tuned = by_unit(tuned_nmi(rows, "NMI"))
     reason = ours < theirs and found["gain"] > 0 and found["p"] < LEVEL
     return (
         f"**Clusterings are {'the second' if reason else 'not a'} reason.** Ours match the classes "
@@ -108,7 +105,7 @@ def _clusterings(rows: Frame) -> str:
 
 
 def _terms(rows: Frame) -> str:
-    soft, hard = (-lost_terms(rows, name) for name in ("auc", "auc_hard"))
+    soft, hard = (-lost_terms(rows, name).mean() for name in ("auc", "auc_hard"))
     theirs = -printed("drop_term_auc_percent").mean()
     only = hard["J3"] < -5 and hard.drop("J3").min() > -1
     return (
@@ -132,10 +129,9 @@ def _robust(rows: Frame) -> str:
 
 
 def _runtime(rows: Frame) -> str:
-    own = select(rows, "like_for_like", "seconds")
-    table = own.pivot_table(index=["dataset", "setting", "seed"], columns="method", values="value")
+    table = loop_seconds(rows)
     ratio = table.div(table["iEC3"], axis=0).mean()
-    theirs = printed("runtime_seconds", "method").T
+    theirs = printed("runtime_seconds").T
     said = theirs.div(theirs["iEC3"], axis=0).mean()
     return (
         f"**Speed.** As published, on the same objects, UPE (our reconstruction) takes {ratio['UPE']:.1f} times the time "
@@ -144,19 +140,12 @@ def _runtime(rows: Frame) -> str:
     )
 
 
-def _theory(rows: Frame) -> str:
-    return (
-        "**The theory is sound.** The problem is convex, its optimum is a distribution for every object, and the loop "
-        "never climbs; each is shown by a test. Two formulas are misprinted, which changes no result."
-    )
-
-
 def _impossible(rows: Frame) -> str:
     pairs = impossible_pairs()
     counts = {reading: sum(map(len, found.values())) for reading, found in pairs.items()}
     total = len(pairs["any"]) * len(published.METHODS)
     titanic = ""
-    if (rows["experiment"] == "nmi_bound").any():
+    if has(rows, "nmi_bound"):
         _, above = nmi_above_bound(rows)
         titanic = (
             f" Of the {len(published.CLUSTERINGS)} NMI printed for Titanic, {above['mean']} are above what any two or three "
@@ -174,36 +163,27 @@ def _impossible(rows: Frame) -> str:
 
 def advice(rows: Frame) -> str:
     """Return what to do about clusterings, as far as the rows tell."""
-    makers: list[tuple[set[str], Callable[[Frame], str]]] = [
-        ({"accuracy"}, _with_good_classifiers),
-        ({"labels_5", "labels_20"}, _with_few_labels),
-        ({"noisy_truth", "tuned_clusterings", "accuracy"}, _with_other_errors),
-    ]
-    return " ".join(made_from(rows, makers))
-
-
-def _with_good_classifiers(rows: Frame) -> str:
-    do = "Add clusterings also" if judge(gain_by_split(rows, "accuracy")).direction == "shown" else "Leave clusterings out"
-    return f"{do} if the classifiers are well trained and vote with probabilities."
-
-
-def _with_few_labels(rows: Frame) -> str:
-    found = [judge(gain_by_split(rows, name)) for name in ("labels_5", "labels_20")]
-    how = "on average" if all(own.direction == "shown" for own in found) else "on some data sets"
-    harm = " and harm on others" if any(own.supporting < own.total for own in found) else ""
-    return f"With few labels they help {how}{harm}, so let held-out labels decide."
-
-
-def _with_other_errors(rows: Frame) -> str:
-    much = "far more" if real_and_noisy(rows).answer is False else "no more, as far as we can tell,"
-    return f"Clusterings that err elsewhere than the classifiers do are worth {much} than clusterings of the same features."
+    said = []
+    if has(rows, "accuracy"):
+        do = "Add clusterings also" if judge(gain_by_split(rows, "accuracy")).direction == "shown" else "Leave clusterings out"
+        said.append(f"{do} if the classifiers are well trained and vote with probabilities.")
+    if has(rows, "labels_5", "labels_20"):
+        found = [judge(gain_by_split(rows, name)) for name in ("labels_5", "labels_20")]
+        how = "on average" if all(own.direction == "shown" for own in found) else "on some data sets"
+        harm = " and harm on others" if any(own.supporting < own.total for own in found) else ""
+        said.append(f"With few labels they help {how}{harm}, so let held-out labels decide.")
+    if has(rows, "noisy_truth", "tuned_clusterings", "accuracy"):
+        much = "far more" if real_and_noisy(rows).answer is False else "no more, as far as we can tell,"
+        said.append(
+            f"Clusterings that err elsewhere than the classifiers do are worth {much} than clusterings of the same features."
+        )
+    return " ".join(said)
 
 
 def practice(rows: Frame) -> list[str]:
     """Return when clusterings pay, how good they must be, and how many labels make them useless."""
-    present = set(rows["experiment"])
-    made = [_with_labels(rows, name, title) for name, title in LABELS.items() if name in present]
-    if "noisy_truth" in present:
+    made = [_with_labels(rows, name, title) for name, title in LABELS.items() if has(rows, name)]
+    if has(rows, "noisy_truth"):
         made += [_how_good(rows, labels, title) for labels, title in CURVES.items()]
     return made
 
@@ -342,12 +322,8 @@ def deviations(rows: Frame) -> Frame:
     return pd.DataFrame(found, columns=["what", "why", "effect"]).set_index("what")
 
 
-def _has(rows: Frame, *experiments: str) -> bool:
-    return set(experiments) <= set(rows["experiment"])
-
-
 def _rows_effect(rows: Frame) -> str:
-    if not _has(rows, "accuracy_large"):
+    if not has(rows, "accuracy_large"):
         return "not measured"
     small, large = (scored_cells(rows, "auc", name) for name in ("accuracy", "accuracy_large"))
     grown = overall((large - small).dropna(how="all"))
@@ -364,7 +340,7 @@ def _metric_effect(rows: Frame) -> str:
 
 
 def _tuning_effect(rows: Frame) -> str:
-    if not _has(rows, "tuned_clusterings", "accuracy"):
+    if not has(rows, "tuned_clusterings", "accuracy"):
         return "not measured"
     gains = tuned_gains(rows)
     lifted = with_interval(gains["iEC3", "NMI"] - gains["iEC3", "none"], 4)
@@ -377,7 +353,7 @@ def _upe_effect(rows: Frame) -> str:
 
 
 def _epsilon_effect(rows: Frame) -> str:
-    if not _has(rows, "epsilon"):
+    if not has(rows, "epsilon"):
         return "not measured"
     auc = cells(rows, "epsilon", "auc", columns="setting").mean()
     return f"the loop at epsilon 0.025 has {auc['0.025'] / auc['0.005']:.2%} of its AUC at 0.005"

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -109,14 +109,13 @@ class Outputs:
         }
         return replace(self, truth=self.truth[rows], known=self.known[rows], **tables)
 
-    def votes(self, *, soft: bool = False, clusterings: str = "paper", classifiers: Sequence[str] | None = None) -> Votes:
+    def votes(self, *, soft: bool = False, clusterings: str = "paper") -> Votes:
         """Return hard or soft votes, with "paper", "both" or "none" of the two sets of clusterings."""
-        chosen = {name: self.proba[name] for name in (self.proba if classifiers is None else classifiers)}
-        if not soft:
-            chosen = {name: table.argmax(axis=1) for name, table in chosen.items()}
-        clusters = {"none": {}, "paper": self.clusters, "both": self.clusters | self.more_clusters}[clusterings]
-        make = Votes.from_probabilities if soft else Votes.from_labels
-        return make(chosen, clusters or None, classes=list(range(self.n_classes)))
+        clusters = {"none": None, "paper": self.clusters, "both": self.clusters | self.more_clusters}[clusterings]
+        classes = list(range(self.n_classes))
+        if soft:
+            return Votes.from_probabilities(self.proba, clusters, classes=classes)
+        return Votes.from_labels({name: table.argmax(axis=1) for name, table in self.proba.items()}, clusters, classes=classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,14 +334,11 @@ def ensembles(without: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
     made: dict[str, Callable[..., Any]] = {
         "BAG": partial(BaggingClassifier, n_estimators=50),
         "BOO": partial(AdaBoostClassifier, DecisionTreeClassifier(max_depth=3), n_estimators=50),
-        "XGB": _boosted_trees,
         "RF": partial(RandomForestClassifier, n_estimators=100),
     }
+    if "XGB" not in without:
+        require_library("The paper's XGBoost", "xgboost", "paper")
+        from xgboost import XGBClassifier
+
+        made["XGB"] = partial(XGBClassifier, n_estimators=100, n_jobs=1)
     return {name: make for name, make in made.items() if name not in without}
-
-
-def _boosted_trees(**options: Any) -> Any:
-    require_library("The paper's XGBoost", "xgboost", "paper")
-    from xgboost import XGBClassifier
-
-    return XGBClassifier(n_estimators=100, n_jobs=1, **options)

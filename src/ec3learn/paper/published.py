@@ -60,16 +60,16 @@ ROUNDING = 0.005  # of the printed shares of classes, which moves F by about as 
 
 
 def printed(table: str) -> Any:
-    """Return a table of `printed.csv` as a dataframe.
+    """Return a table of `printed.csv` as a dataframe, its first column as the index.
 
     Examples
     --------
-    >>> print(printed("accuracy_auc")["iEC3"][0])
+    >>> print(printed("accuracy_auc")["iEC3"]["Titanic"])
     0.687
     """
     text = (files(__package__) / "printed.csv").read_text(encoding="utf-8")
     tables = dict(block.split("\n", 1) for block in text.split("\n\n"))
-    return pd.read_csv(StringIO(tables[f"# {table}"]))
+    return pd.read_csv(StringIO(tables[f"# {table}"]), index_col=0)
 
 
 # ---- can the printed numbers be? --------------------------------------------------------------------------------------
@@ -118,8 +118,8 @@ def _outside(rare: bool, limits: Any) -> dict[str, list[str]]:
     """Return the methods whose printed F is outside the range for their printed AUC."""
     auc, f = (_table(table) for _, table in TABLES.values())
     found = {}
-    for row in printed("datasets").query("n_classes == 2").itertuples():
-        name, share = row.dataset, 1 - row.majority if rare else row.majority
+    for name, majority in printed("datasets").query("classes == 2")["majority"].items():
+        share = 1 - majority if rare else majority
         ranges = {method: limits(auc.loc[name, method], share) for method in METHODS}
         found[name] = [m for m, (low, high) in ranges.items() if not low - ROUNDING <= f.loc[name, m] <= high + ROUNDING]
     return found
@@ -162,7 +162,7 @@ def contradictions() -> list[tuple[str, str]]:
     ]
     above = [f"{name} ({word})" for word, table in both.items() for name in table.index[table["EC3"] > table["iEC3"]]]
     short = gains.index[gains < 0.03]
-    without = printed("drop_classifier_auc").set_index("dropped")
+    without = printed("drop_classifier_auc")
     higher = without > without.loc["none"]
     risen = [f"{dropped} on {name}" for dropped, row in higher.iterrows() for name in DATASETS if row[name]]
     return [
@@ -180,10 +180,9 @@ def contradictions() -> list[tuple[str, str]]:
 
 
 def _table(name: str) -> Any:
-    return printed(name).set_index("dataset").drop(index="Average")
+    return printed(name).drop(index="Average")
 
 
 def averages_off(table: str) -> dict[str, float]:
     """Return by how much each printed average differs from the mean of its column."""
-    average = printed(table).set_index("dataset").loc["Average", METHODS]
-    return dict((_table(table)[METHODS].mean() - average).abs())
+    return dict((_table(table).mean() - printed(table).loc["Average"]).abs())

@@ -11,9 +11,10 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from .._table import Table
 from . import datasets, studies
 from .clustering_studies import noisy_truth, tuned_clusterings
 from .protocol import VERSION, Case, Protocol
-from .studies import MOST_ROWS, Study
+from .studies import MOST_ROWS, Row, Study
 
 COLUMNS = ("experiment", "dataset", "seed", "method", "setting", "metric", "value")
 COST = "cost.csv"  # a line per unit: experiment, data set, seed, processor seconds; apart from the rows, always the same
@@ -133,14 +134,12 @@ def run(
     there = finished(out)
     chosen = units(experiments or list(EXPERIMENTS), names or datasets.at_hand(folder), repeats, bool(experiments and names))
     left = [unit for unit in chosen if unit not in there]
-    cases: dict[tuple[int, str], list[Unit]] = {}
-    for unit in left:
-        cases.setdefault((unit.seed, unit.dataset), []).append(unit)
+    cases = [list(own) for _, own in groupby(left, key=lambda unit: (unit.seed, unit.dataset))]
     try:
         with progress("Running experiments", len(left), keep=True) as bar:
             own = bar if n_jobs == 1 else Bar()  # other processes cannot draw on our bar
             work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-            for done in work(delayed(_run_case)(case, out, folder, protocol, own) for case in cases.values()):
+            for done in work(delayed(_run_case)(case, out, folder, protocol, own) for case in cases):
                 bar.update(step=0 if n_jobs == 1 else done)
     finally:
         merge(out)
@@ -207,7 +206,7 @@ class Unit:
         return folder / UNITS / self.experiment / f"{self.dataset}-{self.seed}.parquet"
 
 
-def write(folder: Path, unit: Unit, rows: Sequence[tuple[str, str, str, float]]) -> None:
+def write(folder: Path, unit: Unit, rows: Iterable[Row]) -> None:
     """Write the rows (method, setting, metric, value) of a unit, whole or not at all; values are rounded to six digits."""
     whole = [(*astuple(unit), *names, float(f"{value:.6g}")) for *names, value in rows]
     path = unit.path(folder)
@@ -217,23 +216,24 @@ def write(folder: Path, unit: Unit, rows: Sequence[tuple[str, str, str, float]])
 
 def merge(folder: Path) -> None:
     """Move the rows of finished units into the files of their experiments."""
-    for name, units in _units(folder).items():
-        _write_frame(folder / f"{name}.parquet", _experiment(folder, name, units))
+    for name, units, frame in _experiments(folder) if (folder / UNITS).is_dir() else ():
+        if units:
+            _write_frame(folder / f"{name}.parquet", frame)
         for path in units:  # if this is cut off, the next merge finds rows twice and drops one of each
             path.unlink()
-    if not _units(folder):
+    if not any(folder.glob(f"{UNITS}/*/*.parquet")):
         shutil.rmtree(folder / UNITS, ignore_errors=True)
 
 
 def finished(folder: Path) -> set[Unit]:
     """Return the units whose rows are there, merged or not."""
-    there = (frame[list(COLUMNS[:3])].drop_duplicates() for frame in _experiments(folder))
+    there = (frame[list(COLUMNS[:3])].drop_duplicates() for *_, frame in _experiments(folder))
     return {Unit(*row) for frame in there for row in frame.itertuples(index=False, name=None)}
 
 
 def read(folder: str | Path) -> Any:
     """Read the rows of all experiments from the folder that `run` wrote them to, as one table with `COLUMNS`."""
-    frames = list(_experiments(Path(folder)))
+    frames = [frame for *_, frame in _experiments(Path(folder))]
     if not frames:
         raise InputError("rows", phrase=f"{folder} holds no rows", remedy=f"Make some: ec3learn paper run --out {folder}.")
     return pd.concat(frames, ignore_index=True)
@@ -246,27 +246,16 @@ def hours(folder: str | Path) -> float:
     return sum(float(line.rsplit(",", 1)[1]) for line in lines) / 3600
 
 
-def _units(folder: Path) -> dict[str, list[Path]]:
-    """Return the files of units that are not merged, by experiment."""
-    found: dict[str, list[Path]] = {}
-    for path in sorted(folder.glob(f"{UNITS}/*/*.parquet")):
-        found.setdefault(path.parent.name, []).append(path)
-    return found
-
-
-def _experiments(folder: Path) -> Iterator[Any]:
-    """Return the rows of each experiment."""
-    units = _units(folder)
-    names = {path.stem for path in folder.glob("*.parquet")} | units.keys()
-    return (_experiment(folder, name, units.get(name, [])) for name in sorted(names))
-
-
-def _experiment(folder: Path, name: str, units: list[Path]) -> Any:
-    """Return the rows of an experiment, merged and not, sorted by data set and seed."""
-    frame = pd.concat([_read_frame(path) for path in [*folder.glob(f"{name}.parquet"), *units]])
-    if units:
-        frame = frame.drop_duplicates(list(COLUMNS[:-1]), keep="last").sort_values(["dataset", "seed"], kind="stable")
-    return frame
+def _experiments(folder: Path) -> Iterator[tuple[str, list[Path], Any]]:
+    """Yield each experiment: its name, the files of units that are not merged, and all its rows by data set and seed."""
+    for name in sorted({path.stem for path in folder.glob("*.parquet")} | {path.name for path in folder.glob(f"{UNITS}/*")}):
+        units = sorted(folder.glob(f"{UNITS}/{name}/*.parquet"))
+        files = [*folder.glob(f"{name}.parquet"), *units]
+        if files:
+            frame = pd.concat([_read_frame(path) for path in files])
+            if units:
+                frame = frame.drop_duplicates(list(COLUMNS[:-1]), keep="last").sort_values(["dataset", "seed"], kind="stable")
+            yield name, units, frame
 
 
 def _read_frame(path: Path) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,6 @@ from .._text import number_text
 from .._typing import Array
 from ..answer.extension import matching_labels
 from ..answer.notes import CALIBRATION
-from ..answer.outcome import Outcome
 from ..diagnosis import (
     Explanation,
     agreement,
@@ -41,24 +41,16 @@ DRAWS = 100  # for the intervals of agreement
 LOOKUPS = 4e5  # of groups, for explanations: with very many groups only the first objects are explained
 
 
-def mean_confidence(subject: Subject) -> float:
-    """Return the mean confidence of the objects the method had to answer."""
-    counts = subject.row_weight * subject.open_rows
-    return float(counts @ subject.consensus.row_proba.max(axis=1, initial=0.0)) / max(float(counts.sum()), 1e-300)
-
-
 def class_facts(subject: Subject) -> Facts:
     """Return the shares of the classes: by label, by probability, and by majority vote."""
-    consensus = subject.consensus
-    counts, n_classes = consensus.row_counts, len(consensus.classes)
+    counts, n_classes = subject.consensus.row_counts, len(subject.names)
     total = max(float(counts.sum()), 1e-300)
-    labelled = np.bincount(consensus.row_classes, weights=counts, minlength=n_classes) / total
-    columns = [labelled, consensus.mass / total]
+    columns = [subject.class_shares, subject.consensus.mass / total]
     if subject.majority is not None:
         theirs = subject.majority.classes
         ours = np.flatnonzero(theirs >= 0)
         columns.append(np.bincount(theirs[ours], weights=counts[ours], minlength=n_classes) / total)
-    shown = largest(labelled, MOST_CLASSES)
+    shown = largest(subject.class_shares, MOST_CLASSES)
     rows = [(subject.names[z], [float(column[z]) for column in columns]) for z in shown]
     rest = np.setdiff1d(np.arange(n_classes), shown)
     return {"rows": rows, "others": (len(rest), [float(column[rest].sum()) for column in columns]) if len(rest) else None}
@@ -66,9 +58,9 @@ def class_facts(subject: Subject) -> Facts:
 
 def confidence_facts(subject: Subject) -> Facts:
     """Return a histogram of the confidence in the answers."""
-    confidence, counts = subject.consensus.row_proba.max(axis=1, initial=0.0), subject.row_weight * subject.open_rows
-    heights, edges = np.histogram(np.clip(confidence, 0, 1), bins=20, range=(0, 1), weights=counts)
-    return {"edges": edges.tolist(), "shares": (heights / max(float(counts.sum()), 1e-300)).tolist()}
+    confidence = np.clip(subject.confidence, 0, 1)
+    heights, edges = np.histogram(confidence, bins=20, range=(0, 1), weights=subject.open_weight)
+    return {"edges": edges.tolist(), "shares": (heights / max(subject.n_open, 1e-300)).tolist()}
 
 
 def change_facts(subject: Subject) -> Facts | None:
@@ -102,14 +94,13 @@ def _common_class(subject: Subject, theirs: Array, ours: Array, changed: Array) 
 
 def quality_facts(subject: Subject, summary: Summary | None) -> Facts | None:
     """Return how good the answer is, by labels to judge by and by those the method was given; None without either."""
-    known = subject.consensus.known
-    asked = subject.true_codes >= 0
-    if not asked.any() and (known is None or not known.labelled.any()):
+    asked, given = subject.true_codes >= 0, _given(subject)
+    if not asked.any() and given is None:
         return None
     return {
         "fair": _fair(subject) if asked.any() else None,
         "n_both": round(float(subject.weight @ (asked & subject.given))),
-        "given": _given(subject) if known is not None and known.labelled.any() else None,
+        "given": given,
         "held_out": None if summary is None else summary.held_out,
     }
 
@@ -148,10 +139,11 @@ def _confusion(names: list[str], table: Array) -> Facts:
     }
 
 
-def _given(subject: Subject) -> Facts:
-    """Judge what can be judged by labels the method was given: the majority vote, which did not see them."""
+def _given(subject: Subject) -> Facts | None:
+    """Judge what can be judged by labels the method was given, if any: the majority vote, which did not see them."""
     known = subject.consensus.known
-    assert known is not None
+    if known is None or not known.labelled.any():
+        return None
     weight = subject.row_weight * known.labelled
     share, n = None, float(weight.sum())
     if subject.majority is not None and n > 0:
@@ -173,23 +165,21 @@ def trust_facts(subject: Subject) -> Facts | None:
     n_votes = float(votes.n_votes[votes.is_voter].sum()) / max(votes.n_objects, 1)
     return {
         "calibration": [str(note) for note in consensus.solved_notes if note.kind == CALIBRATION],
-        "agreement": _agreement(consensus),
+        "agreement": _agreement(votes),
         "n_votes": n_votes,
         "effective": effective_voters(votes, correlation) if votes.is_voter.sum() > 1 else None,
         "correlation": correlation,
         "by_labels": by_labels,
         "estimates": _estimates(subject),
         "ask": list(ask(consensus, ASKED).rows()),
-        "n_close": round(subject.n_close),
     }
 
 
-def _agreement(consensus: Outcome) -> list[Facts]:
+def _agreement(votes: Votes) -> list[Facts]:
     """Return measures of agreement; none where voters answer on scales of their own."""
-    assert consensus.votes is not None
-    scores = any(model.kind == "grader" for model in consensus.models)
+    scores = any(model.kind == "grader" for model in votes.models)
     try:
-        rows = agreement(consensus.votes, "ordinal" if scores else "nominal", draws=DRAWS).rows()
+        rows = agreement(votes, "ordinal" if scores else "nominal", draws=DRAWS).rows()
         return [row for row in rows if row["value"] == row["value"]]
     except InputError:
         return []
@@ -240,7 +230,7 @@ def contested_facts(subject: Subject, n: int) -> Facts | None:
 
 def _votes_by_label(spoken: Mapping[int, Any], votes: Votes) -> Facts:
     """Return the votes on one object: classifiers by the label they gave, soft votes and clusters one by one."""
-    by_label: dict[str, list[str]] = {}
+    by_label: dict[str, list[str]] = defaultdict(list)
     soft: list[tuple[str, str]] = []
     clusters: list[tuple[str, str]] = []
     for m, answer in spoken.items():
@@ -250,7 +240,7 @@ def _votes_by_label(spoken: Mapping[int, Any], votes: Votes) -> Facts:
             text = ", ".join(f"{label} {share:.2f}" for label, share in top if share > 0)
             (soft if model.is_voter else clusters).append((model.name, text))
         elif model.is_voter:
-            by_label.setdefault(str(answer), []).append(model.name)
+            by_label[str(answer)].append(model.name)
         else:
             clusters.append((model.name, str(answer)))
     ordered = sorted(by_label.items(), key=lambda item: -len(item[1]))
@@ -262,12 +252,12 @@ def _tipped(explanation: Explanation, row: Mapping[str, Any]) -> Facts | None:
     if not explanation.parts or row["runner_up"] is None:
         return None
     label, other = matching_labels(label_array([row["label"], row["runner_up"]]), explanation.classes)
-    models: dict[str, float] = {}
-    terms: dict[str, float] = {}
+    models: dict[str, float] = defaultdict(float)
+    terms: dict[str, float] = defaultdict(float)
     for (model, term), part in explanation.parts.items():
         lead = float(part[label] - part[other])
-        models[model] = models.get(model, 0.0) + lead
-        terms[term] = terms.get(term, 0.0) + lead
+        models[model] += lead
+        terms[term] += lead
 
     def strongest(leads: dict[str, float]) -> list[tuple[str, float]]:
         return sorted(((name, lead) for name, lead in leads.items() if abs(lead) >= 5e-4), key=lambda item: -abs(item[1]))[:6]

@@ -22,7 +22,7 @@ from ..answer.notes import CALIBRATION, DISTINCT_ROWS, WARNINGS, Note, one_per_k
 from ..answer.outcome import Outcome
 from ..diagnosis import summarise
 from ..diagnosis.summary import Summary, score_notes
-from .answers import change_facts, class_facts, confidence_facts, contested_facts, mean_confidence, quality_facts, trust_facts
+from .answers import change_facts, class_facts, confidence_facts, contested_facts, quality_facts, trust_facts
 from .models import clustering_facts, model_facts, pair_facts
 from .subject import Facts, Subject
 
@@ -121,7 +121,7 @@ def _summary(subject: Subject) -> str:
     size = count(round(subject.total), "object")
     if subject.distinct:
         size = f"{count(round(subject.total), 'row')}, {consensus.n_objects:,} of them distinct"
-    sure = "all labels were given" if subject.all_given else f"mean confidence {mean_confidence(subject):.3f}"
+    sure = "all labels were given" if subject.all_given else f"mean confidence {subject.mean_confidence:.3f}"
     n_classes = count(len(consensus.classes), "class", "classes")
     return f"{consensus.settings['method']} of {' and '.join(_made_of(consensus))}: {size}, {n_classes}, {sure}"
 
@@ -153,7 +153,7 @@ def _cards(subject: Subject, changes: Facts | None, quality: Facts | None) -> li
     elif subject.has_objects:
         where = f"on {without}; " if without else ""
         hint = f"{where}{percent(subject.n_close / max(subject.total, 1e-300))} of all objects are close calls"
-        cards.append(("mean confidence", f"{mean_confidence(subject):.3f}", hint))
+        cards.append(("mean confidence", f"{subject.mean_confidence:.3f}", hint))
     if changes is not None and not subject.all_given:
         where = f", of {without}" if without else ""
         cards.append(("labels changed", percent(changes["share"]), f"against the majority vote{where}"))

@@ -110,16 +110,14 @@ def clustering_facts(subject: Subject) -> Facts | None:
     if votes is None or not subject.has_objects:
         return None
     clusterings = [m for m, model in enumerate(votes.models) if model.kind == "clustering"]
-    share = np.bincount(consensus.row_classes, weights=consensus.row_counts, minlength=len(consensus.classes))
-    share = share / max(share.sum(), 1e-300)
-    colours = {int(z): i for i, z in enumerate(largest(share, 8))}
+    colours = {int(z): i for i, z in enumerate(largest(subject.class_shares, 8))}
     counts = contingency(consensus) * (subject.total / max(float(consensus.row_counts.sum()), 1e-300))
     blocks = [
         {"name": votes.models[m].name}
         | _clusters(votes.models[m].labels, counts[votes.offsets[m] : votes.offsets[m + 1]].toarray(), subject.names, colours)
         for m in clusterings[:MOST_CLUSTERINGS]
     ]
-    return {"blocks": blocks, "n_left_out": len(clusterings) - len(blocks), "largest_class": float(share.max())}
+    return {"blocks": blocks, "n_left_out": len(clusterings) - len(blocks), "largest_class": float(subject.class_shares.max())}
 
 
 def _clusters(labels: Array, counts: Array, names: list[str], colours: Mapping[int, int]) -> Facts:

@@ -35,7 +35,8 @@ class Subject:
         self.row_weight = row_weights(consensus) if self.has_objects else nothing  # the same for distinct rows
         self.whole = not self.has_objects or are_counts(given_weights(consensus))  # weights say how often an object occurs
         self.open_rows = open_rows(consensus) if self.has_objects else nothing  # rows that the method had to answer
-        self.total, self.n_open = float(self.weight.sum()), float(self.row_weight @ self.open_rows)
+        self.open_weight = self.row_weight * self.open_rows
+        self.total, self.n_open = float(self.weight.sum()), float(self.open_weight.sum())
         self.all_given = consensus.n_objects > 0 and not self.open_rows.any()  # all labels were given and held fixed
 
     def labels(self, codes: Array) -> Array:
@@ -43,6 +44,23 @@ class Subject:
         labels = self.consensus.classes.astype(object)[codes]
         labels[codes < 0] = None
         return labels
+
+    @cached_property
+    def class_shares(self) -> Array:
+        """Return the share of the objects that got each class."""
+        consensus = self.consensus
+        counts = np.bincount(consensus.row_classes, weights=consensus.row_counts, minlength=len(self.names))
+        return counts / max(float(counts.sum()), 1e-300)
+
+    @cached_property
+    def confidence(self) -> Array:
+        """Return the probability of the class of each distinct row."""
+        return np.asarray(self.consensus.row_proba.max(axis=1, initial=0.0))
+
+    @cached_property
+    def mean_confidence(self) -> float:
+        """Return the mean confidence of the objects the method had to answer."""
+        return float(self.open_weight @ self.confidence) / max(self.n_open, 1e-300)
 
     @cached_property
     def n_close(self) -> float:

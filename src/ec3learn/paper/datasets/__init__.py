@@ -35,7 +35,7 @@ from ..._files import whole_file
 from ..._progress import progress
 from ..._text import arg
 from ..._typing import Array
-from .registry import DATASETS, TARGET, Source, waveforms
+from .registry import DATASETS, TARGET, Known, waveforms
 
 __all__ = ["Dataset", "DatasetError", "at_hand", "cache_folder", "load", "names", "waveforms"]
 
@@ -123,13 +123,12 @@ def load(name: str, folder: str | Path | None = None, *, download: bool = True) 
         frame, source = known.make()
         return _dataset(name, frame, source)
     remedy = f"Set EC3LEARN_DATA to a folder with {name}.parquet."
-    if known.source is None:
+    if known.url is None:
         raise DatasetError("name", phrase=f"{name} is not published as a file that could be downloaded", remedy=remedy)
     if not download:
         phrase = f"{name} is neither in a folder nor in the cache, and {arg('download', False)}"
         raise DatasetError("name", phrase=phrase, remedy=remedy)
-    frame = fetch(name, known.source, known.shape, cache_folder() / "datasets")
-    return _dataset(name, frame, f"downloaded from {known.source.url}")
+    return _dataset(name, fetch(name, known, known.url, cache_folder() / "datasets"), f"downloaded from {known.url}")
 
 
 def names() -> list[str]:
@@ -181,25 +180,30 @@ def _read_parquet(path: Path) -> Any:
 # ---- from the network --------------------------------------------------------------------------------------------------
 
 
-def fetch(name: str, source: Source, shape: tuple[int, int, int] | None, folder: Path) -> Any:
-    """Download a data set into a folder and return its table, which must have so many rows, features and classes.
+def fetch(name: str, known: Known, url: str, folder: Path) -> Any:
+    """Download a data set into a folder and return its table, which must have as many rows, features and classes as is known.
 
     A download that was cut off is resumed if the server supports it, and starts again if not.
     """
     folder.mkdir(parents=True, exist_ok=True)
     raw, record = folder / f"{name}.part", folder / f"{name}.json"
-    first = json.loads(record.read_text()) if record.is_file() else {}
-    url, md5 = source.url, None
+    first = json.loads(record.read_text())["sha256"] if record.is_file() else None
+    md5 = None
     try:
         url, md5 = _locate(url)
         _download(name, url, raw)
     except (HTTPException, OSError) as error:
         reason = getattr(error, "reason", None) or error
         raise _failed(name, f"{name} could not be downloaded from {url} ({reason})") from None
-    checked = _verify(name, source, first, md5, url, raw)
+    more = "" if known.sha256 else f"{name}.json records that of the first download. "
+    sha256 = _verify(name, url, raw, "sha256", known.sha256 or first, more)
+    if md5:
+        _verify(name, url, raw, "md5", md5)
     try:
-        frame = source.read(raw)
-        _check_shape(frame, shape)
+        frame = known.read(raw)
+        shape = (len(frame), frame.shape[1] - 1, frame[TARGET].nunique())
+        if known.shape not in (None, shape):
+            raise ValueError("it must have {} rows, {} features and {} classes, got {}, {} and {}".format(*known.shape, *shape))
     except MissingExtraError:
         raise
     except (BadZipFile, ValueError) as error:
@@ -208,7 +212,7 @@ def fetch(name: str, source: Source, shape: tuple[int, int, int] | None, folder:
     with whole_file(folder / f"{name}.parquet") as file:
         frame.to_parquet(file, index=False, compression="zstd")
     with whole_file(record) as file:
-        file.write(json.dumps({"url": url, **checked}, indent=1).encode())
+        file.write(json.dumps({"url": url, "sha256": sha256}, indent=1).encode())
     raw.unlink()
     return frame
 
@@ -241,28 +245,14 @@ def _download(name: str, url: str, path: Path) -> None:
             raise OSError("the connection was cut off; the next call resumes from here")
 
 
-def _verify(name: str, source: Source, first: dict[str, Any], md5: str | None, url: str, raw: Path) -> dict[str, Any]:
-    """Return size and checksum of a file; delete it, and raise an error, if it is not the expected one."""
-    found = {"size": raw.stat().st_size, "sha256": _checksum(raw, "sha256"), "md5": _checksum(raw, "md5") if md5 else None}
-    recorded = {key: first.get(key) for key in ("size", "sha256") if getattr(source, key) is None}
-    expected = {"size": source.size, "sha256": source.sha256, "md5": md5} | recorded
-    for key, known in expected.items():
-        if known not in (None, found[key]):
-            raw.unlink()
-            more = f"{name}.json records that of the first download. " if key in recorded else ""
-            raise _failed(name, f"{name}: the file at {url} must have the {key} {known}, got {found[key]}; it was deleted", more)
-    return {"sha256": found["sha256"], "size": found["size"]}
-
-
-def _check_shape(frame: Any, shape: tuple[int, int, int] | None) -> None:
-    got = (len(frame), frame.shape[1] - 1, frame[TARGET].nunique())
-    if shape is not None and got != shape:
-        raise ValueError("it must have {} rows, {} features and {} classes, got {}, {} and {}".format(*shape, *got))
-
-
-def _checksum(path: Path, kind: str) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, kind).hexdigest()
+def _verify(name: str, url: str, raw: Path, kind: str, expected: str | None, more: str = "") -> str:
+    """Return a checksum of a file; delete it, and raise an error, if it is not the expected one."""
+    with raw.open("rb") as file:
+        found = hashlib.file_digest(file, kind).hexdigest()
+    if expected not in (None, found):
+        raw.unlink()
+        raise _failed(name, f"{name}: the file at {url} must have the {kind} {expected}, got {found}; it was deleted", more)
+    return found
 
 
 def _failed(name: str, phrase: str, more: str = "") -> DatasetError:

@@ -20,22 +20,14 @@ TARGET = "target"  # the column of the class
 
 
 @dataclass(frozen=True)
-class Source:
-    """A file on the network: its address, what is known of it, and the function that reads it into a table."""
-
-    url: str
-    read: Callable[[Path], Any]
-    sha256: str | None = None
-    size: int | None = None
-
-
-@dataclass(frozen=True)
 class Known:
     """What is known of a data set before it is loaded."""
 
     description: str
     shape: tuple[int, int, int] | None  # rows, features, classes of the original
-    source: Source | None = None
+    url: str | None = None  # of the published file, or of OpenML's description of it
+    read: Any = None  # the function that reads this file into a table
+    sha256: str | None = None  # of this file
     make: Callable[[], tuple[Any, str]] | None = None  # a table that needs no file, and a note on where it comes from
 
 
@@ -155,67 +147,62 @@ DATASETS: dict[str, Known] = {
     "titanic": Known(
         "Who survived the sinking of the Titanic: class, age and sex of 2,201 people.",
         (2201, 3, 2),
-        Source(f"{OPENML}/40704", _arff),
+        f"{OPENML}/40704",
+        _arff,
     ),
     "spambase": Known(
         "Emails, spam or not: frequencies of 54 words and characters, and three lengths. KEEL's copy lacks 4 of 4,601 rows.",
         (4601, 57, 2),
-        Source(
-            f"{UCI}/94/spambase.zip",
-            partial(_table, members=("spambase.data",), rename={"0": "nonspam", "1": "spam"}),
-            sha256="813ac1df8effac70463c09c9c4b11e8803eefcab54771af66150852bcdcd1636",
-        ),
+        f"{UCI}/94/spambase.zip",
+        partial(_table, members=("spambase.data",), rename={"0": "nonspam", "1": "spam"}),
+        sha256="813ac1df8effac70463c09c9c4b11e8803eefcab54771af66150852bcdcd1636",
     ),
     "magic": Known(
         "Simulated showers in a gamma telescope, caused by gamma rays or hadrons: ten measures of their images.",
         (19020, 10, 2),
-        Source(f"{UCI}/159/magic+gamma+telescope.zip", partial(_table, members=("magic04.data",), columns=MAGIC_COLUMNS)),
+        f"{UCI}/159/magic+gamma+telescope.zip",
+        partial(_table, members=("magic04.data",), columns=MAGIC_COLUMNS),
     ),
     "creditcard": Known(
         "Credit card holders in Taiwan who default next month or not: limit, person, six months of bills and payments.",
         (30000, 23, 2),
-        Source(
-            f"{UCI}/350/default+of+credit+card+clients.zip",
-            _credit_cards,
-            sha256="56c885f84457f6680f8438f02bfcdac9579323d8a94465ee5f26e32baa727602",
-            size=5539494,
-        ),
+        f"{UCI}/350/default+of+credit+card+clients.zip",
+        _credit_cards,
+        sha256="56c885f84457f6680f8438f02bfcdac9579323d8a94465ee5f26e32baa727602",
     ),
     "adults": Known(
         "Who earns more than 50,000 dollars, from a census; rows with missing values are left out.",
         (45222, 14, 2),
-        Source(f"{UCI}/2/adult.zip", _adults),
+        f"{UCI}/2/adult.zip",
+        _adults,
     ),
     "diabetes": Known(
         "Hospital stays of diabetic patients: who is readmitted. The two identifiers are left out.",
         (101766, 47, 2),
-        Source(
-            f"{UCI}/296/diabetes+130-us+hospitals+for+years+1999-2008.zip",
-            partial(
-                _table,
-                members=("diabetic_data.csv",),
-                header=0,
-                keep_default_na=False,
-                target="readmitted",
-                drop=("encounter_id", "patient_nbr"),
-                nominal=("admission_type_id", "discharge_disposition_id", "admission_source_id"),
-                rename={"<30": "YES", ">30": "YES"},
-            ),
+        f"{UCI}/296/diabetes+130-us+hospitals+for+years+1999-2008.zip",
+        partial(
+            _table,
+            members=("diabetic_data.csv",),
+            header=0,
+            keep_default_na=False,
+            target="readmitted",
+            drop=("encounter_id", "patient_nbr"),
+            nominal=("admission_type_id", "discharge_disposition_id", "admission_source_id"),
+            rename={"<30": "YES", ">30": "YES"},
         ),
     ),
     "susy": Known(
         "Simulated collisions that do or do not produce supersymmetric particles: 18 measures of 5,000,000 collisions.",
         (5000000, 18, 2),
-        Source(f"{UCI}/279/susy.zip", partial(_table, members=("SUSY.csv.gz",), target=0)),
+        f"{UCI}/279/susy.zip",
+        partial(_table, members=("SUSY.csv.gz",), target=0),
     ),
     "iris": Known("Fisher's irises: two lengths and two widths of 150 flowers of three species.", (150, 4, 3), make=_iris),
     "image": Known(
         "Segments of outdoor images, 3 x 3 pixels each: 19 measures, seven kinds of surface.",
         (2310, 19, 7),
-        Source(
-            f"{UCI}/50/image+segmentation.zip",
-            partial(_table, members=("segmentation.data", "segmentation.test"), target=0, skiprows=5),
-        ),
+        f"{UCI}/50/image+segmentation.zip",
+        partial(_table, members=("segmentation.data", "segmentation.test"), target=0, skiprows=5),
     ),
     "waveform": Known(
         "Three classes of mixtures of waves at 21 points, with noise.",
@@ -225,28 +212,22 @@ DATASETS: dict[str, Known] = {
     "statlog": Known(
         "Landsat pixels: four spectral bands of 3 x 3 neighbourhoods, six kinds of ground.",
         (6435, 36, 6),
-        Source(
-            f"{UCI}/146/statlog+landsat+satellite.zip",
-            partial(_table, members=("sat.trn", "sat.tst"), sep=" "),
-            sha256="7c54e0e11c872a1b0b647da370d596dcb06746159cce4121d92ccd70b7d7ce3c",
-        ),
+        f"{UCI}/146/statlog+landsat+satellite.zip",
+        partial(_table, members=("sat.trn", "sat.tst"), sep=" "),
+        sha256="7c54e0e11c872a1b0b647da370d596dcb06746159cce4121d92ccd70b7d7ce3c",
     ),
     "letter": Known(
         "Printed capital letters in many fonts: 16 measures of their images.",
         (20000, 16, 26),
-        Source(
-            f"{UCI}/59/letter+recognition.zip",
-            partial(_table, members=("letter-recognition.data",), target=0),
-            sha256="3b5f07a334697b6cace4fbae22940393a18fee596e73f68d97ce5973d52dc60f",
-        ),
+        f"{UCI}/59/letter+recognition.zip",
+        partial(_table, members=("letter-recognition.data",), target=0),
+        sha256="3b5f07a334697b6cace4fbae22940393a18fee596e73f68d97ce5973d52dc60f",
     ),
     "sensor": Known(
         "Currents of a drive in eleven states, intact or damaged: 48 features of 58,509 measurements.",
         (58509, 48, 11),
-        Source(
-            f"{UCI}/325/dataset+for+sensorless+drive+diagnosis.zip",
-            partial(_table, members=("Sensorless_drive_diagnosis.txt",), sep=" "),
-        ),
+        f"{UCI}/325/dataset+for+sensorless+drive+diagnosis.zip",
+        partial(_table, members=("Sensorless_drive_diagnosis.txt",), sep=" "),
     ),
     "sensor_sample": Known("200 rows per class of sensor, with all 48 features. Scores are not those of sensor.", (2200, 48, 11)),
     "sensor_3feat": Known("All rows of sensor, with 3 of its 48 features. Scores are not those of sensor.", (58509, 3, 11)),

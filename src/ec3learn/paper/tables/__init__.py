@@ -16,40 +16,38 @@ from ..._checks import InputError, require_choice
 from ..._table import Table
 from ..datasets import at_hand, load
 from ..datasets.registry import DATASETS
-from ..exhibits import Block, Exhibit, Finding, Frame, comparable, means, printed
+from ..exhibits import Block, Exhibit, Finding, Frame, has, means, printed
 from ..studies import describe
 from . import accuracy, clusterings, metric, studies
 
-HEADS = {"rows": "n_objects", "classes": "n_classes", "features": "n_features", "majority": "majority", "entropy": "entropy"}
-COUNTS = ("rows", "classes", "features")
+COUNTS = ["rows", "classes", "features"]
+HEADS = [*COUNTS, "majority", "entropy"]
 
 
 def datasets(rows: Frame) -> Exhibit:
     """Return our figures of the data sets, and those of the paper's Table 2."""
-    ours = means(rows, "datasets", "value", columns="setting")
-    theirs = _printed()
-    frame = ours[list(HEADS)].join(theirs.add_suffix(", paper")).rename_axis("dataset")
-    frame = frame.astype({name: "Int64" for name in frame if name.removesuffix(", paper") in COUNTS})
+    frame = _beside_printed(means(rows, "datasets", "value", columns="setting")).rename_axis("dataset")
     used = means(rows, "accuracy", "n_rows")
     if len(used):
         frame["rows used"] = used.iloc[:, 0].astype("Int64")
-    differing = differing_entropies(dict(ours["entropy"]), dict(theirs["entropy"]))
+    differing = differing_entropies(frame)
     finding = Finding("Do the printed figures match the data sets?", not differing, differing or "they do.")
     return Exhibit("datasets", "Data sets (Table 2)", [Block("Our copies, and the figures the paper prints.", frame)], [finding])
 
 
-def differing_entropies(ours: dict[str, float], theirs: dict[str, float]) -> str:
-    """Return a sentence on the data sets whose printed entropies differ from ours; an empty string if there are none.
+def _beside_printed(ours: Frame) -> Frame:
+    """Return our figures of data sets, and the paper's."""
+    frame = ours.reindex(columns=HEADS).join(printed("datasets")[HEADS].add_suffix(", paper"))
+    return frame.astype({name: "Int64" for name in frame if name.removesuffix(", paper") in COUNTS})
 
-    Examples
-    --------
-    >>> differing_entropies({"waveform": 1.58, "statlog": 2.48, "iris": 1.58}, {"waveform": 2.48, "statlog": 1.48, "iris": 1.58})
-    'majority share and entropy of waveform and statlog differ from the printed ones, as if their rows were swapped.'
-    """
-    off = [name for name in comparable(ours) if abs(ours[name] - theirs[name]) > 0.1]
-    swapped = len(off) == 2 and all(abs(ours[a] - theirs[b]) < 0.15 for a, b in (off, off[::-1]))
+
+def differing_entropies(frame: Frame) -> str:
+    """Return a sentence on the data sets whose printed entropies differ from ours; an empty string if there are none."""
+    both = frame[["entropy", "entropy, paper"]].dropna().astype(float)
+    off = both[(both["entropy"] - both["entropy, paper"]).abs() > 0.1]
+    swapped = len(off) == 2 and (off["entropy"] - off["entropy, paper"].to_numpy()[::-1]).abs().max() < 0.15
     how = ", as if their rows were swapped" if swapped else ""
-    return f"majority share and entropy of {' and '.join(off)} differ from the printed ones{how}." if off else ""
+    return f"majority share and entropy of {' and '.join(off.index)} differ from the printed ones{how}." if len(off) else ""
 
 
 # The experiments each exhibit needs, and the function that makes it.
@@ -83,13 +81,12 @@ EXHIBITS: dict[str, tuple[tuple[str, ...], Callable[[Frame], Exhibit]]] = {
 
 def exhibits(rows: Frame, names: Sequence[str] = ()) -> list[Exhibit]:
     """Make tables from rows, by default all whose experiments have rows."""
-    present = set(rows["experiment"])
     for name in names:
         require_choice("table", name, EXHIBITS)
-        if missing := sorted(set(EXHIBITS[name][0]) - present):
+        if missing := [needed for needed in sorted(EXHIBITS[name][0]) if not has(rows, needed)]:
             phrase = f"Table {name!r} needs rows of {', '.join(missing)}, got none"
             raise InputError("rows", phrase=phrase, remedy=f"Make some: ec3learn paper run {' '.join(missing)}.")
-    return [make(rows) for name, (needed, make) in EXHIBITS.items() if (name in names if names else present.issuperset(needed))]
+    return [make(rows) for name, (needed, make) in EXHIBITS.items() if (name in names if names else has(rows, *needed))]
 
 
 def datasets_at_hand(folder: str | Path | None = None) -> Table:
@@ -97,23 +94,16 @@ def datasets_at_hand(folder: str | Path | None = None) -> Table:
     present = at_hand(folder)
     found: dict[str, dict[str, Any]] = {}
     for name, known in DATASETS.items():
-        found[name] = {"source": "not available; load() downloads it" if known.source else "not available"}
+        found[name] = {"source": "not available; load() downloads it" if known.url else "not available"}
         if name in present:
             data = load(name, folder, download=False)
             found[name] = {"source": data.source} | {setting: value for _, setting, _, value in describe(data)}
     ours = pd.DataFrame.from_dict(found, orient="index")
-    frame = ours.reindex(columns=list(HEADS)).join(_printed().add_prefix("paper: ")).assign(source=ours["source"])
-    whole = frame.astype({name: "Int64" for name in frame if name.removeprefix("paper: ") in COUNTS}).astype(object)
+    whole = _beside_printed(ours).assign(source=ours["source"]).astype(object)
     return Table({"dataset": list(whole.index), **whole.where(whole.notna(), None).to_dict("list")})
-
-
-def _printed() -> Frame:
-    """Return the paper's figures of its data sets."""
-    return printed("datasets").rename(columns={column: head for head, column in HEADS.items()})[list(HEADS)]
 
 
 def entropy_note(table: Table) -> str:
     """Return a sentence on the data sets in `datasets_at_hand` whose printed entropies differ from ours, if there are any."""
-    frame = pd.DataFrame(table.columns).set_index("dataset")[["entropy", "paper: entropy"]].dropna().astype(float)
-    note = differing_entropies(frame["entropy"].to_dict(), frame["paper: entropy"].to_dict())
+    note = differing_entropies(pd.DataFrame(table.columns).set_index("dataset"))
     return note[:1].upper() + note[1:]

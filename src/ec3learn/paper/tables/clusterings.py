@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from .. import published
-from ..claims import LEVEL, by_unit, interval, overall, signed_rank_p, with_interval
-from ..exhibits import Block, Exhibit, Finding, Frame, cells, comparable, printed
+from ..claims import LEVEL, by_unit, interval, judge, overall, signed_rank_p, with_interval
+from ..exhibits import Block, Exhibit, Finding, Frame, cells, comparable, has, printed
 from ..protocol import Protocol
 
 WAYS = {"none": "not tuned", "silhouette": "by the silhouette", "NMI": "by labels of the validation set"}
@@ -40,15 +40,19 @@ def tuned(rows: Frame) -> Exhibit:
         Block("AUC that the five clusterings add to a method without any, with its interval.", table.rename_axis("method")),
     ]
     lifted = gains["iEC3", "NMI"] - gains["iEC3", "none"]
-    low, high = interval(lifted)
     mean = frame.loc["mean"]
     finding = Finding(
         "Do tuned clusterings help iEC3 more than those that are not tuned?",
-        True if low > 0 else False if high < 0 else None,
+        judge(lifted).answer,
         f"tuned by labels they add {with_interval(lifted, 4)} more AUC; their mean NMI rises from {mean[WAYS['none']]:.3f} to "
         f"{mean[WAYS['NMI']]:.3f} (printed: {mean['paper']:.3f}).",
     )
     return Exhibit("tuned", "Clusterings that are tuned", blocks, [finding])
+
+
+def tuned_nmi(rows: Frame, way: str) -> Any:
+    """Return the mean match of the clusterings with the classes by data set and split, for a way to tune them."""
+    return cells(rows, "tuned_clusterings", "nmi", columns=["setting", "method"])[way].mean(axis=1)
 
 
 def tuned_gains(rows: Frame) -> dict[tuple[str, str], Any]:
@@ -119,7 +123,7 @@ def quality(rows: Frame) -> Exhibit:
         caption = f"AUC that five noisy copies of the classes add to {method}, with its interval."
         blocks.append(Block(caption, frame.rename_axis("NMI of each copy")))
     findings = [_printed_quality(rows)]
-    if {"tuned_clusterings", "accuracy"} <= set(rows["experiment"]):
+    if has(rows, "tuned_clusterings", "accuracy"):
         findings.append(real_and_noisy(rows))
     return Exhibit("quality", "How good must clusterings be?", blocks, findings)
 
@@ -147,7 +151,7 @@ def _printed_quality(rows: Frame) -> Finding:
 
 def real_and_noisy(rows: Frame) -> Finding:
     """Return whether real clusterings add as much as noisy copies of the classes that match them as well."""
-    nmi = cells(rows, "tuned_clusterings", "nmi", columns=["setting", "method"])["NMI"].mean(axis=1)
+    nmi = tuned_nmi(rows, "NMI")
     auc = cells(rows, "noisy_truth", "auc", columns=["setting", "method"])
     levels = cells(rows, "noisy_truth", "nmi", columns="setting")
     settings = sorted(name for name in levels if name.startswith("all independent "))
@@ -170,5 +174,4 @@ def real_and_noisy(rows: Frame) -> Finding:
 
 def real_points(rows: Frame, way: str) -> Frame:
     """Return the mean match and the gain of our clusterings, tuned in a way, on each data set: for the figure."""
-    nmi = cells(rows, "tuned_clusterings", "nmi", columns=["setting", "method"])[way].mean(axis=1)
-    return pd.DataFrame({"NMI": by_unit(nmi), "gain": by_unit(tuned_gains(rows)["iEC3", way])})
+    return pd.DataFrame({"NMI": by_unit(tuned_nmi(rows, way)), "gain": by_unit(tuned_gains(rows)["iEC3", way])})

@@ -14,9 +14,10 @@ import pandas as pd
 
 from .. import published
 from ..claims import by_unit, signed_rank_p
-from ..exhibits import Block, Exhibit, Finding, Frame, cells, difference, means, printed
+from ..exhibits import Block, Exhibit, Finding, Frame, difference, has, means, printed
 from ..published import BASELINES, METHODS, averages_off, contradictions, impossible_pairs
 from .accuracy import VOTES, scored_cells
+from .studies import lost_terms
 
 EXPLORED = 5  # the first splits, on which the rule was found
 OURS = ["iEC3", "EC3"]
@@ -27,7 +28,7 @@ def metric(rows: Frame) -> Exhibit:
     """Return how far the printed AUC is from ours by each scoring, and what each scoring makes of the main claims."""
     old = rows["seed"] < EXPLORED
     parts = {"splits 0 to 4": rows[old], "new splits": rows[~old]}
-    present = {word: part for word, part in parts.items() if (part["experiment"] == "accuracy").any()}
+    present = {word: part for word, part in parts.items() if has(part, "accuracy")}
     distances, wins = _distances(present), _wins(present)
     blocks = [
         Block(
@@ -38,7 +39,7 @@ def metric(rows: Frame) -> Exhibit:
         Block("Data sets on which a method is ahead of all 14 baselines, by scoring.", wins, 0),
     ]
     last = list(present)[-1]
-    if all((part["experiment"] == "drop_term").any() for part in present.values()):
+    if all(has(part, "drop_term") for part in present.values()):
         blocks.append(Block("Percent of AUC that iEC3 loses without a term (Table 9), by scoring.", _terms(present), 1))
     findings = [_nearer(distances, last), _mixture(present[last], wins, last)]
     return Exhibit("metric", "Which AUC was printed?", blocks, findings)
@@ -49,21 +50,23 @@ def by_scoring(part: Frame) -> dict[str, Frame]:
     return {word: by_unit(scored_cells(part, name)) for word, name in (("probabilities", "auc"), ("labels", "auc_hard"))}
 
 
-def distances(part: Frame, beyond_chance: bool = False) -> Frame:
-    """Return how far the printed AUC of each method is from ours by each scoring; perhaps without data sets near chance."""
+def gaps(part: Frame, floor: float = 0.0) -> dict[str, Frame]:
+    """Return ours minus the printed AUC by each scoring, on data sets where a baseline has a printed AUC above `floor`."""
     theirs = printed("accuracy_auc")
-    far = {}
-    for word, ours in by_scoring(part).items():
-        gap = difference(ours[METHODS], theirs).abs()
-        far[word] = (gap[theirs.loc[gap.index, BASELINES].max(axis=1) > CHANCE] if beyond_chance else gap).mean()
-    return pd.DataFrame(far)
+    clear = theirs[theirs[BASELINES].max(axis=1) > floor]
+    return {word: difference(ours.loc[ours.index.isin(clear.index), METHODS], theirs) for word, ours in by_scoring(part).items()}
+
+
+def distances(part: Frame, floor: float = 0.0) -> Frame:
+    """Return how far the printed AUC of each method is from ours by each scoring, on average; `floor` is as in `gaps`."""
+    return pd.DataFrame({word: gap.abs().mean() for word, gap in gaps(part, floor).items()})
 
 
 def _distances(present: dict[str, Frame]) -> Frame:
     found = {word: distances(part) for word, part in present.items()}
     last = list(present)[-1]
     columns = [table.add_suffix(f", {word}") for word, table in found.items()]
-    columns.append(distances(present[last], beyond_chance=True).add_suffix(f", {last}, without sets near chance"))
+    columns.append(distances(present[last], CHANCE).add_suffix(f", {last}, without sets near chance"))
     nearer = {f"nearer, {word}": table.idxmin(axis=1) for word, table in found.items()}
     return pd.concat(columns, axis=1).assign(**nearer).rename_axis("method")
 
@@ -79,16 +82,10 @@ def _wins(present: dict[str, Frame]) -> Frame:
     return pd.DataFrame(found).rename_axis("method")
 
 
-def lost_terms(rows: Frame, name: str) -> Any:
-    """Return what leaving out each term costs iEC3, in percent of a score."""
-    score = by_unit(cells(rows, "drop_term", name, columns="setting", method="iEC3"))
-    return 100 * (1 - score.drop(columns="none").div(score["none"], axis=0)).mean()
-
-
 def _terms(present: dict[str, Frame]) -> Frame:
     """Return what leaving out a term costs by each scoring, and in print."""
     columns = {
-        f"{title}, {word}": lost_terms(part, name)
+        f"{title}, {word}": lost_terms(part, name).mean()
         for word, part in present.items()
         for title, name in (("probabilities", "auc"), ("labels", "auc_hard"))
     }
@@ -138,7 +135,7 @@ def checks(rows: Frame) -> Exhibit:
         ),
         Block("Where the text and its own tables differ.", said),
     ]
-    findings = [_bound(rows), _averages()] if (rows["experiment"] == "nmi_bound").any() else [_averages()]
+    findings = [_bound(rows), _averages()] if has(rows, "nmi_bound") else [_averages()]
     return Exhibit("checks", "Can the printed numbers be?", blocks, findings)
 
 

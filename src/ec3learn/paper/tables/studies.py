@@ -105,12 +105,9 @@ def epsilon(rows: Frame) -> Exhibit:
 
 def drop_classifier(rows: Frame) -> Exhibit:
     """Return the AUC of iEC3 without each classifier, and the difference from the paper's."""
-    ours = means(rows, "drop_classifier", "auc", columns="setting")
-    gap = difference(ours, printed("drop_classifier_auc", "dropped").T)
-    blocks = [
-        Block("AUC of iEC3.", ours.T.rename_axis("left out")),
-        Block("Ours minus the paper's.", gap.T.rename_axis("left out")),
-    ]
+    ours = means(rows, "drop_classifier", "auc", columns="setting").rename_axis(columns="left out")
+    gap = difference(ours, printed("drop_classifier_auc").T)
+    blocks = [Block("AUC of iEC3.", ours.T), Block("Ours minus the paper's.", gap.T)]
     return Exhibit("drop_classifier", "One classifier left out (Table 4)", blocks)
 
 
@@ -126,7 +123,7 @@ def _beside_printed(rows: Frame, experiment: str, theirs: Frame) -> Frame:
 
 def drop_clustering(rows: Frame) -> Exhibit:
     """Return the scores of iEC3 without each clustering, and the paper's."""
-    theirs = printed("drop_clustering", "dropped")
+    theirs = printed("drop_clustering")
     frame = _beside_printed(rows, "drop_clustering", theirs).reindex(theirs.index)
     return Exhibit(
         "drop_clustering", "One clustering left out (Table 7)", [Block("Scores of iEC3.", frame.rename_axis("left out"))]
@@ -154,17 +151,20 @@ def clustering_nmi(rows: Frame) -> Exhibit:
     """Return how well clusterings match the classes, and the difference from the paper's."""
     ours = means(rows, "clustering_nmi", "nmi")
     gap = difference(ours[published.CLUSTERINGS], printed("clustering_nmi"))
-    blocks = [
-        Block("Normalised mutual information with the classes of the test set.", ours.rename_axis("dataset")),
-        Block("Ours minus the paper's.", gap.rename_axis("dataset")),
-    ]
+    caption = "Normalised mutual information with the classes of the test set."
+    blocks = [Block(caption, ours), Block("Ours minus the paper's.", gap)]
     return Exhibit("clustering_nmi", "How well clusterings match the classes (Table 6)", blocks)
+
+
+def lost_terms(rows: Frame, metric: str) -> Frame:
+    """Return what leaving out each term costs iEC3 on each data set, in percent of a score."""
+    own = means(rows, "drop_term", metric, columns="setting", method="iEC3")
+    return 100 * (1 - own.drop(columns="none").div(own["none"], axis=0))
 
 
 def drop_term(rows: Frame) -> Exhibit:
     """Return by how many percent AUC falls without each term of the objective, and the paper's figures."""
-    own = means(rows, "drop_term", "auc", columns="setting", method="iEC3")
-    ours = 100 * (1 - own.drop(columns="none").div(own["none"], axis=0))
+    ours = lost_terms(rows, "auc")
     theirs = printed("drop_term_auc_percent").loc[comparable(ours.index)]
     caption = (
         "Percent of AUC that iEC3 loses without a term: J1 (objects and their groups), J2 (objects in the same groups), "
@@ -219,7 +219,7 @@ def runtime(rows: Frame) -> Exhibit:
     """Return the seconds to combine a fifth of each data set, the paper's, and their ratio."""
     seconds, objects = (means(rows, "runtime", metric) for metric in ("seconds", "n_objects"))
     names = {published.STAND_INS.get(name, name): name for name in seconds.index if name != "sensor_sample"}
-    in_print = printed("runtime_seconds", "method").T
+    in_print = printed("runtime_seconds").T
     theirs = in_print.reindex(list(names)).rename(index=names).astype("Int64")
     frame = pd.DataFrame({"objects": objects[""].astype("Int64"), "objects of UPE": objects["UPE"].astype("Int64")})
     for method in ("BGCM", "UPE", "iEC3"):
@@ -246,6 +246,11 @@ def runtime(rows: Frame) -> Exhibit:
 def log_slope(size: Any, seconds: Any) -> float:
     """Return the slope of a line through seconds against size, both on logarithmic axes."""
     return float(np.polyfit(np.log(size), np.log(seconds), 1)[0])
+
+
+def loop_seconds(rows: Frame) -> Frame:
+    """Return the time of each method in `like_for_like`, by data set, split and size."""
+    return select(rows, "like_for_like").pivot_table(index=["dataset", "seed", "setting"], columns="method", values="value")
 
 
 def like_for_like(rows: Frame) -> Exhibit:
