@@ -125,8 +125,8 @@ consensus.ask(10)
 # ---------------
 #
 # Left: the pass rate by each judge (scores above 3), by the jury, and estimated from 50 and from 200 labels. Right: the
-# confidence before and after the calibration on 50 labels. They bring the confidence closer to the truth, but the interval of the pass
-# rate is still 20 points long; for a difference of a few points you need 200 labels or more.
+# confidence before and after the calibration on 50 labels. They bring the confidence closer to the truth, but the interval
+# of the pass rate is still 20 points long; for a difference of a few points you need 200 labels or more.
 
 many = unlabelled.ask(200, "share", random_state=1)
 by_200 = unlabelled.estimate("pass", {i: truth[i] for i in many["object"]}, chance=many)

@@ -358,7 +358,7 @@ def _splits(voters: Array) -> list[tuple[Array, Array]]:
 
 
 def _in_own_order(votes: Votes, voters: Array) -> Array:
-    """Return voters ordered by how far they agree with the mean vote, so that the same ones are drawn in whatever order they come."""
+    """Return voters ordered by how far they agree with the mean vote, whatever order they come in."""
     groups = membership(votes)
     mean = mean_votes(votes, groups, votes.weights, None)[0]
     agreed = votes.group_meaning.multiply(scatter_to_votes(votes, groups, votes.counts[:, None] * mean)).sum(axis=1)
@@ -379,7 +379,7 @@ def _correlation_by_labels(votes: Votes, known: Any) -> float:
 def _correlation_of_halves(rows: Votes, one: Array, other: Array) -> float:
     """Return the correlation of errors within each half of the voters, by the answer of the other half."""
     names = [model.name for model in rows.models]
-    parts = [rows.drop(*(name for m, name in enumerate(names) if m not in half)) for half in (set(one.tolist()), set(other.tolist()))]
+    parts = [rows.drop(*(names[m] for m in set(range(len(names))).difference(half.tolist()))) for half in (one, other)]
     answers = []
     for part in parts:
         groups = membership(part)

@@ -25,7 +25,7 @@ from ..answer.mixtures import PanelRule, PrecisionRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
 from ..answer.outcome import PanelMember, class_preference
 from ..answer.rule import KnownLabels, Rule, mean_votes
-from ..diagnosis.agreement import LEAST_VOTERS, error_correlation, erring_voters
+from ..diagnosis.agreement import LEAST_VOTERS, erring_voters, error_correlation
 from ..diagnosis.doubts import judge_bias
 from ..diagnosis.metrics import are_counts, log_losses
 from ..votes import Votes
@@ -60,8 +60,8 @@ class Panel(Method):
     probabilities, these members answer from the most probable classes, and count as one besides BWA and, without a prior, a
     weighted vote on the probabilities. A member whose answer is far from all others' is left out. `Consensus.panel()` shows who
     sat, and how they differ. With 30 known labels or more, the confidence is calibrated on them; a note says what that did. With
-    fewer labels, and fewer than ten voters whose votes are labels or scores, little shows how good each of them is: the plain vote
-    gets a share of the answer, which is half of it for three voters.
+    fewer labels, and fewer than ten voters whose votes are labels or scores, little shows how good each of them is: the plain
+    vote gets a share of the answer, which is half of it for three voters.
 
     Parameters
     ----------
@@ -240,14 +240,12 @@ def _with_plain_vote(panel: Answer, votes: Votes, known: KnownLabels | None) -> 
 
     Two voters who disagree do not show who is right, and of three each is judged by two. What is learned of them is then mostly
     noise, and the answer too sure. The share is the one with the least log loss for simulated voters, and for voters drawn from
-    real crowds; it suits real language models that score, too. Means of probabilities and a prior of the objects have a caution of
-    their own.
+    real crowds; it suits real language models that score, too. Means of probabilities and a prior of the objects have a caution
+    of their own.
     """
     n_voters = _effective_voters(votes)
-    if n_voters > 1:
-        share = min(MOST_PLAIN, PLAIN / n_voters**2)
-    else:  # a single one decides anyway; what its scores mean cannot be learned from them
-        share = float(votes.has_graders)
+    # A single voter decides anyway, unless it scores: what its scores mean cannot be learned from them.
+    share = min(MOST_PLAIN, PLAIN / n_voters**2) if n_voters > 1 else float(votes.has_graders)
     if share < LEAST_PLAIN or are_mostly_soft(votes) or _is_informed(votes):
         return panel
     assert isinstance(panel.rule, PanelRule)
