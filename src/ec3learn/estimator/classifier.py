@@ -42,7 +42,7 @@ from .composition import Composition
 from .pools import Pool, libraries_of, too_slow_for
 from .rows import TableClassifier, Target, check_weights, count_rows, limit_threads
 from .selection import Choice, check_scoring, choose, measure_base_models
-from .training import Training, mean_shares, predict_clusters
+from .training import Training, mean_shares
 
 ROWS_FOR_TEXT = 50  # a column of fewer values is never taken for free text
 ROWS_FOR_LIMITS = 100  # with fewer, to limit threads or begin others takes longer than to predict
@@ -200,14 +200,15 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
             notes=self._fit_notes,
             deadline=deadline,
         )
-        self.estimators_, out_of_fold = work.fit_classifiers()
+        self.estimators_, shares = work.fit_classifiers()
         if self.select == "greedy":
-            self._select(out_of_fold)
+            shares = self._select(shares)
         self.clusterers_, clusters = work.fit_clusterings()
-        shares = work.vote_on_all(self.estimators_, out_of_fold)
+        work.vote_on_rest(self.estimators_, shares)
         self._hard = self.voting == "hard"
         self._judged = np.where(work.voted, self._target.codes, -1)
-        self._choose(self._make_votes(shares, clusters, self._weights), work.fold_of)
+        fold_of = work.fold_of if work.own_folds and not self.prefit else None
+        self._choose(self._make_votes(shares, clusters, self._weights), fold_of)
         self._solve(self._make_votes(shares, clusters, self._weights))
         self._retrain(work, shares, clusters)
 
@@ -229,18 +230,18 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
                 shares[name] = np.where(rest[:, None], (first[name] + retrained[name]) / 2, first[name])
             self._solve(self._make_votes(shares, clusters, self._weights))
 
-    def _select(self, out_of_fold: dict[str, Array]) -> None:
-        """Leave out the classifiers that greedy forward selection on out-of-fold votes does not take."""
-        shares = np.stack(list(out_of_fold.values()))
-        voted = ~np.isnan(shares).any(axis=(0, 2))
-        labels = self._target.codes[self._target.labelled]
-        taken, history = greedy_weights(shares[:, voted], labels[voted], mean_auc)
-        kept = [name for name, share in zip(out_of_fold, taken, strict=True) if share > 0]
-        left = [name for name in out_of_fold if name not in kept]
+    def _select(self, votes: dict[str, Array]) -> dict[str, Array]:
+        """Keep the classifiers that greedy forward selection takes, by their votes on labelled rows, and return their votes."""
+        shares = np.stack(list(votes.values()))
+        rows = np.flatnonzero(self._target.labelled & ~np.isnan(shares).any(axis=(0, 2)))
+        taken, history = greedy_weights(shares[:, rows], self._target.codes[rows], mean_auc)
+        kept = [name for name, share in zip(votes, taken, strict=True) if share > 0]
+        left = [name for name in votes if name not in kept]
         if left:
             text = f"Greedy selection (AUC {history[-1]:.4f}) left out: {', '.join(left)}."
             self._fit_notes.append(Note(LEFT_OUT, text))
         self.estimators_ = {name: self.estimators_[name] for name in kept}
+        return {name: votes[name] for name in kept}
 
     def _choose(self, votes: Votes, fold_of: Array | None) -> None:
         if isinstance(self.consensus, str) and self.consensus == "auto":
@@ -405,7 +406,7 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         class_names = self.classes_ if self.prefit else np.arange(len(self.classes_))
         clusterers = self.clusterers_ if clusterings else {}
         jobs = [delayed(mean_shares)(models, X, class_names) for models in self.estimators_.values()]
-        jobs += [delayed(predict_clusters)(model, X) for model in clusterers.values()]
+        jobs += [delayed(model.predict)(X) for model in clusterers.values()]
         if count_rows(X) < ROWS_FOR_LIMITS:
             answers = [ask(*args) for ask, args, _ in jobs]
         else:
@@ -413,7 +414,7 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
                 answers = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
         n_classifiers = len(self.estimators_)
         shares = dict(zip(self.estimators_, answers[:n_classifiers], strict=True))
-        return shares, dict(zip(clusterers, answers[n_classifiers:], strict=True))
+        return shares, dict(zip(clusterers, map(np.asarray, answers[n_classifiers:]), strict=True))
 
     # ---- diagnosis ---------------------------------------------------------------------------------------------------
 
