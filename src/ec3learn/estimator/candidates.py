@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -158,15 +159,15 @@ class Split:
         rows, both = votes.split_by(codes * n_folds + fold_of)
         return cls(rows, both // n_folds, both % n_folds, fold_of)
 
-    @property
-    def n_folds(self) -> int:
-        """The number of folds."""
-        return int(self.fold_of.max()) + 1
+    @cached_property
+    def folds(self) -> list[Array]:
+        """Which objects are in each fold."""
+        return [self.fold_of == f for f in range(int(self.fold_of.max()) + 1)]
 
     def held_out(self, variant: Variant) -> Array:
         """Return the class probabilities of the objects, each with the labels of its own fold hidden."""
         out = np.empty((len(self.fold_of), self.rows.n_classes))
-        for f in range(self.n_folds):
+        for f in range(len(self.folds)):
             known = KnownLabels(np.where(self.fold == f, -1, self.codes), np.inf)
             objects, rows = self._members(f)
             out[objects] = variant(self.rows, known).answer(self.rows, known).proba[rows]
@@ -197,5 +198,5 @@ class Split:
 
     def _members(self, fold: int) -> tuple[Array, Array]:
         """Return the objects of a fold, and their rows."""
-        objects = np.flatnonzero(self.fold_of == fold)
+        objects = np.flatnonzero(self.folds[fold])
         return objects, objects if self.rows.index is None else self.rows.index[objects]

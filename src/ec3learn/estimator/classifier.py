@@ -31,7 +31,7 @@ from .._progress import Bar, progress
 from .._table import Table
 from .._text import arg, some
 from .._typing import Array
-from ..answer.notes import CHOICE, FREE_TEXT, LEFT_OUT, LONG_TABLE, NO_ANSWER, UNUSED_LABELS, WARNING, WEIGHTS, Note
+from ..answer.notes import CHOICE, FREE_TEXT, LEFT_OUT, LONG_TABLE, NO_ANSWER, UNUSED_LABELS, WEIGHTS, Note
 from ..consensus import Consensus
 from ..diagnosis.metrics import mean_auc
 from ..methods.base import Method, method_of
@@ -40,7 +40,7 @@ from ..votes import Votes
 from ..votes.reading import frame_of
 from .composition import Composition
 from .pools import Pool, libraries_of, too_slow_for
-from .rows import TableClassifier, Target, check_weights, count_rows, limit_threads
+from .rows import TableClassifier, Target, check_weights, count_rows, limit_threads, with_warnings
 from .selection import Choice, check_scoring, choose, measure_base_models
 from .training import Training, mean_shares
 
@@ -219,8 +219,7 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         retrained = {name: np.zeros_like(table) for name, table in shares.items()}
         for _ in range(work.n_rounds):
             if time.monotonic() > work.deadline:
-                self._fit_notes.append(Note(LEFT_OUT, f"The pool was not retrained: {arg('time_limit')} was reached."))
-                self.notes_.append(self._fit_notes[-1])
+                self.notes_.append(Note(LEFT_OUT, f"The pool was not retrained: {arg('time_limit')} was reached."))
                 break
             new = work.retrain(self.estimators_, self.consensus_.proba, self.consensus_.proba.argmax(axis=1))
             for name, (models, proba) in new.items():
@@ -245,10 +244,8 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
 
     def _choose(self, votes: Votes, fold_of: Array | None) -> None:
         if isinstance(self.consensus, str) and self.consensus == "auto":
-            # Models that are fitted already may know a class that no row here has.
-            stacked = not self.prefit or len(np.unique(self._judged[self._judged >= 0])) == votes.n_classes
             given = (votes, self._judged, self._n_folds, self._seed, self.scoring, self.offsets, fold_of, self.n_jobs)
-            chosen = choose(*given, stacked, out_of_fold=not self.prefit)
+            chosen = choose(*given, out_of_fold=not self.prefit)
         else:
             chosen = Choice(method_of(self.consensus, "consensus"))
         self.method_, self.offsets_, self.candidates_ = chosen.method, chosen.offsets, chosen.candidates
@@ -267,11 +264,7 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
                 text = f"{self.method_.title} does not support known labels: they were used to train the classifiers only."
                 notes.append(Note(UNUSED_LABELS, text))
         solved = (note for note in self.consensus_.solved_notes if note.kind not in (LONG_TABLE, NO_ANSWER))  # of tables of votes
-        notes += [*solved, *(Note(WARNING, str(warning.message)) for warning in caught)]
-        by_text: dict[str, Note] = {}
-        for note in notes:
-            by_text.setdefault(str(note), note)  # a note of the consensus may have been a warning too
-        self.notes_ = list(by_text.values())
+        self.notes_ = with_warnings([*notes, *solved], caught)
 
     @property
     def _n_folds(self) -> int:
@@ -434,10 +427,3 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         votes = self.consensus_.require_votes("drop_one")
         adds = measure_base_models(self.method_, votes, self._judged, self._n_folds, self._seed)
         return Table({"model": [model.name for model in votes.models], "adds": adds})
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.sparse = True
-        tags.input_tags.string = tags.input_tags.categorical = True
-        tags.target_tags.required = True
-        return tags

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import InputError, InputTypeError, require_integer
 from .._text import arg, percent
 from .._typing import Array
-from ..answer.notes import CHOICE, FEATURES, WARNING, Note
+from ..answer.notes import CHOICE, FEATURES, Note
 from ..consensus import Consensus
 from ..methods.base import Method, method_of, trusting_votes
 from ..methods.voting import MajorityVote
@@ -30,7 +30,7 @@ from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.reading import frame_of, is_pandas
 from .pools import classifier_pool
-from .rows import TableClassifier, count_rows, limit_threads, take_rows
+from .rows import TableClassifier, count_rows, limit_threads, take_rows, with_warnings
 from .training import fit_and_vote, last_step, mean_shares, out_of_bag
 
 CANDIDATES = {"extra": "extra trees", "lr": "logistic regression"}  # of the default pool, where no estimator is given
@@ -133,8 +133,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
             best, notes = self._alternate(_Work(X, votes, known, self.cv, self.n_jobs, seed), alone)
         self.consensus_, self.estimator_ = best
         self.transduction_ = self.consensus_.labels()
-        notes += [*self.consensus_.notes, self._features_note(alone), *(Note(WARNING, str(one.message)) for one in caught)]
-        self.notes_: list[Note] = list({str(note): note for note in notes}.values())
+        self.notes_ = with_warnings([*notes, *self.consensus_.notes, self._features_note(alone)], caught)
         return self
 
     def _alternate(self, work: _Work, alone: Consensus) -> tuple[tuple[Consensus, Any], list[Note]]:
@@ -227,12 +226,8 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if self.estimator is None:
-            for name in ("allow_nan", "sparse", "string", "categorical"):
-                setattr(tags.input_tags, name, True)
-        else:
+        if self.estimator is not None:
             tags.input_tags = get_tags(self.estimator).input_tags
-        tags.target_tags.required = True
         return tags
 
 

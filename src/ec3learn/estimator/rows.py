@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from .._checks import InputError, InputTypeError, is_integer, is_number
 from .._typing import Array
-from ..answer.notes import Note
+from ..answer.notes import WARNING, Note
 from ..consensus import Consensus
 from ..votes.labels import is_missing, kind_of
 from ..votes.reading import frame_of
@@ -191,6 +192,21 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
         except ValueError:
             must = "must be an integer >= 0, a numpy RandomState or None"
             raise InputError("random_state", must, got=self.random_state) from None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        tags.input_tags.string = tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        return tags
+
+
+def with_warnings(notes: Iterable[Note], caught: Iterable[warnings.WarningMessage]) -> list[Note]:
+    """Return notes and the warnings that were caught as notes; a warning that is a note already comes once."""
+    by_text: dict[str, Note] = {}
+    for note in [*notes, *(Note(WARNING, str(warning.message)) for warning in caught)]:
+        by_text.setdefault(str(note), note)
+    return list(by_text.values())
 
 
 def limit_threads(X: Any) -> Any:
