@@ -9,14 +9,12 @@ other labels to turn them round. The freer it is, the more, so that a strong pen
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 from .._typing import Array
 from ..algebra.membership import SparseMembership, entries
@@ -130,17 +128,6 @@ def refined(variant: Variant, setting: Setting) -> Variant:
 
 
 # ---- folds -----------------------------------------------------------------------------------------------------------
-
-
-def make_folds(codes: Array, n_folds: int, seed: int) -> Array:
-    """Return the fold of each object; a class with fewer labels than folds is in some of them only."""
-    folds = StratifiedKFold(int(min(n_folds, np.bincount(codes).max())), shuffle=True, random_state=seed)
-    fold_of = np.empty(len(codes), dtype=np.int64)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class")
-        for f, (_, test) in enumerate(folds.split(codes, codes)):
-            fold_of[test] = f
-    return fold_of
 
 
 @dataclass(frozen=True)

@@ -207,9 +207,9 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         work.vote_on_rest(self.estimators_, shares)
         self._hard = self.voting == "hard"
         self._judged = np.where(work.voted, self._target.codes, -1)
-        fold_of = work.fold_of if work.own_folds and not self.prefit else None
-        self._choose(self._make_votes(shares, clusters, self._weights), fold_of)
-        self._solve(self._make_votes(shares, clusters, self._weights))
+        votes = self._make_votes(shares, clusters, self._weights)
+        self._choose(votes, work.fold_of if work.own_folds and not self.prefit else None)
+        self._solve(votes)
         self._retrain(work, shares, clusters)
 
     def _retrain(self, work: Training, shares: dict[str, Array], clusters: dict[str, Array]) -> None:
@@ -243,7 +243,7 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         return {name: votes[name] for name in kept}
 
     def _choose(self, votes: Votes, fold_of: Array | None) -> None:
-        if isinstance(self.consensus, str) and self.consensus == "auto":
+        if self.consensus == "auto":
             given = (votes, self._judged, self._n_folds, self._seed, self.scoring, self.offsets, fold_of, self.n_jobs)
             chosen = choose(*given, out_of_fold=not self.prefit)
         else:
@@ -256,9 +256,8 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if self.method_.admits_known:
-                rows = np.flatnonzero(self._target.labelled)
-                known = (rows.tolist(), [self._target.names[z] for z in self._target.codes[rows]])
-                self.consensus_: Consensus = self.method_.solve(votes, known=known)
+                names = np.array([*self._target.names, None], dtype=object)  # None where the code is -1
+                self.consensus_: Consensus = self.method_.solve(votes, known=names[self._target.codes])
             else:
                 self.consensus_ = self.method_.solve(votes)
                 text = f"{self.method_.title} does not support known labels: they were used to train the classifiers only."

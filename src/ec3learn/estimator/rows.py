@@ -15,6 +15,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -136,6 +137,17 @@ def _find_missing(y: Array, unlabelled: Any) -> Array:
     return missing if unlabelled is None else missing | np.array([label == unlabelled for label in y.tolist()], dtype=bool)
 
 
+def make_folds(codes: Array, n_folds: int, seed: int) -> Array:
+    """Return the fold of each object; a class with fewer labels than folds is in some of them only."""
+    folds = StratifiedKFold(int(min(n_folds, np.bincount(codes).max())), shuffle=True, random_state=seed)
+    fold_of = np.empty(len(codes), dtype=np.int64)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")
+        for f, (_, test) in enumerate(folds.split(codes, codes)):
+            fold_of[test] = f
+    return fold_of
+
+
 # ---- estimators ------------------------------------------------------------------------------------------------------
 
 
@@ -150,8 +162,8 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """Return the classes of new rows: the most probable ones."""
-        numbers = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[numbers]
+        codes = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[codes]
 
     def report(self, path: Any, *, details: Mapping[str, Any] | None = None, **options: Any) -> None:
         """Write a report on the consensus over the rows passed to `fit`: one HTML file. Needs jinja2.

@@ -33,7 +33,8 @@ from ..methods.ec3.ec3 import EC3
 from ..methods.stacking import Blend, simplex_weights
 from ..methods.voting import SoftVote
 from ..votes import Votes
-from .candidates import SETTINGS, Candidate, Split, Variant, make_candidates, make_folds, refined, weigh_by_labels
+from .candidates import SETTINGS, Candidate, Split, Variant, make_candidates, refined, weigh_by_labels
+from .rows import make_folds
 
 FEW_LABELS = 10  # per class (geometric mean): below, there is no choice
 MANY_LABELS = 100  # per class: below, the fixed method for few labels has a share in the answer

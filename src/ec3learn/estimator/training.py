@@ -18,7 +18,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold
 
 from .._checks import InputError
 from .._progress import Bar
@@ -26,7 +26,7 @@ from .._text import arg, count
 from .._typing import Array
 from ..answer.notes import FEW_LABELS, LEFT_OUT, Note
 from .pools import Pool, TableModel
-from .rows import Target, count_rows, take_rows
+from .rows import Target, count_rows, make_folds, take_rows
 
 Fold = tuple[Array, Array]  # positions of rows to fit to, and to vote on
 
@@ -164,11 +164,9 @@ class Training:
         alone, several = np.flatnonzero(counts[codes] == 1), np.flatnonzero(counts[codes] > 1)
         if not len(several):
             return []
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.seed)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The least populated class")
-            parts = list(folds.split(several, codes[several]))[: _enough_folds(counts[counts > 1], n_folds)]
-        return [(np.concatenate([several[train], alone]), several[test]) for train, test in parts]
+        fold_of = make_folds(codes[several], n_folds, self.seed)
+        enough = range(_enough_folds(counts[counts > 1], n_folds))
+        return [(np.concatenate([several[fold_of != f], alone]), several[fold_of == f]) for f in enough]
 
     @cached_property
     def fold_of(self) -> Array:

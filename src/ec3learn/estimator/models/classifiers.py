@@ -40,7 +40,7 @@ class Wrapped(ProbabilisticClassifier):
             self.model_.fit(X, codes)
 
     def _predict_proba(self, X: Any) -> Array:
-        return self.model_.predict_proba(X)
+        return np.asarray(self.model_.predict_proba(X), dtype=float)
 
 
 @dataclass(eq=False, repr=False)
@@ -253,6 +253,3 @@ class InstalledClassifier(Wrapped):
         if threads:
             settings = {**settings, threads: self.n_jobs or 1}
         return getattr(import_module(self.library), name)(random_state=self.random_state, **settings)
-
-    def _predict_proba(self, X: Any) -> Array:
-        return np.asarray(self.model_.predict_proba(X), dtype=float)
