@@ -111,6 +111,8 @@ def choose(
 
 def _soft_vote(votes: Votes, codes: Array, seed: int) -> Method:
     """Return soft voting with the temperature that suits the labels, of which it learns nothing else."""
+    if np.bincount(codes[codes >= 0]).max() < 2:
+        return SoftVote()
     rows = _sample(codes, seed, MOST_ROWS)
     slope = learn_slope(SoftVote().solve(votes[rows]).proba, codes[rows], np.ones(len(rows)))
     return Blend([SoftVote()], None, slope)
