@@ -151,13 +151,17 @@ class Split:
         """Which objects are in each fold."""
         return [self.fold_of == f for f in range(int(self.fold_of.max()) + 1)]
 
+    @property
+    def row_of(self) -> Array:
+        """The distinct row of each object."""
+        return np.arange(len(self.fold_of)) if self.rows.index is None else self.rows.index
+
     def held_out(self, variant: Variant) -> Array:
         """Return the class probabilities of the objects, each with the labels of its own fold hidden."""
         out = np.empty((len(self.fold_of), self.rows.n_classes))
-        for f in range(len(self.folds)):
+        for f, own in enumerate(self.folds):
             known = KnownLabels(np.where(self.fold == f, -1, self.codes), np.inf)
-            objects, rows = self._members(f)
-            out[objects] = variant(self.rows, known).answer(self.rows, known).proba[rows]
+            out[own] = variant(self.rows, known).answer(self.rows, known).proba[self.row_of[own]]
         return out
 
     def held_out_refined(self, by_fold: Sequence[Variant]) -> Array:
@@ -173,7 +177,7 @@ class Split:
             rule = refined(variant, ALL_PULLS)(votes := self.rows.only_rows(others), known).answer(votes, known).rule
             assert isinstance(rule, GroupRule)
             rows = self.rows.only_rows(hidden)
-            objects, places = self._members(f)
+            objects, places = np.flatnonzero(self.folds[f]), self.row_of[self.folds[f]]
             for part, pulls in rule.pulls(SparseMembership(entries(rows), entries(rows.hardened()))):
                 inside = np.isin(places, hidden[part])
                 at = np.searchsorted(hidden[part], places[inside])
@@ -182,8 +186,3 @@ class Split:
                     scaled = [replace(pull, strength=share[pull.name] * pull.strength) for pull in pulls]
                     out[s, objects[inside]] = rule.answer(scaled)[0][at]
         return out
-
-    def _members(self, fold: int) -> tuple[Array, Array]:
-        """Return the objects of a fold, and their rows."""
-        objects = np.flatnonzero(self.folds[fold])
-        return objects, objects if self.rows.index is None else self.rows.index[objects]

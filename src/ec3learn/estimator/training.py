@@ -24,6 +24,7 @@ from .._checks import InputError
 from .._progress import Bar
 from .._text import arg, count
 from .._typing import Array
+from ..algebra.linear import normalised
 from ..answer.notes import FEW_LABELS, LEFT_OUT, Note
 from .pools import Pool, TableModel
 from .rows import Target, count_rows, make_folds, take_rows
@@ -60,7 +61,7 @@ class Training:
     seed: int
     bar: Bar
     notes: list[Note]
-    deadline: float = np.inf  # by time.monotonic()
+    deadline: float  # by time.monotonic(); infinity for none
 
     @cached_property
     def labelled(self) -> Array:
@@ -71,11 +72,6 @@ class Training:
     def n_classes(self) -> int:
         """The number of classes."""
         return len(self.target.classes)
-
-    @property
-    def class_names(self) -> Array:
-        """What the classifiers call the classes."""
-        return self.target.classes if self.prefit else np.arange(self.n_classes)
 
     # ---- classifiers -------------------------------------------------------------------------------------------------
 
@@ -114,11 +110,11 @@ class Training:
     def _job(self, name: str, model: Any, codes: Array, train: Array, test: Array) -> Any:
         """Return the call, for another process perhaps, that fits a copy to some rows with their classes and lets it vote."""
         params = {key: take_rows(value, train) for key, value in self.params.get(name, {}).items() if value is not None}
-        return delayed(fit_and_vote)(model, self.X, codes, train, test, params, self.class_names)
+        return delayed(fit_and_vote)(model, self.X, codes, train, test, params, np.arange(self.n_classes))
 
     def _prefit_votes(self, name: str, model: Any) -> Array:
         try:
-            return _predict_shares(model, self.X, self.class_names)
+            return _predict_shares(model, self.X, self.target.classes)
         except (NotFittedError, AttributeError) as error:
             phrase = f"The classifier {name!r} must be fitted where {arg('prefit', True)} ({error})"
             raise InputError("prefit", phrase=phrase, remedy=f"Fit it, or pass {arg('prefit', False)}.") from None
@@ -232,7 +228,7 @@ class Training:
         if len(rest) and not self.prefit:
             X = take_rows(self.X, rest)
             for name, models in fitted.items():
-                votes[name][rest] = mean_shares(models, X, self.class_names)
+                votes[name][rest] = mean_shares(models, X, np.arange(self.n_classes))
 
     def retrain(self, names: Iterable[str], proba: Array, labels: Array) -> dict[str, tuple[list[Any], Array]]:
         """Return classifiers retrained on two halves of the most confident rows, and their votes on all rows.
@@ -332,8 +328,8 @@ def _predict_shares(model: Any, X: Any, classes: Array) -> Array:
         columns = [place[label] for label in np.asarray(model.classes_).tolist()]
         shares[:, columns] = model.predict_proba(X)
         shares = np.where(np.isfinite(shares), np.maximum(shares, 0.0), 0.0)
-        total = shares.sum(axis=1, keepdims=True)
-        return np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1 / len(classes))
+        shares[~shares.any(axis=1)] = 1.0
+        return normalised(shares)
     predicted = np.asarray(model.predict(X)).tolist()
     unknown = [label for label in predicted if label not in place]
     if unknown:
