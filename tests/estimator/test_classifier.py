@@ -3,6 +3,7 @@
 import pickle
 import re
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -709,6 +710,23 @@ def test_what_is_not_begun_in_time_is_left_out(iris):
     assert len(caught) == 4
     assert [note.kind for note in model.notes_].count(LEFT_OUT) == 5  # the pool was not retrained either
     assert model.score(new_X, new_y) > 0.8
+
+
+def test_a_time_limit_holds_while_retraining_too(iris, monkeypatch):
+    X, _, y, _ = iris
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+
+    class TakesLong(GaussianNB):
+        def fit(self, X, y):
+            clock.now += 100 if len(X) > 30 else 0
+            return super().fit(X, y)
+
+    monkeypatch.setattr(classifier, "time", clock)
+    monkeypatch.setattr(training, "time", clock)
+    slow = [("slow", TakesLong()), *pool()[:1]]
+    with pytest.warns(UserWarning, match=r"^The classifier 'lr' was not retrained: time_limit was reached before its turn\.$"):
+        model = made(classifiers=slow, time_limit=50, retrain_rounds=1).fit(X, hidden(y, 10))
+    assert {name: len(models) for name, models in model.estimators_.items()} == {"slow": 3, "lr": 1}
 
 
 def test_with_time_enough_a_time_limit_changes_nothing(iris):

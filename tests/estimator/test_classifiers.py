@@ -24,7 +24,7 @@ from ec3learn.estimator import (
     classifier_pool,
     grids,
 )
-from ec3learn.estimator.models import classifiers, convolution
+from ec3learn.estimator.models import convolution
 
 FEW = [
     NearestNeighbours(),
@@ -88,7 +88,9 @@ def test_few_rows_get_half_the_rounds_and_trees_and_the_settings_stay(rows):
     ],
 )
 def test_forests_are_sized_to_the_table(n_rows, n_classes, size):
-    assert classifiers._forest_size(200, 1, n_rows, n_classes) == size
+    forest = RandomForest(200)
+    sized = forest.get_params() | forest._sized(n_rows, np.arange(n_classes))
+    assert (sized["n_estimators"], sized["min_samples_leaf"]) == size
 
 
 @pytest.mark.parametrize("model", FEW[1:])

@@ -140,6 +140,14 @@ def test_with_very_many_classes_soft_voting_is_used_and_a_note_says_so(monkeypat
     assert "too many" not in str(choose(votes, truth, 5, 0).notes[0])
 
 
+def test_with_very_many_classes_of_one_label_each_soft_voting_is_used(monkeypatch):
+    votes, truth = soft_pool(0, [1.0, 1.0], n_objects=300)
+    monkeypatch.setattr(selection, "MOST_WORK", 1)
+    codes = np.full(300, -1)
+    codes[[int(np.flatnonzero(truth == z)[0]) for z in range(3)]] = range(3)
+    assert isinstance(choose(votes, codes, 5, 0).method, SoftVote)
+
+
 @pytest.mark.parametrize(("n_labels", "share"), [(90, 1 / 3), (360, None)])
 def test_the_fewer_labels_the_more_of_the_answer_is_fixed(n_labels, share):
     votes, truth = soft_pool(0, [1.0, 1.0], n_objects=400)

@@ -11,15 +11,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .. import diagnosis
 from .._checks import InputError, InputTypeError
 from .._table import Table
 from ..algebra.linear import normalised
 from ..answer.extension import extended_answers, readable_votes, require_rule, trusting_votes
 from ..answer.notes import Note
 from ..answer.outcome import Outcome, unanswered_notes
-from ..diagnosis import Explanation, ask, confusion_of, contested, estimate, explain, judge, panel, skills, summarise, voters
-from ..diagnosis.contested import Goal
-from ..diagnosis.held_out import Solver
 from ..diagnosis.summary import Summary, notes_of
 from ..report.page import write_report
 from ..votes import Votes
@@ -73,37 +71,16 @@ class Consensus(Outcome):
         """Return the notes of the method, and what the diagnosis finds in the answer and the voters."""
         return notes_of(self)
 
-    def voters(self, known: Any = None) -> Table:
-        """Return a table of the base models: `ec3learn.diagnosis.voters`."""
-        return voters(self, known)
-
-    def skills(self, known: Any = None) -> Table:
-        """Return how well each voter recognises each class: `ec3learn.diagnosis.skills`."""
-        return skills(self, known)
-
-    def confusion(self, model: str) -> Table:
-        """Return what one base model says about objects of each class: `ec3learn.diagnosis.confusion_of`."""
-        return confusion_of(self, model)
-
-    def contested(self, n: int = 10, *, distinct: bool = True) -> Table:
-        """Return the objects a person should look at first: `ec3learn.diagnosis.contested`."""
-        return contested(self, n, distinct=distinct)
-
-    def panel(self) -> Table:
-        """Return who sat on the panel of methods, and how they differ: `ec3learn.diagnosis.panel`."""
-        return panel(self)
-
-    def estimate(self, label: Any = None, known: Any = None, *, voters: bool = False, chance: Any = None) -> Table:
-        """Return shares of classes and accuracies from few labels, with intervals: `ec3learn.diagnosis.estimate`."""
-        return estimate(self, label, known, voters=voters, chance=chance)
-
-    def ask(self, n: int = 10, goal: Goal = "label", *, random_state: Any = None) -> Table:
-        """Return the objects where a label, or one vote more, is worth most: `ec3learn.diagnosis.ask`."""
-        return ask(self, n, goal, random_state=random_state)
-
-    def explain(self, i: Any) -> Explanation:
-        """Explain one object: `ec3learn.diagnosis.explain`."""
-        return explain(self, i)
+    # Functions of the diagnosis that are asked so often that they are methods too.
+    voters = diagnosis.voters
+    skills = diagnosis.skills
+    confusion = diagnosis.confusion_of
+    contested = diagnosis.contested
+    panel = diagnosis.panel
+    estimate = diagnosis.estimate
+    ask = diagnosis.ask
+    explain = diagnosis.explain
+    summary = diagnosis.summarise
 
     def to_frame(self, backend: Any = "pandas", *, proba: bool = False, rule: Literal["argmax", "mass"] = "argmax") -> Any:
         """Return the answers as a dataframe, one row per object.
@@ -145,14 +122,10 @@ class Consensus(Outcome):
         truth : array with missing values, dict of object -> label, or pair (objects, labels)
             The true labels. `ec3learn.diagnosis.judge` has more measures of the same.
         """
-        found = judge(self, truth)
+        found = diagnosis.judge(self, truth)
         if found is None:
             raise InputError("truth", "must hold a label that the method was not given", came="none")
         return found.consensus.accuracy
-
-    def summary(self, method: Solver | None = None, *, truth: Any = None, fast: bool = False) -> Summary:
-        """Summarise the answer, and say what to watch out for, as the command does: `ec3learn.diagnosis.summarise`."""
-        return summarise(self, method, truth=truth, fast=fast)
 
     def extend(self, votes: Votes, prior: Any = None) -> Consensus:
         """Answer for new objects without solving again.

@@ -9,13 +9,12 @@ other labels to turn them round. The freer it is, the more, so that a strong pen
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
 from .._typing import Array
 from ..algebra.membership import SparseMembership, entries
@@ -131,17 +130,6 @@ def refined(variant: Variant, setting: Setting) -> Variant:
 # ---- folds -----------------------------------------------------------------------------------------------------------
 
 
-def make_folds(codes: Array, n_folds: int, seed: int) -> Array:
-    """Return the fold of each object; a class with fewer labels than folds is in some of them only."""
-    folds = StratifiedKFold(int(min(n_folds, np.bincount(codes).max())), shuffle=True, random_state=seed)
-    fold_of = np.empty(len(codes), dtype=np.int64)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class")
-        for f, (_, test) in enumerate(folds.split(codes, codes)):
-            fold_of[test] = f
-    return fold_of
-
-
 @dataclass(frozen=True)
 class Split:
     """Votes split into distinct rows that have one class and one fold each."""
@@ -158,18 +146,22 @@ class Split:
         rows, both = votes.split_by(codes * n_folds + fold_of)
         return cls(rows, both // n_folds, both % n_folds, fold_of)
 
+    @cached_property
+    def folds(self) -> list[Array]:
+        """Which objects are in each fold."""
+        return [self.fold_of == f for f in range(int(self.fold_of.max()) + 1)]
+
     @property
-    def n_folds(self) -> int:
-        """The number of folds."""
-        return int(self.fold_of.max()) + 1
+    def row_of(self) -> Array:
+        """The distinct row of each object."""
+        return np.arange(len(self.fold_of)) if self.rows.index is None else self.rows.index
 
     def held_out(self, variant: Variant) -> Array:
         """Return the class probabilities of the objects, each with the labels of its own fold hidden."""
         out = np.empty((len(self.fold_of), self.rows.n_classes))
-        for f in range(self.n_folds):
+        for f, own in enumerate(self.folds):
             known = KnownLabels(np.where(self.fold == f, -1, self.codes), np.inf)
-            objects, rows = self._members(f)
-            out[objects] = variant(self.rows, known).answer(self.rows, known).proba[rows]
+            out[own] = variant(self.rows, known).answer(self.rows, known).proba[self.row_of[own]]
         return out
 
     def held_out_refined(self, by_fold: Sequence[Variant]) -> Array:
@@ -185,7 +177,7 @@ class Split:
             rule = refined(variant, ALL_PULLS)(votes := self.rows.only_rows(others), known).answer(votes, known).rule
             assert isinstance(rule, GroupRule)
             rows = self.rows.only_rows(hidden)
-            objects, places = self._members(f)
+            objects, places = np.flatnonzero(self.folds[f]), self.row_of[self.folds[f]]
             for part, pulls in rule.pulls(SparseMembership(entries(rows), entries(rows.hardened()))):
                 inside = np.isin(places, hidden[part])
                 at = np.searchsorted(hidden[part], places[inside])
@@ -194,8 +186,3 @@ class Split:
                     scaled = [replace(pull, strength=share[pull.name] * pull.strength) for pull in pulls]
                     out[s, objects[inside]] = rule.answer(scaled)[0][at]
         return out
-
-    def _members(self, fold: int) -> tuple[Array, Array]:
-        """Return the objects of a fold, and their rows."""
-        objects = np.flatnonzero(self.fold_of == fold)
-        return objects, objects if self.rows.index is None else self.rows.index[objects]

@@ -31,7 +31,7 @@ from .._progress import Bar, progress
 from .._table import Table
 from .._text import arg, some
 from .._typing import Array
-from ..answer.notes import CHOICE, FREE_TEXT, LEFT_OUT, LONG_TABLE, NO_ANSWER, UNUSED_LABELS, WARNING, WEIGHTS, Note
+from ..answer.notes import CHOICE, FREE_TEXT, LEFT_OUT, LONG_TABLE, NO_ANSWER, UNUSED_LABELS, WEIGHTS, Note
 from ..consensus import Consensus
 from ..diagnosis.metrics import mean_auc
 from ..methods.base import Method, method_of
@@ -40,9 +40,9 @@ from ..votes import Votes
 from ..votes.reading import frame_of
 from .composition import Composition
 from .pools import Pool, libraries_of, too_slow_for
-from .rows import TableClassifier, Target, check_weights, count_rows, limit_threads
+from .rows import TableClassifier, Target, check_weights, count_rows, limit_threads, with_warnings
 from .selection import Choice, check_scoring, choose, measure_base_models
-from .training import Training, mean_shares, predict_clusters
+from .training import Training, mean_shares
 
 ROWS_FOR_TEXT = 50  # a column of fewer values is never taken for free text
 ROWS_FOR_LIMITS = 100  # with fewer, to limit threads or begin others takes longer than to predict
@@ -200,15 +200,16 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
             notes=self._fit_notes,
             deadline=deadline,
         )
-        self.estimators_, out_of_fold = work.fit_classifiers()
+        self.estimators_, shares = work.fit_classifiers()
         if self.select == "greedy":
-            self._select(out_of_fold)
+            shares = self._select(shares)
         self.clusterers_, clusters = work.fit_clusterings()
-        shares = work.vote_on_all(self.estimators_, out_of_fold)
+        work.vote_on_rest(self.estimators_, shares)
         self._hard = self.voting == "hard"
         self._judged = np.where(work.voted, self._target.codes, -1)
-        self._choose(self._make_votes(shares, clusters, self._weights), work.fold_of)
-        self._solve(self._make_votes(shares, clusters, self._weights))
+        votes = self._make_votes(shares, clusters, self._weights)
+        self._choose(votes, work.fold_of if work.own_folds and not self.prefit else None)
+        self._solve(votes)
         self._retrain(work, shares, clusters)
 
     def _retrain(self, work: Training, shares: dict[str, Array], clusters: dict[str, Array]) -> None:
@@ -218,8 +219,7 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         retrained = {name: np.zeros_like(table) for name, table in shares.items()}
         for _ in range(work.n_rounds):
             if time.monotonic() > work.deadline:
-                self._fit_notes.append(Note(LEFT_OUT, f"The pool was not retrained: {arg('time_limit')} was reached."))
-                self.notes_.append(self._fit_notes[-1])
+                self.notes_.append(Note(LEFT_OUT, f"The pool was not retrained: {arg('time_limit')} was reached."))
                 break
             new = work.retrain(self.estimators_, self.consensus_.proba, self.consensus_.proba.argmax(axis=1))
             for name, (models, proba) in new.items():
@@ -229,25 +229,23 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
                 shares[name] = np.where(rest[:, None], (first[name] + retrained[name]) / 2, first[name])
             self._solve(self._make_votes(shares, clusters, self._weights))
 
-    def _select(self, out_of_fold: dict[str, Array]) -> None:
-        """Leave out the classifiers that greedy forward selection on out-of-fold votes does not take."""
-        shares = np.stack(list(out_of_fold.values()))
-        voted = ~np.isnan(shares).any(axis=(0, 2))
-        labels = self._target.codes[self._target.labelled]
-        taken, history = greedy_weights(shares[:, voted], labels[voted], mean_auc)
-        kept = [name for name, share in zip(out_of_fold, taken, strict=True) if share > 0]
-        left = [name for name in out_of_fold if name not in kept]
+    def _select(self, votes: dict[str, Array]) -> dict[str, Array]:
+        """Keep the classifiers that greedy forward selection takes, by their votes on labelled rows, and return their votes."""
+        shares = np.stack(list(votes.values()))
+        rows = np.flatnonzero(self._target.labelled & ~np.isnan(shares).any(axis=(0, 2)))
+        taken, history = greedy_weights(shares[:, rows], self._target.codes[rows], mean_auc)
+        kept = [name for name, share in zip(votes, taken, strict=True) if share > 0]
+        left = [name for name in votes if name not in kept]
         if left:
             text = f"Greedy selection (AUC {history[-1]:.4f}) left out: {', '.join(left)}."
             self._fit_notes.append(Note(LEFT_OUT, text))
         self.estimators_ = {name: self.estimators_[name] for name in kept}
+        return {name: votes[name] for name in kept}
 
     def _choose(self, votes: Votes, fold_of: Array | None) -> None:
-        if isinstance(self.consensus, str) and self.consensus == "auto":
-            # Models that are fitted already may know a class that no row here has.
-            stacked = not self.prefit or len(np.unique(self._judged[self._judged >= 0])) == votes.n_classes
+        if self.consensus == "auto":
             given = (votes, self._judged, self._n_folds, self._seed, self.scoring, self.offsets, fold_of, self.n_jobs)
-            chosen = choose(*given, stacked, out_of_fold=not self.prefit)
+            chosen = choose(*given, out_of_fold=not self.prefit)
         else:
             chosen = Choice(method_of(self.consensus, "consensus"))
         self.method_, self.offsets_, self.candidates_ = chosen.method, chosen.offsets, chosen.candidates
@@ -258,19 +256,14 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if self.method_.admits_known:
-                rows = np.flatnonzero(self._target.labelled)
-                known = (rows.tolist(), [self._target.names[z] for z in self._target.codes[rows]])
-                self.consensus_: Consensus = self.method_.solve(votes, known=known)
+                names = np.array([*self._target.names, None], dtype=object)  # None where the code is -1
+                self.consensus_: Consensus = self.method_.solve(votes, known=names[self._target.codes])
             else:
                 self.consensus_ = self.method_.solve(votes)
                 text = f"{self.method_.title} does not support known labels: they were used to train the classifiers only."
                 notes.append(Note(UNUSED_LABELS, text))
         solved = (note for note in self.consensus_.solved_notes if note.kind not in (LONG_TABLE, NO_ANSWER))  # of tables of votes
-        notes += [*solved, *(Note(WARNING, str(warning.message)) for warning in caught)]
-        by_text: dict[str, Note] = {}
-        for note in notes:
-            by_text.setdefault(str(note), note)  # a note of the consensus may have been a warning too
-        self.notes_ = list(by_text.values())
+        self.notes_ = with_warnings([*notes, *solved], caught)
 
     @property
     def _n_folds(self) -> int:
@@ -405,7 +398,7 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         class_names = self.classes_ if self.prefit else np.arange(len(self.classes_))
         clusterers = self.clusterers_ if clusterings else {}
         jobs = [delayed(mean_shares)(models, X, class_names) for models in self.estimators_.values()]
-        jobs += [delayed(predict_clusters)(model, X) for model in clusterers.values()]
+        jobs += [delayed(model.predict)(X) for model in clusterers.values()]
         if count_rows(X) < ROWS_FOR_LIMITS:
             answers = [ask(*args) for ask, args, _ in jobs]
         else:
@@ -413,7 +406,7 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
                 answers = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
         n_classifiers = len(self.estimators_)
         shares = dict(zip(self.estimators_, answers[:n_classifiers], strict=True))
-        return shares, dict(zip(clusterers, answers[n_classifiers:], strict=True))
+        return shares, dict(zip(clusterers, map(np.asarray, answers[n_classifiers:]), strict=True))
 
     # ---- diagnosis ---------------------------------------------------------------------------------------------------
 
@@ -433,10 +426,3 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         votes = self.consensus_.require_votes("drop_one")
         adds = measure_base_models(self.method_, votes, self._judged, self._n_folds, self._seed)
         return Table({"model": [model.name for model in votes.models], "adds": adds})
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.sparse = True
-        tags.input_tags.string = tags.input_tags.categorical = True
-        tags.target_tags.required = True
-        return tags

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import InputError, InputTypeError, require_integer
 from .._text import arg, percent
 from .._typing import Array
-from ..answer.notes import CHOICE, FEATURES, WARNING, Note
+from ..answer.notes import CHOICE, FEATURES, Note
 from ..consensus import Consensus
 from ..methods.base import Method, method_of, trusting_votes
 from ..methods.voting import MajorityVote
@@ -30,7 +30,7 @@ from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.reading import frame_of, is_pandas
 from .pools import classifier_pool
-from .rows import TableClassifier, count_rows, limit_threads, take_rows
+from .rows import TableClassifier, count_rows, limit_threads, take_rows, with_warnings
 from .training import fit_and_vote, last_step, mean_shares, out_of_bag
 
 CANDIDATES = {"extra": "extra trees", "lr": "logistic regression"}  # of the default pool, where no estimator is given
@@ -133,8 +133,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
             best, notes = self._alternate(_Work(X, votes, known, self.cv, self.n_jobs, seed), alone)
         self.consensus_, self.estimator_ = best
         self.transduction_ = self.consensus_.labels()
-        notes += [*self.consensus_.notes, self._features_note(alone), *(Note(WARNING, str(one.message)) for one in caught)]
-        self.notes_: list[Note] = list({str(note): note for note in notes}.values())
+        self.notes_ = with_warnings([*notes, *self.consensus_.notes, self._features_note(alone)], caught)
         return self
 
     def _alternate(self, work: _Work, alone: Consensus) -> tuple[tuple[Consensus, Any], list[Note]]:
@@ -144,7 +143,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         best = first = alone
         for turn in range(self.rounds):
             if turn:
-                _, prior = work.out_of_fold(model, codes)
+                prior = work.out_of_fold(model, codes)
             consensus = self.method_.solve(work.votes, work.known, prior)
             first = consensus if turn == 0 else first
             if _likelihood(consensus) < _likelihood(first):
@@ -158,12 +157,12 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     def _first(self, work: _Work, codes: Array) -> tuple[Any, Array, list[Note]]:
         """Return the classifier to take, its first out-of-fold class probabilities, and why it was taken."""
         if self.estimator is not None:
-            return self.estimator, work.out_of_fold(self.estimator, codes)[1], []
+            return self.estimator, work.out_of_fold(self.estimator, codes), []
         found = {}
         for name, model in classifier_pool(random_state=work.seed):
             if name not in CANDIDATES:
                 continue
-            _, prior = work.out_of_fold(model, codes)
+            prior = work.out_of_fold(model, codes)
             trusting = trusting_votes(work.votes.with_prior(prior), None).prior
             assert trusting is not None
             found[name] = trusting.learned.likelihood, model, prior
@@ -227,12 +226,8 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if self.estimator is None:
-            for name in ("allow_nan", "sparse", "string", "categorical"):
-                setattr(tags.input_tags, name, True)
-        else:
+        if self.estimator is not None:
             tags.input_tags = get_tags(self.estimator).input_tags
-        tags.target_tags.required = True
         return tags
 
 
@@ -276,27 +271,24 @@ class _Work:
                 raise InputError("estimator", phrase=f"The classifier failed ({result})", remedy="Fix it, or pass another.")
         return results[0][0], [shares for _, shares in results[1:]]
 
-    def out_of_fold(self, model: Any, codes: Array) -> tuple[Any, Array]:
-        """Return a fitted copy, and class probabilities of all rows by classifiers that have not seen them."""
+    def out_of_fold(self, model: Any, codes: Array) -> Array:
+        """Return class probabilities of all rows by classifiers that have not seen them."""
         n_classes, labelled = self.votes.n_classes, np.flatnonzero(codes >= 0)
-        seen, prior = np.unique(codes[labelled]), np.full((len(codes), n_classes), np.nan)
-        if len(seen) > 1 and getattr(last_step(model), "oob_score", False):
-            fitted, _ = self.fit(model, codes)
-            own = np.zeros((len(labelled), n_classes))
-            own[:, seen] = out_of_bag(fitted)
-            own[np.isnan(own).any(axis=1)] = np.nan
-            prior[labelled] = own
-        elif len(labelled) < 2:
-            return self.fit(model, codes)[0], prior
-        else:
-            folds = list(KFold(min(self.cv, len(labelled)), shuffle=True, random_state=self.seed).split(labelled))
-            fitted, parts = self.fit(model, codes, folds)
-            for (_, test), shares in zip(folds, parts, strict=True):
-                prior[labelled[test]] = shares
+        prior = np.full((len(codes), n_classes), np.nan)
+        if len(labelled) < 2:
+            return prior
+        in_bags = len(np.unique(codes[labelled])) > 1 and getattr(last_step(model), "oob_score", False)
+        splitter = KFold(min(self.cv, len(labelled)), shuffle=True, random_state=self.seed)
+        folds = [] if in_bags else list(splitter.split(labelled))
+        fitted, parts = self.fit(model, codes, folds)
+        if in_bags:
+            prior[labelled] = out_of_bag(fitted, n_classes)
+        for (_, test), shares in zip(folds, parts, strict=True):
+            prior[labelled[test]] = shares
         rest = np.flatnonzero(codes < 0)
         if len(rest):
             prior[rest] = mean_shares([fitted], take_rows(self.X, rest), np.arange(n_classes))
-        return fitted, prior
+        return prior
 
 
 def _trusts(consensus: Consensus) -> bool:

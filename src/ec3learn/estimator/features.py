@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -95,10 +96,8 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Do `fit` and `transform` at once; with text="shares", a row does not count for its own shares."""
         table = self._learn(X, y)
-        if not isinstance(table, Columns):
-            return self._convert_sparse(table)
         fold = classes = None
-        if self.text == "shares" and table.text:
+        if self.text == "shares" and isinstance(table, Columns) and table.text:
             fold = check_random_state(self.random_state).permutation(len(table.numbers)) % FOLDS
             classes = np.unique(y, return_inverse=True)[1]
         return self._convert(table, fold, classes)
@@ -106,15 +105,14 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
     def transform(self, X: Any) -> Any:
         """Return a table like the one passed to `fit` as numbers: an array or a sparse matrix."""
         check_is_fitted(self)
-        table = self._read(X, reset=False)
-        return self._convert(table) if isinstance(table, Columns) else self._convert_sparse(table)
+        return self._convert(self._read(X, reset=False))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the columns that `transform` makes; `input_features` names those of a table without names."""
         check_is_fitted(self)
         names = list(super().get_feature_names_out(input_features))  # those of the table
-        if self._projection is not None:
-            return np.array([f"component_{i}" for i in range(self._projection.n_components)], dtype=object)
+        if self._n_components:
+            return np.array([f"component_{i}" for i in range(self._n_components)], dtype=object)
         out = [names[i] for i in self._numbers]
         out += [f"{names[self._numbers[i]]} missing" for i in self._marked]
         for column, levels in zip(self._texts, self._levels, strict=True):
@@ -126,7 +124,7 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
     def _learn(self, X: Any, y: Any) -> Any:
         self._check()
         table = self._read(X, reset=True)
-        self._projection = self._scaler = None
+        self._n_components = 0
         if not isinstance(table, Columns):
             self._learn_sparse(table)
             return table
@@ -158,11 +156,11 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
     def _learn_sparse(self, X: Any) -> None:
         self._set_kinds(np.zeros(X.shape[1], dtype=bool))
         self._levels, self._marked = [], np.empty(0, dtype=np.intp)
-        self._scaler = None if self.scale is None else MaxAbsScaler().fit(X)
+        steps: list[Any] = [] if self.scale is None else [MaxAbsScaler()]
         if self.dense and X.shape[1] > DENSE_COLUMNS:
-            n_columns = min(PROJECTED_COLUMNS, X.shape[0])
-            svd = TruncatedSVD(n_columns, algorithm="randomized", random_state=self.random_state)
-            self._projection = svd.fit(self._scale_sparse(X))
+            self._n_components = min(PROJECTED_COLUMNS, X.shape[0])
+            steps.append(TruncatedSVD(self._n_components, random_state=self.random_state))
+        self._of_sparse = make_pipeline(*steps or ["passthrough"]).fit(X)
 
     # ---- reading -----------------------------------------------------------------------------------------------------
 
@@ -211,8 +209,11 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
 
     # ---- converting --------------------------------------------------------------------------------------------------
 
-    def _convert(self, table: Columns, fold: Array | None = None, classes: Array | None = None) -> Array:
+    def _convert(self, table: Any, fold: Array | None = None, classes: Array | None = None) -> Any:
         """Return numbers, marks of missing ones, and columns made from text; folds and classes are those of rows in `fit`."""
+        if not isinstance(table, Columns):
+            numbers = self._of_sparse.transform(table)
+            return numbers.toarray() if self.dense and sparse.issparse(numbers) else numbers
         numbers = self._scale(table.numbers)
         marks = np.isnan(table.numbers[:, self._marked])
         if not table.text and not marks.shape[1]:
@@ -240,15 +241,6 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
         if missing.any():
             numbers = np.where(missing, np.zeros_like(self._centre) if self.scale else self._centre, numbers)
         return numbers
-
-    def _convert_sparse(self, X: Any) -> Any:
-        X = self._scale_sparse(X)
-        if self._projection is not None:
-            return self._projection.transform(X)
-        return X.toarray() if self.dense else X
-
-    def _scale_sparse(self, X: Any) -> Any:
-        return X if self._scaler is None else self._scaler.transform(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -33,7 +33,7 @@ from .models.convolution import ConvolutionalNetwork, require_cnn
 from .models.kernel_bayes import KernelNaiveBayes
 
 Pool = list[tuple[str, Any]]
-Grids = dict[str, dict[str, list[Any]]]
+Grid = dict[str, list[Any]]
 
 
 class TableModel(Pipeline):  # type: ignore[misc]
@@ -118,8 +118,11 @@ def classifier_pool(
     """
     models = _without(_find_pool(CLASSIFIER_POOLS, name, "pool of classifiers"), without)
     require_bool("soft", soft)
-    if name == "strong":
-        models = _installed(models)
+    installed, missing = libraries_of(name)
+    if missing and not installed:
+        phrase = f"The pool {name!r} needs one or more of {', '.join(missing)}: pip install 'ec3learn[strong]'"
+        raise MissingExtraError("strong", phrase=phrase, remedy="Or take the pool 'default'.")
+    models = [model for model in models if model[0] not in missing]
     if any(key == "cnn" for key, *_ in models):
         require_cnn()
     made = [(key, features(), (model if soft else HARD.get(model, model))()) for key, features, model, _ in models]
@@ -162,7 +165,7 @@ def clusterer_pool(
     return _make_pipelines(models, random_state, None)
 
 
-def grids(name: str = "default") -> Grids:
+def grids(name: str = "default") -> dict[str, Grid]:
     """Return the parameter grids of the classifiers of a pool, as `GridSearchCV` takes them.
 
     Returns
@@ -203,15 +206,6 @@ def too_slow_for(name: Any, n_classes: int) -> list[str]:
     return [key for key, *_ in CLASSIFIER_POOLS.get(name, ()) if key == "boosting"] if many else []
 
 
-def _installed(models: list[Any]) -> list[Any]:
-    """Return the models whose libraries are installed, and refuse if none of these libraries is."""
-    _, missing = libraries_of("strong")
-    if len(missing) == len(LIBRARIES):
-        phrase = f"The pool 'strong' needs one or more of {', '.join(LIBRARIES)}: pip install 'ec3learn[strong]'"
-        raise MissingExtraError("strong", phrase=phrase, remedy="Or take the pool 'default'.")
-    return [model for model in models if model[0] not in missing]
-
-
 def _make_pipelines(models: list[tuple[str, Features, Any]], random_state: Any, n_jobs: int | None) -> Pool:
     """Return pipelines with their seeds and numbers of cores set."""
     random = None if random_state is None else check_random_state(random_state)
@@ -234,7 +228,7 @@ CLASSES_FOR_BOOSTING = 100  # with more, a tree per class and round takes too lo
 N_TREES = 200  # about 74 of them are out of bag for a row, and vote on it
 
 # The name of a classifier, its features, the classifier, and its parameter grid.
-Entry = tuple[str, Callable[[], Features], Callable[[], Any], dict[str, list[Any]]]
+Entry = tuple[str, Callable[[], Features], Callable[[], Any], Grid]
 
 standardised = partial(Features, "standard")
 standardised_dense = partial(Features, "standard", dense=True)
@@ -244,62 +238,41 @@ for_trees = partial(Features, None, text="shares", missing="keep")
 for_boosting = partial(Features, None, text="shares", missing="keep", dense=True)
 for_densities = partial(Features, None, missing="keep", dense=True)
 
+LOGISTIC = partial(LogisticRegression, max_iter=1000)
+PENALTIES: Grid = {"C": [0.01, 0.1, 1.0, 10.0, 100.0]}
+OF_SGD: Grid = {"alpha": [1e-5, 1e-4, 1e-3, 1e-2], "loss": ["log_loss", "modified_huber"]}
+OF_BOOSTING: Grid = {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [15, 31], "min_samples_leaf": [5, 20]}
+OF_FORESTS: Grid = {"min_samples_leaf": [1, 3, 10], "max_features": ["sqrt", 0.5]}
+BAYES: Entry = ("nb", for_densities, KernelNaiveBayes, {"bandwidth": ["scott", 0.05, 0.1, 0.2, 0.5]})
+
 PAPER: list[Entry] = [
-    (
-        "dt",
-        for_trees,
-        partial(DecisionTreeClassifier, criterion="gini"),
-        {"max_depth": [None, 4, 8, 16], "min_samples_leaf": [1, 5, 20]},
-    ),
-    ("nb", for_densities, KernelNaiveBayes, {"bandwidth": ["scott", 0.05, 0.1, 0.2, 0.5]}),
+    ("dt", for_trees, DecisionTreeClassifier, {"max_depth": [None, 4, 8, 16], "min_samples_leaf": [1, 5, 20]}),
+    BAYES,
     ("knn", standardised, NearestNeighbours, {"n_neighbors": [1, 3, 5, 10, 20, 50], "weights": ["uniform", "distance"]}),
-    ("lr", standardised, partial(LogisticRegression, max_iter=1000), {"C": [0.01, 0.1, 1.0, 10.0, 100.0]}),
+    ("lr", standardised, LOGISTIC, PENALTIES),
     ("svm", standardised, CalibratedLinearSVM, {"C": [0.01, 0.1, 1.0, 10.0]}),
-    (
-        "sgd",
-        standardised,
-        partial(SGDClassifier, loss="log_loss"),
-        {"alpha": [1e-5, 1e-4, 1e-3, 1e-2], "loss": ["log_loss", "modified_huber"]},
-    ),
-    (
-        "cnn",
-        standardised_dense,
-        ConvolutionalNetwork,
-        {"n_filters": [16, 32], "kernel_size": [3, 5], "lr": [0.001, 0.003]},
-    ),
+    ("sgd", standardised, partial(SGDClassifier, loss="log_loss"), OF_SGD),
+    ("cnn", standardised_dense, ConvolutionalNetwork, {"n_filters": [16, 32], "kernel_size": [3, 5], "lr": [0.001, 0.003]}),
 ]
 
+BOOSTING: Entry = ("boosting", for_boosting, Boosting, OF_BOOSTING)
+LINEAR: Entry = ("lr", normalised, LOGISTIC, PENALTIES)
+
 DEFAULT: list[Entry] = [
-    (
-        "boosting",
-        for_boosting,
-        Boosting,
-        {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [15, 31], "min_samples_leaf": [5, 20]},
-    ),
-    (
-        "forest",
-        for_trees,
-        partial(RandomForest, N_TREES, oob_score=True),
-        {"min_samples_leaf": [1, 3, 10], "max_features": ["sqrt", 0.5]},
-    ),
-    (
-        "extra",
-        for_trees,
-        partial(ExtraTrees, N_TREES, bootstrap=True, oob_score=True),
-        {"min_samples_leaf": [1, 3, 10], "max_features": ["sqrt", 0.5]},
-    ),
-    ("lr", normalised, partial(LogisticRegression, max_iter=1000), {"C": [0.01, 0.1, 1.0, 10.0, 100.0]}),
+    BOOSTING,
+    ("forest", for_trees, partial(RandomForest, N_TREES, oob_score=True), OF_FORESTS),
+    ("extra", for_trees, partial(ExtraTrees, N_TREES, bootstrap=True, oob_score=True), OF_FORESTS),
+    LINEAR,
     ("knn", normalised, NearestNeighbours, {"n_neighbors": [5, 10, 20, 50], "weights": ["uniform", "distance"]}),
     ("mlp", normalised, Perceptron, {"n_hidden": [50, 100, 200], "alpha": [1e-4, 1e-2, 1.0]}),
-    ("nb", for_densities, KernelNaiveBayes, {"bandwidth": ["scott", 0.05, 0.1, 0.2, 0.5]}),
+    BAYES,
 ]
 
 FAST: list[Entry] = [
-    ("extra", for_trees, partial(ExtraTrees, N_TREES // 2, bootstrap=True, oob_score=True), {"min_samples_leaf": [1, 3, 10]})
-    if entry[0] == "extra"
-    else entry
-    for entry in DEFAULT
-    if entry[0] in ("boosting", "extra", "lr", "nb")
+    BOOSTING,
+    ("extra", for_trees, partial(ExtraTrees, N_TREES // 2, bootstrap=True, oob_score=True), {"min_samples_leaf": [1, 3, 10]}),
+    LINEAR,
+    BAYES,
 ]
 
 STRONG: list[Entry] = [*DEFAULT, *((library, for_boosting, partial(InstalledClassifier, library), {}) for library in LIBRARIES)]
@@ -321,15 +294,11 @@ def paper_clusterings(n_classes: int, n_landmarks: int) -> list[tuple[str, Featu
 
 def default_clusterings(n_classes: int, n_landmarks: int) -> list[tuple[str, Features, Any]]:
     """Return k-means with four numbers of clusters, and two clusterings that allow other shapes."""
-    models = [
-        (f"kmeans_{grain}", normalised_dense(), Landmarks(KMeans(grain * n_classes), 10 * n_landmarks)) for grain in (1, 2, 4, 10)
-    ]
+    models = {f"kmeans_{grain}": Landmarks(KMeans(grain * n_classes), 10 * n_landmarks) for grain in (1, 2, 4, 10)}
     mixture = GaussianMixture(2 * n_classes, covariance_type="diag", reg_covar=1e-3)
-    return [
-        *models,
-        ("mixture", normalised_dense(), Landmarks(mixture, 10 * n_landmarks)),
-        ("ward", normalised_dense(), Landmarks(AgglomerativeClustering(4 * n_classes), n_landmarks)),
-    ]
+    models["mixture"] = Landmarks(mixture, 10 * n_landmarks)
+    models["ward"] = Landmarks(AgglomerativeClustering(4 * n_classes), n_landmarks)
+    return [(name, normalised_dense(), model) for name, model in models.items()]
 
 
 def fast_clusterings(n_classes: int, n_landmarks: int) -> list[tuple[str, Features, Any]]:

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -21,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from .._checks import InputError, InputTypeError, is_integer, is_number
 from .._typing import Array
-from ..answer.notes import Note
+from ..answer.notes import WARNING, Note
 from ..consensus import Consensus
 from ..votes.labels import is_missing, kind_of
 from ..votes.reading import frame_of
@@ -135,6 +137,17 @@ def _find_missing(y: Array, unlabelled: Any) -> Array:
     return missing if unlabelled is None else missing | np.array([label == unlabelled for label in y.tolist()], dtype=bool)
 
 
+def make_folds(codes: Array, n_folds: int, seed: int) -> Array:
+    """Return the fold of each object; a class with fewer labels than folds is in some of them only."""
+    folds = StratifiedKFold(int(min(n_folds, np.bincount(codes).max())), shuffle=True, random_state=seed)
+    fold_of = np.empty(len(codes), dtype=np.int64)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")
+        for f, (_, test) in enumerate(folds.split(codes, codes)):
+            fold_of[test] = f
+    return fold_of
+
+
 # ---- estimators ------------------------------------------------------------------------------------------------------
 
 
@@ -149,8 +162,8 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """Return the classes of new rows: the most probable ones."""
-        numbers = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[numbers]
+        codes = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[codes]
 
     def report(self, path: Any, *, details: Mapping[str, Any] | None = None, **options: Any) -> None:
         """Write a report on the consensus over the rows passed to `fit`: one HTML file. Needs jinja2.
@@ -191,6 +204,21 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
         except ValueError:
             must = "must be an integer >= 0, a numpy RandomState or None"
             raise InputError("random_state", must, got=self.random_state) from None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
+        tags.input_tags.string = tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        return tags
+
+
+def with_warnings(notes: Iterable[Note], caught: Iterable[warnings.WarningMessage]) -> list[Note]:
+    """Return notes and the warnings that were caught as notes; a warning that is a note already comes once."""
+    by_text: dict[str, Note] = {}
+    for note in [*notes, *(Note(WARNING, str(warning.message)) for warning in caught)]:
+        by_text.setdefault(str(note), note)
+    return list(by_text.values())
 
 
 def limit_threads(X: Any) -> Any:

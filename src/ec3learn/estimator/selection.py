@@ -33,7 +33,8 @@ from ..methods.ec3.ec3 import EC3
 from ..methods.stacking import Blend, simplex_weights
 from ..methods.voting import SoftVote
 from ..votes import Votes
-from .candidates import SETTINGS, Candidate, Split, Variant, make_candidates, make_folds, refined, weigh_by_labels
+from .candidates import SETTINGS, Candidate, Split, Variant, make_candidates, refined, weigh_by_labels
+from .rows import make_folds
 
 FEW_LABELS = 10  # per class (geometric mean): below, there is no choice
 MANY_LABELS = 100  # per class: below, the fixed method for few labels has a share in the answer
@@ -72,15 +73,13 @@ def choose(
     offsets: bool = False,
     fold_of: Array | None = None,
     n_jobs: int | None = None,
-    stacked: bool = True,
     out_of_fold: bool = True,
 ) -> Choice:
     """Choose a method by the votes on labelled objects, which must be out of fold.
 
     `codes` has the number of each object's class, -1 where the label is not known, and `fold_of` its fold, -1 for objects without
     votes; without it folds are drawn. With `offsets`, classes may get offsets that raise the macro F. Candidates are compared by
-    `scoring`, so many at a time. `stacked` is whether stacked votes are among them: they never name a class without a label.
-    Votes that are not `out_of_fold` are of models that have seen no label.
+    `scoring`, so many at a time. Votes that are not `out_of_fold` are of models that have seen no label.
     """
     codes = codes if fold_of is None else np.where(fold_of >= 0, codes, -1)
     counts = np.bincount(codes[codes >= 0], minlength=votes.n_classes)
@@ -105,12 +104,15 @@ def choose(
             repeats = range(1 if codes.size >= LABELS_FOR_ONE_REPEAT else 2)
             folds = [make_folds(codes, n_folds if enough else 2 * n_folds, seed + r) for r in repeats]
         jury = Jury([Split.of(votes, codes, own) for own in folds], codes, votes, make_scoring(scoring, votes.classes))
-        candidates = make_candidates(votes, stacked, out_of_fold)
+        # Stacked votes never name a class without a label, which models that were trained elsewhere may know.
+        candidates = make_candidates(votes, out_of_fold or bool(counts.all()), out_of_fold)
         return _choose_by_score(jury, candidates, fixed, offsets or scoring == F1_MACRO, n_jobs)
 
 
 def _soft_vote(votes: Votes, codes: Array, seed: int) -> Method:
     """Return soft voting with the temperature that suits the labels, of which it learns nothing else."""
+    if np.bincount(codes[codes >= 0]).max() < 2:
+        return SoftVote()
     rows = _sample(codes, seed, MOST_ROWS)
     slope = learn_slope(SoftVote().solve(votes[rows]).proba, codes[rows], np.ones(len(rows)))
     return Blend([SoftVote()], None, slope)
@@ -290,8 +292,7 @@ class Jury:
         raw = []
         for split, answers in zip(self.splits, by_repeat, strict=True):
             mean = np.empty(answers.shape[1:])
-            for f in range(split.n_folds):
-                own = split.fold_of == f
+            for own in split.folds:
                 shares = self._shares(answers[:, ~own], self.codes[~own], self.weight[~own])
                 mean[own] = np.tensordot(shares, answers[:, own], 1)
             raw.append(mean)
@@ -324,8 +325,7 @@ class Jury:
         out = []
         for split, answer in zip(self.splits, answers, strict=True):
             sharp = np.empty_like(answer)
-            for f in range(split.n_folds):
-                own = split.fold_of == f
+            for own in split.folds:
                 slope = learn_slope(answer[~own], self.codes[~own], self.weight[~own])
                 sharp[own] = sharpened(answer[own], slope)
             out.append(sharp)
@@ -333,15 +333,9 @@ class Jury:
 
     def _scores(self, answers: Sequence[Array]) -> Array:
         """Return the score of each fold in each repeat."""
-        return np.array(
-            [
-                [
-                    self.scoring.function(answer[own], self.codes[own], self.weight[own])
-                    for own in (np.flatnonzero(split.fold_of == f) for f in range(split.n_folds))
-                ]
-                for split, answer in zip(self.splits, answers, strict=True)
-            ]
-        )
+        score, codes, weight = self.scoring.function, self.codes, self.weight
+        by_split = zip(self.splits, answers, strict=True)
+        return np.array([[score(answer[own], codes[own], weight[own]) for own in split.folds] for split, answer in by_split])
 
 
 def best_in_other_folds(scores: Array) -> Array:
@@ -419,9 +413,7 @@ class TunedVote(Method):
             remedy = f"Pass {arg('known')}, or take a method that learns without labels."
             raise InputError("known", phrase=f"{self.title} needs known labels, got none", remedy=remedy)
         codes = known.codes if votes.index is None else known.codes[votes.index]
-        every_class = len(np.unique(codes[codes >= 0])) == votes.n_classes
-        given = (votes, codes, self.cv, self.random_state, self.scoring, self.offsets)
-        chosen = choose(*given, stacked=every_class, out_of_fold=False)
+        chosen = choose(votes, codes, self.cv, self.random_state, self.scoring, self.offsets, out_of_fold=False)
         answer = chosen.method.answer(votes, known)
         return replace(answer, notes=(*chosen.notes, *answer.notes))
 

@@ -18,17 +18,18 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold
 
 from .._checks import InputError
 from .._progress import Bar
 from .._text import arg, count
 from .._typing import Array
+from ..algebra.linear import normalised
 from ..answer.notes import FEW_LABELS, LEFT_OUT, Note
 from .pools import Pool, TableModel
-from .rows import Target, count_rows, take_rows
+from .rows import Target, count_rows, make_folds, take_rows
 
-Fold = tuple[Array, Array]  # positions among the labelled rows: to fit to, and to vote on
+Fold = tuple[Array, Array]  # positions of rows to fit to, and to vote on
 
 POOL_OF = {"classifier": "classifiers", "clustering": "clusterers"}
 RETRAINED_SHARE = 0.4  # of the unlabelled rows of each class, the most confident first, that the pool is retrained on
@@ -60,7 +61,7 @@ class Training:
     seed: int
     bar: Bar
     notes: list[Note]
-    deadline: float = np.inf  # by time.monotonic()
+    deadline: float  # by time.monotonic(); infinity for none
 
     @cached_property
     def labelled(self) -> Array:
@@ -72,81 +73,48 @@ class Training:
         """The number of classes."""
         return len(self.target.classes)
 
-    @property
-    def class_names(self) -> Array:
-        """What the classifiers call the classes."""
-        return self.target.classes if self.prefit else np.arange(self.n_classes)
-
     # ---- classifiers -------------------------------------------------------------------------------------------------
 
     def fit_classifiers(self) -> tuple[dict[str, list[Any]], dict[str, Array]]:
-        """Return a list of fitted models per classifier, and the out-of-fold votes of each on the labelled rows."""
+        """Return a list of fitted models per classifier, and its votes on all rows, out of fold where they are labelled."""
         if self.prefit:
-            rows = take_rows(self.X, self.labelled)
-            return {name: [model] for name, model in self.pool}, {n: self._prefit_votes(n, model, rows) for n, model in self.pool}
-        folds = self.folds
-        everyone = np.arange(len(self.labelled))
-        whole: Fold = (everyone, everyone[:0])
-        parts = {name: [*([] if self._votes_out_of_bag(model) else folds), whole] for name, model in self.pool}
-        n_fits = sum(map(len, parts.values())) + 2 * self.n_rounds * len(self.pool)
+            pool = dict(self.pool)
+            return {name: [pool[name]] for name in pool}, {name: self._prefit_votes(name, pool[name]) for name in pool}
+        codes, whole = self.target.codes, (self.labelled, self.labelled[:0])
+        jobs = {}
+        for name, model in self.pool:
+            parts = [whole] if self._votes_out_of_bag(model) else [*self.folds, whole]
+            jobs[name] = [self._job(name, model, codes, train, test) for train, test in parts]
+        n_fits = sum(map(len, jobs.values())) + 2 * self.n_rounds * len(self.pool)
         self.bar.update(total=n_fits + len(self.clusterers))
         fitted: dict[str, list[Any]] = {}
         votes: dict[str, Array] = {}
-        codes = self.target.codes
-        jobs = {
-            name: [self._job(name, model, codes, self.labelled[train], self.labelled[test]) for train, test in parts[name]]
-            for name, model in self.pool
-        }
-        for name, finished in self._finished(jobs):
-            self.bar.update(name)
-            if fitted and self._late("classifier", name):
-                continue
-            results = []
-            for result in finished:
-                results.append(result)
-                self.bar.update(step=1)
-            failures = [result for result in results if isinstance(result, str)]
-            if failures:
-                self._fail("classifier", name, failures[0])
-            else:
-                fitted[name], votes[name] = [results[-1][0]], self._held_out_votes(results, folds)
+        for name, results in self._results("classifier", jobs):
+            fitted[name], votes[name] = [results[-1][0]], self._held_out_votes(results)
         if not fitted:
             remedy = "The reasons are in the warnings above. Pass others."
             raise InputError("classifiers", phrase="All classifiers failed", remedy=remedy)
         return fitted, votes
 
-    def _finished(self, jobs: dict[str, list[Any]]) -> Iterator[tuple[str, Iterator[Any]]]:
-        """Return for each base model its results as they are finished: all at once, or one by one if time is limited."""
-        run = Parallel(n_jobs=self.n_jobs, return_as="generator")
-        if np.isinf(self.deadline):
-            everything = run(job for own in jobs.values() for job in own)
-            yield from ((name, islice(everything, len(own))) for name, own in jobs.items())
-            deque(everything)  # to its very end, or joblib may warn that it was left early
+    def _held_out_votes(self, results: list[Any]) -> Array:
+        """Return the votes of a classifier on the labelled rows, by its copies in the folds, or out of bag if it has none."""
+        votes = np.full((len(self.target.codes), self.n_classes), np.nan)  # the only row of a class gets no vote
+        if self.folds and len(results) == 1:
+            votes[self.labelled] = out_of_bag(results[0][0], self.n_classes)
+            votes[~self.voted] = np.nan
         else:
-            yield from ((name, _later(run, own)) for name, own in jobs.items())
-
-    def _late(self, kind: str, name: str) -> bool:
-        """Return whether there is no time left for a base model, and say so."""
-        late = time.monotonic() > self.deadline
-        if late:
-            self._warn(Note(LEFT_OUT, f"The {kind} {name!r} was left out: {arg('time_limit')} was reached before its turn."))
-        return late
-
-    def _held_out_votes(self, results: list[Any], folds: list[Fold]) -> Array:
-        """Return the votes of a classifier on the labelled rows: by its copies in the folds, or out of bag if it has none."""
-        votes = np.full((len(self.labelled), self.n_classes), np.nan)  # the only row of a class gets no vote
-        for f, (_, test) in enumerate(folds):
-            votes[test] = results[f][1] if len(results) > 1 else out_of_bag(results[-1][0])[test]
+            for (_, test), (_, shares) in zip(self.folds, results[:-1], strict=True):
+                votes[test] = shares
         return votes
 
     def _job(self, name: str, model: Any, codes: Array, train: Array, test: Array) -> Any:
         """Return the call, for another process perhaps, that fits a copy to some rows with their classes and lets it vote."""
         params = {key: take_rows(value, train) for key, value in self.params.get(name, {}).items() if value is not None}
-        return delayed(fit_and_vote)(model, self.X, codes, train, test, params, self.class_names)
+        return delayed(fit_and_vote)(model, self.X, codes, train, test, params, np.arange(self.n_classes))
 
-    def _prefit_votes(self, name: str, model: Any, X: Any) -> Array:
+    def _prefit_votes(self, name: str, model: Any) -> Array:
         try:
-            return _predict_shares(model, X, self.class_names)
+            return _predict_shares(model, self.X, self.target.classes)
         except (NotFittedError, AttributeError) as error:
             phrase = f"The classifier {name!r} must be fitted where {arg('prefit', True)} ({error})"
             raise InputError("prefit", phrase=phrase, remedy=f"Fit it, or pass {arg('prefit', False)}.") from None
@@ -159,6 +127,8 @@ class Training:
         enough = len(self.labelled) >= ROWS_FOR_BAGS * self.n_classes > ROWS_FOR_BAGS
         return enough and not self.own_folds and bool(getattr(last_step(model), "oob_score", False))
 
+    # ---- folds -------------------------------------------------------------------------------------------------------
+
     @property
     def own_folds(self) -> bool:
         """Whether the user says which rows are in one fold."""
@@ -167,29 +137,21 @@ class Training:
     @cached_property
     def folds(self) -> list[Fold]:
         """The folds of the labelled rows; rows that are in none get no vote."""
-        if not self.own_folds:
-            return self._make_folds()
         codes = self.target.codes[self.labelled]
-        groups = None if self.groups is None else take_rows(self.groups, self.labelled)
-        splitter = self.cv if hasattr(self.cv, "split") else StratifiedGroupKFold(self.cv, shuffle=True, random_state=self.seed)
-        return [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(codes, codes, groups)]
+        if self.own_folds:
+            groups = None if self.groups is None else take_rows(self.groups, self.labelled)
+            own = hasattr(self.cv, "split")
+            splitter = self.cv if own else StratifiedGroupKFold(self.cv, shuffle=True, random_state=self.seed)
+            parts = splitter.split(codes, codes, groups)
+        else:
+            parts = self._split(codes)
+        return [(self.labelled[train], self.labelled[test]) for train, test in parts]
 
-    @property
-    def fold_of(self) -> Array | None:
-        """The fold of each row, -1 for none, where the user says it."""
-        if not self.own_folds or self.prefit:
-            return None
-        fold_of = np.full(len(self.target.codes), -1)
-        for f, (_, test) in enumerate(self.folds):
-            fold_of[self.labelled[test]] = f
-        return fold_of
-
-    def _make_folds(self) -> list[Fold]:
-        """Return the folds of the labelled rows, fewer than `cv` where every class has fewer rows.
+    def _split(self, codes: Array) -> list[Fold]:
+        """Return folds of the labelled rows, fewer than `cv` where every class has fewer rows.
 
         A rarer class is in some of the folds only. The only row of a class is always trained on, and gets no vote.
         """
-        codes = self.target.codes[self.labelled]
         counts = np.bincount(codes)
         n_folds = int(min(self.cv, max(2, counts.max())))
         if n_folds < self.cv:
@@ -198,45 +160,61 @@ class Training:
         alone, several = np.flatnonzero(counts[codes] == 1), np.flatnonzero(counts[codes] > 1)
         if not len(several):
             return []
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.seed)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The least populated class")
-            parts = list(folds.split(several, codes[several]))[: _enough_folds(counts[counts > 1], n_folds)]
-        return [(np.concatenate([several[train], alone]), several[test]) for train, test in parts]
+        fold_of = make_folds(codes[several], n_folds, self.seed)
+        enough = range(_enough_folds(counts[counts > 1], n_folds))
+        return [(np.concatenate([several[fold_of != f], alone]), several[fold_of == f]) for f in enough]
+
+    @cached_property
+    def fold_of(self) -> Array:
+        """The fold of each row, -1 for none."""
+        fold_of = np.full(len(self.target.codes), -1)
+        for f, (_, test) in enumerate(self.folds):
+            fold_of[test] = f
+        return fold_of
 
     @property
     def voted(self) -> Array:
         """Which rows get votes: those without labels, and those in a fold."""
-        voted = np.ones(len(self.target.codes), dtype=bool)
-        if not self.prefit:
-            voted[self.labelled] = False
-            voted[self.labelled[np.concatenate([*(test for _, test in self.folds), np.empty(0, dtype=np.int64)])]] = True
-        return voted
+        return np.full(len(self.target.codes), True) if self.prefit else ~self.target.labelled | (self.fold_of >= 0)
 
     # ---- clusterings -------------------------------------------------------------------------------------------------
 
     def fit_clusterings(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the fitted clusterings, and the cluster of each row."""
-        fitted, clusters = {}, {}
         jobs = {name: [delayed(_fit_and_assign)(model, self.X, self.prefit)] for name, model in self.clusterers}
-        for name, finished in self._finished(jobs):
-            self.bar.update(name)
-            if not self.prefit and self._late("clustering", name):
-                continue
-            (result,) = finished
-            self.bar.update(step=1)
-            if isinstance(result, str):
-                self._fail("clustering", name, result)
-            else:
-                fitted[name], clusters[name] = result
-        return fitted, clusters
+        results = {name: result for name, (result,) in self._results("clustering", jobs)}
+        return {name: model for name, (model, _) in results.items()}, {name: own for name, (_, own) in results.items()}
 
-    def _fail(self, kind: str, name: str, reason: str, instead: str = "was left out") -> None:
-        """Refuse to go on without a base model that failed, or say with a warning what happens instead."""
-        if self.on_error == "raise":
-            remedy = f"Fix or remove it, or pass {arg('on_error', 'drop')} to go on without it."
-            raise InputError(POOL_OF[kind], phrase=f"The {kind} {name!r} failed ({reason})", remedy=remedy)
-        self._warn(Note(LEFT_OUT, f"The {kind} {name!r} failed and {instead} ({reason})."))
+    # ---- jobs --------------------------------------------------------------------------------------------------------
+
+    def _results(self, kind: str, jobs: dict[str, list[Any]], retraining: bool = False) -> Iterator[tuple[str, list[Any]]]:
+        """Return each base model with the results of its jobs, as they are finished; those that fail or are late are left out.
+
+        If time is limited, the jobs of a base model are only begun at its turn. The first classifier is never late.
+        """
+        run = Parallel(n_jobs=self.n_jobs, return_as="generator")
+        limited, n_done = np.isfinite(self.deadline), 0
+        everything = iter(()) if limited else run(job for own in jobs.values() for job in own)
+        instead = "was not retrained" if retraining else "was left out"
+        for name, own in jobs.items():
+            self.bar.update(f"{name}, retrained" if retraining else name)
+            if time.monotonic() > self.deadline and not self.prefit and (n_done or kind == "clustering"):
+                self._warn(Note(LEFT_OUT, f"The {kind} {name!r} {instead}: {arg('time_limit')} was reached before its turn."))
+                continue
+            results = []
+            for result in run(own) if limited else islice(everything, len(own)):
+                results.append(result)
+                self.bar.update(step=1)
+            failures = [result for result in results if isinstance(result, str)]
+            if not failures:
+                n_done += 1
+                yield name, results
+            elif self.on_error == "raise":
+                remedy = f"Fix or remove it, or pass {arg('on_error', 'drop')} to go on without it."
+                raise InputError(POOL_OF[kind], phrase=f"The {kind} {name!r} failed ({failures[0]})", remedy=remedy)
+            else:
+                self._warn(Note(LEFT_OUT, f"The {kind} {name!r} failed and {instead} ({failures[0]})."))
+        deque(everything)  # to its very end, or joblib may warn that it was left early
 
     def _warn(self, note: Note) -> None:
         warnings.warn(str(note), stacklevel=6)
@@ -244,18 +222,13 @@ class Training:
 
     # ---- rows without labels -----------------------------------------------------------------------------------------
 
-    def vote_on_all(self, fitted: dict[str, list[Any]], out_of_fold: dict[str, Array]) -> dict[str, Array]:
-        """Return each classifier's votes on all rows, out of fold where they are labelled."""
+    def vote_on_rest(self, fitted: dict[str, list[Any]], votes: dict[str, Array]) -> None:
+        """Add each classifier's votes on the rows without labels to those on labelled rows; fitted ones have voted on all."""
         rest = np.flatnonzero(~self.target.labelled)
-        others = take_rows(self.X, rest) if len(rest) else None
-        votes = {}
-        for name, models in fitted.items():
-            table = np.empty((len(self.target.codes), self.n_classes))
-            table[self.labelled] = out_of_fold[name]
-            if others is not None:
-                table[rest] = mean_shares(models, others, self.class_names)
-            votes[name] = table
-        return votes
+        if len(rest) and not self.prefit:
+            X = take_rows(self.X, rest)
+            for name, models in fitted.items():
+                votes[name][rest] = mean_shares(models, X, np.arange(self.n_classes))
 
     def retrain(self, names: Iterable[str], proba: Array, labels: Array) -> dict[str, tuple[list[Any], Array]]:
         """Return classifiers retrained on two halves of the most confident rows, and their votes on all rows.
@@ -267,13 +240,7 @@ class Training:
         classes = np.where(self.target.labelled, self.target.codes, labels)
         jobs = {name: [self._job(name, pool[name], classes, half, everyone) for half in halves] for name in names}
         new: dict[str, tuple[list[Any], Array]] = {}
-        for name, finished in self._finished(jobs):
-            results = list(finished)
-            self.bar.update(f"{name}, retrained", step=2)
-            failures = [result for result in results if isinstance(result, str)]
-            if failures:
-                self._fail("classifier", name, failures[0], "was not retrained")
-                continue
+        for name, results in self._results("classifier", jobs, retraining=True):
             tables = [table for _, table in results]
             mean = (tables[0] + tables[1]) / 2
             for rows, other in zip(halves, reversed(tables), strict=True):
@@ -300,11 +267,6 @@ def _enough_folds(counts: Array, n_folds: int) -> int:
     return min(n_folds, int(np.ceil(share * n_folds)))
 
 
-def _later(run: Any, jobs: list[Any]) -> Iterator[Any]:
-    """Return the results of jobs that are only begun when the first result is asked for."""
-    yield from run(jobs)
-
-
 # ---- single models ---------------------------------------------------------------------------------------------------
 
 
@@ -321,7 +283,7 @@ def _fit_and_assign(model: Any, X: Any, prefit: bool) -> Any:
     """Return a fitted clustering, and the cluster of each row; or what went wrong, as text."""
     try:
         own = model if prefit else _fit_quietly(clone(model), X)
-        labels = own.labels_ if not prefit and hasattr(own, "labels_") else predict_clusters(own, X)
+        labels = own.labels_ if not prefit and hasattr(own, "labels_") else own.predict(X)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return (own, np.asarray(labels)) if hasattr(own, "predict") else "it has no predict for new rows; wrap it in Landmarks(...)"
@@ -346,9 +308,11 @@ def last_step(model: Any) -> Any:
     return model.steps[-1][1] if isinstance(model, TableModel) else model
 
 
-def out_of_bag(model: Any) -> Array:
+def out_of_bag(model: Any, n_classes: int) -> Array:
     """Return what the trees of a fitted forest that have not seen a row say of it; NaN for rows that all of them have seen."""
-    shares = np.array(last_step(model).oob_decision_function_, dtype=np.float64)
+    forest = last_step(model)
+    shares = np.zeros((len(forest.oob_decision_function_), n_classes))
+    shares[:, forest.classes_] = forest.oob_decision_function_
     shares[~(shares.sum(axis=1) > 0)] = np.nan
     return shares
 
@@ -364,8 +328,8 @@ def _predict_shares(model: Any, X: Any, classes: Array) -> Array:
         columns = [place[label] for label in np.asarray(model.classes_).tolist()]
         shares[:, columns] = model.predict_proba(X)
         shares = np.where(np.isfinite(shares), np.maximum(shares, 0.0), 0.0)
-        total = shares.sum(axis=1, keepdims=True)
-        return np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1 / len(classes))
+        shares[~shares.any(axis=1)] = 1.0
+        return normalised(shares)
     predicted = np.asarray(model.predict(X)).tolist()
     unknown = [label for label in predicted if label not in place]
     if unknown:
@@ -379,8 +343,3 @@ def mean_shares(models: Sequence[Any], X: Any, classes: Array) -> Array:
     """Return the class probabilities of a model, or the mean of these and of those of its retrained copies together."""
     first, *retrained = (_predict_shares(model, X, classes) for model in models)
     return (first + sum(retrained) / len(retrained)) / 2 if retrained else first
-
-
-def predict_clusters(model: Any, X: Any) -> Array:
-    """Return the cluster of each row."""
-    return np.asarray(model.predict(X))

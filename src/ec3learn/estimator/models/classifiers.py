@@ -40,7 +40,7 @@ class Wrapped(ProbabilisticClassifier):
             self.model_.fit(X, codes)
 
     def _predict_proba(self, X: Any) -> Array:
-        return self.model_.predict_proba(X)
+        return np.asarray(self.model_.predict_proba(X), dtype=float)
 
 
 @dataclass(eq=False, repr=False)
@@ -106,7 +106,20 @@ class CalibratedLinearSVM(Wrapped):
         return CalibratedClassifierCV(svm, cv=[(all_rows, all_rows)], ensemble=False)
 
 
-class Boosting(HistGradientBoostingClassifier):  # type: ignore[misc]
+class _Sized:
+    """A classifier of scikit-learn that suits itself to the table: `_sized(n_rows, y)` has the parameters that `fit` changes."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the trees, as scikit-learn's own classifier does."""
+        asked = self.get_params(deep=False)  # type: ignore[attr-defined]
+        vars(self).update(self._sized(count_rows(X), y))  # type: ignore[attr-defined]
+        try:
+            return super().fit(X, y, sample_weight)  # type: ignore[misc]
+        finally:
+            vars(self).update(asked)
+
+
+class Boosting(_Sized, HistGradientBoostingClassifier):  # type: ignore[misc]
     """Histogram gradient boosting for small tables too.
 
     A leaf needs no more than a twentieth of the rows. Below 500 rows there are half as many rounds, at twice the learning rate.
@@ -118,52 +131,29 @@ class Boosting(HistGradientBoostingClassifier):  # type: ignore[misc]
     array([0, 1])
     """
 
-    min_samples_leaf: int
-    max_iter: int
-    learning_rate: float
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Boosting:
-        """Fit the trees, as `HistGradientBoostingClassifier.fit` does."""
-        n_rows = count_rows(X)
-        asked = {name: getattr(self, name) for name in ("min_samples_leaf", "max_iter", "learning_rate")}
-        self.min_samples_leaf = int(max(1, min(self.min_samples_leaf, n_rows // 20)))
-        if n_rows < FEW_ROWS:
-            self.max_iter, self.learning_rate = max(1, self.max_iter // 2), 2 * self.learning_rate
-        try:
-            super().fit(X, y, sample_weight)
-        finally:
-            self.set_params(**asked)
-        return self
+    def _sized(self, n_rows: int, y: Any) -> dict[str, Any]:
+        leaf = {"min_samples_leaf": int(max(1, min(self.min_samples_leaf, n_rows // 20)))}
+        if n_rows >= FEW_ROWS:
+            return leaf
+        return leaf | {"max_iter": max(1, self.max_iter // 2), "learning_rate": 2 * self.learning_rate}
 
 
-class _SizedForest:
+class _SizedForest(_Sized):
     """A forest whose size follows the table: fewer trees for very few rows or many classes, and larger leaves for many rows."""
 
     n_estimators: int
     min_samples_leaf: int | float
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Fit the trees, as `RandomForestClassifier.fit` does."""
-        asked = {"n_estimators": self.n_estimators, "min_samples_leaf": self.min_samples_leaf}
-        if isinstance(self.n_estimators, int) and isinstance(self.min_samples_leaf, int):
-            self.n_estimators, self.min_samples_leaf = _forest_size(
-                self.n_estimators, self.min_samples_leaf, count_rows(X), len(np.unique(y))
-            )
-        try:
-            return super().fit(X, y, sample_weight)  # type: ignore[misc]
-        finally:
-            vars(self).update(asked)
-
-
-def _forest_size(n_trees: int, leaf: int, n_rows: int, n_classes: int) -> tuple[int, int]:
-    """Return the number of trees and the least rows of a leaf; each leaf holds a number per class."""
-    if n_rows < VERY_FEW_ROWS:
-        return max(n_trees // 2, min(n_trees, 1)), leaf
-    leaf = max(leaf, n_rows // MOST_LEAVES)
-    numbers = n_classes * n_rows  # of a forest: times its trees, by the rows of a leaf
-    n_trees = max(min(n_trees, LEAST_TREES), min(n_trees, MOST_NUMBERS * leaf // numbers))
-    leaf = max(leaf, -(-n_trees * numbers // MOST_NUMBERS))
-    return n_trees, leaf
+    def _sized(self, n_rows: int, y: Any) -> dict[str, Any]:
+        n_trees, leaf = self.n_estimators, self.min_samples_leaf
+        if not isinstance(n_trees, int) or not isinstance(leaf, int):
+            return {}
+        if n_rows < VERY_FEW_ROWS:
+            return {"n_estimators": max(n_trees // 2, min(n_trees, 1))}
+        leaf = max(leaf, n_rows // MOST_LEAVES)
+        numbers = len(np.unique(y)) * n_rows  # of a forest: times its trees, by the rows of a leaf, which has a number per class
+        n_trees = max(min(n_trees, LEAST_TREES), min(n_trees, MOST_NUMBERS * leaf // numbers))
+        return {"n_estimators": n_trees, "min_samples_leaf": max(leaf, -(-n_trees * numbers // MOST_NUMBERS))}
 
 
 class RandomForest(_SizedForest, RandomForestClassifier):  # type: ignore[misc]
@@ -263,6 +253,3 @@ class InstalledClassifier(Wrapped):
         if threads:
             settings = {**settings, threads: self.n_jobs or 1}
         return getattr(import_module(self.library), name)(random_state=self.random_state, **settings)
-
-    def _predict_proba(self, X: Any) -> Array:
-        return np.asarray(self.model_.predict_proba(X), dtype=float)
