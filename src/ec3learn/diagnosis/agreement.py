@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -103,10 +104,10 @@ def agreement(votes: Votes, level: Level = "nominal", *, draws: int = 200, rando
     votes = counted_votes(votes)
     tallies, labels = _tallies(votes)
     weight = votes.counts
-    if not tallies.ties.nnz:
+    if not tallies.tied.nnz:
         counts, place = np.unique(tallies.counts, axis=0, return_inverse=True)  # objects with the same votes, whoever cast them
         weight = np.bincount(place.ravel(), weights=weight)
-        tallies = _Tallies(counts, tallies.ties[: len(counts)])
+        tallies = _Tallies(counts, tallies.tied, tallies.tied_rows)
     places = _places(labels, level)
 
     def measured(weight: Array) -> list[float]:
@@ -140,6 +141,8 @@ def kappas(votes: Votes, known: Any = None, *, draws: int = 200, random_state: A
     require_seed("random_state", random_state)
     votes = counted_votes(votes.hardened())
     voters, labels = _comparable_voters(votes)
+    if known is not None:
+        votes, codes = _on_known(votes, known, labels)
     matrix = entries(votes)
     said = {m: matrix[:, votes.offsets[m] : votes.offsets[m + 1]] for m in voters}
     heads, rows = ("voter", "other", "objects", "kappa", "low", "high"), []
@@ -152,7 +155,7 @@ def kappas(votes: Votes, known: Any = None, *, draws: int = 200, random_state: A
             rows.append([votes.models[voter].name, other, round(n), None if np.isnan(found) else found, *low, *high])
 
     if known is not None:
-        true = _true_labels(votes, known, labels)
+        true = votes.counts[:, None] * np.eye(votes.n_classes)[codes]
         for m in voters:
             add(m, KNOWN, np.asarray(said[m].T @ true))
         return Table.of(heads, rows)
@@ -164,17 +167,12 @@ def kappas(votes: Votes, known: Any = None, *, draws: int = 200, random_state: A
     return Table.of(heads, rows)
 
 
-def _true_labels(votes: Votes, known: Any, labels: list[Any]) -> Array:
-    """Return how many objects of each class by known labels each distinct row has; voters must answer by naming classes."""
+def _on_known(votes: Votes, known: Any, labels: list[Any]) -> tuple[Votes, Array]:
+    """Return the votes on objects whose label is known, and the class of each row; voters must answer by naming classes."""
     if labels != votes.classes.tolist():
         remedy = "Use votes.as_class_votes()."
         raise InputError("votes", "must be votes for classes to be compared with known labels", came="a scale", remedy=remedy)
-    codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-    labelled = np.flatnonzero(codes >= 0)
-    true = np.zeros((votes.n_rows, votes.n_classes))
-    weight = np.ones(len(labelled)) if votes.sample_weight is None else votes.sample_weight[labelled]
-    np.add.at(true, (labelled if votes.index is None else votes.index[labelled], codes[labelled]), weight)
-    return true
+    return labelled_rows(votes, known_codes(known, votes.classes, votes.n_objects, votes.object_ids))
 
 
 def _interval(
@@ -213,19 +211,29 @@ def _comparable_voters(votes: Votes) -> tuple[list[int], list[Any]]:
 
 @dataclass(frozen=True, eq=False)
 class _Tallies:
-    """How many votes each answer got in each distinct row, n_ic; and what tied votes leave of the pairs with themselves.
-
-    A pair of votes is two different votes, so the pairs of a vote with itself are taken out of n_ic n_ik. Of a whole vote that is
-    [c = k] in all, of a vote with the shares p it is p_c p_k: `ties` has [c = k] p_c - p_c p_k, rows x (answers x answers).
-    """
+    """How many votes each answer got in each distinct row, n_ic; and those votes that are tied between several answers."""
 
     counts: Array
-    ties: sparse.csr_array
+    tied: sparse.csr_array  # tied votes x answers, their shares p
+    tied_rows: Array
 
-    @property
+    @cached_property
     def n_votes(self) -> Array:
         """Return m_i, how many votes each row has."""
         return np.asarray(self.counts.sum(axis=1))
+
+    @cached_property
+    def paired(self) -> Array:
+        """Return which rows have two votes or more."""
+        return self.n_votes > LEAST_PAIR
+
+    @cached_property
+    def alike(self) -> Array:
+        """Return the share of the pairs of votes on each row that agree; 0 where there is none."""
+        same = (self.counts * (self.counts - 1)).sum(axis=1)
+        # A pair is two different votes. Above, a vote's pair with itself counts as 1; that of a tied vote is p'p of what is there.
+        same += np.bincount(self.tied_rows, 1 - self.tied.power(2).sum(axis=1), minlength=len(same))
+        return np.divide(same, self.n_votes * (self.n_votes - 1), out=np.zeros(len(same)), where=self.paired)
 
 
 def _tallies(votes: Votes) -> tuple[_Tallies, list[Any]]:
@@ -240,23 +248,10 @@ def _tallies(votes: Votes) -> tuple[_Tallies, list[Any]]:
     voted = answer[group] >= 0
     np.add.at(counts, (row[voted], answer[group[voted]]), share[voted])
     tied = voted & (share < 1)
-    ties = _ties(row[tied], votes.group_model[group[tied]], answer[group[tied]], share[tied], counts.shape)
-    return _Tallies(counts, ties), labels
-
-
-def _ties(row: Array, voter: Array, answer: Array, share: Array, shape: tuple[int, ...]) -> sparse.csr_array:
-    """Return `_Tallies.ties` from the entries of tied votes."""
-    n_rows, n_answers = shape
-    order = np.lexsort((voter, row))
-    row, voter, answer, share = row[order], voter[order], answer[order], share[order]
-    first = np.flatnonzero((np.diff(row, prepend=-1) != 0) | (np.diff(voter, prepend=-1) != 0))  # entry of each vote
-    size = np.diff(np.append(first, len(row)))
-    of_vote = np.repeat(size, size)  # how many entries the vote of each entry has
-    one = np.repeat(np.arange(len(row)), of_vote)  # each entry beside each of its vote
-    other = np.repeat(np.repeat(first, size), of_vote) + np.arange(len(one)) - np.repeat(np.cumsum(of_vote) - of_vote, of_vote)
-    left = (one == other) * share[one] - share[one] * share[other]
-    cells = row[one], answer[one] * n_answers + answer[other]
-    return sparse.csr_array((left, cells), shape=(n_rows, n_answers**2))
+    n_models = len(votes.models)
+    vote, number = np.unique(row[tied].astype(np.int64) * n_models + votes.group_model[group[tied]], return_inverse=True)
+    shares = sparse.csr_array((share[tied], (number, answer[group[tied]])), shape=(len(vote), len(labels)))
+    return _Tallies(counts, shares, vote // n_models), labels
 
 
 def _places(labels: list[Any], level: str) -> Array:
@@ -269,11 +264,12 @@ def _places(labels: list[Any], level: str) -> Array:
 
 def _alpha(tallies: _Tallies, weight: Array, places: Array, level: str) -> float:
     """Return 1 - D_o / D_e, with o_ck = sum_i n_ic (n_ik - [c = k]) / (m_i - 1) for the m_i votes on object i."""
-    n_votes = tallies.n_votes
-    paired = np.flatnonzero((n_votes > LEAST_PAIR) & (weight > 0))
-    own, share = tallies.counts[paired], weight[paired] / (n_votes[paired] - 1)
+    own, tied = tallies.counts, tallies.tied
+    share = np.divide(weight, tallies.n_votes - 1, out=np.zeros(len(own)), where=tallies.paired)
     observed = own.T @ (share[:, None] * own) - np.diag(share @ own)
-    observed += (share @ tallies.ties[paired]).reshape(observed.shape)
+    if tied.nnz:  # a vote's pair with itself, taken out above as [c = k] p_c, is p_c p_k
+        of_vote = share[tallies.tied_rows]
+        observed += np.diag(of_vote @ tied) - (tied.T @ tied.multiply(of_vote[:, None])).toarray()
     totals = observed.sum(axis=1)  # n_c
     n = float(totals.sum())
     if level == "ordinal":
@@ -286,22 +282,16 @@ def _alpha(tallies: _Tallies, weight: Array, places: Array, level: str) -> float
 
 
 def _fleiss(tallies: _Tallies, weight: Array) -> float:
-    n_votes = tallies.n_votes
-    weight = weight * (n_votes > LEAST_PAIR)
-    shares = weight @ tallies.counts / max(float(weight @ n_votes), 1e-300)
+    weight = weight * tallies.paired
+    shares = weight @ tallies.counts / max(float(weight @ tallies.n_votes), 1e-300)
     by_chance = float(shares @ shares)
     return (_pairs_alike(tallies, weight) - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
 
 
 def _pairs_alike(tallies: _Tallies, weight: Array) -> float:
     """Return the mean over objects of the share of pairs of votes that agree."""
-    n_votes = tallies.n_votes
-    paired = np.flatnonzero((n_votes > LEAST_PAIR) & (weight > 0))
-    counts = tallies.counts[paired]
-    same = (counts * (counts - 1)).sum(axis=1) + tallies.ties[paired] @ np.eye(counts.shape[1]).ravel()
-    alike = same / (n_votes[paired] * (n_votes[paired] - 1))
-    total = float(weight[paired].sum())
-    return float(weight[paired] @ alike) / total if total > 0 else float("nan")
+    total = float(weight @ tallies.paired)
+    return float(weight @ tallies.alike) / total if total > 0 else float("nan")
 
 
 # ---- one opinion repeated ---------------------------------------------------------------------------------------------
