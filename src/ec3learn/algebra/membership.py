@@ -20,7 +20,7 @@ from ..votes import Votes
 from .compiled import ColumnMembership, CompiledCrowd, CompiledMembership, CompiledSoft
 from .joint import JointMembership
 from .linear import chunks
-from .sparse import Membership, SparseMembership, Table, entries
+from .sparse import Membership, SparseMembership, Table, entries, votes_cast
 
 __all__ = [
     "ColumnMembership",
@@ -37,6 +37,7 @@ __all__ = [
     "membership",
     "reached_groups",
     "scatter_to_votes",
+    "votes_cast",
 ]
 
 SPARSE_COST = 8  # numbers of a joint column that are read in the time it takes for one entry of a sparse matrix

@@ -22,7 +22,7 @@ from .._text import arg
 from .._typing import Array
 from ..algebra.em import ConfusionModel
 from ..algebra.linear import evenly, normalised
-from ..algebra.membership import entries, membership
+from ..algebra.membership import entries, membership, votes_cast
 from ..answer.rule import mean_votes
 from ..votes import Votes
 from ..votes.encoding import known_codes
@@ -394,15 +394,8 @@ def _excess(votes: Votes, proba: Array) -> float:
     of a voter with one vote per class are all 0. Sums over pairs follow from sums over objects:
     sum_{j != h} e_j e_h = (sum_j e_j)^2 - sum_j e_j^2.
     """
-    matrix = entries(votes).tocoo()
-    voting = (votes.is_voter & (votes.weights > 0))[votes.group_model[matrix.coords[1]]]
-    (row, group), share = (axis[voting] for axis in matrix.coords), matrix.data[voting]
-    n_models, n_classes = len(votes.models), votes.n_classes
-    pair, vote = np.unique(row * n_models + votes.group_model[group], return_inverse=True)
-    rows, voters = np.divmod(pair, n_models)
-    said = np.zeros((len(pair), n_classes))
-    np.add.at(said, vote, share[:, None] * votes.group_meaning[group].toarray())
-    weight = votes.counts[rows]
+    rows, voters, said = votes_cast(votes)
+    n_models, n_classes, weight = len(votes.models), votes.n_classes, votes.counts[rows]
     mean = np.zeros((n_models, n_classes, n_classes))  # mu: voters x classes x what they say
     total = np.zeros((n_models, n_classes))
     for k in range(n_classes):
