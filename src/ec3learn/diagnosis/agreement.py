@@ -231,7 +231,7 @@ class _Tallies:
     def alike(self) -> Array:
         """Return the share of the pairs of votes on each row that agree; 0 where there is none."""
         same = (self.counts * (self.counts - 1)).sum(axis=1)
-        # A pair is two different votes. Above, a vote's pair with itself counts as 1; that of a tied vote is p'p of what is there.
+        # A pair is two different votes: what a vote and itself have in common, taken out above as 1, is p'p for a tied vote.
         same += np.bincount(self.tied_rows, 1 - self.tied.power(2).sum(axis=1), minlength=len(same))
         return np.divide(same, self.n_votes * (self.n_votes - 1), out=np.zeros(len(same)), where=self.paired)
 

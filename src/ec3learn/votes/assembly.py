@@ -15,10 +15,9 @@ from ..kernels import compiled
 from . import encoding
 from .distinct import SAMPLE, distinct_entries, distinct_rows, rows_repeat, sampled_rows
 from .labels import Label, kind_of, plain
-from .layout import BaseModel, Codes, SoftShares, entries_from, entries_of_votes, frozen
+from .layout import BaseModel, Codes, SoftShares, Stores, entries_from, entries_of_votes, frozen
 from .reading import Column, Where, encode, named_columns, single_column
 from .scale import Scale, scales_of
-from .stores import Stores
 
 SPARSE_FROM = 0.75  # share of missing votes from which SPARSE_MODELS classifiers or more are kept as a sparse matrix
 SPARSE_MODELS = 16
@@ -79,7 +78,7 @@ def fields_of_columns(
         frozen(array)
     n_objects = len(next(iter(both.values()))[0])
     by_number = {m: shares[name] for m, name in enumerate(both) if name in shares}
-    stores = Stores(Codes(hard_codes), SoftShares.stacked(by_number) if by_number else None)
+    stores = Stores(Codes(hard_codes), SoftShares.of(by_number))
     fields = _fields(class_names, models, n_objects, stores)
     return fields if packed is None else fields | {"index": frozen(index), "counts": frozen(counts.astype(np.float64))}
 

@@ -12,9 +12,8 @@ from .._checks import InputError, require_choice
 from .._typing import Array
 from .assembly import REPEATS, ones, require_unique_names
 from .labels import Label, kind_of, label_array, plain
-from .layout import BaseModel, Codes, frozen, frozen_entries
+from .layout import BaseModel, Codes, Stores, frozen, frozen_entries
 from .reading import smallest_uint
-from .stores import Stores
 
 if TYPE_CHECKING:
     from .votes import Votes

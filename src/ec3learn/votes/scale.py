@@ -16,8 +16,7 @@ from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg, listed
 from .._typing import Array
 from .labels import Label, kind_of, plain
-from .layout import BaseModel, frozen, frozen_entries
-from .stores import Stores
+from .layout import BaseModel, Stores, frozen, frozen_entries
 
 if TYPE_CHECKING:
     from .votes import Votes

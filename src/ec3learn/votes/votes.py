@@ -24,12 +24,11 @@ from .assembly import SPARSE_FROM, SPARSE_MODELS, Repeats
 from .distinct import distinct_entries, distinct_rows
 from .encoding import as_shares, columns_by_class
 from .labels import Label, kind_of
-from .layout import BaseModel, Codes, SoftShares, frozen
+from .layout import BaseModel, Codes, SoftShares, Stores, frozen
 from .merging import is_crowd, merged_fields
 from .prior import Prior, read_prior
 from .reading import Column, named_columns, smallest_uint
 from .scale import as_class_votes, class_shares, group_votes, oriented, shares_between
-from .stores import Stores
 
 
 @dataclass(frozen=True, eq=False, repr=False)
