@@ -17,7 +17,7 @@ from .._checks import InputError, InputTypeError
 from .._text import arg, count
 from .._typing import Array
 from ..kernels import compiled
-from .labels import Label, fits_one_integer_type, is_missing, kind_of, plain
+from .labels import KINDS, Label, fits_one_integer_type, is_missing, kind_of, plain
 
 TABLE = "an array, a list, a dict of name -> column or a dataframe held in memory"
 COLUMN = "an array, a list or a column of a dataframe held in memory"
@@ -269,7 +269,7 @@ def _require_labels(labels: list[Any], row_of: Any, where: Where, mixed: bool) -
         if label is not None:
             kinds.setdefault(kind_of(label), label)
     for kind, label in kinds.items():
-        if kind not in {"int", "bool", "str"}:
+        if kind not in KINDS:
             came = f"{label!r} of type {kind} at row {row_of(label)}"
             hint = "" if kind != "float" else INEXACT if abs(label) >= EXACT else _soft_hint(where.argument)
             raise where.error(LABELS, came, hint, kind=InputTypeError)

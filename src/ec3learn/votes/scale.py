@@ -15,14 +15,13 @@ from scipy import sparse
 from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg, listed
 from .._typing import Array
-from .labels import Label, kind_of, plain
+from .labels import KINDS, Label, kind_of, plain
 from .layout import BaseModel, Stores, frozen, frozen_entries
 
 if TYPE_CHECKING:
     from .votes import Votes
 
 DIRECTIONS = ("up", "down", "learn")
-LABELS = ("int", "bool", "str")
 AnyVotes = TypeVar("AnyVotes", bound="Votes")
 
 
@@ -91,7 +90,7 @@ def _labels(name: str, given: Any) -> tuple[Label, ...]:
         raise InputTypeError(name, "must be a sequence of labels (ints, bools or strings)", got=given)
     labels = tuple(plain(label) for label in given)
     for label in labels:
-        if kind_of(label) not in LABELS:
+        if kind_of(label) not in KINDS:
             raise InputTypeError(name, "must hold labels (ints, bools or strings)", got=label)
     return labels
 
