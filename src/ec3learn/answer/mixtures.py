@@ -17,6 +17,7 @@ from .._typing import Array
 from ..algebra.linear import normalised
 from ..algebra.membership import Membership, SparseMembership
 from ..votes import Prior
+from ..votes.prior import log_shares
 from .rule import NOBODY, OWN, PRIOR, VOTES, Answers, Contributions, KnownLabels, Row, Rule, log_of
 
 SUBTYPES, REST = "subtypes", "all else"
@@ -185,7 +186,7 @@ class PrecisionRule(SumRule):
 
 @dataclass(frozen=True, eq=False)
 class LogPoolRule(SumRule):
-    """A pool of logarithms: ln z_k = prior_k + sum_j weight_j ln y_jk, for what voter j gives to class k, `LEAST_SHARE` at least.
+    """A pool of logarithms: ln z_k = prior_k + sum_j weight_j ln y_jk, for what voter j gives to class k, `LEAST` at least.
 
     The table has a column for each voter and class, with a 1 for the group by which the voter says so: its sums are the y_jk. The
     prior is that of the fallback.
@@ -221,14 +222,6 @@ class LogPoolRule(SumRule):
         """Return the rule as plain facts and arrays, without the table: it is the identity, and large in a crowd."""
         facts, arrays = super().stored()
         return facts, {name: array for name, array in arrays.items() if name != "table"}
-
-
-LEAST_SHARE = 1e-3  # a probability below this counts as this much: no voter rules a class out
-
-
-def log_shares(shares: Array) -> Array:
-    """Return the logarithms of what a voter gives to the classes."""
-    return np.asarray(np.log(np.maximum(shares, LEAST_SHARE)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,11 @@ from .reading import Where, named_columns
 LEAST = 1e-3  # a class of probability 0 is unlikely, not impossible
 
 
+def log_shares(proba: Array) -> Array:
+    """Return the logarithms of class probabilities, none of them below `LEAST`: nobody rules a class out."""
+    return np.asarray(np.log(np.maximum(proba, LEAST)))
+
+
 @dataclass(frozen=True, eq=False)
 class Trust:
     """How far given class probabilities are trusted."""
@@ -38,7 +43,7 @@ class Trust:
         """Return the logarithms of what the probabilities mean; where none are given, of the shares of the classes."""
         given = ~np.isnan(proba).any(axis=1)
         logs = np.tile(np.log(self.shares), (len(proba), 1))
-        logs[given] = log_softmax(self.slope * np.log(np.maximum(proba[given], LEAST)) + self.offsets, axis=1)
+        logs[given] = log_softmax(self.slope * log_shares(proba[given]) + self.offsets, axis=1)
         return logs
 
 
