@@ -27,7 +27,7 @@ from ..answer.rule import mean_votes
 from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.labels import kind_of
-from .metrics import cohen_kappa, counted_votes
+from .metrics import cohen_kappa, counted_votes, votes_per_row
 from .voters import labelled_rows
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -374,10 +374,7 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
     >>> print(f"{effective_voters(Votes.from_labels(twice)):.1f} of 8")
     4.0 of 8
     """
-    matrix = entries(votes)
-    voting = (votes.is_voter & (votes.weights > 0))[votes.group_model[matrix.indices]]
-    row = np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))
-    per_row = np.bincount(row[voting], weights=matrix.data[voting], minlength=votes.n_rows)
+    per_row = votes_per_row(votes, (votes.is_voter & (votes.weights > 0))[votes.group_model])
     covered = float(votes.counts @ (per_row > 0))
     if covered <= 0:
         return 0.0

@@ -16,9 +16,8 @@ from .._typing import Array
 from ..answer.extension import aligned_entries, hard_entries
 from ..answer.outcome import Outcome
 from ..answer.rule import NOBODY, KnownLabels, Row
-from ..votes import BaseModel, Votes
+from ..votes import BaseModel
 from ..votes.labels import Label, plain
-from ..votes.scale import class_shares
 
 NO_PARTS = "The answer of this method is not a sum of parts."
 
@@ -197,19 +196,10 @@ def tally_of(spoken: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tup
     return sorted(counts.items(), key=lambda item: (place.get(item[0], -1), -item[1]))
 
 
-def class_tally_of(spoken: Mapping[int, Any], votes: Votes) -> list[tuple[Label, float]]:
-    """Return how many votes each class has, most first; an answer on a scale counts for the class that it falls into."""
-    counts = dict(tally_of({m: answer for m, answer in spoken.items() if votes.models[m].kind == "classifier"}, votes.models))
-    classes = [plain(label) for label in votes.classes]
-    for m, answer in spoken.items():
-        positions = votes.models[m].positions
-        if positions is not None:
-            given = answer if isinstance(answer, dict) else {answer: 1.0}
-            shares = np.array([given.get(plain(label), 0.0) for label in votes.models[m].labels])
-            for label, share in zip(classes, (shares @ class_shares(positions, len(classes))).tolist(), strict=True):
-                if share > 0:
-                    counts[label] = counts.get(label, 0.0) + share
-    return sorted(counts.items(), key=lambda item: -item[1])
+def class_tally_of(counts: Array, classes: Array) -> list[tuple[Label, float]]:
+    """Return the classes that have votes, and how many, most first."""
+    order = np.argsort(-counts, kind="stable")
+    return [(plain(classes[z]), float(counts[z])) for z in order if counts[z] > 0]
 
 
 def why_contested(tally: list[tuple[Label, float]], label: Label, decides: str, *, graded: bool = False) -> str:

@@ -77,6 +77,12 @@ def open_rows(outcome: Outcome) -> Array:
     return ~known.labelled
 
 
+def votes_per_row(votes: Votes, counted: Array) -> Array:
+    """Return how many votes each distinct row has, of the groups that are `counted`."""
+    groups = membership(votes)
+    return groups.gather(counted[groups.order].astype(np.float64))
+
+
 # ---- the majority vote ------------------------------------------------------------------------------------------------
 
 
