@@ -5,8 +5,8 @@ The measures take plain arrays: classes are numbers there, and objects count by 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest, norm
@@ -301,10 +301,18 @@ def wilson_interval(right: float, n: float) -> tuple[float, float]:
     [0.49, 0.943]
     """
     share = min(round(right / max(n, 1e-300), 12), 1.0)  # sums of weights may miss 0 and 1 by rounding
-    n, z = max(round(n), 1), Z95  # in closed form: scipy's test takes milliseconds, and there may be thousands of voters
-    middle, half = share + z**2 / (2 * n), z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    low, high = (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n)
+    low, high = wilson_ends(share, max(round(n), 1))
     return (0.0 if share == 0 else low), (1.0 if share == 1 else high)
+
+
+def wilson_ends(share: Any, n: Any) -> tuple[Any, Any]:
+    """Return both ends for one share or an array of them.
+
+    In closed form: scipy's test takes milliseconds, and there may be thousands of voters.
+    """
+    z2 = Z95**2
+    middle, half = share + z2 / (2 * n), (z2 * (share * (1 - share) / n + z2 / (4 * n**2))) ** 0.5
+    return (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
 
 
 @dataclass(frozen=True)

@@ -91,27 +91,14 @@ def _given_classes(classes: Any) -> list[Label]:
     return names
 
 
-def class_codes(
-    column: Column,
-    classes: Array,
-    missing: Missing,
-    argument: str,
-    original: Column,
-    at: Sequence[Any] | Array | None = None,
-) -> Array:
+def class_codes(column: Column, classes: Array, missing: Missing, argument: str, original: Column) -> Array:
     """Return the number of the class of each vote, `n_classes` where it is missing.
 
-    `column` may hold the distinct rows only; `original` has every object, so that an error can name the row, or
-    what `at` calls it.
+    `column` may hold the distinct rows only; `original` has every object, so that an error can name the row.
     """
     lookup, foreign = _look_up(column, classes.tolist(), missing)
     if foreign:
         must, wrong = f"must hold classes, {listed(classes)}", np.isin(original.codes(), foreign)
-        if at is not None:
-            row = int(np.argmax(wrong))
-            foreign_label = plain(original.values[int(original.codes()[row])])
-            came = f"{foreign_label!r} for object {plain(at[row])!r}"
-            raise InputError(argument, must, came=came, remedy=_meant_class(foreign_label, classes))
         more = " and {} more like it"
         raise _at_rows(argument, must, original, wrong, more, lambda z: f"Pass {arg('missing', z)} if it means no vote.")
     return _relabelled(column.codes(), lookup, len(classes) + 1)
@@ -257,10 +244,16 @@ def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | 
             came = f"{len(names)} objects and {len(column)} labels"
             raise InputError(argument, "must pair each object with a label", came=came)
         places = object_places(names, n_objects, object_ids, argument)
-    codes = class_codes(column, classes, frozenset(), argument, column, names).astype(np.int64)
+    lookup, foreign = _look_up(column, classes.tolist(), frozenset())
+    if foreign:
+        row = int(np.argmax(np.isin(column.codes(), foreign)))
+        label = plain(column.values[int(column.codes()[row])])
+        came = f"{label!r} for object {plain(names[row])!r}"
+        raise InputError(argument, f"must hold classes, {listed(classes)}", came=came, remedy=_meant_class(label, classes))
+    codes = np.where(lookup == len(classes), -1, lookup)[column.codes()]
     result = np.full(n_objects, -1)
-    result[places] = np.where(codes == len(classes), -1, codes)
-    twice = np.flatnonzero((codes < len(classes)) & (result[places] != codes))
+    result[places] = codes
+    twice = np.flatnonzero((codes >= 0) & (result[places] != codes))
     if len(twice):
         raise InputError(argument, "must give an object one label", came=f"two for {plain(names[twice[0]])!r}")
     return result

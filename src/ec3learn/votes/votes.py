@@ -381,7 +381,12 @@ class Votes:
         kept = [m for m, name in enumerate(known) if name not in dropped]
         if not any(self.models[m].is_voter for m in kept):
             raise InputError("names", "must leave at least one classifier", came=", ".join(map(repr, names)))
-        return self._only(kept).merged()
+        return replace(
+            self,
+            models=tuple(self.models[m] for m in kept),
+            weights=frozen(self.weights[kept]),
+            stores=self.stores.only(kept, self.group_model),
+        ).merged()
 
     def add(
         self,
@@ -554,15 +559,6 @@ class Votes:
             index=index,
             stores=self.stores.take(rows),
             prior=None if self.prior is None else self.prior.take(rows),
-        )
-
-    def _only(self, kept: Sequence[int]) -> Self:
-        """Return the votes of some base models only."""
-        return replace(
-            self,
-            models=tuple(self.models[m] for m in kept),
-            weights=frozen(self.weights[list(kept)]),
-            stores=self.stores.only(kept, self.group_model),
         )
 
     def merged(self) -> Self:
