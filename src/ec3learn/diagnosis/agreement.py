@@ -58,16 +58,12 @@ def alpha(votes: Votes, level: Level = "nominal") -> float:
     float
         NaN where no object has two votes, or all votes are alike.
     """
-    require_choice("level", level, LEVELS)
-    votes = counted_votes(votes)
-    tallies, labels = _tallies(votes)
-    return _alpha(tallies, votes.counts, _places(labels, level), level)
+    return float(agreement(votes, level, draws=0)["value"][0])
 
 
 def fleiss_kappa(votes: Votes) -> float:
     """Return Fleiss' kappa; objects may have different numbers of votes, and those with fewer than two are left out."""
-    tallies, _ = _tallies(votes)
-    return _fleiss(tallies, votes.counts)
+    return float(agreement(votes, draws=0)["value"][1])
 
 
 def agreement(votes: Votes, level: Level = "nominal", *, draws: int = 200, random_state: Any = 0) -> Table:
@@ -101,9 +97,8 @@ def agreement(votes: Votes, level: Level = "nominal", *, draws: int = 200, rando
     require_choice("level", level, LEVELS)
     require_integer("draws", draws, 0)
     require_seed("random_state", random_state)
-    votes = counted_votes(votes)
     tallies, labels = _tallies(votes)
-    weight = votes.counts
+    weight = counted_votes(votes).counts
     if not tallies.tied.nnz:
         counts, place = np.unique(tallies.counts, axis=0, return_inverse=True)  # objects with the same votes, whoever cast them
         weight = np.bincount(place.ravel(), weights=weight)
@@ -111,7 +106,9 @@ def agreement(votes: Votes, level: Level = "nominal", *, draws: int = 200, rando
     places = _places(labels, level)
 
     def measured(weight: Array) -> list[float]:
-        return [_alpha(tallies, weight, places, level), _fleiss(tallies, weight), _pairs_alike(tallies, weight)]
+        alike, by_chance = _pairs_alike(tallies, weight)
+        fleiss = (alike - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
+        return [_alpha(tallies, weight, places, level), fleiss, alike]
 
     low, high = _interval(measured, weight, draws, random_state)
     names = ["Krippendorff's alpha", "Fleiss' kappa", "pairs that agree"]
@@ -281,17 +278,12 @@ def _alpha(tallies: _Tallies, weight: Array, places: Array, level: str) -> float
     return 1 - float((observed * distance).sum()) / expected if expected > 0 else float("nan")
 
 
-def _fleiss(tallies: _Tallies, weight: Array) -> float:
+def _pairs_alike(tallies: _Tallies, weight: Array) -> tuple[float, float]:
+    """Return the mean over objects of the share of pairs of votes that agree, and that share by chance."""
     weight = weight * tallies.paired
+    total = float(weight.sum())
     shares = weight @ tallies.counts / max(float(weight @ tallies.n_votes), 1e-300)
-    by_chance = float(shares @ shares)
-    return (_pairs_alike(tallies, weight) - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
-
-
-def _pairs_alike(tallies: _Tallies, weight: Array) -> float:
-    """Return the mean over objects of the share of pairs of votes that agree."""
-    total = float(weight @ tallies.paired)
-    return float(weight @ tallies.alike) / total if total > 0 else float("nan")
+    return float(weight @ tallies.alike) / total if total > 0 else float("nan"), float(shares @ shares)
 
 
 # ---- one opinion repeated ---------------------------------------------------------------------------------------------

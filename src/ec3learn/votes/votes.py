@@ -365,7 +365,7 @@ class Votes:
         kept, index = (chosen, None) if self.index is None else np.unique(self.index[chosen], return_inverse=True)
         sample_weight = None if self.sample_weight is None else frozen(self.sample_weight[chosen])
         return replace(
-            self._rows(kept, None if index is None else frozen(index.astype(smallest_uint(len(kept)))), len(chosen)),
+            self._rows(kept, None if index is None else frozen(index.astype(smallest_uint(len(kept))))),
             object_ids=None if self.object_ids is None else frozen(self.object_ids[chosen]),
         )._counted(sample_weight)
 
@@ -494,7 +494,7 @@ class Votes:
         if packed is None:
             return self._by_object(), codes
         (rows, code), index, _ = packed
-        return self._rows(rows, frozen(index), self.n_objects)._counted(self.sample_weight), code.astype(np.int64) - 1
+        return self._rows(rows, frozen(index))._counted(self.sample_weight), code.astype(np.int64) - 1
 
     def with_prior(self, prior: Any) -> Self:
         """Return the votes with class probabilities of the objects that come from elsewhere, such as a model of their features.
@@ -541,7 +541,7 @@ class Votes:
 
     def only_rows(self, rows: Array) -> Self:
         """Return some of the distinct rows with their weights, each as one object."""
-        return self._rows(rows, None, len(rows))
+        return self._rows(rows, None)
 
     def spread_over(self, index: Array, object_ids: Array | None = None) -> Self:
         """Return the same distinct rows as the votes on other objects: the distinct row of each, and their names."""
@@ -550,11 +550,11 @@ class Votes:
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 
-    def _rows(self, rows: Array, index: Array | None, n_objects: int) -> Self:
+    def _rows(self, rows: Array, index: Array | None) -> Self:
         """Return the stores of some rows only, with a new index."""
         return replace(
             self,
-            n_objects=n_objects,
+            n_objects=len(rows if index is None else index),
             counts=frozen(self.counts[rows]),
             index=index,
             stores=self.stores.take(rows),
@@ -577,11 +577,11 @@ class Votes:
         rows = np.empty(len(packed[2]), dtype=np.int64)
         rows[number] = np.arange(self.n_rows)
         index = number if self.index is None else number[self.index]
-        return self._rows(rows, frozen(index), self.n_objects)._counted(self.sample_weight)
+        return self._rows(rows, frozen(index))._counted(self.sample_weight)
 
     def _by_object(self) -> Self:
         """Return the votes with one row per object."""
-        return self if self.index is None else self._rows(self.index, None, self.n_objects)._counted(self.sample_weight)
+        return self if self.index is None else self._rows(self.index, None)._counted(self.sample_weight)
 
     def _aligned(self, other: Self) -> tuple[Self, Self]:
         """Return both votes over the same rows: the distinct pairs of rows, or the objects themselves."""
@@ -590,8 +590,7 @@ class Votes:
         all_hard = all(votes.soft is None and votes.sparse is None for votes in (self, other))
         packed = distinct_rows(columns) if all_hard else None
         rows, index = (both, None) if packed is None else (packed[0], frozen(packed[1]))
-        left, right = self._rows(rows[0], index, self.n_objects), other._rows(rows[1], index, self.n_objects)
-        return left._counted(self.sample_weight), right
+        return self._rows(rows[0], index)._counted(self.sample_weight), other._rows(rows[1], index)
 
     def _counted(self, sample_weight: Array | None) -> Self:
         """Set the objects' weights and with them the weight of each row."""
