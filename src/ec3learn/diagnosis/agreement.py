@@ -307,7 +307,13 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
         twelve and half of it with 24; twelve real language models showed 42 %.
     """
     if known is not None:
-        return _correlation_by_labels(votes, known)
+        codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+        n_labels = int((codes >= 0).sum())
+        if n_labels < LEAST_LABELS:
+            remedy = f"Leave {arg('known')} out to measure without labels."
+            raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy)
+        labelled, row_codes = labelled_rows(votes, codes)
+        return _excess(labelled, np.eye(votes.n_classes)[row_codes])
     rows = votes.only_rows(evenly(votes.n_rows, SAMPLE))
     rows = replace(rows, sample_weight=rows.counts)  # each distinct row as one object that counts as often as it occurs
     voters = np.flatnonzero(votes.is_voter & (votes.n_votes > 0) & (votes.weights > 0))
@@ -315,16 +321,6 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
         return 0.0
     rng = np.random.default_rng(0)
     return float(np.mean([_correlation_of_halves(rows, rng.permutation(voters)) for _ in range(SPLITS)]))
-
-
-def _correlation_by_labels(votes: Votes, known: Any) -> float:
-    codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-    n_labels = int((codes >= 0).sum())
-    if n_labels < LEAST_LABELS:
-        remedy = f"Leave {arg('known')} out to measure without labels."
-        raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy)
-    rows, row_codes = labelled_rows(votes, codes)
-    return _excess(rows, np.eye(votes.n_classes)[row_codes])
 
 
 def _correlation_of_halves(rows: Votes, voters: Array) -> float:
