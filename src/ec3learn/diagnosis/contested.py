@@ -17,14 +17,14 @@ from scipy.special import softmax
 from .._checks import require_bool, require_choice, require_integer, require_seed
 from .._table import Table
 from .._typing import Array
-from ..algebra.membership import entries, membership
+from ..algebra.membership import membership
 from ..algebra.trust import fit_slope_and_offsets
 from ..answer.outcome import Outcome
 from ..answer.rule import COMPANIONS, GROUPS, GroupRule
 from ..votes import Votes
 from ..votes.labels import plain
 from ..votes.prior import log_shares
-from .explanation import class_tally_of, tally_of, tally_text, why_contested
+from .explanation import class_tallies, tally_of, tally_text, why_contested
 from .held_out import given_labels
 from .metrics import row_weights, votes_per_row
 
@@ -81,11 +81,9 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
     columns["alike"] = [int(alike[row]) for row in rows]
     nothing = np.zeros(len(rows), dtype=bool) if outcome.unanswered_rows is None else outcome.unanswered_rows[rows]
     graded = [any(votes.models[m].kind == "grader" for m in said) for said in spoken]
-    by_class, decided_by = (entries(votes.only_rows(rows)) @ votes.group_ballot).toarray(), _decided_by(outcome, votes)
+    tallies, decided_by = class_tallies(votes, rows), _decided_by(outcome, votes)
     columns["why"] = [
-        f"it has {outcome.lacking}"
-        if nothing[i]
-        else why_contested(class_tally_of(by_class[i], votes.classes), label, decided_by, graded=graded[i])
+        f"it has {outcome.lacking}" if nothing[i] else why_contested(tallies[i], label, decided_by, graded=graded[i])
         for i, label in enumerate(columns["label"])
     ]
     return Table(columns)

@@ -6,17 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._table import Table
 from .._text import clipped, count, number_text, printable, shown
 from .._typing import Array
+from ..algebra.membership import entries
 from ..answer.extension import aligned_entries, hard_entries
 from ..answer.outcome import Outcome
 from ..answer.rule import NOBODY, KnownLabels, Row
-from ..votes import BaseModel
+from ..votes import BaseModel, Votes
 from ..votes.labels import Label, plain
 
 NO_PARTS = "The answer of this method is not a sum of parts."
@@ -160,8 +163,7 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
     if outcome.rule is not None:
         known = None if outcome.known is None else KnownLabels(outcome.known.codes[row : row + 1], outcome.known.pull)
         owner = np.repeat(np.arange(len(outcome.models)), np.diff(outcome.group_offsets))
-        entries = aligned_entries(outcome, own, warn=False)
-        given = Row(entries, owner, hard_entries(outcome, own), known, own.prior)
+        given = Row(aligned_entries(outcome, own, warn=False), owner, hard_entries(outcome, own), known, own.prior)
         for (m, term), part in outcome.rule.contributions(given).items():
             parts[term if m == NOBODY else outcome.models[m].name, term] = part
     return Explanation(
@@ -196,10 +198,12 @@ def tally_of(spoken: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tup
     return sorted(counts.items(), key=lambda item: (place.get(item[0], -1), -item[1]))
 
 
-def class_tally_of(counts: Array, classes: Array) -> list[tuple[Label, float]]:
-    """Return the classes that have votes, and how many, most first."""
-    order = np.argsort(-counts, kind="stable")
-    return [(plain(classes[z]), float(counts[z])) for z in order if counts[z] > 0]
+def class_tallies(votes: Votes, rows: Array) -> list[list[tuple[Label, float]]]:
+    """Return for each of some rows the classes that have votes, most first; an answer on a scale counts as `Scale` says."""
+    table = sparse.csr_array(entries(votes.only_rows(rows)) @ votes.group_ballot)
+    table.sort_indices()
+    named = [(plain(votes.classes[z]), share) for z, share in zip(table.indices, table.data.tolist(), strict=True)]
+    return [sorted(named[a:b], key=lambda item: -item[1]) for a, b in pairwise(table.indptr.tolist())]
 
 
 def why_contested(tally: list[tuple[Label, float]], label: Label, decides: str, *, graded: bool = False) -> str:
