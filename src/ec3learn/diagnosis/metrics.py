@@ -17,7 +17,6 @@ from ..answer.extension import matching_labels
 from ..answer.outcome import Outcome, top_classes
 from ..answer.rule import mean_votes
 from ..votes import Votes
-from ..votes.layout import frozen
 
 MOST_RANKED = 200_000  # objects that the AUC is measured on, evenly spaced: ranking a million takes longer than all the rest
 CLEARLY = 0.99  # of random votes do better than what is called worse than chance
@@ -56,7 +55,7 @@ def counted_votes(votes: Votes) -> Votes:
     if weights is None or are_counts(weights):
         return votes
     scale = _scale(weights)
-    return replace(votes, sample_weight=frozen(weights * scale), counts=frozen(votes.counts * scale))
+    return replace(votes, sample_weight=weights * scale, counts=votes.counts * scale)
 
 
 def _scale(weights: Array) -> float:

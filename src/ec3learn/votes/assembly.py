@@ -15,7 +15,7 @@ from ..kernels import compiled
 from . import encoding
 from .distinct import SAMPLE, distinct_entries, distinct_rows, rows_repeat, sampled_rows
 from .labels import Label, plain
-from .layout import BaseModel, Codes, SoftShares, Stores, entries_from, entries_of_votes, frozen
+from .layout import BaseModel, Codes, SoftShares, Stores, entries_from, entries_of_votes
 from .reading import Column, Where, encode, named_columns, single_column
 from .scale import Scale, scales_of
 
@@ -55,7 +55,7 @@ def fields_of_columns(
     soft_votes = {name: shares[name] for name in columns if name in shares and name not in scales}
     voted = [distinct[name] for name in columns if name not in shares and name not in scales]
     _require_classes(classes, voted, soft_votes, scales)
-    class_names = frozen(encoding.classes_of(voted, soft_votes, classes, absent, argument))
+    class_names = encoding.classes_of(voted, soft_votes, classes, absent, argument)
     clusters = {name: encoding.cluster_codes(distinct[name], absent) for name in clusterings if name not in shares}
 
     def model_of(name: str) -> BaseModel:
@@ -74,13 +74,11 @@ def fields_of_columns(
 
     models = [model_of(name) for name in both]
     hard_codes = {m: codes_of(name) for m, name in enumerate(both) if name not in shares}
-    for array in (*hard_codes.values(), *(model.labels for model in models)):
-        frozen(array)
     n_objects = len(next(iter(both.values()))[0])
     by_number = {m: shares[name] for m, name in enumerate(both) if name in shares}
     stores = Stores(Codes(hard_codes), SoftShares.of(by_number))
     fields = _fields(class_names, models, n_objects, stores)
-    return fields if packed is None else fields | {"index": frozen(index), "counts": frozen(counts.astype(np.float64))}
+    return fields if packed is None else fields | {"index": index, "counts": counts.astype(np.float64)}
 
 
 def fields_of_crowd(table: Any, classes: Sequence[Label] | Array | None, missing: Label | None) -> dict[str, Any] | None:
@@ -99,7 +97,7 @@ def fields_of_crowd(table: Any, classes: Sequence[Label] | Array | None, missing
         return None
     starts, voters, labels = found
     column = encode("classifiers", labels, "classifiers")
-    class_names = frozen(encoding.classes_of([column], {}, classes, absent, "classifiers"))
+    class_names = encoding.classes_of([column], {}, classes, absent, "classifiers")
     if class_names.dtype.kind not in "iu" or not np.isin(np.asarray(column.values)[column.seen], class_names).all():
         return None
     voters *= len(class_names)
@@ -193,7 +191,7 @@ def fields_of_long(
 
 def _fields(classes: Array, models: Sequence[BaseModel], n_objects: int, stores: Stores) -> dict[str, Any]:
     """Return the fields of votes in which every model and every object counts once, and has a row of its own."""
-    weights = frozen(np.ones(len(models)))
+    weights = np.ones(len(models))
     fields = {"classes": classes, "models": tuple(models), "n_objects": n_objects, "weights": weights}
     return fields | {"counts": ones(n_objects), "stores": stores}
 
@@ -209,7 +207,7 @@ def _require_classes(classes: Any, voted: Sequence[Any], soft: Mapping[str, Any]
 
 
 def _grader(name: str, scale: Scale) -> BaseModel:
-    return BaseModel(name, "grader", frozen(scale.labels), frozen(scale.positions), scale.direction != "learn")
+    return BaseModel(name, "grader", scale.labels, scale.positions, scale.direction != "learn")
 
 
 # ---- columns ---------------------------------------------------------------------------------------------------------
@@ -254,7 +252,7 @@ def _ordered_objects(column: Column, object_ids: Any) -> tuple[Array, Array]:
     """Return each vote's object as a number, and the objects' names in the order asked for."""
     codes, ids = encoding.name_codes(column, "objects")
     if object_ids is None:
-        return codes, frozen(ids)
+        return codes, ids
     given = single_column(object_ids, "object_ids")
     order, sorted_ids = encoding.name_codes(given, "object_ids")
     if len(sorted_ids) < len(order):
@@ -263,7 +261,7 @@ def _ordered_objects(column: Column, object_ids: Any) -> tuple[Array, Array]:
     for label in ids.tolist():
         if label not in place:
             raise InputError("object_ids", "must name every object that was voted on", came=f"none for {label!r}")
-    return np.array([place[label] for label in ids.tolist()])[codes], frozen(sorted_ids[order])
+    return np.array([place[label] for label in ids.tolist()])[codes], sorted_ids[order]
 
 
 def _long_models(
@@ -281,7 +279,7 @@ def _long_models(
     graded = np.array([name in scales for name in names], dtype=bool)[voter_codes]
     for_classes = _part(column, ~graded)
     _require_classes(classes, [] if graded.all() else [for_classes], {}, scales)
-    class_names = frozen(encoding.classes_of([for_classes], {}, classes, missing, "labels"))
+    class_names = encoding.classes_of([for_classes], {}, classes, missing, "labels")
     codes = np.full(len(voter_codes), -1, dtype=np.int64)
     own = encoding.class_codes(for_classes, class_names, missing, "labels", for_classes)
     codes[~graded] = np.where(own == len(class_names), -1, own.astype(np.int64))

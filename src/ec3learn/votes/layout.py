@@ -26,8 +26,24 @@ def frozen(array: Array) -> Array:
     return array
 
 
+class Frozen:
+    """What has arrays that cannot be changed once it is made: a base class of dataclasses."""
+
+    def __post_init__(self) -> None:
+        """Make every array among the fields unwritable, those of a sparse matrix or a dict too."""
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                frozen(value)
+            elif isinstance(value, Codes):
+                for codes in value.values():
+                    frozen(codes)
+            elif sparse.issparse(value):
+                for part in (value.data, value.indices, value.indptr):
+                    frozen(part)
+
+
 @dataclass(frozen=True, eq=False)
-class BaseModel:
+class BaseModel(Frozen):
     """A base model: its name, its kind, and the labels of its groups: the classes, its clusters, or the answers of its scale.
 
     `positions` of a grader says where each answer lies between the first class (0) and the last (1), NaN for answers without an
@@ -63,13 +79,6 @@ class Codes(dict[int, Array]):
         return Codes, (dict(self),)
 
 
-def frozen_entries(entries: sparse.csr_array) -> sparse.csr_array:
-    """Make the arrays of a sparse matrix unwritable and return it."""
-    for part in (entries.data, entries.indices, entries.indptr):
-        frozen(part)
-    return entries
-
-
 @dataclass(frozen=True, eq=False)
 class SoftModel:
     """Where a soft model's shares stand in the table of `SoftShares`.
@@ -86,7 +95,7 @@ class SoftModel:
 
 
 @dataclass(frozen=True, eq=False)
-class SoftShares:
+class SoftShares(Frozen):
     """Soft votes of several models; of each the shares of its largest group are left out, since they follow from the others.
 
     Deriving a large group's shares costs no precision; a small group's would be lost in rounding.
@@ -115,7 +124,7 @@ class SoftShares:
                 stacked[~voted, first:end] = 0
                 stacked[:, end] = voted
             first = end if everywhere else end + 1
-        return cls(tuple(models), frozen(stacked[:, :first]))
+        return cls(tuple(models), stacked[:, :first])
 
     def basis(self) -> Array:
         """Return the matrix B with `table @ B` = the shares of all the groups of these models, side by side."""
@@ -145,7 +154,7 @@ class SoftShares:
 
     def take(self, rows: Array) -> SoftShares:
         """Return the shares of some rows."""
-        return replace(self, table=frozen(np.asfortranarray(self.table[rows])))
+        return replace(self, table=np.asfortranarray(self.table[rows]))
 
 
 def entries_of_votes(objects: Array, groups: Array, shape: tuple[int, int], share: Array | None = None) -> sparse.csr_array:
@@ -157,7 +166,7 @@ def entries_of_votes(objects: Array, groups: Array, shape: tuple[int, int], shar
 
 def entries_from(starts: Array, groups: Array, shape: tuple[int, int], share: Array | None = None) -> sparse.csr_array:
     """Return the same where it is known at which place the votes on each object begin."""
-    return frozen_entries(sparse.csr_array((np.ones(len(groups)) if share is None else share, groups, starts), shape=shape))
+    return sparse.csr_array((np.ones(len(groups)) if share is None else share, groups, starts), shape=shape)
 
 
 def entries_of_columns(columns: Mapping[int, Array], offsets: Array, missing: Sequence[int]) -> sparse.csr_array:
@@ -170,7 +179,7 @@ def entries_of_columns(columns: Mapping[int, Array], offsets: Array, missing: Se
         for place, (m, codes) in enumerate(columns.items()):
             np.add(codes, offsets[m], out=table[:, place], casting="unsafe")
         starts = np.arange(0, table.size + 1, len(columns), dtype=width)
-        return frozen_entries(sparse.csr_array((np.ones(table.size), table.ravel(), starts), shape=shape))
+        return sparse.csr_array((np.ones(table.size), table.ravel(), starts), shape=shape)
     rows, groups = [], []
     for m, codes in columns.items():
         voted = np.flatnonzero(codes != missing[m])
@@ -181,14 +190,14 @@ def entries_of_columns(columns: Mapping[int, Array], offsets: Array, missing: Se
     by_model = sparse.csc_array((np.concatenate(groups), np.concatenate(rows), starts), shape=(n_rows, len(columns)))
     del rows, groups
     by_row = by_model.tocsr()  # its data are the groups
-    return frozen_entries(sparse.csr_array((np.ones(by_row.nnz), by_row.data, by_row.indptr), shape=shape))
+    return sparse.csr_array((np.ones(by_row.nnz), by_row.data, by_row.indptr), shape=shape)
 
 
 # ---- all of them together ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class Stores:
+class Stores(Frozen):
     """The memberships of rows in groups; each model is in one of the three."""
 
     hard: Codes = field(default_factory=Codes)  # one code per row; a code of the model's `n_groups` is a missing vote
@@ -277,9 +286,9 @@ class Stores:
     def take(self, rows: Array) -> Stores:
         """Return some rows."""
         return Stores(
-            Codes({m: frozen(codes[rows]) for m, codes in self.hard.items()}),
+            Codes({m: codes[rows] for m, codes in self.hard.items()}),
             None if self.soft is None else self.soft.take(rows),
-            None if self.sparse is None else frozen_entries(self.sparse[rows]),
+            None if self.sparse is None else self.sparse[rows],
         )
 
     def only(self, kept: Sequence[int], group_model: Array) -> Stores:
@@ -289,7 +298,7 @@ class Stores:
         return Stores(
             Codes({number[m]: codes for m, codes in self.hard.items() if m in number}),
             SoftShares.of({number[m]: table for m, table in self.soft_tables.items() if m in number}),
-            None if self.sparse is None else frozen_entries(self.sparse[:, groups]),
+            None if self.sparse is None else self.sparse[:, groups],
         )
 
     def beside(self, other: Stores, n_models: int, n_groups: int, n_other_groups: int) -> Stores:
@@ -299,7 +308,7 @@ class Stores:
         n_rows = [own.shape[0] for own, _ in both if own is not None]
         if n_rows:
             whole = [sparse.csr_array((n_rows[0], n)) if own is None else own for own, n in both]
-            entries = frozen_entries(sparse.hstack(whole, format="csr"))
+            entries = sparse.hstack(whole, format="csr")
         return Stores(Codes({**self.hard, **{m + n_models: codes for m, codes in other.hard.items()}}), soft, entries)
 
     def hardened(self, models: Sequence[BaseModel], group_model: Array) -> Stores:
@@ -320,7 +329,7 @@ class Stores:
         for m, table in tables.items():
             size = table.shape[1]
             if ((table == 0) | (table == 1)).all():
-                codes[m] = frozen(np.where(table.any(axis=1), table.argmax(axis=1), size).astype(smallest_uint(size + 1)))
+                codes[m] = np.where(table.any(axis=1), table.argmax(axis=1), size).astype(smallest_uint(size + 1))
             else:
                 shared[m] = table
         return cls(Codes(sorted(codes.items())), SoftShares.of(shared), entries)

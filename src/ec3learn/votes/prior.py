@@ -19,6 +19,7 @@ from .._checks import InputError
 from .._text import count
 from .._typing import Array
 from .encoding import checked_shares, columns_by_class, object_places
+from .layout import Frozen
 from .reading import Where, named_columns
 
 LEAST = 1e-3  # a class of probability 0 is unlikely, not impossible
@@ -48,7 +49,7 @@ class Trust:
 
 
 @dataclass(frozen=True, eq=False)
-class Prior:
+class Prior(Frozen):
     """The class probabilities given for each row, and how far to trust them, once that is learned; NaN where none are given."""
 
     proba: Array

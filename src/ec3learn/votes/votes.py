@@ -24,7 +24,7 @@ from .assembly import SPARSE_FROM, SPARSE_MODELS, Repeats
 from .distinct import distinct_entries, distinct_rows
 from .encoding import as_shares, columns_by_class
 from .labels import Label, kind_of
-from .layout import BaseModel, Codes, SoftShares, Stores, frozen
+from .layout import BaseModel, Codes, Frozen, SoftShares, Stores
 from .merging import is_crowd, merged_fields
 from .prior import Prior, read_prior
 from .reading import Column, named_columns, smallest_uint
@@ -32,7 +32,7 @@ from .scale import as_class_votes, class_shares, group_votes, oriented, shares_b
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Votes:
+class Votes(Frozen):
     """What many classifiers and clusterings said about the same objects.
 
     Make one with `Votes.from_labels`, `Votes.from_probabilities` or `Votes.from_long`; it cannot be changed afterwards.
@@ -363,10 +363,10 @@ class Votes:
                 got=rows,
             ) from None
         kept, index = (chosen, None) if self.index is None else np.unique(self.index[chosen], return_inverse=True)
-        sample_weight = None if self.sample_weight is None else frozen(self.sample_weight[chosen])
+        sample_weight = None if self.sample_weight is None else self.sample_weight[chosen]
         return replace(
-            self._rows(kept, None if index is None else frozen(index.astype(smallest_uint(len(kept))))),
-            object_ids=None if self.object_ids is None else frozen(self.object_ids[chosen]),
+            self._rows(kept, None if index is None else index.astype(smallest_uint(len(kept)))),
+            object_ids=None if self.object_ids is None else self.object_ids[chosen],
         )._counted(sample_weight)
 
     def drop(self, *names: str) -> Self:
@@ -384,7 +384,7 @@ class Votes:
         return replace(
             self,
             models=tuple(self.models[m] for m in kept),
-            weights=frozen(self.weights[kept]),
+            weights=self.weights[kept],
             stores=self.stores.only(kept, self.group_model),
         ).merged()
 
@@ -478,7 +478,7 @@ class Votes:
         joined = replace(
             left,
             models=models,
-            weights=frozen(np.concatenate([self.weights, other.weights])),
+            weights=np.concatenate([self.weights, other.weights]),
             stores=left.stores.beside(right.stores, len(self.models), self.n_groups, other.n_groups),
             object_ids=object_ids,
             prior=right.prior if left.prior is None else left.prior,
@@ -494,7 +494,7 @@ class Votes:
         if packed is None:
             return self._by_object(), codes
         (rows, code), index, _ = packed
-        return self._rows(rows, frozen(index))._counted(self.sample_weight), code.astype(np.int64) - 1
+        return self._rows(rows, index)._counted(self.sample_weight), code.astype(np.int64) - 1
 
     def with_prior(self, prior: Any) -> Self:
         """Return the votes with class probabilities of the objects that come from elsewhere, such as a model of their features.
@@ -545,7 +545,7 @@ class Votes:
 
     def spread_over(self, index: Array, object_ids: Array | None = None) -> Self:
         """Return the same distinct rows as the votes on other objects: the distinct row of each, and their names."""
-        moved = replace(self, n_objects=len(index), index=frozen(index), object_ids=object_ids)
+        moved = replace(self, n_objects=len(index), index=index, object_ids=object_ids)
         return moved._counted(None)
 
     # ---- inside ------------------------------------------------------------------------------------------------------
@@ -555,7 +555,7 @@ class Votes:
         return replace(
             self,
             n_objects=len(rows if index is None else index),
-            counts=frozen(self.counts[rows]),
+            counts=self.counts[rows],
             index=index,
             stores=self.stores.take(rows),
             prior=None if self.prior is None else self.prior.take(rows),
@@ -577,7 +577,7 @@ class Votes:
         rows = np.empty(len(packed[2]), dtype=np.int64)
         rows[number] = np.arange(self.n_rows)
         index = number if self.index is None else number[self.index]
-        return self._rows(rows, frozen(index))._counted(self.sample_weight)
+        return self._rows(rows, index)._counted(self.sample_weight)
 
     def _by_object(self) -> Self:
         """Return the votes with one row per object."""
@@ -589,7 +589,7 @@ class Votes:
         columns = [_numbers(rows, votes.n_rows) for rows, votes in zip(both, (self, other), strict=True)]
         all_hard = all(votes.soft is None and votes.sparse is None for votes in (self, other))
         packed = distinct_rows(columns) if all_hard else None
-        rows, index = (both, None) if packed is None else (packed[0], frozen(packed[1]))
+        rows, index = (both, None) if packed is None else packed[:2]
         return self._rows(rows[0], index)._counted(self.sample_weight), other._rows(rows[1], index)
 
     def _counted(self, sample_weight: Array | None) -> Self:
@@ -598,18 +598,18 @@ class Votes:
             counts = np.bincount(self.index, weights=sample_weight, minlength=len(self.counts)).astype(np.float64)
         else:
             counts = assembly.ones(self.n_objects) if sample_weight is None else sample_weight
-        return replace(self, sample_weight=sample_weight, counts=frozen(counts))
+        return replace(self, sample_weight=sample_weight, counts=counts)
 
     def _weighted(self, weights: Any, sample_weight: Any) -> Self:
         """Check and set the weights of base models and of objects."""
         votes = self
         if weights is not None:
-            votes = replace(votes, weights=frozen(assembly.model_weights(weights, [model.name for model in self.models])))
+            votes = replace(votes, weights=assembly.model_weights(weights, [model.name for model in self.models]))
         if sample_weight is not None:
             checked = assembly.non_negative(sample_weight, "sample_weight", self.n_objects, "objects")
             if not checked.any():
                 raise InputError("sample_weight", "must be above 0 for at least one object", came="only zeros")
-            votes = votes._counted(frozen(checked))
+            votes = votes._counted(checked)
         return votes
 
     def _sparse_where_empty(self) -> Self:
