@@ -111,4 +111,4 @@ def _shares(table: Any, classes: Array) -> Array:
     if values.ndim != 2 or values.shape[1] != len(classes):
         n_classes = count(len(classes), "class", "classes")
         raise InputError("prior", f"must have one column for each of the {n_classes}", came=f"shape {values.shape}")
-    return checked_shares(values, Where("prior"), "A row of NaN is an object without a prior.")
+    return np.array(checked_shares(values, Where("prior"), "A row of NaN is an object without a prior."))
