@@ -37,13 +37,13 @@ class Frozen:
             elif isinstance(value, Codes):
                 for codes in value.values():
                     frozen(codes)
-            elif sparse.issparse(value):
+            elif isinstance(value, sparse.csr_array):
                 for part in (value.data, value.indices, value.indptr):
                     frozen(part)
 
 
 @dataclass(frozen=True, eq=False)
-class BaseModel(Frozen):
+class BaseModel:
     """A base model: its name, its kind, and the labels of its groups: the classes, its clusters, or the answers of its scale.
 
     `positions` of a grader says where each answer lies between the first class (0) and the last (1), NaN for answers without an
@@ -55,6 +55,11 @@ class BaseModel(Frozen):
     labels: Array
     positions: Array | None = None
     oriented: bool = True
+
+    def __post_init__(self) -> None:
+        self.labels.flags.writeable = False
+        if self.positions is not None:
+            self.positions.flags.writeable = False
 
     @property
     def is_voter(self) -> bool:
