@@ -15,7 +15,7 @@ from ..kernels import compiled
 from . import encoding
 from .distinct import SAMPLE, distinct_entries, distinct_rows, rows_repeat, sampled_rows
 from .labels import Label, plain
-from .layout import BaseModel, Codes, SoftShares, Stores, entries_from, entries_of_votes
+from .layout import BaseModel, Codes, SoftShares, Stores, entries_from, entries_of_votes, group_offsets
 from .reading import Column, Where, encode, named_columns, single_column
 from .scale import Scale, scales_of
 
@@ -180,7 +180,7 @@ def fields_of_long(
     voted = np.flatnonzero(codes >= 0)
     if classes is None and not len(voted):
         raise no_votes("labels")
-    offsets = np.concatenate([[0], np.cumsum([model.n_groups for model in models])])
+    offsets = group_offsets(models)
     pairs = object_codes[voted] * len(voter_names) + voter_codes[voted]
     kept, share, n_repeated = _once_each(pairs, codes[voted], repeats, ids, voter_names)
     objects, groups = object_codes[voted[kept]], (offsets[voter_codes] + codes)[voted[kept]]

@@ -5,7 +5,7 @@ Models are known by their numbers, and groups are numbered model after model, as
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -70,6 +70,11 @@ class BaseModel:
     def n_groups(self) -> int:
         """Return how many groups the model can put an object into."""
         return len(self.labels)
+
+
+def group_offsets(models: Iterable[BaseModel]) -> Array:
+    """Return the number of each model's first group, and at the end the number of groups."""
+    return np.cumsum([0, *(model.n_groups for model in models)], dtype=np.int64)
 
 
 class Codes(dict[int, Array]):

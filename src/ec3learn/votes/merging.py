@@ -12,7 +12,7 @@ from .._checks import InputError, require_choice
 from .._typing import Array
 from .assembly import REPEATS, ones, require_unique_names
 from .labels import Label, kind_of, label_array, plain
-from .layout import BaseModel, Codes, Stores
+from .layout import BaseModel, Codes, Stores, group_offsets
 from .reading import smallest_uint
 
 if TYPE_CHECKING:
@@ -99,8 +99,7 @@ def _entries(
     both: tuple[Votes, Votes], objects: _Union, classes: _Union, models: _Union, bases: dict[str, BaseModel], repeats: str
 ) -> tuple[sparse.csr_array, int]:
     """Return the votes of both, and how many voters voted on an object in both."""
-    sizes = [base.n_groups for base in bases.values()]
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    offsets = group_offsets(bases.values())
     rows, groups, shares, pairs = [], [], [], []
     for side, votes in enumerate(both):
         own = votes.sparse.tocoo()  # type: ignore[union-attr]

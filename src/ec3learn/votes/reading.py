@@ -90,12 +90,12 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
     The columns of an array are called `prefix_0`, `prefix_1` and so on, counted from `first`.
     """
     frame = None if isinstance(data, Mapping) else frame_of(data)
+    if frame is not None:
+        data = {name: frame[name].to_native() for name in frame.columns}
     if isinstance(data, Mapping):
         columns = {str(name): _as_array(values, f"{argument}[{name!r}]", COLUMN) for name, values in data.items()}
         if len(columns) < len(data):
             raise InputError(argument, "must have names that differ as text", got=list(data))
-    elif frame is not None:
-        columns = {name: _as_array(frame[name].to_native(), f"{argument}[{name!r}]", COLUMN) for name in frame.columns}
     else:
         table = _as_array(data, argument, TABLE)
         if table.ndim != 2:

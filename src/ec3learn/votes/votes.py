@@ -24,7 +24,7 @@ from .assembly import SPARSE_FROM, SPARSE_MODELS, Repeats
 from .distinct import distinct_entries, distinct_rows
 from .encoding import as_shares, columns_by_class
 from .labels import Label, kind_of
-from .layout import BaseModel, Codes, Frozen, SoftShares, Stores
+from .layout import BaseModel, Codes, Frozen, SoftShares, Stores, group_offsets
 from .merging import is_crowd, merged_fields
 from .prior import Prior, read_prior
 from .reading import Column, named_columns, smallest_uint
@@ -219,7 +219,11 @@ class Votes(Frozen):
         votes = cls(**assembly.fields_of_columns(columns, clusterings, argument, classes, missing, scale))
         if classes is None and not votes.n_votes[votes.is_voter].any():
             raise assembly.no_votes(argument)
-        return votes._sparse_where_empty()
+        # Many classifiers that hardly vote are kept as a sparse matrix.
+        crowd = [m for m, model in enumerate(votes.models) if model.kind == "classifier" and m in votes.hard]
+        if len(crowd) < SPARSE_MODELS or votes.n_votes[crowd].sum() > (1 - SPARSE_FROM) * len(crowd) * votes.n_objects:
+            return votes
+        return replace(votes, stores=votes.stores.with_entries_of(crowd, votes.models, votes.offsets))
 
     # ---- reading them ------------------------------------------------------------------------------------------------
 
@@ -236,7 +240,7 @@ class Votes(Frozen):
     @cached_property
     def offsets(self) -> Array:
         """Return the number of each model's first group, and at the end the number of groups."""
-        return np.concatenate([[0], np.cumsum([model.n_groups for model in self.models])]).astype(np.int64)
+        return group_offsets(self.models)
 
     @property
     def n_groups(self) -> int:
@@ -611,13 +615,6 @@ class Votes(Frozen):
                 raise InputError("sample_weight", "must be above 0 for at least one object", came="only zeros")
             votes = votes._counted(checked)
         return votes
-
-    def _sparse_where_empty(self) -> Self:
-        """Keep many classifiers that hardly vote as a sparse matrix."""
-        crowd = [m for m, model in enumerate(self.models) if model.kind == "classifier" and m in self.hard]
-        if len(crowd) < SPARSE_MODELS or self.n_votes[crowd].sum() > (1 - SPARSE_FROM) * len(crowd) * self.n_objects:
-            return self
-        return replace(self, stores=self.stores.with_entries_of(crowd, self.models, self.offsets))
 
 
 def _numbers(codes: Array, n: int) -> Column:
