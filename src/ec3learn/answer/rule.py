@@ -55,11 +55,6 @@ class Term:
         proba = self.group_proba[places]
         return self.group_weight[places, None] * (proba.toarray() if sparse.issparse(proba) else proba)
 
-    def of_row(self, row: Row, hard: bool = False) -> tuple[Array, Array]:
-        """Return the groups of the term that a row is in, and their distributions times their weights and its shares."""
-        places, shares = row.shares_of(self.groups, hard)
-        return self.groups[places], shares[:, None] * self.weighted(places)
-
     @property
     def arrays(self) -> dict[str, Array]:
         """Return its arrays by the names they have in a file."""
@@ -337,8 +332,10 @@ class GroupRule(Rule):
         for pull in pulls:
             share = float(pull.strength[0]) / total
             if share > 0 and pull.name in terms:
-                groups, given = terms[pull.name].of_row(row, self.hard_votes)
-                found |= row.by_owner(groups, share / pull.total[0] * given, pull.name)
+                term = terms[pull.name]
+                places, shares = row.shares_of(term.groups, self.hard_votes)
+                given = share / pull.total[0] * (shares[:, None] * term.weighted(places))
+                found |= row.by_owner(term.groups[places], given, pull.name)
             elif share > 0:
                 found[NOBODY, pull.name] = share * pull.mean[0]
         return found

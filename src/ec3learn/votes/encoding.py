@@ -188,11 +188,10 @@ def cluster_codes(column: Column, missing: Missing) -> tuple[Array, Array]:
 
 
 def _noise_codes(column: Column, missing: Missing) -> list[int]:
-    values = column.values
+    values, missing = column.values, missing | {("int", -1)}
     if isinstance(values, np.ndarray):  # whole numbers only
-        noise = [-1, *(label for kind, label in missing if kind == "int")]
-        return np.flatnonzero(np.isin(values, noise)).tolist()
-    return [c for c, value in enumerate(values) if means_missing(value, missing) or (kind_of(value) == "int" and value == -1)]
+        return np.flatnonzero(np.isin(values, [label for kind, label in missing if kind == "int"])).tolist()
+    return [code for code, value in enumerate(values) if means_missing(value, missing)]
 
 
 def name_codes(column: Column, argument: str) -> tuple[Array, Array]:
