@@ -24,7 +24,7 @@ from ..answer.rule import COMPANIONS, GROUPS, GroupRule
 from ..votes import Votes
 from ..votes.labels import plain
 from ..votes.prior import log_shares
-from .explanation import class_tallies, tally_of, tally_text, why_contested
+from .explanation import class_tally_of, tally_of, tally_text, why_contested
 from .held_out import given_labels
 from .metrics import row_weights, votes_per_row
 
@@ -81,7 +81,7 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
     columns["alike"] = [int(alike[row]) for row in rows]
     nothing = np.zeros(len(rows), dtype=bool) if outcome.unanswered_rows is None else outcome.unanswered_rows[rows]
     graded = [any(votes.models[m].kind == "grader" for m in said) for said in spoken]
-    tallies, decided_by = class_tallies(votes, rows), _decided_by(outcome, votes)
+    tallies, decided_by = [class_tally_of(said, votes) for said in spoken], _decided_by(outcome, votes)
     columns["why"] = [
         f"it has {outcome.lacking}" if nothing[i] else why_contested(tallies[i], label, decided_by, graded=graded[i])
         for i, label in enumerate(columns["label"])

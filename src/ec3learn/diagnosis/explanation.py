@@ -6,21 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from .._table import Table
 from .._text import clipped, count, number_text, printable, shown
 from .._typing import Array
-from ..algebra.membership import entries
 from ..answer.extension import aligned_entries, hard_entries
 from ..answer.outcome import Outcome
 from ..answer.rule import NOBODY, KnownLabels, Row
 from ..votes import BaseModel, Votes
 from ..votes.labels import Label, plain
+from ..votes.scale import class_shares
 
 NO_PARTS = "The answer of this method is not a sum of parts."
 
@@ -198,12 +196,19 @@ def tally_of(spoken: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tup
     return sorted(counts.items(), key=lambda item: (place.get(item[0], -1), -item[1]))
 
 
-def class_tallies(votes: Votes, rows: Array) -> list[list[tuple[Label, float]]]:
-    """Return for each of some rows the classes that have votes, most first; an answer on a scale counts as `Scale` says."""
-    table = sparse.csr_array(entries(votes.only_rows(rows)) @ votes.group_ballot)
-    table.sort_indices()
-    named = [(plain(votes.classes[z]), share) for z, share in zip(table.indices, table.data.tolist(), strict=True)]
-    return [sorted(named[a:b], key=lambda item: -item[1]) for a, b in pairwise(table.indptr.tolist())]
+def class_tally_of(spoken: Mapping[int, Any], votes: Votes) -> list[tuple[Label, float]]:
+    """Return how many votes each class has, most first; an answer on a scale counts for the class that it falls into."""
+    counts = dict(tally_of({m: answer for m, answer in spoken.items() if votes.models[m].kind == "classifier"}, votes.models))
+    classes = [plain(label) for label in votes.classes]
+    for m, answer in spoken.items():
+        positions = votes.models[m].positions
+        if positions is not None:
+            given = answer if isinstance(answer, dict) else {answer: 1.0}
+            shares = np.array([given.get(plain(label), 0.0) for label in votes.models[m].labels])
+            for label, share in zip(classes, (shares @ class_shares(positions, len(classes))).tolist(), strict=True):
+                if share > 0:
+                    counts[label] = counts.get(label, 0.0) + share
+    return sorted(counts.items(), key=lambda item: -item[1])
 
 
 def why_contested(tally: list[tuple[Label, float]], label: Label, decides: str, *, graded: bool = False) -> str:
