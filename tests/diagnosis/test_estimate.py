@@ -458,6 +458,15 @@ def test_voters_with_a_single_vote_do_not_blow_the_correlation_up():
     assert -0.2 < error_correlation(Votes.from_long(objects, rng.integers(400, size=900), labels)) < 0.5
 
 
+def test_a_crowd_may_have_more_pairs_of_object_and_voter_than_32_bits_count():
+    n = 50_000
+    objects = np.repeat(np.arange(n), 2)
+    labels = np.random.default_rng(0).integers(2, size=2 * n)
+    votes = Votes.from_long(objects, np.roll(objects, 1), labels)
+    assert votes.n_rows * len(votes.models) > 1 << 31
+    assert -0.1 < error_correlation(votes, np.zeros(n, dtype=int)) < 0.1
+
+
 def test_copies_are_worth_less_than_voters_of_their_own():
     rng = np.random.default_rng(1)
     truth = rng.integers(2, size=4000)

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from ec3learn import BGCM, EBCC, EC3, METHODS, UPE, Consensus, Panel, StackedVote, Votes
 from ec3learn._checks import InputError
 from ec3learn.methods import Method, method_of
-from ec3learn.votes.stores import Stores
+from ec3learn.votes.layout import Stores
 
 from ..strategies import RawTable, any_tables, any_votes, graded_votes
 

@@ -1302,3 +1302,12 @@ def test_integers_of_another_byte_order_are_the_same_votes():
 def test_more_voters_than_arrays_have_dimensions_may_be_unanimous():
     votes = Votes.from_labels({f"v{j}": ["a", "b"] for j in range(70)}, classes=["a", "b"])
     assert MajorityVote().solve(votes).labels().tolist() == ["a", "b"]
+
+
+def test_a_prior_does_not_change_with_the_table_it_came_from():
+    given = np.array([[0.2, 0.8], [0.6, 0.4]])
+    votes = Votes.from_probabilities({"a": [[0.9, 0.1], [0.2, 0.8]]}).with_prior(given)
+    given[0] = 0.5
+    assert votes.prior.proba.tolist() == [[0.2, 0.8], [0.6, 0.4]]
+    with pytest.raises(ValueError, match="read-only"):
+        votes.prior.proba[0] = 0.5

@@ -20,7 +20,7 @@ from ..votes import Votes
 from .compiled import ColumnMembership, CompiledCrowd, CompiledMembership, CompiledSoft
 from .joint import JointMembership
 from .linear import chunks
-from .sparse import Membership, SparseMembership, Table, entries
+from .sparse import Membership, SparseMembership, Table, entries, votes_cast
 
 __all__ = [
     "ColumnMembership",
@@ -35,8 +35,10 @@ __all__ = [
     "count_classes",
     "entries",
     "membership",
+    "places_in",
     "reached_groups",
     "scatter_to_votes",
+    "votes_cast",
 ]
 
 SPARSE_COST = 8  # numbers of a joint column that are read in the time it takes for one entry of a sparse matrix
@@ -57,6 +59,13 @@ def membership(votes: Votes, passes: int = 1) -> Membership:
     if loops is not None and votes.sparse is None:
         return ColumnMembership(votes, loops)
     return SparseMembership(entries(votes), prior=votes.prior)
+
+
+def places_in(groups: Membership, numbers: Array) -> Array:
+    """Return the place that each of these groups of the votes has in `groups`, -1 for none."""
+    place = np.full(max(int(groups.order.max(initial=-1)), int(numbers.max(initial=-1))) + 1, -1)
+    place[groups.order] = np.arange(groups.n_groups)
+    return place[numbers]
 
 
 def scatter_to_votes(votes: Votes, groups: Membership, values: Array) -> Array:

@@ -36,6 +36,19 @@ def entries(votes: Votes) -> sparse.csr_array:
     return sparse.csr_array(total)
 
 
+def votes_cast(votes: Votes) -> tuple[Array, Array, Array]:
+    """Return the votes of those whose votes count, one by one: the row, the voter, and what it gives to each class."""
+    matrix = entries(votes).tocoo()
+    counted = (votes.is_voter & (votes.weights > 0))[votes.group_model[matrix.coords[1]]]
+    (row, group), share = (place[counted] for place in matrix.coords), matrix.data[counted]
+    n_models = len(votes.models)
+    pair, vote = np.unique(row.astype(np.int64) * n_models + votes.group_model[group], return_inverse=True)
+    said = np.zeros((len(pair), votes.n_classes))
+    np.add.at(said, vote, share[:, None] * votes.group_meaning[group].toarray())
+    rows, voters = np.divmod(pair, n_models)
+    return rows, voters, said
+
+
 class Membership(ABC):
     """A^m: which row is in which group, by how much.
 

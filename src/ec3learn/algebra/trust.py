@@ -25,7 +25,7 @@ from ..votes import Prior, Trust, Votes
 from ..votes.prior import LEAST
 from .bayes import OFF, ON, SubtypeModel, mean_moves
 from .linear import evenly, normalised
-from .membership import Membership, entries, membership, scatter_to_votes
+from .membership import Membership, membership, scatter_to_votes, votes_cast
 
 MOST_SLOPE = 5.0
 SAMPLE = 20_000  # distinct rows that a handful of numbers is learned from, where there are more
@@ -180,15 +180,8 @@ def share_right(votes: Votes, classes: Array) -> float:
     float
         1 where no object has two votes, or where votes do not agree more than by chance.
     """
-    matrix = entries(votes).tocoo()
-    (row, group), share = matrix.coords, matrix.data
-    taking_part = (votes.is_voter & (votes.weights > 0))[votes.group_model[group]]
-    row, group, share = row[taking_part], group[taking_part], share[taking_part]
-    pair, vote = np.unique(row * len(votes.models) + votes.group_model[group], return_inverse=True)
-    row, n_classes = pair // len(votes.models), votes.n_classes
-    said = np.zeros((len(pair), n_classes))
-    np.add.at(said, vote, share[:, None] * votes.group_meaning[group].toarray())
-    weight = votes.counts[row]
+    row, _, said = votes_cast(votes)
+    weight, n_classes = votes.counts[row], votes.n_classes
     n_votes = np.bincount(row, minlength=votes.n_rows)
     pairs = float(votes.counts @ (n_votes * (n_votes - 1)))
     named = np.eye(n_classes)[classes]

@@ -108,12 +108,11 @@ def matching_labels(labels: Array, ours: Array) -> Array:
 
 def _warn_unseen(outcome: Outcome, votes: Votes, matrix: sparse.csr_array, target: Array) -> None:
     """Warn of votes that are lost: those of base models, and for classes and clusters, that the outcome does not have."""
-    objects = np.ones(votes.n_rows) if votes.index is None else np.bincount(votes.index, minlength=votes.n_rows)
     row_of = np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))
     unseen, n_models = target[matrix.indices] < 0, len(votes.models)
     entry = row_of[unseen] * n_models + votes.group_model[matrix.indices[unseen]]
     rows, owner = np.divmod(np.unique(entry), n_models)  # a soft vote is one vote
-    lost = np.bincount(owner, weights=objects[rows], minlength=n_models).round().astype(int).tolist()
+    lost = np.bincount(owner, weights=votes.objects_per_row[rows], minlength=n_models).round().astype(int).tolist()
     ours = {model.name: model.kind for model in outcome.models}
     parts, models, labels = [], [], {}
     for model, n in zip(votes.models, lost, strict=True):

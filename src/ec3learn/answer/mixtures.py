@@ -15,8 +15,9 @@ from scipy.special import softmax
 
 from .._typing import Array
 from ..algebra.linear import normalised
-from ..algebra.membership import Membership, SparseMembership
+from ..algebra.membership import Membership, SparseMembership, places_in
 from ..votes import Prior
+from ..votes.prior import log_shares
 from .rule import NOBODY, OWN, PRIOR, VOTES, Answers, Contributions, KnownLabels, Row, Rule, log_of
 
 SUBTYPES, REST = "subtypes", "all else"
@@ -37,12 +38,10 @@ class SumRule(Rule):
     def answers(self, groups: Membership, known: KnownLabels | None = None) -> Answers:
         """Return the class probabilities and which rows no group reaches, some rows at a time."""
         groups, width = self.own_form(groups), self.table.shape[1]
-        place = np.full(max(int(groups.order.max(initial=-1)), int(self.groups.max(initial=-1))) + 1, -1)
-        place[self.groups] = np.arange(len(self.groups))
-        at = place[groups.order]
+        at = places_in(groups, self.groups)
         table = np.zeros((groups.n_groups, width + 1))  # the last column counts the groups that take part
-        table[at >= 0, :width] = self.table[at[at >= 0]]
-        table[at >= 0, width] = 1.0
+        table[at[at >= 0], :width] = self.table[at >= 0]
+        table[at[at >= 0], width] = 1.0
         for rows, sums in groups.gather_parts(table):
             unanswered = sums[:, width] <= 0
             prior = None if groups.prior is None else groups.prior.take(rows)
@@ -56,20 +55,15 @@ class SumRule(Rule):
 
     def parts(self, row: Row) -> Contributions:
         """Return what each (base model, term) gave to the classes of one object; the fallback where nothing reaches it."""
-        votes, _ = row.shares_of(self.groups, self.hard_votes)
-        if len(votes) or (row.prior is not None and row.prior.given[0]):
-            return self.parts_of_reached(row)
+        places, shares = row.shares_of(self.groups, self.hard_votes)
+        if len(places) or (row.prior is not None and row.prior.given[0]):
+            return self.parts_of_reached(row, self.groups[places], shares[:, None] * self.table[places])
         logs = log_of(self.fallback)
         return {(NOBODY, PRIOR): logs - logs.mean() if self.unit == "log evidence" else self.fallback}
 
     @abstractmethod
-    def parts_of_reached(self, row: Row) -> Contributions:
-        """Return the same for an object with votes or a prior."""
-
-    def of_row(self, row: Row) -> tuple[Array, Array]:
-        """Return the groups that a row is in, and their rows of the table times its shares."""
-        places, shares = row.shares_of(self.groups, self.hard_votes)
-        return self.groups[places], shares[:, None] * self.table[places]
+    def parts_of_reached(self, row: Row, groups: Array, given: Array) -> Contributions:
+        """Return the same for an object with votes or a prior, from its groups and their rows of the table times its shares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,14 +92,13 @@ class SubtypeRule(SumRule):
         proba = joint.reshape(len(self.fallback), -1, len(sums)).sum(axis=1)
         return tempered(np.ascontiguousarray((proba / proba.sum(axis=0)).T), n_votes, self.correlation)
 
-    def parts_of_reached(self, row: Row) -> Contributions:
+    def parts_of_reached(self, row: Row, groups: Array, given: Array) -> Contributions:
         """Return the evidence for each class of the prior and of each base model, averaged over subtypes.
 
         ln sum_m exp(x_m) = sum_m r_m x_m + H(r), with r the shares of the subtypes and H their entropy. So the contributions,
         with H as the one of the subtypes, add up to the logarithms of the class probabilities, less their mean.
         """
         n_classes = len(self.fallback)
-        groups, given = self.of_row(row)
         total = self.prior + given.sum(axis=0)
         if row.prior is not None:
             total = total + np.repeat(row.prior.evidence[0], len(total) // n_classes)
@@ -166,10 +159,9 @@ class PrecisionRule(SumRule):
             said, total = said + precision * prior.trusted, total + precision
         return np.asarray(said / total)
 
-    def parts_of_reached(self, row: Row) -> Contributions:
+    def parts_of_reached(self, row: Row, groups: Array, given: Array) -> Contributions:
         """Return what the ballast and each base model gave to each class; they add up to the class probabilities."""
         n_classes = len(self.fallback)
-        groups, given = self.of_row(row)
         sums, of_prior = given.sum(axis=0), np.zeros(n_classes)
         if row.prior is not None and self.prior_precision is not None:
             pull = row.prior.given[0] * self.prior_precision
@@ -185,7 +177,7 @@ class PrecisionRule(SumRule):
 
 @dataclass(frozen=True, eq=False)
 class LogPoolRule(SumRule):
-    """A pool of logarithms: ln z_k = prior_k + sum_j weight_j ln y_jk, for what voter j gives to class k, `LEAST_SHARE` at least.
+    """A pool of logarithms: ln z_k = prior_k + sum_j weight_j ln y_jk, for what voter j gives to class k, `LEAST` at least.
 
     The table has a column for each voter and class, with a 1 for the group by which the voter says so: its sums are the y_jk. The
     prior is that of the fallback.
@@ -206,9 +198,8 @@ class LogPoolRule(SumRule):
         shares = sums.reshape(len(sums), len(self.voter_weights), len(self.fallback))
         return self.voter_weights[:, None] * shares.any(axis=2, keepdims=True) * log_shares(shares)
 
-    def parts_of_reached(self, row: Row) -> Contributions:
+    def parts_of_reached(self, row: Row, groups: Array, given: Array) -> Contributions:
         """Return the evidence for each class, less its mean over classes, of the prior and of each base model."""
-        groups, given = self.of_row(row)
         found: Contributions = {(NOBODY, PRIOR): log_of(self.fallback)}
         pooled = self._pooled(given.sum(axis=0, keepdims=True))[0]
         for group, voter in zip(groups, given.argmax(axis=1) // len(self.fallback), strict=True):
@@ -221,14 +212,6 @@ class LogPoolRule(SumRule):
         """Return the rule as plain facts and arrays, without the table: it is the identity, and large in a crowd."""
         facts, arrays = super().stored()
         return facts, {name: array for name, array in arrays.items() if name != "table"}
-
-
-LEAST_SHARE = 1e-3  # a probability below this counts as this much: no voter rules a class out
-
-
-def log_shares(shares: Array) -> Array:
-    """Return the logarithms of what a voter gives to the classes."""
-    return np.asarray(np.log(np.maximum(shares, LEAST_SHARE)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from ..algebra.membership import membership
 from ..votes import BaseModel, Trust, Votes
 from ..votes.distinct import expand_rows
 from ..votes.labels import Label, kind_of, plain
-from ..votes.layout import frozen
+from ..votes.layout import frozen, group_offsets
 from .notes import UNANSWERED, Note
 from .rule import KnownLabels, Rule
 
@@ -246,7 +246,7 @@ class Outcome(Solution):
     @property
     def group_offsets(self) -> Array:
         """Return the number of each base model's first group, and the number of all groups at the end."""
-        return np.concatenate([[0], np.cumsum([model.n_groups for model in self.models])])
+        return group_offsets(self.models)
 
     # ---- in words ----------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from scipy import sparse
 from .._checks import InputError
 from .._typing import Array
 from ..algebra.linear import scale_of
-from ..algebra.membership import Membership, SparseMembership, Table
+from ..algebra.membership import Membership, SparseMembership, Table, places_in
 from ..votes import Prior, Votes
 
 Answers = Iterator[tuple[slice, Array, Array]]  # rows, their class probabilities, and which of them nothing reaches
@@ -55,11 +55,6 @@ class Term:
         proba = self.group_proba[places]
         return self.group_weight[places, None] * (proba.toarray() if sparse.issparse(proba) else proba)
 
-    def of_row(self, row: Row, hard: bool = False) -> tuple[Array, Array]:
-        """Return the groups of the term that a row is in, and their distributions times their weights and its shares."""
-        places, shares = row.shares_of(self.groups, hard)
-        return self.groups[places], shares[:, None] * self.weighted(places)
-
     @property
     def arrays(self) -> dict[str, Array]:
         """Return its arrays by the names they have in a file."""
@@ -69,11 +64,10 @@ class Term:
         proba = self.group_proba
         return own | {"starts": proba.indptr, "classes": proba.indices, "shares": proba.data}
 
-    def table_for(self, number: Array, n_groups: int, dense: bool) -> Table:
-        """Return the weight and the weighted distribution of each group; `number` says where a group stands, -1 nowhere."""
-        at = number[self.groups]
+    def table_for(self, groups: Membership, dense: bool) -> Table:
+        """Return the weight and the weighted distribution of each group, sparse only if the distributions are."""
+        at, n_groups, n_classes = places_in(groups, self.groups), groups.n_groups, self.group_proba.shape[1]
         here = np.flatnonzero(at >= 0)
-        n_classes = self.group_proba.shape[1]
         if dense or not sparse.issparse(self.group_proba):
             table = np.zeros((n_groups, n_classes + 1))
             table[at[here], 0] = self.group_weight[here]
@@ -298,11 +292,8 @@ class GroupRule(Rule):
     def _tables(self, groups: Membership) -> list[Table]:
         """Return each term as a table over groups; sparse where dense ones would be larger than the answers themselves."""
         width = len(self.fallback) + 1
-        top = max([int(groups.order.max(initial=-1)), *(int(term.groups.max(initial=-1)) for term in self.terms)])
-        number = np.full(top + 1, -1, dtype=np.int32)
-        number[groups.order] = np.arange(groups.n_groups)
         dense = groups.n_groups * width <= max(DENSE, groups.n_rows * width)
-        return [term.table_for(number, groups.n_groups, dense) for term in self.terms]
+        return [term.table_for(groups, dense) for term in self.terms]
 
     def answers_and_sums(self, groups: Membership, counts: Array, in_group: Array) -> tuple[Array, Array, float, float] | None:
         """Return what `Membership.mean_of_terms` says of the terms, with the votes as the target; None if it has no answer."""
@@ -341,8 +332,10 @@ class GroupRule(Rule):
         for pull in pulls:
             share = float(pull.strength[0]) / total
             if share > 0 and pull.name in terms:
-                groups, given = terms[pull.name].of_row(row, self.hard_votes)
-                found |= row.by_owner(groups, share / pull.total[0] * given, pull.name)
+                term = terms[pull.name]
+                places, shares = row.shares_of(term.groups, self.hard_votes)
+                given = share / pull.total[0] * (shares[:, None] * term.weighted(places))
+                found |= row.by_owner(term.groups[places], given, pull.name)
             elif share > 0:
                 found[NOBODY, pull.name] = share * pull.mean[0]
         return found

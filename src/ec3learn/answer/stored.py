@@ -81,9 +81,9 @@ class Stored:
         require(are_distributions(np.atleast_2d(array), within), self._prefix + name)
         return array
 
-    def take_numbers_of(self, name: str, n_things: int, n: int | None = None, once: bool = True) -> Array:
+    def take_numbers_of(self, name: str, n_things: int, once: bool = True) -> Array:
         """Return the numbers of some of `n_things`, none of them twice if each occurs `once`."""
-        array = self.take(name, "i" if once else "iu", n, low=0, high=n_things - 1)
+        array = self.take(name, "i" if once else "iu", None, low=0, high=n_things - 1)
         require(not once or len(np.unique(array)) == len(array), self._prefix + name)
         return array.astype(np.int64) if array.dtype == np.uint64 else array  # which older numpy does not index by
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import comb
 from typing import Any, Literal
 
@@ -22,12 +23,12 @@ from .._text import arg
 from .._typing import Array
 from ..algebra.em import ConfusionModel
 from ..algebra.linear import evenly, normalised
-from ..algebra.membership import entries, membership, scatter_to_votes
+from ..algebra.membership import entries, membership, scatter_to_votes, votes_cast
 from ..answer.rule import mean_votes
 from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.labels import kind_of
-from .metrics import cohen_kappa, counted_votes
+from .metrics import cohen_kappa, counted_votes, votes_per_row
 from .voters import labelled_rows
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -59,16 +60,12 @@ def alpha(votes: Votes, level: Level = "nominal") -> float:
     float
         NaN where no object has two votes, or all votes are alike.
     """
-    require_choice("level", level, LEVELS)
-    votes = counted_votes(votes)
-    tallies, labels = _tallies(votes)
-    return _alpha(tallies, votes.counts, _places(labels, level), level)
+    return float(agreement(votes, level, draws=0)["value"][0])
 
 
 def fleiss_kappa(votes: Votes) -> float:
     """Return Fleiss' kappa; objects may have different numbers of votes, and those with fewer than two are left out."""
-    tallies, _ = _tallies(votes)
-    return _fleiss(tallies, votes.counts)
+    return float(agreement(votes, draws=0)["value"][1])
 
 
 def agreement(votes: Votes, level: Level = "nominal", *, draws: int = 200, random_state: Any = 0) -> Table:
@@ -102,17 +99,18 @@ def agreement(votes: Votes, level: Level = "nominal", *, draws: int = 200, rando
     require_choice("level", level, LEVELS)
     require_integer("draws", draws, 0)
     require_seed("random_state", random_state)
-    votes = counted_votes(votes)
     tallies, labels = _tallies(votes)
-    weight = votes.counts
-    if not tallies.ties.nnz:
+    weight = counted_votes(votes).counts
+    if not tallies.tied.nnz:
         counts, place = np.unique(tallies.counts, axis=0, return_inverse=True)  # objects with the same votes, whoever cast them
         weight = np.bincount(place.ravel(), weights=weight)
-        tallies = _Tallies(counts, tallies.ties[: len(counts)])
+        tallies = _Tallies(counts, tallies.tied, tallies.tied_rows)
     places = _places(labels, level)
 
     def measured(weight: Array) -> list[float]:
-        return [_alpha(tallies, weight, places, level), _fleiss(tallies, weight), _pairs_alike(tallies, weight)]
+        alike, by_chance = _pairs_alike(tallies, weight)
+        fleiss = (alike - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
+        return [_alpha(tallies, weight, places, level), fleiss, alike]
 
     low, high = _interval(measured, weight, draws, random_state)
     names = ["Krippendorff's alpha", "Fleiss' kappa", "pairs that agree"]
@@ -142,6 +140,8 @@ def kappas(votes: Votes, known: Any = None, *, draws: int = 200, random_state: A
     require_seed("random_state", random_state)
     votes = counted_votes(votes.hardened())
     voters, labels = _comparable_voters(votes)
+    if known is not None:
+        votes, codes = _on_known(votes, known, labels)
     matrix = entries(votes)
     said = {m: matrix[:, votes.offsets[m] : votes.offsets[m + 1]] for m in voters}
     heads, rows = ("voter", "other", "objects", "kappa", "low", "high"), []
@@ -154,7 +154,7 @@ def kappas(votes: Votes, known: Any = None, *, draws: int = 200, random_state: A
             rows.append([votes.models[voter].name, other, round(n), None if np.isnan(found) else found, *low, *high])
 
     if known is not None:
-        true = _true_labels(votes, known, labels)
+        true = votes.counts[:, None] * np.eye(votes.n_classes)[codes]
         for m in voters:
             add(m, KNOWN, np.asarray(said[m].T @ true))
         return Table.of(heads, rows)
@@ -166,17 +166,12 @@ def kappas(votes: Votes, known: Any = None, *, draws: int = 200, random_state: A
     return Table.of(heads, rows)
 
 
-def _true_labels(votes: Votes, known: Any, labels: list[Any]) -> Array:
-    """Return how many objects of each class by known labels each distinct row has; voters must answer by naming classes."""
+def _on_known(votes: Votes, known: Any, labels: list[Any]) -> tuple[Votes, Array]:
+    """Return the votes on objects whose label is known, and the class of each row; voters must answer by naming classes."""
     if labels != votes.classes.tolist():
         remedy = "Use votes.as_class_votes()."
         raise InputError("votes", "must be votes for classes to be compared with known labels", came="a scale", remedy=remedy)
-    codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-    labelled = np.flatnonzero(codes >= 0)
-    true = np.zeros((votes.n_rows, votes.n_classes))
-    weight = np.ones(len(labelled)) if votes.sample_weight is None else votes.sample_weight[labelled]
-    np.add.at(true, (labelled if votes.index is None else votes.index[labelled], codes[labelled]), weight)
-    return true
+    return labelled_rows(votes, known_codes(known, votes.classes, votes.n_objects, votes.object_ids))
 
 
 def _interval(
@@ -215,19 +210,29 @@ def _comparable_voters(votes: Votes) -> tuple[list[int], list[Any]]:
 
 @dataclass(frozen=True, eq=False)
 class _Tallies:
-    """How many votes each answer got in each distinct row, n_ic; and what tied votes leave of the pairs with themselves.
-
-    A pair of votes is two different votes, so the pairs of a vote with itself are taken out of n_ic n_ik. Of a whole vote that is
-    [c = k] in all, of a vote with the shares p it is p_c p_k: `ties` has [c = k] p_c - p_c p_k, rows x (answers x answers).
-    """
+    """How many votes each answer got in each distinct row, n_ic; and those votes that are tied between several answers."""
 
     counts: Array
-    ties: sparse.csr_array
+    tied: sparse.csr_array  # tied votes x answers, their shares p
+    tied_rows: Array
 
-    @property
+    @cached_property
     def n_votes(self) -> Array:
         """Return m_i, how many votes each row has."""
         return np.asarray(self.counts.sum(axis=1))
+
+    @cached_property
+    def paired(self) -> Array:
+        """Return which rows have two votes or more."""
+        return self.n_votes > LEAST_PAIR
+
+    @cached_property
+    def alike(self) -> Array:
+        """Return the share of the pairs of votes on each row that agree; 0 where there is none."""
+        same = (self.counts * (self.counts - 1)).sum(axis=1)
+        # A pair is two different votes: what a vote and itself have in common, taken out above as 1, is p'p for a tied vote.
+        same += np.bincount(self.tied_rows, 1 - self.tied.power(2).sum(axis=1), minlength=len(same))
+        return np.divide(same, self.n_votes * (self.n_votes - 1), out=np.zeros(len(same)), where=self.paired)
 
 
 def _tallies(votes: Votes) -> tuple[_Tallies, list[Any]]:
@@ -242,23 +247,10 @@ def _tallies(votes: Votes) -> tuple[_Tallies, list[Any]]:
     voted = answer[group] >= 0
     np.add.at(counts, (row[voted], answer[group[voted]]), share[voted])
     tied = voted & (share < 1)
-    ties = _ties(row[tied], votes.group_model[group[tied]], answer[group[tied]], share[tied], counts.shape)
-    return _Tallies(counts, ties), labels
-
-
-def _ties(row: Array, voter: Array, answer: Array, share: Array, shape: tuple[int, ...]) -> sparse.csr_array:
-    """Return `_Tallies.ties` from the entries of tied votes."""
-    n_rows, n_answers = shape
-    order = np.lexsort((voter, row))
-    row, voter, answer, share = row[order], voter[order], answer[order], share[order]
-    first = np.flatnonzero((np.diff(row, prepend=-1) != 0) | (np.diff(voter, prepend=-1) != 0))  # entry of each vote
-    size = np.diff(np.append(first, len(row)))
-    of_vote = np.repeat(size, size)  # how many entries the vote of each entry has
-    one = np.repeat(np.arange(len(row)), of_vote)  # each entry beside each of its vote
-    other = np.repeat(np.repeat(first, size), of_vote) + np.arange(len(one)) - np.repeat(np.cumsum(of_vote) - of_vote, of_vote)
-    left = (one == other) * share[one] - share[one] * share[other]
-    cells = row[one], answer[one] * n_answers + answer[other]
-    return sparse.csr_array((left, cells), shape=(n_rows, n_answers**2))
+    n_models = len(votes.models)
+    vote, number = np.unique(row[tied].astype(np.int64) * n_models + votes.group_model[group[tied]], return_inverse=True)
+    shares = sparse.csr_array((share[tied], (number, answer[group[tied]])), shape=(len(vote), len(labels)))
+    return _Tallies(counts, shares, vote // n_models), labels
 
 
 def _places(labels: list[Any], level: str) -> Array:
@@ -271,11 +263,12 @@ def _places(labels: list[Any], level: str) -> Array:
 
 def _alpha(tallies: _Tallies, weight: Array, places: Array, level: str) -> float:
     """Return 1 - D_o / D_e, with o_ck = sum_i n_ic (n_ik - [c = k]) / (m_i - 1) for the m_i votes on object i."""
-    n_votes = tallies.n_votes
-    paired = np.flatnonzero((n_votes > LEAST_PAIR) & (weight > 0))
-    own, share = tallies.counts[paired], weight[paired] / (n_votes[paired] - 1)
+    own, tied = tallies.counts, tallies.tied
+    share = np.divide(weight, tallies.n_votes - 1, out=np.zeros(len(own)), where=tallies.paired)
     observed = own.T @ (share[:, None] * own) - np.diag(share @ own)
-    observed += (share @ tallies.ties[paired]).reshape(observed.shape)
+    if tied.nnz:  # a vote's pair with itself, taken out above as [c = k] p_c, is p_c p_k
+        of_vote = share[tallies.tied_rows]
+        observed += np.diag(of_vote @ tied) - (tied.T @ tied.multiply(of_vote[:, None])).toarray()
     totals = observed.sum(axis=1)  # n_c
     n = float(totals.sum())
     if level == "ordinal":
@@ -287,23 +280,12 @@ def _alpha(tallies: _Tallies, weight: Array, places: Array, level: str) -> float
     return 1 - float((observed * distance).sum()) / expected if expected > 0 else float("nan")
 
 
-def _fleiss(tallies: _Tallies, weight: Array) -> float:
-    n_votes = tallies.n_votes
-    weight = weight * (n_votes > LEAST_PAIR)
-    shares = weight @ tallies.counts / max(float(weight @ n_votes), 1e-300)
-    by_chance = float(shares @ shares)
-    return (_pairs_alike(tallies, weight) - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
-
-
-def _pairs_alike(tallies: _Tallies, weight: Array) -> float:
-    """Return the mean over objects of the share of pairs of votes that agree."""
-    n_votes = tallies.n_votes
-    paired = np.flatnonzero((n_votes > LEAST_PAIR) & (weight > 0))
-    counts = tallies.counts[paired]
-    same = (counts * (counts - 1)).sum(axis=1) + tallies.ties[paired] @ np.eye(counts.shape[1]).ravel()
-    alike = same / (n_votes[paired] * (n_votes[paired] - 1))
-    total = float(weight[paired].sum())
-    return float(weight[paired] @ alike) / total if total > 0 else float("nan")
+def _pairs_alike(tallies: _Tallies, weight: Array) -> tuple[float, float]:
+    """Return the mean over objects of the share of pairs of votes that agree, and that share by chance."""
+    weight = weight * tallies.paired
+    total = float(weight.sum())
+    shares = weight @ tallies.counts / max(float(weight @ tallies.n_votes), 1e-300)
+    return float(weight @ tallies.alike) / total if total > 0 else float("nan"), float(shares @ shares)
 
 
 # ---- one opinion repeated ---------------------------------------------------------------------------------------------
@@ -328,7 +310,13 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
         is returned.
     """
     if known is not None:
-        return _correlation_by_labels(votes, known)
+        codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+        n_labels = int((codes >= 0).sum())
+        if n_labels < LEAST_LABELS:
+            remedy = f"Leave {arg('known')} out to measure without labels."
+            raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy)
+        labelled, row_codes = labelled_rows(votes, codes)
+        return _excess(labelled, np.eye(votes.n_classes)[row_codes])
     rows = votes.only_rows(evenly(votes.n_rows, SAMPLE))
     rows = replace(rows, sample_weight=rows.counts)  # each distinct row as one object that counts as often as it occurs
     voters = erring_voters(votes)
@@ -364,16 +352,6 @@ def _in_own_order(votes: Votes, voters: Array) -> Array:
     agreed = votes.group_meaning.multiply(scatter_to_votes(votes, groups, votes.counts[:, None] * mean)).sum(axis=1)
     by_voter = np.bincount(votes.group_model, weights=agreed, minlength=len(votes.models))
     return np.asarray(voters[np.argsort(by_voter[voters].round(6), kind="stable")])
-
-
-def _correlation_by_labels(votes: Votes, known: Any) -> float:
-    codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-    n_labels = int((codes >= 0).sum())
-    if n_labels < LEAST_LABELS:
-        remedy = f"Leave {arg('known')} out to measure without labels."
-        raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy)
-    rows, row_codes = labelled_rows(votes, codes)
-    return _excess(rows, np.eye(votes.n_classes)[row_codes])
 
 
 def _correlation_of_halves(rows: Votes, one: Array, other: Array) -> float:
@@ -414,10 +392,7 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
     >>> print(f"{effective_voters(Votes.from_labels(twice)):.1f} of 8")
     3.9 of 8
     """
-    matrix = entries(votes)
-    voting = (votes.is_voter & (votes.weights > 0))[votes.group_model[matrix.indices]]
-    row = np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))
-    per_row = np.bincount(row[voting], weights=matrix.data[voting], minlength=votes.n_rows)
+    per_row = votes_per_row(votes, (votes.is_voter & (votes.weights > 0))[votes.group_model])
     covered = float(votes.counts @ (per_row > 0))
     if covered <= 0:
         return 0.0
@@ -434,15 +409,8 @@ def _excess(votes: Votes, proba: Array) -> float:
     of a voter with one vote per class are all 0. Sums over pairs follow from sums over objects:
     sum_{j != h} e_j e_h = (sum_j e_j)^2 - sum_j e_j^2.
     """
-    matrix = entries(votes).tocoo()
-    voting = (votes.is_voter & (votes.weights > 0))[votes.group_model[matrix.coords[1]]]
-    (row, group), share = (axis[voting] for axis in matrix.coords), matrix.data[voting]
-    n_models, n_classes = len(votes.models), votes.n_classes
-    pair, vote = np.unique(row * n_models + votes.group_model[group], return_inverse=True)
-    rows, voters = np.divmod(pair, n_models)
-    said = np.zeros((len(pair), n_classes))
-    np.add.at(said, vote, share[:, None] * votes.group_meaning[group].toarray())
-    weight = votes.counts[rows]
+    rows, voters, said = votes_cast(votes)
+    n_models, n_classes, weight = len(votes.models), votes.n_classes, votes.counts[rows]
     mean = np.zeros((n_models, n_classes, n_classes))  # mu: voters x classes x what they say
     total = np.zeros((n_models, n_classes))
     for k in range(n_classes):

@@ -9,7 +9,6 @@ proportion to the spread of the answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -24,10 +23,10 @@ from ..answer.outcome import Outcome
 from ..answer.rule import COMPANIONS, GROUPS, GroupRule
 from ..votes import Votes
 from ..votes.labels import plain
+from ..votes.prior import log_shares
 from .explanation import class_tally_of, tally_of, tally_text, why_contested
 from .held_out import given_labels
-from .metrics import row_weights
-from .voters import ballots
+from .metrics import row_weights, votes_per_row
 
 Goal = Literal["label", "vote", "share"]
 
@@ -35,7 +34,6 @@ CLOSE = 0.1  # the margin below which an object is a close call
 GOALS = ("label", "vote", "share")
 DISCOUNT = 0.25  # power of the number of votes, and of objects asked about that are alike, by which the next is worth less
 HELD = 4.0, 4.0  # inverse variances of a slope around 1 and of the offsets of classes around 0, before any label is known
-LEAST = 1e-3  # a class of probability 0 is unlikely, not impossible
 EVEN = 0.7  # part of the chances for a share that is even: answers may be surer than they should be
 
 
@@ -82,17 +80,13 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
     columns["votes"] = [tally_text(tally_of(said, votes.models)) for said in spoken]
     columns["alike"] = [int(alike[row]) for row in rows]
     nothing = np.zeros(len(rows), dtype=bool) if outcome.unanswered_rows is None else outcome.unanswered_rows[rows]
-    decided_by = _decided_by(outcome, votes)
+    graded = [any(votes.models[m].kind == "grader" for m in said) for said in spoken]
+    tallies, decided_by = [class_tally_of(said, votes) for said in spoken], _decided_by(outcome, votes)
     columns["why"] = [
-        f"it has {outcome.lacking}" if unanswered else _why(said, votes, label, decided_by)
-        for said, label, unanswered in zip(spoken, columns["label"], nothing, strict=True)
+        f"it has {outcome.lacking}" if nothing[i] else why_contested(tallies[i], label, decided_by, graded=graded[i])
+        for i, label in enumerate(columns["label"])
     ]
     return Table(columns)
-
-
-def _why(said: Mapping[int, Any], votes: Votes, label: Any, decided_by: str) -> str:
-    graded = any(votes.models[m].kind == "grader" for m in said)
-    return why_contested(class_tally_of(said, votes), label, decided_by, graded=graded)
 
 
 def _closest(outcome: Outcome, n: int, distinct: bool) -> tuple[list[int], Array]:
@@ -161,7 +155,7 @@ def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: An
     require_choice("goal", goal, GOALS)
     require_seed("random_state", random_state)
     votes = outcome.require_votes("ask")
-    cast = votes_per_row(votes, outcome.classes)
+    cast = votes_per_row(votes, np.diff(votes.group_ballot.indptr) > 0)
     candidates = np.flatnonzero(~given_labels(outcome))
     row_of = candidates if outcome.index is None else outcome.index[candidates]
     if goal == "share":
@@ -196,18 +190,9 @@ def chance_wrong(outcome: Outcome) -> Array:
         blind, _ = outcome.rule.all_answers(membership(votes.only_rows(rows)))
         start = np.append(1.0, np.zeros(proba.shape[1]))
         truth, times = np.eye(proba.shape[1])[known.codes[rows]], row_weights(outcome)[rows]
-        numbers = fit_slope_and_offsets(np.log(np.maximum(blind, LEAST)), truth, times, start, HELD)
-        proba = softmax(numbers[0] * np.log(np.maximum(proba, LEAST)) + numbers[1:], axis=1)
+        numbers = fit_slope_and_offsets(log_shares(blind), truth, times, start, HELD)
+        proba = softmax(numbers[0] * log_shares(proba) + numbers[1:], axis=1)
     return 1 - np.asarray(proba[np.arange(len(proba)), outcome.row_classes])
-
-
-def votes_per_row(votes: Votes, classes: Array) -> Array:
-    """Return how many votes each distinct row has."""
-    cast = np.zeros(votes.n_rows)
-    for some in ballots(votes, classes):
-        once = np.unique(some.owner * votes.n_rows + some.rows)  # a shared vote is one vote
-        cast += np.bincount(once % votes.n_rows, minlength=votes.n_rows)
-    return cast
 
 
 def _place_in_row(row_of: Array) -> Array:

@@ -69,27 +69,29 @@ def doubts(outcome: Outcome) -> Table:
     model  doubt                 says
     lazy   always says the same  a
     """
-    left_out, votes = set(outcome.worse_than_chance), outcome.votes
+    votes, left_out = outcome.votes, set(outcome.worse_than_chance)
     models = outcome.models if votes is None else votes.models
-    judged = votes is not None and outcome.has_objects and len(outcome.classes) > 1
-    counts = _hard_counts(outcome) if judged else None
-    many = _with_many_votes(counts, votes) if votes is not None and counts is not None else np.zeros(len(models), dtype=bool)
-    found: list[tuple[str, str, Label]] = []
-    for m, model in enumerate(models):
-        if not model.is_voter:
-            continue
-        if model.name in left_out:
-            found.append((model.name, WORSE, None))
-        elif many[m] and votes is not None and counts is not None:
-            said, answers, columns = _occurring(counts, votes, m)
-            labels, classes = model.labels[answers], outcome.classes[columns]
-            if model.positions is None:
-                doubt = _doubt(said, labels, classes)
-            else:
-                doubt = _doubt_scores(said, labels, model.positions[answers], matching_labels(classes, votes.classes))
-            if doubt is not None:
-                found.append((model.name, *doubt))
-    return Table.of(("model", "doubt", "says"), found)
+    found = {} if votes is None or not outcome.has_objects or len(outcome.classes) < 2 else _doubts_by_answer(outcome, votes)
+    found |= {m: (WORSE, None) for m, model in enumerate(models) if model.is_voter and model.name in left_out}
+    return Table.of(("model", "doubt", "says"), [(models[m].name, *found[m]) for m in sorted(found)])
+
+
+def _doubts_by_answer(outcome: Outcome, votes: Votes) -> dict[int, tuple[str, Label]]:
+    """Return what is wrong with voters who voted often enough to be judged, if anything, by their numbers."""
+    hard = votes.hardened()
+    counts = count_classes(hard, membership(hard), outcome.row_classes, row_weights(outcome), len(outcome.classes))
+    n_votes = np.bincount(votes.group_model, weights=counts.sum(axis=1), minlength=len(votes.models))
+    found = {}
+    for m in np.flatnonzero(votes.is_voter & (n_votes >= FEW_VOTES)).tolist():
+        said, answers, columns = _occurring(counts, votes, m)
+        labels, classes, positions = votes.models[m].labels[answers], outcome.classes[columns], votes.models[m].positions
+        if positions is None:
+            doubt = _doubt(said, labels, classes)
+        else:
+            doubt = _doubt_scores(said, labels, positions[answers], matching_labels(classes, votes.classes))
+        if doubt is not None:
+            found[m] = doubt
+    return found
 
 
 def by_trouble(outcome: Outcome, known: Any = None) -> Table:
@@ -123,12 +125,6 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
     return Table({name: [row[name] for row in named] for name in table.columns})
 
 
-def _with_many_votes(counts: sparse.csr_array, votes: Votes) -> Array:
-    """Return which base models voted often enough to be judged."""
-    per_group = np.asarray(counts.sum(axis=1)).ravel()
-    return np.bincount(votes.group_model, weights=per_group, minlength=len(votes.models)) >= FEW_VOTES
-
-
 def _occurring(counts: sparse.csr_array, votes: Votes, m: int) -> tuple[Array, Array, Array]:
     """Return the counts of the labels a voter gave (rows) and of the classes that occur (columns), with their numbers."""
     starts = counts.indptr[votes.offsets[m] : votes.offsets[m + 1] + 1]
@@ -138,13 +134,6 @@ def _occurring(counts: sparse.csr_array, votes: Votes, m: int) -> tuple[Array, A
     said = np.zeros((len(rows), len(columns)))
     said[row, column] = counts.data[own]
     return said, rows, columns
-
-
-def _hard_counts(outcome: Outcome) -> sparse.csr_array:
-    """Return how many objects of each class of the answer each group has; soft votes count for their most probable class."""
-    assert outcome.votes is not None
-    votes = outcome.votes.hardened()
-    return count_classes(votes, membership(votes), outcome.row_classes, row_weights(outcome), len(outcome.classes))
 
 
 def _doubt(said: Array, labels: Array, classes: Array) -> tuple[str, Label] | None:

@@ -161,8 +161,7 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
     if outcome.rule is not None:
         known = None if outcome.known is None else KnownLabels(outcome.known.codes[row : row + 1], outcome.known.pull)
         owner = np.repeat(np.arange(len(outcome.models)), np.diff(outcome.group_offsets))
-        entries = aligned_entries(outcome, own, warn=False)
-        given = Row(entries, owner, hard_entries(outcome, own), known, own.prior)
+        given = Row(aligned_entries(outcome, own, warn=False), owner, hard_entries(outcome, own), known, own.prior)
         for (m, term), part in outcome.rule.contributions(given).items():
             parts[term if m == NOBODY else outcome.models[m].name, term] = part
     return Explanation(

@@ -5,8 +5,8 @@ The measures take plain arrays: classes are numbers there, and objects count by 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest, norm
@@ -17,7 +17,6 @@ from ..answer.extension import matching_labels
 from ..answer.outcome import Outcome, top_classes
 from ..answer.rule import mean_votes
 from ..votes import Votes
-from ..votes.layout import frozen
 
 MOST_RANKED = 200_000  # objects that the AUC is measured on, evenly spaced: ranking a million takes longer than all the rest
 CLEARLY = 0.99  # of random votes do better than what is called worse than chance
@@ -56,7 +55,7 @@ def counted_votes(votes: Votes) -> Votes:
     if weights is None or are_counts(weights):
         return votes
     scale = _scale(weights)
-    return replace(votes, sample_weight=frozen(weights * scale), counts=frozen(votes.counts * scale))
+    return replace(votes, sample_weight=weights * scale, counts=votes.counts * scale)
 
 
 def _scale(weights: Array) -> float:
@@ -75,6 +74,12 @@ def open_rows(outcome: Outcome) -> Array:
     if known is None or not known.fixed:
         return np.ones(len(outcome.row_proba), dtype=bool)
     return ~known.labelled
+
+
+def votes_per_row(votes: Votes, counted: Array) -> Array:
+    """Return how many votes each distinct row has, of the groups that are `counted`."""
+    groups = membership(votes)
+    return groups.gather(counted[groups.order].astype(np.float64))
 
 
 # ---- the majority vote ------------------------------------------------------------------------------------------------
@@ -295,10 +300,18 @@ def wilson_interval(right: float, n: float) -> tuple[float, float]:
     [0.49, 0.943]
     """
     share = min(round(right / max(n, 1e-300), 12), 1.0)  # sums of weights may miss 0 and 1 by rounding
-    n, z = max(round(n), 1), Z95  # in closed form: scipy's test takes milliseconds, and there may be thousands of voters
-    middle, half = share + z**2 / (2 * n), z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    low, high = (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n)
+    low, high = wilson_ends(share, max(round(n), 1))
     return (0.0 if share == 0 else low), (1.0 if share == 1 else high)
+
+
+def wilson_ends(share: Any, n: Any) -> tuple[Any, Any]:
+    """Return both ends for one share or an array of them.
+
+    In closed form: scipy's test takes milliseconds, and there may be thousands of voters.
+    """
+    z2 = Z95**2
+    middle, half = share + z2 / (2 * n), (z2 * (share * (1 - share) / n + z2 / (4 * n**2))) ** 0.5
+    return (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ..answer.mixtures import PanelRule
 from ..answer.outcome import Outcome, top_classes
 from ..answer.rule import mean_votes
 from ..votes import Kind, Votes
-from .metrics import entropy, row_weights, shared_information
+from .metrics import entropy, row_weights, shared_information, wilson_ends
 
 MOST_MODELS = 100  # compared two by two: those with the most votes
 BUDGET = 5e8  # comparisons of two votes: beyond them only some of the rows are looked at, evenly spaced
@@ -128,8 +128,7 @@ def _kappa_at_least(said: Array, counts: Array, share: Array, common: Array) -> 
     given = np.array([np.bincount(own[own >= 0], weights=counts[own >= 0], minlength=n_classes) for own in said])
     shares = normalised(given)
     chance = np.minimum(shares @ shares.T, 1 - 1e-12)
-    n, z = np.maximum(common, 1e-9), 1.96
-    low = (share + z**2 / (2 * n) - z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))) / (1 + z**2 / n)
+    low, _ = wilson_ends(share, np.maximum(common, 1e-9))
     return np.asarray((low - chance) / (1 - chance))
 
 
@@ -172,17 +171,14 @@ def _agreements(said: Array, answers: Array, counts: Array) -> tuple[Array, Arra
     That is so if, of the objects where either departs from the answer, both name the same class for half or more.
     """
     n = len(said)
-    common, same, either, both = (np.zeros((n, n)) for _ in range(4))
+    common, same, right = (np.zeros((n, n)) for _ in range(3))  # objects that both voted on, alike, and as the answer has it
     for part in chunks(said.shape[1]):
-        spoke, departs, weight = said[:, part] >= 0, said[:, part] != answers[part], counts[part]
+        own, weight = said[:, part], counts[part]
+        for table, is_so in ((common, own >= 0), (right, own == answers[part])):
+            table += (is_so * weight) @ is_so.T.astype(np.float64)
         for a in range(n):
-            two = spoke[a] & spoke[a:]
-            equal = two & (said[a, part] == said[a:, part])
-            common[a, a:] += two @ weight
-            same[a, a:] += equal @ weight
-            either[a, a:] += (two & (departs[a] | departs[a:])) @ weight
-            both[a, a:] += (equal & departs[a]) @ weight
-    common, same, either, both = (table + np.triu(table, 1).T for table in (common, same, either, both))
+            same[a] += ((own == own[a]) & (own[a] >= 0)) @ weight
+    either, both = common - right, same - right  # objects on which either departs from the answer, and both alike
     share = np.divide(same, common, out=np.zeros_like(same), where=common > 0)
     return share, common, (both >= 0.5 * either) & (both >= FEW_DEPARTURES)
 

@@ -86,7 +86,7 @@ class Summary:
         return "\n\n".join(["\n".join(map(printable, self.lines)), *tables, *notes])
 
 
-OFTEN = 0.05  # the share of labels that must differ from the majority vote's before it is said whom the answer follows
+OFTEN = 0.05  # the share of labels that must differ from the majority vote's before it is worth a note
 FEW, LEAST_VOTERS, MOST_LEADERS = 30, 3, 3  # objects, voters, and voters followed: below, and above, it is not said
 
 
@@ -219,22 +219,17 @@ class _Facts:
         if not outcome.converged:
             remedy = f"raise {arg('max_iter')} or {arg('tol')} and solve again"
             notes.append(Note(kinds.NOT_CONVERGED, f"The solver stopped before it reached its tolerance: {remedy}."))
-        votes = self.majority
+        votes, classes = self.majority, outcome.row_classes
         if len(outcome.classes) == 1:
             notes.append(Note(kinds.ONE_CLASS, "There is only one class, so every object has it."))
-        elif votes is not None and self._collapsed(votes.classes):
-            label, others = plain(outcome.classes[outcome.row_classes[0]]), self.share(votes.classes != outcome.row_classes)
-            text = f"All objects got the class {shown(label)}, though most votes name another for {percent(others)} of them."
+        elif votes is not None and (classes == classes[0]).all() and self.share(votes.classes != classes) >= OFTEN:
+            label, others = shown(plain(outcome.classes[classes[0]])), percent(self.share(votes.classes != classes))
+            text = f"All objects got the class {label}, though most votes name another for {others} of them."
             notes.append(Note(kinds.ONE_CLASS, f"{text} Compare with another method."))
         elif votes is not None and self.changed == 0 and (votes.proba.max(axis=1) < 1 - 1e-9).any():
             text = "No label differs from the majority vote's. What may differ is how confident the answer is."
             notes.append(Note(kinds.SAME_AS_MAJORITY, text))
         return notes
-
-    def _collapsed(self, by_majority: Array) -> bool:
-        """Return whether all objects got one class, while the majority vote names others for many."""
-        classes = self.outcome.row_classes
-        return bool((classes == classes[0]).all()) and self.share(by_majority != classes) >= 0.05
 
 
 OF_DOUBTS = {  # the kind of note and its text, for each kind of doubt about voters

@@ -78,10 +78,15 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
         for name, values in _voter_facts(cast, outcome).items():
             for m, value in zip(cast.voters.tolist(), values, strict=True):
                 columns[name][m] = value
-    for m, (right, n) in right_on_labels(outcome, _label_codes(outcome, known)).items():
-        if n > 0:
-            columns["labels"][m], columns["accuracy"][m] = round(n), right / n
-            columns["low"][m], columns["high"][m] = wilson_interval(right, n)
+    codes = _label_codes(outcome, known)
+    if (codes >= 0).any():
+        labelled, row_codes = labelled_rows(votes, codes)
+        for cast in ballots(labelled, outcome.classes):
+            right = cast.sums(cast.classes == row_codes[cast.rows])
+            for m, hits, n in zip(cast.voters.tolist(), right.tolist(), cast.totals.tolist(), strict=True):
+                if n > 0:
+                    columns["labels"][m], columns["accuracy"][m] = round(n), hits / n
+                    columns["low"][m], columns["high"][m] = wilson_interval(hits, n)
     clusterings = np.flatnonzero(~votes.is_voter).tolist()
     counts = contingency(outcome) if clusterings else sparse.csr_array((0, 0))
     for m in clusterings:
@@ -271,21 +276,6 @@ def labelled_rows(votes: Votes, codes: Array) -> tuple[Votes, Array]:
     split, row_codes = votes.split_by(codes)
     rows = np.flatnonzero(row_codes >= 0)
     return split.only_rows(rows), row_codes[rows]
-
-
-def right_on_labels(outcome: Outcome, codes: Array) -> dict[int, tuple[float, float]]:
-    """Return for each voter, by its number, how many of its votes name the class of the object, and how many there are.
-
-    `codes` has the number of each object's class, -1 where it is not known.
-    """
-    if outcome.votes is None or not (codes >= 0).any():
-        return {}
-    votes, row_codes = labelled_rows(counted_votes(outcome.votes), codes)
-    found: dict[int, tuple[float, float]] = {}
-    for cast in ballots(votes, outcome.classes):
-        right = cast.sums(cast.classes == row_codes[cast.rows])
-        found |= dict(zip(cast.voters.tolist(), zip(right.tolist(), cast.totals.tolist(), strict=True), strict=True))
-    return found
 
 
 def contingency(outcome: Outcome) -> sparse.csr_array:

@@ -18,9 +18,10 @@ from .._text import arg
 from .._typing import Array
 from ..algebra.linear import evenly, normalised
 from ..algebra.membership import entries, membership
-from ..answer.mixtures import LogPoolRule, PanelRule, SubtypeRule, log_shares, sharpened
+from ..answer.mixtures import LogPoolRule, PanelRule, SubtypeRule, sharpened
 from ..answer.rule import KnownLabels, Rule
 from ..votes import Votes
+from ..votes.prior import log_shares
 from .base import Answer, Method
 
 NO_VOTE = "no vote and got the shares of the known labels"

@@ -17,7 +17,7 @@ from .._checks import InputError, InputRowsError
 from .._text import arg
 from ..consensus import Consensus
 from ..votes import Votes
-from ..votes.encoding import classes_of
+from ..votes.encoding import classes_of, labels_for_missing
 from ..votes.labels import Label, plain
 from ..votes.layout import frozen
 from ..votes.reading import encode, named_columns
@@ -103,7 +103,7 @@ def find_classes(columns: Columns, frame: Frame) -> list[Label]:
         found = collect(found if columns.max_classes is None else found.head(columns.max_classes + 2))  # null is no class
         raw = named_columns({name: found.get_column(column).to_native()}, "classifiers", "")[name]
         encoded.append(encode(name, raw, "classifiers"))
-    classes: list[Label] = classes_of(encoded, {}, None, columns.missing, "classifiers").tolist()
+    classes: list[Label] = classes_of(encoded, {}, None, labels_for_missing(columns.missing), "classifiers").tolist()
     _require_few_classes(len(classes), {column.name: len(column.seen) for column in encoded}, columns.max_classes)
     return classes
 

@@ -14,11 +14,10 @@ from .._typing import Array
 from ..kernels import compiled
 from . import encoding
 from .distinct import SAMPLE, distinct_entries, distinct_rows, rows_repeat, sampled_rows
-from .labels import Label, kind_of, plain
-from .layout import BaseModel, Codes, SoftShares, entries_from, entries_of_votes, frozen
+from .labels import Label, plain
+from .layout import BaseModel, Codes, SoftShares, Stores, entries_from, entries_of_votes, group_offsets
 from .reading import Column, Where, encode, named_columns, single_column
 from .scale import Scale, scales_of
-from .stores import Stores
 
 SPARSE_FROM = 0.75  # share of missing votes from which SPARSE_MODELS classifiers or more are kept as a sparse matrix
 SPARSE_MODELS = 16
@@ -35,7 +34,7 @@ def fields_of_columns(
     scale: Any = None,
 ) -> dict[str, Any]:
     """Check and encode columns of votes and of clusters, one per base model; 2-D ones are soft."""
-    encoding.require_missing(missing)
+    absent = encoding.labels_for_missing(missing)
     scales = scales_of(scale, list(columns))
     _require_same_objects(columns, clusterings, argument)
     n_classes = len(classes) if isinstance(classes, Sized) else None
@@ -56,8 +55,8 @@ def fields_of_columns(
     soft_votes = {name: shares[name] for name in columns if name in shares and name not in scales}
     voted = [distinct[name] for name in columns if name not in shares and name not in scales]
     _require_classes(classes, voted, soft_votes, scales)
-    class_names = frozen(encoding.classes_of(voted, soft_votes, classes, missing, argument))
-    clusters = {name: encoding.cluster_codes(distinct[name], missing) for name in clusterings if name not in shares}
+    class_names = encoding.classes_of(voted, soft_votes, classes, absent, argument)
+    clusters = {name: encoding.cluster_codes(distinct[name], absent) for name in clusterings if name not in shares}
 
     def model_of(name: str) -> BaseModel:
         if name in scales:
@@ -70,18 +69,16 @@ def fields_of_columns(
         if name in clusters:
             return clusters[name][0]
         if name in scales:
-            return encoding.grade_codes(distinct[name], scales[name], missing, argument, original[name])
-        return encoding.class_codes(distinct[name], class_names, missing, argument, original[name])
+            return encoding.grade_codes(distinct[name], scales[name], absent, argument, original[name])
+        return encoding.class_codes(distinct[name], class_names, absent, argument, original[name])
 
     models = [model_of(name) for name in both]
     hard_codes = {m: codes_of(name) for m, name in enumerate(both) if name not in shares}
-    for array in (*hard_codes.values(), *(model.labels for model in models)):
-        frozen(array)
     n_objects = len(next(iter(both.values()))[0])
     by_number = {m: shares[name] for m, name in enumerate(both) if name in shares}
-    stores = Stores(Codes(hard_codes), SoftShares.stacked(by_number) if by_number else None)
+    stores = Stores(Codes(hard_codes), SoftShares.of(by_number))
     fields = _fields(class_names, models, n_objects, stores)
-    return fields if packed is None else fields | {"index": frozen(index), "counts": frozen(counts.astype(np.float64))}
+    return fields if packed is None else fields | {"index": index, "counts": counts.astype(np.float64)}
 
 
 def fields_of_crowd(table: Any, classes: Sequence[Label] | Array | None, missing: Label | None) -> dict[str, Any] | None:
@@ -94,18 +91,17 @@ def fields_of_crowd(table: Any, classes: Sequence[Label] | Array | None, missing
     n_objects, n_voters = table.shape
     if table.dtype.kind not in "iu" or not table.flags.c_contiguous or n_objects <= SAMPLE or n_voters < SPARSE_MODELS:
         return None
-    encoding.require_missing(missing)
-    absent = [label for label in encoding.each_missing(missing) if kind_of(label) == "int"]
-    found = _votes_in(table, absent) if absent else None
+    absent = encoding.labels_for_missing(missing)
+    found = _votes_in(table, [label for kind, label in absent if kind == "int"])
     if found is None:
         return None
     starts, voters, labels = found
     column = encode("classifiers", labels, "classifiers")
-    class_names = frozen(encoding.classes_of([column], {}, classes, missing, "classifiers"))
+    class_names = encoding.classes_of([column], {}, classes, absent, "classifiers")
     if class_names.dtype.kind not in "iu" or not np.isin(np.asarray(column.values)[column.seen], class_names).all():
         return None
     voters *= len(class_names)
-    voters += encoding.class_codes(column, class_names, missing, "classifiers", column)
+    voters += encoding.class_codes(column, class_names, absent, "classifiers", column)
     entries = entries_from(starts, voters, (n_objects, n_voters * len(class_names)))
     if rows_repeat(distinct_entries(entries[sampled_rows(n_objects)]).n_codes, n_objects):
         return None
@@ -115,6 +111,8 @@ def fields_of_crowd(table: Any, classes: Sequence[Label] | Array | None, missing
 
 def _votes_in(table: Array, absent: Sequence[int]) -> tuple[Array, Array, Array] | None:
     """Return where the votes of each row begin, and the voter and the label of each; None if more than a quarter are there."""
+    if not absent:
+        return None
     voted = table != absent[0]
     for label in absent[1:]:
         voted &= table != label
@@ -172,17 +170,17 @@ def fields_of_long(
         came = "{}, {} and {}".format(*lengths)
         three = f"{arg('objects')}, {arg('voters')} and {arg('labels')}"
         raise InputError("objects", phrase=f"{three} must have the same length, got {came}")
-    encoding.require_missing(missing)
+    absent = encoding.labels_for_missing(missing)
     columns = {name: single_column(column, name, mixed=scale is not None and name == "labels") for name, column in given.items()}
     object_codes, ids = _ordered_objects(columns["objects"], object_ids)
     voter_codes, voter_labels = encoding.name_codes(columns["voters"], "voters")
     voter_names = [str(name) for name in voter_labels]
     scales = scales_of(scale, voter_names)
-    class_names, models, codes = _long_models(columns["labels"], voter_codes, voter_names, scales, classes, missing)
+    class_names, models, codes = _long_models(columns["labels"], voter_codes, voter_names, scales, classes, absent)
     voted = np.flatnonzero(codes >= 0)
     if classes is None and not len(voted):
         raise no_votes("labels")
-    offsets = np.concatenate([[0], np.cumsum([model.n_groups for model in models])])
+    offsets = group_offsets(models)
     pairs = object_codes[voted] * len(voter_names) + voter_codes[voted]
     kept, share, n_repeated = _once_each(pairs, codes[voted], repeats, ids, voter_names)
     objects, groups = object_codes[voted[kept]], (offsets[voter_codes] + codes)[voted[kept]]
@@ -193,7 +191,7 @@ def fields_of_long(
 
 def _fields(classes: Array, models: Sequence[BaseModel], n_objects: int, stores: Stores) -> dict[str, Any]:
     """Return the fields of votes in which every model and every object counts once, and has a row of its own."""
-    weights = frozen(np.ones(len(models)))
+    weights = np.ones(len(models))
     fields = {"classes": classes, "models": tuple(models), "n_objects": n_objects, "weights": weights}
     return fields | {"counts": ones(n_objects), "stores": stores}
 
@@ -209,7 +207,7 @@ def _require_classes(classes: Any, voted: Sequence[Any], soft: Mapping[str, Any]
 
 
 def _grader(name: str, scale: Scale) -> BaseModel:
-    return BaseModel(name, "grader", frozen(scale.labels), frozen(scale.positions), scale.direction != "learn")
+    return BaseModel(name, "grader", scale.labels, scale.positions, scale.direction != "learn")
 
 
 # ---- columns ---------------------------------------------------------------------------------------------------------
@@ -254,7 +252,7 @@ def _ordered_objects(column: Column, object_ids: Any) -> tuple[Array, Array]:
     """Return each vote's object as a number, and the objects' names in the order asked for."""
     codes, ids = encoding.name_codes(column, "objects")
     if object_ids is None:
-        return codes, frozen(ids)
+        return codes, ids
     given = single_column(object_ids, "object_ids")
     order, sorted_ids = encoding.name_codes(given, "object_ids")
     if len(sorted_ids) < len(order):
@@ -263,7 +261,7 @@ def _ordered_objects(column: Column, object_ids: Any) -> tuple[Array, Array]:
     for label in ids.tolist():
         if label not in place:
             raise InputError("object_ids", "must name every object that was voted on", came=f"none for {label!r}")
-    return np.array([place[label] for label in ids.tolist()])[codes], frozen(sorted_ids[order])
+    return np.array([place[label] for label in ids.tolist()])[codes], sorted_ids[order]
 
 
 def _long_models(
@@ -272,7 +270,7 @@ def _long_models(
     names: Sequence[str],
     scales: Mapping[str, Scale],
     classes: Sequence[Label] | Array | None,
-    missing: Label | None,
+    missing: encoding.Missing,
 ) -> tuple[Array, list[BaseModel], Array]:
     """Return the classes, the voters, and the number of each vote's class or answer (-1: missing).
 
@@ -281,7 +279,7 @@ def _long_models(
     graded = np.array([name in scales for name in names], dtype=bool)[voter_codes]
     for_classes = _part(column, ~graded)
     _require_classes(classes, [] if graded.all() else [for_classes], {}, scales)
-    class_names = frozen(encoding.classes_of([for_classes], {}, classes, missing, "labels"))
+    class_names = encoding.classes_of([for_classes], {}, classes, missing, "labels")
     codes = np.full(len(voter_codes), -1, dtype=np.int64)
     own = encoding.class_codes(for_classes, class_names, missing, "labels", for_classes)
     codes[~graded] = np.where(own == len(class_names), -1, own.astype(np.int64))

@@ -11,36 +11,32 @@ import numpy as np
 from .._checks import InputError, InputRowsError, InputTypeError
 from .._text import arg, count, listed
 from .._typing import Array
-from .labels import Label, fits_one_integer_type, is_missing, kind_of, label_array, plain
+from .labels import KINDS, Label, fits_one_integer_type, is_missing, kind_of, label_array, plain
 from .reading import INTEGERS, Column, Where, frame_of, has_index, is_pandas, named_columns, single_column, smallest_uint
 from .scale import Scale
 
+Missing = frozenset[tuple[str, Label]]  # kinds and labels that mean "no vote"
 KNOWN = "an array with one label per object, None where there is none, a dict of object -> label, or a pair (objects, labels)"
 
 
-def require_missing(missing: Any) -> None:
-    """Refuse a value for "no vote" that is no label."""
-    for label in each_missing(missing):
-        if not is_missing(label) and kind_of(label) not in ("int", "bool", "str"):
-            raise InputTypeError("missing", "must be a label (an int, a bool or a string), or a list of labels", got=missing)
+def labels_for_missing(missing: Any) -> Missing:
+    """Return the labels that mean "no vote", of which the user may name one or several; refuse what is no label."""
+    given = missing if isinstance(missing, (list, tuple, set, frozenset)) else [missing]
+    labels = [plain(label) for label in given if not is_missing(label)]
+    if any(kind_of(label) not in KINDS for label in labels):
+        raise InputTypeError("missing", "must be a label (an int, a bool or a string), or a list of labels", got=missing)
+    return frozenset((kind_of(label), label) for label in labels)
 
 
-def means_missing(value: object, missing: Label | None) -> bool:
+def means_missing(value: Label, missing: Missing) -> bool:
     """Return whether a value means "no vote", by itself or because the user said so."""
-    return is_missing(value) or any(kind_of(value) == kind_of(label) and value == label for label in each_missing(missing))
-
-
-def each_missing(missing: Any) -> tuple[Label, ...]:
-    """Return the labels that mean "no vote": one, or several."""
-    return tuple(missing) if isinstance(missing, (list, tuple, set, frozenset)) else (missing,)
+    return is_missing(value) or (kind_of(value), value) in missing
 
 
 # ---- classes ---------------------------------------------------------------------------------------------------------
 
 
-def classes_of(
-    columns: Sequence[Column], tables: Mapping[str, Array], classes: Any, missing: Label | None, argument: str
-) -> Array:
+def classes_of(columns: Sequence[Column], tables: Mapping[str, Array], classes: Any, missing: Missing, argument: str) -> Array:
     """Return the classes: those given, or those voted for, sorted; soft votes (`tables`) must have a column for each."""
     names = _voted_classes(columns, missing, argument) if classes is None else _given_classes(classes)
     if classes is None and tables:
@@ -63,7 +59,7 @@ def classes_of(
     return array
 
 
-def _voted_classes(columns: Sequence[Column], missing: Label | None, argument: str) -> list[Label]:
+def _voted_classes(columns: Sequence[Column], missing: Missing, argument: str) -> list[Label]:
     seen: dict[str, set[Label]] = {}
     for column in columns:
         for code in column.seen:
@@ -88,34 +84,21 @@ def _given_classes(classes: Any) -> list[Label]:
     kinds = {kind_of(label) for label in names}
     if not names:
         raise InputError("classes", "must name at least one class", came="none")
-    if len(kinds) > 1 or not kinds <= {"int", "bool", "str"}:
+    if len(kinds) > 1 or not kinds <= KINDS:
         raise InputTypeError("classes", "must be all ints, all bools or all strings", came=listed(names))
     if len(set(names)) < len(names):
         raise InputError("classes", "must not repeat", came=listed(names))
     return names
 
 
-def class_codes(
-    column: Column,
-    classes: Array,
-    missing: Label | None,
-    argument: str,
-    original: Column,
-    at: Sequence[Any] | None = None,
-) -> Array:
+def class_codes(column: Column, classes: Array, missing: Missing, argument: str, original: Column) -> Array:
     """Return the number of the class of each vote, `n_classes` where it is missing.
 
-    `column` may hold the distinct rows only; `original` has every object, so that an error can name the row, or
-    what `at` calls it.
+    `column` may hold the distinct rows only; `original` has every object, so that an error can name the row.
     """
     lookup, foreign = _look_up(column, classes.tolist(), missing)
     if foreign:
         must, wrong = f"must hold classes, {listed(classes)}", np.isin(original.codes(), foreign)
-        if at is not None:
-            row = int(np.argmax(wrong))
-            foreign_label = plain(original.values[int(original.codes()[row])])
-            came = f"{foreign_label!r} for object {at[row]!r}"
-            raise InputError(argument, must, came=came, remedy=_meant_class(foreign_label, classes))
         more = " and {} more like it"
         raise _at_rows(argument, must, original, wrong, more, lambda z: f"Pass {arg('missing', z)} if it means no vote.")
     return _relabelled(column.codes(), lookup, len(classes) + 1)
@@ -131,7 +114,7 @@ def _meant_class(label: Label, classes: Array) -> str:
     return f"Pass {arg('classes', ...)} to name classes that nobody voted for."
 
 
-def grade_codes(column: Column, scale: Scale, missing: Label | None, argument: str, original: Column) -> Array:
+def grade_codes(column: Column, scale: Scale, missing: Missing, argument: str, original: Column) -> Array:
     """Return the number of each answer on a scale, behind all of them where it is missing."""
     labels = scale.labels.tolist()
     lookup, foreign = _look_up(column, labels, missing, _spellings)
@@ -161,7 +144,7 @@ def _spellings(answer: Label) -> list[Label]:
 
 
 def _look_up(
-    column: Column, labels: list[Label], missing: Label | None, spellings: Callable[[Label], list[Label]] = lambda label: [label]
+    column: Column, labels: list[Label], missing: Missing, spellings: Callable[[Label], list[Label]] = lambda label: [label]
 ) -> tuple[Array, list[int]]:
     """Return the place of each code of a column among labels, behind all of them where it is none, and the codes of others."""
     number = {(kind_of(label), label): place for place, label in enumerate(labels)}
@@ -192,7 +175,7 @@ def _at_rows(argument: str, must: str, column: Column, wrong: Array, more: str, 
 # ---- clusters and names ----------------------------------------------------------------------------------------------
 
 
-def cluster_codes(column: Column, missing: Label | None) -> tuple[Array, Array]:
+def cluster_codes(column: Column, missing: Missing) -> tuple[Array, Array]:
     """Return the number of each object's cluster, empty clusters left out, and the clusters' labels; -1 is noise."""
     values = column.values
     used = np.setdiff1d(column.seen, _noise_codes(column, missing), assume_unique=True)
@@ -204,12 +187,11 @@ def cluster_codes(column: Column, missing: Label | None) -> tuple[Array, Array]:
     return _relabelled(column.codes(), lookup, len(used) + 1), labels
 
 
-def _noise_codes(column: Column, missing: Label | None) -> list[int]:
-    values = column.values
+def _noise_codes(column: Column, missing: Missing) -> list[int]:
+    values, missing = column.values, missing | {("int", -1)}
     if isinstance(values, np.ndarray):  # whole numbers only
-        noise = [-1, *(label for label in each_missing(missing) if kind_of(label) == "int")]
-        return np.flatnonzero(np.isin(values, noise)).tolist()
-    return [c for c, value in enumerate(values) if means_missing(value, missing) or (kind_of(value) == "int" and value == -1)]
+        return np.flatnonzero(np.isin(values, [label for kind, label in missing if kind == "int"])).tolist()
+    return [code for code, value in enumerate(values) if means_missing(value, missing)]
 
 
 def name_codes(column: Column, argument: str) -> tuple[Array, Array]:
@@ -241,31 +223,38 @@ def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | 
         remedy = "Pass one of its columns, or dict(zip(table[objects], table[labels])) with the names of two."
         raise InputTypeError(argument, "must be a dict of object -> label, or an array", came=type(known).__name__, remedy=remedy)
     pairs = _known_pairs(known, object_ids is not None)
-    if pairs is not None and not pairs[0] and not pairs[1]:
-        return np.full(n_objects, -1)
-    column = single_column(known if pairs is None else pairs[1], argument, KNOWN)
+    names: Any
     if pairs is None:
-        if len(column.raw) != n_objects:
+        column, places = single_column(known, argument, KNOWN), np.arange(n_objects)
+        if len(column) != n_objects:
             raise InputError(
                 argument,
                 f"must have one entry for each of the {n_objects} objects",
-                got=len(column.raw),
+                got=len(column),
                 remedy="Pass a dict of object -> label to name only a few.",
             )
-        places: Array = np.arange(n_objects)
+        names = places if object_ids is None else object_ids
     else:
-        if len(pairs[0]) != len(column.raw):
-            came = f"{len(pairs[0])} objects and {len(column.raw)} labels"
+        names, labels = pairs
+        if not names and not labels:
+            return np.full(n_objects, -1)
+        column = single_column(labels, argument, KNOWN)
+        if len(names) != len(column):
+            came = f"{len(names)} objects and {len(column)} labels"
             raise InputError(argument, "must pair each object with a label", came=came)
-        places = object_places(pairs[0], n_objects, object_ids, argument)
-    names = pairs[0] if pairs else places if object_ids is None else object_ids
-    codes = class_codes(column, classes, None, argument, column, [plain(name) for name in names]).astype(np.int64)
+        places = object_places(names, n_objects, object_ids, argument)
+    lookup, foreign = _look_up(column, classes.tolist(), frozenset())
+    if foreign:
+        row = int(np.argmax(np.isin(column.codes(), foreign)))
+        label = plain(column.values[int(column.codes()[row])])
+        came = f"{label!r} for object {plain(names[row])!r}"
+        raise InputError(argument, f"must hold classes, {listed(classes)}", came=came, remedy=_meant_class(label, classes))
+    codes = np.where(lookup == len(classes), -1, lookup)[column.codes()]
     result = np.full(n_objects, -1)
-    result[places] = np.where(codes == len(classes), -1, codes)
-    twice = np.flatnonzero((codes < len(classes)) & (result[places] != codes))
+    result[places] = codes
+    twice = np.flatnonzero((codes >= 0) & (result[places] != codes))
     if len(twice):
-        item = pairs[0][twice[0]] if pairs else int(twice[0])
-        raise InputError(argument, "must give an object one label", came=f"two for {item!r}")
+        raise InputError(argument, "must give an object one label", came=f"two for {plain(names[twice[0]])!r}")
     return result
 
 

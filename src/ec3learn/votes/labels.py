@@ -10,6 +10,7 @@ import numpy as np
 from .._typing import Array
 
 Label = Any  # an int, a bool or a str, as the user gave it
+KINDS = {"int", "bool", "str"}
 
 
 def kind_of(label: Label) -> str:

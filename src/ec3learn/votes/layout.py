@@ -1,15 +1,21 @@
-"""How memberships are kept: integers for hard votes, a table of shares for soft ones, entries where most are missing."""
+"""Who is in which group, row by row, in the form in which it came: integers, a table of shares, or entries where most are none.
+
+Models are known by their numbers, and groups are numbered model after model, as in `Votes`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
 from .._typing import Array
+from .labels import Label, plain
+from .reading import smallest_uint
 
 Kind = Literal["classifier", "clustering", "grader"]
 
@@ -18,6 +24,22 @@ def frozen(array: Array) -> Array:
     """Make an array of our own unwritable and return it."""
     array.flags.writeable = False
     return array
+
+
+class Frozen:
+    """What has arrays that cannot be changed once it is made: a base class of dataclasses."""
+
+    def __post_init__(self) -> None:
+        """Make every array among the fields unwritable, those of a sparse matrix or a dict too."""
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                frozen(value)
+            elif isinstance(value, Codes):
+                for codes in value.values():
+                    frozen(codes)
+            elif isinstance(value, sparse.csr_array):
+                for part in (value.data, value.indices, value.indptr):
+                    frozen(part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +56,11 @@ class BaseModel:
     positions: Array | None = None
     oriented: bool = True
 
+    def __post_init__(self) -> None:
+        self.labels.flags.writeable = False
+        if self.positions is not None:
+            self.positions.flags.writeable = False
+
     @property
     def is_voter(self) -> bool:
         """Return whether the model votes, for classes or on a scale, rather than clusters."""
@@ -43,6 +70,11 @@ class BaseModel:
     def n_groups(self) -> int:
         """Return how many groups the model can put an object into."""
         return len(self.labels)
+
+
+def group_offsets(models: Iterable[BaseModel]) -> Array:
+    """Return the number of each model's first group, and at the end the number of groups."""
+    return np.cumsum([0, *(model.n_groups for model in models)], dtype=np.int64)
 
 
 class Codes(dict[int, Array]):
@@ -55,13 +87,6 @@ class Codes(dict[int, Array]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Codes, (dict(self),)
-
-
-def frozen_entries(entries: sparse.csr_array) -> sparse.csr_array:
-    """Make the arrays of a sparse matrix unwritable and return it."""
-    for part in (entries.data, entries.indices, entries.indptr):
-        frozen(part)
-    return entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +105,7 @@ class SoftModel:
 
 
 @dataclass(frozen=True, eq=False)
-class SoftShares:
+class SoftShares(Frozen):
     """Soft votes of several models; of each the shares of its largest group are left out, since they follow from the others.
 
     Deriving a large group's shares costs no precision; a small group's would be lost in rounding.
@@ -91,30 +116,25 @@ class SoftShares:
 
     @classmethod
     def of(cls, tables: Mapping[int, Array]) -> SoftShares | None:
-        """Return tables in which rows of zeros are missing votes; None where there are none."""
-        voted = {m: tables[m].any(axis=1, keepdims=True) for m in sorted(tables)}
-        return cls.stacked({m: np.where(own, tables[m], np.nan) for m, own in voted.items()}) if tables else None
-
-    @classmethod
-    def stacked(cls, tables: Mapping[int, Array]) -> SoftShares:
-        """Stack tables of shares (rows of NaN are missing votes), given by the number of their model."""
-        absent = {m: np.isnan(table[:, 0]) for m, table in tables.items()}
+        """Stack tables of shares, by the number of their model; a row of zeros or of NaN is a missing vote. None: no tables."""
+        if not tables:
+            return None
         n_rows = len(next(iter(tables.values())))
-        n_columns = 1 + sum(table.shape[1] - 1 + bool(absent[m].any()) for m, table in tables.items())
-        stacked = np.empty((n_rows, n_columns), order="F")
+        stacked = np.empty((n_rows, 1 + sum(table.shape[1] for table in tables.values())), order="F")  # that is room enough
         stacked[:, 0] = 1
-        models, column = [], 1
-        for m, table in tables.items():
-            size, incomplete = table.shape[1], bool(absent[m].any())
-            derived = int(np.argmax([np.nansum(column) if incomplete else column.sum() for column in table.T]))
-            models.append(SoftModel(m, size, column, derived, column + size - 1 if incomplete else 0))
+        models, first = [], 1
+        for m, table in sorted(tables.items()):
+            size, voted = table.shape[1], table @ np.ones(table.shape[1]) > 0
+            everywhere, end = bool(voted.all()), first + size - 1
+            derived = int(np.argmax([column.sum() if everywhere else np.nansum(column) for column in table.T]))
+            models.append(SoftModel(m, size, first, derived, 0 if everywhere else end))
             for place, group in enumerate(group for group in range(size) if group != derived):
-                stacked[:, column + place] = table[:, group]
-            if incomplete:
-                stacked[absent[m], column : column + size - 1] = 0
-                stacked[:, column + size - 1] = ~absent[m]
-            column += size - 1 + incomplete
-        return cls(tuple(models), frozen(stacked))
+                stacked[:, first + place] = table[:, group]
+            if not everywhere:
+                stacked[~voted, first:end] = 0
+                stacked[:, end] = voted
+            first = end if everywhere else end + 1
+        return cls(tuple(models), stacked[:, :first])
 
     def basis(self) -> Array:
         """Return the matrix B with `table @ B` = the shares of all the groups of these models, side by side."""
@@ -144,7 +164,7 @@ class SoftShares:
 
     def take(self, rows: Array) -> SoftShares:
         """Return the shares of some rows."""
-        return replace(self, table=frozen(np.asfortranarray(self.table[rows])))
+        return replace(self, table=np.asfortranarray(self.table[rows]))
 
 
 def entries_of_votes(objects: Array, groups: Array, shape: tuple[int, int], share: Array | None = None) -> sparse.csr_array:
@@ -156,7 +176,7 @@ def entries_of_votes(objects: Array, groups: Array, shape: tuple[int, int], shar
 
 def entries_from(starts: Array, groups: Array, shape: tuple[int, int], share: Array | None = None) -> sparse.csr_array:
     """Return the same where it is known at which place the votes on each object begin."""
-    return frozen_entries(sparse.csr_array((np.ones(len(groups)) if share is None else share, groups, starts), shape=shape))
+    return sparse.csr_array((np.ones(len(groups)) if share is None else share, groups, starts), shape=shape)
 
 
 def entries_of_columns(columns: Mapping[int, Array], offsets: Array, missing: Sequence[int]) -> sparse.csr_array:
@@ -169,7 +189,7 @@ def entries_of_columns(columns: Mapping[int, Array], offsets: Array, missing: Se
         for place, (m, codes) in enumerate(columns.items()):
             np.add(codes, offsets[m], out=table[:, place], casting="unsafe")
         starts = np.arange(0, table.size + 1, len(columns), dtype=width)
-        return frozen_entries(sparse.csr_array((np.ones(table.size), table.ravel(), starts), shape=shape))
+        return sparse.csr_array((np.ones(table.size), table.ravel(), starts), shape=shape)
     rows, groups = [], []
     for m, codes in columns.items():
         voted = np.flatnonzero(codes != missing[m])
@@ -180,4 +200,166 @@ def entries_of_columns(columns: Mapping[int, Array], offsets: Array, missing: Se
     by_model = sparse.csc_array((np.concatenate(groups), np.concatenate(rows), starts), shape=(n_rows, len(columns)))
     del rows, groups
     by_row = by_model.tocsr()  # its data are the groups
-    return frozen_entries(sparse.csr_array((np.ones(by_row.nnz), by_row.data, by_row.indptr), shape=shape))
+    return sparse.csr_array((np.ones(by_row.nnz), by_row.data, by_row.indptr), shape=shape)
+
+
+# ---- all of them together ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Stores(Frozen):
+    """The memberships of rows in groups; each model is in one of the three."""
+
+    hard: Codes = field(default_factory=Codes)  # one code per row; a code of the model's `n_groups` is a missing vote
+    soft: SoftShares | None = None  # a table of shares
+    sparse: sparse.csr_array | None = None  # rows x groups, where nearly all votes are missing
+
+    @property
+    def is_hard(self) -> bool:
+        """Return whether every vote is whole: there are no soft or repeated ones."""
+        return self.soft is None and (self.sparse is None or bool((self.sparse.data == 1).all()))
+
+    @property
+    def soft_tables(self) -> dict[int, Array]:
+        """Return the shares of soft models, by number; rows of zeros are missing votes."""
+        return {} if self.soft is None else self.soft.tables()
+
+    # ---- what one row, or some models, said ---------------------------------------------------------------------------
+
+    def said(self, row: int, models: Sequence[BaseModel], offsets: Array) -> dict[int, Label | dict[Label, float]]:
+        """Return what was said about a row, by the number of each model that said something."""
+        answers: dict[int, Any] = {}
+        for m, codes in self.hard.items():
+            code = int(codes[row])
+            if code < models[m].n_groups:
+                answers[m] = plain(models[m].labels[code])
+        for soft in () if self.soft is None else self.soft.models:
+            shares = self.soft.shares_of(soft, np.array([row]))[0]  # type: ignore[union-attr]
+            if shares.any():
+                labels = models[soft.number].labels
+                answers[soft.number] = {plain(label): float(p) for label, p in zip(labels, shares, strict=True)}
+        if self.sparse is not None:
+            own = slice(self.sparse.indptr[row], self.sparse.indptr[row + 1])
+            for group, share in zip(self.sparse.indices[own].tolist(), self.sparse.data[own].tolist(), strict=True):
+                m = int(np.searchsorted(offsets, group, side="right")) - 1
+                label = plain(models[m].labels[group - offsets[m]])
+                answers[m] = label if share == 1 else {**answers.get(m, {}), label: share}
+        return dict(sorted(answers.items()))
+
+    def entries_of(self, chosen: Array, models: Sequence[BaseModel], offsets: Array) -> tuple[Array, Array, Array, Array]:
+        """Return what some models said: of each entry the place of its model among them, its row, its group, and its share."""
+        place = {m: i for i, m in enumerate(chosen.tolist())}
+        none = np.empty(0, dtype=np.int64)
+        parts = [(none, none, none, np.empty(0))]
+        for m, codes in self.hard.items():
+            if m in place:
+                rows = np.flatnonzero(codes != models[m].n_groups)
+                parts.append((np.full(len(rows), place[m]), rows, offsets[m] + codes[rows], np.ones(len(rows))))
+        for m, shares in self.soft_tables.items():
+            if m in place:
+                rows, groups = np.nonzero(shares)
+                parts.append((np.full(len(rows), place[m]), rows, offsets[m] + groups, shares[rows, groups]))
+        if self.by_group is not None:
+            starts = self.by_group.indptr
+            own = [np.arange(starts[offsets[m]], starts[offsets[m + 1]]) for m in place]
+            at = np.concatenate([none, *own])
+            groups = np.searchsorted(starts, at, side="right") - 1
+            owner = np.repeat(np.arange(len(own)), [len(part) for part in own])
+            parts.append((owner, self.by_group.indices[at], groups, self.by_group.data[at]))
+        owner, rows, groups, shares = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return owner, rows, groups, shares
+
+    @cached_property
+    def by_group(self) -> Any:
+        """Return the sparse entries, one group after the other, if there are any."""
+        return None if self.sparse is None else self.sparse.tocsc()
+
+    def n_votes(self, models: Sequence[BaseModel], offsets: Array, per_row: Array, repeated: bool) -> Array:
+        """Return how many objects each model said something about: `per_row` of them have each row, or one if not `repeated`."""
+        totals = np.zeros(len(models))
+        for m, codes in self.hard.items():
+            voted = codes != models[m].n_groups
+            totals[m] = per_row[voted].sum() if repeated else np.count_nonzero(voted)
+        for model in () if self.soft is None else self.soft.models:
+            totals[model.number] = self.soft.table[:, model.cover] @ per_row  # type: ignore[union-attr]
+        if self.sparse is not None:
+            per_vote = self.sparse.data
+            if repeated:
+                per_vote = per_vote * np.repeat(per_row, np.diff(self.sparse.indptr))
+            per_group = np.bincount(self.sparse.indices, weights=per_vote, minlength=int(offsets[-1]))
+            sums = np.concatenate([[0.0], np.cumsum(per_group)])
+            totals += np.round(np.diff(sums[offsets]), 6)  # shares of one vote add up to 1 but for rounding
+        return totals
+
+    # ---- other stores from these -------------------------------------------------------------------------------------
+
+    def take(self, rows: Array) -> Stores:
+        """Return some rows."""
+        return Stores(
+            Codes({m: codes[rows] for m, codes in self.hard.items()}),
+            None if self.soft is None else self.soft.take(rows),
+            None if self.sparse is None else self.sparse[rows],
+        )
+
+    def only(self, kept: Sequence[int], group_model: Array) -> Stores:
+        """Return some of the models, numbered anew."""
+        number = {m: new for new, m in enumerate(kept)}
+        groups = np.flatnonzero(np.isin(group_model, kept))
+        return Stores(
+            Codes({number[m]: codes for m, codes in self.hard.items() if m in number}),
+            SoftShares.of({number[m]: table for m, table in self.soft_tables.items() if m in number}),
+            None if self.sparse is None else self.sparse[:, groups],
+        )
+
+    def beside(self, other: Stores, n_models: int, n_groups: int, n_other_groups: int) -> Stores:
+        """Return these models, so many with so many groups, and after them those of other stores of the same rows."""
+        soft = SoftShares.of(self.soft_tables | {m + n_models: table for m, table in other.soft_tables.items()})
+        both, entries = ((self.sparse, n_groups), (other.sparse, n_other_groups)), None
+        n_rows = [own.shape[0] for own, _ in both if own is not None]
+        if n_rows:
+            whole = [sparse.csr_array((n_rows[0], n)) if own is None else own for own, n in both]
+            entries = sparse.hstack(whole, format="csr")
+        return Stores(Codes({**self.hard, **{m + n_models: codes for m, codes in other.hard.items()}}), soft, entries)
+
+    def hardened(self, models: Sequence[BaseModel], group_model: Array) -> Stores:
+        """Return each soft vote of a classifier as one for its most probable class, shared on a tie."""
+        if self.is_hard:
+            return self
+        tables = self.soft_tables
+        for m, shares in tables.items():
+            if models[m].kind == "classifier":
+                top = (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-12)
+                tables[m] = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
+        return Stores.of_shares(self.hard, tables, None if self.sparse is None else _hardened_entries(self.sparse, group_model))
+
+    @classmethod
+    def of_shares(cls, hard: Mapping[int, Array], tables: Mapping[int, Array], entries: Any) -> Stores:
+        """Return stores in which some models are given by their shares: they become codes where every vote is whole."""
+        codes, shared = dict(hard), {}
+        for m, table in tables.items():
+            size = table.shape[1]
+            if ((table == 0) | (table == 1)).all():
+                codes[m] = np.where(table.any(axis=1), table.argmax(axis=1), size).astype(smallest_uint(size + 1))
+            else:
+                shared[m] = table
+        return cls(Codes(sorted(codes.items())), SoftShares.of(shared), entries)
+
+    def with_entries_of(self, crowd: Sequence[int], models: Sequence[BaseModel], offsets: Array) -> Stores:
+        """Return the hard votes of some models as entries, for voters who hardly vote."""
+        sizes = [model.n_groups for model in models]
+        entries = entries_of_columns({m: self.hard[m] for m in crowd}, offsets, sizes)
+        moved = set(crowd)
+        return replace(self, hard=Codes({m: codes for m, codes in self.hard.items() if m not in moved}), sparse=entries)
+
+
+def _hardened_entries(entries: sparse.csr_array, group_model: Array) -> sparse.csr_array:
+    """Return entries in which the largest share of each vote is the whole of it, shared evenly on a tie."""
+    if (entries.data == 1).all():
+        return entries
+    row = np.repeat(np.arange(entries.shape[0]), np.diff(entries.indptr))
+    vote = np.cumsum((np.diff(row, prepend=-1) != 0) | (np.diff(group_model[entries.indices], prepend=-1) != 0)) - 1
+    largest = np.zeros(vote[-1] + 1)
+    np.maximum.at(largest, vote, entries.data)
+    top = entries.data >= largest[vote] - 1e-12
+    share = 1 / np.bincount(vote[top])[vote[top]]
+    return entries_of_votes(row[top], entries.indices[top], entries.shape, share)

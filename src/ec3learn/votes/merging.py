@@ -12,9 +12,8 @@ from .._checks import InputError, require_choice
 from .._typing import Array
 from .assembly import REPEATS, ones, require_unique_names
 from .labels import Label, kind_of, label_array, plain
-from .layout import BaseModel, Codes, frozen, frozen_entries
+from .layout import BaseModel, Codes, Stores, group_offsets
 from .reading import smallest_uint
-from .stores import Stores
 
 if TYPE_CHECKING:
     from .votes import Votes
@@ -41,12 +40,12 @@ def merged_fields(left: Votes, right: Votes, repeats: str) -> dict[str, Any]:
     entries, n_repeated = _entries((left, right), objects, classes, models, bases, repeats)
     fresh = models.places[1] >= len(left.models)
     return {
-        "classes": frozen(label_array(classes.labels)),
+        "classes": label_array(classes.labels),
         "models": tuple(bases.values()),
         "n_objects": len(objects.labels),
-        "weights": frozen(np.concatenate([left.weights, right.weights[fresh]])),
+        "weights": np.concatenate([left.weights, right.weights[fresh]]),
         "sample_weight": sample_weight,
-        "object_ids": frozen(label_array(objects.labels)),
+        "object_ids": label_array(objects.labels),
         "counts": ones(len(objects.labels)) if sample_weight is None else sample_weight,
         "stores": Stores(_clusters((left, right), objects, models), sparse=entries),
         "n_repeated": left.n_repeated + right.n_repeated + n_repeated,
@@ -85,7 +84,7 @@ def _sample_weight(left: Votes, right: Votes) -> Array | None:
 def _bases(left: Votes, right: Votes, classes: _Union) -> dict[str, BaseModel]:
     """Return the base models of both; a voter of both must vote in the same way, and a clustering be of one only."""
     require_unique_names(model.name for votes in (left, right) for model in votes.models if not model.is_voter)
-    labels = frozen(label_array(classes.labels))
+    labels = label_array(classes.labels)
     bases: dict[str, BaseModel] = {}
     for model in (*left.models, *right.models):
         own = replace(model, labels=labels) if model.kind == "classifier" else model
@@ -100,8 +99,7 @@ def _entries(
     both: tuple[Votes, Votes], objects: _Union, classes: _Union, models: _Union, bases: dict[str, BaseModel], repeats: str
 ) -> tuple[sparse.csr_array, int]:
     """Return the votes of both, and how many voters voted on an object in both."""
-    sizes = [base.n_groups for base in bases.values()]
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    offsets = group_offsets(bases.values())
     rows, groups, shares, pairs = [], [], [], []
     for side, votes in enumerate(both):
         own = votes.sparse.tocoo()  # type: ignore[union-attr]
@@ -127,7 +125,7 @@ def _entries(
     place = (np.concatenate(rows)[kept], np.concatenate(groups)[kept])
     merged = sparse.coo_array((share[kept], place), shape=(len(objects.labels), int(offsets[-1]))).tocsr()
     merged.sort_indices()
-    return frozen_entries(merged), n_repeated
+    return merged, n_repeated
 
 
 def _clusters(both: tuple[Votes, Votes], objects: _Union, models: _Union) -> Codes:
@@ -138,5 +136,5 @@ def _clusters(both: tuple[Votes, Votes], objects: _Union, models: _Union) -> Cod
             n_groups = votes.models[m].n_groups
             column = np.full(len(objects.labels), n_groups, dtype=smallest_uint(n_groups + 1))
             column[places] = codes
-            columns[int(numbers[m])] = frozen(column)
+            columns[int(numbers[m])] = column
     return Codes({m: columns[m] for m in sorted(columns)})

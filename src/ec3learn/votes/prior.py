@@ -19,9 +19,15 @@ from .._checks import InputError
 from .._text import count
 from .._typing import Array
 from .encoding import checked_shares, columns_by_class, object_places
+from .layout import Frozen
 from .reading import Where, named_columns
 
 LEAST = 1e-3  # a class of probability 0 is unlikely, not impossible
+
+
+def log_shares(proba: Array) -> Array:
+    """Return the logarithms of class probabilities, none of them below `LEAST`: nobody rules a class out."""
+    return np.asarray(np.log(np.maximum(proba, LEAST)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +44,12 @@ class Trust:
         """Return the logarithms of what the probabilities mean; where none are given, of the shares of the classes."""
         given = ~np.isnan(proba).any(axis=1)
         logs = np.tile(np.log(self.shares), (len(proba), 1))
-        logs[given] = log_softmax(self.slope * np.log(np.maximum(proba[given], LEAST)) + self.offsets, axis=1)
+        logs[given] = log_softmax(self.slope * log_shares(proba[given]) + self.offsets, axis=1)
         return logs
 
 
 @dataclass(frozen=True, eq=False)
-class Prior:
+class Prior(Frozen):
     """The class probabilities given for each row, and how far to trust them, once that is learned; NaN where none are given."""
 
     proba: Array
@@ -105,4 +111,4 @@ def _shares(table: Any, classes: Array) -> Array:
     if values.ndim != 2 or values.shape[1] != len(classes):
         n_classes = count(len(classes), "class", "classes")
         raise InputError("prior", f"must have one column for each of the {n_classes}", came=f"shape {values.shape}")
-    return checked_shares(values, Where("prior"), "A row of NaN is an object without a prior.")
+    return np.array(checked_shares(values, Where("prior"), "A row of NaN is an object without a prior."))

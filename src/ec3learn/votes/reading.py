@@ -17,7 +17,7 @@ from .._checks import InputError, InputTypeError
 from .._text import arg, count
 from .._typing import Array
 from ..kernels import compiled
-from .labels import Label, fits_one_integer_type, is_missing, kind_of, plain
+from .labels import KINDS, Label, fits_one_integer_type, is_missing, kind_of, plain
 
 TABLE = "an array, a list, a dict of name -> column or a dataframe held in memory"
 COLUMN = "an array, a list or a column of a dataframe held in memory"
@@ -90,12 +90,12 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
     The columns of an array are called `prefix_0`, `prefix_1` and so on, counted from `first`.
     """
     frame = None if isinstance(data, Mapping) else frame_of(data)
+    if frame is not None:
+        data = {name: frame[name].to_native() for name in frame.columns}
     if isinstance(data, Mapping):
         columns = {str(name): _as_array(values, f"{argument}[{name!r}]", COLUMN) for name, values in data.items()}
         if len(columns) < len(data):
             raise InputError(argument, "must have names that differ as text", got=list(data))
-    elif frame is not None:
-        columns = {name: _as_array(frame[name].to_native(), f"{argument}[{name!r}]", COLUMN) for name in frame.columns}
     else:
         table = _as_array(data, argument, TABLE)
         if table.ndim != 2:
@@ -183,7 +183,11 @@ def encode(name: str, values: Any, argument: str, mixed: bool = False) -> Column
         plain_values = list(values) if values.dtype.kind in "mM" else values.astype(object).tolist()
         column = _encode_objects(name, plain_values, where, absent, mixed)
         absent = None
-    return column if absent is None or not absent.any() else _with_missing(column, absent)
+    if absent is None or not absent.any():
+        return column
+    codes = column.raw.astype(np.int64) - column.low
+    codes[absent] = column.n_codes  # one code more, for a missing vote
+    return Column(name, codes.astype(smallest_uint(column.n_codes + 1)), 0, [*list(column.values), None])
 
 
 def _column_ranges(table: Array) -> tuple[Array, Array]:
@@ -219,8 +223,7 @@ def _ranges(lines: Array) -> tuple[Array, Array]:
 
 def _encode_integers(name: str, raw: Array, low: int, high: int) -> Column:
     if high - low < max(DENSE_RANGE, 4 * len(raw)) and high + 1 < 1 << 63:
-        dtype = raw.dtype if raw.dtype.kind in "iu" else np.dtype(np.int64)
-        return Column(name, raw, low, np.arange(low, high + 1).astype(dtype))
+        return Column(name, raw, low, np.arange(low, high + 1).astype(raw.dtype))
     values, codes = np.unique(raw, return_inverse=True)
     return Column(name, codes, 0, values)
 
@@ -269,7 +272,7 @@ def _require_labels(labels: list[Any], row_of: Any, where: Where, mixed: bool) -
         if label is not None:
             kinds.setdefault(kind_of(label), label)
     for kind, label in kinds.items():
-        if kind not in {"int", "bool", "str"}:
+        if kind not in KINDS:
             came = f"{label!r} of type {kind} at row {row_of(label)}"
             hint = "" if kind != "float" else INEXACT if abs(label) >= EXACT else _soft_hint(where.argument)
             raise where.error(LABELS, came, hint, kind=InputTypeError)
@@ -292,28 +295,17 @@ def _soft_hint(argument: str) -> str:
     return hints.get(argument, "")
 
 
-def _with_missing(column: Column, absent: Array) -> Column:
-    """Append a code for a missing vote to the labels."""
-    codes = column.raw.astype(np.int64) - column.low
-    codes[absent] = column.n_codes
-    return Column(column.name, codes.astype(smallest_uint(column.n_codes + 1)), 0, [*list(column.values), None])
-
-
 def _as_array(values: Any, where: str, allowed: str) -> Any:
     """Return array-likes as an array in which nothing was cast; a column with nulls becomes a masked or object array."""
     if isinstance(values, np.ndarray):
         return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
     if isinstance(values, (list, tuple, range)):
-        if _ragged(values):
-            lengths = sorted({len(row) if hasattr(row, "__len__") else 1 for row in values})
+        nested = [isinstance(row, (list, tuple, np.ndarray)) for row in values]
+        lengths = sorted({len(row) if hasattr(row, "__len__") else 1 for row in values}) if any(nested) else []
+        if any(nested) and (not all(nested) or len(lengths) > 1):
             raise InputError(where, "must have rows of equal length", came=f"rows of {lengths} values")
         return np.array(values, dtype=object)
     return _series_array(values, where, allowed)
-
-
-def _ragged(values: Any) -> bool:
-    nested = [isinstance(row, (list, tuple, np.ndarray)) for row in values]
-    return any(nested) and (not all(nested) or len({len(row) for row in values}) > 1)
 
 
 def _series_array(values: Any, where: str, allowed: str) -> Any:

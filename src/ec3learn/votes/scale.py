@@ -15,15 +15,13 @@ from scipy import sparse
 from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg, listed
 from .._typing import Array
-from .labels import Label, kind_of, plain
-from .layout import BaseModel, frozen, frozen_entries
-from .stores import Stores
+from .labels import KINDS, Label, kind_of, plain
+from .layout import BaseModel, Stores
 
 if TYPE_CHECKING:
     from .votes import Votes
 
 DIRECTIONS = ("up", "down", "learn")
-LABELS = ("int", "bool", "str")
 AnyVotes = TypeVar("AnyVotes", bound="Votes")
 
 
@@ -92,7 +90,7 @@ def _labels(name: str, given: Any) -> tuple[Label, ...]:
         raise InputTypeError(name, "must be a sequence of labels (ints, bools or strings)", got=given)
     labels = tuple(plain(label) for label in given)
     for label in labels:
-        if kind_of(label) not in LABELS:
+        if kind_of(label) not in KINDS:
             raise InputTypeError(name, "must hold labels (ints, bools or strings)", got=label)
     return labels
 
@@ -165,8 +163,7 @@ def as_class_votes(votes: AnyVotes) -> AnyVotes:
     entries = votes.sparse
     if entries is not None:
         blocks = [meaning[m] if m in meaning else np.eye(old.n_groups) for m, old in enumerate(votes.models)]
-        said = sparse.block_diag([sparse.csr_array(block) for block in blocks], "csr")
-        entries = frozen_entries(entries @ said)
+        entries = entries @ sparse.block_diag([sparse.csr_array(block) for block in blocks], "csr")
     return replace(votes, models=tuple(models), stores=Stores.of_shares(hard, tables, entries)).merged()
 
 
@@ -219,8 +216,7 @@ def oriented(votes: AnyVotes, codes: Array) -> AnyVotes:
         late = codes[known] - np.average(codes[known], weights=seen)
         along = float((weight * late) @ said @ np.nan_to_num(model.positions - 0.5))
         if along:
-            positions = model.positions if along > 0 else 1 - model.positions
-            models[m] = replace(model, positions=frozen(positions), oriented=True)
+            models[m] = replace(model, positions=model.positions if along > 0 else 1 - model.positions, oriented=True)
     return replace(votes, models=tuple(models))
 
 

@@ -24,16 +24,15 @@ from .assembly import SPARSE_FROM, SPARSE_MODELS, Repeats
 from .distinct import distinct_entries, distinct_rows
 from .encoding import as_shares, columns_by_class
 from .labels import Label, kind_of
-from .layout import BaseModel, Codes, SoftShares, frozen
+from .layout import BaseModel, Codes, Frozen, SoftShares, Stores, group_offsets
 from .merging import is_crowd, merged_fields
 from .prior import Prior, read_prior
 from .reading import Column, named_columns, smallest_uint
 from .scale import as_class_votes, class_shares, group_votes, oriented, shares_between
-from .stores import Stores
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Votes:
+class Votes(Frozen):
     """What many classifiers and clusterings said about the same objects.
 
     Make one with `Votes.from_labels`, `Votes.from_probabilities` or `Votes.from_long`; it cannot be changed afterwards.
@@ -220,7 +219,11 @@ class Votes:
         votes = cls(**assembly.fields_of_columns(columns, clusterings, argument, classes, missing, scale))
         if classes is None and not votes.n_votes[votes.is_voter].any():
             raise assembly.no_votes(argument)
-        return votes._sparse_where_empty()
+        # Many classifiers that hardly vote are kept as a sparse matrix.
+        crowd = [m for m, model in enumerate(votes.models) if model.kind == "classifier" and m in votes.hard]
+        if len(crowd) < SPARSE_MODELS or votes.n_votes[crowd].sum() > (1 - SPARSE_FROM) * len(crowd) * votes.n_objects:
+            return votes
+        return replace(votes, stores=votes.stores.with_entries_of(crowd, votes.models, votes.offsets))
 
     # ---- reading them ------------------------------------------------------------------------------------------------
 
@@ -237,7 +240,7 @@ class Votes:
     @cached_property
     def offsets(self) -> Array:
         """Return the number of each model's first group, and at the end the number of groups."""
-        return np.concatenate([[0], np.cumsum([model.n_groups for model in self.models])]).astype(np.int64)
+        return group_offsets(self.models)
 
     @property
     def n_groups(self) -> int:
@@ -364,10 +367,10 @@ class Votes:
                 got=rows,
             ) from None
         kept, index = (chosen, None) if self.index is None else np.unique(self.index[chosen], return_inverse=True)
-        sample_weight = None if self.sample_weight is None else frozen(self.sample_weight[chosen])
+        sample_weight = None if self.sample_weight is None else self.sample_weight[chosen]
         return replace(
-            self._rows(kept, None if index is None else frozen(index.astype(smallest_uint(len(kept)))), len(chosen)),
-            object_ids=None if self.object_ids is None else frozen(self.object_ids[chosen]),
+            self._rows(kept, None if index is None else index.astype(smallest_uint(len(kept)))),
+            object_ids=None if self.object_ids is None else self.object_ids[chosen],
         )._counted(sample_weight)
 
     def drop(self, *names: str) -> Self:
@@ -382,7 +385,12 @@ class Votes:
         kept = [m for m, name in enumerate(known) if name not in dropped]
         if not any(self.models[m].is_voter for m in kept):
             raise InputError("names", "must leave at least one classifier", came=", ".join(map(repr, names)))
-        return self._only(kept).merged()
+        return replace(
+            self,
+            models=tuple(self.models[m] for m in kept),
+            weights=self.weights[kept],
+            stores=self.stores.only(kept, self.group_model),
+        ).merged()
 
     def add(
         self,
@@ -474,7 +482,7 @@ class Votes:
         joined = replace(
             left,
             models=models,
-            weights=frozen(np.concatenate([self.weights, other.weights])),
+            weights=np.concatenate([self.weights, other.weights]),
             stores=left.stores.beside(right.stores, len(self.models), self.n_groups, other.n_groups),
             object_ids=object_ids,
             prior=right.prior if left.prior is None else left.prior,
@@ -490,7 +498,7 @@ class Votes:
         if packed is None:
             return self._by_object(), codes
         (rows, code), index, _ = packed
-        return self._rows(rows, frozen(index), self.n_objects)._counted(self.sample_weight), code.astype(np.int64) - 1
+        return self._rows(rows, index)._counted(self.sample_weight), code.astype(np.int64) - 1
 
     def with_prior(self, prior: Any) -> Self:
         """Return the votes with class probabilities of the objects that come from elsewhere, such as a model of their features.
@@ -537,33 +545,24 @@ class Votes:
 
     def only_rows(self, rows: Array) -> Self:
         """Return some of the distinct rows with their weights, each as one object."""
-        return self._rows(rows, None, len(rows))
+        return self._rows(rows, None)
 
     def spread_over(self, index: Array, object_ids: Array | None = None) -> Self:
         """Return the same distinct rows as the votes on other objects: the distinct row of each, and their names."""
-        moved = replace(self, n_objects=len(index), index=frozen(index), object_ids=object_ids)
+        moved = replace(self, n_objects=len(index), index=index, object_ids=object_ids)
         return moved._counted(None)
 
     # ---- inside ------------------------------------------------------------------------------------------------------
 
-    def _rows(self, rows: Array, index: Array | None, n_objects: int) -> Self:
+    def _rows(self, rows: Array, index: Array | None) -> Self:
         """Return the stores of some rows only, with a new index."""
         return replace(
             self,
-            n_objects=n_objects,
-            counts=frozen(self.counts[rows]),
+            n_objects=len(rows if index is None else index),
+            counts=self.counts[rows],
             index=index,
             stores=self.stores.take(rows),
             prior=None if self.prior is None else self.prior.take(rows),
-        )
-
-    def _only(self, kept: Sequence[int]) -> Self:
-        """Return the votes of some base models only."""
-        return replace(
-            self,
-            models=tuple(self.models[m] for m in kept),
-            weights=frozen(self.weights[list(kept)]),
-            stores=self.stores.only(kept, self.group_model),
         )
 
     def merged(self) -> Self:
@@ -582,11 +581,11 @@ class Votes:
         rows = np.empty(len(packed[2]), dtype=np.int64)
         rows[number] = np.arange(self.n_rows)
         index = number if self.index is None else number[self.index]
-        return self._rows(rows, frozen(index), self.n_objects)._counted(self.sample_weight)
+        return self._rows(rows, index)._counted(self.sample_weight)
 
     def _by_object(self) -> Self:
         """Return the votes with one row per object."""
-        return self if self.index is None else self._rows(self.index, None, self.n_objects)._counted(self.sample_weight)
+        return self if self.index is None else self._rows(self.index, None)._counted(self.sample_weight)
 
     def _aligned(self, other: Self) -> tuple[Self, Self]:
         """Return both votes over the same rows: the distinct pairs of rows, or the objects themselves."""
@@ -594,9 +593,8 @@ class Votes:
         columns = [_numbers(rows, votes.n_rows) for rows, votes in zip(both, (self, other), strict=True)]
         all_hard = all(votes.soft is None and votes.sparse is None for votes in (self, other))
         packed = distinct_rows(columns) if all_hard else None
-        rows, index = (both, None) if packed is None else (packed[0], frozen(packed[1]))
-        left, right = self._rows(rows[0], index, self.n_objects), other._rows(rows[1], index, self.n_objects)
-        return left._counted(self.sample_weight), right
+        rows, index = (both, None) if packed is None else packed[:2]
+        return self._rows(rows[0], index)._counted(self.sample_weight), other._rows(rows[1], index)
 
     def _counted(self, sample_weight: Array | None) -> Self:
         """Set the objects' weights and with them the weight of each row."""
@@ -604,26 +602,19 @@ class Votes:
             counts = np.bincount(self.index, weights=sample_weight, minlength=len(self.counts)).astype(np.float64)
         else:
             counts = assembly.ones(self.n_objects) if sample_weight is None else sample_weight
-        return replace(self, sample_weight=sample_weight, counts=frozen(counts))
+        return replace(self, sample_weight=sample_weight, counts=counts)
 
     def _weighted(self, weights: Any, sample_weight: Any) -> Self:
         """Check and set the weights of base models and of objects."""
         votes = self
         if weights is not None:
-            votes = replace(votes, weights=frozen(assembly.model_weights(weights, [model.name for model in self.models])))
+            votes = replace(votes, weights=assembly.model_weights(weights, [model.name for model in self.models]))
         if sample_weight is not None:
             checked = assembly.non_negative(sample_weight, "sample_weight", self.n_objects, "objects")
             if not checked.any():
                 raise InputError("sample_weight", "must be above 0 for at least one object", came="only zeros")
-            votes = votes._counted(frozen(checked))
+            votes = votes._counted(checked)
         return votes
-
-    def _sparse_where_empty(self) -> Self:
-        """Keep many classifiers that hardly vote as a sparse matrix."""
-        crowd = [m for m, model in enumerate(self.models) if model.kind == "classifier" and m in self.hard]
-        if len(crowd) < SPARSE_MODELS or self.n_votes[crowd].sum() > (1 - SPARSE_FROM) * len(crowd) * self.n_objects:
-            return self
-        return replace(self, stores=self.stores.with_entries_of(crowd, self.models, self.offsets))
 
 
 def _numbers(codes: Array, n: int) -> Column:
