@@ -137,9 +137,7 @@ def look_up(table: FileTable, answered: Answered) -> Iterator[DuckDBPyRelation |
     connection.create_function(ANSWER, lookup, ["UBIGINT"], lookup.sql_type, type="arrow")  # type: ignore[call-overload]
     try:
         hashed = table.sql_with("hash", answered.keys, HASH)
-        found = f"SELECT * EXCLUDE {quoted(HASH)}, {ANSWER}({quoted(HASH)}) AS {ANSWER} FROM ({hashed})"
-        columns = ", ".join([f"* EXCLUDE {ANSWER}", *lookup.columns])
-        yield connection.sql(f"SELECT {columns} FROM ({found})")
+        yield connection.sql(f"SELECT * EXCLUDE {quoted(HASH)}, unnest({ANSWER}({quoted(HASH)})) FROM ({hashed})")
     finally:
         connection.remove_function(ANSWER)
 
@@ -151,8 +149,8 @@ class Lookup:
     hashes: Array  # sorted
     first: Array  # where the hashes begin that start with some bits
     shift: np.uint64
-    values: dict[str, Array]  # of each new column, in the order of the hashes; text as its place in `texts`
-    texts: dict[str, list[str]]
+    answers: pa.StructArray  # in the order of the hashes
+    sql_type: str  # of an answer
 
     @classmethod
     def of(cls, table: FileTable, answered: Answered) -> Self | None:
@@ -170,35 +168,12 @@ class Lookup:
         bits = min(len(hashes).bit_length() + 2, MOST_BITS)
         shift = np.uint64(64 - bits)
         begins = np.searchsorted(hashes, np.arange(1 << bits, dtype=np.uint64) << shift)
-        values, texts = {}, {}
-        for name in answers.column_names:
-            if name in answered.keys:
-                continue
-            column = answers[name].combine_chunks()
-            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-                column = column.dictionary_encode()
-                texts[name] = column.dictionary.to_pylist()
-                column = column.indices
-            values[name] = column.to_numpy(zero_copy_only=False)[order]
-        return cls(hashes, np.minimum(begins, len(hashes) - 1).astype(np.int32), shift, values, texts)
-
-    @property
-    def sql_type(self) -> str:
-        """Return the type of what is found."""
-        kinds = {"f": "DOUBLE", "b": "BOOLEAN", "u": "UBIGINT"}
-        fields = (
-            f"{quoted(name)} {'INTEGER' if name in self.texts else kinds.get(values.dtype.kind, 'BIGINT')}"
-            for name, values in self.values.items()
-        )
-        return f"STRUCT({', '.join(fields)})"
-
-    @property
-    def columns(self) -> list[str]:
-        """Return the SQL of the new columns."""
-        found = {name: f"{ANSWER}.{quoted(name)}" for name in self.values}
-        for name, labels in self.texts.items():
-            found[name] = f"list_extract([{', '.join(map(text, labels))}], {found[name]} + 1)"
-        return [f"{sql} AS {quoted(name)}" for name, sql in found.items()]
+        new = answers.drop_columns(answered.keys).take(order).combine_chunks()
+        added = table.connection.from_arrow(new)
+        fields = (f"{quoted(name)} {kind}" for name, kind in zip(added.columns, added.types, strict=True))
+        found = pa.StructArray.from_arrays([column.combine_chunks() for column in new.columns], new.column_names)
+        first = np.minimum(begins, len(hashes) - 1).astype(np.int32)
+        return cls(hashes, first, shift, found, f"STRUCT({', '.join(fields)})")
 
     def __call__(self, hashes_of_rows: pa.Array) -> pa.Array:
         """Return the answers."""
@@ -208,4 +183,4 @@ class Lookup:
         places[missed] = np.searchsorted(self.hashes, hashes[missed])
         if (self.hashes.take(places[missed], mode="clip") != hashes[missed]).any():
             raise ValueError("the file was changed while it was read")
-        return pa.StructArray.from_arrays([pa.array(column.take(places)) for column in self.values.values()], list(self.values))
+        return self.answers.take(pa.array(places))
