@@ -6,7 +6,7 @@ Content that cannot be votes, such as measurements or the names of objects, is r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -28,8 +28,22 @@ FEW_NUMBERS = 20  # so many classes may be text with fractional numbers in it
 MANY_LABELS, MOSTLY = 100, 0.5  # a column with so many labels, and this share of them different, names objects
 
 
-def votes_of(columns: Columns, distinct: Frame, long: Frame | None) -> Votes:
-    """Return the votes on distinct rows; those on the objects of a long table are in its rows, `long`."""
+@dataclass(frozen=True)
+class Content:
+    """What a table holds: votes, and known and true labels of their objects."""
+
+    votes: Votes
+    known: Any
+    truth: Any
+
+
+def content_of(columns: Columns, distinct: Frame, long: Frame | None) -> Content:
+    """Return what distinct rows hold; the votes on the objects of a long table are in its rows, `long`."""
+    known = _labels_of(columns.known, distinct) if columns.known_labels is None else columns.known_labels
+    return Content(_votes_of(columns, distinct, long), known, _labels_of(columns.truth, distinct))
+
+
+def _votes_of(columns: Columns, distinct: Frame, long: Frame | None) -> Votes:
     if not len(distinct):
         raise InputError("table", "must have at least one row", came="none")
     _require_integers(columns, distinct, long)
@@ -70,7 +84,7 @@ def new_votes_of(columns: Columns, distinct: Frame, long: Frame | None, consensu
     labels = distinct if long is None or columns.objects is None else long
     no_votes = not soft and all(labels.get_column(column).is_null().all() for column in columns.classifiers.values())
     classes = consensus.classes.tolist() if soft or no_votes or columns.scale is not None else None
-    return votes_of(only_scales_of(replace(columns, classes=classes), long), distinct, long)
+    return _votes_of(only_scales_of(replace(columns, classes=classes), long), distinct, long)
 
 
 def only_scales_of(columns: Columns, long: Frame | None) -> Columns:
@@ -81,12 +95,7 @@ def only_scales_of(columns: Columns, long: Frame | None) -> Columns:
     return replace(columns, scale={name: scale for name, scale in columns.scale.items() if name in here} or None)
 
 
-def known_labels_of(columns: Columns, distinct: Frame) -> Any:
-    """Return the known labels of distinct rows, or None if there are none."""
-    return labels_of(columns.known, distinct) if columns.known_labels is None else columns.known_labels
-
-
-def labels_of(column: str | None, distinct: Frame) -> Any:
+def _labels_of(column: str | None, distinct: Frame) -> Any:
     """Return the labels in a column of distinct rows, or None if there are none."""
     if column is None or distinct.get_column(column).is_null().all():
         return None

@@ -79,15 +79,11 @@ def override(frame: Frame, answers: Frame, keys: list[str]) -> Frame:
 
 def _group_columns(rule: GroupRule | SubtypeRule, n_groups: int) -> Array:
     """Return for each group and term its weight, and its weight times its distribution; of evidence, whether it has any."""
-    width = len(rule.fallback) + 1
-    if isinstance(rule, SubtypeRule):
-        table = np.zeros((n_groups, width))
-        table[rule.groups] = np.column_stack([np.ones(len(rule.groups)), rule.table])
-        return table
-    table = np.zeros((n_groups, len(rule.terms) * width))
-    for t, term in enumerate(rule.terms):
-        table[term.groups, t * width] = term.group_weight
-        table[term.groups, t * width + 1 : (t + 1) * width] = term.weighted()
+    if isinstance(rule, GroupRule):
+        tables = (term.table_for(np.arange(n_groups), n_groups, dense=True) for term in rule.terms)
+        return np.hstack([np.zeros((n_groups, 0)), *tables])  # there may be no terms
+    table = np.zeros((n_groups, len(rule.fallback) + 1))
+    table[rule.groups] = np.column_stack([np.ones(len(rule.groups)), rule.table])
     return table
 
 
@@ -248,7 +244,7 @@ def _with_labels(frame: Frame, consensus: Consensus, output: Output) -> Frame:
     for z in reversed(preference[:-1]):
         label = nw.when(nw.col(names[z]) >= nw.col(MOST) - 1e-9).then(nw.lit(classes.tolist()[z], dtype)).otherwise(label)
     values = [label, nw.col(MOST), *map(nw.col, names if output.proba else ())]
-    answered = frame.with_columns(value.alias(name) for value, name in zip(values, output.names(classes), strict=True))
+    answered = frame.with_columns(value.alias(name) for value, name in zip(values, output.types(classes), strict=True))
     ours = (name for name in answered.collect_schema().names() if name.startswith(OURS) and name not in output.table_columns)
     return answered.drop(ours)
 

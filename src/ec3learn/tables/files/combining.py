@@ -26,9 +26,10 @@ from ...consensus import Consensus
 from ...methods import Method, Plan, plan_votes
 from ...votes.labels import label_array
 from ..columns import Columns, Naming
+from ..content import Content
 from ..engines import OURS, quoted
 from ..output import Output, Rule
-from ..pipeline import MOST_ROWS, Answered, Content, combine_frame, content_of_frame, extend_frame
+from ..pipeline import MOST_ROWS, Answered, combine_frame, content_of_frame, extend_frame
 from .formats import COMPRESSIONS, FORMATS, STANDARD, Format, format_of_content
 from .reading import read
 from .table import MEMORY, ROW, FileTable, text, value_of, workspace
