@@ -18,7 +18,6 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..._checks import InputError
 from ..._text import arg, count, listed
@@ -341,10 +340,9 @@ def _columns_in(table: FileTable, argument: str, path: str, column: str, key: st
 
 def _create_lookup(table: FileTable, name: str, labels: Mapping[str, Any], kind: str) -> None:
     """Let DuckDB call a function that looks labels up, some rows at a time; unlike a join this keeps the order of rows."""
-    names, values = pa.array(labels.keys(), pa.string()), pa.array(labels.values(), TYPES[kind])
 
     def look_up(objects: pa.ChunkedArray) -> pa.Array:
-        return values.take(pc.index_in(objects.cast(pa.string()), names))
+        return pa.array(map(labels.get, objects.to_pylist()), TYPES[kind])
 
     options: dict[str, Any] = {"type": "arrow", "null_handling": "special"}
     table.connection.create_function(name, look_up, ["VARCHAR"], kind, **options)
