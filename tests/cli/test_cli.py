@@ -530,10 +530,10 @@ def test_flags_are_shown_without_a_type(run, command):
     ("words", "sentence"),
     [
         ("combine nothing.csv -c svm", "nothing.csv: No such file or directory."),
-        ("combine votes.csv -c svn", "--classifiers must name columns of the table, got 'svn'. Did you mean 'svm'?"),
+        ("combine votes.csv -c svn", "--classifiers must name a column of the table, got 'svn'. Did you mean 'svm'?"),
         ("combine votes.csv", "--classifiers must name at least one column, got none. The columns are ['id', 'svm', 'tree', "),
         ("explain votes.csv -c svm", "Missing option '--object'. See: ec3learn explain --help."),
-        ("estimate votes.csv -c svm --known glod", "--known must name columns of the table, got 'glod'. Did you mean 'gold'?"),
+        ("estimate votes.csv -c svm --known glod", "--known must name a column of the table, got 'glod'. Did you mean 'gold'?"),
         ("estimate votes.csv -c svm --known gold.csv", "--known gold.csv needs --id or --objects."),
         ("combine votes.csv -c svm -m ec4", "Unknown method 'ec4'. Did you mean 'ec3'? Choose from: auto, panel, ec3, iec3,"),
         (
@@ -557,7 +557,7 @@ def test_flags_are_shown_without_a_type(run, command):
         ("combine votes.csv -c svm --save votes.csv", "votes.csv exists already. Pass --overwrite to replace it."),
         ("combine votes.csv -c svm --out x.doc", "The format of 'x.doc' does not follow from its name. Pass --out-format: csv,"),
         ("combine votes.csv -c svm --classes ham", "--classifiers "),
-        ("combine votes.csv -c p --soft lr=svm", "--classifiers must name columns of the table, got 'p'."),
+        ("combine votes.csv -c p --soft lr=svm", "--classifiers must name a column of the table, got 'p'."),
         ("combine votes.csv --soft lr=a:svm,b:tree", "A soft model must have numbers in column 'svm', got "),
         ("combine . -c svm --format csv", ".: Is a directory."),
         ("combine . -c svm", ". is a folder. Name a file in it."),
