@@ -319,7 +319,7 @@ def test_a_column_that_only_arrow_reads_is_no_vote_and_no_name(tmp_path):
         with pytest.raises(ValueError, match=re.escape("got Duration(time_unit='us') in column 'long'.")):
             answered_of(table, classifiers="long")
         with pytest.raises(ValueError, match=re.escape("must name a column of text, numbers or times, got duration[us] in")):
-            answered_of(table).consensus_named("long")
+            combine_file(table, Naming("vote"), "majority", id="long")
 
 
 def test_an_arrow_file_of_several_batches_keeps_its_order(tmp_path):

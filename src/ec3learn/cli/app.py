@@ -104,7 +104,7 @@ def combine(
         if dry_run:
             return show(plan_file(table, naming, method, max_rows=max_rows, id=id, fast=fast, writes=out is not None), json)
         answered = combine_file(table, naming, method, max_rows=max_rows, **added)
-        consensus, shown, labels = answered.consensus, answered.consensus_named(id), answered.truth
+        consensus, shown, labels = answered.consensus, answered.named_consensus, answered.truth
         summary = consensus.summary(method, truth=labels, fast=fast)
         if out is not None:
             answered.write(out, answer.out_format, overwrite, per_object=answer.per_object)
@@ -180,7 +180,7 @@ def explain(
     ec3learn explain votes.csv --object mail-17 --id id --classifiers svm,tree
     """
     with combined(votes, columns, how, file, max_rows=max_rows, number=True, id=id) as answered:
-        explanation = answered.consensus.explain(answered.find_object(object, id))
+        explanation = answered.consensus.explain(answered.find_object(object))
     show(replace(explanation, object=object), json)
 
 

@@ -8,7 +8,7 @@ import shlex
 from ast import literal_eval
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, is_dataclass, replace
 from json import dumps
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TextIO
@@ -137,14 +137,17 @@ def combined(
     how: MethodOptions,
     file: ReadOptions,
     *,
-    truth: str | None = None,
+    unseen: bool = False,
     out: str | None = None,
     **options: Any,
 ) -> Iterator[AnsweredFile]:
-    """Combine the votes in a file, which is open as long as this lasts; `options` are those of `combine_file`."""
+    """Combine the votes in a file, which is open as long as this lasts; `options` are those of `combine_file`.
+
+    Known labels that are `unseen` by the method judge its answer.
+    """
     from ..tables.files import combine_file, open_file
 
-    method, naming = method_from(how), naming_from(columns, how, truth)
+    method, naming = method_from(how), replace(naming_from(columns, how), unseen=unseen)
     with open_file(votes, **asdict(file), beside=out, bar=True) as table:
         yield combine_file(table, naming, method, **options)
 

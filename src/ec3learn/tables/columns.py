@@ -86,6 +86,7 @@ class Naming:
     scale: Any = None
     repeats: Repeats = "mean"  # of a long table
     truth: str | None = None  # a column of labels to judge the answer by
+    unseen: bool = False  # known labels judge the answer too: the method does not see them
 
     def find(self, frame: Frame) -> Columns:
         """Find the columns in a table, and check what their names and types tell."""

@@ -40,7 +40,8 @@ class Content:
 def content_of(columns: Columns, distinct: Frame, long: Frame | None) -> Content:
     """Return what distinct rows hold; the votes on the objects of a long table are in its rows, `long`."""
     known = _labels_of(columns.known, distinct) if columns.known_labels is None else columns.known_labels
-    return Content(_votes_of(columns, distinct, long), known, _labels_of(columns.truth, distinct))
+    known, truth = (None, known) if columns.unseen else (known, _labels_of(columns.truth, distinct))
+    return Content(_votes_of(columns, distinct, long), known, truth)
 
 
 def _votes_of(columns: Columns, distinct: Frame, long: Frame | None) -> Votes:

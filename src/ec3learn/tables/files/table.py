@@ -214,13 +214,12 @@ class FileTable:
         """Return a text as a value of a column's type; what is no such value stays text."""
         return value_of(written, self.types.get(column, "VARCHAR"))
 
-    def require_column(self, name: str, argument: str) -> str:
-        """Return the SQL of a column; refuse a name that no column has."""
+    def require_column(self, name: str, argument: str) -> None:
+        """Refuse a name that no column has, and a column that cannot be read."""
         require_column(name, list(self.columns), argument)
         if self.carried is not None and name in self.carried.unread:
             came = f"{self.carried.unread[name]} in column {name!r}"
             raise InputError(argument, "must name a column of text, numbers or times", came=came)
-        return self.columns[name]
 
     def row(self, named: str, column: str | None = None) -> int:
         """Return the number of the row with a name in a column, or of the row with that number."""
@@ -230,7 +229,6 @@ class FileTable:
                 must = f"must be the number of a row, 0 to {n_rows - 1}"
                 raise InputError("object", must, got=named, remedy=f"Pass {arg('id')} to identify objects by name.")
             return int(named)
-        self.require_column(column, "id")
         found = self.relation.filter(f"CAST({quoted(column)} AS VARCHAR) = {text(named)}").project(ROW).limit(2).fetchall()
         if len(found) != 1:
             many = "two or more rows have" if found else "no row has"
