@@ -712,6 +712,23 @@ def test_a_run_that_is_told_to_end_leaves_nothing_behind(folder, told):
     assert not any(name.startswith(".ec3learn-") for name in os.listdir())
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ask votes.csv -c svm,tree --out votes.csv",
+        "ask votes.csv -c svm,tree --id id --known votes.csv:gold --out votes.csv",
+        "combine long.csv --objects id --voters voter -c vote --per-object --out long.csv",
+    ],
+)
+def test_an_output_without_the_votes_cannot_replace_them(folder, run, words):
+    Path("long.csv").write_text("id,voter,vote\n1,ann,a\n1,bob,a\n2,ann,b\n", encoding="utf-8")
+    out = words.split()[-1]
+    before = Path(out).read_bytes()
+    code, _, err = run(*words.split(), "--overwrite")
+    assert (code, err) == (WRONG_INPUT, f"ec3learn: --out must not be a file that is read, got '{out}'.\n")
+    assert Path(out).read_bytes() == before
+
+
 @pytest.mark.posix
 @pytest.mark.parametrize("option", ["--save", "--report", "--contested"])
 def test_an_output_beside_the_answers_cannot_replace_the_input(folder, run, option):

@@ -1056,7 +1056,10 @@ def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
     ("changed", "words"),
     [
         ({"classifiers": ["smv"]}, "classifiers must name a column of the table, got 'smv'. Did you mean 'svm'?"),
-        ({"classifiers": "clf"}, "classifiers must name a column of the table, got 'clf'. The columns are ['id', 'weight', 'svm'"),
+        (
+            {"classifiers": "clf"},
+            "classifiers must name a column of the table, got 'clf'. The columns are ['id', 'weight', 'svm'",
+        ),
         ({"classifiers": "tre"}, "got 'tre'. Did you mean 'tree'?"),
         ({"classifiers": "k"}, "got 'k'. Write 'k*' for all columns that begin with it."),
         ({"classifiers": "clf_*"}, "classifiers must match columns of the table, got 'clf_*'. The columns are ['id',"),

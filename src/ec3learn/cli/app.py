@@ -95,7 +95,7 @@ def combine(
         warnings.simplefilter("ignore")
     require_integer("n_contested", n_contested, 0)
     outputs = {"out": out, "save": save, "report": report, "contested": contested}
-    require_outputs(outputs, overwrite, {"votes": votes, "known": how.known, "truth": truth})
+    require_outputs(outputs, overwrite, {"votes": votes, "known": how.known, "truth": truth}, not answer.per_object)
     if report is not None:
         require_jinja2()  # before anything is written
     method, naming = method_from(how), naming_from(columns, how, truth)
@@ -154,7 +154,7 @@ def apply(
     if answer.quiet:
         warnings.simplefilter("ignore")
     out = STANDARD if answer.out is None else answer.out
-    require_outputs({"out": out}, answer.overwrite, {"votes": votes, "consensus": consensus})
+    require_outputs({"out": out}, answer.overwrite, {"votes": votes, "consensus": consensus}, not answer.per_object)
     saved, naming = Consensus.load(consensus), naming_from(columns)
     with open_file(votes, **asdict(file), beside=out, bar=not answer.quiet) as table:
         answered = extend_file(table, saved, naming, proba=answer.proba, prefix=answer.prefix, max_rows=max_rows)

@@ -96,7 +96,7 @@ def ask(
     """
     from ..tables.files import require_outputs, write_table
 
-    require_outputs({"out": out}, overwrite)
+    require_outputs({"out": out}, overwrite, {"votes": votes, "known": how.known})
     with combined(votes, columns, how, file, out=out, max_rows=max_rows, number=True, id=id) as answered:
         found = answered.by_row()[0].ask(n, goal, random_state=seed)  # type: ignore[arg-type]
         if out is not None:

@@ -30,10 +30,12 @@ ANSWER, HASH = f"{OURS}answer", f"{OURS}hash"
 MOST_BITS = 24  # an index of 64 MB that tells where to look first
 
 
-def require_outputs(paths: Mapping[str, str | None], overwrite: bool, inputs: Mapping[str, str | None] | None = None) -> None:
+def require_outputs(
+    paths: Mapping[str, str | None], overwrite: bool, inputs: Mapping[str, str | None], out_has_votes: bool = False
+) -> None:
     """Refuse outputs that cannot be written, exist already, or are the same file as another or as an input; by argument.
 
-    Only `out` may replace an input, `votes`: it has all that is in there.
+    Only `out` may replace an input, `votes`, and only if it has all that is in there.
     """
     given = {argument: path for argument, path in paths.items() if path is not None}
     for argument, path in given.items():
@@ -41,8 +43,9 @@ def require_outputs(paths: Mapping[str, str | None], overwrite: bool, inputs: Ma
             place_for(path, overwrite, argument)
         elif argument in ("save", "report"):
             raise InputError(argument, "must be a file: standard output is for tables", got=path)
-        for other, read in (inputs or {}).items():
-            if (argument, other) != ("out", "votes") and read is not None and _is_same_file(path, read):
+        for other, read in inputs.items():
+            replaces = out_has_votes and (argument, other) == ("out", "votes")
+            if not replaces and read is not None and _is_same_file(path, read):
                 raise InputError(argument, "must not be a file that is read", got=path)
     plain = [os.path.realpath(path) for path in given.values() if is_plain(path)]
     if len(set(plain)) < len(plain):
@@ -51,8 +54,10 @@ def require_outputs(paths: Mapping[str, str | None], overwrite: bool, inputs: Ma
         raise InputError(next(iter(given)), phrase=phrase)
 
 
-def _is_same_file(one: str, other: str) -> bool:
-    return os.path.isfile(one) and os.path.isfile(other) and os.path.samefile(one, other)
+def _is_same_file(path: str, read: str) -> bool:
+    """Return whether a file that is read, as FILE or FILE:COLUMN, is the one at a path."""
+    files = [file for file in (read, read.rpartition(":")[0]) if os.path.isfile(file)]
+    return os.path.isfile(path) and any(os.path.samefile(path, file) for file in files)
 
 
 def write(table: FileTable, answered: Answered, path: str, format: Format, overwrite: bool) -> None:
