@@ -580,6 +580,7 @@ def test_flags_are_shown_without_a_type(run, command):
             "explain votes.csv --object 600 -c svm",
             "--object must be the number of a row, 0 to 599, got '600'. Pass --id to identify objects by name.",
         ),
+        (f"explain votes.csv --object {10**50} -c svm", "--object must be the number of a row, 0 to 599, got"),
         ("explain votes.csv --object x --id id -c svm", "--object must name one row, got 'x', which no row has in column 'id'."),
         ("explain votes.csv --object x --id ids -c svm", "--id must name a column of the table, got 'ids'."),
         ("demo --votes votes.csv", "votes.csv exists already. Pass --overwrite to replace it."),

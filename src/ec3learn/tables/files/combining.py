@@ -121,10 +121,19 @@ class AnsweredFile(Answered):
         """Return how the consensus names the object that is called so in the file."""
         if self.columns.objects is not None:
             return self.file.value(self.columns.objects, name)
-        row = self.file.row(name, self.id)
-        found = self.table.filter(f"{ROW} = {row}").project(f"{UNWRITTEN}number").fetchall()[0][0]
-        rows = self.consensus.object_ids
-        return int(found if rows is None else rows[found])
+        if self.id is not None:
+            is_it = f"CAST({quoted(self.id)} AS VARCHAR) = {text(name)}"
+        else:
+            is_it = f"{ROW} = TRY_CAST({text(name)} AS BIGINT)" if name.isdecimal() else "false"
+        found = self.table.filter(is_it).project(f"{UNWRITTEN}number").limit(2).fetchall()
+        if self.id is None and not found:
+            must = f"must be the number of a row, 0 to {self.file.relation.count('*').fetchall()[0][0] - 1}"
+            raise InputError("object", must, got=name, remedy=f"Pass {arg('id')} to identify objects by name.")
+        if len(found) != 1:
+            many = "two or more rows have" if found else "no row has"
+            raise InputError("object", "must name one row", came=f"{name!r}, which {many} in column {self.id!r}")
+        number, rows = found[0][0], self.consensus.object_ids
+        return int(number if rows is None else rows[number])
 
 
 def combine_file(

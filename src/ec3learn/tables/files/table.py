@@ -221,20 +221,6 @@ class FileTable:
             came = f"{self.carried.unread[name]} in column {name!r}"
             raise InputError(argument, "must name a column of text, numbers or times", came=came)
 
-    def row(self, named: str, column: str | None = None) -> int:
-        """Return the number of the row with a name in a column, or of the row with that number."""
-        if column is None:
-            n_rows = self.connection.sql(f"SELECT count(*) FROM read_parquet({text(self.parquet)})").fetchall()[0][0]
-            if not named.isdecimal() or int(named) >= n_rows:
-                must = f"must be the number of a row, 0 to {n_rows - 1}"
-                raise InputError("object", must, got=named, remedy=f"Pass {arg('id')} to identify objects by name.")
-            return int(named)
-        found = self.relation.filter(f"CAST({quoted(column)} AS VARCHAR) = {text(named)}").project(ROW).limit(2).fetchall()
-        if len(found) != 1:
-            many = "two or more rows have" if found else "no row has"
-            raise InputError("object", "must name one row", came=f"{named!r}, which {many} in column {column!r}")
-        return int(found[0][0])
-
 
 def value_of(written: str, kind: str) -> Any:
     """Return a text as a value of one of DuckDB's types, if it is one."""
