@@ -299,9 +299,8 @@ def demo(
     print("To try it on a file: ec3learn demo --votes votes.csv")
 
 
-JUDGING = (trust.agreement, trust.ask, trust.estimate)
-COMMANDS: tuple[Any, ...] = (combine, apply, explain, voters, compare, *JUDGING, methods, demo, paper.datasets)
-for command in COMMANDS:
+judging = (trust.agreement, trust.ask, trust.estimate)
+for command in (combine, apply, explain, voters, compare, *judging, methods, demo, paper.datasets):
     app.command(cls=o.PlainCommand)(command)
 app.add_typer(paper.app, name="paper")
 

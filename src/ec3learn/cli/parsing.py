@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from ast import literal_eval
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass, replace
-from json import dumps
+from json import dumps, loads
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -124,7 +123,7 @@ def method_from(how: MethodOptions) -> Method:
         if name not in allowed:
             raise unknown_name("parameter", name, allowed, of=f" of {how.method}")
         try:
-            method.set_params(**{name: json.loads("Infinity" if value == "inf" else value)})
+            method.set_params(**{name: loads("Infinity" if value == "inf" else value)})
         except ValueError:
             method.set_params(**{name: value})
     return method

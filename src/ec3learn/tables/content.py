@@ -70,12 +70,15 @@ def _votes_of(columns: Columns, distinct: Frame, long: Frame | None) -> Votes:
             raise (error if weight is None else error.among(weight, first)) from None
         votes = votes if first is None else replace(votes, object_ids=frozen(first))
     if columns.classes is None:
-        n_labels = {votes.models[m].name: len(np.unique(codes)) for m, codes in votes.hard.items()}
-        for_classes = set(columns.classifiers) - set(columns.scale or ())
-        n_labels = {name: n_labels[name] for name in columns.classifiers if name in n_labels and name in for_classes}
+        times = {}  # how often each label occurs in each column of class labels
+        for m, codes in votes.hard.items():
+            model = votes.models[m]
+            if model.kind == "classifier" and model.name in columns.classifiers:
+                times[model.name] = np.bincount(codes, votes.counts)[: model.n_groups]
+        n_labels = {name: int(np.count_nonzero(own)) for name, own in times.items()}
         _require_few_classes(votes.n_classes, n_labels, columns.max_classes)
         _require_no_measurements(votes.classes)
-        _require_no_names(votes, for_classes)
+        _require_no_names({name: (n_labels[name], float(own.sum())) for name, own in times.items()})
     return votes
 
 
@@ -216,16 +219,13 @@ def _is_number(label: str) -> bool:
         return False
 
 
-def _require_no_names(votes: Votes, classifiers: set[str]) -> None:
-    """Refuse a column in which hardly any label occurs twice."""
-    for m, codes in votes.hard.items():
-        voted = codes < votes.models[m].n_groups
-        n_votes, n_labels = float(votes.counts[voted].sum()), len(np.unique(codes[voted]))
-        if votes.models[m].name in classifiers and n_labels >= MANY_LABELS and n_labels > MOSTLY * n_votes:
+def _require_no_names(columns: Mapping[str, tuple[int, float]]) -> None:
+    """Refuse a column, of which the numbers of labels and votes are given, in which hardly any label occurs twice."""
+    for name, (n_labels, n_votes) in columns.items():
+        if n_labels >= MANY_LABELS and n_labels > MOSTLY * n_votes:
             raise InputError(
                 "classifiers",
                 "must hold votes",
-                came=f"{n_labels:,} different labels in {n_votes:,.0f} rows of column {votes.models[m].name!r}, which seem to "
-                "name objects",
+                came=f"{n_labels:,} different labels in {n_votes:,.0f} rows of column {name!r}, which seem to name objects",
                 remedy=f"Leave it out, or name the classes with {arg('classes', ...)}.",
             )

@@ -21,12 +21,12 @@ from ..._files import is_plain, place_for, publish
 from ..._table import Table
 from ..._text import arg, first_line
 from ..._typing import Array
-from ..engines import OURS, quoted
+from ..engines import HASH, OURS, quoted
 from ..pipeline import Answered
 from .formats import STANDARD, Carried, Format
 from .table import ROW, FileTable, Workspace, text
 
-ANSWER, HASH = f"{OURS}answer", f"{OURS}hash"
+ANSWER = f"{OURS}answer"
 MOST_BITS = 24  # an index of 64 MB that tells where to look first
 
 
