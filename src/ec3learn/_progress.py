@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -28,15 +29,12 @@ class Bar:
 @contextmanager
 def progress(what: str, total: float | None = None, *, shown: bool = True, keep: bool = False) -> Iterator[Bar]:
     """Show a bar while something takes time, of so many steps; with `keep` the finished bar stays on the terminal."""
-    if not shown or not sys.stderr.isatty():
+    if not shown or not sys.stderr.isatty() or find_spec("rich") is None:
         yield Bar()
         return
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    except ModuleNotFoundError:
-        yield Bar()
-        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(compact=True))
     with Progress(*columns, console=Console(stderr=True), transient=not keep) as bar:
         yield Bar(bar, bar.add_task(what, total=total))

@@ -530,10 +530,10 @@ def test_flags_are_shown_without_a_type(run, command):
     ("words", "sentence"),
     [
         ("combine nothing.csv -c svm", "nothing.csv: No such file or directory."),
-        ("combine votes.csv -c svn", "--classifiers must name columns of the table, got 'svn'. Did you mean 'svm'?"),
+        ("combine votes.csv -c svn", "--classifiers must name a column of the table, got 'svn'. Did you mean 'svm'?"),
         ("combine votes.csv", "--classifiers must name at least one column, got none. The columns are ['id', 'svm', 'tree', "),
         ("explain votes.csv -c svm", "Missing option '--object'. See: ec3learn explain --help."),
-        ("estimate votes.csv -c svm --known glod", "--known must name columns of the table, got 'glod'. Did you mean 'gold'?"),
+        ("estimate votes.csv -c svm --known glod", "--known must name a column of the table, got 'glod'. Did you mean 'gold'?"),
         ("estimate votes.csv -c svm --known gold.csv", "--known gold.csv needs --id or --objects."),
         ("combine votes.csv -c svm -m ec4", "Unknown method 'ec4'. Did you mean 'ec3'? Choose from: auto, panel, ec3, iec3,"),
         (
@@ -557,7 +557,7 @@ def test_flags_are_shown_without_a_type(run, command):
         ("combine votes.csv -c svm --save votes.csv", "votes.csv exists already. Pass --overwrite to replace it."),
         ("combine votes.csv -c svm --out x.doc", "The format of 'x.doc' does not follow from its name. Pass --out-format: csv,"),
         ("combine votes.csv -c svm --classes ham", "--classifiers "),
-        ("combine votes.csv -c p --soft lr=svm", "--classifiers must name columns of the table, got 'p'."),
+        ("combine votes.csv -c p --soft lr=svm", "--classifiers must name a column of the table, got 'p'."),
         ("combine votes.csv --soft lr=a:svm,b:tree", "A soft model must have numbers in column 'svm', got "),
         ("combine . -c svm --format csv", ".: Is a directory."),
         ("combine . -c svm", ". is a folder. Name a file in it."),
@@ -580,6 +580,7 @@ def test_flags_are_shown_without_a_type(run, command):
             "explain votes.csv --object 600 -c svm",
             "--object must be the number of a row, 0 to 599, got '600'. Pass --id to identify objects by name.",
         ),
+        (f"explain votes.csv --object {10**50} -c svm", "--object must be the number of a row, 0 to 599, got"),
         ("explain votes.csv --object x --id id -c svm", "--object must name one row, got 'x', which no row has in column 'id'."),
         ("explain votes.csv --object x --id ids -c svm", "--id must name a column of the table, got 'ids'."),
         ("demo --votes votes.csv", "votes.csv exists already. Pass --overwrite to replace it."),
@@ -710,6 +711,23 @@ def test_a_run_that_is_told_to_end_leaves_nothing_behind(folder, told):
         process.send_signal(told)
         assert process.wait(20) == 128 + told
     assert not any(name.startswith(".ec3learn-") for name in os.listdir())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ask votes.csv -c svm,tree --out votes.csv",
+        "ask votes.csv -c svm,tree --id id --known votes.csv:gold --out votes.csv",
+        "combine long.csv --objects id --voters voter -c vote --per-object --out long.csv",
+    ],
+)
+def test_an_output_without_the_votes_cannot_replace_them(folder, run, words):
+    Path("long.csv").write_text("id,voter,vote\n1,ann,a\n1,bob,a\n2,ann,b\n", encoding="utf-8")
+    out = words.split()[-1]
+    before = Path(out).read_bytes()
+    code, _, err = run(*words.split(), "--overwrite")
+    assert (code, err) == (WRONG_INPUT, f"ec3learn: --out must not be a file that is read, got '{out}'.\n")
+    assert Path(out).read_bytes() == before
 
 
 @pytest.mark.posix

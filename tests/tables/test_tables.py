@@ -1055,15 +1055,18 @@ def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"classifiers": ["smv"]}, "classifiers must name columns of the table, got 'smv'. Did you mean 'svm'?"),
-        ({"classifiers": "clf"}, "classifiers must name columns of the table, got 'clf'. The columns are ['id', 'weight', 'svm'"),
+        ({"classifiers": ["smv"]}, "classifiers must name a column of the table, got 'smv'. Did you mean 'svm'?"),
+        (
+            {"classifiers": "clf"},
+            "classifiers must name a column of the table, got 'clf'. The columns are ['id', 'weight', 'svm'",
+        ),
         ({"classifiers": "tre"}, "got 'tre'. Did you mean 'tree'?"),
         ({"classifiers": "k"}, "got 'k'. Write 'k*' for all columns that begin with it."),
         ({"classifiers": "clf_*"}, "classifiers must match columns of the table, got 'clf_*'. The columns are ['id',"),
         ({"classifiers": []}, "classifiers must name at least one column, got none."),
-        ({"classifiers": {"a": "smv"}}, "classifiers must name columns of the table, got 'smv'. Did you mean 'svm'?"),
-        ({"clusterings": ["kmm"]}, "clusterings must name columns of the table, got 'kmm'. Did you mean 'km'?"),
-        ({"known": "golt"}, "known must name columns of the table, got 'golt'. Did you mean 'gold'?"),
+        ({"classifiers": {"a": "smv"}}, "classifiers must name a column of the table, got 'smv'. Did you mean 'svm'?"),
+        ({"clusterings": ["kmm"]}, "clusterings must name a column of the table, got 'kmm'. Did you mean 'km'?"),
+        ({"known": "golt"}, "known must name a column of the table, got 'golt'. Did you mean 'gold'?"),
         ({"known": "svm"}, "known must not be the column of a base model, got 'svm'."),
         ({"objects": "id"}, "objects and voters must be given together, got objects alone."),
         ({"objects": "id", "voters": "km"}, "must name the one column of labels of a long table, got ['svm', 'knn', 'tree']."),

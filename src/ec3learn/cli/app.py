@@ -95,7 +95,7 @@ def combine(
         warnings.simplefilter("ignore")
     require_integer("n_contested", n_contested, 0)
     outputs = {"out": out, "save": save, "report": report, "contested": contested}
-    require_outputs(outputs, overwrite, {"votes": votes, "known": how.known, "truth": truth})
+    require_outputs(outputs, overwrite, {"votes": votes, "known": how.known, "truth": truth}, not answer.per_object)
     if report is not None:
         require_jinja2()  # before anything is written
     method, naming = method_from(how), naming_from(columns, how, truth)
@@ -104,7 +104,7 @@ def combine(
         if dry_run:
             return show(plan_file(table, naming, method, max_rows=max_rows, id=id, fast=fast, writes=out is not None), json)
         answered = combine_file(table, naming, method, max_rows=max_rows, **added)
-        consensus, shown, labels = answered.consensus, answered.consensus_named(id), answered.truth
+        consensus, shown, labels = answered.consensus, answered.named_consensus, answered.truth
         summary = consensus.summary(method, truth=labels, fast=fast)
         if out is not None:
             answered.write(out, answer.out_format, overwrite, per_object=answer.per_object)
@@ -154,7 +154,7 @@ def apply(
     if answer.quiet:
         warnings.simplefilter("ignore")
     out = STANDARD if answer.out is None else answer.out
-    require_outputs({"out": out}, answer.overwrite, {"votes": votes, "consensus": consensus})
+    require_outputs({"out": out}, answer.overwrite, {"votes": votes, "consensus": consensus}, not answer.per_object)
     saved, naming = Consensus.load(consensus), naming_from(columns)
     with open_file(votes, **asdict(file), beside=out, bar=not answer.quiet) as table:
         answered = extend_file(table, saved, naming, proba=answer.proba, prefix=answer.prefix, max_rows=max_rows)
@@ -180,7 +180,7 @@ def explain(
     ec3learn explain votes.csv --object mail-17 --id id --classifiers svm,tree
     """
     with combined(votes, columns, how, file, max_rows=max_rows, number=True, id=id) as answered:
-        explanation = answered.consensus.explain(answered.find_object(object, id))
+        explanation = answered.consensus.explain(answered.find_object(object))
     show(replace(explanation, object=object), json)
 
 
@@ -299,9 +299,8 @@ def demo(
     print("To try it on a file: ec3learn demo --votes votes.csv")
 
 
-JUDGING = (trust.agreement, trust.ask, trust.estimate)
-COMMANDS: tuple[Any, ...] = (combine, apply, explain, voters, compare, *JUDGING, methods, demo, paper.datasets)
-for command in COMMANDS:
+judging = (trust.agreement, trust.ask, trust.estimate)
+for command in (combine, apply, explain, voters, compare, *judging, methods, demo, paper.datasets):
     app.command(cls=o.PlainCommand)(command)
 app.add_typer(paper.app, name="paper")
 

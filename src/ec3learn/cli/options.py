@@ -151,15 +151,12 @@ def _columns_of(ctx: Any) -> list[str]:
 
 def _names_in(path: str, given: str | None, delimiter: str | None) -> list[str]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    from ..tables.files import Format
+    from ..tables.files.formats import ARROW, Carried, Format
 
     format = Format.of(path, given, delimiter)
-    if format.name == "parquet":
-        return list(pq.read_schema(path).names)
-    if format.name == "arrow":
-        return list(pa.ipc.open_file(path).schema.names)
+    if format.name in ARROW:
+        return list(Carried(Path(path), format).schema.names)
     text = io.TextIOWrapper(pa.input_stream(path, compression=format.compression), encoding="utf-8-sig", newline="")
     return list(json.loads(text.readline())) if format.name == "jsonl" else next(csv.reader(text, delimiter=format.delimiter))
 

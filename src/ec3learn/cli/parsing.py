@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from ast import literal_eval
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, is_dataclass
-from json import dumps
+from dataclasses import asdict, is_dataclass, replace
+from json import dumps, loads
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -124,7 +123,7 @@ def method_from(how: MethodOptions) -> Method:
         if name not in allowed:
             raise unknown_name("parameter", name, allowed, of=f" of {how.method}")
         try:
-            method.set_params(**{name: json.loads("Infinity" if value == "inf" else value)})
+            method.set_params(**{name: loads("Infinity" if value == "inf" else value)})
         except ValueError:
             method.set_params(**{name: value})
     return method
@@ -137,14 +136,17 @@ def combined(
     how: MethodOptions,
     file: ReadOptions,
     *,
-    truth: str | None = None,
+    unseen: bool = False,
     out: str | None = None,
     **options: Any,
 ) -> Iterator[AnsweredFile]:
-    """Combine the votes in a file, which is open as long as this lasts; `options` are those of `combine_file`."""
+    """Combine the votes in a file, which is open as long as this lasts; `options` are those of `combine_file`.
+
+    Known labels that are `unseen` by the method judge its answer.
+    """
     from ..tables.files import combine_file, open_file
 
-    method, naming = method_from(how), naming_from(columns, how, truth)
+    method, naming = method_from(how), replace(naming_from(columns, how), unseen=unseen)
     with open_file(votes, **asdict(file), beside=out, bar=True) as table:
         yield combine_file(table, naming, method, **options)
 

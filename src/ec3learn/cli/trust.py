@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from .._checks import InputError
 from .._table import Table, first_rows
-from .._text import arg, spell
 from . import options as o
 from .parsing import combined, naming_from, show
 
@@ -98,9 +96,9 @@ def ask(
     """
     from ..tables.files import require_outputs, write_table
 
-    require_outputs({"out": out}, overwrite)
+    require_outputs({"out": out}, overwrite, {"votes": votes, "known": how.known})
     with combined(votes, columns, how, file, out=out, max_rows=max_rows, number=True, id=id) as answered:
-        found = answered.by_row(id)[0].ask(n, goal, random_state=seed)  # type: ignore[arg-type]
+        found = answered.by_row()[0].ask(n, goal, random_state=seed)  # type: ignore[arg-type]
         if out is not None:
             write_table(found, answered.file, out, overwrite)
     if json or out is None:
@@ -137,29 +135,14 @@ def estimate(
 
     if how.known is None:
         raise InputError("known", "must be the labels of some objects, a column or a file", came="none")
-    unseen = replace(how, known=None)
-    with _say_known(), combined(votes, columns, unseen, file, max_rows=max_rows, number=True, id=id, truth=how.known) as answered:
-        consensus, truth = answered.by_row(id)
+    with combined(votes, columns, how, file, max_rows=max_rows, number=True, id=id, unseen=True) as answered:
+        consensus, truth = answered.by_row()
         drawn = None if chance is None else read_labels(answered.file, "chance", f"{chance}:chance", "object")
         named = {str(own): own for own in consensus.classes.tolist()}
         wanted = None if label is None else named.get(label, label)
         chances = None if drawn is None else _chances_by_name(drawn, consensus)
         found = consensus.estimate(wanted, truth, voters=each_voter, chance=chances)
     show(found, json)
-
-
-@contextmanager
-def _say_known() -> Iterator[None]:
-    """Say `known` in errors about the labels to judge by, which is what the command calls them."""
-
-    def renamed(name: str, value: str | None = None) -> str:
-        return arg("known" if name == "truth" else name, value)
-
-    try:
-        yield
-    except InputError as error:
-        parts = {part: spell(getattr(error, part), renamed) for part in ("must", "came", "remedy", "phrase")}
-        raise InputError("known" if error.argument == "truth" else error.argument, **parts) from None
 
 
 def _chances_by_name(drawn: Mapping[str, str], consensus: Consensus) -> dict[Any, float]:

@@ -86,6 +86,7 @@ class Naming:
     scale: Any = None
     repeats: Repeats = "mean"  # of a long table
     truth: str | None = None  # a column of labels to judge the answer by
+    unseen: bool = False  # known labels judge the answer too: the method does not see them
 
     def find(self, frame: Frame) -> Columns:
         """Find the columns in a table, and check what their names and types tell."""
@@ -164,7 +165,7 @@ class Naming:
     def _require_roles(self, columns: list[str]) -> None:
         for argument in ("known", "truth", "objects", "voters"):
             if getattr(self, argument) is not None:
-                _require_column(getattr(self, argument), columns, argument)
+                require_column(getattr(self, argument), columns, argument)
         if self.truth is not None and self.truth == self.known:
             must = f"must differ from {arg('known')}: labels that a method was given cannot judge it"
             raise InputError("truth", must, got=self.truth)
@@ -293,7 +294,7 @@ def _are_labels(known: Any) -> bool:
     return isinstance(known, Mapping) or (hasattr(known, "__len__") and not isinstance(known, str))
 
 
-def _require_column(name: Any, columns: list[str], argument: str) -> None:
+def require_column(name: Any, columns: list[str], argument: str) -> None:
     """Refuse a column that is not there, and name the nearest that is."""
     if name in columns:
         return
@@ -303,7 +304,7 @@ def _require_column(name: Any, columns: list[str], argument: str) -> None:
         remedy = f"Write '{name}*' for all columns that begin with it."
     else:
         remedy = f"Did you mean {near[0]!r}?" if near else f"The columns are {listed(columns, 30)}."
-    raise InputError(argument, "must name columns of the table", got=name, remedy=remedy)
+    raise InputError(argument, "must name a column of the table", got=name, remedy=remedy)
 
 
 def _require_label_types(frame: Frame, columns: Columns) -> None:
@@ -334,12 +335,12 @@ def _base_models(frame: Frame, choice: Any, argument: str, taken: set[Any], clas
     models: dict[str, Column] = {}
     for name, column in choice.items():
         if isinstance(column, (str, int)) and (column in columns or not _is_pattern(column)):
-            _require_column(column, columns, argument)
+            require_column(column, columns, argument)
             models[str(name)] = column  # type: ignore[assignment]  # pandas has columns that are named by numbers
             continue
         parts = list(column.values()) if isinstance(column, Mapping) else _matching_columns(frame, column, argument, taken)
         for part in parts:
-            _require_column(part, columns, argument)
+            require_column(part, columns, argument)
         if argument == "clusterings":
             models[str(name)] = dict(enumerate(parts))
             continue
@@ -386,7 +387,7 @@ def _matching_columns(frame: Frame, choice: Any, argument: str, taken: set[Any])
     found: list[str] = []
     for name in [choice] if isinstance(choice, str) else choice:
         if name in columns or not _is_pattern(name):
-            _require_column(name, columns, argument)
+            require_column(name, columns, argument)
             found.append(name)
             continue
         matching = [column for column in columns if fnmatchcase(str(column), name) and column not in taken]

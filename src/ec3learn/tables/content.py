@@ -6,7 +6,7 @@ Content that cannot be votes, such as measurements or the names of objects, is r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -28,8 +28,23 @@ FEW_NUMBERS = 20  # so many classes may be text with fractional numbers in it
 MANY_LABELS, MOSTLY = 100, 0.5  # a column with so many labels, and this share of them different, names objects
 
 
-def votes_of(columns: Columns, distinct: Frame, long: Frame | None) -> Votes:
-    """Return the votes on distinct rows; those on the objects of a long table are in its rows, `long`."""
+@dataclass(frozen=True)
+class Content:
+    """What a table holds: votes, and known and true labels of their objects."""
+
+    votes: Votes
+    known: Any
+    truth: Any
+
+
+def content_of(columns: Columns, distinct: Frame, long: Frame | None) -> Content:
+    """Return what distinct rows hold; the votes on the objects of a long table are in its rows, `long`."""
+    known = _labels_of(columns.known, distinct) if columns.known_labels is None else columns.known_labels
+    known, truth = (None, known) if columns.unseen else (known, _labels_of(columns.truth, distinct))
+    return Content(_votes_of(columns, distinct, long), known, truth)
+
+
+def _votes_of(columns: Columns, distinct: Frame, long: Frame | None) -> Votes:
     if not len(distinct):
         raise InputError("table", "must have at least one row", came="none")
     _require_integers(columns, distinct, long)
@@ -55,12 +70,15 @@ def votes_of(columns: Columns, distinct: Frame, long: Frame | None) -> Votes:
             raise (error if weight is None else error.among(weight, first)) from None
         votes = votes if first is None else replace(votes, object_ids=frozen(first))
     if columns.classes is None:
-        n_labels = {votes.models[m].name: len(np.unique(codes)) for m, codes in votes.hard.items()}
-        for_classes = set(columns.classifiers) - set(columns.scale or ())
-        n_labels = {name: n_labels[name] for name in columns.classifiers if name in n_labels and name in for_classes}
+        times = {}  # how often each label occurs in each column of class labels
+        for m, codes in votes.hard.items():
+            model = votes.models[m]
+            if model.kind == "classifier" and model.name in columns.classifiers:
+                times[model.name] = np.bincount(codes, votes.counts)[: model.n_groups]
+        n_labels = {name: int(np.count_nonzero(own)) for name, own in times.items()}
         _require_few_classes(votes.n_classes, n_labels, columns.max_classes)
         _require_no_measurements(votes.classes)
-        _require_no_names(votes, for_classes)
+        _require_no_names({name: (n_labels[name], float(own.sum())) for name, own in times.items()})
     return votes
 
 
@@ -70,7 +88,7 @@ def new_votes_of(columns: Columns, distinct: Frame, long: Frame | None, consensu
     labels = distinct if long is None or columns.objects is None else long
     no_votes = not soft and all(labels.get_column(column).is_null().all() for column in columns.classifiers.values())
     classes = consensus.classes.tolist() if soft or no_votes or columns.scale is not None else None
-    return votes_of(only_scales_of(replace(columns, classes=classes), long), distinct, long)
+    return _votes_of(only_scales_of(replace(columns, classes=classes), long), distinct, long)
 
 
 def only_scales_of(columns: Columns, long: Frame | None) -> Columns:
@@ -81,12 +99,7 @@ def only_scales_of(columns: Columns, long: Frame | None) -> Columns:
     return replace(columns, scale={name: scale for name, scale in columns.scale.items() if name in here} or None)
 
 
-def known_labels_of(columns: Columns, distinct: Frame) -> Any:
-    """Return the known labels of distinct rows, or None if there are none."""
-    return labels_of(columns.known, distinct) if columns.known_labels is None else columns.known_labels
-
-
-def labels_of(column: str | None, distinct: Frame) -> Any:
+def _labels_of(column: str | None, distinct: Frame) -> Any:
     """Return the labels in a column of distinct rows, or None if there are none."""
     if column is None or distinct.get_column(column).is_null().all():
         return None
@@ -206,16 +219,13 @@ def _is_number(label: str) -> bool:
         return False
 
 
-def _require_no_names(votes: Votes, classifiers: set[str]) -> None:
-    """Refuse a column in which hardly any label occurs twice."""
-    for m, codes in votes.hard.items():
-        voted = codes < votes.models[m].n_groups
-        n_votes, n_labels = float(votes.counts[voted].sum()), len(np.unique(codes[voted]))
-        if votes.models[m].name in classifiers and n_labels >= MANY_LABELS and n_labels > MOSTLY * n_votes:
+def _require_no_names(columns: Mapping[str, tuple[int, float]]) -> None:
+    """Refuse a column, of which the numbers of labels and votes are given, in which hardly any label occurs twice."""
+    for name, (n_labels, n_votes) in columns.items():
+        if n_labels >= MANY_LABELS and n_labels > MOSTLY * n_votes:
             raise InputError(
                 "classifiers",
                 "must hold votes",
-                came=f"{n_labels:,} different labels in {n_votes:,.0f} rows of column {votes.models[m].name!r}, which seem to "
-                "name objects",
+                came=f"{n_labels:,} different labels in {n_votes:,.0f} rows of column {name!r}, which seem to name objects",
                 remedy=f"Leave it out, or name the classes with {arg('classes', ...)}.",
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import reduce
+from itertools import count
 from operator import add
 from typing import Any, TypeGuard
 
@@ -18,8 +19,8 @@ import numpy as np
 from .._checks import InputError
 from .._text import arg
 from .._typing import Array
-from ..algebra.linear import normalised
 from ..answer.mixtures import SubtypeRule
+from ..answer.outcome import class_preference
 from ..answer.rule import GroupRule, Rule
 from ..consensus import Consensus
 from ..votes.labels import Label, kind_of
@@ -47,8 +48,7 @@ def answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, out
             )
         rules.append(rule)
         asked = rule.asked
-    n_groups = sum(base.n_groups for base in consensus.models)
-    tables = [_group_columns(rule, n_groups) for rule in rules]
+    tables = [_group_columns(rule, consensus.group_offsets[-1]) for rule in rules]
     answered = _with_sums(frame, columns, consensus, np.hstack(tables))
     for depth in reversed(range(len(rules))):  # the one that others pull towards comes first
         begin = sum(table.shape[1] for table in tables[:depth])
@@ -79,26 +79,21 @@ def override(frame: Frame, answers: Frame, keys: list[str]) -> Frame:
 
 def _group_columns(rule: GroupRule | SubtypeRule, n_groups: int) -> Array:
     """Return for each group and term its weight, and its weight times its distribution; of evidence, whether it has any."""
-    width = len(rule.fallback) + 1
-    if isinstance(rule, SubtypeRule):
-        table = np.zeros((n_groups, width))
-        table[rule.groups] = np.column_stack([np.ones(len(rule.groups)), rule.table])
-        return table
-    table = np.zeros((n_groups, len(rule.terms) * width))
-    for t, term in enumerate(rule.terms):
-        table[term.groups, t * width] = term.group_weight
-        table[term.groups, t * width + 1 : (t + 1) * width] = term.weighted()
+    if isinstance(rule, GroupRule):
+        tables = (term.table_for(np.arange(n_groups), n_groups, dense=True) for term in rule.terms)
+        return np.hstack([np.zeros((n_groups, 0)), *tables])  # there may be no terms
+    table = np.zeros((n_groups, len(rule.fallback) + 1))
+    table[rule.groups] = np.column_stack([np.ones(len(rule.groups)), rule.table])
     return table
 
 
 def _with_sums(frame: Frame, columns: Columns, consensus: Consensus, table: Array) -> Frame:
     """Add up, over the groups of each row, their rows of the table, in the columns sum0, sum1, and so on."""
     schema = frame.collect_schema()
-    blocks: dict[tuple[bool, str], Block] = {}
-    begin = 0
-    for base in consensus.models:
-        blocks[base.is_voter, base.name] = (base.labels.tolist(), table[begin : begin + base.n_groups])
-        begin += base.n_groups
+    parts = np.split(table, consensus.group_offsets[1:-1])
+    blocks: dict[tuple[bool, str], Block] = {
+        (base.is_voter, base.name): (base.labels.tolist(), part) for base, part in zip(consensus.models, parts, strict=True)
+    }
     wide: dict[tuple[bool, str], Column] = {(False, name): column for name, column in columns.clusterings.items()}
     if columns.objects is None:
         wide |= {(True, name): column for name, column in columns.classifiers.items()}
@@ -200,8 +195,7 @@ def _with_mean(frame: Frame, rule: GroupRule, begin: int, depth: int) -> Frame:
     """Add the mean of the terms, and whether there is none to take the mean of, as `GroupRule.answer` does."""
     width = len(rule.fallback) + 1
     pulls, rates, sums = [], [], []  # how hard each term pulls, that over its total, and its weighted distributions
-    for first in range(begin, begin + len(rule.terms) * width, width):
-        term = rule.terms[(first - begin) // width]
+    for first, term in zip(count(begin, width), rule.terms, strict=False):
         total = nw.col(_sum(first))
         constant = nw.lit(float(term.pull))
         pulls.append(nw.when(total > 0).then(constant * total if term.by_total else constant).otherwise(0.0))
@@ -239,16 +233,15 @@ def _with_labels(frame: Frame, consensus: Consensus, output: Output) -> Frame:
     """Return the table with labels, confidence and probabilities; of tied classes the one with the larger mass wins."""
     classes, mass = consensus.classes, consensus.tie_mass
     assert consensus.rule is not None
-    share = normalised(consensus.rule.fallback if mass is None else mass)
     names = [_proba(0, z) for z in range(len(classes))]
     frame = _with_largest(frame, names, MOST)
     dtype = label_type(classes)
-    preference = sorted(range(len(classes)), key=lambda z: (-round(float(share[z]) / 1e-9), z))
+    preference = class_preference(consensus.rule.fallback if mass is None else mass).tolist()
     label = nw.lit(classes.tolist()[preference[-1]], dtype)
     for z in reversed(preference[:-1]):
         label = nw.when(nw.col(names[z]) >= nw.col(MOST) - 1e-9).then(nw.lit(classes.tolist()[z], dtype)).otherwise(label)
     values = [label, nw.col(MOST), *map(nw.col, names if output.proba else ())]
-    answered = frame.with_columns(value.alias(name) for value, name in zip(values, output.names(classes), strict=True))
+    answered = frame.with_columns(value.alias(name) for value, name in zip(values, output.types(classes), strict=True))
     ours = (name for name in answered.collect_schema().names() if name.startswith(OURS) and name not in output.table_columns)
     return answered.drop(ours)
 

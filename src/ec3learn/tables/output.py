@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -13,7 +12,7 @@ from .._checks import InputError, InputTypeError, require_bool, require_choice
 from .._text import arg
 from .._typing import Array
 from ..consensus import Consensus
-from ..votes.labels import Label, plain
+from ..votes.labels import plain
 from .engines import Frame
 
 Rule = Literal["argmax", "mass"]
@@ -40,18 +39,20 @@ class Output:
         require_bool("number", number)
         folded = frame.implementation.is_duckdb() or frame.implementation.is_spark_like()
         output = cls(frame.collect_schema().names(), prefix, proba, rule, number, folded)
-        output.require_new_names(())
+        output.require_new_names(np.empty(0))
         return output
 
-    def names(self, classes: Sequence[Label] | Array) -> list[str]:
-        """Return the names of the new columns."""
-        names = ["consensus", "confidence", *(f"proba_{plain(label)}" for label in classes if self.proba)]
-        return [self.prefix + name for name in (*names, *(["number"] if self.number else ()))]
+    def types(self, classes: Array) -> dict[str, Any]:
+        """Return the new columns by name, each with its type."""
+        shares = [f"proba_{plain(label)}" for label in classes if self.proba]
+        types = {"consensus": label_type(classes)} | dict.fromkeys(["confidence", *shares], nw.Float64())
+        types |= {"number": nw.Int64()} if self.number else {}
+        return {self.prefix + name: dtype for name, dtype in types.items()}
 
-    def require_new_names(self, classes: Sequence[Label] | Array) -> None:
+    def require_new_names(self, classes: Array) -> None:
         """Refuse to overwrite a column, and new columns that the engine cannot tell apart."""
         taken = {self._told_apart(name): name for name in self.table_columns}
-        for name in self.names(classes):
+        for name in self.types(classes):
             other = taken.get(self._told_apart(name))
             if other in self.table_columns:
                 remedy = f"Rename it, or pass {arg('prefix', 'ec3_')}."
@@ -78,13 +79,12 @@ class Output:
 
     def columns(self, answer: Consensus, backend: Any) -> list[Any]:
         """Return the answers as columns of a library."""
-        values = [answer.labels(self.rule), answer.confidence, *(answer.proba.T if self.proba else ())]
-        types = [label_type(answer.classes), *[nw.Float64()] * (len(values) - 1)]
+        answers = [answer.labels(self.rule), answer.confidence, *(answer.proba.T if self.proba else ())]
+        values = [column.tolist() if column.dtype == object else np.ascontiguousarray(column) for column in answers]
+        types = self.types(answer.classes).items()
         return [
-            nw.new_series(
-                name, column.tolist() if column.dtype == object else np.ascontiguousarray(column), dtype, backend=backend
-            )
-            for name, column, dtype in zip(self.names(answer.classes), values, types, strict=False)  # the number comes later
+            nw.new_series(name, column, dtype, backend=backend)
+            for (name, dtype), column in zip(types, values, strict=False)  # the number comes later
         ]
 
     def numbers(self, n: int, backend: Any) -> list[Any]:
@@ -93,8 +93,7 @@ class Output:
 
     def empty(self, classes: Array, backend: Any) -> list[Any]:
         """Return the columns without any answers."""
-        types = [label_type(classes), *[nw.Float64()] * (len(self.names(classes)) - 1)]
-        return [nw.new_series(name, [], dtype, backend=backend) for name, dtype in zip(self.names(classes), types, strict=True)]
+        return [nw.new_series(name, [], dtype, backend=backend) for name, dtype in self.types(classes).items()]
 
     def append_to(self, keys: Frame, answer: Consensus) -> Frame:
         """Append the answers to the distinct rows they belong to."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -28,9 +28,9 @@ from ..votes import Votes
 from ..votes.encoding import known_codes, name_codes
 from ..votes.labels import plain
 from ..votes.layout import frozen
-from ..votes.reading import encode, named_columns
+from ..votes.reading import single_column
 from .columns import Columns
-from .content import find_classes, known_labels_of, labels_of, new_votes_of, one_row_per_object, only_scales_of, votes_of
+from .content import Content, content_of, find_classes, new_votes_of, one_row_per_object, only_scales_of
 from .engines import COUNT, ENGINES, HASH, OURS, Frame, add_hash, collect, count_rows, join
 from .groups import answer_from_groups, override
 from .output import Output
@@ -58,7 +58,7 @@ class Answered:
     def per_object(self, columns: Columns, output: Output) -> Any:
         """Return the objects of a long table with their answers; a table in memory keeps their order."""
         columns.require_long()
-        rows = self._joined.select(columns.objects, *output.names(self.consensus.classes))
+        rows = self._joined.select(columns.objects, *output.types(self.consensus.classes))
         if isinstance(rows, nw.LazyFrame):
             return rows.unique(columns.join_keys).to_native()
         return nw.maybe_reset_index(rows.unique(columns.join_keys, maintain_order=True)).to_native()
@@ -79,30 +79,16 @@ def combine_frame(frame: Frame, columns: Columns, method: str | Method, output: 
     return solve(frame, columns, solver, output, int(max_rows))
 
 
-@dataclass(frozen=True)
-class Content:
-    """What a table holds: votes, and known and true labels of their objects."""
-
-    votes: Votes
-    known: Any = None
-    truth: Any = None
-
-    @classmethod
-    def of(cls, columns: Columns, distinct: Frame, long: Frame | None) -> Self:
-        """Return what distinct rows hold; the votes on the objects of a long table are in its rows."""
-        return cls(votes_of(columns, distinct, long), known_labels_of(columns, distinct), labels_of(columns.truth, distinct))
-
-
 def content_of_frame(frame: Frame, columns: Columns, max_rows: int) -> Content:
     """Return what a table holds: on its rows in memory, on the distinct rows of a lazy table."""
     require_integer("max_rows", max_rows, 1)
     if isinstance(frame, nw.DataFrame):
-        return Content.of(columns, _objects_in_memory(frame, columns), frame)
+        return content_of(columns, _objects_in_memory(frame, columns), frame)
     distinct = _distinct_rows(frame, columns, int(max_rows))
     if distinct is None:
         remedy = f"Raise {arg('max_rows')}, or use combine, which solves a sample of them."
         raise InputError("table", f"must have at most {arg('max_rows', max_rows)} distinct rows", came="more", remedy=remedy)
-    return Content.of(columns, distinct, _long_rows(frame, columns))
+    return content_of(columns, distinct, _long_rows(frame, columns))
 
 
 def extend_frame(frame: Frame, columns: Columns, consensus: Consensus, output: Output, max_rows: int) -> Answered:
@@ -127,14 +113,13 @@ def extend_frame(frame: Frame, columns: Columns, consensus: Consensus, output: O
 def _combine_in_memory(frame: Frame, columns: Columns, solver: Method, output: Output, max_rows: int) -> Answered:
     """Solve the distinct rows, which `Votes` finds by itself, and give every row its answer by number."""
     objects = _objects_in_memory(frame, columns)
-    votes = votes_of(columns, objects, frame)
-    output.require_new_names(votes.classes)
-    known = known_labels_of(columns, objects)
-    if votes.n_rows <= max_rows:
-        consensus = answer = solver.solve(votes, known)
+    content = content_of(columns, objects, frame)
+    output.require_new_names(content.votes.classes)
+    if content.votes.n_rows <= max_rows:
+        consensus = answer = solver.solve(content.votes, content.known)
     else:
         output.require_sample(max_rows)
-        consensus, answer = _solve_sample(votes, known, solver, max_rows)
+        consensus, answer = _solve_sample(content.votes, content.known, solver, max_rows)
     return Answered(_append_by_number(frame, objects, columns, output, answer), consensus)
 
 
@@ -158,8 +143,8 @@ def _solve_sample(votes: Votes, known: Any, solver: Method, max_rows: int) -> tu
         extended = _extend_in_chunks(solved, votes)
     proba = np.array(extended.row_proba)
     proba[rows[labelled]] = solved.proba[labelled]
-    note = _sample_note(len(rows), sample.counts.sum() / votes.counts.sum())
-    return _with_note(solved, note), replace(extended, solved_proba=proba)
+    noted = _with_sample_note(solved, len(rows), sample.counts.sum() / votes.counts.sum())
+    return noted, replace(extended, solved_proba=proba)
 
 
 def _extend_in_memory(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:
@@ -198,17 +183,15 @@ def _append_by_number(frame: Frame, objects: Frame, columns: Columns, output: Ou
     """Append the answers to a table: each row finds its own by the number of its distinct row or object."""
     index = answer.index
     if columns.objects is not None:
-        number = np.argsort(_object_codes(objects, columns.objects))[_object_codes(frame, columns.objects)]
+        of_rows, of_objects = (
+            name_codes(single_column(table.get_column(columns.objects).to_native(), "objects"), "objects")[0]
+            for table in (frame, objects)
+        )  # in the sorted order of the names
+        number = np.argsort(of_objects)[of_rows]
         index = number if index is None else index[number]
     new = output.columns(replace(answer, index=None), frame.implementation)
     answers = (column if index is None else column[index] for column in new)
     return frame.with_columns(*answers, *output.numbers(len(frame), frame.implementation))
-
-
-def _object_codes(frame: Frame, objects: str) -> Array:
-    """Return the objects as numbers in sorted order."""
-    column = named_columns({"objects": frame.get_column(objects).to_native()}, "table", "")["objects"]
-    return name_codes(encode("objects", column, "table"), "objects")[0]
 
 
 # ---- in an engine ----------------------------------------------------------------------------------------------------
@@ -219,15 +202,15 @@ def _combine_in_engine(frame: Frame, columns: Columns, solver: Method, output: O
     distinct = _distinct_rows(frame, columns, max_rows)
     if distinct is None:
         return _combine_sample(frame, columns, solver, output, max_rows)
-    votes = votes_of(columns, distinct, _long_rows(frame, columns))
-    output.require_new_names(votes.classes)
-    consensus = solver.solve(votes, known_labels_of(columns, distinct))
+    content = content_of(columns, distinct, _long_rows(frame, columns))
+    output.require_new_names(content.votes.classes)
+    consensus = solver.solve(content.votes, content.known)
     answers = output.append_to(distinct.select(columns.join_keys), consensus)
     if columns.objects is None:
         rows = count(len(distinct), "distinct row")
         text = f"The objects here are the {rows} of the table, each counted as often as it occurs."
-        consensus = _with_note(consensus, Note(DISTINCT_ROWS, text))
-    return Answered(frame, consensus, columns.join_keys, answers, labels_of(columns.truth, distinct))
+        consensus = _with_note(consensus, DISTINCT_ROWS, text)
+    return Answered(frame, consensus, columns.join_keys, answers, content.truth)
 
 
 def _combine_sample(frame: Frame, columns: Columns, solver: Method, output: Output, max_rows: int) -> Answered:
@@ -241,17 +224,17 @@ def _combine_sample(frame: Frame, columns: Columns, solver: Method, output: Outp
     sample = _most_frequent_rows(frame, columns, max_rows)
     columns = replace(columns, classes=find_classes(columns, frame))
     long = _long_rows(frame, columns, sample)
-    votes = votes_of(only_scales_of(columns, long), sample, long)
-    output.require_new_names(votes.classes)
-    solved = solver.solve(votes, known_labels_of(columns, sample))
+    content = content_of(only_scales_of(columns, long), sample, long)
+    output.require_new_names(content.votes.classes)
+    solved = solver.solve(content.votes, content.known)
     answered = _answer_from_groups(frame, columns, solved, output)
     if columns.known is not None:
         labelled = output.append_to(sample, solved).filter(~nw.col(columns.known).is_null())
-        answers = labelled.select(*columns.join_keys, *output.names(solved.classes))
+        answers = labelled.select(*columns.join_keys, *output.types(solved.classes))
         answered = override(answered, answers, columns.join_keys)
     n_rows = collect(frame.select(nw.len().alias(COUNT)))[COUNT].item()
-    noted = _with_note(solved, _sample_note(len(sample), sample[COUNT].sum() / n_rows))
-    return Answered(answered, noted, truth=labels_of(columns.truth, sample))
+    noted = _with_sample_note(solved, len(sample), sample[COUNT].sum() / n_rows)
+    return Answered(answered, noted, truth=content.truth)
 
 
 def _answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:
@@ -313,15 +296,13 @@ def _long_rows(frame: Frame, columns: Columns, sample: Frame | None = None) -> F
 # ---- notes -----------------------------------------------------------------------------------------------------------
 
 
-def _with_note(consensus: Consensus, note: Note) -> Consensus:
-    return replace(consensus, solved_notes=(*consensus.solved_notes, note))
+def _with_note(consensus: Consensus, kind: str, text: str) -> Consensus:
+    return replace(consensus, solved_notes=(*consensus.solved_notes, Note(kind, text)))
 
 
-def _sample_note(n_solved: int, share: float) -> Note:
-    solved = (
-        f"Solved on the {count(n_solved, 'most frequent distinct row')} ({arg('max_rows')}), {100 * share:.1f} % of the table"
-    )
-    return Note(SAMPLE, f"{solved}; every row is answered from its groups.")
+def _with_sample_note(consensus: Consensus, n_solved: int, share: float) -> Consensus:
+    solved = f"Solved on the {count(n_solved, 'most frequent distinct row')} ({arg('max_rows')})"
+    return _with_note(consensus, SAMPLE, f"{solved}, {100 * share:.1f} % of the table; every row is answered from its groups.")
 
 
 def _require_unlabelled(all_known: bool, max_rows: int) -> None:

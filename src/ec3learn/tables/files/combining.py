@@ -18,7 +18,6 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..._checks import InputError
 from ..._text import arg, count, listed
@@ -26,9 +25,10 @@ from ...consensus import Consensus
 from ...methods import Method, Plan, plan_votes
 from ...votes.labels import label_array
 from ..columns import Columns, Naming
+from ..content import Content
 from ..engines import OURS, quoted
 from ..output import Output, Rule
-from ..pipeline import MOST_ROWS, Answered, Content, combine_frame, content_of_frame, extend_frame
+from ..pipeline import MOST_ROWS, Answered, combine_frame, content_of_frame, extend_frame
 from .formats import COMPRESSIONS, FORMATS, STANDARD, Format, format_of_content
 from .reading import read
 from .table import MEMORY, ROW, FileTable, text, value_of, workspace
@@ -71,6 +71,7 @@ class AnsweredFile(Answered):
 
     file: FileTable
     columns: Columns
+    id: str | None = None  # the column that names the rows; without one they are named by their numbers
 
     def write(self, path: str, format: str | None = None, overwrite: bool = False, *, per_object: bool = False) -> None:
         """Write the file with its answers appended; the format is by default that of the name, or else of the file.
@@ -95,40 +96,44 @@ class AnsweredFile(Answered):
         counted = both.aggregate(", ".join([quoted(name), *answers, f"min({quoted(ROW)}) AS {quoted(ROW)}"]), quoted(name))
         return counted.order(quoted(ROW)).project(f"* EXCLUDE {quoted(ROW)}")
 
-    def consensus_named(self, column: str | None) -> Consensus:
-        """Return the consensus with its distinct rows named by what a column holds in the first of each."""
-        require_wide(self.columns, column)
-        return replace(self.consensus, object_ids=_names_of_rows(self.file, self.consensus.object_ids, column))
+    @property
+    def named_consensus(self) -> Consensus:
+        """Return the consensus with each distinct row named like the first of its rows."""
+        return replace(self.consensus, object_ids=_names_of_rows(self.file, self.consensus.object_ids, self.id))
 
-    def by_row(self, column: str | None) -> tuple[Consensus, Any]:
-        """Return the consensus over all rows of the file, named by a column or by their numbers, and the labels to judge it by.
+    def by_row(self) -> tuple[Consensus, Any]:
+        """Return the consensus over all rows of the file, and the labels to judge it by.
 
         The file must have been combined with `number=True`. The objects of a long table stay what they are.
         """
-        require_wide(self.columns, column)
         if self.columns.objects is not None:
             return self.consensus, self.truth
         found = self.table.order(ROW).project(f"{UNWRITTEN}number AS number").fetchnumpy()["number"]
         number = np.asarray(found, dtype=np.int64)
-        names = None if column is None else _names_of_rows(self.file, np.arange(len(number)), column)
+        names = None if self.id is None else _names_of_rows(self.file, np.arange(len(number)), self.id)
         votes = self.consensus.require_votes("rows")
         index = number if votes.index is None else votes.index[number]
         votes = votes.spread_over(index, names)
         consensus = replace(self.consensus, votes=votes, index=votes.index, object_ids=names)
         return consensus, None if self.truth is None else np.asarray(self.truth, dtype=object)[number]
 
-    def find_object(self, name: str, column: str | None = None) -> Any:
-        """Return how the consensus names the object that has a value in a column, or of a long table in that of the objects.
-
-        Without a column, the name is the number of a row.
-        """
-        require_wide(self.columns, column)
+    def find_object(self, name: str) -> Any:
+        """Return how the consensus names the object that is called so in the file."""
         if self.columns.objects is not None:
             return self.file.value(self.columns.objects, name)
-        row = self.file.row(name, column)
-        found = self.table.filter(f"{ROW} = {row}").project(f"{UNWRITTEN}number").fetchall()[0][0]
-        rows = self.consensus.object_ids
-        return int(found if rows is None else rows[found])
+        if self.id is not None:
+            is_it = f"CAST({quoted(self.id)} AS VARCHAR) = {text(name)}"
+        else:
+            is_it = f"{ROW} = TRY_CAST({text(name)} AS BIGINT)" if name.isdecimal() else "false"
+        found = self.table.filter(is_it).project(f"{UNWRITTEN}number").limit(2).fetchall()
+        if self.id is None and not found:
+            must = f"must be the number of a row, 0 to {self.file.relation.count('*').fetchall()[0][0] - 1}"
+            raise InputError("object", must, got=name, remedy=f"Pass {arg('id')} to identify objects by name.")
+        if len(found) != 1:
+            many = "two or more rows have" if found else "no row has"
+            raise InputError("object", "must name one row", came=f"{name!r}, which {many} in column {self.id!r}")
+        number, rows = found[0][0], self.consensus.object_ids
+        return int(number if rows is None else rows[number])
 
 
 def combine_file(
@@ -145,19 +150,19 @@ def combine_file(
 ) -> AnsweredFile:
     """Combine the votes in a file: `combine` for files. `naming` has classes, and any number of missing labels, as text.
 
-    `known` and `truth` may name files too, in which objects are named as in the column `id`, or in that of the objects.
+    The column `id` names the rows. `known` and `truth` may name files too, in which objects are named as in that column, or in
+    the one of the objects.
     """
     table, columns = _typed(table, naming, id)
     table.work.bar.update("Combining")
     output = Output.of(table.frame, prefix, proba, rule, number and columns.objects is None)
     answered = combine_frame(table.frame, columns, method, output, max_rows)
-    return AnsweredFile(**vars(answered), file=table, columns=columns)
+    return AnsweredFile(**vars(answered), file=table, columns=columns, id=id)
 
 
 def content_of_file(table: FileTable, naming: Naming, *, max_rows: int = MOST_ROWS, id: str | None = None) -> Content:
     """Return the votes in a file and its known and true labels; the arguments are those of `combine_file`."""
     table, columns = _typed(table, naming, id)
-    require_wide(columns, id)
     table.work.bar.update("Comparing")
     content = content_of_frame(table.frame, columns, max_rows)
     names = _names_of_rows(table, content.votes.object_ids, id)
@@ -178,19 +183,12 @@ def plan_file(
     return replace(expected, seconds=expected.seconds + end + (end - begin if writes else 0.0))
 
 
-def require_wide(columns: Columns, column: str | None) -> None:
-    """Refuse a column that names the objects of a long table, which have names."""
-    if column is not None and columns.objects is not None:
-        must = f"must be left out for a long table, whose objects are identified by {arg('objects')}"
-        raise InputError("id", must)
-
-
 def _names_of_rows(table: FileTable, rows: Any, column: str | None) -> Any:
     """Return what a column holds in some rows, given by number; without a column, the numbers."""
     if column is None or rows is None:
         return rows
-    sql = table.require_column(column, "id")
     wanted = table.connection.from_arrow(pa.table({"place": np.arange(len(rows)), "row": rows}))
+    sql = table.columns[column]
     names = f"SELECT CAST({sql} AS VARCHAR) AS name, file_row_number AS row FROM read_parquet({text(table.parquet)})"
     found = wanted.join(table.connection.sql(names), "row").order("place").project("name").fetchall()
     return label_array([f"row {row}" if name is None else name for row, (name,) in zip(rows, found, strict=True)])
@@ -198,6 +196,10 @@ def _names_of_rows(table: FileTable, rows: Any, column: str | None) -> Any:
 
 def _typed(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable, Columns]:
     """Find the columns, and give labels, classes and answers on scales their types."""
+    if id is not None:
+        table.require_column(id, "id")
+        if naming.objects is not None:
+            raise InputError("id", f"must be left out for a long table, whose objects are identified by {arg('objects')}")
     table, columns = _with_label_files(table, replace(naming, missing=None), id)
     table = table.with_labels(columns.label_groups, naming.missing, columns.graded)
     columns = columns.with_answers(table.value)
@@ -289,7 +291,6 @@ def with_label_file(table: FileTable, columns: Columns, argument: str, given: st
     if key is None:
         remedy = "It says which column of both files identifies objects."
         raise InputError("id", phrase=f"{arg(argument, given)} needs {arg('id')} or {arg('objects')}", remedy=remedy)
-    table.require_column(key, "id")
     first = next(iter(columns.label_groups[0]), None)
     kind = "VARCHAR" if first is None else table.types[first]
     labels = {name: value_of(label, kind) for name, label in read_labels(table, argument, given, key).items()}
@@ -340,10 +341,9 @@ def _columns_in(table: FileTable, argument: str, path: str, column: str, key: st
 
 def _create_lookup(table: FileTable, name: str, labels: Mapping[str, Any], kind: str) -> None:
     """Let DuckDB call a function that looks labels up, some rows at a time; unlike a join this keeps the order of rows."""
-    names, values = pa.array(labels.keys(), pa.string()), pa.array(labels.values(), TYPES[kind])
 
     def look_up(objects: pa.ChunkedArray) -> pa.Array:
-        return values.take(pc.index_in(objects.cast(pa.string()), names))
+        return pa.array(map(labels.get, objects.to_pylist()), TYPES[kind])
 
     options: dict[str, Any] = {"type": "arrow", "null_handling": "special"}
     table.connection.create_function(name, look_up, ["VARCHAR"], kind, **options)

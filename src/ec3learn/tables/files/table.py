@@ -24,6 +24,7 @@ from ..._checks import InputError, InputFileError
 from ..._files import is_full, is_plain, place_for, temporary_folder
 from ..._progress import Bar, progress
 from ..._text import arg, listed
+from ..columns import require_column
 from ..engines import OURS, Frame, quoted
 from .formats import STANDARD, Carried, Format
 
@@ -166,20 +167,16 @@ class FileTable:
         `missing` are the labels that mean "no vote", as text. In `graded` columns, integers beside text are text.
         """
         either = {name: f"({self.columns[name]} ->> '$')" for name in graded if self.mixed.get(name) == ["int", "text"]}
-        if either:
-            mixed = {name: kinds for name, kinds in self.mixed.items() if name not in either}
-            read = replace(self, columns=self.columns | either, mixed=mixed).with_labels(groups, missing)
-            return replace(read, columns=self.columns, labels=either | read.labels)
         chosen, missing = [list(names) for names in groups if names], missing or ()
-        for name in {name for names in chosen for name in names} & self.mixed.keys():
+        for name in {name for names in chosen for name in names} & self.mixed.keys() - either.keys():
             phrase = f"Column {name!r} must hold labels of one type, got {listed(self.mixed[name])}"
             raise InputError("classifiers", phrase=phrase, remedy="Fix it in the file.")
-        if not chosen or not (self.is_text or missing):
+        if not chosen or not (self.is_text or missing or either):
             return self
-        types = self.types
+        read, types = self.columns | either, self.types | dict.fromkeys(either, "VARCHAR")
         gaps = {name: [value_of(label, types[name]) for label in missing] for names in chosen for name in names}
         labels = {  # a label that is no value of the column's type does not occur in it
-            name: _without(self.columns[name], [label for label in gaps[name] if _fits(label, types[name])]) for name in gaps
+            name: _without(read[name], [label for label in gaps[name] if _fits(label, types[name])]) for name in gaps
         }
         return replace(self, labels=labels | (self._integers(labels, chosen, missing) if self.is_text else {}))
 
@@ -217,30 +214,12 @@ class FileTable:
         """Return a text as a value of a column's type; what is no such value stays text."""
         return value_of(written, self.types.get(column, "VARCHAR"))
 
-    def require_column(self, name: str, argument: str) -> str:
-        """Return the SQL of a column; refuse a name that no column has."""
-        if name not in self.columns:
-            remedy = f"The columns are {listed(list(self.columns), 30)}."
-            raise InputError(argument, "must name a column of the table", got=name, remedy=remedy)
+    def require_column(self, name: str, argument: str) -> None:
+        """Refuse a name that no column has, and a column that cannot be read."""
+        require_column(name, list(self.columns), argument)
         if self.carried is not None and name in self.carried.unread:
             came = f"{self.carried.unread[name]} in column {name!r}"
             raise InputError(argument, "must name a column of text, numbers or times", came=came)
-        return self.columns[name]
-
-    def row(self, named: str, column: str | None = None) -> int:
-        """Return the number of the row with a name in a column, or of the row with that number."""
-        if column is None:
-            n_rows = self.connection.sql(f"SELECT count(*) FROM read_parquet({text(self.parquet)})").fetchall()[0][0]
-            if not named.isdecimal() or int(named) >= n_rows:
-                must = f"must be the number of a row, 0 to {n_rows - 1}"
-                raise InputError("object", must, got=named, remedy=f"Pass {arg('id')} to identify objects by name.")
-            return int(named)
-        self.require_column(column, "id")
-        found = self.relation.filter(f"CAST({quoted(column)} AS VARCHAR) = {text(named)}").project(ROW).limit(2).fetchall()
-        if len(found) != 1:
-            many = "two or more rows have" if found else "no row has"
-            raise InputError("object", "must name one row", came=f"{named!r}, which {many} in column {column!r}")
-        return int(found[0][0])
 
 
 def value_of(written: str, kind: str) -> Any:

@@ -21,19 +21,21 @@ from ..._files import is_plain, place_for, publish
 from ..._table import Table
 from ..._text import arg, first_line
 from ..._typing import Array
-from ..engines import OURS, quoted
+from ..engines import HASH, OURS, quoted
 from ..pipeline import Answered
 from .formats import STANDARD, Carried, Format
 from .table import ROW, FileTable, Workspace, text
 
-ANSWER, HASH = f"{OURS}answer", f"{OURS}hash"
+ANSWER = f"{OURS}answer"
 MOST_BITS = 24  # an index of 64 MB that tells where to look first
 
 
-def require_outputs(paths: Mapping[str, str | None], overwrite: bool, inputs: Mapping[str, str | None] | None = None) -> None:
+def require_outputs(
+    paths: Mapping[str, str | None], overwrite: bool, inputs: Mapping[str, str | None], out_has_votes: bool = False
+) -> None:
     """Refuse outputs that cannot be written, exist already, or are the same file as another or as an input; by argument.
 
-    Only `out` may replace an input, `votes`: it has all that is in there.
+    Only `out` may replace an input, `votes`, and only if it has all that is in there.
     """
     given = {argument: path for argument, path in paths.items() if path is not None}
     for argument, path in given.items():
@@ -41,8 +43,9 @@ def require_outputs(paths: Mapping[str, str | None], overwrite: bool, inputs: Ma
             place_for(path, overwrite, argument)
         elif argument in ("save", "report"):
             raise InputError(argument, "must be a file: standard output is for tables", got=path)
-        for other, read in (inputs or {}).items():
-            if (argument, other) != ("out", "votes") and read is not None and _is_same_file(path, read):
+        for other, read in inputs.items():
+            replaces = out_has_votes and (argument, other) == ("out", "votes")
+            if not replaces and read is not None and _is_same_file(path, read):
                 raise InputError(argument, "must not be a file that is read", got=path)
     plain = [os.path.realpath(path) for path in given.values() if is_plain(path)]
     if len(set(plain)) < len(plain):
@@ -51,8 +54,10 @@ def require_outputs(paths: Mapping[str, str | None], overwrite: bool, inputs: Ma
         raise InputError(next(iter(given)), phrase=phrase)
 
 
-def _is_same_file(one: str, other: str) -> bool:
-    return os.path.isfile(one) and os.path.isfile(other) and os.path.samefile(one, other)
+def _is_same_file(path: str, read: str) -> bool:
+    """Return whether a file that is read, as FILE or FILE:COLUMN, is the one at a path."""
+    files = [file for file in (read, read.rpartition(":")[0]) if os.path.isfile(file)]
+    return os.path.isfile(path) and any(os.path.samefile(path, file) for file in files)
 
 
 def write(table: FileTable, answered: Answered, path: str, format: Format, overwrite: bool) -> None:
@@ -137,9 +142,7 @@ def look_up(table: FileTable, answered: Answered) -> Iterator[DuckDBPyRelation |
     connection.create_function(ANSWER, lookup, ["UBIGINT"], lookup.sql_type, type="arrow")  # type: ignore[call-overload]
     try:
         hashed = table.sql_with("hash", answered.keys, HASH)
-        found = f"SELECT * EXCLUDE {quoted(HASH)}, {ANSWER}({quoted(HASH)}) AS {ANSWER} FROM ({hashed})"
-        columns = ", ".join([f"* EXCLUDE {ANSWER}", *lookup.columns])
-        yield connection.sql(f"SELECT {columns} FROM ({found})")
+        yield connection.sql(f"SELECT * EXCLUDE {quoted(HASH)}, unnest({ANSWER}({quoted(HASH)})) FROM ({hashed})")
     finally:
         connection.remove_function(ANSWER)
 
@@ -151,8 +154,8 @@ class Lookup:
     hashes: Array  # sorted
     first: Array  # where the hashes begin that start with some bits
     shift: np.uint64
-    values: dict[str, Array]  # of each new column, in the order of the hashes; text as its place in `texts`
-    texts: dict[str, list[str]]
+    answers: pa.StructArray  # in the order of the hashes
+    sql_type: str  # of an answer
 
     @classmethod
     def of(cls, table: FileTable, answered: Answered) -> Self | None:
@@ -170,35 +173,12 @@ class Lookup:
         bits = min(len(hashes).bit_length() + 2, MOST_BITS)
         shift = np.uint64(64 - bits)
         begins = np.searchsorted(hashes, np.arange(1 << bits, dtype=np.uint64) << shift)
-        values, texts = {}, {}
-        for name in answers.column_names:
-            if name in answered.keys:
-                continue
-            column = answers[name].combine_chunks()
-            if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-                column = column.dictionary_encode()
-                texts[name] = column.dictionary.to_pylist()
-                column = column.indices
-            values[name] = column.to_numpy(zero_copy_only=False)[order]
-        return cls(hashes, np.minimum(begins, len(hashes) - 1).astype(np.int32), shift, values, texts)
-
-    @property
-    def sql_type(self) -> str:
-        """Return the type of what is found."""
-        kinds = {"f": "DOUBLE", "b": "BOOLEAN", "u": "UBIGINT"}
-        fields = (
-            f"{quoted(name)} {'INTEGER' if name in self.texts else kinds.get(values.dtype.kind, 'BIGINT')}"
-            for name, values in self.values.items()
-        )
-        return f"STRUCT({', '.join(fields)})"
-
-    @property
-    def columns(self) -> list[str]:
-        """Return the SQL of the new columns."""
-        found = {name: f"{ANSWER}.{quoted(name)}" for name in self.values}
-        for name, labels in self.texts.items():
-            found[name] = f"list_extract([{', '.join(map(text, labels))}], {found[name]} + 1)"
-        return [f"{sql} AS {quoted(name)}" for name, sql in found.items()]
+        new = answers.drop_columns(answered.keys).take(order).combine_chunks()
+        added = table.connection.from_arrow(new)
+        fields = (f"{quoted(name)} {kind}" for name, kind in zip(added.columns, added.types, strict=True))
+        found = pa.StructArray.from_arrays([column.combine_chunks() for column in new.columns], new.column_names)
+        first = np.minimum(begins, len(hashes) - 1).astype(np.int32)
+        return cls(hashes, first, shift, found, f"STRUCT({', '.join(fields)})")
 
     def __call__(self, hashes_of_rows: pa.Array) -> pa.Array:
         """Return the answers."""
@@ -208,4 +188,4 @@ class Lookup:
         places[missed] = np.searchsorted(self.hashes, hashes[missed])
         if (self.hashes.take(places[missed], mode="clip") != hashes[missed]).any():
             raise ValueError("the file was changed while it was read")
-        return pa.StructArray.from_arrays([pa.array(column.take(places)) for column in self.values.values()], list(self.values))
+        return self.answers.take(pa.array(places))
