@@ -79,11 +79,15 @@ def override(frame: Frame, answers: Frame, keys: list[str]) -> Frame:
 
 def _group_columns(rule: GroupRule | SubtypeRule, n_groups: int) -> Array:
     """Return for each group and term its weight, and its weight times its distribution; of evidence, whether it has any."""
-    if isinstance(rule, GroupRule):
-        tables = (term.table_for(np.arange(n_groups), n_groups, dense=True) for term in rule.terms)
-        return np.hstack([np.zeros((n_groups, 0)), *tables])  # there may be no terms
-    table = np.zeros((n_groups, len(rule.fallback) + 1))
-    table[rule.groups] = np.column_stack([np.ones(len(rule.groups)), rule.table])
+    width = len(rule.fallback) + 1
+    if isinstance(rule, SubtypeRule):
+        table = np.zeros((n_groups, width))
+        table[rule.groups] = np.column_stack([np.ones(len(rule.groups)), rule.table])
+        return table
+    table = np.zeros((n_groups, len(rule.terms) * width))
+    for t, term in enumerate(rule.terms):
+        table[term.groups, t * width] = term.group_weight
+        table[term.groups, t * width + 1 : (t + 1) * width] = term.weighted()
     return table
 
 
