@@ -669,7 +669,7 @@ def test_a_file_that_may_not_be_read_or_written_is_told(folder, run):
 
 
 def test_a_bug_of_ours_is_told_as_such(folder, run, monkeypatch):
-    monkeypatch.setattr("ec3learn.consensus.consensus.summarise", lambda *_, **__: {}["lost"])
+    monkeypatch.setattr("ec3learn.consensus.Consensus.summary", lambda *_, **__: {}["lost"])
     code, _, err = run("combine", "votes.csv", "-c", "svm")
     assert code == INTERNAL_ERROR
     assert err == "ec3learn: Internal error (KeyError: 'lost'). Rerun with --debug and report the traceback.\n"
@@ -678,7 +678,7 @@ def test_a_bug_of_ours_is_told_as_such(folder, run, monkeypatch):
 
 
 def test_an_error_of_a_library_is_no_wrong_input(folder, run, monkeypatch):
-    monkeypatch.setattr("ec3learn.consensus.consensus.summarise", lambda *_, **__: int("no number"))
+    monkeypatch.setattr("ec3learn.consensus.Consensus.summary", lambda *_, **__: int("no number"))
     assert run("combine", "votes.csv", "-c", "svm")[0] == INTERNAL_ERROR
 
 
@@ -686,7 +686,7 @@ def test_an_interrupt_is_quiet(folder, run, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ec3learn.consensus.consensus.summarise", interrupted)
+    monkeypatch.setattr("ec3learn.consensus.Consensus.summary", interrupted)
     assert run("combine", "votes.csv", "-c", "svm", "--out", "x.csv") == (INTERRUPTED, "", "")
     assert sorted(os.listdir()) == ["votes.csv", "votes.parquet"]
 
