@@ -100,7 +100,7 @@ GOLDEN = {
         [0.007948, 0.009297, 0.982754],
     ),
     "BWA": (BWA(tol=1e-12, max_iter=3000), [0.955553, 0.027957, 0.016490], [0.326003, 0.027255, 0.646741]),
-    "panel": (Panel(), [0.893054, 0.053681, 0.053265], [0.251374, 0.058145, 0.690481]),
+    "panel": (Panel(), [0.865622, 0.064026, 0.070351], [0.280824, 0.080985, 0.638191]),
 }
 
 
@@ -478,7 +478,7 @@ def test_fifty_labels_calibrate_the_confidence_and_keep_the_order_of_classes():
     assert log_loss(taught, truth, rest) < log_loss(without, truth, rest) - 0.05
     few = Panel().solve(votes, known={i: int(truth[i]) for i in range(29)})
     (note,) = (note for note in few.notes if note.kind == CALIBRATION)
-    reduced = "It was reduced by how much the voters' errors correlate."
+    reduced = "It was reduced by how much the voters' errors seem to correlate."
     assert str(note) == f"The confidence was not calibrated, which takes 30 known labels. {reduced}"
     note = next(note for note in taught.notes if note.kind == CALIBRATION)
     assert str(note).startswith("The confidence was calibrated on 50 known labels: cross-validated log loss 0.")

@@ -36,9 +36,10 @@ Level = Literal["nominal", "ordinal", "interval"]
 LEVELS = ("nominal", "ordinal", "interval")
 MOST_VOTERS = 100  # compared two by two: those with the most votes
 KNOWN = "known labels"  # in the place of the second voter
-SAMPLE = 20_000  # distinct rows that are enough to measure on
+SAMPLE = 5_000  # distinct rows that are enough to measure on
 LEAST_VOTERS = 4  # two in each half
-MOST_SPLITS, DRAWN = 12, 50  # of the voters into halves, and how many are drawn for each; up to six voters have fewer
+FEWEST_SPLITS, MOST_SPLITS, DRAWN = 4, 12, 50  # of the voters into halves, and how many are drawn for each
+ENOUGH = 150  # voters in all splits: the more there are, the less do splits differ
 LEAST_LABELS = 20  # to measure by
 LEAST_PAIR = 1.5  # votes on an object from which on there are two; their shares add up to integers, but for rounding
 PSEUDO_VOTES = 1.0  # of the average voter, added to each voter's own: a voter with three votes shows little of its errors
@@ -317,6 +318,7 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
             raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy)
         labelled, row_codes = labelled_rows(votes, codes)
         return _excess(labelled, np.eye(votes.n_classes)[row_codes])
+    votes = votes if votes.prior is None else replace(votes, prior=None).merged()
     rows = votes.only_rows(evenly(votes.n_rows, SAMPLE))
     rows = replace(rows, sample_weight=rows.counts)  # each distinct row as one object that counts as often as it occurs
     voters = erring_voters(votes)
@@ -337,8 +339,9 @@ def _splits(voters: Array) -> list[tuple[Array, Array]]:
     the one is taken whose s is closest to orthogonal to those before. Random splits alone would differ twice as much.
     """
     rng, signs = np.random.default_rng(0), np.resize([1.0, -1.0], len(voters))
-    n_splits = min(MOST_SPLITS, comb(len(voters), len(voters) // 2) // (2 - len(voters) % 2))
-    chosen = np.empty((0, len(voters)))
+    n, n_different = len(voters), comb(len(voters), len(voters) // 2) // (2 - len(voters) % 2)
+    n_splits = min(n_different, max(FEWEST_SPLITS, min(MOST_SPLITS, ENOUGH // n)))
+    chosen = np.empty((0, n))
     for _ in range(n_splits):
         drawn = np.stack([rng.permutation(signs) for _ in range(DRAWN)])
         chosen = np.vstack([chosen, drawn[((drawn @ chosen.T) ** 2).sum(axis=1).argmin()]])
@@ -411,12 +414,10 @@ def _excess(votes: Votes, proba: Array) -> float:
     """
     rows, voters, said = votes_cast(votes)
     n_models, n_classes, weight = len(votes.models), votes.n_classes, votes.counts[rows]
-    mean = np.zeros((n_models, n_classes, n_classes))  # mu: voters x classes x what they say
-    total = np.zeros((n_models, n_classes))
-    for k in range(n_classes):
-        mass = weight * proba[rows, k]
-        np.add.at(mean[:, k], voters, mass[:, None] * said)
-        np.add.at(total[:, k], voters, mass)
+    by_row, by_voter = (_sums_over(key, n) for key, n in ((rows, votes.n_rows), (voters, n_models)))
+    mass = weight[:, None] * proba[rows]
+    mean = np.stack([by_voter @ (mass[:, k, None] * said) for k in range(n_classes)], axis=1)  # mu: voters x classes x answers
+    total = by_voter @ mass
     pooled = mean.sum(axis=0) / np.maximum(total.sum(axis=0), 1e-12)[:, None]
     mean = (mean + PSEUDO_VOTES * pooled) / (total + PSEUDO_VOTES)[:, :, None]
     # Averages weighted by unsure answers mix the classes, by the shares z'z; its inverse takes that out (least squares).
@@ -424,8 +425,7 @@ def _excess(votes: Votes, proba: Array) -> float:
     mean = np.einsum("kl,jlc->jkc", np.linalg.inv(mixed), mean)
     expected = np.einsum("vk,vkc->vc", proba[rows], mean[voters])
     residual = said - expected
-    size = np.bincount(voters, weights=weight * (residual**2).sum(axis=1), minlength=n_models)
-    cast = np.bincount(voters, weights=weight, minlength=n_models)
+    size, cast = by_voter @ (weight * (residual**2).sum(axis=1)), by_voter @ weight
     typical = float(size.sum()) / max(float(cast.sum()), 1e-300)
     if typical < 1e-18:
         return 0.0  # nobody ever errs
@@ -433,13 +433,16 @@ def _excess(votes: Votes, proba: Array) -> float:
 
     def products(values: Array) -> Array:
         """Return for each object the sum of products of two voters' values."""
-        sums = np.zeros((votes.n_rows, n_classes))
-        np.add.at(sums, rows, values)
-        return (sums**2).sum(axis=1) - np.bincount(rows, weights=(values**2).sum(axis=1), minlength=votes.n_rows)
+        return np.asarray(((by_row @ values) ** 2).sum(axis=1) - by_row @ (values**2).sum(axis=1))
 
     found = products(residual / scale)
     for k in range(n_classes):
         found -= proba[:, k] * products((mean[voters, k] - expected) / scale)
-    n_votes = np.bincount(rows, minlength=votes.n_rows).astype(np.float64)
+    n_votes = by_row @ np.ones(len(rows))
     pairs = float(votes.counts @ (n_votes * (n_votes - 1)))
     return float(votes.counts @ found) / pairs if pairs > 0 else 0.0
+
+
+def _sums_over(key: Array, n: int) -> sparse.csc_array:
+    """Return the matrix that sums a table over the rows that have the same key."""
+    return sparse.csc_array((np.ones(len(key)), key, np.arange(len(key) + 1)), shape=(n, len(key)))

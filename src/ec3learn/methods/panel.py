@@ -21,7 +21,7 @@ from ..algebra.bayes import SubtypeModel
 from ..algebra.linear import normalised
 from ..algebra.membership import membership, scatter_to_votes
 from ..algebra.trust import LEAST_LABELS, learn_slope
-from ..answer.mixtures import PanelRule, PrecisionRule, sharpened
+from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
 from ..answer.outcome import PanelMember, class_preference
 from ..answer.rule import KnownLabels, Rule, mean_votes
@@ -46,7 +46,9 @@ LEAST_SEATED = 3
 FOLDS = 5  # of the labels that the confidence is calibrated on
 FAR, TIMES_MEDIAN = 0.25, 2.0  # a member leaves that differs on more objects than this, and than this many times the median
 MOST_PLAIN, PLAIN, LEAST_PLAIN = 0.5, 4.5, 0.05  # with J voters the plain vote has a share of 4.5 / J^2 in the answer
-UNSEEN = 30.0  # votes: with J per object, 1 / (1 + 30 / J) of the correlation is seen; the rest are errors that all voters share
+UNSEEN = 30.0  # what J voters show of the correlation of their errors is multiplied by 1 + 30 / J, for errors that all share
+MOST_CLASSES = 50  # beyond this it takes long to measure
+USUAL, HARDLY_SEEN = 0.5, 20.0  # J voters show 1 / (1 + 20 / J^2) of it; for the rest, what is usual is assumed
 
 
 @dataclass(eq=False, repr=False)
@@ -290,8 +292,8 @@ def _calibrated(answer: Answer, blind: Array, known: KnownLabels, labelled: Arra
 def _uncalibrated(votes: Votes, is_default: bool) -> Note:
     """Return the note on what the confidence rests on without enough known labels."""
     why = f"The confidence was not calibrated, which takes {LEAST_LABELS} known labels"
-    if is_default and votes.has_graders and len(erring_voters(votes)) >= LEAST_VOTERS:
-        return Note(CALIBRATION, f"{why}. It was reduced by how much the voters' errors correlate.")
+    if is_default and not are_mostly_soft(votes) and not _is_informed(votes):
+        return Note(CALIBRATION, f"{why}. It was reduced by how much the voters' errors seem to correlate.")
     return Note(CALIBRATION, f"{why}. It is the mean of several methods, which is less sure where they differ.")
 
 
@@ -368,10 +370,27 @@ def _labelling_members(votes: Votes, known: KnownLabels | None) -> list[_Member]
         members = [] if informed else [_Member("weighted vote", _learned_vote(votes, known), 0)]
     if informed:  # means of votes and a prior stay unsure even where all of them agree
         methods = {"Dawid-Skene": DawidSkene(tol=1e-4), **{name: own for name, own in methods.items() if name != "BWA"}}
+    correlation = 0.0 if informed else _correlation(votes)
     for name, method in methods.items():
         answer = method.answer(votes, known)
-        members.append(_Member(name, answer.rule, answer.n_iter))
+        rule = replace(answer.rule, correlation=correlation) if isinstance(answer.rule, SubtypeRule) else answer.rule
+        members.append(_Member(name, rule, answer.n_iter))
     return members
+
+
+def _correlation(votes: Votes) -> float:
+    """Return the correlation of the voters' errors by which answers that add up evidence are made less sure.
+
+    Errors that all voters share look like the truth, so more is assumed than is seen, the fewer voters there are. That holds for
+    juries, in which everyone votes on everything. In a crowd every object has other voters, and their errors hardly add up.
+    """
+    n_voters = _effective_voters(votes)
+    correlation = USUAL
+    if len(erring_voters(votes)) >= LEAST_VOTERS and votes.n_classes <= MOST_CLASSES:
+        seen = float(np.clip((1 + UNSEEN / n_voters) * error_correlation(votes), 0.0, 1.0))
+        correlation += (seen - USUAL) / (1 + HARDLY_SEEN / n_voters**2)
+    per_object = float(_votes_cast(votes) @ (votes.weights > 0)) / max(float(votes.counts.sum()), 1e-300)
+    return correlation * min(1.0, per_object / max(n_voters, 1.0))
 
 
 def _learned_vote(votes: Votes, known: KnownLabels | None) -> Rule:
@@ -403,14 +422,12 @@ def _grading_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
     groups = membership(votes)
     codes = None if known is None else known.codes
     start, _, _ = mean_votes(votes, groups, votes.weights, known)
-    per_object = float(_votes_cast(votes) @ (votes.weights > 0)) / max(float(votes.counts.sum()), 1e-300)
-    correlation = float(np.clip((1 + UNSEEN / max(per_object, 1.0)) * error_correlation(votes), 0.0, 1.0))
     kinds = {
         "Dawid-Skene with a learned prior": {"pooled": True},
         "Dawid-Skene": {"pooled": False},
         "EBCC": {"pooled": False, "subtypes": 2},
     }
-    members = []
+    members, correlation = [], _correlation(votes)
     for name, options in kinds.items():
         model = SubtypeModel(votes, groups, codes, **options)  # type: ignore[arg-type]
         fit = model.fit(start, 1e-4, 200)
