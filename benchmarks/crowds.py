@@ -63,12 +63,16 @@ def crowd(name: str) -> tuple[Votes, pd.Series]:
     return Votes.from_long(answers["question"], answers["worker"], answers["answer"], classes=classes), truth
 
 
-def judges() -> tuple[Votes, pd.Series]:
-    """Return the scores of the language models, and whether each comment is toxic."""
+def judges(verdicts: bool = False) -> tuple[Votes, pd.Series]:
+    """Return the scores of the language models, or their verdicts by a score above 4.5, and whether each comment is toxic."""
     table = pd.read_parquet(FOLDER / "judges" / "toxicity_scores.parquet")
     scores = {name: table[name] for name in table.columns if name not in ("comment", "toxic")}
     scale = Scale(range(10), outside="missing")
     truth = pd.Series(np.where(table["toxic"].to_numpy().astype(bool), "toxic", "fine"))
+    if verdicts:
+        given = {name: own.astype("Float64").where(own.between(0, 9)) for name, own in scores.items()}
+        scores = {name: (own > 4.5).map({True: "toxic", False: "fine"}) for name, own in given.items()}
+        return Votes.from_labels(scores, classes=["fine", "toxic"]), truth
     return Votes.from_labels(scores, classes=["fine", "toxic"], scale=scale), truth
 
 
@@ -179,6 +183,8 @@ def main() -> int:
         jury = {name: measured(method, votes, truth) for name, method in methods().items()}
         jury |= {f"auto, {n} known labels (mean of 20 draws)": with_labels(votes, truth, n) for n in (30, 50, 200)}
         jury |= {f"auto, {n} of the judges (mean of 15 draws)": some_judges(votes, truth, n) for n in (2, 3, 4, 6, 8)}
+        by_name = judges(verdicts=True)
+        jury |= {f"auto, verdicts of {n} (mean of 15 draws)": some_judges(*by_name, n) for n in (3, 5, 7, 9, 12)}
         print("Twelve language models as judges, scores from 0 to 9")
         show(
             Table({"method": list(jury)} | {what: [row[what] for row in jury.values()] for what in jury["majority"]}),
