@@ -21,7 +21,7 @@ from scipy.special import digamma, expit, logit, softmax
 from .._typing import Array
 from ..votes import Votes
 from .em import ConfusionModel, Fit
-from .linear import chunks, evenly
+from .linear import chunks, sample_rows
 from .membership import Membership, membership, scatter_to_votes
 
 ON, OFF = 4.0, 1.0  # votes a voter seems to have cast for the true class, and for each other one
@@ -139,15 +139,8 @@ class SubtypeModel(ConfusionModel):
 
     def _sample(self) -> tuple[SubtypeModel, Array]:
         """Return the same model of some rows: all that are labelled or very frequent, and others that stand for the rest."""
-        counts = self.votes.counts
-        kept = counts > self.total / SAMPLE
-        if self.known is not None:
-            kept |= self.known >= 0
-        rest = np.flatnonzero(~kept)
-        drawn = rest[evenly(len(rest), SAMPLE)]
-        rows = np.sort(np.concatenate([np.flatnonzero(kept), drawn]))
-        more = float(counts[rest].sum()) / max(float(counts[drawn].sum()), 1e-300)
-        some = replace(self.votes.only_rows(rows), counts=np.where(kept[rows], counts[rows], more * counts[rows]))
+        rows, counts = sample_rows(self.votes.counts, SAMPLE, None if self.known is None else self.known >= 0)
+        some = replace(self.votes.only_rows(rows), counts=counts)
         known = None if self.known is None else self.known[rows]
         clusterings = bool((self.weight[~self.votes.is_voter[self.group_model]] > 0).any())
         options: dict[str, Any] = {"subtypes": self.subtypes, "pooled": self.pooled, "class_votes": self.class_votes}

@@ -24,6 +24,18 @@ def evenly(n: int, most: int) -> Array:
     return np.arange(n) if n <= most else np.linspace(0, n - 1, most).astype(np.int64)
 
 
+def sample_rows(counts: Array, size: int, kept: Array | None = None) -> tuple[Array, Array]:
+    """Return some of the rows and how often each counts: all that are kept or very frequent, and others that stand for the rest."""
+    frequent = counts > counts.sum() / size
+    if kept is not None:
+        frequent |= kept
+    rest = np.flatnonzero(~frequent)
+    drawn = rest[evenly(len(rest), size)]
+    rows = np.sort(np.concatenate([np.flatnonzero(frequent), drawn]))
+    more = float(counts[rest].sum()) / max(float(counts[drawn].sum()), 1e-300)
+    return rows, np.where(frequent[rows], 1.0, more) * counts[rows]
+
+
 def normalised(sums: Array) -> Array:
     """Return rows divided by their sums; rows of zeros stay."""
     totals = sums.sum(axis=-1, keepdims=True)

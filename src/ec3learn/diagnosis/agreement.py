@@ -22,7 +22,7 @@ from .._table import Table
 from .._text import arg
 from .._typing import Array
 from ..algebra.em import ConfusionModel
-from ..algebra.linear import evenly, normalised
+from ..algebra.linear import normalised, sample_rows
 from ..algebra.membership import entries, membership, scatter_to_votes, votes_cast
 from ..answer.rule import mean_votes
 from ..votes import Votes
@@ -36,10 +36,10 @@ Level = Literal["nominal", "ordinal", "interval"]
 LEVELS = ("nominal", "ordinal", "interval")
 MOST_VOTERS = 100  # compared two by two: those with the most votes
 KNOWN = "known labels"  # in the place of the second voter
-SAMPLE = 5_000  # distinct rows that are enough to measure on
+SAMPLE = 3_000  # distinct rows that are enough to measure on
 LEAST_VOTERS = 4  # two in each half
 FEWEST_SPLITS, MOST_SPLITS, DRAWN = 4, 12, 50  # of the voters into halves, and how many are drawn for each
-ENOUGH = 150  # voters in all splits: the more there are, the less do splits differ
+ENOUGH = 100  # voters in all splits: the more there are, the less do splits differ
 LEAST_LABELS = 20  # to measure by
 LEAST_PAIR = 1.5  # votes on an object from which on there are two; their shares add up to integers, but for rounding
 PSEUDO_VOTES = 1.0  # of the average voter, added to each voter's own: a voter with three votes shows little of its errors
@@ -319,8 +319,8 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
         labelled, row_codes = labelled_rows(votes, codes)
         return _excess(labelled, np.eye(votes.n_classes)[row_codes])
     votes = votes if votes.prior is None else replace(votes, prior=None).merged()
-    rows = votes.only_rows(evenly(votes.n_rows, SAMPLE))
-    rows = replace(rows, sample_weight=rows.counts)  # each distinct row as one object that counts as often as it occurs
+    some, counts = sample_rows(votes.counts, SAMPLE)
+    rows = replace(votes.only_rows(some), sample_weight=counts, counts=counts)  # a row is one object that counts as often
     voters = erring_voters(votes)
     if len(voters) < LEAST_VOTERS or votes.n_classes < 2:
         return 0.0
