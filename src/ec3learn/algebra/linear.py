@@ -25,7 +25,7 @@ def evenly(n: int, most: int) -> Array:
 
 
 def sample_rows(counts: Array, size: int, kept: Array | None = None) -> tuple[Array, Array]:
-    """Return some of the rows and how often each counts: all that are kept or very frequent, and others that stand for the rest."""
+    """Return some rows and how often each counts: all that are kept or very frequent, and others that stand for the rest."""
     frequent = counts > counts.sum() / size
     if kept is not None:
         frequent |= kept
