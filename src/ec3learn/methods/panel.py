@@ -57,13 +57,15 @@ class Panel(Method):
 
     By default these are a weighted vote, Dawid-Skene with one number per voter, BWA, and EBCC with two priors. Where there is
     strong evidence that voters are biased, Dawid-Skene with two priors takes the place of the first two. For voters who answer
-    on a scale they are three methods that learn what each answer means, made less sure by how much the voters' errors
-    correlate. With a prior of the objects, Dawid-Skene takes the place of the weighted vote and of BWA. Where votes are
-    probabilities, these members answer from the most probable classes, and count as one besides BWA and, without a prior, a
-    weighted vote on the probabilities. A member whose answer is far from all others' is left out. `Consensus.panel()` shows who
-    sat, and how they differ. With 30 known labels or more, the confidence is calibrated on them; a note says what that did. With
-    fewer labels, and fewer than ten voters whose votes are labels or scores, little shows how good each of them is: the plain
-    vote gets a share of the answer, which is half of it for three voters.
+    on a scale they are three methods that learn what each answer means. With a prior of the objects, Dawid-Skene takes the place
+    of the weighted vote and of BWA. Where votes are probabilities, these members answer from the most probable classes, and count
+    as one besides BWA and, without a prior, a weighted vote on the probabilities. A member whose answer is far from all others'
+    is left out. `Consensus.panel()` shows who sat, and how they differ.
+
+    Dawid-Skene and EBCC take voters for independent. Where everyone votes on everything, their answers are made less sure by how
+    much the voters' errors seem to correlate, unless there is a prior. With 30 known labels or more, the confidence is calibrated
+    on them; a note says what that did. With fewer labels, and fewer than ten voters whose votes are labels or scores, little
+    shows how good each of them is: the plain vote gets a share of the answer, which is half of it for three voters.
 
     Parameters
     ----------
@@ -225,7 +227,7 @@ def _effective_voters(votes: Votes) -> float:
 
     One of weight 2 is two. Beyond 100 it no longer matters.
     """
-    cast = _votes_cast(votes)
+    cast = _votes_per_voter(votes)
     voting = (votes.weights > 0) & (cast > 0)
     if voting.sum() < 2:
         return float(voting.sum())
@@ -321,7 +323,7 @@ def are_mostly_soft(votes: Votes) -> bool:
         if votes.is_classifier[model.number] and votes.weights[model.number] > 0:
             largest = votes.soft.shares_of(model).max(axis=1)
             n_soft += float(votes.counts @ ((largest > 0) & (largest < WHOLE)))
-    n_votes = float(_votes_cast(votes)[votes.is_voter & (votes.weights > 0)].sum())
+    n_votes = float(_votes_per_voter(votes)[votes.is_voter & (votes.weights > 0)].sum())
     return n_votes > 0 and bool(2 * n_soft >= n_votes * WHOLE)
 
 
@@ -389,7 +391,7 @@ def _correlation(votes: Votes) -> float:
     if len(erring_voters(votes)) >= LEAST_VOTERS and votes.n_classes <= MOST_CLASSES:
         seen = float(np.clip((1 + UNSEEN / n_voters) * error_correlation(votes), 0.0, 1.0))
         correlation += (seen - USUAL) / (1 + HARDLY_SEEN / n_voters**2)
-    per_object = float(_votes_cast(votes) @ (votes.weights > 0)) / max(float(votes.counts.sum()), 1e-300)
+    per_object = float(_votes_per_voter(votes) @ (votes.weights > 0)) / max(float(votes.counts.sum()), 1e-300)
     return correlation * min(1.0, per_object / max(n_voters, 1.0))
 
 
@@ -397,13 +399,13 @@ def _learned_vote(votes: Votes, known: KnownLabels | None) -> Rule:
     """Return the weighted vote with weights that are learned from agreement, 1 on average over votes."""
     learned = weighted_answer("agreement", votes, np.ones(len(votes.models)), known, REWEIGHT_ROUNDS, judge=False)
     assert learned.weights is not None
-    cast = _votes_cast(votes)
+    cast = _votes_per_voter(votes)
     weights = learned.weights * (cast @ votes.weights / max(float(cast @ learned.weights), 1e-300))
     fallback = np.full(votes.n_classes, 1 / votes.n_classes) if learned.rule is None else np.asarray(learned.rule.fallback)
     return _cautious_vote(votes, weights, fallback)
 
 
-def _votes_cast(votes: Votes) -> Array:
+def _votes_per_voter(votes: Votes) -> Array:
     """Return how many votes each voter has cast, by what objects count."""
     spoken = scatter_to_votes(votes, membership(votes), votes.counts)
     return np.asarray(np.bincount(votes.group_model, weights=spoken, minlength=len(votes.models)) * votes.is_voter)
