@@ -820,11 +820,12 @@ def test_an_object_known_twice_with_two_labels_is_refused(w8):
         EC3().solve(w8, known=([0, 0], [1, 2]))
 
 
-def test_a_known_object_that_a_long_table_lacks_is_refused():
+@pytest.mark.parametrize("name", ["q9", ["q1"]])
+def test_a_known_object_that_a_long_table_lacks_is_refused(name):
     votes = Votes.from_long(["q1", "q2"], ["a", "a"], ["yes", "no"])
-    message = "known must name objects that were voted on, got 'q9'. The first objects are ['q1', 'q2']."
+    message = f"known must name objects that were voted on, got {name!r}. The first objects are ['q1', 'q2']."
     with pytest.raises(ValueError, match=re.escape(message)):
-        EC3().solve(votes, known={"q9": "yes"})
+        EC3().solve(votes, known=([name], ["yes"]))
 
 
 KNOWN_OTHERWISE = {  # ids and labels that another file spells otherwise

@@ -674,6 +674,7 @@ LABEL_ERRORS = [
     ),
     (TypeError, "classes must be a list of labels, got 'ab'.", lambda: Votes.from_labels([["a"]], classes="ab")),
     (TypeError, "classes must be a list of labels, got 3.", lambda: Votes.from_labels([[0]], classes=3)),
+    (TypeError, "classes must be a list of labels, got array(3).", lambda: Votes.from_labels([[0]], classes=np.array(3))),
     (ValueError, "classes must name at least one class, got none.", lambda: Votes.from_labels([[0]], classes=[])),
     (
         TypeError,

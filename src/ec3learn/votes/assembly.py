@@ -37,7 +37,7 @@ def fields_of_columns(
     absent = encoding.labels_for_missing(missing)
     scales = scales_of(scale, list(columns))
     _require_same_objects(columns, clusterings, argument)
-    n_classes = len(classes) if isinstance(classes, Sized) else None
+    n_classes = len(classes) if isinstance(classes, Sized) and getattr(classes, "ndim", 1) > 0 else None
     _require_same_width({name: raw for name, raw in columns.items() if name not in scales}, argument, n_classes)
     require_unique_names([*columns, *clusterings])
     both = {name: (raw, argument) for name, raw in columns.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,7 +78,7 @@ def _voted_classes(columns: Sequence[Column], missing: Missing, argument: str) -
 
 
 def _given_classes(classes: Any) -> list[Label]:
-    if isinstance(classes, str) or not hasattr(classes, "__iter__"):
+    if isinstance(classes, str) or not hasattr(classes, "__iter__") or getattr(classes, "ndim", 1) != 1:
         raise InputTypeError("classes", "must be a list of labels", got=classes)
     names = [plain(label) for label in classes]
     kinds = {kind_of(label) for label in names}
@@ -284,7 +284,7 @@ def object_places(objects: Sequence[Any], n_objects: int, object_ids: Array | No
         return np.array(objects, dtype=np.int64) % n_objects
     place = {label: i for i, label in enumerate(object_ids.tolist())}
     for item in objects:
-        if item not in place:
+        if not isinstance(item, Hashable) or item not in place:
             remedy = f"The first objects are {listed(object_ids, 5)}."
             other = {str(label): label for label in object_ids.tolist()}.get(str(item))
             if other is not None:  # ids that one file has as numbers, and another as text
