@@ -427,6 +427,14 @@ def test_independent_errors_do_not_correlate_and_shared_ones_do():
     assert 0.03 < error_correlation(together(0.3)) < 0.2  # the truth: .156
 
 
+def test_objects_without_votes_do_not_change_the_correlation():
+    rng = np.random.default_rng(0)
+    truth, hard = rng.integers(2, size=400), rng.random(400) < 0.3
+    votes = {f"v{j}": (truth ^ (rng.random(400) < np.where(hard, 0.5, 0.1))).tolist() for j in range(6)}
+    padded = {name: [*said, *[None] * 2000] for name, said in votes.items()}
+    assert error_correlation(Votes.from_labels(padded)) == pytest.approx(error_correlation(Votes.from_labels(votes)), abs=0.01)
+
+
 @pytest.mark.parametrize("n_voters", [4, 5, 6, 9])
 def test_the_order_of_the_voters_does_not_change_the_correlation(n_voters):
     rng = np.random.default_rng(3)

@@ -421,7 +421,8 @@ def _excess(votes: Votes, proba: Array) -> float:
     pooled = mean.sum(axis=0) / np.maximum(total.sum(axis=0), 1e-12)[:, None]
     mean = (mean + PSEUDO_VOTES * pooled) / (total + PSEUDO_VOTES)[:, :, None]
     # Averages weighted by unsure answers mix the classes, by the shares z'z; its inverse takes that out (least squares).
-    mixed = normalised(proba.T @ (votes.counts[:, None] * proba) + 1e-6 * np.eye(n_classes))
+    n_votes = by_row @ np.ones(len(rows))
+    mixed = normalised(proba.T @ ((votes.counts * (n_votes > 0))[:, None] * proba) + 1e-6 * np.eye(n_classes))
     mean = np.einsum("kl,jlc->jkc", np.linalg.inv(mixed), mean)
     expected = np.einsum("vk,vkc->vc", proba[rows], mean[voters])
     residual = said - expected
@@ -438,7 +439,6 @@ def _excess(votes: Votes, proba: Array) -> float:
     found = products(residual / scale)
     for k in range(n_classes):
         found -= proba[:, k] * products((mean[voters, k] - expected) / scale)
-    n_votes = by_row @ np.ones(len(rows))
     pairs = float(votes.counts @ (n_votes * (n_votes - 1)))
     return float(votes.counts @ found) / pairs if pairs > 0 else 0.0
 

@@ -27,7 +27,7 @@ from ..answer.outcome import PanelMember, class_preference
 from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..diagnosis.agreement import LEAST_VOTERS, erring_voters, error_correlation
 from ..diagnosis.doubts import judge_bias
-from ..diagnosis.metrics import are_counts, log_losses
+from ..diagnosis.metrics import are_counts, log_losses, votes_per_row
 from ..votes import Votes
 from ..votes.reading import smallest_uint
 from .base import Answer, Method, method_of
@@ -389,7 +389,8 @@ def _correlation(votes: Votes) -> float:
     if len(erring_voters(votes)) >= LEAST_VOTERS and votes.n_classes <= MOST_CLASSES:
         seen = float(np.clip((1 + UNSEEN / n_voters) * error_correlation(votes), 0.0, 1.0))
         correlation += (seen - USUAL) / (1 + HARDLY_SEEN / n_voters**2)
-    per_object = float(_votes_cast(votes) @ (votes.weights > 0)) / max(float(votes.counts.sum()), 1e-300)
+    per_row = votes_per_row(votes, (votes.is_voter & (votes.weights > 0))[votes.group_model])
+    per_object = float(votes.counts @ per_row) / max(float(votes.counts @ (per_row > 0)), 1e-300)
     return correlation * min(1.0, per_object / max(n_voters, 1.0))
 
 
