@@ -352,7 +352,7 @@ def test_votes_that_cannot_be_compared_have_no_agreement():
 
 def test_what_is_not_comparable_is_refused():
     words = Votes.from_labels({"a": ["x", "y"], "b": ["x", "x"]})
-    wanted = "level must be 'nominal' or level='ordinal' for answers that are not numbers, got 'interval'."
+    wanted = "level must be 'nominal' or 'ordinal' for answers that are not numbers, got 'interval'."
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
         alpha(words, "interval")
     mixed = words.add({"c": [3, 4]}, scale=range(10))
