@@ -24,7 +24,7 @@ from ec3learn._text import UNSHOWN
 from ec3learn.cli import DONE, INTERNAL_ERROR, INTERRUPTED, WRONG_INPUT, main
 from ec3learn.cli.app import app
 from ec3learn.demo import demo_votes, write_demo
-from ec3learn.diagnosis import alpha, effective_voters, kappas
+from ec3learn.diagnosis import alpha, effective_voters, error_correlation, kappas
 from ec3learn.tables.columns import LABELS
 from ec3learn.tables.files.table import follow_queries
 
@@ -424,6 +424,12 @@ def test_explain_adds_up_to_the_answer_that_combine_gives(folder, run):
     assert given == pytest.approx(by_row["proba"][by_row["label"]])
 
 
+def test_voters_are_judged_by_labels_in_another_file(folder, run):
+    pl.read_csv("votes.csv").select("id", "gold").drop_nulls().write_csv("gold.csv")
+    words = ["voters", "votes.csv", *VOTERS]
+    assert run(*words, "--known", "gold.csv", "--id", "id") == run(*words, "--known", "gold")
+
+
 def test_voters_come_from_votes_or_from_a_model(folder, run):
     run("combine", "votes.csv", *VOTERS, "--save", "mails.ec3")
     assert run("voters", "votes.csv", *VOTERS) == run("voters", "mails.ec3")
@@ -565,6 +571,7 @@ def test_flags_are_shown_without_a_type(run, command):
         ("compare votes.csv -c svm,tree --n-disputed -1", "--n-disputed must be an integer >= 0, got -1."),
         ("compare votes.csv -c svm,tree --methods majorty", "Unknown method 'majorty'. Did you mean 'majority'?"),
         ("combine votes.csv -c svm --max-rows x", "Invalid value for '--max-rows': "),
+        ("combine empty.csv -c a,b --classes x,y", "votes must hold at least one class vote whose classifier and object have"),
         ("agreement votes.csv -c svm", "--classifiers must have at least two voters to compare, got one."),
         (
             "combine numbers.csv -c p",
@@ -591,6 +598,7 @@ def test_flags_are_shown_without_a_type(run, command):
 def test_wrong_input_is_one_line_and_exit_code_2(folder, run, words, sentence):
     pl.DataFrame({"p": [f"{i / 50:.3f}" for i in range(1, 51)]}).write_csv("numbers.csv")
     pl.DataFrame({"id": [f"x{i}" for i in range(1200)]}).write_csv("many.csv")
+    Path("empty.csv").write_text("id,a,b\n1,,\n")
     code, out, err = run(*shlex.split(words))
     assert code == WRONG_INPUT
     assert err.startswith(f"ec3learn: {sentence}")
@@ -1247,10 +1255,23 @@ def test_agreement_is_that_of_the_library(folder, run):
     assert found["measures"][0]["value"] == pytest.approx(alpha(votes))
     assert found["pairs"] == list(kappas(votes).rows())
     assert found["known"] == list(kappas(votes, frame["gold"].to_list()).rows())
-    assert found["effective_voters"] == pytest.approx(effective_voters(votes))
+    correlation = error_correlation(votes, frame["gold"].to_list())
+    assert found["by_labels"] and found["error_correlation"] == pytest.approx(correlation)
+    assert found["effective_voters"] == pytest.approx(effective_voters(votes, correlation))
+    without = json.loads(run("agreement", "votes.csv", *VOTERS[:2], "--json")[1])
+    assert not without["by_labels"] and without["effective_voters"] == pytest.approx(effective_voters(votes))
     printed = run("agreement", "votes.csv", *VOTERS[:2], "--known", "gold")[1]
+    assert f"worth {found['effective_voters']:.1f} independent ones" in printed
     assert "Krippendorff's alpha" in printed
     assert "Cohen's kappa with known labels, the lowest first" in printed
+
+
+def test_three_voters_show_nothing_of_the_errors_they_share_unless_labels_are_known(folder, run):
+    few = "Fewer than 4 voters do not show how much their errors correlate; 20 known labels would."
+    assert few in run("agreement", "votes.csv", "-c", "svm,tree,bayes")[1]
+    assert json.loads(run("agreement", "votes.csv", "-c", "svm,tree,bayes", "--json")[1])["effective_voters"] is None
+    pl.read_csv("votes.csv").with_columns(svm="truth", tree="truth").write_csv("sure.csv")  # 60 labels on a few distinct rows
+    assert "measured on known labels" in run("agreement", "sure.csv", "-c", "svm,tree", "--known", "gold")[1]
 
 
 def test_pairs_of_many_voters_are_cut_on_the_terminal(folder, run):

@@ -352,7 +352,7 @@ def test_votes_that_cannot_be_compared_have_no_agreement():
 
 def test_what_is_not_comparable_is_refused():
     words = Votes.from_labels({"a": ["x", "y"], "b": ["x", "x"]})
-    wanted = "level must be 'nominal' or level='ordinal' for answers that are not numbers, got 'interval'."
+    wanted = "level must be 'nominal' or 'ordinal' for answers that are not numbers, got 'interval'."
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
         alpha(words, "interval")
     mixed = words.add({"c": [3, 4]}, scale=range(10))
@@ -425,6 +425,14 @@ def together(hard, n_voters=12, n_objects=3000, seed=0):
 def test_independent_errors_do_not_correlate_and_shared_ones_do():
     assert abs(error_correlation(together(0.0))) < 0.01
     assert 0.03 < error_correlation(together(0.3)) < 0.2  # the truth: .156
+
+
+def test_objects_without_votes_do_not_change_the_correlation():
+    rng = np.random.default_rng(0)
+    truth, hard = rng.integers(2, size=400), rng.random(400) < 0.3
+    votes = {f"v{j}": (truth ^ (rng.random(400) < np.where(hard, 0.5, 0.1))).tolist() for j in range(6)}
+    padded = {name: [*said, *[None] * 2000] for name, said in votes.items()}
+    assert error_correlation(Votes.from_labels(padded)) == pytest.approx(error_correlation(Votes.from_labels(votes)), abs=0.01)
 
 
 @pytest.mark.parametrize("n_voters", [4, 5, 6, 9])

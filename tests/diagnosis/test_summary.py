@@ -236,6 +236,17 @@ def test_it_is_the_answer_of_the_method():
     assert np.array_equal(labels, MajorityVote().solve(votes).labels())
 
 
+def test_of_judges_who_score_it_is_the_answer_of_the_method_too():
+    rng = np.random.default_rng(0)
+    scores = {f"j{j}": rng.integers(10, size=300) for j in range(4)}
+    scores = {name: [*own, *own[:100]] for name, own in scores.items()}
+    votes = Votes.from_labels(scores, classes=["fine", "toxic"], scale=range(10))
+    consensus, alone = DawidSkene().solve(votes, known={3: "fine"}), MajorityVote().solve(votes)
+    found = majority(consensus)
+    assert np.array_equal(consensus.classes[consensus.expand(found.classes)], alone.labels())
+    assert np.array_equal(consensus.expand(found.proba), alone.proba)
+
+
 def test_ties_are_found():
     consensus = MajorityVote().solve(Votes.from_labels({"a": [0, 0, 1], "b": [0, 1, 1]}))
     assert consensus.expand(majority(consensus).tied).tolist() == [False, True, False]

@@ -485,6 +485,28 @@ def test_fifty_labels_calibrate_the_confidence_and_keep_the_order_of_classes():
     assert "inconclusive" not in str(note)
 
 
+@pytest.mark.parametrize(
+    ("n_voters", "said"),
+    [
+        (1, "It is the mean of several methods, which is less sure where they differ."),
+        (3, "It was reduced by how much the errors of voters usually correlate."),
+        (4, "It was reduced by how much the voters' errors seem to correlate."),
+    ],
+)
+def test_a_correlation_of_errors_that_is_not_measured_is_not_said_to_be_seen(n_voters, said):
+    notes = Panel().solve(votes_of(jury(0, n_voters=n_voters)[0])).notes
+    assert str(next(note for note in notes if note.kind == CALIBRATION)).endswith(said)
+
+
+def test_objects_without_votes_make_no_jury_surer():
+    rng = np.random.default_rng(0)
+    truth, hard = rng.integers(2, size=400), rng.random(400) < 0.4
+    said = {f"v{j}": (truth ^ (rng.random(400) < np.where(hard, 0.5, 0.1))).tolist() for j in range(6)}
+    padded = {name: [*answers, *[None] * 2000] for name, answers in said.items()}
+    alone, beside = (Panel().solve(Votes.from_labels(table)).confidence[:400].mean() for table in (said, padded))
+    assert beside == pytest.approx(alone, abs=0.01)
+
+
 def test_the_note_on_a_calibration_that_changes_little_says_so():
     rng = np.random.default_rng(0)
     truth = rng.integers(2, size=300)

@@ -265,6 +265,21 @@ def test_the_section_on_trust_has_what_the_diagnosis_says():
     assert trust["agreement"][0]["value"] == pytest.approx(alpha(consensus.votes))
 
 
+def test_votes_per_object_are_counted_by_what_objects_count_and_where_there_are_any():
+    said = {f"v{j}": [0, 1, int(j > 1), None] for j in range(5)}
+    said["v4"][0] = None
+    trust = facts_of(Auto().solve(Votes.from_labels(said, sample_weight=[8, 1, 1, 10])))["trust"]
+    assert trust["n_votes"] == pytest.approx((8 * 4 + 2 * 5) / 10)
+    assert trust["effective"] <= trust["n_votes"]
+
+
+def test_three_voters_are_not_said_to_be_worth_three_independent_ones():
+    said, _, truth = a_pool()
+    three = Auto().solve(Votes.from_labels(dict(list(said.items())[:3])))
+    assert facts_of(three)["trust"]["effective"] is None
+    assert facts_of(three, truth=truth)["trust"]["effective"] > 0
+
+
 def test_without_labels_the_page_says_how_to_estimate_a_share():
     said, _, _ = a_pool()
     page = html.unescape(page_of(facts_of(Auto().solve(Votes.from_labels(said)))).decode())

@@ -190,6 +190,7 @@ def voters(
     columns: o.ColumnOptions,
     how: o.MethodOptions,
     file: o.ReadOptions,
+    id: o.Text = o.ID,
     max_rows: int = o.MAX_ROWS,
     json: bool = o.JSON,
 ) -> None:
@@ -206,7 +207,7 @@ def voters(
     if votes.endswith(".ec3"):
         consensus = Consensus.load(votes)
     else:
-        with combined(votes, columns, how, file, max_rows=max_rows) as answered:
+        with combined(votes, columns, how, file, max_rows=max_rows, id=id) as answered:
             consensus = answered.consensus
     show(by_trouble(consensus), json)
 
@@ -307,12 +308,13 @@ app.add_typer(paper.app, name="paper")
 
 @cache
 def _options() -> dict[str, str]:
-    """Return the options of all commands by the name of their argument."""
+    """Return the options of all commands by the name of their argument; what some command takes without one is left out."""
     main = typer.main.get_command(app)
     commands: list[Any] = list(getattr(main, "commands", {}).values())
     commands += [inner for command in commands for inner in getattr(command, "commands", {}).values()]
-    found = (option for command in commands for option in command.params if option.param_type_name == "option")
-    return {option.name: max(option.opts, key=len) for option in found}
+    params = [param for command in commands for param in command.params]
+    bare = {param.name for param in params if param.param_type_name == "argument"}
+    return {param.name: max(param.opts, key=len) for param in params if param.name not in bare}
 
 
 def spelled(name: str, value: str | None = None) -> str:

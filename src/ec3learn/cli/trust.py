@@ -37,7 +37,9 @@ def agreement(
     """
     from ..diagnosis import agreement as measure
     from ..diagnosis import effective_voters, error_correlation, kappas
+    from ..diagnosis.agreement import LEAST_LABELS, LEAST_VOTERS, count_labels, erring_voters
     from ..tables.files import content_of_file, open_file
+    from ..votes.encoding import known_codes
 
     with open_file(votes, **asdict(file), bar=True) as table:
         content = content_of_file(table, naming_from(columns, labels), max_rows=max_rows, id=id)
@@ -46,13 +48,23 @@ def agreement(
         raise InputError("classifiers", "must have at least two voters to compare", came="one")
     measures, pairs = measure(cast, level), kappas(cast)  # type: ignore[arg-type]
     with_labels = None if content.known is None else kappas(cast.as_class_votes(), content.known)
-    correlation = error_correlation(cast)
-    worth = effective_voters(cast, correlation)
+    codes = None if content.known is None else known_codes(content.known, cast.classes, cast.n_objects, cast.object_ids)
+    by_labels = codes is not None and count_labels(cast, codes) >= LEAST_LABELS
+    correlation = worth = None
+    if by_labels or len(erring_voters(cast)) >= LEAST_VOTERS:
+        correlation = error_correlation(cast, content.known if by_labels else None)
+        worth = effective_voters(cast, correlation)
     if json:
-        found = {"measures": measures, "pairs": pairs, "known": with_labels}
+        found = {"measures": measures, "pairs": pairs, "known": with_labels, "by_labels": by_labels}
         return show(found | {"effective_voters": worth, "error_correlation": correlation}, json)
     print(f"{measures}\n")
-    print(f"The votes on an object are worth {worth:.1f} independent ones (correlation of errors {correlation:.2f}).\n")
+    if worth is None:
+        few = f"Fewer than {LEAST_VOTERS} voters do not show how much their errors correlate"
+        print(f"{few}; {LEAST_LABELS} known labels would.\n")
+    else:
+        most, how = ("", "measured on known labels") if by_labels else ("at most ", "not counting those that all share")
+        how = f"correlation of errors {correlation:.2f}, {how}"
+        print(f"The votes on an object are worth {most}{worth:.1f} independent ones ({how}).\n")
     print(f"Cohen's kappa of two voters, the lowest first\n{_by_kappa(pairs, 'pairs')}")
     if with_labels is not None:
         print(f"\nCohen's kappa with known labels, the lowest first\n{_by_kappa(with_labels, 'voters')}")

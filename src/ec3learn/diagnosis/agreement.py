@@ -28,7 +28,7 @@ from ..answer.rule import mean_votes
 from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.labels import kind_of
-from .metrics import cohen_kappa, counted_votes, votes_per_row
+from .metrics import are_counts, cohen_kappa, counted_votes, votes_per_row
 from .voters import labelled_rows
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -257,8 +257,7 @@ def _tallies(votes: Votes) -> tuple[_Tallies, list[Any]]:
 def _places(labels: list[Any], level: str) -> Array:
     """Return where the answers lie, for interval distances."""
     if level == "interval" and not all(kind_of(label) == "int" for label in labels):
-        wanted = f"must be 'nominal' or {arg('level', 'ordinal')} for answers that are not numbers"
-        raise InputError("level", wanted, got=level)
+        raise InputError("level", "must be 'nominal' or 'ordinal' for answers that are not numbers", got=level)
     return np.array(labels, dtype=np.float64) if level == "interval" else np.arange(len(labels), dtype=np.float64)
 
 
@@ -312,7 +311,7 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     """
     if known is not None:
         codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-        n_labels = int((codes >= 0).sum())
+        n_labels = count_labels(votes, codes)
         if n_labels < LEAST_LABELS:
             remedy = f"Leave {arg('known')} out to measure without labels."
             raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy)
@@ -325,6 +324,12 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     if len(voters) < LEAST_VOTERS or votes.n_classes < 2:
         return 0.0
     return float(np.mean([_correlation_of_halves(rows, *halves) for halves in _splits(_in_own_order(votes, voters))]))
+
+
+def count_labels(votes: Votes, codes: Array) -> int:
+    """Return how many objects have a known class (its number, -1 for none); a weight may say how often an object occurs."""
+    weights = votes.sample_weight
+    return round(float((codes >= 0) @ (weights if weights is not None and are_counts(weights) else np.ones(len(codes)))))
 
 
 def erring_voters(votes: Votes) -> Array:
@@ -421,7 +426,8 @@ def _excess(votes: Votes, proba: Array) -> float:
     pooled = mean.sum(axis=0) / np.maximum(total.sum(axis=0), 1e-12)[:, None]
     mean = (mean + PSEUDO_VOTES * pooled) / (total + PSEUDO_VOTES)[:, :, None]
     # Averages weighted by unsure answers mix the classes, by the shares z'z; its inverse takes that out (least squares).
-    mixed = normalised(proba.T @ (votes.counts[:, None] * proba) + 1e-6 * np.eye(n_classes))
+    n_votes = by_row @ np.ones(len(rows))
+    mixed = normalised(proba.T @ ((votes.counts * (n_votes > 0))[:, None] * proba) + 1e-6 * np.eye(n_classes))
     mean = np.einsum("kl,jlc->jkc", np.linalg.inv(mixed), mean)
     expected = np.einsum("vk,vkc->vc", proba[rows], mean[voters])
     residual = said - expected
@@ -438,7 +444,6 @@ def _excess(votes: Votes, proba: Array) -> float:
     found = products(residual / scale)
     for k in range(n_classes):
         found -= proba[:, k] * products((mean[voters, k] - expected) / scale)
-    n_votes = by_row @ np.ones(len(rows))
     pairs = float(votes.counts @ (n_votes * (n_votes - 1)))
     return float(votes.counts @ found) / pairs if pairs > 0 else 0.0
 

@@ -115,14 +115,21 @@ def majority(outcome: Outcome) -> Majority | None:
     """
     if outcome.votes is None or not outcome.has_objects:
         return None
-    votes = replace(outcome.votes, prior=None).hardened()
+    votes, merged = replace(outcome.votes, prior=None), None
+    if votes.has_graders:  # their class votes make some rows equal, which are merged: so each row is one object here
+        rows = replace(votes.only_rows(np.arange(votes.n_rows)), sample_weight=votes.counts, object_ids=None)
+        votes = rows.as_class_votes()
+        merged = votes.index
+    votes = votes.hardened()
     shares, unanswered, _ = mean_votes(votes, membership(votes), votes.weights, None, hard=True)
     if not (votes.counts @ ~unanswered):  # no vote that counts
         return None
+    mass = votes.counts @ shares
+    shares = shares if merged is None else shares[merged]
     number = matching_labels(votes.classes, outcome.classes)
     proba = np.zeros((len(shares), len(outcome.classes)))
     proba[:, number[number >= 0]] = shares[:, number >= 0]
-    return Majority(proba, number[top_classes(shares, votes.counts @ shares)])
+    return Majority(proba, number[top_classes(shares, mass)])
 
 
 def is_majority(outcome: Outcome) -> bool:

@@ -25,7 +25,7 @@ from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
 from ..answer.outcome import PanelMember, class_preference
 from ..answer.rule import KnownLabels, Rule, mean_votes
-from ..diagnosis.agreement import LEAST_VOTERS, erring_voters, error_correlation
+from ..diagnosis.agreement import LEAST_VOTERS, effective_voters, erring_voters, error_correlation
 from ..diagnosis.doubts import judge_bias
 from ..diagnosis.metrics import are_counts, log_losses
 from ..votes import Votes
@@ -294,8 +294,9 @@ def _calibrated(answer: Answer, blind: Array, known: KnownLabels, labelled: Arra
 def _uncalibrated(votes: Votes, is_default: bool) -> Note:
     """Return the note on what the confidence rests on without enough known labels."""
     why = f"The confidence was not calibrated, which takes {LEAST_LABELS} known labels"
-    if is_default and not are_mostly_soft(votes) and not _is_informed(votes):
-        return Note(CALIBRATION, f"{why}. It was reduced by how much the voters' errors seem to correlate.")
+    if is_default and not are_mostly_soft(votes) and not _is_informed(votes) and len(erring_voters(votes)) > 1:
+        much = "the voters' errors seem to correlate" if _shows_correlation(votes) else "the errors of voters usually correlate"
+        return Note(CALIBRATION, f"{why}. It was reduced by how much {much}.")
     return Note(CALIBRATION, f"{why}. It is the mean of several methods, which is less sure where they differ.")
 
 
@@ -388,11 +389,16 @@ def _correlation(votes: Votes) -> float:
     """
     n_voters = _effective_voters(votes)
     correlation = USUAL
-    if len(erring_voters(votes)) >= LEAST_VOTERS and votes.n_classes <= MOST_CLASSES:
+    if _shows_correlation(votes):
         seen = float(np.clip((1 + UNSEEN / n_voters) * error_correlation(votes), 0.0, 1.0))
         correlation += (seen - USUAL) / (1 + HARDLY_SEEN / n_voters**2)
-    per_object = float(_votes_per_voter(votes) @ (votes.weights > 0)) / max(float(votes.counts.sum()), 1e-300)
+    per_object = effective_voters(votes, 0.0)
     return correlation * min(1.0, per_object / max(n_voters, 1.0))
+
+
+def _shows_correlation(votes: Votes) -> bool:
+    """Return whether the correlation of the voters' errors is measured; otherwise, what is usual is assumed."""
+    return len(erring_voters(votes)) >= LEAST_VOTERS and votes.n_classes <= MOST_CLASSES
 
 
 def _learned_vote(votes: Votes, known: KnownLabels | None) -> Rule:

@@ -25,7 +25,7 @@ from ..diagnosis import (
     explain,
     judge,
 )
-from ..diagnosis.agreement import LEAST_LABELS
+from ..diagnosis.agreement import LEAST_LABELS, LEAST_VOTERS, count_labels, erring_voters
 from ..diagnosis.contested import CLOSE
 from ..diagnosis.explanation import tally_of
 from ..diagnosis.metrics import changed_rows, is_majority
@@ -160,14 +160,14 @@ def trust_facts(subject: Subject) -> Facts | None:
     if votes is None or not subject.has_objects or len(consensus.classes) < 2:
         return None
     codes = judged if (judged >= 0).any() or consensus.known is None else consensus.expand(consensus.known.codes)
-    by_labels = int((codes >= 0).sum()) >= LEAST_LABELS
+    by_labels = count_labels(votes, codes) >= LEAST_LABELS
     correlation = error_correlation(votes, subject.labels(codes) if by_labels else None)
-    n_votes = float(votes.n_votes[votes.is_voter].sum()) / max(votes.n_objects, 1)
+    is_measured = len(erring_voters(votes)) >= (2 if by_labels else LEAST_VOTERS)
     return {
         "calibration": [str(note) for note in consensus.solved_notes if note.kind == CALIBRATION],
         "agreement": _agreement(votes),
-        "n_votes": n_votes,
-        "effective": effective_voters(votes, correlation) if votes.is_voter.sum() > 1 else None,
+        "n_votes": effective_voters(votes, 0.0),
+        "effective": effective_voters(votes, correlation) if is_measured else None,
         "correlation": correlation,
         "by_labels": by_labels,
         "estimates": _estimates(subject),
