@@ -350,6 +350,11 @@ def test_votes_that_cannot_be_compared_have_no_agreement():
     assert np.isnan(alpha(Votes.from_labels({"a": [1, 1], "b": [1, 1]})))
 
 
+def test_measures_that_do_not_exist_have_no_interval():
+    table = agreement(Votes.from_labels({"a": [1, 1], "b": [1, 1]}))  # all votes are alike
+    assert table["low"] == table["high"] == [None, None, 1.0]
+
+
 def test_what_is_not_comparable_is_refused():
     words = Votes.from_labels({"a": ["x", "y"], "b": ["x", "x"]})
     wanted = "level must be 'nominal' or level='ordinal' for answers that are not numbers, got 'interval'."
@@ -467,6 +472,29 @@ def test_a_crowd_may_have_more_pairs_of_object_and_voter_than_32_bits_count():
     assert -0.1 < error_correlation(votes, np.zeros(n, dtype=int)) < 0.1
 
 
+def test_probabilities_err_together_as_far_as_their_most_probable_classes_do():
+    rng = np.random.default_rng(0)
+    truth, shared = rng.integers(2, size=600), rng.normal(0, 0.25, 600)
+    right = [np.clip(0.5 + 0.3 * (2 * truth - 1) + shared + rng.normal(0, 0.25, 600), 0.01, 0.99) for _ in range(6)]
+    soft = Votes.from_probabilities({f"v{j}": np.column_stack([1 - one, one]) for j, one in enumerate(right)})
+    hard = Votes.from_labels({f"v{j}": (one > 0.5).astype(int) for j, one in enumerate(right)})
+    assert 0.05 < error_correlation(soft) == pytest.approx(error_correlation(hard), abs=1e-9)
+    assert error_correlation(soft, truth) == pytest.approx(error_correlation(hard, truth), abs=1e-9)
+    assert effective_voters(soft) == pytest.approx(effective_voters(hard), abs=1e-6)
+
+
+@pytest.mark.parametrize("scale", [None, range(2)])
+def test_who_is_asked_twice_errs_together_with_others_as_far_as_who_is_asked_once(scale):
+    rng = np.random.default_rng(0)
+    truth, chance = rng.integers(2, size=600), np.where(rng.random(600) < 0.3, 0.5, 0.1)
+    objects, voters = np.tile(np.repeat(np.arange(600), 2), 6), np.repeat(list("abcdef"), 1200)
+    said = truth[objects] ^ (rng.random(7200) < chance[objects])
+    once, twice = (Votes.from_long(objects[::n], voters[::n], said[::n], classes=[0, 1], scale=scale) for n in (2, 1))
+    assert twice.n_repeated == 3600
+    assert error_correlation(twice) == pytest.approx(error_correlation(once), abs=0.05)
+    assert error_correlation(twice, truth) == pytest.approx(error_correlation(once, truth), abs=0.05)
+
+
 def test_copies_are_worth_less_than_voters_of_their_own():
     rng = np.random.default_rng(1)
     truth = rng.integers(2, size=4000)
@@ -474,3 +502,18 @@ def test_copies_are_worth_less_than_voters_of_their_own():
     copied = {f"v{j}": own[max(j - 3, 0)] for j in range(9)}  # four of nine are one: 12 of 72 pairs err together, r = 1/6
     assert 9 / (1 + 8 / 6) < effective_voters(Votes.from_labels(copied)) < 5.5  # copies in both halves are not seen
     assert effective_voters(Votes.from_labels({f"v{j}": own[j] for j in range(6)})) == pytest.approx(6, abs=0.3)
+
+
+@pytest.mark.parametrize("measure", [agreement, alpha, fleiss_kappa, kappas, error_correlation, effective_voters])
+def test_what_are_no_votes_is_refused(measure):
+    answer = MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 0]}))
+    remedy = "Make one with Votes.from_labels; an answer has its own as consensus.votes."
+    with pytest.raises(TypeError, match=f"^{re.escape(f'votes must be a Votes, got Consensus. {remedy}')}$"):
+        measure(answer)
+
+
+@pytest.mark.parametrize("correlation", ["much", float("nan")])
+def test_a_correlation_that_is_no_number_is_refused(correlation):
+    wanted = f"correlation must be a finite number, got {correlation!r}. Leave it out to measure it."
+    with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
+        effective_voters(together(0.0, n_voters=4, n_objects=50), correlation)

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import comb
+from math import comb, isfinite
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
-from .._checks import InputError, require_choice, require_integer, require_seed
+from .._checks import InputError, InputTypeError, is_number, require_choice, require_integer, require_seed
 from .._table import Table
 from .._text import arg
 from .._typing import Array
@@ -28,6 +28,7 @@ from ..answer.rule import mean_votes
 from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.labels import kind_of
+from ..votes.layout import Stores, entries_of_votes
 from .metrics import cohen_kappa, counted_votes, votes_per_row
 from .voters import labelled_rows
 
@@ -97,6 +98,7 @@ def agreement(votes: Votes, level: Level = "nominal", *, draws: int = 200, rando
     Fleiss' kappa         0.467
     pairs that agree      0.750
     """
+    _require_votes(votes)
     require_choice("level", level, LEVELS)
     require_integer("draws", draws, 0)
     require_seed("random_state", random_state)
@@ -137,6 +139,7 @@ def kappas(votes: Votes, known: Any = None, *, draws: int = 200, random_state: A
         voter; other, the second voter or "known labels"; objects, on how many both voted; kappa, low and high. Pairs without a
         common object are left out; kappa is None where both always say the same.
     """
+    _require_votes(votes)
     require_integer("draws", draws, 0)
     require_seed("random_state", random_state)
     votes = counted_votes(votes.hardened())
@@ -185,10 +188,16 @@ def _interval(
     rng = np.random.default_rng(random_state)
     total, shares = round(float(weight.sum())), weight / weight.sum()
     drawn = np.array([measured(rng.multinomial(total, shares).astype(np.float64)) for _ in range(draws)])
-    if np.isnan(drawn).all():
-        return nothing, nothing
-    low, high = (np.nanquantile(drawn, q, axis=0).tolist() for q in (0.025, 0.975))
+    defined = [values[~np.isnan(values)] for values in drawn.T]
+    low, high = ([float(np.quantile(values, q)) if len(values) else None for values in defined] for q in (0.025, 0.975))
     return low, high
+
+
+def _require_votes(votes: Any) -> None:
+    """Refuse what are no votes, such as the answer that was made from them."""
+    if not isinstance(votes, Votes):
+        remedy = "Make one with Votes.from_labels; an answer has its own as consensus.votes."
+        raise InputTypeError("votes", "must be a Votes", came=type(votes).__name__, remedy=remedy)
 
 
 # ---- from counts -----------------------------------------------------------------------------------------------------
@@ -298,7 +307,8 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     Parameters
     ----------
     votes : Votes
-        The votes, for classes or on a scale.
+        The votes, for classes or on a scale. A soft vote counts for its most probable class; of a tie, and of several scores, one
+        is drawn.
     known : array with missing values, dict of object -> label, or pair (objects, labels)
         Labels to measure errors by, those of 20 objects or more. They also show the errors that all voters share.
 
@@ -310,6 +320,7 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
         twelve and half of it with 24; twelve real language models showed 42 %. It takes four voters; fewer show nothing, and 0
         is returned.
     """
+    _require_votes(votes)
     if known is not None:
         codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
         n_labels = int((codes >= 0).sum())
@@ -317,10 +328,11 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
             remedy = f"Leave {arg('known')} out to measure without labels."
             raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy)
         labelled, row_codes = labelled_rows(votes, codes)
-        return _excess(labelled, np.eye(votes.n_classes)[row_codes])
+        return _excess(_whole_votes(labelled), np.eye(votes.n_classes)[row_codes])
     votes = votes if votes.prior is None else replace(votes, prior=None).merged()
     some, counts = sample_rows(votes.counts, SAMPLE)
-    rows = replace(votes.only_rows(some), sample_weight=counts, counts=counts)  # a row is one object that counts as often
+    rows = _whole_votes(votes.only_rows(some))
+    rows = replace(rows, sample_weight=counts, counts=counts)  # a row is one object that counts as often
     voters = erring_voters(votes)
     if len(voters) < LEAST_VOTERS or votes.n_classes < 2:
         return 0.0
@@ -330,6 +342,24 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
 def erring_voters(votes: Votes) -> Array:
     """Return the voters whose errors could correlate: those with votes that count."""
     return np.flatnonzero(votes.is_voter & (votes.n_votes > 0) & (votes.weights > 0))
+
+
+def _whole_votes(votes: Votes) -> Votes:
+    """Return the votes with one answer for each soft vote.
+
+    Shares of a vote leave half of the voters less sure of their answer than they can be, and what an unsure answer explains of
+    the errors of the other half is then far too much.
+    """
+    votes = votes.hardened()
+    if votes.stores.is_hard:
+        return votes
+    matrix = entries(votes).tocoo()
+    (row, group), share = matrix.coords, matrix.data
+    vote = row.astype(np.int64) * len(votes.models) + votes.group_model[group]
+    chance = np.log(share) + np.random.default_rng(0).gumbel(size=len(share))  # the highest is each answer's with its share
+    order = np.lexsort((chance, vote))
+    drawn = order[np.diff(vote[order], append=-1) != 0]
+    return replace(votes, stores=Stores(sparse=entries_of_votes(row[drawn], group[drawn], matrix.shape)))
 
 
 def _splits(voters: Array) -> list[tuple[Array, Array]]:
@@ -395,6 +425,9 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
     >>> print(f"{effective_voters(Votes.from_labels(twice)):.1f} of 8")
     3.9 of 8
     """
+    _require_votes(votes)
+    if correlation is not None and not (is_number(correlation) and isfinite(correlation)):
+        raise InputError("correlation", "must be a finite number", got=correlation, remedy="Leave it out to measure it.")
     per_row = votes_per_row(votes, (votes.is_voter & (votes.weights > 0))[votes.group_model])
     covered = float(votes.counts @ (per_row > 0))
     if covered <= 0:
