@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.metrics import cohen_kappa_score
 
-from ec3learn import MajorityVote, SoftVote, Votes
+from ec3learn import Consensus, MajorityVote, SoftVote, Votes
 from ec3learn.diagnosis import agreement, alpha, effective_voters, error_correlation, fleiss_kappa, kappas
 from ec3learn.diagnosis.estimate import by_chances, prediction_powered
 from ec3learn.diagnosis.metrics import wilson_interval
@@ -517,3 +517,10 @@ def test_a_correlation_that_is_no_number_is_refused(correlation):
     wanted = f"correlation must be a finite number, got {correlation!r}. Leave it out to measure it."
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
         effective_voters(together(0.0, n_voters=4, n_objects=50), correlation)
+
+
+def test_a_consensus_without_objects_estimates_nothing(tmp_path):
+    MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 0]})).save(tmp_path / "votes.ec3")
+    phrase = "estimate needs the objects, and this consensus was loaded from a file without them. "
+    with pytest.raises(ValueError, match=f"^{re.escape(phrase)}Use extend"):
+        Consensus.load(tmp_path / "votes.ec3").estimate(1, {0: 1})
