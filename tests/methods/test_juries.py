@@ -445,6 +445,12 @@ def test_where_clusterings_join_they_are_said_to_decide_too():
     assert why == "the votes are tied between 0 and 1: decided by who said it"
 
 
+def test_an_answer_that_is_tied_is_not_decided_by_who_said_it():
+    table = Panel().solve(Votes.from_labels({"a": [0, 1, 0, 1], "b": [0, 0, 1, 1]})).contested(2)
+    assert max(table["margin"]) < 1e-9
+    assert all(why.endswith(": decided by the more common class") for why in table["why"])
+
+
 def test_a_clustering_does_not_undo_what_the_panel_knows_of_biased_voters():
     rng = np.random.default_rng(0)
     truth = (rng.random(500) < 0.45).astype(int)
@@ -483,6 +489,20 @@ def test_fifty_labels_calibrate_the_confidence_and_keep_the_order_of_classes():
     note = next(note for note in taught.notes if note.kind == CALIBRATION)
     assert str(note).startswith("The confidence was calibrated on 50 known labels: cross-validated log loss 0.")
     assert "inconclusive" not in str(note)
+
+
+@pytest.mark.parametrize(
+    ("n_voters", "reduced"),
+    [
+        (1, ""),
+        (3, " It was reduced by how much voters' errors usually correlate."),
+        (4, " It was reduced by how much the voters' errors seem to correlate."),
+    ],
+)
+def test_the_correlation_of_errors_is_said_to_be_seen_only_where_it_is(n_voters, reduced):
+    votes = votes_of(jury(0, n_voters=n_voters, missing=0.0)[0])
+    (note,) = (note for note in Panel().solve(votes).notes if note.kind == CALIBRATION)
+    assert str(note) == f"The confidence was not calibrated, which takes 30 known labels.{reduced}"
 
 
 def test_the_note_on_a_calibration_that_changes_little_says_so():

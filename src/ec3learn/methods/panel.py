@@ -293,7 +293,10 @@ def _uncalibrated(votes: Votes, is_default: bool) -> Note:
     """Return the note on what the confidence rests on without enough known labels."""
     why = f"The confidence was not calibrated, which takes {LEAST_LABELS} known labels"
     if is_default and not are_mostly_soft(votes) and not _is_informed(votes):
-        return Note(CALIBRATION, f"{why}. It was reduced by how much the voters' errors seem to correlate.")
+        if len(erring_voters(votes)) < 2:
+            return Note(CALIBRATION, f"{why}.")
+        correlate = "the voters' errors seem to correlate" if _shows_correlation(votes) else "voters' errors usually correlate"
+        return Note(CALIBRATION, f"{why}. It was reduced by how much {correlate}.")
     return Note(CALIBRATION, f"{why}. It is the mean of several methods, which is less sure where they differ.")
 
 
@@ -386,11 +389,16 @@ def _correlation(votes: Votes) -> float:
     """
     n_voters = _effective_voters(votes)
     correlation = USUAL
-    if len(erring_voters(votes)) >= LEAST_VOTERS and votes.n_classes <= MOST_CLASSES:
+    if _shows_correlation(votes):
         seen = float(np.clip((1 + UNSEEN / n_voters) * error_correlation(votes), 0.0, 1.0))
         correlation += (seen - USUAL) / (1 + HARDLY_SEEN / n_voters**2)
     per_object = float(_votes_cast(votes) @ (votes.weights > 0)) / max(float(votes.counts.sum()), 1e-300)
     return correlation * min(1.0, per_object / max(n_voters, 1.0))
+
+
+def _shows_correlation(votes: Votes) -> bool:
+    """Return whether the correlation of the voters' errors is measured."""
+    return len(erring_voters(votes)) >= LEAST_VOTERS and votes.n_classes <= MOST_CLASSES
 
 
 def _learned_vote(votes: Votes, known: KnownLabels | None) -> Rule:
