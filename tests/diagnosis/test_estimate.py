@@ -495,6 +495,15 @@ def test_who_is_asked_twice_errs_together_with_others_as_far_as_who_is_asked_onc
     assert error_correlation(twice, truth) == pytest.approx(error_correlation(once, truth), abs=0.05)
 
 
+def test_which_answer_of_a_tied_vote_is_drawn_hardly_matters():
+    rng = np.random.default_rng(0)
+    truth, chance = rng.integers(2, size=300), np.where(rng.random(300) < 0.3, 0.5, 0.1)
+    objects, voters = np.tile(np.repeat(np.arange(300), 2), 6), np.repeat(list("abcdef"), 600)
+    said = truth[objects] ^ (rng.random(3600) < chance[objects])
+    found = error_correlation(Votes.from_long(objects, voters, said))
+    assert error_correlation(Votes.from_long(objects, voters, 1 - said)) == pytest.approx(found, abs=0.02)
+
+
 def test_copies_are_worth_less_than_voters_of_their_own():
     rng = np.random.default_rng(1)
     truth = rng.integers(2, size=4000)

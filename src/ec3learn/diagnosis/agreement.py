@@ -43,6 +43,7 @@ FEWEST_SPLITS, MOST_SPLITS, DRAWN = 4, 12, 50  # of the voters into halves, and 
 ENOUGH = 100  # voters in all splits: the more there are, the less do splits differ
 LEAST_LABELS = 20  # to measure by
 LEAST_PAIR = 1.5  # votes on an object from which on there are two; their shares add up to integers, but for rounding
+DRAWS = 10  # of one answer for each vote that is shared between several
 PSEUDO_VOTES = 1.0  # of the average voter, added to each voter's own: a voter with three votes shows little of its errors
 
 
@@ -331,6 +332,8 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
         return _excess(_whole_votes(labelled), np.eye(votes.n_classes)[row_codes])
     votes = votes if votes.prior is None else replace(votes, prior=None).merged()
     some, counts = sample_rows(votes.counts, SAMPLE)
+    times = np.where(_are_shared(votes.only_rows(some)), DRAWS, 1)  # which of the answers is drawn hardly matters then
+    some, counts = np.repeat(some, times), np.repeat(counts / times, times)
     rows = _whole_votes(votes.only_rows(some))
     rows = replace(rows, sample_weight=counts, counts=counts)  # a row is one object that counts as often
     voters = erring_voters(votes)
@@ -360,6 +363,15 @@ def _whole_votes(votes: Votes) -> Votes:
     order = np.lexsort((chance, vote))
     drawn = order[np.diff(vote[order], append=-1) != 0]
     return replace(votes, stores=Stores(sparse=entries_of_votes(row[drawn], group[drawn], matrix.shape)))
+
+
+def _are_shared(votes: Votes) -> Array:
+    """Return which rows have votes that are shared between several answers, as they are drawn by `_whole_votes`."""
+    votes = votes.hardened()
+    if votes.stores.is_hard:
+        return np.zeros(votes.n_rows, dtype=bool)
+    matrix = entries(votes).tocoo()
+    return np.asarray(np.bincount(matrix.coords[0][matrix.data < 1], minlength=votes.n_rows) > 0)
 
 
 def _splits(voters: Array) -> list[tuple[Array, Array]]:
