@@ -504,6 +504,13 @@ def test_which_answer_of_a_tied_vote_is_drawn_hardly_matters():
     assert error_correlation(Votes.from_long(objects, voters, 1 - said)) == pytest.approx(found, abs=0.02)
 
 
+@pytest.mark.parametrize("n_objects", [1, 2, 3, 5, 10, 20])
+def test_a_correlation_is_one_however_few_objects_there_are(n_objects):
+    for seed in range(10):
+        said = np.random.default_rng(seed).integers(2, size=(n_objects, 5))
+        assert -1 <= error_correlation(Votes.from_labels(said, classes=[0, 1])) <= 1
+
+
 def test_copies_are_worth_less_than_voters_of_their_own():
     rng = np.random.default_rng(1)
     truth = rng.integers(2, size=4000)

@@ -485,7 +485,9 @@ def _excess(votes: Votes, proba: Array) -> float:
         found -= proba[:, k] * products((mean[voters, k] - expected) / scale)
     n_votes = by_row @ np.ones(len(rows))
     pairs = float(votes.counts @ (n_votes * (n_votes - 1)))
-    return float(votes.counts @ found) / pairs if pairs > 0 else 0.0
+    if pairs <= 0:
+        return 0.0
+    return min(max(float(votes.counts @ found) / pairs, -1.0), 1.0)  # answers on few objects may tell the classes hardly apart
 
 
 def _sums_over(key: Array, n: int) -> sparse.csc_array:
