@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.metrics import cohen_kappa_score
 
-from ec3learn import MajorityVote, SoftVote, Votes
+from ec3learn import Consensus, MajorityVote, SoftVote, Votes
 from ec3learn.diagnosis import agreement, alpha, effective_voters, error_correlation, fleiss_kappa, kappas
 from ec3learn.diagnosis.estimate import by_chances, prediction_powered
 from ec3learn.diagnosis.metrics import wilson_interval
@@ -350,6 +350,11 @@ def test_votes_that_cannot_be_compared_have_no_agreement():
     assert np.isnan(alpha(Votes.from_labels({"a": [1, 1], "b": [1, 1]})))
 
 
+def test_measures_that_do_not_exist_have_no_interval():
+    table = agreement(Votes.from_labels({"a": [1, 1], "b": [1, 1]}))  # all votes are alike
+    assert table["low"] == table["high"] == [None, None, 1.0]
+
+
 def test_what_is_not_comparable_is_refused():
     words = Votes.from_labels({"a": ["x", "y"], "b": ["x", "x"]})
     wanted = "level must be 'nominal' or 'ordinal' for answers that are not numbers, got 'interval'."
@@ -475,6 +480,45 @@ def test_a_crowd_may_have_more_pairs_of_object_and_voter_than_32_bits_count():
     assert -0.1 < error_correlation(votes, np.zeros(n, dtype=int)) < 0.1
 
 
+def test_probabilities_err_together_as_far_as_their_most_probable_classes_do():
+    rng = np.random.default_rng(0)
+    truth, shared = rng.integers(2, size=600), rng.normal(0, 0.25, 600)
+    right = [np.clip(0.5 + 0.3 * (2 * truth - 1) + shared + rng.normal(0, 0.25, 600), 0.01, 0.99) for _ in range(6)]
+    soft = Votes.from_probabilities({f"v{j}": np.column_stack([1 - one, one]) for j, one in enumerate(right)})
+    hard = Votes.from_labels({f"v{j}": (one > 0.5).astype(int) for j, one in enumerate(right)})
+    assert 0.05 < error_correlation(soft) == pytest.approx(error_correlation(hard), abs=1e-9)
+    assert error_correlation(soft, truth) == pytest.approx(error_correlation(hard, truth), abs=1e-9)
+    assert effective_voters(soft) == pytest.approx(effective_voters(hard), abs=1e-6)
+
+
+@pytest.mark.parametrize("scale", [None, range(2)])
+def test_who_is_asked_twice_errs_together_with_others_as_far_as_who_is_asked_once(scale):
+    rng = np.random.default_rng(0)
+    truth, chance = rng.integers(2, size=600), np.where(rng.random(600) < 0.3, 0.5, 0.1)
+    objects, voters = np.tile(np.repeat(np.arange(600), 2), 6), np.repeat(list("abcdef"), 1200)
+    said = truth[objects] ^ (rng.random(7200) < chance[objects])
+    once, twice = (Votes.from_long(objects[::n], voters[::n], said[::n], classes=[0, 1], scale=scale) for n in (2, 1))
+    assert twice.n_repeated == 3600
+    assert error_correlation(twice) == pytest.approx(error_correlation(once), abs=0.05)
+    assert error_correlation(twice, truth) == pytest.approx(error_correlation(once, truth), abs=0.05)
+
+
+def test_which_answer_of_a_tied_vote_is_drawn_hardly_matters():
+    rng = np.random.default_rng(0)
+    truth, chance = rng.integers(2, size=300), np.where(rng.random(300) < 0.3, 0.5, 0.1)
+    objects, voters = np.tile(np.repeat(np.arange(300), 2), 6), np.repeat(list("abcdef"), 600)
+    said = truth[objects] ^ (rng.random(3600) < chance[objects])
+    found = error_correlation(Votes.from_long(objects, voters, said))
+    assert error_correlation(Votes.from_long(objects, voters, 1 - said)) == pytest.approx(found, abs=0.02)
+
+
+@pytest.mark.parametrize("n_objects", [1, 2, 3, 5, 10, 20])
+def test_a_correlation_is_one_however_few_objects_there_are(n_objects):
+    for seed in range(10):
+        said = np.random.default_rng(seed).integers(2, size=(n_objects, 5))
+        assert -1 <= error_correlation(Votes.from_labels(said, classes=[0, 1])) <= 1
+
+
 def test_copies_are_worth_less_than_voters_of_their_own():
     rng = np.random.default_rng(1)
     truth = rng.integers(2, size=4000)
@@ -482,3 +526,25 @@ def test_copies_are_worth_less_than_voters_of_their_own():
     copied = {f"v{j}": own[max(j - 3, 0)] for j in range(9)}  # four of nine are one: 12 of 72 pairs err together, r = 1/6
     assert 9 / (1 + 8 / 6) < effective_voters(Votes.from_labels(copied)) < 5.5  # copies in both halves are not seen
     assert effective_voters(Votes.from_labels({f"v{j}": own[j] for j in range(6)})) == pytest.approx(6, abs=0.3)
+
+
+@pytest.mark.parametrize("measure", [agreement, alpha, fleiss_kappa, kappas, error_correlation, effective_voters])
+def test_what_are_no_votes_is_refused(measure):
+    answer = MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 0]}))
+    remedy = "Make one with Votes.from_labels; an answer has its own as consensus.votes."
+    with pytest.raises(TypeError, match=f"^{re.escape(f'votes must be a Votes, got Consensus. {remedy}')}$"):
+        measure(answer)
+
+
+@pytest.mark.parametrize("correlation", ["much", float("nan")])
+def test_a_correlation_that_is_no_number_is_refused(correlation):
+    wanted = f"correlation must be a finite number, got {correlation!r}. Leave it out to measure it."
+    with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
+        effective_voters(together(0.0, n_voters=4, n_objects=50), correlation)
+
+
+def test_a_consensus_without_objects_estimates_nothing(tmp_path):
+    MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 0]})).save(tmp_path / "votes.ec3")
+    phrase = "estimate needs the objects, and this consensus was loaded from a file without them. "
+    with pytest.raises(ValueError, match=f"^{re.escape(phrase)}Use extend"):
+        Consensus.load(tmp_path / "votes.ec3").estimate(1, {0: 1})

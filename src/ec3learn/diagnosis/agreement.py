@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import comb
+from math import comb, isfinite
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
-from .._checks import InputError, require_choice, require_integer, require_seed
+from .._checks import InputError, InputTypeError, is_number, require_choice, require_integer, require_seed
 from .._table import Table
 from .._text import arg
 from .._typing import Array
@@ -28,6 +28,7 @@ from ..answer.rule import mean_votes
 from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.labels import kind_of
+from ..votes.layout import Stores, entries_of_votes
 from .metrics import are_counts, cohen_kappa, counted_votes, votes_per_row
 from .voters import labelled_rows
 
@@ -42,6 +43,7 @@ FEWEST_SPLITS, MOST_SPLITS, DRAWN = 4, 12, 50  # of the voters into halves, and 
 ENOUGH = 100  # voters in all splits: the more there are, the less do splits differ
 LEAST_LABELS = 20  # to measure by
 LEAST_PAIR = 1.5  # votes on an object from which on there are two; their shares add up to integers, but for rounding
+DRAWS = 10  # of one answer for each vote that is shared between several
 PSEUDO_VOTES = 1.0  # of the average voter, added to each voter's own: a voter with three votes shows little of its errors
 
 
@@ -97,6 +99,7 @@ def agreement(votes: Votes, level: Level = "nominal", *, draws: int = 200, rando
     Fleiss' kappa         0.467
     pairs that agree      0.750
     """
+    _require_votes(votes)
     require_choice("level", level, LEVELS)
     require_integer("draws", draws, 0)
     require_seed("random_state", random_state)
@@ -137,6 +140,7 @@ def kappas(votes: Votes, known: Any = None, *, draws: int = 200, random_state: A
         voter; other, the second voter or "known labels"; objects, on how many both voted; kappa, low and high. Pairs without a
         common object are left out; kappa is None where both always say the same.
     """
+    _require_votes(votes)
     require_integer("draws", draws, 0)
     require_seed("random_state", random_state)
     votes = counted_votes(votes.hardened())
@@ -185,10 +189,16 @@ def _interval(
     rng = np.random.default_rng(random_state)
     total, shares = round(float(weight.sum())), weight / weight.sum()
     drawn = np.array([measured(rng.multinomial(total, shares).astype(np.float64)) for _ in range(draws)])
-    if np.isnan(drawn).all():
-        return nothing, nothing
-    low, high = (np.nanquantile(drawn, q, axis=0).tolist() for q in (0.025, 0.975))
+    defined = [values[~np.isnan(values)] for values in drawn.T]
+    low, high = ([float(np.quantile(values, q)) if len(values) else None for values in defined] for q in (0.025, 0.975))
     return low, high
+
+
+def _require_votes(votes: Any) -> None:
+    """Refuse what are no votes, such as the answer that was made from them."""
+    if not isinstance(votes, Votes):
+        remedy = "Make one with Votes.from_labels; an answer has its own as consensus.votes."
+        raise InputTypeError("votes", "must be a Votes", came=type(votes).__name__, remedy=remedy)
 
 
 # ---- from counts -----------------------------------------------------------------------------------------------------
@@ -297,7 +307,8 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     Parameters
     ----------
     votes : Votes
-        The votes, for classes or on a scale.
+        The votes, for classes or on a scale. A soft vote counts for its most probable class; of a tie, and of several scores, one
+        is drawn.
     known : array with missing values, dict of object -> label, or pair (objects, labels)
         Labels to measure errors by, those of 20 objects or more. They also show the errors that all voters share.
 
@@ -309,6 +320,7 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
         twelve and half of it with 24; twelve real language models showed 42 %. It takes four voters; fewer show nothing, and 0
         is returned.
     """
+    _require_votes(votes)
     if known is not None:
         codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
         n_labels = count_labels(votes, codes)
@@ -316,10 +328,13 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
             remedy = f"Leave {arg('known')} out to measure without labels."
             raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy)
         labelled, row_codes = labelled_rows(votes, codes)
-        return _excess(labelled, np.eye(votes.n_classes)[row_codes])
+        return _excess(_whole_votes(labelled), np.eye(votes.n_classes)[row_codes])
     votes = votes if votes.prior is None else replace(votes, prior=None).merged()
     some, counts = sample_rows(votes.counts, SAMPLE)
-    rows = replace(votes.only_rows(some), sample_weight=counts, counts=counts)  # a row is one object that counts as often
+    times = np.where(_are_shared(votes.only_rows(some)), DRAWS, 1)  # which of the answers is drawn hardly matters then
+    some, counts = np.repeat(some, times), np.repeat(counts / times, times)
+    rows = _whole_votes(votes.only_rows(some))
+    rows = replace(rows, sample_weight=counts, counts=counts)  # a row is one object that counts as often
     voters = erring_voters(votes)
     if len(voters) < LEAST_VOTERS or votes.n_classes < 2:
         return 0.0
@@ -335,6 +350,33 @@ def count_labels(votes: Votes, codes: Array) -> int:
 def erring_voters(votes: Votes) -> Array:
     """Return the voters whose errors could correlate: those with votes that count."""
     return np.flatnonzero(votes.is_voter & (votes.n_votes > 0) & (votes.weights > 0))
+
+
+def _whole_votes(votes: Votes) -> Votes:
+    """Return the votes with one answer for each soft vote.
+
+    Shares of a vote leave half of the voters less sure of their answer than they can be, and what an unsure answer explains of
+    the errors of the other half is then far too much.
+    """
+    votes = votes.hardened()
+    if votes.stores.is_hard:
+        return votes
+    matrix = entries(votes).tocoo()
+    (row, group), share = matrix.coords, matrix.data
+    vote = row.astype(np.int64) * len(votes.models) + votes.group_model[group]
+    chance = np.log(share) + np.random.default_rng(0).gumbel(size=len(share))  # the highest is each answer's with its share
+    order = np.lexsort((chance, vote))
+    drawn = order[np.diff(vote[order], append=-1) != 0]
+    return replace(votes, stores=Stores(sparse=entries_of_votes(row[drawn], group[drawn], matrix.shape)))
+
+
+def _are_shared(votes: Votes) -> Array:
+    """Return which rows have votes that are shared between several answers, as they are drawn by `_whole_votes`."""
+    votes = votes.hardened()
+    if votes.stores.is_hard:
+        return np.zeros(votes.n_rows, dtype=bool)
+    matrix = entries(votes).tocoo()
+    return np.asarray(np.bincount(matrix.coords[0][matrix.data < 1], minlength=votes.n_rows) > 0)
 
 
 def _splits(voters: Array) -> list[tuple[Array, Array]]:
@@ -400,6 +442,9 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
     >>> print(f"{effective_voters(Votes.from_labels(twice)):.1f} of 8")
     3.9 of 8
     """
+    _require_votes(votes)
+    if correlation is not None and not (is_number(correlation) and isfinite(correlation)):
+        raise InputError("correlation", "must be a finite number", got=correlation, remedy="Leave it out to measure it.")
     per_row = votes_per_row(votes, (votes.is_voter & (votes.weights > 0))[votes.group_model])
     covered = float(votes.counts @ (per_row > 0))
     if covered <= 0:
@@ -445,7 +490,9 @@ def _excess(votes: Votes, proba: Array) -> float:
     for k in range(n_classes):
         found -= proba[:, k] * products((mean[voters, k] - expected) / scale)
     pairs = float(votes.counts @ (n_votes * (n_votes - 1)))
-    return float(votes.counts @ found) / pairs if pairs > 0 else 0.0
+    if pairs <= 0:
+        return 0.0
+    return min(max(float(votes.counts @ found) / pairs, -1.0), 1.0)  # answers on few objects may tell the classes hardly apart
 
 
 def _sums_over(key: Array, n: int) -> sparse.csc_array:

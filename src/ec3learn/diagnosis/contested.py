@@ -31,6 +31,7 @@ from .metrics import row_weights, votes_per_row
 Goal = Literal["label", "vote", "share"]
 
 CLOSE = 0.1  # the margin below which an object is a close call
+TIED, COMMON = 1e-9, "the more common class"  # the margin below which two classes are tied, and what decides then
 GOALS = ("label", "vote", "share")
 DISCOUNT = 0.25  # power of the number of votes, and of objects asked about that are alike, by which the next is worth less
 HELD = 4.0, 4.0  # inverse variances of a slope around 1 and of the offsets of classes around 0, before any label is known
@@ -81,9 +82,12 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
     columns["alike"] = [int(alike[row]) for row in rows]
     nothing = np.zeros(len(rows), dtype=bool) if outcome.unanswered_rows is None else outcome.unanswered_rows[rows]
     graded = [any(votes.models[m].kind == "grader" for m in said) for said in spoken]
-    tallies, decided_by = [class_tally_of(said, votes) for said in spoken], _decided_by(outcome, votes)
+    tallies, decided_by = [class_tally_of(said, votes) for said in spoken], _decided_by(outcome, votes, rows)
+    for i, margin in enumerate(columns["margin"]):
+        if margin < TIED and len(tallies[i]) > 1:
+            decided_by[i] = COMMON
     columns["why"] = [
-        f"it has {outcome.lacking}" if nothing[i] else why_contested(tallies[i], label, decided_by, graded=graded[i])
+        f"it has {outcome.lacking}" if nothing[i] else why_contested(tallies[i], label, decided_by[i], graded=graded[i])
         for i, label in enumerate(columns["label"])
     ]
     return Table(columns)
@@ -102,16 +106,20 @@ def _closest(outcome: Outcome, n: int, distinct: bool) -> tuple[list[int], Array
     return [i for i, _ in found[:n]], np.array([row for _, row in found[:n]], dtype=int)
 
 
-def _decided_by(outcome: Outcome, votes: Votes) -> str:
-    """Return what decides an answer, besides the number of votes."""
+def _decided_by(outcome: Outcome, votes: Votes, rows: Array) -> list[str]:
+    """Return what decides the answers of some rows, besides the number of votes."""
+    terms = {term.name for term in outcome.rule.terms} if isinstance(outcome.rule, GroupRule) else set()
+    equal = len(set(outcome.weights.tolist())) == 1
     if not isinstance(outcome.rule, GroupRule | None):
         joined = outcome.settings.get("clusterings") in ("join", "voters") and not votes.is_voter.all()
-        return "who said it and its clusters" if joined else "who said it"
-    terms = set() if outcome.rule is None else {term.name for term in outcome.rule.terms}
-    equal = len(set(outcome.weights.tolist())) == 1
-    if outcome.rule is None or terms & {GROUPS, COMPANIONS}:
-        return "its groups" if equal else "weights and groups"
-    return "the more common class" if equal else "weights"
+        decides = ["who said it", "its clusters"] if joined else ["who said it"]
+    elif outcome.rule is None or terms & {GROUPS, COMPANIONS}:
+        decides = ["its groups"] if equal else ["weights", "groups"]
+    else:
+        decides = [] if equal else ["weights"]
+    prior = np.zeros(len(rows)) if votes.prior is None else votes.prior.weight[rows]
+    found = ([*decides, "its prior"] if weight > 0 else decides or [COMMON] for weight in prior)
+    return [" and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) for parts in found]
 
 
 # ---- whom to ask next -------------------------------------------------------------------------------------------------

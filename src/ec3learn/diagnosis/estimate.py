@@ -85,6 +85,9 @@ def estimate(outcome: Outcome, label: Label = None, known: Any = None, *, voters
     >>> table["measure"], bool(table["low"][0] < truth.mean() < table["high"][0]), bool(table["worth"][0] > 200)
     (['share of 1', 'accuracy of the answer'], True, True)
     """
+    if not outcome.has_objects:
+        phrase = "estimate needs the objects, and this consensus was loaded from a file without them"
+        raise InputError("", phrase=phrase, remedy="Use extend(votes), or save it with objects=True.")
     names = [plain(name) for name in outcome.classes]
     if label is not None and label not in names:
         raise unknown_name("label", label, map(str, names))

@@ -217,7 +217,11 @@ def why_contested(tally: list[tuple[Label, float]], label: Label, decides: str, 
     `graded` says that some of these votes are answers on a scale.
     """
     if not tally:
-        return "no answer leans to a class" if graded else "no classifier voted on it: its clusters decide"
+        if graded:
+            return "no answer leans to a class"
+        by = ["its clusters"] if "clusters" in decides or "groups" in decides else []
+        by += ["its prior"] if "its prior" in decides else []
+        return "no classifier voted on it" + (f": {' and '.join(by)} decide{'s' * (by == ['its prior'])}" if by else "")
     said, say, votes_say = ("lean to", "leans to", "lean to") if graded else ("said", "says", "say")
     first, most = tally[0]
     top = [name for name, votes in tally if votes > most - 1e-9]

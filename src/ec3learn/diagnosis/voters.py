@@ -155,7 +155,7 @@ def skills(outcome: Outcome, known: Any = None) -> Table:
         for v, m in enumerate(cast.voters.tolist()):
             for z, label in enumerate(labels):
                 sensitivity = _share(hits[v, z], of_class[v, z])
-                specificity = _share(others[v, z] - (named[v, z] - hits[v, z]), others[v, z])
+                specificity = _share(max(others[v, z] - (named[v, z] - hits[v, z]), 0.0), others[v, z])
                 rows.append([votes.models[m].name, label, round(float(cast.totals[v])), *sensitivity, *specificity])
     return Table.of(SKILL_COLUMNS, rows)
 

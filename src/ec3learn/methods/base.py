@@ -183,7 +183,9 @@ def prior_note(votes: Votes) -> Note:
     """Return the note on how far the prior of the votes was trusted."""
     assert votes.prior is not None
     trust, n_given = votes.prior.learned, int(votes.objects_per_row @ votes.prior.given)
-    if not trust.weight:
+    if not n_given:
+        text = "The prior has probabilities of no object: it was not used."
+    elif not trust.weight:
         text = f"The votes do not bear out the prior of {count(n_given, 'object')}: it was not used."
     else:
         worth = f"it counts as much as {trust.weight:.1f} votes"

@@ -294,9 +294,11 @@ def _calibrated(answer: Answer, blind: Array, known: KnownLabels, labelled: Arra
 def _uncalibrated(votes: Votes, is_default: bool) -> Note:
     """Return the note on what the confidence rests on without enough known labels."""
     why = f"The confidence was not calibrated, which takes {LEAST_LABELS} known labels"
-    if is_default and not are_mostly_soft(votes) and not _is_informed(votes) and len(erring_voters(votes)) > 1:
-        much = "the voters' errors seem to correlate" if _shows_correlation(votes) else "the errors of voters usually correlate"
-        return Note(CALIBRATION, f"{why}. It was reduced by how much {much}.")
+    if is_default and not are_mostly_soft(votes) and not _is_informed(votes):
+        if len(erring_voters(votes)) < 2:
+            return Note(CALIBRATION, f"{why}.")
+        correlate = "the voters' errors seem to correlate" if _shows_correlation(votes) else "voters' errors usually correlate"
+        return Note(CALIBRATION, f"{why}. It was reduced by how much {correlate}.")
     return Note(CALIBRATION, f"{why}. It is the mean of several methods, which is less sure where they differ.")
 
 
