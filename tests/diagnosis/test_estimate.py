@@ -500,7 +500,8 @@ def test_who_is_asked_twice_errs_together_with_others_as_far_as_who_is_asked_onc
     once, twice = (Votes.from_long(objects[::n], voters[::n], said[::n], classes=[0, 1], scale=scale) for n in (2, 1))
     assert twice.n_repeated == 3600
     assert error_correlation(twice) == pytest.approx(error_correlation(once), abs=0.05)
-    assert error_correlation(twice, truth) == pytest.approx(error_correlation(once, truth), abs=0.05)
+    by_labels = [error_correlation(votes, truth) for votes in (once, twice)]
+    assert by_labels[0] < by_labels[1] < 2 * by_labels[0]  # the mean of two answers has less noise of its own
 
 
 def test_which_answer_of_a_tied_vote_is_drawn_hardly_matters():

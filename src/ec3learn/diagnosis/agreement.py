@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from math import comb, isfinite
 from typing import Any, Literal
 
@@ -43,7 +44,6 @@ FEWEST_SPLITS, MOST_SPLITS, DRAWN = 4, 12, 50  # of the voters into halves, and 
 ENOUGH = 100  # voters in all splits: the more there are, the less do splits differ
 LEAST_LABELS = 20  # to measure by
 LEAST_PAIR = 1.5  # votes on an object from which on there are two; their shares add up to integers, but for rounding
-DRAWS = 10  # of one answer for each vote that is shared between several
 PSEUDO_VOTES = 1.0  # of the average voter, added to each voter's own: a voter with three votes shows little of its errors
 
 
@@ -307,8 +307,7 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     Parameters
     ----------
     votes : Votes
-        The votes, for classes or on a scale. A soft vote counts for its most probable class; of a tie, and of several scores, one
-        is drawn.
+        The votes, for classes or on a scale. A soft vote counts for its most probable class; without labels, not at all on a tie.
     known : array with missing values, dict of object -> label, or pair (objects, labels)
         Labels to measure errors by, those of 20 objects or more. They also show the errors that all voters share.
 
@@ -328,11 +327,9 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
             remedy = f"Leave {arg('known')} out to measure without labels."
             raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy)
         labelled, row_codes = labelled_rows(votes, codes)
-        return _excess(_whole_votes(labelled), np.eye(votes.n_classes)[row_codes])
+        return _excess(labelled.hardened(), np.eye(votes.n_classes)[row_codes])
     votes = votes if votes.prior is None else replace(votes, prior=None).merged()
     some, counts = sample_rows(votes.counts, SAMPLE)
-    times = np.where(_are_shared(votes.only_rows(some)), DRAWS, 1)  # which of the answers is drawn hardly matters then
-    some, counts = np.repeat(some, times), np.repeat(counts / times, times)
     rows = _whole_votes(votes.only_rows(some))
     rows = replace(rows, sample_weight=counts, counts=counts)  # a row is one object that counts as often
     voters = erring_voters(votes)
@@ -353,7 +350,7 @@ def erring_voters(votes: Votes) -> Array:
 
 
 def _whole_votes(votes: Votes) -> Votes:
-    """Return the votes with one answer for each soft vote.
+    """Return the votes as labels, without those that are tied between several.
 
     Shares of a vote leave half of the voters less sure of their answer than they can be, and what an unsure answer explains of
     the errors of the other half is then far too much.
@@ -362,34 +359,22 @@ def _whole_votes(votes: Votes) -> Votes:
     if votes.stores.is_hard:
         return votes
     matrix = entries(votes).tocoo()
-    (row, group), share = matrix.coords, matrix.data
-    vote = row.astype(np.int64) * len(votes.models) + votes.group_model[group]
-    chance = np.log(share) + np.random.default_rng(0).gumbel(size=len(share))  # the highest is each answer's with its share
-    order = np.lexsort((chance, vote))
-    drawn = order[np.diff(vote[order], append=-1) != 0]
-    return replace(votes, stores=Stores(sparse=entries_of_votes(row[drawn], group[drawn], matrix.shape)))
-
-
-def _are_shared(votes: Votes) -> Array:
-    """Return which rows have votes that are shared between several answers, as they are drawn by `_whole_votes`."""
-    votes = votes.hardened()
-    if votes.stores.is_hard:
-        return np.zeros(votes.n_rows, dtype=bool)
-    matrix = entries(votes).tocoo()
-    return np.asarray(np.bincount(matrix.coords[0][matrix.data < 1], minlength=votes.n_rows) > 0)
+    (row, group), whole = matrix.coords, matrix.data == 1
+    return replace(votes, stores=Stores(sparse=entries_of_votes(row[whole], group[whole], matrix.shape)))
 
 
 def _splits(voters: Array) -> list[tuple[Array, Array]]:
-    """Return splits of some voters into halves, such that any two voters are together in about half of them.
+    """Return all splits of up to six voters into halves; of more, such that any two are together in about half of the splits.
 
     Two splits with the signs s and t put as many pairs together in both as apart in one if s't = 0. So of some splits at random
     the one is taken whose s is closest to orthogonal to those before. Random splits alone would differ twice as much.
     """
-    rng, signs = np.random.default_rng(0), np.resize([1.0, -1.0], len(voters))
-    n, n_different = len(voters), comb(len(voters), len(voters) // 2) // (2 - len(voters) % 2)
-    n_splits = min(n_different, max(FEWEST_SPLITS, min(MOST_SPLITS, ENOUGH // n)))
+    n, rng, signs = len(voters), np.random.default_rng(0), np.resize([1.0, -1.0], len(voters))
+    if comb(n, n // 2) <= 2 * MOST_SPLITS:
+        halves = [list(half) for half in combinations(range(n), n // 2) if n % 2 or 0 in half]  # an even n finds each split twice
+        return [(voters[half], np.delete(voters, half)) for half in halves]
     chosen = np.empty((0, n))
-    for _ in range(n_splits):
+    for _ in range(max(FEWEST_SPLITS, min(MOST_SPLITS, ENOUGH // n))):
         drawn = np.stack([rng.permutation(signs) for _ in range(DRAWN)])
         chosen = np.vstack([chosen, drawn[((drawn @ chosen.T) ** 2).sum(axis=1).argmin()]])
     return [(voters[split > 0], voters[split < 0]) for split in chosen]
