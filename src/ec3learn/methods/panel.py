@@ -498,5 +498,5 @@ def _notes(members: Sequence[PanelMember], votes: Votes, called: str) -> tuple[N
     for member in members:
         if not member.sat:
             far = f"its answer differs from the others' on {percent(member.distance)} of the objects"
-            notes.append(Note(PANEL, f"{member.name} was left out of the panel: {far}."))
+            notes.append(Note(PANEL, f"The panel left {member.name} out: {far}."))
     return tuple(notes)
