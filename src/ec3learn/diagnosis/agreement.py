@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from math import comb, isfinite
+from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
@@ -40,7 +40,8 @@ MOST_VOTERS = 100  # compared two by two: those with the most votes
 KNOWN = "known labels"  # in the place of the second voter
 SAMPLE = 3_000  # distinct rows that are enough to measure on
 LEAST_VOTERS = 4  # two in each half
-FEWEST_SPLITS, MOST_SPLITS, DRAWN = 4, 12, 50  # of the voters into halves, and how many are drawn for each
+FEW_VOTERS = 6  # there are up to ten splits of them into halves, and all are measured
+FEWEST_SPLITS, MOST_SPLITS, DRAWN = 4, 12, 50  # of more voters, and how many are drawn for each
 ENOUGH = 100  # voters in all splits: the more there are, the less do splits differ
 LEAST_LABELS = 20  # to measure by
 LEAST_PAIR = 1.5  # votes on an object from which on there are two; their shares add up to integers, but for rounding
@@ -328,13 +329,13 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
             raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy)
         labelled, row_codes = labelled_rows(votes, codes)
         return _excess(labelled.hardened(), np.eye(votes.n_classes)[row_codes])
+    voters = erring_voters(votes)
+    if len(voters) < LEAST_VOTERS or votes.n_classes < 2:
+        return 0.0
     votes = votes if votes.prior is None else replace(votes, prior=None).merged()
     some, counts = sample_rows(votes.counts, SAMPLE)
     rows = _whole_votes(votes.only_rows(some))
     rows = replace(rows, sample_weight=counts, counts=counts)  # a row is one object that counts as often
-    voters = erring_voters(votes)
-    if len(voters) < LEAST_VOTERS or votes.n_classes < 2:
-        return 0.0
     return float(np.mean([_correlation_of_halves(rows, *halves) for halves in _splits(_in_own_order(votes, voters))]))
 
 
@@ -370,7 +371,7 @@ def _splits(voters: Array) -> list[tuple[Array, Array]]:
     the one is taken whose s is closest to orthogonal to those before. Random splits alone would differ twice as much.
     """
     n, rng, signs = len(voters), np.random.default_rng(0), np.resize([1.0, -1.0], len(voters))
-    if comb(n, n // 2) <= 2 * MOST_SPLITS:
+    if n <= FEW_VOTERS:
         halves = [list(half) for half in combinations(range(n), n // 2) if n % 2 or 0 in half]  # an even n finds each split twice
         return [(voters[half], np.delete(voters, half)) for half in halves]
     chosen = np.empty((0, n))
