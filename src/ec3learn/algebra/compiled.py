@@ -110,13 +110,21 @@ class RowLoops:
         return logs, sum(in_threads(lambda begin, end: float(self._loops.posterior(*given, begin, end)), self.n_rows))
 
     def mean_of_terms(
-        self, tables: Sequence[Array], pulls: Sequence[float], fallback: Array, counts: Array, in_group: Array, target: int
+        self,
+        tables: Sequence[Array],
+        pulls: Sequence[float],
+        inverses: Sequence[Array],
+        fallback: Array,
+        counts: Array,
+        in_group: Array,
+        target: int,
     ) -> tuple[Array, Array, float, float] | None:
         """Return the mean of some terms for each row, which rows none reaches, and two sums for P; see `Membership`."""
         by_code, strengths = self._by_code(np.hstack(tables)), np.array(pulls, dtype=np.float64)
         proba, unanswered = np.empty((self.n_rows, len(fallback))), np.empty(self.n_rows, dtype=bool)
-        given = (self._starts, self._places, by_code, strengths, fallback, counts, in_group, target, proba, unanswered)
-        found = in_threads(lambda begin, end: self._loops.mean_of_terms(*given, begin, end), self.n_rows)
+        given = (strengths, tuple(inverses), fallback, counts, in_group, target, proba, unanswered)
+        loop = self._loops.mean_of_terms
+        found = in_threads(lambda *rows: loop(self._starts, self._places, by_code, *given, *rows), self.n_rows)
         squares, tension = (float(sum(part)) for part in zip(*found, strict=True))
         return proba, unanswered, squares, tension
 
@@ -131,12 +139,19 @@ class CountedPairs(JointMembership):
         super().__init__(votes)
         self._loops = loops
 
+    def _counters(self, n: int, n_weights: int) -> Array:
+        """Return a table of zeros with a column for each weight, and more to fill the lines of the cache, on which its rows lie."""
+        width = max(n_weights, self._loops.EIGHT)
+        memory = np.zeros(n * width + width)
+        begin = -memory.ctypes.data // memory.itemsize % self._loops.EIGHT
+        return memory[begin : begin + n * width].reshape(n, width)
+
     def _count(self, blocks: Sequence[Sequence[int]], first: Array, rows: slice, columns: Array, counts: Array) -> None:
         """Add some rows' weights to the counts of the joint codes of all blocks, in threads.
 
         Some blocks at a time, whose counts fit the cache together: so the weights need not be read for each of them.
         """
-        if not blocks or columns.shape[1] != self._loops.SIX:
+        if not blocks or columns.shape[1] != self._loops.EIGHT:
             return super()._count(blocks, first, rows, columns, counts)
 
         def add(begin: int, end: int) -> None:
@@ -147,7 +162,7 @@ class CountedPairs(JointMembership):
             number = {m: k for k, m in enumerate(used)}
             models = np.array([number[m] for block in blocks[begin:end] for m in block])
             ends = np.cumsum([0, *map(len, blocks[begin:end])])
-            self._loops.add_six(codes, sizes, models, ends, first[begin:end], columns, counts)
+            self._loops.add_eight(codes, sizes, models, ends, first[begin:end], columns, counts)
 
         ends = [0]
         for k in range(1, len(blocks)):
@@ -221,24 +236,29 @@ class CompiledSoft(CountedPairs):
         return out, found
 
     def mean_of_terms(
-        self, tables: Sequence[Array], pulls: Sequence[float], fallback: Array, counts: Array, in_group: Array, target: int
+        self,
+        tables: Sequence[Array],
+        pulls: Sequence[float],
+        inverses: Sequence[Array],
+        fallback: Array,
+        counts: Array,
+        in_group: Array,
+        target: int,
     ) -> tuple[Array, Array, float, float] | None:
         """Return the mean of some terms for each row, which rows none reaches, and two sums for P; see `Membership`."""
         proba, unanswered = np.empty((self.n_rows, len(fallback))), np.empty(self.n_rows, dtype=bool)
         strengths, squares, tension = np.array(pulls, dtype=np.float64), 0.0, 0.0
+        given = (strengths, tuple(inverses), fallback, counts, in_group, target, proba, unanswered)
         for rows, sums in self.gather_parts(np.hstack(tables)):
-            given = (fallback, counts[rows], in_group[rows], target, proba[rows], unanswered[rows])
-            part = self._loops.mean_of_sums(sums, strengths, *given)
+            part = self._loops.mean_of_sums(sums, *given, rows.start)
             squares, tension = squares + part[0], tension + part[1]
         return proba, unanswered, squares, tension
 
-    def weigh(self, rows: slice, table: Array, weights: Array, sums: Sequence[Array]) -> Array:
-        """Return each weight times each column of a table of some rows, and add it to the sums by joint code."""
-        weighted = np.empty((len(table), weights.shape[1] * table.shape[1]))
-        total = sums[0].base if self._blocks else np.empty((0, weighted.shape[1]))
+    def weigh(self, rows: slice, table: Array, weights: Array, out: Array, sums: Sequence[Array]) -> None:
+        """Set `out` to each weight times each column of a table of some rows, and add it to the sums by joint code."""
+        total = sums[0].base if self._blocks else np.empty((0, out.shape[1]))
         keys = np.ascontiguousarray(self.keys[:, rows])  # one kind of array, so that one kind of loop is compiled
-        self._loops.weigh(keys, self._first_code, table, weights, weighted, total)
-        return weighted
+        self._loops.weigh(keys, self._first_code, table, weights, out, total)
 
 
 class _ManyGroups(SparseMembership):

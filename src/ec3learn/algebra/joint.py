@@ -121,19 +121,21 @@ class JointMembership(Membership):
         blocks = _pair_cover(self._n_codes, min(self._gram_codes, max(JOINT_CODES, self.n_rows // 4)))
         sizes = [[self._n_codes[m] for m in block] for block in blocks]
         first = np.cumsum([0, *map(math.prod, sizes)])
-        counts = np.zeros((first[-1], n_weights))
+        counts = self._counters(int(first[-1]), n_weights)
+        together = 8 * CHUNK if self._soft is None else CHUNK // 8  # counts are read and written once for each
+        columns = self._counters(min(self.n_rows, together), n_weights)
         soft = None if self._soft is None else _SoftGrams(self, self._soft, self._basis, n_weights)
-        for part in chunks(self.n_rows, 8 * CHUNK if soft is None else CHUNK // 8):  # counts are read and written once for each
-            columns = np.empty((part.stop - part.start, n_weights))
+        for part in chunks(self.n_rows, together):
 
-            def weigh(some: slice, columns: Array = columns, begin: int = part.start) -> None:
+            def weigh(some: slice, begin: int = part.start) -> None:
                 for k, weight in enumerate(weights(slice(begin + some.start, begin + some.stop))):
                     columns[some, k] = weight
 
-            each_in_threads(weigh, list(chunks(len(columns), CHUNK // 8)))
-            self._count(blocks, first, part, columns, counts)
+            own = columns[: part.stop - part.start]
+            each_in_threads(weigh, list(chunks(len(own), CHUNK // 8)))
+            self._count(blocks, first, part, own, counts)
             if soft is not None:
-                soft.add(part, columns)
+                soft.add(part, own)
         pairs = _Pairs(self.n_groups, n_weights, n_whole if soft is None else n_weights, rows)
         for block, size, begin, end in zip(blocks, sizes, first, first[1:], strict=False):
             asked = n_weights if any(pairs.asks(self._span(m)) for m in block) else pairs.n_whole
@@ -143,6 +145,10 @@ class JointMembership(Membership):
             return pairs.whole, pairs.rows
         soft.write(self._soft_groups, pairs.whole)
         return pairs.whole[:n_whole], pairs.whole[n_whole:, rows]
+
+    def _counters(self, n: int, n_weights: int) -> Array:
+        """Return a table of zeros with one column per weight."""
+        return np.zeros((n, n_weights))
 
     def _count(self, blocks: Sequence[Sequence[int]], first: Array, rows: slice, columns: Array, counts: Array) -> None:
         """Add some rows' weights to the counts of the joint codes of all blocks, which stand one after the other."""
@@ -160,11 +166,11 @@ class JointMembership(Membership):
         for keys, total in zip(self.keys, sums, strict=True):
             total += _sums_by_key(keys[rows], values, len(total))
 
-    def weigh(self, rows: slice, table: Array, weights: Array, sums: Sequence[Array]) -> Array:
-        """Return each weight times each column of a table of some rows, and add it to the sums by joint code."""
-        weighted = (weights[:, :, None] * table[:, None, :]).reshape(len(table), -1)
-        self.add_to_sums(rows, weighted, sums)
-        return weighted
+    def weigh(self, rows: slice, table: Array, weights: Array, out: Array, sums: Sequence[Array]) -> None:
+        """Set `out` to each weight times each column of a table of some rows, and add it to the sums by joint code."""
+        n, n_columns = table.shape
+        np.multiply(weights[:, :, None], table[:, None, :], out=out.reshape(n, -1, n_columns))
+        self.add_to_sums(rows, out, sums)
 
     def fold_sums(self, sums: Sequence[Array], width: int) -> Array:
         """Return the sums by group: over all joint codes in which the group occurs."""
@@ -258,12 +264,15 @@ class _SoftGrams:
         self.width = basis.shape[0]
         self.inner = np.zeros((self.width, n_weights * self.width))
         self.across = groups.empty_sums(n_weights * self.width)
+        self.weighted = np.empty((groups.n_weighed, n_weights * self.width))
 
     def add(self, rows: slice, weights: Array) -> None:
         for part in chunks(len(weights), self.groups.n_weighed):
             own = slice(rows.start + part.start, rows.start + part.stop)
             table = np.ascontiguousarray(self.table[own])
-            self.inner += table.T @ self.groups.weigh(own, table, weights[part], self.across)
+            weighted = self.weighted[: len(table)]
+            self.groups.weigh(own, table, weights[part], weighted, self.across)
+            self.inner += table.T @ weighted
 
     def write(self, soft_groups: Array, out: Array) -> None:
         across = self.groups.fold_sums(self.across, self.n_weights * self.width)

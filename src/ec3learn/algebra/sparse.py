@@ -130,13 +130,21 @@ class Membership(ABC):
         return None
 
     def mean_of_terms(
-        self, tables: Sequence[Array], pulls: Sequence[float], fallback: Array, counts: Array, in_group: Array, target: int
+        self,
+        tables: Sequence[Array],
+        pulls: Sequence[float],
+        inverses: Sequence[Array],
+        fallback: Array,
+        counts: Array,
+        in_group: Array,
+        target: int,
     ) -> tuple[Array, Array, float, float] | None:
         """Return the mean of some terms for each row, where a compiled loop does it in one go; else None.
 
-        A term's table has one row per group, its weight and its weighted distribution; rows that no term reaches get the
-        fallback. Returns the answers, which rows got the fallback, the squared length of the answers (of rows `in_group`), and
-        their squared distance to the mean of the term number `target` (-1: none) times half its pull; both counted by `counts`.
+        A term's table has the weighted distribution of each group, without the last class; `inverses` has 1 over the weights of
+        each row's groups, for each term. Rows that no term reaches get the fallback. Returns the answers, which rows got the
+        fallback, the squared length of the answers (of rows `in_group`), and their squared distance to the mean of the term
+        number `target` (-1: none) times half its pull; both counted by `counts`.
         """
         return None
 

@@ -18,7 +18,7 @@ from .._checks import InputError, require_choice
 from .._table import Table
 from .._text import count, listed
 from .._typing import Array
-from ..algebra.linear import normalised
+from ..algebra.linear import CHUNK, chunks, normalised
 from ..algebra.membership import membership
 from ..votes import BaseModel, Trust, Votes
 from ..votes.distinct import expand_rows
@@ -83,13 +83,11 @@ class Outcome(Solution):
         """
         if self.solved_proba is None:
             return
-        if -1e-9 <= self.solved_proba.min(initial=0.0) < 0:
-            object.__setattr__(self, "solved_proba", frozen(np.maximum(self.solved_proba, 0.0)))
-        if are_distributions(self.solved_proba):
-            return
-        if not are_distributions(self.solved_proba, within=1e-6):
+        least, error = _extremes(self.solved_proba)
+        if not (least >= -1e-9 and error <= 1e-6):  # NaN is neither
             raise no_distribution()
-        object.__setattr__(self, "solved_proba", frozen(normalised(self.solved_proba)))
+        if least < 0 or error > 1e-9:
+            object.__setattr__(self, "solved_proba", frozen(normalised(np.maximum(self.solved_proba, 0.0))))
 
     # ---- the answer, by object ---------------------------------------------------------------------------------------
 
@@ -301,11 +299,19 @@ def no_distribution() -> InputError:
 
 def are_distributions(table: Array, within: float = 1e-9) -> bool:
     """Return whether all rows are finite, >= 0 and sum to 1."""
-    if not table.size:
-        return True
+    least, error = _extremes(table)
+    return least >= 0 and error <= within
+
+
+def _extremes(table: Array) -> tuple[float, float]:
+    """Return the least number of a table, and by how much the sum of a row differs from 1 at most; either may be NaN."""
+    least, error, ones = 0.0, 0.0, np.ones(table.shape[1])
     with np.errstate(invalid="ignore", over="ignore"):
-        sums = table @ np.ones(table.shape[1])
-    return bool(table.min() >= 0 and np.abs(sums - 1).max() <= within)  # NaN is neither
+        for rows in chunks(len(table), CHUNK // 8):
+            part = table[rows]
+            least = np.minimum(least, part.min(initial=0.0))
+            error = np.maximum(error, np.abs(part @ ones - 1).max(initial=0.0))
+    return float(least), float(error)
 
 
 def unanswered_notes(unanswered: Array, votes: Votes, lacking: str = NOT_REACHED) -> tuple[Note, ...]:

@@ -12,7 +12,7 @@ table with one row per group answers for the objects that were solved and for ne
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -295,13 +295,20 @@ class GroupRule(Rule):
         dense = groups.n_groups * width <= max(DENSE, groups.n_rows * width)
         return [term.table_for(groups, dense) for term in self.terms]
 
-    def answers_and_sums(self, groups: Membership, counts: Array, in_group: Array) -> tuple[Array, Array, float, float] | None:
-        """Return what `Membership.mean_of_terms` says of the terms, with the votes as the target; None if it has no answer."""
+    def answers_and_sums(
+        self, groups: Membership, inverses: Mapping[str, Array], counts: Array, in_group: Array
+    ) -> tuple[Array, Array, float, float] | None:
+        """Return what `Membership.mean_of_terms` says of the terms, with the votes as the target; None if it has no answer.
+
+        `inverses` has for each term 1 over the weights of each row's groups.
+        """
         tables = self._tables(groups)
         if any(term.by_total for term in self.terms) or any(map(sparse.issparse, tables)):
             return None
         target = next((t for t, term in enumerate(self.terms) if term.name == VOTES), -1)
-        return groups.mean_of_terms(tables, [term.pull for term in self.terms], self.fallback, counts, in_group, target)
+        distributions, pulls = [table[:, 1:-1] for table in tables], [term.pull for term in self.terms]
+        given = ([inverses[term.name] for term in self.terms], self.fallback, counts, in_group, target)
+        return groups.mean_of_terms(distributions, pulls, *given)
 
     def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
         """Return the mean of the terms, and which rows no term reaches."""

@@ -18,9 +18,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-SIXTEEN = 16  # digits that are packed at a time
-FOUR = 4  # columns that are summed at a time
-SIX = 6  # weights with which pairs of groups are counted
+SIXTEEN, FOUR = 16, 4  # digits that are packed, and columns that are summed, at a time
+EIGHT = 8  # weights with which pairs of groups are counted at most: they fill a line of the cache
 FEW_ROWS = 256  # whose weights stay in the fastest cache
 ROWS = 512  # whose sums stay in the cache from one loop to the next
 NO_DIGITS, PER_LN_2 = 1.5 * 2.0**52, 1.4426950408889634  # 1 / ln 2
@@ -196,14 +195,15 @@ def _in_lines(length: int, into_table: bool) -> Any:
     return add
 
 
-_sum_four, _add_four, _add_six = _in_lines(FOUR, False), _in_lines(FOUR, True), _in_lines(SIX, True)
+_sum_four, _sum_sixteen = _in_lines(FOUR, False), _in_lines(SIXTEEN, False)
+_add_four, _add_eight = _in_lines(FOUR, True), _in_lines(EIGHT, True)
 
 
 def _in_terms(length: int) -> Any:
-    """Return a loop for some classes of a row, in which a is sums[i].reshape(terms, 1 + classes)[:, 1 + z:][:, :length].
+    """Return a loop for some classes of a row, in which a is sums[i, :terms * n].reshape(terms, n)[:, z:][:, :length].
 
-    It sets own = proba[i, z:][:length] = shares @ a, and does
-    moments[:, :length] += one * own^2, other * (own - aimed * a[aim])^2.
+    Here n is the number of classes but one. It sets own = proba[i, z:][:length] = np.maximum(shares @ a, 0), and does
+    moments[:, :length] += own, aimed * a[aim], one * own^2, other * (own - aimed * a[aim])^2.
     """
     numbers, integer, number = ir.VectorType(ir.DoubleType(), length), types.intp, types.float64
 
@@ -217,8 +217,8 @@ def _in_terms(length: int) -> Any:
             )
             i, z, aim, aimed, one, other = (args[k] for k in (1, 2, 4, 5, 6, 7))
             (_, width), (_, n_classes) = (tools.unpack_tuple(builder, array.shape) for array in (given, proba))
-            step = builder.add(n_classes, n_classes.type(1))
-            first = builder.add(builder.add(builder.mul(i, width), z), n_classes.type(1))
+            step = builder.sub(n_classes, n_classes.type(1))
+            first = builder.add(builder.mul(i, width), z)
 
             def at(array: Any, place: Any) -> Any:
                 return builder.bitcast(builder.gep(array.data, [place]), numbers.as_pointer())
@@ -237,12 +237,14 @@ def _in_terms(length: int) -> Any:
             with tools.for_range(builder, builder.extract_value(shares.shape, 0)) as term:
                 part = of_term(term.index, builder.load(builder.gep(shares.data, [term.index])))
                 builder.store(builder.fadd(builder.load(total), part), total)
-            own = builder.load(total)
+            own, target = builder.load(total), of_term(aim, aimed)
+            own = builder.select(builder.fcmp_ordered("<", own, numbers(None)), numbers(None), own)
             builder.store(own, at(proba, builder.add(builder.mul(i, n_classes), z)), align=8)
-            for line, weight, gap in ((0, one, own), (FOUR, other, builder.fsub(own, of_term(aim, aimed)))):
-                place = at(moments, n_classes.type(line))
-                square = builder.fmul(spread(weight), builder.fmul(gap, gap))
-                builder.store(builder.fadd(builder.load(place, align=8), square), place, align=8)
+            gap = builder.fsub(own, target)
+            more = (own, target, builder.fmul(spread(one), builder.fmul(own, own)))
+            for line, part in enumerate((*more, builder.fmul(spread(other), builder.fmul(gap, gap)))):
+                place = at(moments, n_classes.type(FOUR * line))
+                builder.store(builder.fadd(builder.load(place, align=8), part), place, align=8)
             return context.get_dummy_value()
 
         arguments = (sums, integer, integer, shares, integer, number, number, number, proba, moments)
@@ -257,7 +259,10 @@ _mean_of_four, _mean_of_one = _in_terms(FOUR), _in_terms(1)
 @loop
 def _sum_lines(table: Any, places: Any, begin: int, end: int, line: Any) -> None:
     """Set line = table[places[begin:end]].sum(axis=0)."""
-    for z in range(0, table.shape[1], FOUR):
+    sixteens = table.shape[1] // SIXTEEN * SIXTEEN
+    for z in range(0, sixteens, SIXTEEN):
+        _sum_sixteen(table, places, begin, end, line, z)
+    for z in range(sixteens, table.shape[1], FOUR):
         _sum_four(table, places, begin, end, line, z)
 
 
@@ -269,8 +274,8 @@ def _add_to_lines(table: Any, places: Any, begin: int, end: int, line: Any) -> N
 
 
 @loop
-def add_six(codes: Any, sizes: Any, models: Any, ends: Any, first: Any, values: Any, out: Any) -> None:
-    """Do np.add.at(out, first[b] + np.ravel_multi_index(codes[own], sizes[own]), values) for SIX columns and each block b.
+def add_eight(codes: Any, sizes: Any, models: Any, ends: Any, first: Any, values: Any, out: Any) -> None:
+    """Do np.add.at(out, first[b] + np.ravel_multi_index(codes[own], sizes[own]), values) for EIGHT columns and each block b.
 
     Here own = models[ends[b]:ends[b + 1]]. Some rows at a time are counted for all blocks, while their values are in the cache.
     """
@@ -285,7 +290,7 @@ def add_six(codes: Any, sizes: Any, models: Any, ends: Any, first: Any, values: 
                     places[i] = places[i] * size + np.uint32(line[i])
             places += np.uint32(first[b])
             for i in range(n):
-                _add_six(out, places, i, i + 1, values[low + i], 0)
+                _add_eight(out, places, i, i + 1, values[low + i], 0)
 
 
 # ---- membership ------------------------------------------------------------------------------------------------------
@@ -402,6 +407,7 @@ def mean_of_terms(
     places: Any,
     tables: Any,
     pulls: Any,
+    inverses: Any,
     fallback: Any,
     counts: Any,
     in_group: Any,
@@ -419,8 +425,7 @@ def mean_of_terms(
         part = sums[: high - low]
         for i in range(low, high):
             _sum_lines(tables, places, starts[i], starts[i + 1], part[i - low])
-        own = counts[low:high], in_group[low:high], proba[low:high], unanswered[low:high]
-        square, distance = mean_of_sums(part, pulls, fallback, own[0], own[1], target, own[2], own[3])
+        square, distance = mean_of_sums(part, pulls, inverses, fallback, counts, in_group, target, proba, unanswered, low)
         squares += square
         tension += distance
     return squares, tension
@@ -428,39 +433,52 @@ def mean_of_terms(
 
 @loop
 def mean_of_sums(
-    sums: Any, pulls: Any, fallback: Any, counts: Any, in_group: Any, target: int, proba: Any, unanswered: Any
+    sums: Any,
+    pulls: Any,
+    inverses: Any,
+    fallback: Any,
+    counts: Any,
+    in_group: Any,
+    target: int,
+    proba: Any,
+    unanswered: Any,
+    begin: int,
 ) -> Any:
-    """Set total, weighted = np.split(sums.reshape(len(sums), len(pulls), -1), [1], axis=2); strength = pulls * (total > 0).
+    """Set means = inverses.T[:, :, None] * sums.reshape(n, len(pulls), -1); strength = pulls * (inverses.T > 0).
 
-    Further columns are not looked at. proba is the mean of weighted / total, weighted by strength; rows without any get the
-    fallback. Sums are rows x terms x (weight, weighted distribution). Returns (counts * in_group) @ |proba|^2
-    and, for the term `target` (-1: none), (counts * strength / 2) @ |proba - mean|^2.
+    Further columns are not looked at. Here there are n rows from `begin` on, and the last class is missing in the sums: what it
+    lacks is 1 less the others. proba is the mean of the means, weighted by strength and at least 0; rows without any strength get
+    the fallback. Returns (counts * in_group) @ |proba|^2 and, for the term `target` (-1: none),
+    (counts * strength / 2) @ |proba - mean|^2.
     """
-    n_classes, aim, known, per_strength = len(fallback), max(target, 0), 0.0, 0.0
-    inverse, shares, moments = np.empty(len(pulls)), np.empty(len(pulls)), np.zeros((2, FOUR))
-    for i in range(len(sums)):
-        strength = 0.0
+    n_solved, aim, known, per_strength = len(fallback) - 1, max(target, 0), 0.0, 0.0
+    shares, moments, squares, tension = np.empty(len(pulls)), np.zeros((4, FOUR)), 0.0, 0.0
+    fours, own = n_solved // FOUR * FOUR, proba[begin:]
+    for k in range(len(sums)):
+        i, strength = begin + k, 0.0
         for t in range(len(pulls)):
-            total = sums[i, t * (n_classes + 1)]
-            inverse[t] = 1 / total if total > 0 else 0.0
-            strength += pulls[t] if total > 0 else 0.0
+            strength += pulls[t] if inverses[t][i] > 0 else 0.0
         if strength != known:  # it is the same for most rows, and divisions are slow
             known, per_strength = strength, 1 / strength if strength > 0 else 0.0
         for t in range(len(pulls)):
-            shares[t] = pulls[t] * per_strength * inverse[t]
-        aimed = inverse[aim] if target >= 0 else 0.0
+            shares[t] = pulls[t] * per_strength * inverses[t][i]
+        aimed = inverses[aim][i] if target >= 0 else 0.0
         one, other = counts[i] if in_group[i] else 0.0, counts[i] * pulls[aim] / 2 if aimed > 0 else 0.0
-        fours = n_classes // FOUR * FOUR
+        moments[:2] = 0.0
         for z in range(0, fours, FOUR):
-            _mean_of_four(sums, i, z, shares, aim, aimed, one, other, proba, moments)
-        for z in range(fours, n_classes):
-            _mean_of_one(sums, i, z, shares, aim, aimed, one, other, proba, moments)
+            _mean_of_four(sums, k, z, shares, aim, aimed, one, other, own, moments)
+        for z in range(fours, n_solved):
+            _mean_of_one(sums, k, z, shares, aim, aimed, one, other, own, moments)
+        last = max(0.0, 1 - moments[0].sum())
+        proba[i, n_solved] = last
+        squares += one * last**2
+        tension += other * (last - 1 + moments[1].sum()) ** 2
         unanswered[i] = strength <= 0
         if strength <= 0:
-            for z in range(n_classes):
+            for z in range(n_solved + 1):
+                squares += one * (fallback[z] ** 2 - proba[i, z] ** 2)
                 proba[i, z] = fallback[z]
-                moments[0, 0] += one * fallback[z] ** 2
-    return moments[0].sum(), moments[1].sum()
+    return squares + moments[2].sum(), tension + moments[3].sum()
 
 
 # ---- soft votes ------------------------------------------------------------------------------------------------------
@@ -475,7 +493,7 @@ def weigh(keys: Any, first: Any, table: Any, weights: Any, out: Any, sums: Any) 
     n_columns = table.shape[1]
     for i in range(len(table)):
         own = out[i]
-        for k in range(weights.shape[1]):
+        for k in range(len(own) // n_columns):
             for j in range(n_columns):
                 own[k * n_columns + j] = weights[i, k] * table[i, j]
         for b in range(len(keys)):

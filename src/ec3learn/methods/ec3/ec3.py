@@ -182,7 +182,6 @@ class EC3(Method):
             solution = block_descent(problem, self._tolerance(), self.max_iter, start)
         solution.objective *= scale
         solution.history = [value * scale for value in solution.history]
-        np.maximum(solution.object_proba, 0.0, out=solution.object_proba)  # rounding may leave -1e-17
         if not problem.is_scaled:  # of which there is a warning
             solution.object_proba = normalised(solution.object_proba)
         problem.forget("targets", "group_votes")

@@ -160,6 +160,11 @@ class Problem:
         """Return A' (s d)."""
         return self.groups.scatter(self.counts * self.d)
 
+    @cached_property
+    def inverse_votes(self) -> Array:
+        """Return 1 over the weight of each row's votes, 0 where there are none."""
+        return np.divide(1.0, self.n_votes, out=np.zeros_like(self.n_votes), where=self.n_votes > 0)
+
     @property
     def delta(self) -> Array:
         """Return delta_j: 0 where there is no Y^g_j."""
@@ -218,7 +223,7 @@ class Problem:
         if target is not None:
             sums += (self.counts * voted) @ target
         else:  # sums over the groups of classifiers, so that Y^o need not be there
-            per_row = np.divide(self.counts, self.n_votes, out=np.zeros_like(self.n_votes), where=voted)
+            per_row = self.counts * self.inverse_votes * voted
             cast = self.groups.scatter(per_row)[self.voters] * self.vote_weight
             sums += np.bincount(self.vote_class, weights=cast, minlength=self.n_classes)
         return sums / sums.sum() if sums.any() else np.full(self.n_classes, 1 / self.n_classes)

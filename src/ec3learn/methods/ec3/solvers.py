@@ -9,7 +9,7 @@ import numpy as np
 from ..._typing import Array
 from ...algebra.linear import conjugate_gradients as iterate
 from ...algebra.linear import solve_free_rows
-from ...answer.rule import KNOWN, TOWARDS, VOTES, GroupRule
+from ...answer.rule import COMPANIONS, GROUPS, KNOWN, TOWARDS, VOTES, GroupRule
 from .objective import Problem, Solution
 from .system import ALPHA, BETA, LiveGroups, RowSums, solve_over_groups
 
@@ -33,8 +33,9 @@ def _from_groups(
 
 def _answers_and_sums(problem: Problem, rule: GroupRule) -> tuple[Array, Array, float, float]:
     """Return F^o, the rows that no vote reaches, and the sums of `row_terms`."""
-    if problem.known is None and problem.given is None:
-        found = rule.answers_and_sums(problem.groups, problem.counts, problem.in_group)
+    if problem.known is None and problem.given is None and problem.is_scaled:
+        inverses = {GROUPS: problem.inverse_rho, COMPANIONS: problem.d, VOTES: problem.inverse_votes}
+        found = rule.answers_and_sums(problem.groups, inverses, problem.counts, problem.in_group)
         if found is not None:
             return found
     n_rows = problem.groups.n_rows
@@ -42,6 +43,7 @@ def _answers_and_sums(problem: Problem, rule: GroupRule) -> tuple[Array, Array, 
     squares = tension = 0.0
     for rows, pulls in rule.pulls(problem.groups, problem.known, problem.given):
         proba, unanswered[rows] = rule.answer(pulls)
+        np.maximum(proba, 0.0, out=proba)  # rounding may leave -1e-17
         targets = [(pull.strength, pull.mean) for pull in pulls if pull.name in (VOTES, TOWARDS, KNOWN)]
         part = problem.row_terms(rows, proba, targets)
         squares, tension = squares + part[0], tension + part[1]
@@ -130,7 +132,7 @@ def _over_rows(problem: Problem, tol: float, max_iter: int) -> Solution:
     unanswered = (problem.share <= 0) & ~problem.fixed
     objective = max(0.0, apart - problem.together(companions))
     proba[unanswered] = problem.mean_target
-    return Solution(proba, group_proba, companions, unanswered, objective, n_iter, converged)
+    return Solution(np.maximum(proba, 0.0, out=proba), group_proba, companions, unanswered, objective, n_iter, converged)
 
 
 def _solve_rows(problem: Problem, free: Array, tol: float, max_iter: int) -> tuple[Array, int, bool]:

@@ -111,8 +111,7 @@ def _row_factors(problem: Problem) -> dict[int, Array]:
 
 def _pull_per_vote(problem: Problem, rows: slice) -> Array:
     """Return how hard a single vote pulls each row; a known label replaces the votes."""
-    n_votes = problem.n_votes[rows]
-    pull = np.divide(problem.anchor[rows] * problem.share[rows], n_votes, out=np.zeros_like(n_votes), where=n_votes > 0)
+    pull = problem.anchor[rows] * problem.share[rows] * problem.inverse_votes[rows]
     return pull if problem.known is None else np.where(problem.known.codes[rows] >= 0, 0.0, pull)
 
 
