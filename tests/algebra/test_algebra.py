@@ -97,10 +97,10 @@ def test_every_group_with_members_is_in_the_order_once(votes, groups):
 
 
 def test_grams_are_the_weighted_products_of_the_matrix_with_itself(groups, matrix):
-    weights = np.random.default_rng(0).random((groups.n_rows, 3))
+    weights = list(np.random.default_rng(0).random((3, 2, groups.n_rows)))
     some = np.flatnonzero(np.arange(groups.n_groups) % 3 > 0)
-    whole, rows = groups.grams(lambda rows: weights[rows].T, 3, 1, some)
-    expected = [matrix.T @ (weight[:, None] * matrix) for weight in weights.T]
+    whole, rows = groups.grams(weights, 1, some)
+    expected = [matrix.T @ (weight.prod(axis=0)[:, None] * matrix) for weight in weights]
     assert_allclose(whole, expected[:1], atol=1e-12)
     assert_allclose(rows, [gram[some] for gram in expected[1:]], atol=1e-12)
 

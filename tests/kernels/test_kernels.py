@@ -26,7 +26,7 @@ from ec3learn.algebra.membership import (
     membership,
     scatter_to_votes,
 )
-from ec3learn.votes.distinct import distinct_rows
+from ec3learn.votes.distinct import distinct_rows, expand_rows
 from ec3learn.votes.reading import encode
 
 loops = pytest.importorskip("ec3learn.kernels.loops", reason="numba is not installed", exc_type=ImportError)
@@ -182,12 +182,26 @@ def test_codes_beyond_the_last_count_as_the_last(seed):
     assert_allclose(found - 1, [table[at, 0], table[at, 0], table[at, 1]], rtol=1e-13)
 
 
-def test_eight_values_are_added_by_the_joint_codes_of_each_block():
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int64])
+def test_rows_are_expanded_to_objects(always, kind):
+    rng = np.random.default_rng(0)
+    table, index = rng.random((200, 3)), rng.integers(0, 200, 5000).astype(kind)
+    assert_array_equal(expand_rows(table, index), table[index])
+
+
+def test_columns_are_multiplied():
+    lines, out = np.random.default_rng(0).random((3, 700)), np.zeros((700, 4))
+    loops.multiply(lines, np.array([0, 0, 2, 1]), np.array([0, 3, 4]), out)
+    assert_allclose(out[:, :2], np.stack([lines[0] ** 2 * lines[2], lines[1]], axis=1), rtol=1e-15)
+    assert not out[:, 2:].any()
+
+
+def test_six_values_are_added_by_the_joint_codes_of_each_block():
     rng = np.random.default_rng(0)
     sizes, blocks, first = np.array([3, 4, 2]), [[1, 0], [2], [0, 1, 2]], np.array([0, 12, 14])
-    codes, values = np.stack([rng.integers(0, size, 700).astype(np.uint16) for size in sizes]), rng.random((700, 8))
-    found, expected = np.zeros((38, 8)), np.zeros((38, 8))
-    loops.add_eight(codes, sizes, np.concatenate(blocks), np.array([0, 2, 3, 6]), first, values, found)
+    codes, values = np.stack([rng.integers(0, size, 2700).astype(np.uint16) for size in sizes]), rng.random((2700, 6))
+    found, expected = np.zeros((38, 6)), np.zeros((38, 6))
+    loops.add_six(codes, sizes, np.concatenate(blocks), np.array([0, 2, 3, 6]), first, values, found)
     for block, begin in zip(blocks, first, strict=True):
         np.add.at(expected, begin + np.ravel_multi_index(codes[block], sizes[block]), values)
     assert_allclose(found, expected, rtol=1e-13)
@@ -285,7 +299,8 @@ def test_membership_of_few_groups_agrees_with_joint_columns(always, seed):
     votes = small_votes(seed)
     fast, plain, rng = membership(votes), JointMembership(votes), np.random.default_rng(seed)
     assert isinstance(fast, CompiledMembership)
-    weights = rng.random((votes.n_rows, 6))
+    one, *others = rng.random((6, votes.n_rows))
+    weights = [(one, one, other) for other in others] + [(one,)]
     for shape in ((), (3,)):
         table, values = rng.random((votes.n_groups, *shape)), rng.random((votes.n_rows, *shape))
         assert_allclose(fast.gather(table), plain.gather(table), rtol=1e-13)
@@ -293,7 +308,7 @@ def test_membership_of_few_groups_agrees_with_joint_columns(always, seed):
         assert_allclose(np.concatenate([part for _, part in fast.gather_parts(table)]), plain.gather(table), rtol=1e-13)
     some = np.flatnonzero(np.arange(votes.n_groups) % 3 > 0)
     for n in (2, 6):
-        grams = [groups.grams(lambda rows, n=n: weights[rows, :n].T, n, 2, some) for groups in (fast, plain)]
+        grams = [groups.grams(weights[:n], 2, some) for groups in (fast, plain)]
         for found, expected in zip(*grams, strict=True):
             assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
 
@@ -307,11 +322,12 @@ def test_membership_of_soft_votes_agrees_with_joint_columns(always, seed, hard):
     votes = Votes.from_probabilities(shares, {"k": rng.integers(0, 5, 300), "j": rng.integers(0, 9, 300)} if hard else None)
     fast, plain = membership(votes), JointMembership(votes)
     assert type(fast) is CompiledSoft
-    column, counts, weights = rng.random(votes.n_groups), rng.random(votes.n_rows), rng.random((votes.n_rows, 6))
+    column, counts = rng.random(votes.n_groups), rng.random(votes.n_rows)
+    weights = [(counts, weight) for weight in rng.random((6, votes.n_rows))]
     d, image = fast.invert(column, counts)
     assert_allclose(d, 1 / plain.gather(column), rtol=1e-12)
     assert_allclose(image, plain.scatter(counts * d), rtol=1e-12)
-    grams = [groups.grams(lambda rows: weights[rows].T, 6, 2, np.arange(1, 6)) for groups in (fast, plain)]
+    grams = [groups.grams(weights, 2, np.arange(1, 6)) for groups in (fast, plain)]
     for found, expected in zip(*grams, strict=True):
         assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
 

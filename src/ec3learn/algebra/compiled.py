@@ -17,7 +17,7 @@ from ..votes import Votes
 from ..votes.reading import smallest_uint
 from .joint import JointMembership, blocks_of
 from .linear import CHUNK, chunks
-from .sparse import SparseMembership, entries
+from .sparse import SparseMembership, Weights, entries
 
 CACHED = 1 << 15  # numbers
 FEW = 64  # groups up to which models are joined in a table with very many
@@ -139,30 +139,35 @@ class CountedPairs(JointMembership):
         super().__init__(votes)
         self._loops = loops
 
-    def _counters(self, n: int, n_weights: int) -> Array:
-        """Return a table of zeros with a column for each weight, and more to fill the lines of the cache, on which its rows lie."""
-        width = max(n_weights, self._loops.EIGHT)
-        memory = np.zeros(n * width + width)
-        begin = -memory.ctypes.data // memory.itemsize % self._loops.EIGHT
-        return memory[begin : begin + n * width].reshape(n, width)
+    def _multiply(self, weights: Weights, rows: slice, out: Array) -> None:
+        """Set the columns of a table to the weights of some rows, in threads."""
+        columns = {id(column): column for weight in weights for column in weight}
+        number = {key: j for j, key in enumerate(columns)}
+        factors = np.array([number[id(column)] for weight in weights for column in weight])
+        ends = np.cumsum([0, *map(len, weights)])
+
+        def work(part: slice) -> None:
+            some = slice(rows.start + part.start, rows.start + part.stop)
+            self._loops.multiply(np.stack([column[some] for column in columns.values()]), factors, ends, out[part])
+
+        each_in_threads(work, list(chunks(len(out), CHUNK // 8)))
 
     def _count(self, blocks: Sequence[Sequence[int]], first: Array, rows: slice, columns: Array, counts: Array) -> None:
         """Add some rows' weights to the counts of the joint codes of all blocks, in threads.
 
         Some blocks at a time, whose counts fit the cache together: so the weights need not be read for each of them.
         """
-        if not blocks or columns.shape[1] != self._loops.EIGHT:
+        if not blocks or columns.shape[1] != self._loops.SIX:
             return super()._count(blocks, first, rows, columns, counts)
+        codes = np.empty((len(self._codes), len(columns)), dtype=np.uint16)
+        sizes, line = np.array([self._n_codes[m] for m in self._codes]), {m: k for k, m in enumerate(self._codes)}
+        for own, m in zip(codes, self._codes, strict=True):
+            own[:] = self._codes[m][rows]
 
         def add(begin: int, end: int) -> None:
-            used = sorted(set().union(*blocks[begin:end]))
-            codes, sizes = np.empty((len(used), len(columns)), dtype=np.uint16), np.array([self._n_codes[m] for m in used])
-            for line, m in zip(codes, used, strict=True):
-                line[:] = self._codes[m][rows]
-            number = {m: k for k, m in enumerate(used)}
-            models = np.array([number[m] for block in blocks[begin:end] for m in block])
+            models = np.array([line[m] for block in blocks[begin:end] for m in block])
             ends = np.cumsum([0, *map(len, blocks[begin:end])])
-            self._loops.add_eight(codes, sizes, models, ends, first[begin:end], columns, counts)
+            self._loops.add_six(codes, sizes, models, ends, first[begin:end], columns, counts)
 
         ends = [0]
         for k in range(1, len(blocks)):
@@ -178,9 +183,12 @@ class CompiledMembership(RowLoops, CountedPairs):
         super().__init__(votes, loops)
         n_codes = int(self._first_code[-1])
         table = np.empty((self.n_rows, len(self._blocks)), dtype=smallest_uint(n_codes))
-        for rows in chunks(self.n_rows):
+
+        def fill(rows: slice) -> None:
             for places, block, first in zip(table[rows].T, self._blocks, self._first_code.tolist(), strict=False):
                 np.add(self._joint_column(block, rows, np.dtype(np.uint16)), first, out=places, casting="unsafe")
+
+        each_in_threads(fill, list(chunks(self.n_rows)))
         self._places, width = table.ravel(), np.uint32 if table.size < 1 << 32 else np.uint64
         self._starts = np.arange(0, table.size + 1, max(1, len(self._blocks)), dtype=width)
 

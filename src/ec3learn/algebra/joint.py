@@ -8,7 +8,7 @@ same way: the count of any pair follows from the counts of all joint codes by ad
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -21,7 +21,7 @@ from ..kernels import each_in_threads
 from ..votes import Votes
 from ..votes.layout import SoftShares
 from .linear import CHUNK, chunks
-from .sparse import Membership, entries
+from .sparse import Membership, Weights, entries
 
 JOINT_CODES = 1 << 12  # codes of a joint column in gather and scatter: a table of them stays in the cache
 GRAM_CODES = 1 << 16  # codes of a joint column in grams: fewer passes matter more
@@ -114,41 +114,41 @@ class JointMembership(Membership):
 
     gather_shared, scatter_shared = gather, scatter
 
-    def grams(
-        self, weights: Callable[[slice], Sequence[Array]], n_weights: int, n_whole: int, rows: Array
-    ) -> tuple[Array, Array]:
+    def grams(self, weights: Weights, n_whole: int, rows: Array) -> tuple[Array, Array]:
         """Return A^m' W A^m for each of some weights, groups x groups, dense; see `Membership`."""
+        n_weights = len(weights)
         blocks = _pair_cover(self._n_codes, min(self._gram_codes, max(JOINT_CODES, self.n_rows // 4)))
         sizes = [[self._n_codes[m] for m in block] for block in blocks]
         first = np.cumsum([0, *map(math.prod, sizes)])
-        counts = self._counters(int(first[-1]), n_weights)
+        counts = np.zeros((first[-1], n_weights))
         together = 8 * CHUNK if self._soft is None else CHUNK // 8  # counts are read and written once for each
-        columns = self._counters(min(self.n_rows, together), n_weights)
+        columns = np.empty((min(self.n_rows, together), n_weights))
         soft = None if self._soft is None else _SoftGrams(self, self._soft, self._basis, n_weights)
         for part in chunks(self.n_rows, together):
-
-            def weigh(some: slice, begin: int = part.start) -> None:
-                for k, weight in enumerate(weights(slice(begin + some.start, begin + some.stop))):
-                    columns[some, k] = weight
-
             own = columns[: part.stop - part.start]
-            each_in_threads(weigh, list(chunks(len(own), CHUNK // 8)))
+            self._multiply(weights, part, own)
             self._count(blocks, first, part, own, counts)
             if soft is not None:
                 soft.add(part, own)
         pairs = _Pairs(self.n_groups, n_weights, n_whole if soft is None else n_weights, rows)
-        for block, size, begin, end in zip(blocks, sizes, first, first[1:], strict=False):
+
+        def read(block: Sequence[int], size: Sequence[int], begin: int, end: int) -> None:
             asked = n_weights if any(pairs.asks(self._span(m)) for m in block) else pairs.n_whole
             cube = np.ascontiguousarray(counts[begin:end, :asked].T)
             self._read_pairs(block, cube.reshape(-1, *size), pairs)
+
+        each_in_threads(read, blocks, sizes, first[:-1].tolist(), first[1:].tolist())
         if soft is None:
             return pairs.whole, pairs.rows
         soft.write(self._soft_groups, pairs.whole)
         return pairs.whole[:n_whole], pairs.whole[n_whole:, rows]
 
-    def _counters(self, n: int, n_weights: int) -> Array:
-        """Return a table of zeros with one column per weight."""
-        return np.zeros((n, n_weights))
+    def _multiply(self, weights: Weights, rows: slice, out: Array) -> None:
+        """Set the columns of a table to the weights of some rows."""
+        for part in chunks(len(out), CHUNK // 8):
+            some = slice(rows.start + part.start, rows.start + part.stop)
+            for k, weight in enumerate(weights):
+                out[part, k] = math.prod(column[some] for column in weight)
 
     def _count(self, blocks: Sequence[Sequence[int]], first: Array, rows: slice, columns: Array, counts: Array) -> None:
         """Add some rows' weights to the counts of the joint codes of all blocks, which stand one after the other."""

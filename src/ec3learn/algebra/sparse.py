@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import inf
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..votes.layout import entries_of_columns
 from .linear import chunks
 
 Table = Any  # a dense array, or a sparse one
+Weights = Sequence[Sequence[Array]]  # of rows; each weight is the product of some columns
 
 
 def entries(votes: Votes) -> sparse.csr_array:
@@ -149,10 +150,8 @@ class Membership(ABC):
         return None
 
     @abstractmethod
-    def grams(
-        self, weights: Callable[[slice], Sequence[Array]], n_weights: int, n_whole: int, rows: Array
-    ) -> tuple[Array, Array]:
-        """Return A^m' W A^m for each of some weights, dense; `weights` returns those of some rows.
+    def grams(self, weights: Weights, n_whole: int, rows: Array) -> tuple[Array, Array]:
+        """Return A^m' W A^m for each of some weights, dense.
 
         For the first `n_whole` weights they are groups x groups; for the others there are only the rows of some groups.
         """
@@ -165,7 +164,7 @@ class SparseMembership(Membership):
     `order` says which group of the votes each is. Groups without members are left out.
     """
 
-    gram_cost = inf
+    gram_cost = math.inf
 
     def __init__(self, matrix: sparse.csr_array, hard: sparse.csr_array | None = None, prior: Prior | None = None) -> None:
         self.hard = None if hard is None else SparseMembership(hard, prior=prior)
@@ -227,11 +226,9 @@ class SparseMembership(Membership):
         """Return the sum over each row's own groups, weighted by the squares of A^m."""
         return np.asarray(self.solo.power(2) @ column)
 
-    def grams(
-        self, weights: Callable[[slice], Sequence[Array]], n_weights: int, n_whole: int, rows: Array
-    ) -> tuple[Array, Array]:
+    def grams(self, weights: Weights, n_whole: int, rows: Array) -> tuple[Array, Array]:
         """Return A^m' W A^m for each of some weights, groups x groups, dense; see `Membership`."""
-        matrix, columns = self.matrix, weights(slice(0, self.n_rows))
+        matrix, columns = self.matrix, [np.asarray(math.prod(weight)) for weight in weights]
         found = np.stack([(matrix.T @ matrix.multiply(column[:, None]).tocsr()).toarray() for column in columns])
         return found[:n_whole], found[n_whole:, rows]
 

@@ -19,9 +19,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 SIXTEEN, FOUR = 16, 4  # digits that are packed, and columns that are summed, at a time
-EIGHT = 8  # weights with which pairs of groups are counted at most: they fill a line of the cache
-FEW_ROWS = 256  # whose weights stay in the fastest cache
-ROWS = 512  # whose sums stay in the cache from one loop to the next
+SIX = 6  # weights with which pairs of groups are counted
+FEW_ROWS, ROWS, MANY_ROWS = 256, 512, 1024  # whose numbers stay in the cache from one loop to the next
 NO_DIGITS, PER_LN_2 = 1.5 * 2.0**52, 1.4426950408889634  # 1 / ln 2
 LN_2, LN_2_REST = 0.693147180369123816, 1.90821492927058770e-10  # ln 2: digits that n has room for, and the rest
 LEAST_EXPONENT = -708.0  # of which exp is not yet 0
@@ -120,6 +119,14 @@ def count(keys: Any, counts: Any, begin: int, end: int) -> None:
 
 
 @loop
+def expand(table: Any, index: Any, out: Any, begin: int, end: int) -> None:
+    """Set out = table[index]."""
+    for i in range(begin, end):
+        for z in range(table.shape[1]):
+            out[i, z] = table[index[i], z]
+
+
+@loop
 def number(keys: Any, index: Any) -> Any:
     """Set values, index[:] = np.unique(keys, return_inverse=True), numbered as they first occur; returns the values.
 
@@ -196,7 +203,7 @@ def _in_lines(length: int, into_table: bool) -> Any:
 
 
 _sum_four, _sum_sixteen = _in_lines(FOUR, False), _in_lines(SIXTEEN, False)
-_add_four, _add_eight = _in_lines(FOUR, True), _in_lines(EIGHT, True)
+_add_four, _add_six = _in_lines(FOUR, True), _in_lines(SIX, True)
 
 
 def _in_terms(length: int) -> Any:
@@ -274,14 +281,30 @@ def _add_to_lines(table: Any, places: Any, begin: int, end: int, line: Any) -> N
 
 
 @loop
-def add_eight(codes: Any, sizes: Any, models: Any, ends: Any, first: Any, values: Any, out: Any) -> None:
-    """Do np.add.at(out, first[b] + np.ravel_multi_index(codes[own], sizes[own]), values) for EIGHT columns and each block b.
+def multiply(lines: Any, factors: Any, ends: Any, out: Any) -> None:
+    """Set out[:, k] = lines[factors[ends[k]:ends[k + 1]]].prod(axis=0) for each k."""
+    product = np.empty(FEW_ROWS)
+    for low in range(0, len(out), FEW_ROWS):
+        n = min(FEW_ROWS, len(out) - low)
+        for k in range(len(ends) - 1):
+            product[:] = 1.0
+            for j in range(ends[k], ends[k + 1]):
+                own = lines[factors[j], low : low + n]
+                for i in range(n):
+                    product[i] *= own[i]
+            for i in range(n):
+                out[low + i, k] = product[i]
+
+
+@loop
+def add_six(codes: Any, sizes: Any, models: Any, ends: Any, first: Any, values: Any, out: Any) -> None:
+    """Do np.add.at(out, first[b] + np.ravel_multi_index(codes[own], sizes[own]), values) for SIX columns and each block b.
 
     Here own = models[ends[b]:ends[b + 1]]. Some rows at a time are counted for all blocks, while their values are in the cache.
     """
-    places = np.empty(FEW_ROWS, dtype=np.uint32)
-    for low in range(0, len(values), FEW_ROWS):
-        n = min(FEW_ROWS, len(values) - low)
+    places = np.empty(MANY_ROWS, dtype=np.uint32)
+    for low in range(0, len(values), MANY_ROWS):
+        n = min(MANY_ROWS, len(values) - low)
         for b in range(len(first)):
             places[:] = 0
             for k in range(ends[b], ends[b + 1]):
@@ -290,7 +313,7 @@ def add_eight(codes: Any, sizes: Any, models: Any, ends: Any, first: Any, values
                     places[i] = places[i] * size + np.uint32(line[i])
             places += np.uint32(first[b])
             for i in range(n):
-                _add_eight(out, places, i, i + 1, values[low + i], 0)
+                _add_six(out, places, i, i + 1, values[low + i], 0)
 
 
 # ---- membership ------------------------------------------------------------------------------------------------------
@@ -493,7 +516,7 @@ def weigh(keys: Any, first: Any, table: Any, weights: Any, out: Any, sums: Any) 
     n_columns = table.shape[1]
     for i in range(len(table)):
         own = out[i]
-        for k in range(len(own) // n_columns):
+        for k in range(weights.shape[1]):
             for j in range(n_columns):
                 own[k * n_columns + j] = weights[i, k] * table[i, j]
         for b in range(len(keys)):

@@ -219,7 +219,7 @@ class Graph:
     def solve_directly(self) -> Array:
         """Return Q by a dense Cholesky factorisation over the groups that take part."""
         live = np.flatnonzero(self.live)
-        (gram,), _ = self.groups.grams(lambda rows: [self.counts[rows] * self.share[rows]], 1, 1, live)
+        (gram,), _ = self.groups.grams([(self.counts, self.share)], 1, live)
         couplings = self.weight[live, None] * gram[np.ix_(live, live)] * self.weight[live]
         group_proba = np.zeros_like(self.label)
         if not len(live):

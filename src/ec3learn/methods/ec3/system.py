@@ -76,18 +76,12 @@ class RowSums:
         live, factors, given = np.flatnonzero(problem.live), _row_factors(problem), problem.given
         pairs = list(combinations_with_replacement(factors, 2))
 
-        def row_weights(rows: slice) -> list[Array]:
-            counts = problem.counts[rows]
-            own = {a: factor[rows] for a, factor in factors.items()}
-            shared = counts * problem.share[rows]
-            weights = [shared * own[a] * own[b] for a, b in pairs]
-            if given is None:
-                per_vote = counts * _pull_per_vote(problem, rows)
-                weights += [*(per_vote * factor for factor in own.values()), counts]
-            return weights
-
-        n_weights = len(pairs) + (len(factors) + 1 if given is None else 0)
-        counted, of_voters = problem.groups.grams(row_weights, n_weights, len(pairs), problem.voters)
+        shared = (problem.counts, problem.share)
+        weights: list[tuple[Array, ...]] = [(*shared, factors[a], factors[b]) for a, b in pairs]
+        if given is None:
+            pull = (*shared, _anchor_of_votes(problem), problem.inverse_votes)
+            weights += [*((*pull, factor) for factor in factors.values()), (problem.counts,)]
+        counted, of_voters = problem.groups.grams(weights, len(pairs), problem.voters)
         every = len(live) == len(problem.live)
         grams = {pair: gram if every else gram[live][:, live] for pair, gram in zip(pairs, counted, strict=True)}
         labels = None if problem.known is None else _label_sums(problem, factors, live)
@@ -109,10 +103,9 @@ def _row_factors(problem: Problem) -> dict[int, Array]:
     return factors
 
 
-def _pull_per_vote(problem: Problem, rows: slice) -> Array:
-    """Return how hard a single vote pulls each row; a known label replaces the votes."""
-    pull = problem.anchor[rows] * problem.share[rows] * problem.inverse_votes[rows]
-    return pull if problem.known is None else np.where(problem.known.codes[rows] >= 0, 0.0, pull)
+def _anchor_of_votes(problem: Problem) -> Array:
+    """Return how hard its votes pull each row: a known label replaces them."""
+    return problem.anchor if problem.known is None else np.where(problem.known.labelled, 0.0, problem.anchor)
 
 
 def _target_sums(problem: Problem, factors: Mapping[int, Array], live: Array) -> dict[int, Array]:
