@@ -90,7 +90,9 @@ class SubtypeRule(SumRule):
         joint -= joint.max(axis=0)  # so that exp does not overflow; it cancels when the classes are normalised
         np.exp(joint, out=joint)
         proba = joint.reshape(len(self.fallback), -1, len(sums)).sum(axis=1)
-        return tempered(np.ascontiguousarray((proba / proba.sum(axis=0)).T), n_votes, self.correlation)
+        if self.correlation > 0:
+            proba = np.exp(log_of(proba) / heat_of(n_votes, self.correlation))
+        return np.ascontiguousarray((proba / proba.sum(axis=0)).T)
 
     def parts_of_reached(self, row: Row, groups: Array, given: Array) -> Contributions:
         """Return the evidence for each class of the prior and of each base model, averaged over subtypes.
@@ -112,13 +114,6 @@ class SubtypeRule(SumRule):
             found[NOBODY, SUBTYPES] = -(shares * log_of(shares)).sum(axis=1)
         heat = heat_of(row.shares_of(self.groups, self.hard_votes)[1].sum(), self.correlation)
         return {key: (part - part.mean()) / heat for key, part in found.items()}
-
-
-def tempered(proba: Array, n_votes: Array, correlation: float) -> Array:
-    """Return answers made less sure where their votes repeat each other: z^(1/T), T = 1 + (n - 1) correlation for n votes."""
-    if correlation <= 0:
-        return proba
-    return softmax(log_of(proba) / heat_of(n_votes, correlation)[:, None], axis=1)
 
 
 def heat_of(n_votes: Array, correlation: float) -> Array:

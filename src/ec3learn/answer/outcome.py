@@ -335,22 +335,23 @@ def top_classes(proba: Array, mass: Array, tol: float = 1e-9) -> Array:
 
     Classes within `tol` of the highest are tied: the one with the larger mass overall wins, then the first of `classes`.
     """
-    best = proba.argmax(axis=1)
-    if proba.shape[1] == 1:
-        return best
-    high = proba[np.arange(len(proba)), best]
-    tied = np.flatnonzero((proba >= high[:, None] - tol).sum(axis=1) > 1)
-    if len(tied):
-        preference = class_preference(mass, tol)
-        candidates = proba[tied] >= high[tied, None] - tol
-        best[tied] = preference[candidates[:, preference].argmax(axis=1)]
+    preference, best = class_preference(mass, tol), np.empty(len(proba), dtype=np.int64)
+    for rows in chunks(len(proba), max(1, 8 * CHUNK // proba.shape[1])):
+        by_class = np.ascontiguousarray(proba[rows].T)  # few long rows are quicker than many short ones
+        best[rows] = preference[highest(by_class, tol)[preference].argmax(axis=0)]
     return best
+
+
+def highest(by_class: Array, tol: float = 1e-9) -> Array:
+    """Return which classes have the highest probability in each column; several where they are tied, whichever comes first."""
+    return np.asarray(by_class >= by_class.max(axis=0) - tol)
 
 
 def class_preference(mass: Array, tol: float = 1e-9) -> Array:
     """Return the classes by falling mass; masses that differ by rounding only keep the order of the classes."""
-    scale = max(float(mass.sum()), 1e-300)
-    return np.array(sorted(range(len(mass)), key=lambda z: (-round(float(mass[z]) / scale / tol), z)))
+    with np.errstate(invalid="ignore", over="ignore"):
+        shares = np.nan_to_num(mass / max(float(mass.sum()), 1e-300)).tolist()  # sums of extreme weights overflow
+    return np.array(sorted(range(len(shares)), key=lambda z: (-round(shares[z] / tol), z)))
 
 
 def mass_classes(proba: Array, counts: Array, mass: Sequence[float] | Array) -> Array:
