@@ -18,6 +18,7 @@ from .labels import Label, plain
 from .reading import smallest_uint
 
 Kind = Literal["classifier", "clustering", "grader"]
+SAMPLE = 10_000  # rows that tell which group is large
 
 
 def frozen(array: Array) -> Array:
@@ -106,9 +107,10 @@ class SoftModel:
 
 @dataclass(frozen=True, eq=False)
 class SoftShares(Frozen):
-    """Soft votes of several models; of each the shares of its largest group are left out, since they follow from the others.
+    """Soft votes of several models; of each the shares of a large group are left out, since they follow from the others.
 
-    Deriving a large group's shares costs no precision; a small group's would be lost in rounding.
+    Deriving a large group's shares costs no precision; a small group's would be lost in rounding. It is the largest one in a
+    sample of the rows.
     """
 
     models: tuple[SoftModel, ...]
@@ -122,11 +124,11 @@ class SoftShares(Frozen):
         n_rows = len(next(iter(tables.values())))
         stacked = np.empty((n_rows, 1 + sum(table.shape[1] for table in tables.values())), order="F")  # that is room enough
         stacked[:, 0] = 1
-        models, first = [], 1
+        models, first, some = [], 1, np.linspace(0, n_rows - 1, min(n_rows, SAMPLE)).astype(np.int64)
         for m, table in sorted(tables.items()):
             size, voted = table.shape[1], table @ np.ones(table.shape[1]) > 0
             everywhere, end = bool(voted.all()), first + size - 1
-            derived = int(np.argmax([column.sum() if everywhere else np.nansum(column) for column in table.T]))
+            derived = int(np.argmax(np.nansum(table[some], axis=0)))
             models.append(SoftModel(m, size, first, derived, 0 if everywhere else end))
             for place, group in enumerate(group for group in range(size) if group != derived):
                 stacked[:, first + place] = table[:, group]
@@ -280,8 +282,11 @@ class Stores(Frozen):
         for m, codes in self.hard.items():
             voted = codes != models[m].n_groups
             totals[m] = per_row[voted].sum() if repeated else np.count_nonzero(voted)
-        for model in () if self.soft is None else self.soft.models:
-            totals[model.number] = self.soft.table[:, model.cover] @ per_row  # type: ignore[union-attr]
+        if self.soft is not None:
+            table, models_of = self.soft.table, self.soft.models
+            covered = {cover: table[:, cover] @ per_row for cover in {model.cover for model in models_of}}
+            for model in models_of:
+                totals[model.number] = covered[model.cover]
         if self.sparse is not None:
             per_vote = self.sparse.data
             if repeated:
