@@ -1,0 +1,112 @@
+"""Caution: how sure the panel may be of what few voters, or voters who err together, seem to show.
+
+Methods that learn who is good take voters for independent, and what they learn for the truth. Two things keep their answers
+honest. With few voters, the plain vote has a share of the answer, since so few tell little about each other. And where voters
+form a jury, answers that add up evidence are tempered by how much the voters' errors seem to correlate: voters who err together
+say the same thing twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .._text import percent
+from .._typing import Array
+from ..algebra.linear import normalised
+from ..algebra.membership import membership, scatter_to_votes
+from ..answer.mixtures import PanelRule, PrecisionRule
+from ..answer.notes import PANEL, Note
+from ..answer.rule import KnownLabels, Rule
+from ..diagnosis.agreement import LEAST_VOTERS, effective_voters, erring_voters, error_correlation
+from ..votes import Votes
+from .base import Answer
+
+IGNORANCE = 1.0  # votes that say nothing, added to a weighted vote: a single vote is no certainty
+MOST_PLAIN, PLAIN, LEAST_PLAIN = 0.5, 4.5, 0.05  # with J voters the plain vote has a share of 4.5 / J^2 in the answer
+UNSEEN = 30.0  # what J voters show of the correlation of their errors is multiplied by 1 + 30 / J, for errors that all share
+MOST_CLASSES = 50  # beyond this it takes long to measure
+USUAL, HARDLY_SEEN = 0.5, 20.0  # J voters show 1 / (1 + 20 / J^2) of it; for the rest, what is usual is assumed
+
+# ---- few voters ------------------------------------------------------------------------------------------------------
+
+
+def with_plain_vote(panel: Answer, votes: Votes, known: KnownLabels | None) -> Answer:
+    """Return the answer with a share of the plain vote: the fewer voters there are, the less they tell about each other.
+
+    Two voters who disagree do not show who is right, and of three each is judged by two. What is learned of them is then mostly
+    noise, and the answer too sure. The share is the one with the least log loss for simulated voters, and for voters drawn from
+    real crowds; it suits real language models that score, too.
+    """
+    n_voters = equivalent_voters(votes)
+    # A single voter decides anyway, unless it scores: what its scores mean cannot be learned from them.
+    share = min(MOST_PLAIN, PLAIN / n_voters**2) if n_voters > 1 else float(votes.has_graders)
+    if share < LEAST_PLAIN:
+        return panel
+    assert isinstance(panel.rule, PanelRule)
+    plain = cautious_vote(votes, votes.weights, panel.rule.fallback)
+    for rows, own, _ in plain.answers(membership(votes), known):
+        panel.proba[rows] = (1 - share) * panel.proba[rows] + share * own
+    fallback = normalised((votes.counts * ~panel.unanswered) @ panel.proba)
+    panel.proba[panel.unanswered] = fallback
+    n = len(panel.rule.members)
+    members, shares = (*panel.rule.members, ("plain vote", plain)), np.array([*[(1 - share) / n] * n, share])
+    why = "So few voters show little of how good each of them is"
+    text = f"{why}: the plain vote makes up {percent(share)} of the panel's answer."
+    rule = replace(panel.rule, members=members, shares=shares, fallback=fallback)
+    return replace(panel, rule=rule, notes=(*panel.notes, Note(PANEL, text)))
+
+
+def equivalent_voters(votes: Votes) -> float:
+    """Return how many voters there are, or would be with as many votes each: those with few votes hardly count.
+
+    One of weight 2 is two. Beyond 100 it no longer matters.
+    """
+    cast = votes_per_voter(votes)
+    voting = (votes.weights > 0) & (cast > 0)
+    if voting.sum() < 2:
+        return float(voting.sum())
+    cast = cast[voting] / cast.max()
+    found = []
+    for weights in (np.ones(len(cast)), votes.weights[voting]):
+        total = float(weights @ cast)
+        found.append(total / max(float(weights @ cast**2), 1e-300) * total)
+    return min(max(found), 100.0)
+
+
+def votes_per_voter(votes: Votes) -> Array:
+    """Return how many votes each voter has cast, by what objects count."""
+    spoken = scatter_to_votes(votes, membership(votes), votes.counts)
+    return np.asarray(np.bincount(votes.group_model, weights=spoken, minlength=len(votes.models)) * votes.is_voter)
+
+
+def cautious_vote(votes: Votes, weights: Array, fallback: Array) -> Rule:
+    """Return the weighted vote with a vote of ignorance: (sum_j w_j y_ij + s / K) / (sum_j w_j + s)."""
+    speaking = np.flatnonzero((votes.is_voter & (weights > 0))[votes.group_model])
+    weight = weights[votes.group_model[speaking]][:, None]
+    table = np.hstack([weight * votes.group_meaning[speaking].toarray(), np.repeat(weight, votes.n_classes, axis=1)])
+    return PrecisionRule(speaking, table, fallback, np.full(votes.n_classes, 1 / votes.n_classes), IGNORANCE)
+
+
+# ---- voters who err together -----------------------------------------------------------------------------------------
+
+
+def assumed_correlation(votes: Votes) -> float:
+    """Return the correlation of the voters' errors by which answers that add up evidence are made less sure.
+
+    Errors that all voters share look like the truth, so more is assumed than is seen, the fewer voters there are. That holds for
+    juries, in which everyone votes on everything. In a crowd every object has other voters, and their errors hardly add up.
+    """
+    n_voters = equivalent_voters(votes)
+    correlation = USUAL
+    if shows_correlation(votes):
+        seen = float(np.clip((1 + UNSEEN / n_voters) * error_correlation(votes), 0.0, 1.0))
+        correlation += (seen - USUAL) / (1 + HARDLY_SEEN / n_voters**2)
+    per_object = effective_voters(votes, 0.0)
+    return correlation * min(1.0, per_object / max(n_voters, 1.0))
+
+
+def shows_correlation(votes: Votes) -> bool:
+    """Return whether the correlation of the voters' errors is measured; otherwise, what is usual is assumed."""
+    return len(erring_voters(votes)) >= LEAST_VOTERS and votes.n_classes <= MOST_CLASSES
