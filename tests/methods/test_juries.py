@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -342,6 +343,37 @@ def test_known_labels_to_calibrate_on_take_the_place_of_the_plain_vote():
     answers, truth = jury(0, n_voters=3)
     notes = [[str(note) for note in Panel().solve(votes_of(answers), known=dict(enumerate(truth[:n]))).notes] for n in (29, 30)]
     assert [any("plain vote" in text for text in texts) for texts in notes] == [True, False]
+
+
+def soft_models(weights=None):
+    said, truth = models(1, n_objects=300)
+    return Votes.from_probabilities(said, weights=weights), truth
+
+
+def judges_alike(weights=None):
+    votes, truth = graded(n_judges=4)
+    return votes if weights is None else replace(votes, weights=np.array(weights)), truth
+
+
+@pytest.mark.parametrize("made", [soft_models, judges_alike])
+def test_a_weight_moves_probabilities_and_scores_a_little(made):
+    (equal, truth), (votes, _) = made(), made([2.0, 1.0, 1.0, 1.0])
+    plain, weighted, larger = (ec3learn.solve(own) for own in (equal, votes, made([7.0] * 4)[0]))
+    right = [np.mean(own.labels() == truth) for own in (plain, weighted)]
+    assert right[1] > right[0] - 0.03
+    assert 0.001 < np.abs(weighted.proba - plain.proba).mean() < 0.06
+    assert_allclose(larger.proba, plain.proba, rtol=0, atol=1e-12)
+    assert_allclose(weighted.extend(votes).proba, weighted.proba, rtol=0, atol=1e-9)
+
+
+def test_known_labels_stay_whatever_voters_weigh():
+    answers, truth = jury(2, n_objects=200, n_voters=4)
+    known = dict(enumerate(truth[:50].tolist()))
+    votes = votes_of(answers)
+    plain, weighted = (Panel().solve(replace(votes, weights=np.array(own)), known) for own in ([1.0] * 4, [3.0, 1, 1, 1]))
+    assert_array_equal(weighted.labels()[:50], truth[:50])
+    right = [np.mean(own.labels()[50:] == truth[50:]) for own in (plain, weighted)]
+    assert right[1] > right[0] - 0.1
 
 
 def test_clusterings_refine_probabilities_but_do_not_vote():

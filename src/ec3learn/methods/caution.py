@@ -15,13 +15,14 @@ import numpy as np
 from .._text import percent
 from .._typing import Array
 from ..algebra.linear import normalised
-from ..algebra.membership import membership, scatter_to_votes
+from ..algebra.membership import membership
 from ..answer.mixtures import PanelRule, PrecisionRule
 from ..answer.notes import PANEL, Note
 from ..answer.rule import KnownLabels, Rule
 from ..diagnosis.agreement import LEAST_VOTERS, effective_voters, erring_voters, error_correlation
 from ..votes import Votes
 from .base import Answer
+from .weights import votes_per_voter
 
 IGNORANCE = 1.0  # votes that say nothing, added to a weighted vote: a single vote is no certainty
 MOST_PLAIN, PLAIN, LEAST_PLAIN = 0.5, 4.5, 0.05  # with J voters the plain vote has a share of 4.5 / J^2 in the answer
@@ -61,24 +62,15 @@ def with_plain_vote(panel: Answer, votes: Votes, known: KnownLabels | None) -> A
 def equivalent_voters(votes: Votes) -> float:
     """Return how many voters there are, or would be with as many votes each: those with few votes hardly count.
 
-    One of weight 2 is two. Beyond 100 it no longer matters.
+    Beyond 100 it no longer matters.
     """
     cast = votes_per_voter(votes)
     voting = (votes.weights > 0) & (cast > 0)
     if voting.sum() < 2:
         return float(voting.sum())
     cast = cast[voting] / cast.max()
-    found = []
-    for weights in (np.ones(len(cast)), votes.weights[voting]):
-        total = float(weights @ cast)
-        found.append(total / max(float(weights @ cast**2), 1e-300) * total)
-    return min(max(found), 100.0)
-
-
-def votes_per_voter(votes: Votes) -> Array:
-    """Return how many votes each voter has cast, by what objects count."""
-    spoken = scatter_to_votes(votes, membership(votes), votes.counts)
-    return np.asarray(np.bincount(votes.group_model, weights=spoken, minlength=len(votes.models)) * votes.is_voter)
+    total = float(cast.sum())
+    return min(total / max(float((cast**2).sum()), 1e-300) * total, 100.0)
 
 
 def cautious_vote(votes: Votes, weights: Array, fallback: Array) -> Rule:

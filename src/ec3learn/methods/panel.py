@@ -31,11 +31,12 @@ from ..diagnosis.metrics import are_counts, log_losses
 from ..votes import Votes
 from ..votes.reading import smallest_uint
 from .base import Answer, Method, method_of
-from .caution import assumed_correlation, cautious_vote, shows_correlation, votes_per_voter, with_plain_vote
+from .caution import assumed_correlation, cautious_vote, shows_correlation, with_plain_vote
 from .crowds import BWA, EBCC
 from .dawid_skene import DawidSkene, subtype_rule
 from .ec3.ec3 import EC3
 from .voting import NO_VOTE, weighted_answer
+from .weights import relative_weights, votes_per_voter, weighted_rule
 
 COIN_ROUNDS, REWEIGHT_ROUNDS = 50, 10
 WHOLE = 1 - 1e-9  # a share of a vote from which on it is a label
@@ -62,6 +63,9 @@ class Panel(Method):
     much the voters' errors seem to correlate, unless there is a prior. With 30 known labels or more, the confidence is calibrated
     on them; a note says what that did. With fewer labels, and fewer than ten voters whose votes are labels or scores, little
     shows how good each of them is: the plain vote gets a share of the answer, which is half of it for three voters.
+
+    Weights of voters count in the answer, not in what is learned of voters, and only their ratios matter. A voter of weight 2 is
+    believed twice as much; a copy of it would also seem to bear it out.
 
     Parameters
     ----------
@@ -110,6 +114,9 @@ class Panel(Method):
                 member._check()
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        if self._is_default():
+            weights = relative_weights(votes)
+            votes = votes if np.array_equal(weights, votes.weights) else replace(votes, weights=weights)
         if votes.n_classes < 2:
             return self._combined(votes, known)
         labelled = None if known is None else _judged(votes, known)
@@ -349,9 +356,9 @@ def _learned_vote(votes: Votes, known: KnownLabels | None) -> Rule:
 
 def _grading_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
     """Return three models that learn what each answer on a scale means, tempered by the voters' correlation."""
-    groups = membership(votes)
+    alike, groups = votes.unweighted(), membership(votes)
     codes = None if known is None else known.codes
-    start, _, _ = mean_votes(votes, groups, votes.weights, known)
+    start, _, _ = mean_votes(alike, groups, alike.weights, known)
     kinds = {
         "Dawid-Skene with a learned prior": {"pooled": True},
         "Dawid-Skene": {"pooled": False},
@@ -359,9 +366,9 @@ def _grading_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
     }
     members, correlation = [], assumed_correlation(votes)
     for name, options in kinds.items():
-        model = SubtypeModel(votes, groups, codes, **options)  # type: ignore[arg-type]
+        model = SubtypeModel(alike, groups, codes, **options)  # type: ignore[arg-type]
         fit = model.fit(start, 1e-4, 200)
-        members.append(_Member(name, subtype_rule(model, fit, correlation), fit.n_iter))
+        members.append(_Member(name, weighted_rule(subtype_rule(model, fit, correlation), votes), fit.n_iter))
     return members
 
 
