@@ -32,12 +32,17 @@ NOT_REACHED = "no vote, not even through others in the same groups, and got the 
 
 @dataclass(frozen=True, eq=False)
 class PanelMember:
-    """A method on a panel: whether it sat, on how many objects (a share) it differs from the others, and its own classes."""
+    """A method on a panel: its share of the answer, on how many objects (a share) it differs from the others, and its classes."""
 
     name: str
-    sat: bool
+    share: float
     distance: float
     row_classes: Array
+
+    @property
+    def sat(self) -> bool:
+        """Return whether its answer counts."""
+        return self.share > 0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -337,6 +342,11 @@ def top_classes(proba: Array, mass: Array, tol: float = 1e-9) -> Array:
         candidates = proba[tied] >= high[tied, None] - tol
         best[tied] = preference[candidates[:, preference].argmax(axis=1)]
     return best
+
+
+def highest_classes(by_class: Array, tol: float = 1e-9) -> Array:
+    """Return which classes have the highest probability, classes x rows; several where they are tied, whichever comes first."""
+    return np.asarray(by_class >= by_class.max(axis=0) - tol)
 
 
 def class_preference(mass: Array, tol: float = 1e-9) -> Array:

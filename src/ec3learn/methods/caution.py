@@ -18,9 +18,11 @@ from ..algebra.linear import normalised
 from ..algebra.membership import membership
 from ..answer.mixtures import PanelRule, PrecisionRule
 from ..answer.notes import PANEL, Note
+from ..answer.outcome import PanelMember, highest_classes, top_classes
 from ..answer.rule import KnownLabels, Rule
 from ..diagnosis.agreement import LEAST_VOTERS, effective_voters, erring_voters, error_correlation
 from ..votes import Votes
+from ..votes.reading import smallest_uint
 from .base import Answer
 from .weights import votes_per_voter
 
@@ -47,16 +49,36 @@ def with_plain_vote(panel: Answer, votes: Votes, known: KnownLabels | None) -> A
         return panel
     assert isinstance(panel.rule, PanelRule)
     plain = cautious_vote(votes, votes.weights, panel.rule.fallback)
-    for rows, own, _ in plain.answers(membership(votes), known):
-        panel.proba[rows] = (1 - share) * panel.proba[rows] + share * own
+    seated = _mix(panel, plain, share, votes, known)
     fallback = normalised((votes.counts * ~panel.unanswered) @ panel.proba)
     panel.proba[panel.unanswered] = fallback
     n = len(panel.rule.members)
-    members, shares = (*panel.rule.members, ("plain vote", plain)), np.array([*[(1 - share) / n] * n, share])
-    why = "So few voters show little of how good each of them is"
-    text = f"{why}: the plain vote makes up {percent(share)} of the panel's answer."
-    rule = replace(panel.rule, members=members, shares=shares, fallback=fallback)
-    return replace(panel, rule=rule, notes=(*panel.notes, Note(PANEL, text)))
+    rules, shares = (*panel.rule.members, (seated.name, plain)), np.array([*[(1 - share) / n] * n, share])
+    return replace(
+        panel,
+        rule=replace(panel.rule, members=rules, shares=shares, fallback=fallback),
+        members=(*(replace(member, share=(1 - share) * member.share) for member in panel.members), seated),
+        notes=(*(panel.notes if share < 1 else ()), _plain_note(share)),
+    )
+
+
+def _mix(panel: Answer, plain: Rule, share: float, votes: Votes, known: KnownLabels | None) -> PanelMember:
+    """Give the plain vote its share of the panel's answer, in place; return it as a member of the panel."""
+    mass, total = votes.counts @ panel.proba, max(float(votes.counts.sum()), 1e-300)
+    classes, distance = np.empty(votes.n_rows, dtype=smallest_uint(votes.n_classes)), 0.0
+    for rows, own, _ in plain.answers(membership(votes), known):
+        others = panel.proba[rows]
+        alike = (highest_classes(own.T) & highest_classes(others.T)).any(axis=0)
+        distance += float(votes.counts[rows] @ ~alike) / total
+        classes[rows] = top_classes(own, mass)
+        panel.proba[rows] = (1 - share) * others + share * own
+    return PanelMember("plain vote", share, distance, classes)
+
+
+def _plain_note(share: float) -> Note:
+    few = "So few voters show little of how good each of them is"
+    why = few if share < 1 else "A single voter does not show what its scores mean"
+    return Note(PANEL, f"{why}: the plain vote makes up {percent(share)} of the panel's answer.")
 
 
 def equivalent_voters(votes: Votes) -> float:

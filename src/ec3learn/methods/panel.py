@@ -23,7 +23,7 @@ from ..algebra.membership import membership
 from ..algebra.trust import LEAST_LABELS, learn_slope
 from ..answer.mixtures import PanelRule, SubtypeRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
-from ..answer.outcome import PanelMember, class_preference
+from ..answer.outcome import PanelMember, class_preference, highest_classes
 from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..diagnosis.agreement import erring_voters
 from ..diagnosis.doubts import judge_bias
@@ -396,8 +396,8 @@ def seat(
             by_class = {m: np.ascontiguousarray(parts[m][0].T) for m in seated}  # few long rows are quicker than many short ones
             everyone = np.asarray(sum(by_class.values()))
             for m, own in by_class.items():
-                top = _highest(own)
-                alike = (top & _highest(everyone - own if len(seated) > 1 else own)).any(axis=0)
+                top = highest_classes(own)
+                alike = (top & highest_classes(everyone - own if len(seated) > 1 else own)).any(axis=0)
                 distances[m] += float(counts[rows] @ ~alike) / total
                 if sat.all():
                     classes[m][rows] = order[top[order].argmax(axis=0)]
@@ -405,14 +405,9 @@ def seat(
             unanswered[rows] = np.logical_and.reduce([parts[m][1] for m in seated])
         farthest = seated[int(distances[seated].argmax())]
         if len(seated) <= LEAST_SEATED or distances[farthest] <= max(FAR, TIMES_MEDIAN * float(np.median(distances[seated]))):
-            members = map(PanelMember, names, sat.tolist(), distances.tolist(), classes)
+            members = map(PanelMember, names, (sat / len(seated)).tolist(), distances.tolist(), classes)
             return tuple(members), proba, unanswered
         sat[farthest] = False
-
-
-def _highest(by_class: Array) -> Array:
-    """Return which classes have the highest probability; several where they are tied, whichever comes first."""
-    return np.asarray(by_class >= by_class.max(axis=0) - 1e-9)
 
 
 def _notes(members: Sequence[PanelMember], votes: Votes, called: str) -> tuple[Note, ...]:
