@@ -1,6 +1,7 @@
 """Shares and accuracies with intervals, from few labels."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -447,6 +448,12 @@ def test_the_order_of_the_voters_does_not_change_the_correlation(n_voters):
     votes = {f"v{j}": truth ^ (rng.random(300) < np.where(hard, 0.45, 0.05 * (1 + j))) for j in range(n_voters)}
     backwards = Votes.from_labels(dict(reversed(votes.items())))
     assert error_correlation(backwards) == pytest.approx(error_correlation(Votes.from_labels(votes)), abs=1e-9)
+
+
+def test_what_voters_weigh_does_not_change_how_far_their_errors_correlate():
+    votes = together(0.3)
+    heavy = replace(votes, weights=np.where(np.arange(len(votes.models)) == 0, 3.0, 1.0))
+    assert error_correlation(heavy) == error_correlation(votes)
 
 
 def test_clusterings_do_not_err():

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -243,10 +244,11 @@ def test_who_is_undecided_between_two_classes_is_not_far_from_either():
 def test_the_result_says_who_sat_and_where_they_disagree():
     consensus = Panel().solve(votes_of(jury(0)[0]))
     table = consensus.panel()
-    assert table["member"] == ["weighted vote", "one coin", "BWA", "EBCC", "EBCC with learned priors"]
-    assert table["sat"] == [True] * 5
+    methods = ["weighted vote", "one coin", "BWA", "EBCC", "EBCC with learned priors"]
+    assert table["member"] == [*methods, "plain vote"]
+    assert table["sat"] == [True] * 6
     note = next(note for note in consensus.notes if note.kind == PANEL)
-    alike = np.mean([len({m.row_classes[i] for m in consensus.members}) == 1 for i in range(len(consensus.row_proba))])
+    alike = np.mean([len({m.row_classes[i] for m in consensus.members[:5]}) == 1 for i in range(len(consensus.row_proba))])
     assert str(note).endswith(f"agrees on {100 * alike:.1f} % of the objects.")
 
 
@@ -301,6 +303,10 @@ def test_the_plain_vote_has_a_share_where_voters_are_few(n_voters, share):
     texts = [str(note) for note in consensus.notes if "plain vote" in str(note)]
     why = "So few voters show little of how good each of them is"
     assert texts == ([f"{why}: the plain vote makes up {100 * share:.1f} % of the panel's answer."] if share else [])
+    table = consensus.panel()
+    shares = dict(zip(table["member"], table["share"], strict=True))
+    assert shares.pop("plain vote", 0.0) == pytest.approx(share)
+    assert list(shares.values()) == pytest.approx([(1 - share) / len(shares)] * len(shares))
     assert_allclose(consensus.extend(votes).proba, consensus.proba, rtol=0, atol=1e-9)
 
 
@@ -321,6 +327,22 @@ def test_a_single_voter_has_no_plain_vote_beside_it_whatever_it_weighs():
 def test_what_a_single_judge_says_is_taken_as_its_scale_has_it():
     consensus = ec3learn.solve(Votes.from_labels({"judge": [1, 5, 4, 2, 3]}, classes=["fail", "pass"], scale=Scale(range(1, 6))))
     assert_allclose(consensus.proba[:, 1], [0.25, 0.75, 0.625, 0.375, 0.5], rtol=0, atol=1e-9)  # and a vote of ignorance
+    (note,) = (str(note) for note in consensus.notes if note.kind == PANEL)
+    assert note == "A single voter does not show what its scores mean: the plain vote makes up 100.0 % of the panel's answer."
+    assert [consensus.panel()[name][-1] for name in ("member", "sat", "share")] == ["plain vote", True, 1.0]
+    assert not any(consensus.panel()["sat"][:-1])
+
+
+def test_how_far_the_plain_vote_is_from_the_panel_is_shown():
+    votes = votes_of(jury(1, n_objects=200, n_voters=5, missing=0.0)[0])
+    consensus = Panel().solve(votes)
+    others = (consensus.proba - 0.18 * SoftVote().solve(votes).proba * 5 / 6 - 0.18 / 18) / 0.82
+    plain = MajorityVote().solve(votes)
+    clear = plain.margin > 0
+    apart = plain.labels() != others.argmax(axis=1)
+    table = consensus.panel()
+    assert table["differs"][-1] == pytest.approx(np.mean(apart & clear), abs=0.03)
+    assert_array_equal(consensus.members[-1].row_classes[consensus.index][clear], plain.labels()[clear])
 
 
 def test_few_judges_are_believed_less_than_their_scores_fit_together():
@@ -344,6 +366,37 @@ def test_known_labels_to_calibrate_on_take_the_place_of_the_plain_vote():
     assert [any("plain vote" in text for text in texts) for texts in notes] == [True, False]
 
 
+def soft_models(weights=None):
+    said, truth = models(1, n_objects=300)
+    return Votes.from_probabilities(said, weights=weights), truth
+
+
+def judges_alike(weights=None):
+    votes, truth = graded(n_judges=4)
+    return votes if weights is None else replace(votes, weights=np.array(weights)), truth
+
+
+@pytest.mark.parametrize("made", [soft_models, judges_alike])
+def test_a_weight_moves_probabilities_and_scores_a_little(made):
+    (equal, truth), (votes, _) = made(), made([2.0, 1.0, 1.0, 1.0])
+    plain, weighted, larger = (ec3learn.solve(own) for own in (equal, votes, made([7.0] * 4)[0]))
+    right = [np.mean(own.labels() == truth) for own in (plain, weighted)]
+    assert right[1] > right[0] - 0.03
+    assert 0.001 < np.abs(weighted.proba - plain.proba).mean() < 0.06
+    assert_allclose(larger.proba, plain.proba, rtol=0, atol=1e-12)
+    assert_allclose(weighted.extend(votes).proba, weighted.proba, rtol=0, atol=1e-9)
+
+
+def test_known_labels_stay_whatever_voters_weigh():
+    answers, truth = jury(2, n_objects=200, n_voters=4)
+    known = dict(enumerate(truth[:50].tolist()))
+    votes = votes_of(answers)
+    plain, weighted = (Panel().solve(replace(votes, weights=np.array(own)), known) for own in ([1.0] * 4, [3.0, 1, 1, 1]))
+    assert_array_equal(weighted.labels()[:50], truth[:50])
+    right = [np.mean(own.labels()[50:] == truth[50:]) for own in (plain, weighted)]
+    assert right[1] > right[0] - 0.1
+
+
 def test_clusterings_refine_probabilities_but_do_not_vote():
     rng = np.random.default_rng(0)
     votes = Votes.from_probabilities(models(0)[0], {"k": rng.integers(5, size=60)})
@@ -358,7 +411,7 @@ def test_votes_are_probabilities_if_half_of_them_are():
     labels = {name: np.eye(3)[proba.argmax(axis=1)] for name, proba in said.items()}
     half, fewer = said | {"m0": labels["m0"], "m1": labels["m1"]}, labels | {"m3": said["m3"]}
     assert len(ec3learn.solve(Votes.from_probabilities(half)).members) == 3
-    assert len(ec3learn.solve(Votes.from_probabilities(fewer)).members) == 5
+    assert len(ec3learn.solve(Votes.from_probabilities(fewer)).members) == 6
 
 
 def test_one_model_with_probabilities_among_judges_on_a_scale_does_not_make_votes_probabilities():
@@ -373,7 +426,7 @@ def test_who_repeats_some_votes_gives_labels_all_the_same():
     objects, voters = np.divmod(np.arange(80), 4)
     votes = Votes.from_long([*objects, 0], [*voters, 0], [*said.ravel(), 1 - said[0, 0]], repeats="mean")
     assert not votes.is_hard
-    assert len(ec3learn.solve(votes).members) == 5
+    assert len(ec3learn.solve(votes).members) == 6
 
 
 def test_probabilities_that_are_all_tied_get_an_answer():

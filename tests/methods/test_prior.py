@@ -145,6 +145,16 @@ def test_it_is_learned_from_a_sample_of_many_rows(crowd, monkeypatch):
     assert solved.trust.slope != whole.slope
 
 
+@pytest.mark.parametrize("method", ["auto", "dawid-skene", "bwa", "weighted-vote"])
+def test_what_voters_weigh_does_not_change_how_far_it_is_trusted(method, crowd):
+    votes, truth = crowd
+    heavy = replace(votes, weights=np.where(np.arange(len(votes.models)) == 0, 4.0, 1.0))
+    plain, weighted = (ec3learn.solve(own, method=method, prior=informed(truth)) for own in (votes, heavy))
+    assert (weighted.trust.slope, weighted.trust.weight) == (plain.trust.slope, plain.trust.weight)
+    right = [np.mean(own.labels() == truth) for own in (plain, weighted)]
+    assert right[1] > right[0] - 0.05
+
+
 def test_one_class_leaves_nothing_to_trust():
     votes = Votes.from_labels({"a": ["x", "x"]})
     assert ec3learn.solve(votes, method="dawid-skene", prior=[[1.0], [1.0]]).labels().tolist() == ["x", "x"]

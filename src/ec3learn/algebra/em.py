@@ -7,7 +7,8 @@ the classes, and the distribution q_i of each object's truth:
 
 Everything is in logarithms and over distinct rows: a step gathers one table over an object's groups and scatters it back. A soft
 vote a_ig counts by its shares, a model's weight w as that many equal votes, and the smoothing t is a prior that keeps C above 0.
-A prior r_i of an object itself multiplies q_iz by r_iz over the share of z.
+Methods pass votes in which each w is 0 or 1, since who counts twice agrees with itself (`methods.weights`). A prior r_i of an
+object itself multiplies q_iz by r_iz over the share of z.
 """
 
 from __future__ import annotations

@@ -33,12 +33,17 @@ NOT_REACHED = "no vote, not even through others in the same groups, and got the 
 
 @dataclass(frozen=True, eq=False)
 class PanelMember:
-    """A method on a panel: whether it sat, on how many objects (a share) it differs from the others, and its own classes."""
+    """A method on a panel: its share of the answer, on how many objects (a share) it differs from the others, and its classes."""
 
     name: str
-    sat: bool
+    share: float
     distance: float
     row_classes: Array
+
+    @property
+    def sat(self) -> bool:
+        """Return whether its answer counts."""
+        return self.share > 0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -338,12 +343,12 @@ def top_classes(proba: Array, mass: Array, tol: float = 1e-9) -> Array:
     preference, best = class_preference(mass, tol), np.empty(len(proba), dtype=np.int64)
     for rows in chunks(len(proba), max(1, 8 * CHUNK // proba.shape[1])):
         by_class = np.ascontiguousarray(proba[rows].T)  # few long rows are quicker than many short ones
-        best[rows] = preference[highest(by_class, tol)[preference].argmax(axis=0)]
+        best[rows] = preference[highest_classes(by_class, tol)[preference].argmax(axis=0)]
     return best
 
 
-def highest(by_class: Array, tol: float = 1e-9) -> Array:
-    """Return which classes have the highest probability in each column; several where they are tied, whichever comes first."""
+def highest_classes(by_class: Array, tol: float = 1e-9) -> Array:
+    """Return which classes have the highest probability, classes x rows; several where they are tied, whichever comes first."""
     return np.asarray(by_class >= by_class.max(axis=0) - tol)
 
 

@@ -332,7 +332,7 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     voters = erring_voters(votes)
     if len(voters) < LEAST_VOTERS or votes.n_classes < 2:
         return 0.0
-    votes = votes if votes.prior is None else replace(votes, prior=None).merged()
+    votes = votes.unweighted() if votes.prior is None else replace(votes.unweighted(), prior=None).merged()
     some, counts = sample_rows(votes.counts, SAMPLE)
     rows = _whole_votes(votes.only_rows(some))
     rows = replace(rows, sample_weight=counts, counts=counts)  # a row is one object that counts as often

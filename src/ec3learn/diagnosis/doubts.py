@@ -208,6 +208,7 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
         votes, answers = votes.only_rows(rows), [answer[rows] for answer in answers]
         known = None if known is None else KnownLabels(known.codes[rows], known.pull)
     known = None if known is None or not known.labelled.any() else KnownLabels(known.codes, np.inf)
+    votes = votes.unweighted()  # of whom one counts twice is no less biased for that
     groups = membership(votes)
     start, _, _ = mean_votes(votes, groups, votes.weights, known)
     codes = None if known is None else known.codes

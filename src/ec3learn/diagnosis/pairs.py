@@ -219,8 +219,8 @@ def panel(outcome: Outcome) -> Table:
     Returns
     -------
     Table
-        member; sat, whether its answer counts; differs, the share of objects that it answers otherwise than the others; and
-        alone, the share of objects on which no other member agrees with it.
+        member; sat, whether its answer counts; share, how much of the panel's answer it makes up; differs, the share of objects
+        that it answers otherwise than the others; and alone, that on which no other member agrees with it.
     """
     if not outcome.members and isinstance(outcome.rule, PanelRule):
         kept = "a consensus that was loaded or extended does not hold them"
@@ -234,6 +234,7 @@ def panel(outcome: Outcome) -> Table:
         {
             "member": [member.name for member in outcome.members],
             "sat": [member.sat for member in outcome.members],
+            "share": [member.share for member in outcome.members],
             "differs": [member.distance for member in outcome.members],
             "alone": [float(outcome.row_counts @ (own == 1)) / total for own in alike],
         }

@@ -26,6 +26,7 @@ from ..consensus import Consensus
 from ..votes import Prior, Votes
 from ..votes.encoding import known_codes
 from ..votes.layout import frozen
+from .weights import weighted_rule
 
 MOST_DIRECT_GROUPS = 10_000  # of which a dense matrix fits into memory
 
@@ -52,6 +53,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
     admits_known: ClassVar[bool] = True
     admits_prior: ClassVar[bool] = False  # whether class probabilities of the objects can be given besides the votes
     reads_grades: ClassVar[bool] = False  # answers on a scale are taken as they are; else as votes for classes
+    learns_voters: ClassVar[bool] = False  # what it learns of voters does not depend on their weights; only its answer does
 
     def solve(self, votes: Votes, known: Any = None, prior: Any = None) -> Consensus:
         """Combine the votes.
@@ -116,7 +118,9 @@ class Method(BaseEstimator):  # type: ignore[misc]
             remedy = f"Leave {arg('known')} out, or take another {arg('method')}."
             raise InputError("known", phrase=f"{self.title} does not support known labels", remedy=remedy)
         self._require_prior(votes)
-        return self._answer(votes, known)
+        if not self.learns_voters:
+            return self._answer(votes, known)
+        return _by_weights(self._answer(votes.unweighted(), known), votes, known)
 
     def _require_prior(self, votes: Votes) -> None:
         if votes.prior is not None and not self.admits_prior:
@@ -171,12 +175,23 @@ class Method(BaseEstimator):  # type: ignore[misc]
         return votes, KnownLabels(row_codes, self._known_pull())
 
 
+def _by_weights(answer: Answer, votes: Votes, known: KnownLabels | None) -> Answer:
+    """Return the answer of a method that took all voters for alike, with the weights that the votes have."""
+    assert answer.rule is not None
+    rule = weighted_rule(answer.rule, votes)
+    if rule is answer.rule:
+        return answer
+    proba, unanswered = rule.all_answers(membership(votes), known)
+    return replace(answer, proba=proba, unanswered=unanswered, rule=rule)
+
+
 def trusting_votes(votes: Votes, known: KnownLabels | None) -> Votes:
     """Return votes with a prior, and with how far to trust it."""
     assert votes.prior is not None
-    alone = replace(votes, prior=None)
-    start, _, _ = mean_votes(alone, membership(alone), votes.weights, known)
-    return replace(votes, prior=Prior(votes.prior.proba, learn_trust(votes, start, None if known is None else known.codes)))
+    alike = votes.unweighted()
+    alone = replace(alike, prior=None)
+    start, _, _ = mean_votes(alone, membership(alone), alone.weights, known)
+    return replace(votes, prior=Prior(votes.prior.proba, learn_trust(alike, start, None if known is None else known.codes)))
 
 
 def prior_note(votes: Votes) -> Note:

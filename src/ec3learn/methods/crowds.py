@@ -64,6 +64,7 @@ class BWA(Method):
 
     title = "BWA"
     admits_prior = True
+    learns_voters = True
 
     prior_votes: float = 15.0
     ballast: float = 1.0
@@ -194,6 +195,7 @@ class EBCC(Method):
 
     title = "EBCC"
     admits_prior = True
+    learns_voters = True
     reads_grades = True
 
     subtypes: int = 2

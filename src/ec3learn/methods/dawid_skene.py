@@ -69,6 +69,7 @@ class DawidSkene(Method):
 
     title = "Dawid-Skene"
     admits_prior = True
+    learns_voters = True
 
     one_coin: bool = False
     prior: Literal["learned", "diagonal", "uniform"] = "learned"

@@ -19,24 +19,25 @@ from .._text import count, percent, some
 from .._typing import Array
 from ..algebra.bayes import SubtypeModel
 from ..algebra.linear import normalised
-from ..algebra.membership import membership, scatter_to_votes
+from ..algebra.membership import membership
 from ..algebra.trust import LEAST_LABELS, learn_slope
-from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule, sharpened
+from ..answer.mixtures import PanelRule, SubtypeRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
-from ..answer.outcome import PanelMember, class_preference
+from ..answer.outcome import PanelMember, class_preference, highest_classes
 from ..answer.rule import KnownLabels, Rule, mean_votes
-from ..diagnosis.agreement import LEAST_VOTERS, effective_voters, erring_voters, error_correlation
+from ..diagnosis.agreement import erring_voters
 from ..diagnosis.doubts import judge_bias
 from ..diagnosis.metrics import are_counts, log_losses
 from ..votes import Votes
 from ..votes.reading import smallest_uint
 from .base import Answer, Method, method_of
+from .caution import assumed_correlation, cautious_vote, shows_correlation, with_plain_vote
 from .crowds import BWA, EBCC
 from .dawid_skene import DawidSkene, subtype_rule
 from .ec3.ec3 import EC3
 from .voting import NO_VOTE, weighted_answer
+from .weights import relative_weights, votes_per_voter, weighted_rule
 
-IGNORANCE = 1.0  # votes that say nothing, added to a weighted vote: a single vote is no certainty
 COIN_ROUNDS, REWEIGHT_ROUNDS = 50, 10
 WHOLE = 1 - 1e-9  # a share of a vote from which on it is a label
 FEW_OBJECTS, LEAST_CLASS_VOTES = 50, 0.1  # EBCC's prior of the classes is 1 times the votes on so few objects, less on more
@@ -45,10 +46,6 @@ TO_GROUPS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma and delta of EC3 towards 
 LEAST_SEATED = 3
 FOLDS = 5  # of the labels that the confidence is calibrated on
 FAR, TIMES_MEDIAN = 0.25, 2.0  # a member leaves that differs on more objects than this, and than this many times the median
-MOST_PLAIN, PLAIN, LEAST_PLAIN = 0.5, 4.5, 0.05  # with J voters the plain vote has a share of 4.5 / J^2 in the answer
-UNSEEN = 30.0  # what J voters show of the correlation of their errors is multiplied by 1 + 30 / J, for errors that all share
-MOST_CLASSES = 50  # beyond this it takes long to measure
-USUAL, HARDLY_SEEN = 0.5, 20.0  # J voters show 1 / (1 + 20 / J^2) of it; for the rest, what is usual is assumed
 
 
 @dataclass(eq=False, repr=False)
@@ -66,6 +63,9 @@ class Panel(Method):
     much the voters' errors seem to correlate, unless there is a prior. With 30 known labels or more, the confidence is calibrated
     on them; a note says what that did. With fewer labels, and fewer than ten voters whose votes are labels or scores, little
     shows how good each of them is: the plain vote gets a share of the answer, which is half of it for three voters.
+
+    Weights of voters count in the answer, not in what is learned of voters, and only their ratios matter. A voter of weight 2 is
+    believed twice as much; a copy of it would also seem to bear it out.
 
     Parameters
     ----------
@@ -114,6 +114,9 @@ class Panel(Method):
                 member._check()
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        if self._is_default():
+            weights = relative_weights(votes)
+            votes = votes if np.array_equal(weights, votes.weights) else replace(votes, weights=weights)
         if votes.n_classes < 2:
             return self._combined(votes, known)
         labelled = None if known is None else _judged(votes, known)
@@ -130,8 +133,8 @@ class Panel(Method):
         """Return the answer before it is calibrated; `by_labels` says whether it will be."""
         members = _default_members(votes, known) if self._is_default() else self._own_members(votes, known)
         panel = _mean_answer(members, votes, known)
-        if self._is_default() and not by_labels:
-            panel = _with_plain_vote(panel, votes, known)
+        if self._is_default() and not by_labels and _needs_caution(votes):
+            panel = with_plain_vote(panel, votes, known)
         if self.clusterings == "ignore" or not votes.has_clusterings:
             return panel
         joined = {"panel": panel, "EC3 towards the panel": EC3(*TO_GROUPS, towards=_Solved(panel)).answer(votes, known)}
@@ -219,53 +222,6 @@ def _mean_answer(members: Sequence[_Member], votes: Votes, known: KnownLabels | 
     )
 
 
-# ---- few voters ------------------------------------------------------------------------------------------------------
-
-
-def _effective_voters(votes: Votes) -> float:
-    """Return how many voters there are, or would be with as many votes each: those with few votes hardly count.
-
-    One of weight 2 is two. Beyond 100 it no longer matters.
-    """
-    cast = _votes_per_voter(votes)
-    voting = (votes.weights > 0) & (cast > 0)
-    if voting.sum() < 2:
-        return float(voting.sum())
-    cast = cast[voting] / cast.max()
-    found = []
-    for weights in (np.ones(len(cast)), votes.weights[voting]):
-        total = float(weights @ cast)
-        found.append(total / max(float(weights @ cast**2), 1e-300) * total)
-    return min(max(found), 100.0)
-
-
-def _with_plain_vote(panel: Answer, votes: Votes, known: KnownLabels | None) -> Answer:
-    """Return the answer with a share of the plain vote: the fewer voters there are, the less they tell about each other.
-
-    Two voters who disagree do not show who is right, and of three each is judged by two. What is learned of them is then mostly
-    noise, and the answer too sure. The share is the one with the least log loss for simulated voters, and for voters drawn from
-    real crowds; it suits real language models that score, too. Means of probabilities and a prior of the objects have a caution
-    of their own.
-    """
-    n_voters = _effective_voters(votes)
-    # A single voter decides anyway, unless it scores: what its scores mean cannot be learned from them.
-    share = min(MOST_PLAIN, PLAIN / n_voters**2) if n_voters > 1 else float(votes.has_graders)
-    if share < LEAST_PLAIN or are_mostly_soft(votes) or _is_informed(votes):
-        return panel
-    assert isinstance(panel.rule, PanelRule)
-    plain = _cautious_vote(votes, votes.weights, panel.rule.fallback)
-    for rows, own, _ in plain.answers(membership(votes), known):
-        panel.proba[rows] = (1 - share) * panel.proba[rows] + share * own
-    fallback = normalised((votes.counts * ~panel.unanswered) @ panel.proba)
-    panel.proba[panel.unanswered] = fallback
-    n = len(panel.rule.members)
-    members, shares = (*panel.rule.members, ("plain vote", plain)), np.array([*[(1 - share) / n] * n, share])
-    why = "So few voters show little of how good each of them is"
-    text = f"{why}: the plain vote makes up {percent(share)} of the panel's answer."
-    rule = replace(panel.rule, members=members, shares=shares, fallback=fallback)
-    return replace(panel, rule=rule, notes=(*panel.notes, Note(PANEL, text)))
-
-
 # ---- calibration -----------------------------------------------------------------------------------------------------
 
 
@@ -294,10 +250,10 @@ def _calibrated(answer: Answer, blind: Array, known: KnownLabels, labelled: Arra
 def _uncalibrated(votes: Votes, is_default: bool) -> Note:
     """Return the note on what the confidence rests on without enough known labels."""
     why = f"The confidence was not calibrated, which takes {LEAST_LABELS} known labels"
-    if is_default and not are_mostly_soft(votes) and not _is_informed(votes):
+    if is_default and _needs_caution(votes):
         if len(erring_voters(votes)) < 2:
             return Note(CALIBRATION, f"{why}.")
-        correlate = "the voters' errors seem to correlate" if _shows_correlation(votes) else "voters' errors usually correlate"
+        correlate = "the voters' errors seem to correlate" if shows_correlation(votes) else "voters' errors usually correlate"
         return Note(CALIBRATION, f"{why}. It was reduced by how much {correlate}.")
     return Note(CALIBRATION, f"{why}. It is the mean of several methods, which is less sure where they differ.")
 
@@ -326,7 +282,7 @@ def are_mostly_soft(votes: Votes) -> bool:
         if votes.is_classifier[model.number] and votes.weights[model.number] > 0:
             largest = votes.soft.shares_of(model).max(axis=1)
             n_soft += float(votes.counts @ ((largest > 0) & (largest < WHOLE)))
-    n_votes = float(_votes_per_voter(votes)[votes.is_voter & (votes.weights > 0)].sum())
+    n_votes = float(votes_per_voter(votes)[votes.is_voter & (votes.weights > 0)].sum())
     return n_votes > 0 and bool(2 * n_soft >= n_votes * WHOLE)
 
 
@@ -355,6 +311,11 @@ def _is_informed(votes: Votes) -> bool:
     return votes.prior is not None and votes.prior.learned.weight > 0
 
 
+def _needs_caution(votes: Votes) -> bool:
+    """Return whether the answer is made less sure: means of probabilities and a prior of the objects have their own caution."""
+    return not are_mostly_soft(votes) and not _is_informed(votes)
+
+
 def _labelling_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
     informed = _is_informed(votes)
     # As printed (1), noisy votes make rare classes look common. Near 0 they can vanish, which the other members prevent.
@@ -375,7 +336,7 @@ def _labelling_members(votes: Votes, known: KnownLabels | None) -> list[_Member]
         members = [] if informed else [_Member("weighted vote", _learned_vote(votes, known), 0)]
     if informed:  # means of votes and a prior stay unsure even where all of them agree
         methods = {"Dawid-Skene": DawidSkene(tol=1e-4), **{name: own for name, own in methods.items() if name != "BWA"}}
-    correlation = 0.0 if informed else _correlation(votes)
+    correlation = 0.0 if informed else assumed_correlation(votes)
     for name, method in methods.items():
         answer = method.answer(votes, known)
         rule = replace(answer.rule, correlation=correlation) if isinstance(answer.rule, SubtypeRule) else answer.rule
@@ -383,65 +344,31 @@ def _labelling_members(votes: Votes, known: KnownLabels | None) -> list[_Member]
     return members
 
 
-def _correlation(votes: Votes) -> float:
-    """Return the correlation of the voters' errors by which answers that add up evidence are made less sure.
-
-    Errors that all voters share look like the truth, so more is assumed than is seen, the fewer voters there are. That holds for
-    juries, in which everyone votes on everything. In a crowd every object has other voters, and their errors hardly add up.
-    """
-    n_voters = _effective_voters(votes)
-    correlation = USUAL
-    if _shows_correlation(votes):
-        seen = float(np.clip((1 + UNSEEN / n_voters) * error_correlation(votes), 0.0, 1.0))
-        correlation += (seen - USUAL) / (1 + HARDLY_SEEN / n_voters**2)
-    per_object = effective_voters(votes, 0.0)
-    return correlation * min(1.0, per_object / max(n_voters, 1.0))
-
-
-def _shows_correlation(votes: Votes) -> bool:
-    """Return whether the correlation of the voters' errors is measured; otherwise, what is usual is assumed."""
-    return len(erring_voters(votes)) >= LEAST_VOTERS and votes.n_classes <= MOST_CLASSES
-
-
 def _learned_vote(votes: Votes, known: KnownLabels | None) -> Rule:
     """Return the weighted vote with weights that are learned from agreement, 1 on average over votes."""
     learned = weighted_answer("agreement", votes, np.ones(len(votes.models)), known, REWEIGHT_ROUNDS, judge=False)
     assert learned.weights is not None
-    cast = _votes_per_voter(votes)
+    cast = votes_per_voter(votes)
     weights = learned.weights * (cast @ votes.weights / max(float(cast @ learned.weights), 1e-300))
     fallback = np.full(votes.n_classes, 1 / votes.n_classes) if learned.rule is None else np.asarray(learned.rule.fallback)
-    return _cautious_vote(votes, weights, fallback)
-
-
-def _votes_per_voter(votes: Votes) -> Array:
-    """Return how many votes each voter has cast, by what objects count."""
-    spoken = scatter_to_votes(votes, membership(votes), votes.counts)
-    return np.asarray(np.bincount(votes.group_model, weights=spoken, minlength=len(votes.models)) * votes.is_voter)
-
-
-def _cautious_vote(votes: Votes, weights: Array, fallback: Array) -> Rule:
-    """Return the weighted vote with a vote of ignorance: (sum_j w_j y_ij + s / K) / (sum_j w_j + s)."""
-    speaking = np.flatnonzero((votes.is_voter & (weights > 0))[votes.group_model])
-    weight = weights[votes.group_model[speaking]][:, None]
-    table = np.hstack([weight * votes.group_meaning[speaking].toarray(), np.repeat(weight, votes.n_classes, axis=1)])
-    return PrecisionRule(speaking, table, fallback, np.full(votes.n_classes, 1 / votes.n_classes), IGNORANCE)
+    return cautious_vote(votes, weights, fallback)
 
 
 def _grading_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
     """Return three models that learn what each answer on a scale means, tempered by the voters' correlation."""
-    groups = membership(votes)
+    alike, groups = votes.unweighted(), membership(votes)
     codes = None if known is None else known.codes
-    start, _, _ = mean_votes(votes, groups, votes.weights, known)
+    start, _, _ = mean_votes(alike, groups, alike.weights, known)
     kinds = {
         "Dawid-Skene with a learned prior": {"pooled": True},
         "Dawid-Skene": {"pooled": False},
         "EBCC": {"pooled": False, "subtypes": 2},
     }
-    members, correlation = [], _correlation(votes)
+    members, correlation = [], assumed_correlation(votes)
     for name, options in kinds.items():
-        model = SubtypeModel(votes, groups, codes, **options)  # type: ignore[arg-type]
+        model = SubtypeModel(alike, groups, codes, **options)  # type: ignore[arg-type]
         fit = model.fit(start, 1e-4, 200)
-        members.append(_Member(name, subtype_rule(model, fit, correlation), fit.n_iter))
+        members.append(_Member(name, weighted_rule(subtype_rule(model, fit, correlation), votes), fit.n_iter))
     return members
 
 
@@ -469,8 +396,8 @@ def seat(
             by_class = {m: np.ascontiguousarray(parts[m][0].T) for m in seated}  # few long rows are quicker than many short ones
             everyone = np.asarray(sum(by_class.values()))
             for m, own in by_class.items():
-                top = _highest(own)
-                alike = (top & _highest(everyone - own if len(seated) > 1 else own)).any(axis=0)
+                top = highest_classes(own)
+                alike = (top & highest_classes(everyone - own if len(seated) > 1 else own)).any(axis=0)
                 distances[m] += float(counts[rows] @ ~alike) / total
                 if sat.all():
                     classes[m][rows] = order[top[order].argmax(axis=0)]
@@ -478,14 +405,9 @@ def seat(
             unanswered[rows] = np.logical_and.reduce([parts[m][1] for m in seated])
         farthest = seated[int(distances[seated].argmax())]
         if len(seated) <= LEAST_SEATED or distances[farthest] <= max(FAR, TIMES_MEDIAN * float(np.median(distances[seated]))):
-            members = map(PanelMember, names, sat.tolist(), distances.tolist(), classes)
+            members = map(PanelMember, names, (sat / len(seated)).tolist(), distances.tolist(), classes)
             return tuple(members), proba, unanswered
         sat[farthest] = False
-
-
-def _highest(by_class: Array) -> Array:
-    """Return which classes have the highest probability; several where they are tied, whichever comes first."""
-    return np.asarray(by_class >= by_class.max(axis=0) - 1e-9)
 
 
 def _notes(members: Sequence[PanelMember], votes: Votes, called: str) -> tuple[Note, ...]:

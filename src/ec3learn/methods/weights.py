@@ -2,6 +2,9 @@
 
 A learned weight is the log-odds of being right over chance, log((l - 1) q / (1 - q)) for l classes and the share q of votes that
 are right: the best weight for classifiers that err independently and without bias.
+
+Weights that the user gave count in the answer, not in what is learned of voters. There, a voter of weight 2 would be two who
+always agree, and as agreement is all that shows who is good, it would soon decide alone.
 """
 
 from __future__ import annotations
@@ -16,10 +19,11 @@ import numpy as np
 from .._checks import InputError, SpelledWarning, unknown_name
 from .._text import arg, count, percent, some
 from .._typing import Array
-from ..algebra.membership import Membership, count_classes, membership
+from ..algebra.membership import Membership, count_classes, membership, scatter_to_votes
+from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule
 from ..answer.notes import WEIGHTS, WORSE_THAN_CHANCE, Note
 from ..answer.outcome import top_classes
-from ..answer.rule import KnownLabels
+from ..answer.rule import KnownLabels, Rule, weight_scale
 from ..diagnosis.doubts import MUCH_APART, bias_note, judge_bias
 from ..votes import Votes, non_negative
 
@@ -67,6 +71,42 @@ def first_weights(asked: ModelWeights, votes: Votes, known: KnownLabels | None) 
     return weights
 
 
+def relative_weights(votes: Votes) -> Array:
+    """Return the weights of the base models, 1 on average over the votes of voters: only their ratios matter."""
+    given = votes.weights / weight_scale(votes.weights)
+    if len(np.unique(given[given > 0])) < 2:
+        return np.asarray(given > 0, dtype=np.float64)
+    given = given / given.max()
+    cast = votes_per_voter(votes) * (given > 0)
+    total = float(cast @ given)
+    return given * float(cast.sum()) / total if total > 0 else given
+
+
+def votes_per_voter(votes: Votes) -> Array:
+    """Return how many votes each voter has cast, by what objects count."""
+    spoken = scatter_to_votes(votes, membership(votes), votes.counts)
+    return np.asarray(np.bincount(votes.group_model, weights=spoken, minlength=len(votes.models)) * votes.is_voter)
+
+
+def weighted_rule(rule: Rule, votes: Votes) -> Rule:
+    """Return a rule that was learned from voters who are all alike, with the weights that the votes have."""
+    weights = relative_weights(votes)
+    return rule if len(np.unique(weights[weights > 0])) < 2 else _weighted(rule, weights[votes.group_model])
+
+
+def _weighted(rule: Rule, group_weight: Array) -> Rule:
+    if isinstance(rule, PanelRule):
+        return replace(rule, members=tuple((name, _weighted(own, group_weight)) for name, own in rule.members))
+    assert isinstance(rule, (PrecisionRule, SubtypeRule))
+    return replace(rule, table=group_weight[rule.groups, None] * rule.table)
+
+
+def _level(votes: Votes) -> Array:
+    """Return what to multiply the weights of base models by so that all voters weigh alike."""
+    weights = relative_weights(votes)
+    return np.divide(1.0, weights, out=np.ones(len(weights)), where=votes.is_voter & (weights > 0))
+
+
 def learn_weights(
     asked: ModelWeights,
     votes: Votes,
@@ -79,16 +119,17 @@ def learn_weights(
 ) -> tuple[Learned, Found]:
     """Solve with the weights asked for; weights from agreement are learned and used in turn until they settle.
 
-    `solve` takes the weights of base models and returns the class probabilities by row and whatever else it found, which is
-    returned for the last weights. With `judge` it is checked whether weights from agreement should be trusted.
+    `solve` takes what the weights of base models are multiplied by, and returns the class probabilities by row and whatever else
+    it found, which is returned for the last weights. With `judge` it is checked whether weights from agreement should be trusted.
     """
     learned = Learned(start)
     if isinstance(asked, str) and asked == "labels":
         assert known is not None
         learned = weights_from_labels(votes, known, start)
-    proba, found = solve(learned.weights)
     if not isinstance(asked, str) or asked != "agreement" or rounds == 0:
-        return learned, found
+        return learned, solve(learned.weights)[1]
+    level = _level(votes)
+    proba, found = solve(level * learned.weights)
     equal_proba, settled = proba, False
     hard = votes.hardened()
     hard_groups = groups if hard is votes else membership(hard)
@@ -99,7 +140,9 @@ def learn_weights(
         if settled or len(tried) > rounds:
             break
         learned = tried[-1]
-        proba, found = solve(learned.weights)
+        proba, found = solve(level * learned.weights)
+    if (level != 1).any():
+        _, found = solve(learned.weights)
     if settled:
         learned = replace(tried[-1], weights=learned.weights)
     doubts = () if not judge else _doubts(votes, known, tried, settled, (equal_proba, proba))

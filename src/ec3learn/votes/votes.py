@@ -106,7 +106,8 @@ class Votes(Frozen):
             For classifiers that answer on a scale (scores, ratings, "unsure") instead of naming classes; see `Scale`. `classes`
             then says what the ends mean, from low to high.
         weights : dict of name -> weight, or one weight per base model (classifiers first)
-            How much each base model counts; 1 for models a dict does not name.
+            How much each base model counts; 1 for models a dict does not name. Only ratios matter, and 0 is as good as absent.
+            Methods that learn how good voters are learn it as if all weighed alike: weights count in the answer only.
         sample_weight : one weight per object
             How much each object counts, as if it occurred that many times.
 
@@ -526,6 +527,11 @@ class Votes(Frozen):
     def hardened(self) -> Self:
         """Return the votes with each soft vote of a classifier replaced by one for its most probable class, shared on a tie."""
         return replace(self, stores=self.stores.hardened(self.models, self.group_model))
+
+    def unweighted(self) -> Self:
+        """Return the votes with weight 1 for each base model that has a weight above 0; objects keep theirs."""
+        alike = (self.weights > 0).astype(np.float64)
+        return self if np.array_equal(alike, self.weights) else replace(self, weights=alike)
 
     def as_class_votes(self) -> Self:
         """Return the votes with each answer on a scale replaced by a vote for the class it stands for, by the rule of `Scale`.
