@@ -12,10 +12,11 @@ from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, Panel, Votes
 from ec3learn.answer.notes import BIAS
 from ec3learn.diagnosis import by_trouble, doubts, kappa, normalised_mutual_information, pairs, skills, without
 from ec3learn.diagnosis.doubts import Bias, bias_of, judge_bias
-from ec3learn.diagnosis.metrics import confusion
+from ec3learn.diagnosis.metrics import confusion, sampled
 
 judging = import_module("ec3learn.diagnosis.voters")  # the package has functions of these names
 doubting = import_module("ec3learn.diagnosis.doubts")
+pairing = import_module("ec3learn.diagnosis.pairs")
 
 GOOD = np.tile(["a", "b"], 300)
 
@@ -213,6 +214,39 @@ def test_a_sample_of_many_rows_is_judged(monkeypatch):
     monkeypatch.setattr(doubting, "SAMPLE", 100)
     assert consensus.votes.n_rows > 100
     assert judge_bias(consensus.votes, None, [consensus.row_proba]).biased
+
+
+def independent(seed=0, n=20_000):
+    """Return votes of sixteen equally good voters: objects on which they disagree are a third, but nearly all distinct rows."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(2, size=n)
+    return Votes.from_labels({f"v{j}": truth ^ (rng.random(n) < 0.15) for j in range(16)})
+
+
+def test_the_rare_rows_of_many_voters_are_not_taken_for_bias(monkeypatch):
+    votes = independent()
+    monkeypatch.setattr(doubting, "SAMPLE", 1_000)
+    assert votes.n_rows > 4_000
+    assert not judge_bias(votes, None, []).biased
+
+
+def test_a_sample_of_rows_shows_who_agrees_with_whom_as_all_of_them_do(monkeypatch):
+    consensus = MajorityVote().solve(independent())
+    every = pairs(consensus)
+    monkeypatch.setattr(pairing, "BUDGET", 1)
+    some = pairs(consensus)
+    assert some.share_of_rows < 0.3
+    order = [some.names.index(name) for name in every.names]
+    assert np.abs(every.similarity - some.similarity[np.ix_(order, order)]).max() < 0.03
+    np.testing.assert_allclose(some.common, 20_000)
+
+
+def test_a_sample_is_no_evidence_for_more_objects_than_it_holds():
+    counts = np.r_[5_000.0, np.ones(4_000), 0.0]
+    rows, weights, times = sampled(counts, 1_000)
+    assert (weights <= counts[rows]).all()
+    assert weights.sum() * times == pytest.approx(counts.sum())
+    assert weights[0] / weights.sum() == pytest.approx(counts[0] / counts.sum())
 
 
 FEW = {"a": [0, 0, 1, 1] * 7, "b": [0, 0, 1, 1] * 7, "c": [0, 1, 1, 1] * 7}

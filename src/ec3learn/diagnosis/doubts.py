@@ -9,7 +9,7 @@ otherwise.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from .._table import Table
 from .._text import arg, percent
 from .._typing import Array
 from ..algebra.em import ConfusionModel, n_confusions
-from ..algebra.linear import evenly
 from ..algebra.membership import count_classes, membership
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
@@ -29,7 +28,7 @@ from ..answer.outcome import Outcome, top_classes
 from ..answer.rule import GroupRule, KnownLabels, mean_votes
 from ..votes import Votes
 from ..votes.labels import Label, plain
-from .metrics import CLEARLY, kappa, row_weights, wilson_interval
+from .metrics import CLEARLY, kappa, row_weights, sampled, wilson_interval
 from .voters import voters
 
 FEW_VOTES = 30  # below which a classifier is not judged
@@ -204,8 +203,10 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
     if n_confusions(votes) > MOST_CONFUSIONS or votes.counts.sum() < LEAST_OBJECTS:
         return None
     if votes.n_rows > SAMPLE:
-        rows = evenly(votes.n_rows, SAMPLE)
-        votes, answers = votes.only_rows(rows), [answer[rows] for answer in answers]
+        labelled = None if known is None or known.labelled.sum() > SAMPLE else known.labelled
+        rows, counts, _ = sampled(votes.counts, SAMPLE, labelled)
+        votes = replace(votes.only_rows(rows), sample_weight=counts, counts=counts)
+        answers = [answer[rows] for answer in answers]
         known = None if known is None else KnownLabels(known.codes[rows], known.pull)
     known = None if known is None or not known.labelled.any() else KnownLabels(known.codes, np.inf)
     groups = membership(votes)
