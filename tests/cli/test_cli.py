@@ -310,7 +310,7 @@ def test_voters_may_have_scales_of_their_own_and_vote_for_classes(scores, run):
     table.write_parquet("scores.parquet")
     words = ["-c", "ann,dee,eve", "--scale", "ann=0-9", "--scale", "eve=low,medium,high", "--out", "out.csv", "--json"]
     facts = json.loads(run("combine", "scores.parquet", *words)[1])
-    assert sorted(voter["kind"] for voter in facts["voters"]) == ["classifier", "grader", "grader"]
+    assert sorted(voter["kind"] for voter in facts["voters"]) == ["classifier", "judge", "judge"]
     assert column("out.csv") == TOXIC
 
 
@@ -1278,6 +1278,17 @@ def test_pairs_of_many_voters_are_cut_on_the_terminal(folder, run):
     rng = np.random.default_rng(0)
     pl.DataFrame({f"v{j}": rng.integers(2, size=30) for j in range(8)}).write_csv("many.csv")
     assert "... and 8 more pairs; --json has them all" in run("agreement", "many.csv", "-c", "v*")[1]
+
+
+def test_pairs_that_share_few_objects_come_last(folder, run):
+    once = [1, 0] + [None] * 58  # disagrees with all, on two objects
+    pl.DataFrame({"a": [0, 1] * 30, "b": [0, 1] * 20 + [1, 0] * 10, "once": once, "c": [0, 1] * 30}).write_csv("few.csv")
+    printed = run("agreement", "few.csv", "-c", "a,b,c,once")[1]
+    lines = printed.split("Cohen's kappa of two voters, the lowest first, those with fewer than 30 common objects last")[1].split(
+        "\n"
+    )
+    assert [line.split()[:2] for line in lines[2:6]] == [["a", "b"], ["b", "c"], ["a", "c"], ["a", "once"]]
+    assert "common objects last" not in run("agreement", "few.csv", "-c", "a,b,c")[1]
 
 
 def test_objects_to_ask_about_are_rows_of_the_file(folder, run):

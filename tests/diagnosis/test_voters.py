@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score, normalized_mutual_info_score
 
-from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, Panel, Votes
+from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, Panel, Votes, solve
 from ec3learn.answer.notes import BIAS
 from ec3learn.diagnosis import by_trouble, doubts, kappa, normalised_mutual_information, pairs, skills, without
 from ec3learn.diagnosis.doubts import Bias, bias_of, judge_bias
@@ -417,6 +417,38 @@ def test_people_of_a_crowd_are_annotators():
     assert crowd.explain("p").by_model["kind"] == ["annotator", "annotator"]
     models = MajorityVote().solve(Votes.from_labels({"svm": ["x", "y"]}))
     assert by_trouble(models)["kind"] == ["classifier"]
+
+
+@pytest.mark.parametrize(
+    ("votes", "kinds"),
+    [
+        (Votes.from_long(["p", "p", "q"], ["ann", "bob", "ann"], ["x", "y", "x"]), ["annotator", "annotator"]),
+        (Votes.from_labels({"a": [1, 3], "b": [3, 1]}, classes=["x", "y"], scale=[1, 2, 3]), ["judge", "judge"]),
+        (Votes.from_labels({"a": [1, 3], "b": ["x", "y"]}, classes=["x", "y"], scale={"a": [1, 2, 3]}), ["judge", "classifier"]),
+    ],
+)
+def test_voters_are_called_alike_everywhere_and_after_loading(votes, kinds, tmp_path):
+    consensus = solve(votes)
+    consensus.save(tmp_path / "x.ec3")
+    loaded = Consensus.load(tmp_path / "x.ec3")
+    for own in (consensus, loaded):
+        assert own.voters()["kind"] == kinds
+        assert sorted(by_trouble(own)["kind"]) == sorted(kinds)
+        assert f"of 2 {kinds[-1]}s" in repr(own)
+    assert f"2 {kinds[-1]}s" in repr(votes)
+
+
+def test_a_single_vote_does_not_come_first_in_a_saved_crowd(tmp_path):
+    rows = [(i, f"good{j}", i % 2) for i in range(60) for j in range(3)]
+    rows += [(i, "guess", i // 2 % 2) for i in range(60)]
+    rows += [(0, "once", 1)]
+    consensus = MajorityVote().solve(Votes.from_long(*map(list, zip(*rows, strict=True))))
+    for objects in (False, True):
+        consensus.save(tmp_path / "x.ec3", objects=objects, overwrite=True)
+        again = Consensus.load(tmp_path / "x.ec3")
+        assert by_trouble(again)["model"] == by_trouble(consensus)["model"]
+        again.save(tmp_path / "x.ec3", overwrite=True)
+        assert by_trouble(Consensus.load(tmp_path / "x.ec3"))["model"][:2] == ["guess", "once"]
 
 
 def test_an_explanation_leaves_out_who_said_nothing():

@@ -103,11 +103,11 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
     Returns
     -------
     Table
-        As `voters` has it; people whose votes came as a crowd are called annotators.
+        As `voters` has it.
     """
     table = voters(outcome, known)
     doubted = {row["model"]: ORDER.index(row["doubt"]) for row in doubts(outcome).rows()}
-    total = float(row_weights(outcome).sum()) if outcome.has_objects else None
+    total = float(row_weights(outcome).sum()) if outcome.has_objects else outcome.stored_total
 
     def trouble(row: dict[str, Any]) -> tuple[bool, int, float]:
         if row["kind"] == "clustering":
@@ -120,8 +120,7 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
         return False, doubted.get(row["model"], len(ORDER)), best
 
     rows = sorted(table.rows(), key=trouble)
-    named = [row | {"kind": outcome.called(row["kind"])} for row in rows]
-    return Table({name: [row[name] for row in named] for name in table.columns})
+    return Table({name: [row[name] for row in rows] for name in table.columns})
 
 
 def _occurring(counts: sparse.csr_array, votes: Votes, m: int) -> tuple[Array, Array, Array]:

@@ -45,7 +45,8 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
     Returns
     -------
     Table
-        model; kind; coverage, the share of objects it voted on; and weight.
+        model; kind: "classifier", "annotator" (in a crowd, of whom each saw few objects), "judge" (who scores) or "clustering";
+        coverage, the share of objects it voted on; and weight.
 
         Of voters: agreement, the share of these objects where its (most probable) class is that of the consensus, answers on a
         scale counting for the class that they fall into if it is divided evenly among the classes; estimated, its
@@ -68,11 +69,13 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
     kmeans  clustering     1.000              1.000   1.000  1.000
     """
     if outcome.stored_voters is not None:
-        return outcome.stored_voters
+        kinds = [outcome.called(kind) for kind in outcome.stored_voters["kind"]]
+        return Table(dict(outcome.stored_voters.columns) | {"kind": kinds})
     votes = counted_votes(outcome.require_votes("voters"))
     columns: dict[str, list[Any]] = {name: [None] * len(votes.models) for name in COLUMNS}
     weight_of = {(model.name, model.kind): float(weight) for model, weight in zip(outcome.models, outcome.weights, strict=True)}
-    columns["model"], columns["kind"] = [model.name for model in votes.models], [model.kind for model in votes.models]
+    columns["model"] = [model.name for model in votes.models]
+    columns["kind"] = [outcome.called(model.kind) for model in votes.models]
     columns["weight"] = [weight_of.get((model.name, model.kind), 0.0) for model in votes.models]
     for cast in ballots(votes, outcome.classes):
         for name, values in _voter_facts(cast, outcome).items():

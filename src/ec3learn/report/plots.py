@@ -89,22 +89,23 @@ def confidence_histogram(consensus: Outcome, *, bins: int = 20, ax: Axes | None 
 
 
 def reliability_bars(consensus: Outcome, *, by: Literal["weight", "agreement"] = "weight", ax: Axes | None = None) -> Axes:
-    """Draw the weight of each classifier, or how often it agrees with the answer; the largest first.
+    """Draw the weight of each voter, or how often it agrees with the answer; the largest first.
 
     Returns
     -------
     matplotlib axes
-        The bars of classifiers that the method left out as worse than chance are hatched and end in a cross.
+        The bars of voters that the method left out as worse than chance are hatched and end in a cross.
     """
     _require_consensus(consensus)
     require_choice("by", by, ("weight", "agreement"))
-    rows = [row for row in voters(consensus).rows() if row["kind"] == "classifier" and row[by] is not None]
+    rows = [row for row in voters(consensus).rows() if row["kind"] != "clustering" and row[by] is not None]
     rows.sort(key=lambda row: -row[by])
     worse = [i for i, row in enumerate(rows) if row["model"] in consensus.worse_than_chance]
     ax = _axes(ax, 6.4, min(9.0, 1.4 + 0.25 * len(rows)))
     bars = ax.barh(range(len(rows)), [row[by] for row in rows], color=_shade(0.25))
-    title = "How much each classifier is trusted" if by == "weight" else "Who agrees with the answer"
-    _labelled(ax, title, by, "classifier")
+    noun = consensus.voter_noun
+    title = f"How much each {noun} is trusted" if by == "weight" else "Who agrees with the answer"
+    _labelled(ax, title, by, noun)
     if worse:
         for i in worse:
             bars[i].set(hatch="//", facecolor="white", edgecolor="black")

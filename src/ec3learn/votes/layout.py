@@ -72,6 +72,13 @@ class BaseModel:
         return len(self.labels)
 
 
+def voter_noun(models: Iterable[BaseModel], crowd: bool) -> str:
+    """Return what voters are called: judges if all score, annotators in a crowd (each saw few objects), or classifiers."""
+    if {model.kind for model in models if model.is_voter} == {"grader"}:
+        return "judge"
+    return "annotator" if crowd else "classifier"
+
+
 def group_offsets(models: Iterable[BaseModel]) -> Array:
     """Return the number of each model's first group, and at the end the number of groups."""
     return np.cumsum([0, *(model.n_groups for model in models)], dtype=np.int64)
