@@ -279,9 +279,9 @@ def object_places(objects: Sequence[Any], n_objects: int, object_ids: Array | No
     """Return the positions of objects by their names, or by their numbers where they have none."""
     if object_ids is None:
         for item in objects:
-            if kind_of(item) != "int" or not -n_objects <= item < n_objects:
+            if kind_of(item) != "int" or not 0 <= item < n_objects:  # -1 is what a failed lookup returns, not the last object
                 raise InputError(argument, f"must name objects by number, from 0 to {n_objects - 1}", got=item)
-        return np.array(objects, dtype=np.int64) % n_objects
+        return np.array(objects, dtype=np.int64)
     place = {label: i for i, label in enumerate(object_ids.tolist())}
     for item in objects:
         if not isinstance(item, Hashable) or item not in place:
