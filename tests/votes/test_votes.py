@@ -669,7 +669,7 @@ LABEL_ERRORS = [
     ),
     (
         ValueError,
-        "classifiers must hold at least one vote, got only missing ones. Pass classes=[...] to make votes without any.",
+        "classifiers must hold at least one vote, got only missing ones.",
         lambda: Votes.from_labels({"c": [None, None]}, {"k": [0, 1]}),
     ),
     (TypeError, "classes must be a list of labels, got 'ab'.", lambda: Votes.from_labels([["a"]], classes="ab")),
@@ -802,7 +802,7 @@ SHARE_ERRORS = [
     ),
     (
         ValueError,
-        "probabilities must hold at least one vote, got only missing ones. Pass classes=[...] to make votes without any.",
+        "probabilities must hold at least one vote, got only missing ones.",
         lambda: Votes.from_probabilities({"lr": [[np.nan, np.nan]]}),
     ),
     (
@@ -888,7 +888,7 @@ LONG_ERRORS = [
     ),
     (
         ValueError,
-        "labels must hold at least one vote, got only missing ones. Pass classes=[...] to make votes without any.",
+        "labels must hold at least one vote, got only missing ones.",
         lambda: Votes.from_long([0, 1], ["a", "b"], [None, None]),
     ),
     (
