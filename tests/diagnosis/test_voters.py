@@ -1,5 +1,7 @@
 """Voters whose votes should not be trusted: doubts, pairs that agree too well, and bias."""
 
+import inspect
+import re
 import tracemalloc
 from importlib import import_module
 
@@ -8,7 +10,8 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score, normalized_mutual_info_score
 
-from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, Panel, Votes, solve
+from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, Panel, Votes, diagnosis, solve
+from ec3learn._checks import InputTypeError
 from ec3learn.answer.notes import BIAS
 from ec3learn.diagnosis import by_trouble, doubts, kappa, normalised_mutual_information, pairs, skills, without
 from ec3learn.diagnosis.doubts import Bias, bias_of, judge_bias
@@ -256,6 +259,57 @@ FEW = {"a": [0, 0, 1, 1] * 7, "b": [0, 0, 1, 1] * 7, "c": [0, 1, 1, 1] * 7}
 def test_two_voters_one_class_or_28_objects_are_too_few_to_tell(table):
     votes = Votes.from_labels(table)
     assert judge_bias(votes, None, [MajorityVote().solve(votes).row_proba]) is None
+
+
+ASKED = {
+    "ask": (),
+    "bias_of": (),
+    "by_trouble": (),
+    "close_calls": (),
+    "confusion_of": ("a",),
+    "contested": (),
+    "doubts": (),
+    "estimate": (),
+    "explain": (0,),
+    "held_out": (MajorityVote(),),
+    "judge": ({0: 1},),
+    "majority": (),
+    "pairs": (),
+    "panel": (),
+    "skills": (),
+    "summarise": (),
+    "voters": (),
+    "without": ("a",),
+}
+
+
+@pytest.mark.parametrize("wrong", [{"a": [0, 1]}, np.zeros((2, 2)), Votes.from_labels({"a": [0, 1]})])
+@pytest.mark.parametrize("name", ASKED)
+def test_the_diagnosis_of_what_is_no_consensus_is_refused(name, wrong):
+    said = f"outcome must be a Consensus, got {type(wrong).__name__}. Solve votes first: EC3().solve(votes)."
+    with pytest.raises(InputTypeError, match=f"^{re.escape(said)}$"):
+        getattr(diagnosis, name)(wrong, *ASKED[name])
+
+
+def test_every_function_that_takes_a_consensus_is_asked_here():
+    takes = {name for name in diagnosis.__all__ if "outcome" in inspect.signature(getattr(diagnosis, name)).parameters}
+    assert takes == set(ASKED)
+
+
+def test_labels_for_a_consensus_without_objects_or_votes_are_refused_with_what_helps(tmp_path):
+    votes = Votes.from_labels({"a": [0, 1], "b": [0, 0]})
+    MajorityVote().solve(votes).save(tmp_path / "x.ec3")
+    loaded = Consensus.load(tmp_path / "x.ec3")
+    wanted = (
+        "truth needs objects to judge, and this consensus was loaded from a file without them. Save it with objects=True, or "
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(wanted)}judge the answer of extend"):
+        loaded.score({0: 1})
+    assert loaded.extend(votes).score({0: 0}) == 1
+    with pytest.raises(ValueError, match=r"^voters with known labels needs the votes"):
+        loaded.voters({0: 1})
+    with pytest.raises(ValueError, match=re.escape("known must name objects by number, from 0 to 1, got 9.")):
+        loaded.extend(votes).voters({9: 1})
 
 
 # ---- the table of voters -----------------------------------------------------------------------------------------------

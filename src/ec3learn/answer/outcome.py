@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import softmax
 
-from .._checks import InputError, require_choice
+from .._checks import InputError, InputTypeError, require_choice
 from .._table import Table
 from .._text import count, listed
 from .._typing import Array
@@ -288,6 +288,13 @@ class Outcome(Solution):
         return (
             f"{self.settings['method']} of {made_of}: {count(self.n_objects, 'object')}, {n_classes}, mean confidence {sure:.3f}"
         )
+
+
+def require_consensus(value: Any, argument: str = "outcome") -> None:
+    """Refuse what is no answer, such as the votes that one is made from."""
+    if not isinstance(value, Outcome):
+        remedy = "Solve votes first: EC3().solve(votes)."
+        raise InputTypeError(argument, "must be a Consensus", came=type(value).__name__, remedy=remedy)
 
 
 def no_distribution() -> InputError:

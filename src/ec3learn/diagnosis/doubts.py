@@ -24,7 +24,7 @@ from ..algebra.membership import count_classes, membership
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.notes import BIAS, Note
-from ..answer.outcome import Outcome, top_classes
+from ..answer.outcome import Outcome, require_consensus, top_classes
 from ..answer.rule import GroupRule, KnownLabels, mean_votes
 from ..votes import Votes
 from ..votes.labels import Label, plain
@@ -68,6 +68,7 @@ def doubts(outcome: Outcome) -> Table:
     model  doubt                 says
     lazy   always says the same  a
     """
+    require_consensus(outcome)
     votes, left_out = outcome.votes, set(outcome.worse_than_chance)
     models = outcome.models if votes is None else votes.models
     found = {} if votes is None or not outcome.has_objects or len(outcome.classes) < 2 else _doubts_by_answer(outcome, votes)
@@ -105,6 +106,7 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
     Table
         As `voters` has it.
     """
+    require_consensus(outcome)
     table = voters(outcome, known)
     doubted = {row["model"]: ORDER.index(row["doubt"]) for row in doubts(outcome).rows()}
     total = float(row_weights(outcome).sum()) if outcome.has_objects else outcome.stored_total
@@ -241,6 +243,7 @@ def bias_of(outcome: Outcome) -> Note | None:
     Note or None
         None too where the method itself allows for bias, as the panel and Dawid-Skene do.
     """
+    require_consensus(outcome)
     votes = outcome.require_votes("bias")
     if votes.n_classes > MOST_CLASSES or _allows_for_bias(outcome):
         return None

@@ -14,7 +14,7 @@ from .._table import Table
 from .._text import clipped, count, number_text, printable, shown
 from .._typing import Array
 from ..answer.extension import aligned_entries, hard_entries
-from ..answer.outcome import Outcome
+from ..answer.outcome import Outcome, require_consensus
 from ..answer.rule import NOBODY, KnownLabels, Row
 from ..votes import BaseModel, Votes
 from ..votes.labels import Label, plain
@@ -153,6 +153,7 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
     term   weight   to a   to b
     votes   1.000  0.500  0.500
     """
+    require_consensus(outcome)
     votes = outcome.require_votes("explain")
     position = outcome.position_of(i)
     row = position if votes.index is None else int(votes.index[position])

@@ -15,7 +15,7 @@ from .._typing import Array
 from ..algebra.linear import sample_rows
 from ..algebra.membership import membership
 from ..answer.extension import matching_labels
-from ..answer.outcome import Outcome, top_classes
+from ..answer.outcome import Outcome, require_consensus, top_classes
 from ..answer.rule import mean_votes
 from ..votes import Votes
 
@@ -125,6 +125,7 @@ def majority(outcome: Outcome) -> Majority | None:
     >>> consensus.expand(majority(consensus).classes)
     array([0, 1, 0])
     """
+    require_consensus(outcome)
     if outcome.votes is None or not outcome.has_objects:
         return None
     votes, merged = replace(outcome.votes, prior=None), None

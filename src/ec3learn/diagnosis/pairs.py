@@ -16,7 +16,7 @@ from ..algebra.linear import normalised
 from ..algebra.membership import chunks, membership
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule
-from ..answer.outcome import Outcome, top_classes
+from ..answer.outcome import Outcome, require_consensus, top_classes
 from ..answer.rule import mean_votes
 from ..votes import Kind, Votes
 from .metrics import entropy, row_weights, sampled, shared_information, wilson_ends
@@ -62,6 +62,7 @@ def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     >>> [(found.names[i], found.names[j]) for i, j in found.redundant]
     [('a', 'copy of a')]
     """
+    require_consensus(outcome)
     votes = outcome.require_votes("pairs")
     own = [m for m, model in enumerate(votes.models) if model.kind == kind and votes.n_votes[m] > 0]
     chosen = sorted(sorted(own, key=lambda m: -votes.n_votes[m])[:MOST_MODELS])
@@ -110,6 +111,7 @@ def without(outcome: Outcome, model: str) -> tuple[float, float]:
     (float, float)
         How many objects would get another label, and how many would have no vote left.
     """
+    require_consensus(outcome)
     votes = outcome.require_votes("without").hardened()
     groups, weight = membership(votes), row_weights(outcome)
     others = votes.weights * np.array([own.name != model for own in votes.models])
@@ -222,6 +224,7 @@ def panel(outcome: Outcome) -> Table:
         member; sat, whether its answer counts; differs, the share of objects that it answers otherwise than the others; and
         alone, the share of objects on which no other member agrees with it.
     """
+    require_consensus(outcome)
     if not outcome.members and isinstance(outcome.rule, PanelRule):
         kept = "a consensus that was loaded or extended does not hold them"
         raise InputError("", phrase=f"panel needs the answers of the members, and {kept}")

@@ -14,7 +14,7 @@ from .._typing import Array
 from ..algebra.linear import normalised
 from ..answer import notes as kinds
 from ..answer.notes import Note, one_per_kind
-from ..answer.outcome import Outcome
+from ..answer.outcome import Outcome, require_consensus
 from ..votes.labels import plain
 from .contested import CLOSE, close_calls
 from .doubts import ALWAYS, NO_BETTER, WORSE, bias_of, by_trouble, doubts
@@ -121,6 +121,7 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = No
     <BLANKLINE>
     Note: No label differs from the majority vote's. What may differ is how confident the answer is.
     """
+    require_consensus(outcome)
     votes = outcome.require_votes("summary")
     facts = _Facts(outcome)
     score = None if method is None or fast else held_out(outcome, method)
