@@ -1280,6 +1280,15 @@ def test_pairs_of_many_voters_are_cut_on_the_terminal(folder, run):
     assert "... and 8 more pairs; --json has them all" in run("agreement", "many.csv", "-c", "v*")[1]
 
 
+def test_voters_says_that_two_do_not_show_who_is_right(folder, run):
+    printed = run("voters", "votes.csv", "-c", "svm,tree")[1]
+    assert printed.endswith("tells whom the answer follows. Add a third voter, or pass --known.\n")
+    run("combine", "votes.csv", "-c", "svm,tree", "--save", "two.ec3")
+    assert run("voters", "two.ec3")[1] == printed
+    assert "Note" not in run("voters", "votes.csv", "-c", "svm,tree,bayes")[1]
+    json.loads(run("voters", "two.ec3", "--json")[1])
+
+
 def test_pairs_that_share_few_objects_come_last(folder, run):
     once = [1, 0] + [None] * 58  # disagrees with all, on two objects
     pl.DataFrame({"a": [0, 1] * 30, "b": [0, 1] * 20 + [1, 0] * 10, "once": once, "c": [0, 1] * 30}).write_csv("few.csv")

@@ -203,6 +203,7 @@ def voters(
     """
     from ..consensus import Consensus
     from ..diagnosis import by_trouble
+    from ..diagnosis.summary import two_voter_notes
 
     if votes.endswith(".ec3"):
         consensus = Consensus.load(votes)
@@ -210,6 +211,9 @@ def voters(
         with combined(votes, columns, how, file, max_rows=max_rows, id=id) as answered:
             consensus = answered.consensus
     show(by_trouble(consensus), json)
+    if not json:
+        for note in two_voter_notes(consensus):
+            print(f"\nNote: {note.sentence(spelled)}")
 
 
 @o.flatten_groups
