@@ -329,12 +329,15 @@ class Stores(Frozen):
         return Stores(Codes({**self.hard, **{m + n_models: codes for m, codes in other.hard.items()}}), soft, entries)
 
     def hardened(self, models: Sequence[BaseModel], group_model: Array) -> Stores:
-        """Return each soft vote of a classifier as one for its most probable class, shared on a tie."""
+        """Return each soft vote as one for its most probable class or answer, shared on a tie; clusterings stay as they are.
+
+        Only voters are in `sparse`.
+        """
         if self.is_hard:
             return self
         tables = self.soft_tables
         for m, shares in tables.items():
-            if models[m].kind == "classifier":
+            if models[m].is_voter:
                 top = (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-12)
                 tables[m] = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
         return Stores.of_shares(self.hard, tables, None if self.sparse is None else _hardened_entries(self.sparse, group_model))

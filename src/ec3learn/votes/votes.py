@@ -529,7 +529,7 @@ class Votes(Frozen):
         return replace(votes, prior=Prior(different[row_number]))
 
     def hardened(self) -> Self:
-        """Return the votes with each soft vote of a classifier replaced by one for its most probable class, shared on a tie."""
+        """Return the votes with each soft one replaced by one for its most probable class or answer, shared on a tie."""
         return replace(self, stores=self.stores.hardened(self.models, self.group_model))
 
     def as_class_votes(self) -> Self:
