@@ -592,6 +592,20 @@ def test_flags_are_shown_without_a_type(run, command):
         ("demo --votes votes.csv", "votes.csv exists already. Pass --overwrite to replace it."),
         ("combine votes.csv --outt x", "No such option: --outt"),
         ("combien", "No such command 'combien'. Did you mean 'combine'?"),
+        (
+            "report votes.csv",
+            "No such command 'report', but ec3learn combine has the option --report. See: ec3learn combine --help.",
+        ),
+        ("contested votes.csv", "No such command 'contested', but ec3learn combine has the option --contested."),
+        (
+            "combine mails.ec3 -c svm",
+            "mails.ec3 is a saved consensus, not a table of votes. Pass the table, or use voters or apply.",
+        ),
+        (
+            "voters mails.ec3 --known gold",
+            "--known must be left out for a saved consensus, which does not hold the votes, got 'gold'.",
+        ),
+        ("combine empty.csv -c a,b", "--classifiers must hold at least one vote, got only missing ones.\n"),
         ("combine", "Missing argument 'VOTES'."),
     ],
 )
