@@ -111,7 +111,13 @@ def _meant_class(label: Label, classes: Array) -> str:
         return f"Did you mean {alike[0]!r}?"
     if kind_of(label) == "int" and all(isinstance(own, str) for own in classes.tolist()):
         return "Labels are the classes themselves, not their numbers."
+    if len(classes) > 2 and not _is_figure(label) and all(map(_is_figure, classes.tolist())):
+        return f"If the votes are scores, pass {arg('scale')} and {arg('classes', ...)}."
     return f"Pass {arg('classes', ...)} to name classes that nobody voted for."
+
+
+def _is_figure(label: Label) -> bool:
+    return kind_of(label) == "int" or (isinstance(label, str) and label.strip().isdigit())
 
 
 def grade_codes(column: Column, scale: Scale, missing: Missing, argument: str, original: Column) -> Array:
