@@ -310,7 +310,7 @@ def test_voters_may_have_scales_of_their_own_and_vote_for_classes(scores, run):
     table.write_parquet("scores.parquet")
     words = ["-c", "ann,dee,eve", "--scale", "ann=0-9", "--scale", "eve=low,medium,high", "--out", "out.csv", "--json"]
     facts = json.loads(run("combine", "scores.parquet", *words)[1])
-    assert sorted(voter["kind"] for voter in facts["voters"]) == ["classifier", "grader", "grader"]
+    assert sorted(voter["kind"] for voter in facts["voters"]) == ["classifier", "judge", "judge"]
     assert column("out.csv") == TOXIC
 
 
@@ -592,6 +592,20 @@ def test_flags_are_shown_without_a_type(run, command):
         ("demo --votes votes.csv", "votes.csv exists already. Pass --overwrite to replace it."),
         ("combine votes.csv --outt x", "No such option: --outt"),
         ("combien", "No such command 'combien'. Did you mean 'combine'?"),
+        (
+            "report votes.csv",
+            "No such command 'report', but ec3learn combine has the option --report. See: ec3learn combine --help.",
+        ),
+        ("contested votes.csv", "No such command 'contested', but ec3learn combine has the option --contested."),
+        (
+            "combine mails.ec3 -c svm",
+            "mails.ec3 is a saved consensus, not a table of votes. Pass the table, or use voters or apply.",
+        ),
+        (
+            "voters mails.ec3 --known gold",
+            "--known must be left out for a saved consensus, which does not hold the votes, got 'gold'.",
+        ),
+        ("combine empty.csv -c a,b", "--classifiers must hold at least one vote, got only missing ones.\n"),
         ("combine", "Missing argument 'VOTES'."),
     ],
 )
@@ -1278,6 +1292,26 @@ def test_pairs_of_many_voters_are_cut_on_the_terminal(folder, run):
     rng = np.random.default_rng(0)
     pl.DataFrame({f"v{j}": rng.integers(2, size=30) for j in range(8)}).write_csv("many.csv")
     assert "... and 8 more pairs; --json has them all" in run("agreement", "many.csv", "-c", "v*")[1]
+
+
+def test_voters_says_that_two_do_not_show_who_is_right(folder, run):
+    printed = run("voters", "votes.csv", "-c", "svm,tree")[1]
+    assert printed.endswith("tells whom the answer follows. Add a third voter, or pass --known.\n")
+    run("combine", "votes.csv", "-c", "svm,tree", "--save", "two.ec3")
+    assert run("voters", "two.ec3")[1] == printed
+    assert "Note" not in run("voters", "votes.csv", "-c", "svm,tree,bayes")[1]
+    json.loads(run("voters", "two.ec3", "--json")[1])
+
+
+def test_pairs_that_share_few_objects_come_last(folder, run):
+    once = [1, 0] + [None] * 58  # disagrees with all, on two objects
+    pl.DataFrame({"a": [0, 1] * 30, "b": [0, 1] * 20 + [1, 0] * 10, "once": once, "c": [0, 1] * 30}).write_csv("few.csv")
+    printed = run("agreement", "few.csv", "-c", "a,b,c,once")[1]
+    lines = printed.split("Cohen's kappa of two voters, the lowest first, those with fewer than 30 common objects last")[1].split(
+        "\n"
+    )
+    assert [line.split()[:2] for line in lines[2:6]] == [["a", "b"], ["b", "c"], ["a", "c"], ["a", "once"]]
+    assert "common objects last" not in run("agreement", "few.csv", "-c", "a,b,c")[1]
 
 
 def test_objects_to_ask_about_are_rows_of_the_file(folder, run):

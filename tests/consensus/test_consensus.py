@@ -276,7 +276,11 @@ def test_contested_objects_say_label_runner_up_and_votes():
 
 WHY = {
     "the votes are tied between a and b: decided by its groups": ({"c": ["a", "b"] * 3, "d": ["b", "b"] * 3}, {"k": [0, 1] * 3}),
-    "no classifier voted on it: its clusters decide": ({"c": ["a", "b", None]}, {"k": [0, 0, 0]}),
+    "the votes are tied between a, b and c: decided by its groups": (
+        {"c": ["a", "b"] * 3, "d": ["b", "b"] * 3, "e": ["c", "b"] * 3},
+        {"k": [0, 1] * 3},
+    ),
+    "nobody voted on it: its clusters decide": ({"c": ["a", "b", None]}, {"k": [0, 0, 0]}),
     "it has no vote, not even through others in the same groups, and got the mean vote of all": ({"c": ["a", "b", None]}, None),
     "its only vote says a, less sure by its groups": ({"c": ["a", "b"]}, {"k": [0, 0]}),
 }

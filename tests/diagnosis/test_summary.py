@@ -18,12 +18,38 @@ from ec3learn.answer.notes import (
     ONE_CLASS,
     OVERCONFIDENT,
     SAME_AS_MAJORITY,
+    TWO_VOTERS,
     Note,
 )
 from ec3learn.diagnosis import close_calls, majority, summarise
 from ec3learn.diagnosis.metrics import changed_rows, object_weights, row_weights
+from ec3learn.diagnosis.summary import two_voter_notes
 
 SAID = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}
+
+
+def test_a_note_says_that_two_voters_do_not_show_who_is_right(tmp_path):
+    consensus = DawidSkene().solve(Votes.from_labels(SAID))
+    (note,) = (note for note in consensus.notes if note.kind == TWO_VOTERS)
+    assert str(note) == (
+        "Two voters do not show which of them is right where they disagree: what is said of each tells whom the answer follows. "
+        "Add a third voter, or pass known."
+    )
+    consensus.save(tmp_path / "x.ec3")
+    assert two_voter_notes(Consensus.load(tmp_path / "x.ec3")) == [note]
+
+
+@pytest.mark.parametrize(
+    ("votes", "known"),
+    [
+        (Votes.from_labels({**SAID, "c": [0, 0, 1, 1]}), None),
+        (Votes.from_labels({"a": [0, 1], "b": [0, 1]}), None),  # never disagree
+        (Votes.from_labels(SAID), {1: 0}),
+        (Votes.from_labels(SAID, {"k": [0, 0, 1, 1]}), None),
+    ],
+)
+def test_where_something_else_can_show_who_is_right_there_is_no_such_note(votes, known):
+    assert two_voter_notes(DawidSkene().solve(votes, known)) == []
 
 
 def crowd(order):

@@ -1,5 +1,7 @@
 """Voters whose votes should not be trusted: doubts, pairs that agree too well, and bias."""
 
+import inspect
+import re
 import tracemalloc
 from importlib import import_module
 
@@ -8,14 +10,16 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score, normalized_mutual_info_score
 
-from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, Panel, Votes
+from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, Panel, Votes, diagnosis, solve
+from ec3learn._checks import InputTypeError
 from ec3learn.answer.notes import BIAS
 from ec3learn.diagnosis import by_trouble, doubts, kappa, normalised_mutual_information, pairs, skills, without
 from ec3learn.diagnosis.doubts import Bias, bias_of, judge_bias
-from ec3learn.diagnosis.metrics import confusion
+from ec3learn.diagnosis.metrics import confusion, sampled
 
 judging = import_module("ec3learn.diagnosis.voters")  # the package has functions of these names
 doubting = import_module("ec3learn.diagnosis.doubts")
+pairing = import_module("ec3learn.diagnosis.pairs")
 
 GOOD = np.tile(["a", "b"], 300)
 
@@ -215,6 +219,39 @@ def test_a_sample_of_many_rows_is_judged(monkeypatch):
     assert judge_bias(consensus.votes, None, [consensus.row_proba]).biased
 
 
+def independent(seed=0, n=20_000):
+    """Return votes of sixteen equally good voters: objects on which they disagree are a third, but nearly all distinct rows."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(2, size=n)
+    return Votes.from_labels({f"v{j}": truth ^ (rng.random(n) < 0.15) for j in range(16)})
+
+
+def test_the_rare_rows_of_many_voters_are_not_taken_for_bias(monkeypatch):
+    votes = independent()
+    monkeypatch.setattr(doubting, "SAMPLE", 1_000)
+    assert votes.n_rows > 4_000
+    assert not judge_bias(votes, None, []).biased
+
+
+def test_a_sample_of_rows_shows_who_agrees_with_whom_as_all_of_them_do(monkeypatch):
+    consensus = MajorityVote().solve(independent())
+    every = pairs(consensus)
+    monkeypatch.setattr(pairing, "BUDGET", 1)
+    some = pairs(consensus)
+    assert some.share_of_rows < 0.3
+    order = [some.names.index(name) for name in every.names]
+    assert np.abs(every.similarity - some.similarity[np.ix_(order, order)]).max() < 0.03
+    np.testing.assert_allclose(some.common, 20_000)
+
+
+def test_a_sample_is_no_evidence_for_more_objects_than_it_holds():
+    counts = np.r_[5_000.0, np.ones(4_000), 0.0]
+    rows, weights, times = sampled(counts, 1_000)
+    assert (weights <= counts[rows]).all()
+    assert weights.sum() * times == pytest.approx(counts.sum())
+    assert weights[0] / weights.sum() == pytest.approx(counts[0] / counts.sum())
+
+
 FEW = {"a": [0, 0, 1, 1] * 7, "b": [0, 0, 1, 1] * 7, "c": [0, 1, 1, 1] * 7}
 
 
@@ -222,6 +259,57 @@ FEW = {"a": [0, 0, 1, 1] * 7, "b": [0, 0, 1, 1] * 7, "c": [0, 1, 1, 1] * 7}
 def test_two_voters_one_class_or_28_objects_are_too_few_to_tell(table):
     votes = Votes.from_labels(table)
     assert judge_bias(votes, None, [MajorityVote().solve(votes).row_proba]) is None
+
+
+ASKED = {
+    "ask": (),
+    "bias_of": (),
+    "by_trouble": (),
+    "close_calls": (),
+    "confusion_of": ("a",),
+    "contested": (),
+    "doubts": (),
+    "estimate": (),
+    "explain": (0,),
+    "held_out": (MajorityVote(),),
+    "judge": ({0: 1},),
+    "majority": (),
+    "pairs": (),
+    "panel": (),
+    "skills": (),
+    "summarise": (),
+    "voters": (),
+    "without": ("a",),
+}
+
+
+@pytest.mark.parametrize("wrong", [{"a": [0, 1]}, np.zeros((2, 2)), Votes.from_labels({"a": [0, 1]})])
+@pytest.mark.parametrize("name", ASKED)
+def test_the_diagnosis_of_what_is_no_consensus_is_refused(name, wrong):
+    said = f"outcome must be a Consensus, got {type(wrong).__name__}. Solve votes first: EC3().solve(votes)."
+    with pytest.raises(InputTypeError, match=f"^{re.escape(said)}$"):
+        getattr(diagnosis, name)(wrong, *ASKED[name])
+
+
+def test_every_function_that_takes_a_consensus_is_asked_here():
+    takes = {name for name in diagnosis.__all__ if "outcome" in inspect.signature(getattr(diagnosis, name)).parameters}
+    assert takes == set(ASKED)
+
+
+def test_labels_for_a_consensus_without_objects_or_votes_are_refused_with_what_helps(tmp_path):
+    votes = Votes.from_labels({"a": [0, 1], "b": [0, 0]})
+    MajorityVote().solve(votes).save(tmp_path / "x.ec3")
+    loaded = Consensus.load(tmp_path / "x.ec3")
+    wanted = (
+        "truth needs objects to judge, and this consensus was loaded from a file without them. Save it with objects=True, or "
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(wanted)}judge the answer of extend"):
+        loaded.score({0: 1})
+    assert loaded.extend(votes).score({0: 0}) == 1
+    with pytest.raises(ValueError, match=r"^voters with known labels needs the votes"):
+        loaded.voters({0: 1})
+    with pytest.raises(ValueError, match=re.escape("known must name objects by number, from 0 to 1, got 9.")):
+        loaded.extend(votes).voters({9: 1})
 
 
 # ---- the table of voters -----------------------------------------------------------------------------------------------
@@ -383,6 +471,38 @@ def test_people_of_a_crowd_are_annotators():
     assert crowd.explain("p").by_model["kind"] == ["annotator", "annotator"]
     models = MajorityVote().solve(Votes.from_labels({"svm": ["x", "y"]}))
     assert by_trouble(models)["kind"] == ["classifier"]
+
+
+@pytest.mark.parametrize(
+    ("votes", "kinds"),
+    [
+        (Votes.from_long(["p", "p", "q"], ["ann", "bob", "ann"], ["x", "y", "x"]), ["annotator", "annotator"]),
+        (Votes.from_labels({"a": [1, 3], "b": [3, 1]}, classes=["x", "y"], scale=[1, 2, 3]), ["judge", "judge"]),
+        (Votes.from_labels({"a": [1, 3], "b": ["x", "y"]}, classes=["x", "y"], scale={"a": [1, 2, 3]}), ["judge", "classifier"]),
+    ],
+)
+def test_voters_are_called_alike_everywhere_and_after_loading(votes, kinds, tmp_path):
+    consensus = solve(votes)
+    consensus.save(tmp_path / "x.ec3")
+    loaded = Consensus.load(tmp_path / "x.ec3")
+    for own in (consensus, loaded):
+        assert own.voters()["kind"] == kinds
+        assert sorted(by_trouble(own)["kind"]) == sorted(kinds)
+        assert f"of 2 {kinds[-1]}s" in repr(own)
+    assert f"2 {kinds[-1]}s" in repr(votes)
+
+
+def test_a_single_vote_does_not_come_first_in_a_saved_crowd(tmp_path):
+    rows = [(i, f"good{j}", i % 2) for i in range(60) for j in range(3)]
+    rows += [(i, "guess", i // 2 % 2) for i in range(60)]
+    rows += [(0, "once", 1)]
+    consensus = MajorityVote().solve(Votes.from_long(*map(list, zip(*rows, strict=True))))
+    for objects in (False, True):
+        consensus.save(tmp_path / "x.ec3", objects=objects, overwrite=True)
+        again = Consensus.load(tmp_path / "x.ec3")
+        assert by_trouble(again)["model"] == by_trouble(consensus)["model"]
+        again.save(tmp_path / "x.ec3", overwrite=True)
+        assert by_trouble(Consensus.load(tmp_path / "x.ec3"))["model"][:2] == ["guess", "once"]
 
 
 def test_an_explanation_leaves_out_who_said_nothing():

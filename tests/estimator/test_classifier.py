@@ -1,5 +1,6 @@
 """EC3Classifier: drop-in for scikit-learn's ensembles, honest about what it has seen."""
 
+import gc
 import pickle
 import re
 from contextlib import contextmanager
@@ -677,6 +678,31 @@ def test_a_base_model_that_fails_can_be_dropped(iris):
         model = made(classifiers=[*pool(), ("broken", Broken())], on_error="drop").fit(X, y)
     assert "broken" not in model.estimators_
     assert any("'broken' failed and was left out" in note.text for note in model.notes_)
+
+
+def test_an_error_comes_without_warnings_of_the_jobs_it_stops(iris, recwarn):
+    X, _, y, _ = iris
+    with pytest.raises(ValueError, match=r"^The classifier 'broken' failed"):
+        made(classifiers=[("broken", Broken()), *pool()], n_jobs=2).fit(X, y)
+    gc.collect()
+    assert not [warning for warning in recwarn if "cancelled" in str(warning.message) or "not used" in str(warning.message)]
+
+
+def test_a_fitted_base_model_that_fails_can_be_dropped(iris):
+    X, new_X, y, _ = iris
+    good, narrow = GaussianNB().fit(X, y), GaussianNB().fit(np.asarray(X)[:, :2], y)
+    two = [("good", good), ("narrow", narrow), ("unfitted", GaussianNB())]
+    with pytest.warns(UserWarning, match=r"^The classifier '\w+' failed and was left out \(") as caught:
+        model = made(classifiers=two, prefit=True, on_error="drop", clusterers=[]).fit(X, y)
+    assert len(caught) == 2
+    assert list(model.estimators_) == ["good"]
+    assert_allclose(model.predict_proba(new_X).sum(axis=1), 1)
+    with pytest.raises(
+        ValueError, match=r"^The classifier 'narrow' failed \(ValueError: .*\)\. Fix or remove it, or pass on_error="
+    ):
+        made(classifiers=two[:2], prefit=True, clusterers=[]).fit(X, y)
+    with pytest.warns(UserWarning, match="left out"), pytest.raises(ValueError, match=r"^All classifiers failed\."):
+        made(classifiers=two[1:], prefit=True, on_error="drop", clusterers=[]).fit(X, y)
 
 
 class TiresSoon(GaussianNB):

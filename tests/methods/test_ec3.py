@@ -247,7 +247,6 @@ def test_known_labels_may_come_as_array_dict_pair_or_list_of_pairs(w8, known_wei
         np.ma.MaskedArray([2, 9, 9, 9, 0, 9, 9, 9], mask=[0, 1, 1, 1, 0, 1, 1, 1]),
         np.array([2.0, *[np.nan] * 3, 0.0, *[np.nan] * 3]),
         {0: 2, 4: 0},
-        {-8: 2, -4: 0},
         ([0, 4], [2, 0]),
         (np.array([4, 0]), np.array([0, 2])),
         [(0, 2), (4, 0)],
@@ -777,6 +776,10 @@ BAD_KNOWN = {
     "known must have one entry for each of the 8 objects, got 3. Pass a dict of object -> label to name only a few.": [0, 1, 2],
     "known must pair each object with a label, got 2 objects and 1 labels.": ([0, 1], [2]),
     "known must name objects by number, from 0 to 7, got 8.": {8: 1},
+    "known must name objects by number, from 0 to 7, got -1.": {-1: 1},
+    "known must hold classes, [0, 1, 2], got 'good' for object 0. If the votes are scores, pass scale and classes=[...].": {
+        0: "good"
+    },
     "known must name objects by number, from 0 to 7, got 'first'.": {"first": 1},
     "known must hold classes, [0, 1, 2], got 5 for object 3. Pass classes=[...] to name classes that nobody voted for.": {
         0: 1,

@@ -299,7 +299,7 @@ def test_a_prior_is_said_to_decide_where_it_does(method):
     prior[150:] = np.nan
     rows = ec3learn.solve(Votes.from_labels(said), prior=prior, method=method).contested(300, distinct=False).rows()
     why = {row["object"]: row["why"] for row in rows}
-    assert why.pop(0) == "no classifier voted on it: its prior decides"
+    assert why.pop(0) == "nobody voted on it: its prior decides"
     decided = {i: text for i, text in why.items() if "decided by" in text or "overruled by" in text}
     assert {"its prior" in text for i, text in decided.items() if i < 150} == {True}
     assert {"its prior" in text for i, text in decided.items() if i >= 150} == {False}

@@ -452,7 +452,9 @@ def test_a_loaded_consensus_says_what_cannot_be_shown(pool, tmp_path):
     consensus.save(tmp_path / "answer", objects=True)
     consensus.save(tmp_path / "rule")
     with_objects, without = Consensus.load(tmp_path / "answer"), Consensus.load(tmp_path / "rule")
-    assert facts_of(with_objects, truth=truth)["quality"]["fair"]["n"] == 400
+    facts = facts_of(with_objects, truth=truth)
+    assert facts["quality"]["fair"]["n"] == 400
+    assert facts["models"]["accuracy_by"] is None  # its voters cannot be judged by labels, since it has no votes
     assert "keeps the answers but not the votes" in text_of(with_objects)
     assert "loaded from a file without objects" in text_of(without)
     with pytest.raises(ValueError, match="truth needs objects to judge"):

@@ -56,7 +56,7 @@ def readable_votes(outcome: Outcome, votes: Votes) -> Votes:
     return votes.as_class_votes()
 
 
-def trusting_votes(outcome: Outcome, votes: Votes) -> Votes:
+def trusted_as_before(outcome: Outcome, votes: Votes) -> Votes:
     """Return new votes whose prior, if they have one, is trusted as far as the old one."""
     if votes.prior is None:
         return votes

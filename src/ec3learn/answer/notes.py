@@ -32,6 +32,7 @@ LOOK_ALIKE = "look alike"  # labels or voters that differ only in case, spaces o
 NO_ANSWER = "no answer"  # a label that may mean that a voter did not answer
 DECIDED_ALONE = "decided alone"  # voters whom the answer follows on every object, though most votes often name another class
 ONE_VOTER = "one voter"  # nobody to compare a voter with
+TWO_VOTERS = "two voters"  # who disagree, and nothing shows who of them is right
 LONG_TABLE = "long table"  # one voter and nothing else, as where a table with one row per vote is read as one per object
 GRADES = "grades"  # answers on a scale that were taken as votes for classes
 LEFT_OUT = "left out"  # base models that failed or were not selected
@@ -41,7 +42,7 @@ UNUSED_LABELS = "unused labels"  # known labels that the method does not support
 WARNING = "warning"  # a warning of the method
 
 # Kinds that say: look twice before you use the answer. The others only say how it came about.
-ABOUT_VOTERS = {WORSE_THAN_CHANCE, WEIGHTS, BIAS, CONSTANT, NO_BETTER_THAN_CHANCE, ONE_VOTER, DECIDED_ALONE}
+ABOUT_VOTERS = {WORSE_THAN_CHANCE, WEIGHTS, BIAS, CONSTANT, NO_BETTER_THAN_CHANCE, ONE_VOTER, TWO_VOTERS, DECIDED_ALONE}
 ABOUT_LABELS = {LOOK_ALIKE, LONG_TABLE}
 ABOUT_THE_ANSWER = {NOT_CONVERGED, ONE_CLASS, SAME_AS_MAJORITY, WORSE_THAN_MAJORITY, OVERCONFIDENT, COLLAPSE}
 WARNINGS = ABOUT_VOTERS | ABOUT_LABELS | ABOUT_THE_ANSWER

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import softmax
 
-from .._checks import InputError, require_choice
+from .._checks import InputError, InputTypeError, require_choice
 from .._table import Table
 from .._text import count, listed
 from .._typing import Array
@@ -24,7 +24,7 @@ from ..kernels import each_in_threads
 from ..votes import BaseModel, Trust, Votes
 from ..votes.distinct import expand_rows
 from ..votes.labels import Label, kind_of, plain
-from ..votes.layout import frozen, group_offsets
+from ..votes.layout import frozen, group_offsets, voter_noun
 from .notes import UNANSWERED, Note
 from .rule import KnownLabels, Rule
 
@@ -81,6 +81,7 @@ class Outcome(Solution):
     trust: Trust | None = None  # how far class probabilities from elsewhere are trusted
     stored_mass: Array | None = None  # the mass of the classes that breaks ties, where it is that of another table
     stored_voters: Table | None = None  # the table of voters, where there are no votes to make it from
+    stored_total: float | None = None  # how many objects its shares are of, where that is known
 
     def __post_init__(self) -> None:
         """Refuse answers that are no distributions: an outcome that exists is valid.
@@ -267,22 +268,21 @@ class Outcome(Solution):
 
     @property
     def voter_noun(self) -> str:
-        """Return what voters are called: judges if all score, annotators in a crowd (each saw few objects), or classifiers."""
-        if {model.kind for model in self.models if model.is_voter} == {"grader"}:
-            return "judge"
-        return "classifier" if self.votes is None or self.votes.sparse is None else "annotator"
+        """Return what the voters are called: judges, annotators or classifiers."""
+        if self.votes is not None:
+            return self.votes.voter_noun
+        return voter_noun(self.models, self.stored_voters is not None and "annotator" in self.stored_voters["kind"])
 
     def called(self, kind: str) -> str:
         """Return what a base model of this kind is called."""
-        noun = self.voter_noun
-        return noun if kind == "classifier" or (kind == "grader" and noun == "judge") else kind
+        return {"classifier": self.voter_noun, "grader": "judge"}.get(kind, kind)
 
     @property
     def description(self) -> str:
         """Return one line: the method, what it combined, and how sure it is on average."""
         n_voters = sum(model.is_voter for model in self.models)
         n_clusterings = len(self.models) - n_voters
-        made_of = count(n_voters, "judge" if self.voter_noun == "judge" else "classifier")  # a file does not say who is a crowd
+        made_of = count(n_voters, self.voter_noun)
         made_of += f" and {count(n_clusterings, 'clustering')}" if n_clusterings else ""
         n_classes = count(len(self.classes), "class", "classes")
         if not self.has_objects:
@@ -292,6 +292,13 @@ class Outcome(Solution):
         return (
             f"{self.settings['method']} of {made_of}: {count(self.n_objects, 'object')}, {n_classes}, mean confidence {sure:.3f}"
         )
+
+
+def require_consensus(value: Any, argument: str = "outcome") -> None:
+    """Refuse what is no answer, such as the votes that one is made from."""
+    if not isinstance(value, Outcome):
+        remedy = "Solve votes first: EC3().solve(votes)."
+        raise InputTypeError(argument, "must be a Consensus", came=type(value).__name__, remedy=remedy)
 
 
 def no_distribution() -> InputError:

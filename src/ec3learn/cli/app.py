@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from .. import __version__
-from .._checks import require_integer
+from .._checks import InputError, require_integer
 from .._text import printable
 from . import options as o
 from . import paper, trust
@@ -203,13 +203,20 @@ def voters(
     """
     from ..consensus import Consensus
     from ..diagnosis import by_trouble
+    from ..diagnosis.summary import two_voter_notes
 
     if votes.endswith(".ec3"):
+        for name, given in {"known": how.known, "classifiers": columns.classifiers, "clusterings": columns.clusterings}.items():
+            if given is not None:
+                raise InputError(name, "must be left out for a saved consensus, which does not hold the votes", got=given)
         consensus = Consensus.load(votes)
     else:
         with combined(votes, columns, how, file, max_rows=max_rows, id=id) as answered:
             consensus = answered.consensus
     show(by_trouble(consensus), json)
+    if not json:
+        for note in two_voter_notes(consensus):
+            print(f"\nNote: {note.sentence(spelled)}")
 
 
 @o.flatten_groups

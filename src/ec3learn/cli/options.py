@@ -92,7 +92,16 @@ class PlainCommand(_Plain, TyperCommand):
 
 
 class PlainGroup(_Plain, TyperGroup):
-    """A group of such commands."""
+    """A group of such commands, that says where what was taken for a command is an option."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is named, and what follows it."""
+        option = f"--{args[0]}"
+        having = [name for name, command in self.commands.items() if any(option in each.opts for each in command.params)]
+        if args[0] not in self.commands and having and not ctx.resilient_parsing:
+            phrase = f"No such command {args[0]!r}, but {ctx.command_path} {having[0]} has the option {option}"
+            raise InputError("command", phrase=phrase, remedy=f"See: {ctx.command_path} {having[0]} --help.")
+        return super().resolve_command(ctx, args)
 
 
 def argument(metavar: str, help: str) -> Any:

@@ -65,16 +65,20 @@ def agreement(
         most, how = ("", "measured on known labels") if by_labels else ("at most ", "not counting those that all share")
         how = f"correlation of errors {correlation:.2f}, {how}"
         print(f"The votes on an object are worth {most}{worth:.1f} independent ones ({how}).\n")
-    print(f"Cohen's kappa of two voters, the lowest first\n{_by_kappa(pairs, 'pairs')}")
+    print(_by_kappa("Cohen's kappa of two voters", pairs, "pairs"))
     if with_labels is not None:
-        print(f"\nCohen's kappa with known labels, the lowest first\n{_by_kappa(with_labels, 'voters')}")
+        print("\n" + _by_kappa("Cohen's kappa with known labels", with_labels, "voters"))
 
 
-def _by_kappa(table: Table, what: str) -> str:
-    """Return the first rows of a table, the lowest kappa first."""
-    order = sorted(range(len(table)), key=lambda i: float("inf") if table["kappa"][i] is None else table["kappa"][i])
+def _by_kappa(title: str, table: Table, what: str) -> str:
+    """Return the first rows of a table under its title, the lowest kappa first; on few objects it may be low by chance."""
+    from ..diagnosis.pairs import FEW
+
+    few = [n < FEW for n in table["objects"]]
+    order = sorted(range(len(table)), key=lambda i: (few[i], float("inf") if table["kappa"][i] is None else table["kappa"][i]))
     lowest_first = Table({name: [values[i] for i in order] for name, values in table.columns.items()})
-    return first_rows(lowest_first, f"{what}; --json has them all")
+    few_last = f", those with fewer than {FEW} common objects last" if any(few) and not all(few) else ""
+    return f"{title}, the lowest first{few_last}\n{first_rows(lowest_first, f'{what}; --json has them all')}"
 
 
 @o.flatten_groups

@@ -15,7 +15,7 @@ from .. import diagnosis
 from .._checks import InputError, InputTypeError
 from .._table import Table
 from ..algebra.linear import normalised
-from ..answer.extension import extended_answers, readable_votes, require_rule, trusting_votes
+from ..answer.extension import extended_answers, readable_votes, require_rule, trusted_as_before
 from ..answer.notes import Note
 from ..answer.outcome import Outcome, unanswered_notes
 from ..diagnosis.summary import Summary, notes_of
@@ -152,7 +152,7 @@ class Consensus(Outcome):
         if not isinstance(votes, Votes):
             raise InputTypeError("votes", "must be a Votes", came=type(votes).__name__, remedy="Make one with Votes.from_labels.")
         require_rule(self)
-        votes = readable_votes(self, trusting_votes(self, votes if prior is None else votes.with_prior(prior)))
+        votes = readable_votes(self, trusted_as_before(self, votes if prior is None else votes.with_prior(prior)))
         proba, unanswered = extended_answers(self, votes)
         return Consensus(
             classes=self.classes,

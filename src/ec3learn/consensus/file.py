@@ -20,6 +20,7 @@ from .._typing import Array
 from ..answer.notes import Note
 from ..answer.outcome import Outcome
 from ..answer.stored import LOOSE, Stored, number, require, restored_rule
+from ..diagnosis.metrics import row_weights
 from ..diagnosis.voters import COLUMNS, voters
 from ..votes import BaseModel, Kind, Trust
 from ..votes.labels import fits_one_integer_type, kind_of, label_array, plain
@@ -29,6 +30,8 @@ FORMAT = "ec3learn consensus"
 VERSION = 4
 FACTS = {"classes", "models", "settings", "made_by", "objective", "n_iter", "converged", "notes", "worse_than_chance", "lacking"}
 FACTS |= {"rule", "labels", "voters"}
+OPTIONAL = {"object_ids", "trust", "total"}
+NOUNS = {"classifier", "annotator", "judge", "clustering", *get_args(Kind)}  # for base models in the table of voters
 
 
 # ---- an outcome as plain facts and arrays ----------------------------------------------------------------------------
@@ -52,6 +55,9 @@ def stored(outcome: Outcome, objects: bool) -> tuple[dict[str, Any], dict[str, A
         "labels": {},
         "voters": {name: list(values) for name, values in voters(outcome).columns.items()} if has_voters else None,
     }
+    total = float(row_weights(outcome).sum()) if outcome.has_objects else outcome.stored_total
+    if total is not None:
+        facts["total"] = total
     order, table = outcome.group_means
     arrays: dict[str, Array] = {"weights": outcome.weights, "group_order": order, "group_table": table}
     if outcome.tie_mass is not None:
@@ -81,7 +87,7 @@ def stored(outcome: Outcome, objects: bool) -> tuple[dict[str, Any], dict[str, A
 def restored(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
     """Return the fields of the outcome that was `stored`; refuse what `stored` would not have written."""
     held = Stored(dict(arrays))
-    require(isinstance(facts, dict) and set(facts) - {"object_ids", "trust"} == FACTS, "facts.json")
+    require(isinstance(facts, dict) and set(facts) - OPTIONAL == FACTS, "facts.json")
     classes = frozen(_restored_labels(facts["classes"], "classes"))
     models = _restored_models(facts, held, classes)
     n_groups, n_classes = sum(model.n_groups for model in models), len(classes)
@@ -100,6 +106,7 @@ def restored(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str,
         "trust": _restored_trust(facts["trust"], held, n_classes) if "trust" in facts else None,
         "stored_mass": held.take("tie_mass", "f", n_classes, low=0.0) if "tie_mass" in held else None,
         "stored_voters": None if facts["voters"] is None else Table(facts["voters"]),
+        "stored_total": number(facts["total"], "total", 0.0) if "total" in facts else None,
         **_restored_objects(facts, held, n_classes),
     }
     held.require_empty()
@@ -173,7 +180,7 @@ def _check_voters(columns: Any, classes: list[Any]) -> None:
     names = columns["model"]
     require(all(isinstance(column, list) and len(column) == len(names) for column in columns.values()), "voters")
     require(all(isinstance(name, str) for name in names) and len(set(names)) == len(names), "voters")
-    require(all(kind in get_args(Kind) for kind in columns["kind"]), "voters")
+    require(all(kind in NOUNS for kind in columns["kind"]), "voters")
     require(all(label is None or label in classes for label in columns["leans_to"]), "voters")
     require(None not in columns["coverage"] and None not in columns["weight"], "voters")
     for name in set(COLUMNS) - {"model", "kind", "leans_to"}:

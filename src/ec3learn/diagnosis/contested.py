@@ -19,7 +19,7 @@ from .._table import Table
 from .._typing import Array
 from ..algebra.membership import membership
 from ..algebra.trust import fit_slope_and_offsets
-from ..answer.outcome import Outcome
+from ..answer.outcome import Outcome, require_consensus
 from ..answer.rule import COMPANIONS, GROUPS, GroupRule
 from ..votes import Votes
 from ..votes.labels import plain
@@ -40,6 +40,7 @@ EVEN = 0.7  # part of the chances for a share that is even: answers may be surer
 
 def close_calls(outcome: Outcome) -> Array:
     """Return which distinct rows are close calls: their label is not known, and the two top classes are less than 0.1 apart."""
+    require_consensus(outcome)
     close = outcome.row_margin < CLOSE
     return close if outcome.known is None else close & ~outcome.known.labelled
 
@@ -61,6 +62,7 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
     Table
         object, label, confidence, runner_up, margin, votes, alike and why. Objects with known labels are left out.
     """
+    require_consensus(outcome)
     require_integer("n", n, 0)
     require_bool("distinct", distinct)
     votes = outcome.require_votes("contested")
@@ -159,6 +161,7 @@ def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: An
          4      1      2
          3      1      3
     """
+    require_consensus(outcome)
     require_integer("n", n, 1)
     require_choice("goal", goal, GOALS)
     require_seed("random_state", random_state)

@@ -9,7 +9,7 @@ otherwise.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,16 +20,15 @@ from .._table import Table
 from .._text import arg, percent
 from .._typing import Array
 from ..algebra.em import ConfusionModel, n_confusions
-from ..algebra.linear import evenly
 from ..algebra.membership import count_classes, membership
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.notes import BIAS, Note
-from ..answer.outcome import Outcome, top_classes
+from ..answer.outcome import Outcome, require_consensus, top_classes
 from ..answer.rule import GroupRule, KnownLabels, mean_votes
 from ..votes import Votes
 from ..votes.labels import Label, plain
-from .metrics import CLEARLY, kappa, row_weights, wilson_interval
+from .metrics import CLEARLY, kappa, row_weights, sampled, wilson_interval
 from .voters import voters
 
 FEW_VOTES = 30  # below which a classifier is not judged
@@ -69,6 +68,7 @@ def doubts(outcome: Outcome) -> Table:
     model  doubt                 says
     lazy   always says the same  a
     """
+    require_consensus(outcome)
     votes, left_out = outcome.votes, set(outcome.worse_than_chance)
     models = outcome.models if votes is None else votes.models
     found = {} if votes is None or not outcome.has_objects or len(outcome.classes) < 2 else _doubts_by_answer(outcome, votes)
@@ -104,11 +104,12 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
     Returns
     -------
     Table
-        As `voters` has it; people whose votes came as a crowd are called annotators.
+        As `voters` has it.
     """
+    require_consensus(outcome)
     table = voters(outcome, known)
     doubted = {row["model"]: ORDER.index(row["doubt"]) for row in doubts(outcome).rows()}
-    total = float(row_weights(outcome).sum()) if outcome.has_objects else None
+    total = float(row_weights(outcome).sum()) if outcome.has_objects else outcome.stored_total
 
     def trouble(row: dict[str, Any]) -> tuple[bool, int, float]:
         if row["kind"] == "clustering":
@@ -121,8 +122,7 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
         return False, doubted.get(row["model"], len(ORDER)), best
 
     rows = sorted(table.rows(), key=trouble)
-    named = [row | {"kind": outcome.called(row["kind"])} for row in rows]
-    return Table({name: [row[name] for row in named] for name in table.columns})
+    return Table({name: [row[name] for row in rows] for name in table.columns})
 
 
 def _occurring(counts: sparse.csr_array, votes: Votes, m: int) -> tuple[Array, Array, Array]:
@@ -204,8 +204,10 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
     if n_confusions(votes) > MOST_CONFUSIONS or votes.counts.sum() < LEAST_OBJECTS:
         return None
     if votes.n_rows > SAMPLE:
-        rows = evenly(votes.n_rows, SAMPLE)
-        votes, answers = votes.only_rows(rows), [answer[rows] for answer in answers]
+        labelled = None if known is None or known.labelled.sum() > SAMPLE else known.labelled
+        rows, counts, _ = sampled(votes.counts, SAMPLE, labelled)
+        votes = replace(votes.only_rows(rows), sample_weight=counts, counts=counts)
+        answers = [answer[rows] for answer in answers]
         known = None if known is None else KnownLabels(known.codes[rows], known.pull)
     known = None if known is None or not known.labelled.any() else KnownLabels(known.codes, np.inf)
     votes = votes.unweighted()  # of whom one counts twice is no less biased for that
@@ -242,6 +244,7 @@ def bias_of(outcome: Outcome) -> Note | None:
     Note or None
         None too where the method itself allows for bias, as the panel and Dawid-Skene do.
     """
+    require_consensus(outcome)
     votes = outcome.require_votes("bias")
     if votes.n_classes > MOST_CLASSES or _allows_for_bias(outcome):
         return None

@@ -26,7 +26,7 @@ from .._checks import InputError, InputTypeError, unknown_name
 from .._table import Table
 from .._text import arg
 from .._typing import Array
-from ..answer.outcome import Outcome
+from ..answer.outcome import Outcome, require_consensus
 from ..votes.encoding import known_codes
 from ..votes.labels import Label, plain
 from .held_out import given_labels
@@ -85,6 +85,7 @@ def estimate(outcome: Outcome, label: Label = None, known: Any = None, *, voters
     >>> table["measure"], bool(table["low"][0] < truth.mean() < table["high"][0]), bool(table["worth"][0] > 200)
     (['share of 1', 'accuracy of the answer'], True, True)
     """
+    require_consensus(outcome)
     if not outcome.has_objects:
         phrase = "estimate needs the objects, and this consensus was loaded from a file without them"
         raise InputError("", phrase=phrase, remedy="Use extend(votes), or save it with objects=True.")

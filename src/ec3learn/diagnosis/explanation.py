@@ -14,7 +14,7 @@ from .._table import Table
 from .._text import clipped, count, number_text, printable, shown
 from .._typing import Array
 from ..answer.extension import aligned_entries, hard_entries
-from ..answer.outcome import Outcome
+from ..answer.outcome import Outcome, require_consensus
 from ..answer.rule import NOBODY, KnownLabels, Row
 from ..votes import BaseModel, Votes
 from ..votes.labels import Label, plain
@@ -153,6 +153,7 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
     term   weight   to a   to b
     votes   1.000  0.500  0.500
     """
+    require_consensus(outcome)
     votes = outcome.require_votes("explain")
     position = outcome.position_of(i)
     row = position if votes.index is None else int(votes.index[position])
@@ -221,7 +222,7 @@ def why_contested(tally: list[tuple[Label, float]], label: Label, decides: str, 
             return "no answer leans to a class"
         by = ["its clusters"] if "clusters" in decides or "groups" in decides else []
         by += ["its prior"] if "its prior" in decides else []
-        return "no classifier voted on it" + (f": {' and '.join(by)} decide{'s' * (by == ['its prior'])}" if by else "")
+        return "nobody voted on it" + (f": {' and '.join(by)} decide{'s' * (by == ['its prior'])}" if by else "")
     said, say, votes_say = ("lean to", "leans to", "lean to") if graded else ("said", "says", "say")
     first, most = tally[0]
     top = [name for name, votes in tally if votes > most - 1e-9]
@@ -229,7 +230,8 @@ def why_contested(tally: list[tuple[Label, float]], label: Label, decides: str, 
     if label not in top:
         return f"the votes are overruled by {decides}: {number_text(most)} of {number_text(total)} {said} {first}"
     if len(top) > 1:
-        return f"the votes are tied between {' and '.join(map(str, top))}: decided by {decides}"
+        *others, last = map(str, top)
+        return f"the votes are tied between {', '.join(others)} and {last}: decided by {decides}"
     if len(tally) == 1:
         voices = f"its only vote {say}" if total == 1 else f"all {number_text(total)} votes {votes_say}"
         return f"{voices} {label}" + ("" if decides == "the more common class" else f", less sure by {decides}")

@@ -14,9 +14,9 @@ import numpy as np
 from sklearn.base import clone
 
 from .._checks import InputError
-from .._text import count, percent
+from .._text import arg, count, percent
 from .._typing import Array
-from ..answer.outcome import Outcome
+from ..answer.outcome import Outcome, require_consensus
 from ..votes import Votes
 from ..votes.encoding import known_codes
 from .metrics import Difference, Quality, confusion, is_majority, majority, mean_auc, object_weights, quality, wilson_interval
@@ -104,6 +104,7 @@ def held_out(outcome: Outcome, method: Solver) -> HeldOut | None:
     >>> print(held_out(EC3().solve(votes, known=[0, 1] * 10 + [None] * 20), EC3()))
     Cross-validated on 20 known labels: 100.0 % correct (95 % interval 83.9 % to 100.0 %), 100.0 % by majority vote
     """
+    require_consensus(outcome)
     if outcome.known is None:
         return None
     votes, codes, weight = outcome.require_votes("held_out"), outcome.expand(outcome.known.codes), object_weights(outcome)
@@ -186,6 +187,7 @@ def judge(outcome: Outcome, truth: Any) -> Judgement | None:
     Judgement or None
         None where the method was given all of these labels.
     """
+    require_consensus(outcome)
     codes = true_codes(outcome, truth)
     given = given_labels(outcome)
     judged, weight = np.flatnonzero((codes >= 0) & ~given), object_weights(outcome)
@@ -214,18 +216,17 @@ def given_labels(outcome: Outcome) -> Array:
     return np.zeros(outcome.n_objects, dtype=bool) if outcome.known is None else outcome.expand(outcome.known.labelled)
 
 
-def true_codes(outcome: Outcome, truth: Any) -> Array:
+def true_codes(outcome: Outcome, truth: Any, argument: str = "truth") -> Array:
     """Return the class of each object by the labels to judge by, -1 where there is none."""
     if truth is None:
         return np.full(outcome.n_objects, -1)
     if not outcome.has_objects:
         raise InputError(
-            "truth",
-            "needs objects to judge",
-            phrase="truth needs objects to judge, and this consensus was loaded from a file without them",
-            remedy="Leave truth out.",
+            argument,
+            phrase=f"{arg(argument)} needs objects to judge, and this consensus was loaded from a file without them",
+            remedy="Save it with objects=True, or judge the answer of extend(votes).",
         )
-    return known_codes(truth, outcome.classes, outcome.n_objects, outcome.object_ids, "truth")
+    return known_codes(truth, outcome.classes, outcome.n_objects, outcome.object_ids, argument)
 
 
 # ---- what each base model adds ----------------------------------------------------------------------------------------

@@ -12,9 +12,10 @@ import numpy as np
 from scipy.stats import binomtest, norm
 
 from .._typing import Array
+from ..algebra.linear import sample_rows
 from ..algebra.membership import membership
 from ..answer.extension import matching_labels
-from ..answer.outcome import Outcome, top_classes
+from ..answer.outcome import Outcome, require_consensus, top_classes
 from ..answer.rule import mean_votes
 from ..votes import Votes
 
@@ -68,6 +69,17 @@ def row_weights(outcome: Outcome) -> Array:
     return weights if outcome.index is None else np.bincount(outcome.index, weights=weights, minlength=len(outcome.row_proba))
 
 
+def sampled(counts: Array, size: int, kept: Array | None = None) -> tuple[Array, Array, float]:
+    """Return some distinct rows, how often each counts in a sample of about `size`, and how many times the sample all rows are.
+
+    Rows that are rare in the table are as rare in the sample. No row counts more often than it does in the table: otherwise a
+    sample would be evidence for more objects than it holds.
+    """
+    rows, weights = sample_rows(counts, size, kept)
+    times = float(np.divide(weights, counts[rows], out=np.ones(len(rows)), where=counts[rows] > 0).max(initial=1.0))
+    return rows, weights / times, times
+
+
 def open_rows(outcome: Outcome) -> Array:
     """Return which distinct rows the method had to answer: all but those whose known label was held fixed."""
     known = outcome.known
@@ -113,6 +125,7 @@ def majority(outcome: Outcome) -> Majority | None:
     >>> consensus.expand(majority(consensus).classes)
     array([0, 1, 0])
     """
+    require_consensus(outcome)
     if outcome.votes is None or not outcome.has_objects:
         return None
     votes, merged = replace(outcome.votes, prior=None), None

@@ -12,17 +12,17 @@ from scipy.spatial.distance import squareform
 from .._checks import InputError
 from .._table import Table
 from .._typing import Array
-from ..algebra.linear import evenly, normalised
+from ..algebra.linear import normalised
 from ..algebra.membership import chunks, membership
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule
-from ..answer.outcome import Outcome, top_classes
+from ..answer.outcome import Outcome, require_consensus, top_classes
 from ..answer.rule import mean_votes
 from ..votes import Kind, Votes
-from .metrics import entropy, row_weights, shared_information, wilson_ends
+from .metrics import entropy, row_weights, sampled, shared_information, wilson_ends
 
 MOST_MODELS = 100  # compared two by two: those with the most votes
-BUDGET = 5e8  # comparisons of two votes: beyond them only some of the rows are looked at, evenly spaced
+BUDGET = 5e8  # comparisons of two votes: beyond them only a sample of the rows is looked at
 ALIKE = 0.98  # similarity from which two base models may be redundant
 FEW = 30  # objects in common below which a pair is not judged
 FEW_DEPARTURES = 5  # objects on which two classifiers must depart from the answer together before they are called redundant
@@ -40,7 +40,7 @@ class Pairs:
 
     names: list[str]
     similarity: Array
-    common: Array  # how many objects both voted on
+    common: Array  # how many objects both voted on, as estimated where a sample was looked at
     redundant: list[tuple[int, int]]  # places of pairs that say nearly the same; of classifiers, the second could be dropped
     share_of_rows: float  # the share of the distinct rows that was looked at
     n_left_out: int  # base models with the fewest votes
@@ -62,11 +62,12 @@ def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     >>> [(found.names[i], found.names[j]) for i, j in found.redundant]
     [('a', 'copy of a')]
     """
+    require_consensus(outcome)
     votes = outcome.require_votes("pairs")
     own = [m for m, model in enumerate(votes.models) if model.kind == kind and votes.n_votes[m] > 0]
     chosen = sorted(sorted(own, key=lambda m: -votes.n_votes[m])[:MOST_MODELS])
-    rows = evenly(votes.n_rows, max(1000, int(BUDGET / max(len(chosen), 1) ** 2)))
-    said, counts = votes_by(votes.only_rows(rows), chosen), row_weights(outcome)[rows]
+    rows, counts, times = sampled(row_weights(outcome), max(1000, int(BUDGET / max(len(chosen), 1) ** 2)))
+    said = votes_by(votes.only_rows(rows), chosen)
     if kind == "classifier":
         similarity, common, alike = _agreements(said, _answers(outcome, votes)[rows], counts)
     else:
@@ -86,7 +87,7 @@ def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     return Pairs(
         [votes.models[chosen[i]].name for i in order],
         similarity,
-        common,
+        times * common,
         [
             (int(a), int(b)) if replaced[a, b] and (n_votes[b] <= n_votes[a] or not replaced[b, a]) else (int(b), int(a))
             for a, b in np.argwhere(np.triu(alike, k=1))
@@ -110,6 +111,7 @@ def without(outcome: Outcome, model: str) -> tuple[float, float]:
     (float, float)
         How many objects would get another label, and how many would have no vote left.
     """
+    require_consensus(outcome)
     votes = outcome.require_votes("without").hardened()
     groups, weight = membership(votes), row_weights(outcome)
     others = votes.weights * np.array([own.name != model for own in votes.models])
@@ -222,6 +224,7 @@ def panel(outcome: Outcome) -> Table:
         member; sat, whether its answer counts; share, how much of the panel's answer it makes up; differs, the share of objects
         that it answers otherwise than the others; and alone, that on which no other member agrees with it.
     """
+    require_consensus(outcome)
     if not outcome.members and isinstance(outcome.rule, PanelRule):
         kept = "a consensus that was loaded or extended does not hold them"
         raise InputError("", phrase=f"panel needs the answers of the members, and {kept}")

@@ -14,8 +14,9 @@ from .._typing import Array
 from ..algebra.linear import normalised
 from ..answer import notes as kinds
 from ..answer.notes import Note, one_per_kind
-from ..answer.outcome import Outcome
+from ..answer.outcome import Outcome, require_consensus
 from ..votes.labels import plain
+from .agreement import erring_voters
 from .contested import CLOSE, close_calls
 from .doubts import ALWAYS, NO_BETTER, WORSE, bias_of, by_trouble, doubts
 from .held_out import HeldOut, Judgement, Solver, held_out, judge
@@ -107,9 +108,10 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = No
     Examples
     --------
     >>> from ec3learn import EC3, Votes
-    >>> print(summarise(EC3().solve(Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}))))
+    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"], "tree": ["a", "a", "b"]})
+    >>> print(summarise(EC3().solve(votes)))
     iEC3: 3 objects, 2 classes ['a', 'b']
-    Contested: 33.3 % of the objects (margin below 0.1)
+    Contested: 0.0 % of the objects (margin below 0.1)
     <BLANKLINE>
     class  share
     a      0.667
@@ -118,9 +120,11 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = No
     model  kind        coverage  agreement  weight
     svm    classifier     1.000      0.667   1.000
     knn    classifier     1.000      1.000   1.000
+    tree   classifier     1.000      1.000   1.000
     <BLANKLINE>
     Note: No label differs from the majority vote's. What may differ is how confident the answer is.
     """
+    require_consensus(outcome)
     votes = outcome.require_votes("summary")
     facts = _Facts(outcome)
     score = None if method is None or fast else held_out(outcome, method)
@@ -192,7 +196,7 @@ class _Facts:
         return float(self.weight @ changed_rows(self.outcome, votes)) / total
 
     def notes(self) -> list[Note]:
-        return [*self._answer_notes(), *self._leader_notes(), *_voter_notes(self.outcome)]
+        return [*self._answer_notes(), *self._leader_notes(), *two_voter_notes(self.outcome), *_voter_notes(self.outcome)]
 
     def _leader_notes(self) -> list[Note]:
         """Return a note on voters whom the answer always follows, though most votes often name another class.
@@ -243,6 +247,20 @@ OF_DOUBTS = {  # the kind of note and its text, for each kind of doubt about vot
     ),
     ALWAYS: (kinds.CONSTANT, "Always the same label: {}. Such votes carry no information about an object. Leave them out."),
 }
+
+
+def two_voter_notes(outcome: Outcome) -> list[Note]:
+    """Return a note that two voters who disagree do not show who of them is right, unless something else could."""
+    votes = outcome.votes
+    if votes is None:
+        return [note for note in outcome.solved_notes if note.kind == kinds.TWO_VOTERS]  # as they were saved
+    if outcome.known is not None or votes.prior is not None or votes.has_clusterings:
+        return []
+    shares = majority(outcome) if len(erring_voters(votes)) == 2 else None
+    if shares is None or not (row_weights(outcome) @ (shares.proba.max(axis=1) < 1 - 1e-9)):
+        return []
+    text = "Two voters do not show which of them is right where they disagree: what is said of each tells whom the answer follows"
+    return [Note(kinds.TWO_VOTERS, f"{text}. Add a third voter, or pass {arg('known')}.")]
 
 
 def _voter_notes(outcome: Outcome) -> list[Note]:

@@ -17,7 +17,7 @@ from ..algebra.linear import normalised
 from ..algebra.membership import count_classes, membership
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
-from ..answer.outcome import Outcome
+from ..answer.outcome import Outcome, require_consensus
 from ..votes import Votes
 from ..votes.labels import Label, plain
 from .held_out import true_codes
@@ -45,7 +45,8 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
     Returns
     -------
     Table
-        model; kind; coverage, the share of objects it voted on; and weight.
+        model; kind: "classifier", "annotator" (in a crowd, of whom each saw few objects), "judge" (who scores) or "clustering";
+        coverage, the share of objects it voted on; and weight.
 
         Of voters: agreement, the share of these objects where its (most probable) class is that of the consensus, answers on a
         scale counting for the class that they fall into if it is divided evenly among the classes; estimated, its
@@ -67,12 +68,15 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
     knn     classifier     0.667      0.500   1.000
     kmeans  clustering     1.000              1.000   1.000  1.000
     """
-    if outcome.stored_voters is not None:
-        return outcome.stored_voters
-    votes = counted_votes(outcome.require_votes("voters"))
+    require_consensus(outcome)
+    if outcome.stored_voters is not None and known is None:
+        kinds = [outcome.called(kind) for kind in outcome.stored_voters["kind"]]
+        return Table(dict(outcome.stored_voters.columns) | {"kind": kinds})
+    votes = counted_votes(outcome.require_votes("voters" if known is None else "voters with known labels"))
     columns: dict[str, list[Any]] = {name: [None] * len(votes.models) for name in COLUMNS}
     weight_of = {(model.name, model.kind): float(weight) for model, weight in zip(outcome.models, outcome.weights, strict=True)}
-    columns["model"], columns["kind"] = [model.name for model in votes.models], [model.kind for model in votes.models]
+    columns["model"] = [model.name for model in votes.models]
+    columns["kind"] = [outcome.called(model.kind) for model in votes.models]
     columns["weight"] = [weight_of.get((model.name, model.kind), 0.0) for model in votes.models]
     for cast in ballots(votes, outcome.classes):
         for name, values in _voter_facts(cast, outcome).items():
@@ -140,6 +144,7 @@ def skills(outcome: Outcome, known: Any = None) -> Table:
         the class that it names so, and specificity, the share of the other objects that it does not name so; with their 95 %
         intervals. None where there is no such object.
     """
+    require_consensus(outcome)
     votes = counted_votes(outcome.require_votes("skills"))
     codes = _label_codes(outcome, known)
     proba = outcome.row_proba
@@ -171,7 +176,7 @@ def _label_codes(outcome: Outcome, known: Any) -> Array:
     """Return the class of each object by the labels to judge voters by, -1 for none: by default those the method was given."""
     if known is None and outcome.known is not None:
         return outcome.expand(outcome.known.codes)
-    return true_codes(outcome, known)
+    return true_codes(outcome, known, "known")
 
 
 def confusion_of(outcome: Outcome, model: str) -> Table:
@@ -192,6 +197,7 @@ def confusion_of(outcome: Outcome, model: str) -> Table:
         0  0.500   1.000   0.000
         1  0.500   0.500   0.500
     """
+    require_consensus(outcome)
     votes = outcome.require_votes("confusion")
     names = [own.name for own in votes.models]
     if model not in names:

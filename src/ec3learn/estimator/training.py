@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,8 +78,13 @@ class Training:
     def fit_classifiers(self) -> tuple[dict[str, list[Any]], dict[str, Array]]:
         """Return a list of fitted models per classifier, and its votes on all rows, out of fold where they are labelled."""
         if self.prefit:
-            pool = dict(self.pool)
-            return {name: [pool[name]] for name in pool}, {name: self._prefit_votes(name, pool[name]) for name in pool}
+            said: dict[str, Array] = {}
+            for name, model in self.pool:
+                shares = self._prefit_votes(name, model)
+                if shares is not None:
+                    said[name] = shares
+            self._require_some(said)
+            return {name: [model] for name, model in self.pool if name in said}, said
         codes, whole = self.target.codes, (self.labelled, self.labelled[:0])
         jobs = {}
         for name, model in self.pool:
@@ -91,10 +96,13 @@ class Training:
         votes: dict[str, Array] = {}
         for name, results in self._results("classifier", jobs):
             fitted[name], votes[name] = [results[-1][0]], self._held_out_votes(results)
+        self._require_some(fitted)
+        return fitted, votes
+
+    def _require_some(self, fitted: Mapping[str, Any]) -> None:
         if not fitted:
             remedy = "The reasons are in the warnings above. Pass others."
             raise InputError("classifiers", phrase="All classifiers failed", remedy=remedy)
-        return fitted, votes
 
     def _held_out_votes(self, results: list[Any]) -> Array:
         """Return the votes of a classifier on the labelled rows, by its copies in the folds, or out of bag if it has none."""
@@ -112,12 +120,18 @@ class Training:
         params = {key: take_rows(value, train) for key, value in self.params.get(name, {}).items() if value is not None}
         return delayed(fit_and_vote)(model, self.X, codes, train, test, params, np.arange(self.n_classes))
 
-    def _prefit_votes(self, name: str, model: Any) -> Array:
+    def _prefit_votes(self, name: str, model: Any) -> Array | None:
+        """Return the votes of a fitted classifier on all rows; None if it failed and is left out."""
         try:
             return _predict_shares(model, self.X, self.target.classes)
-        except (NotFittedError, AttributeError) as error:
-            phrase = f"The classifier {name!r} must be fitted where {arg('prefit', True)} ({error})"
-            raise InputError("prefit", phrase=phrase, remedy=f"Fit it, or pass {arg('prefit', False)}.") from None
+        except Exception as error:
+            if self.on_error == "raise" and isinstance(error, InputError):
+                raise
+            if self.on_error == "raise" and isinstance(error, (NotFittedError, AttributeError)):
+                phrase = f"The classifier {name!r} must be fitted where {arg('prefit', True)} ({error})"
+                raise InputError("prefit", phrase=phrase, remedy=f"Fit it, or pass {arg('prefit', False)}.") from None
+            self._leave_out("classifier", name, _reason(error), "was left out")
+            return None
 
     def _votes_out_of_bag(self, model: Any) -> bool:
         """Return whether parts of a model that have not seen a row vote on it, as in a forest.
@@ -209,15 +223,21 @@ class Training:
             if not failures:
                 n_done += 1
                 yield name, results
-            elif self.on_error == "raise":
-                remedy = f"Fix or remove it, or pass {arg('on_error', 'drop')} to go on without it."
-                raise InputError(POOL_OF[kind], phrase=f"The {kind} {name!r} failed ({failures[0]})", remedy=remedy)
-            else:
-                self._warn(Note(LEFT_OUT, f"The {kind} {name!r} failed and {instead} ({failures[0]})."))
+                continue
+            if self.on_error == "raise":
+                _close_quietly(everything)
+            self._leave_out(kind, name, failures[0], instead)
         deque(everything)  # to its very end, or joblib may warn that it was left early
 
-    def _warn(self, note: Note) -> None:
-        warnings.warn(str(note), stacklevel=6)
+    def _leave_out(self, kind: str, name: str, reason: str, instead: str) -> None:
+        """Warn that a base model failed, and go on without it; or raise, if the user wants that."""
+        if self.on_error == "raise":
+            remedy = f"Fix or remove it, or pass {arg('on_error', 'drop')} to go on without it."
+            raise InputError(POOL_OF[kind], phrase=f"The {kind} {name!r} failed ({reason})", remedy=remedy) from None
+        self._warn(Note(LEFT_OUT, f"The {kind} {name!r} failed and {instead} ({reason})."), stacklevel=7)
+
+    def _warn(self, note: Note, stacklevel: int = 6) -> None:
+        warnings.warn(str(note), stacklevel=stacklevel)
         self.notes.append(note)
 
     # ---- rows without labels -----------------------------------------------------------------------------------------
@@ -267,7 +287,19 @@ def _enough_folds(counts: Array, n_folds: int) -> int:
     return min(n_folds, int(np.ceil(share * n_folds)))
 
 
+def _close_quietly(results: Iterator[Any]) -> None:
+    """Stop the jobs that are left: an error will say why, so joblib need not warn that they were cancelled."""
+    if isinstance(results, Generator):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results.close()
+
+
 # ---- single models ---------------------------------------------------------------------------------------------------
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def fit_and_vote(model: Any, X: Any, codes: Array, train: Array, test: Array, params: dict[str, Any], classes: Array) -> Any:
@@ -276,7 +308,7 @@ def fit_and_vote(model: Any, X: Any, codes: Array, train: Array, test: Array, pa
         fitted = _fit_classifier(model, take_rows(X, train), codes[train], params)
         return fitted, _predict_shares(fitted, take_rows(X, test), classes) if len(test) else None
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        return _reason(error)
 
 
 def _fit_and_assign(model: Any, X: Any, prefit: bool) -> Any:
@@ -285,7 +317,7 @@ def _fit_and_assign(model: Any, X: Any, prefit: bool) -> Any:
         own = model if prefit else _fit_quietly(clone(model), X)
         labels = own.labels_ if not prefit and hasattr(own, "labels_") else own.predict(X)
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        return _reason(error)
     return (own, np.asarray(labels)) if hasattr(own, "predict") else "it has no predict for new rows; wrap it in Landmarks(...)"
 
 

@@ -58,9 +58,11 @@ def model_facts(subject: Subject) -> Facts | None:
 
 def _labels_for_voters(subject: Subject) -> tuple[Array | None, str | None]:
     """Return the labels to judge voters by, None for those the method was given, and what they are called."""
-    if (subject.judged >= 0).any():
+    if subject.votes is not None and (subject.judged >= 0).any():
         return subject.labels(subject.judged), "the held-out labels"
-    return None, None if subject.consensus.known is None else "the labels the method was given"
+    saved = subject.consensus.stored_voters
+    given = subject.consensus.known is not None if saved is None else any(n is not None for n in saved["labels"])
+    return None, "the labels the method was given" if given else None
 
 
 def pair_facts(subject: Subject) -> list[Facts]:

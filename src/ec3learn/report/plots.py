@@ -16,7 +16,7 @@ import numpy as np
 from .._checks import InputError, InputTypeError, require_choice, require_integer, require_library, unknown_name
 from .._text import shown
 from .._typing import Array
-from ..answer.outcome import Outcome
+from ..answer.outcome import Outcome, require_consensus
 from ..diagnosis import contested, pairs, voters
 from ..diagnosis.voters import contingency
 from ..votes import Kind
@@ -54,7 +54,7 @@ def agreement_map(consensus: Outcome, *, kind: Kind = "classifier", ax: Axes | N
     >>> plots.agreement_map(consensus).get_title()
     'Who agrees with whom'
     """
-    _require_consensus(consensus)
+    require_consensus(consensus, "consensus")
     require_choice("kind", kind, ("classifier", "clustering"))
     found = pairs(consensus, kind)
     if not found.names:
@@ -77,7 +77,7 @@ def agreement_map(consensus: Outcome, *, kind: Kind = "classifier", ax: Axes | N
 
 def confidence_histogram(consensus: Outcome, *, bins: int = 20, ax: Axes | None = None) -> Axes:
     """Draw how confident the answer is: the share of objects by the probability of their class, in bins between 0 and 1."""
-    _require_consensus(consensus)
+    require_consensus(consensus, "consensus")
     require_integer("bins", bins, 1)
     counts = consensus.row_counts if consensus.has_objects else None
     confidence = consensus.row_proba.max(axis=1)
@@ -89,22 +89,23 @@ def confidence_histogram(consensus: Outcome, *, bins: int = 20, ax: Axes | None 
 
 
 def reliability_bars(consensus: Outcome, *, by: Literal["weight", "agreement"] = "weight", ax: Axes | None = None) -> Axes:
-    """Draw the weight of each classifier, or how often it agrees with the answer; the largest first.
+    """Draw the weight of each voter, or how often it agrees with the answer; the largest first.
 
     Returns
     -------
     matplotlib axes
-        The bars of classifiers that the method left out as worse than chance are hatched and end in a cross.
+        The bars of voters that the method left out as worse than chance are hatched and end in a cross.
     """
-    _require_consensus(consensus)
+    require_consensus(consensus, "consensus")
     require_choice("by", by, ("weight", "agreement"))
-    rows = [row for row in voters(consensus).rows() if row["kind"] == "classifier" and row[by] is not None]
+    rows = [row for row in voters(consensus).rows() if row["kind"] != "clustering" and row[by] is not None]
     rows.sort(key=lambda row: -row[by])
     worse = [i for i, row in enumerate(rows) if row["model"] in consensus.worse_than_chance]
     ax = _axes(ax, 6.4, min(9.0, 1.4 + 0.25 * len(rows)))
     bars = ax.barh(range(len(rows)), [row[by] for row in rows], color=_shade(0.25))
-    title = "How much each classifier is trusted" if by == "weight" else "Who agrees with the answer"
-    _labelled(ax, title, by, "classifier")
+    noun = consensus.voter_noun
+    title = f"How much each {noun} is trusted" if by == "weight" else "Who agrees with the answer"
+    _labelled(ax, title, by, noun)
     if worse:
         for i in worse:
             bars[i].set(hatch="//", facecolor="white", edgecolor="black")
@@ -118,7 +119,7 @@ def reliability_bars(consensus: Outcome, *, by: Literal["weight", "agreement"] =
 
 def contested_objects(consensus: Outcome, n: int = 15, *, ax: Axes | None = None) -> Axes:
     """Draw the n objects a person should review first: the probabilities of their label and of the runner-up."""
-    _require_consensus(consensus)
+    require_consensus(consensus, "consensus")
     rows = list(contested(consensus, n).rows())
     ax = _axes(ax, 6.4, min(9.0, 1.8 + 0.32 * len(rows)))
     places = np.arange(len(rows))
@@ -149,7 +150,7 @@ def cluster_classes(consensus: Outcome, clustering: str, *, most: int = 20, ax: 
         One bar per cluster, as high as its share of the objects, divided by class. Of more than ten classes, the nine largest are
         shown.
     """
-    _require_consensus(consensus)
+    require_consensus(consensus, "consensus")
     require_integer("most", most, 1)
     votes = consensus.require_votes("cluster_classes")
     names = [model.name for model in votes.models if model.kind == "clustering"]
@@ -277,12 +278,6 @@ def scaling_lines(seconds: Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
 # ---- small steps -----------------------------------------------------------------------------------------------------
-
-
-def _require_consensus(consensus: Any) -> None:
-    if not isinstance(consensus, Outcome):
-        remedy = "Solve votes first: EC3().solve(votes)."
-        raise InputTypeError("consensus", "must be a Consensus", came=type(consensus).__name__, remedy=remedy)
 
 
 def _measured(name: str, pair: Any) -> tuple[Array, Array]:

@@ -21,7 +21,7 @@ from ..votes import Scale
 from ..votes.assembly import REPEATS, Repeats
 from ..votes.labels import Label, plain
 from ..votes.reading import seen_by_narwhals
-from ..votes.scale import scale_of, scales_of
+from ..votes.scale import scales_of, voter_scale
 from .engines import ENGINES, OURS, Frame
 
 Column = str | dict[Label, str]  # a column of labels; of a soft model one column of shares per class or cluster
@@ -150,7 +150,7 @@ class Naming:
 
     def _scale_of(self, consensus: Consensus, votes: Mapping[str, Column]) -> Any:
         """Return the scales of a consensus; the one for all voters, if there is one, also suits voters it has never seen."""
-        scales = {base.name: scale_of(base) for base in consensus.models if base.kind == "grader"}
+        scales = {base.name: voter_scale(base) for base in consensus.models if base.kind == "grader"}
         if self.objects is None:
             return {name: scales[name] for name in votes if name in scales and not isinstance(votes[name], dict)} or None
         shared = len(set(scales.values())) == 1 and len(scales) == sum(base.is_voter for base in consensus.models)

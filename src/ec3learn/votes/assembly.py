@@ -220,8 +220,7 @@ def cluster_columns(clusterings: Any, first: int = 0) -> dict[str, Any]:
 
 def no_votes(argument: str) -> InputError:
     """Return the error for votes that are all missing."""
-    remedy = f"Pass {arg('classes', ...)} to make votes without any."
-    return InputError(argument, "must hold at least one vote", came="only missing ones", remedy=remedy)
+    return InputError(argument, "must hold at least one vote", came="only missing ones")
 
 
 def require_unique_names(names: Iterable[str]) -> None:

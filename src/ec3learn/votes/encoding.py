@@ -111,7 +111,13 @@ def _meant_class(label: Label, classes: Array) -> str:
         return f"Did you mean {alike[0]!r}?"
     if kind_of(label) == "int" and all(isinstance(own, str) for own in classes.tolist()):
         return "Labels are the classes themselves, not their numbers."
+    if len(classes) > 2 and not _is_figure(label) and all(map(_is_figure, classes.tolist())):
+        return f"If the votes are scores, pass {arg('scale')} and {arg('classes', ...)}."
     return f"Pass {arg('classes', ...)} to name classes that nobody voted for."
+
+
+def _is_figure(label: Label) -> bool:
+    return kind_of(label) == "int" or (isinstance(label, str) and label.strip().isdigit())
 
 
 def grade_codes(column: Column, scale: Scale, missing: Missing, argument: str, original: Column) -> Array:
@@ -279,9 +285,9 @@ def object_places(objects: Sequence[Any], n_objects: int, object_ids: Array | No
     """Return the positions of objects by their names, or by their numbers where they have none."""
     if object_ids is None:
         for item in objects:
-            if kind_of(item) != "int" or not -n_objects <= item < n_objects:
+            if kind_of(item) != "int" or not 0 <= item < n_objects:  # -1 is what a failed lookup returns, not the last object
                 raise InputError(argument, f"must name objects by number, from 0 to {n_objects - 1}", got=item)
-        return np.array(objects, dtype=np.int64) % n_objects
+        return np.array(objects, dtype=np.int64)
     place = {label: i for i, label in enumerate(object_ids.tolist())}
     for item in objects:
         if not isinstance(item, Hashable) or item not in place:

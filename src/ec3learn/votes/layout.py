@@ -73,6 +73,13 @@ class BaseModel:
         return len(self.labels)
 
 
+def voter_noun(models: Iterable[BaseModel], crowd: bool) -> str:
+    """Return what voters are called: judges if all score, annotators in a crowd (each saw few objects), or classifiers."""
+    if {model.kind for model in models if model.is_voter} == {"grader"}:
+        return "judge"
+    return "annotator" if crowd else "classifier"
+
+
 def group_offsets(models: Iterable[BaseModel]) -> Array:
     """Return the number of each model's first group, and at the end the number of groups."""
     return np.cumsum([0, *(model.n_groups for model in models)], dtype=np.int64)
@@ -327,12 +334,15 @@ class Stores(Frozen):
         return Stores(Codes({**self.hard, **{m + n_models: codes for m, codes in other.hard.items()}}), soft, entries)
 
     def hardened(self, models: Sequence[BaseModel], group_model: Array) -> Stores:
-        """Return each soft vote of a classifier as one for its most probable class, shared on a tie."""
+        """Return each soft vote as one for its most probable class or answer, shared on a tie; clusterings stay as they are.
+
+        Only voters are in `sparse`.
+        """
         if self.is_hard:
             return self
         tables = self.soft_tables
         for m, shares in tables.items():
-            if models[m].kind == "classifier":
+            if models[m].is_voter:
                 top = (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-12)
                 tables[m] = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
         return Stores.of_shares(self.hard, tables, None if self.sparse is None else _hardened_entries(self.sparse, group_model))

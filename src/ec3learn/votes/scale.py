@@ -95,7 +95,7 @@ def _labels(name: str, given: Any) -> tuple[Label, ...]:
     return labels
 
 
-def scale_of(model: BaseModel) -> Scale:
+def voter_scale(model: BaseModel) -> Scale:
     """Return the scale on which a voter answered."""
     assert model.positions is not None
     ordered = ~np.isnan(model.positions)

@@ -24,7 +24,7 @@ from .assembly import SPARSE_FROM, SPARSE_MODELS, Repeats
 from .distinct import distinct_entries, distinct_rows
 from .encoding import as_shares, columns_by_class
 from .labels import Label, kind_of
-from .layout import BaseModel, Codes, Frozen, SoftShares, Stores, group_offsets
+from .layout import BaseModel, Codes, Frozen, SoftShares, Stores, group_offsets, voter_noun
 from .merging import is_crowd, merged_fields
 from .prior import Prior, read_prior
 from .reading import Column, named_columns, smallest_uint
@@ -305,6 +305,11 @@ class Votes(Frozen):
         return np.array([model.is_voter for model in self.models], dtype=bool)
 
     @property
+    def voter_noun(self) -> str:
+        """Return what the voters are called: judges, annotators or classifiers."""
+        return voter_noun(self.models, self.sparse is not None)
+
+    @property
     def has_clusterings(self) -> bool:
         """Return whether there are clusterings with a weight above 0."""
         return bool((~self.is_voter & (self.weights > 0)).any())
@@ -345,12 +350,12 @@ class Votes(Frozen):
         return self.n_objects
 
     def __repr__(self) -> str:
-        n_classifiers = int(self.is_voter.sum())
-        n_clusterings = len(self.models) - n_classifiers
+        n_voters = int(self.is_voter.sum())
+        n_clusterings = len(self.models) - n_voters
         missing = 1 - self.n_votes.sum() / (self.n_objects * len(self.models)) if self.n_objects else 0.0
         return (
             f"Votes({count(self.n_objects, 'object')}, {count(self.n_classes, 'class', 'classes')}, "
-            f"{count(n_classifiers, 'classifier')}, {count(n_clusterings, 'clustering')}, {100 * abs(missing):.1f} % missing)"
+            f"{count(n_voters, self.voter_noun)}, {count(n_clusterings, 'clustering')}, {100 * abs(missing):.1f} % missing)"
         )
 
     # ---- other votes from these --------------------------------------------------------------------------------------
@@ -452,7 +457,7 @@ class Votes(Frozen):
         >>> new = Votes.from_long(["q2", "q3"], ["cy", "ann"], ["yes", "unsure"])
         >>> both = old.merge(new)
         >>> both, both.classes.tolist()
-        (Votes(3 objects, 3 classes, 3 classifiers, 0 clusterings, 44.4 % missing), ['no', 'yes', 'unsure'])
+        (Votes(3 objects, 3 classes, 3 annotators, 0 clusterings, 44.4 % missing), ['no', 'yes', 'unsure'])
         """
         if not isinstance(other, Votes):
             raise InputTypeError("other", "must be a Votes", came=type(other).__name__)
@@ -525,7 +530,7 @@ class Votes(Frozen):
         return replace(votes, prior=Prior(different[row_number]))
 
     def hardened(self) -> Self:
-        """Return the votes with each soft vote of a classifier replaced by one for its most probable class, shared on a tie."""
+        """Return the votes with each soft one replaced by one for its most probable class or answer, shared on a tie."""
         return replace(self, stores=self.stores.hardened(self.models, self.group_model))
 
     def unweighted(self) -> Self:

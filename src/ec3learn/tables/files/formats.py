@@ -59,6 +59,9 @@ def format_of_content(head: bytes) -> str | None:
     return "jsonl" if text.startswith(b"{") else "tsv" if b"\t" in first_line and b"," not in first_line else "csv"
 
 
+SAVED = ".ec3"  # what a saved consensus is usually called
+
+
 @dataclass(frozen=True)
 class Format:
     """A format, how the file is compressed as a whole, and for CSV the delimiter between fields."""
@@ -83,6 +86,9 @@ class Format:
             phrase = f"The format of {path!r} does not follow from its name"
             if Path(path).is_dir():
                 raise InputIsADirectoryError(argument, phrase=f"{path} is a folder", remedy="Name a file in it.")
+            if path.endswith(SAVED):
+                phrase, remedy = f"{path} is a saved consensus, not a table of votes", "Pass the table, or use voters or apply."
+                raise InputError(argument, phrase=phrase, remedy=remedy)
             if path == STANDARD:
                 phrase = "The format of standard input does not follow from its content"
             raise InputError(argument, phrase=phrase, remedy=f"Pass {arg(argument)}: {known}.")
