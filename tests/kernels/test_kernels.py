@@ -26,7 +26,7 @@ from ec3learn.algebra.membership import (
     membership,
     scatter_to_votes,
 )
-from ec3learn.votes.distinct import distinct_rows, expand_rows
+from ec3learn.votes.distinct import distinct_rows
 from ec3learn.votes.reading import encode
 
 loops = pytest.importorskip("ec3learn.kernels.loops", reason="numba is not installed", exc_type=ImportError)
@@ -180,13 +180,6 @@ def test_codes_beyond_the_last_count_as_the_last(seed):
     loops.gather_code(codes, np.ascontiguousarray(table[:, 0]), found[0])
     loops.gather_pair(codes, table, found[1], found[2])
     assert_allclose(found - 1, [table[at, 0], table[at, 0], table[at, 1]], rtol=1e-13)
-
-
-@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int64])
-def test_rows_are_expanded_to_objects(always, kind):
-    rng = np.random.default_rng(0)
-    table, index = rng.random((200, 3)), rng.integers(0, 200, 5000).astype(kind)
-    assert_array_equal(expand_rows(table, index), table[index])
 
 
 def test_columns_are_multiplied():

@@ -119,14 +119,6 @@ def count(keys: Any, counts: Any, begin: int, end: int) -> None:
 
 
 @loop
-def expand(table: Any, index: Any, out: Any, begin: int, end: int) -> None:
-    """Set out = table[index]."""
-    for i in range(begin, end):
-        for z in range(table.shape[1]):
-            out[i, z] = table[index[i], z]
-
-
-@loop
 def number(keys: Any, index: Any) -> Any:
     """Set values, index[:] = np.unique(keys, return_inverse=True), numbered as they first occur; returns the values.
 
@@ -455,6 +447,12 @@ def mean_of_terms(
 
 
 @loop
+def _sum_of_four(moments: Any, k: int) -> float:
+    """Return moments[k].sum()."""
+    return (moments[k, 0] + moments[k, 1]) + (moments[k, 2] + moments[k, 3])
+
+
+@loop
 def mean_of_sums(
     sums: Any,
     pulls: Any,
@@ -487,21 +485,21 @@ def mean_of_sums(
             shares[t] = pulls[t] * per_strength * inverses[t][i]
         aimed = inverses[aim][i] if target >= 0 else 0.0
         one, other = counts[i] if in_group[i] else 0.0, counts[i] * pulls[aim] / 2 if aimed > 0 else 0.0
-        moments[:2] = 0.0
+        moments[:] = 0.0
         for z in range(0, fours, FOUR):
             _mean_of_four(sums, k, z, shares, aim, aimed, one, other, own, moments)
         for z in range(fours, n_solved):
             _mean_of_one(sums, k, z, shares, aim, aimed, one, other, own, moments)
-        last = max(0.0, 1 - moments[0].sum())
+        last = max(0.0, 1 - _sum_of_four(moments, 0))
         proba[i, n_solved] = last
-        squares += one * last**2
-        tension += other * (last - 1 + moments[1].sum()) ** 2
+        squares += _sum_of_four(moments, 2) + one * last**2
+        tension += _sum_of_four(moments, 3) + other * (last - 1 + _sum_of_four(moments, 1)) ** 2
         unanswered[i] = strength <= 0
         if strength <= 0:
             for z in range(n_solved + 1):
                 squares += one * (fallback[z] ** 2 - proba[i, z] ** 2)
                 proba[i, z] = fallback[z]
-    return squares + moments[2].sum(), tension + moments[3].sum()
+    return squares, tension
 
 
 # ---- soft votes ------------------------------------------------------------------------------------------------------

@@ -122,10 +122,6 @@ def distinct_entries(entries: sparse.csr_array) -> Column:
 def expand_rows(per_row: Array, index: Array) -> Array:
     """Return `per_row[index]`, some objects at a time: numpy makes wide copies of small indices."""
     out = np.empty((len(index), *per_row.shape[1:]), dtype=per_row.dtype)
-    loops = compiled(out.size) if per_row.ndim == 2 else None
-    if loops is not None:
-        in_threads(lambda begin, end: loops.expand(per_row, index, out, begin, end), len(index))
-        return out
     for begin in range(0, len(index), CHUNK):
         part = slice(begin, begin + CHUNK)
         np.take(per_row, index[part], axis=0, out=out[part], mode="clip")
