@@ -146,11 +146,13 @@ class CountedPairs(JointMembership):
         factors = np.array([number[id(column)] for weight in weights for column in weight])
         ends = np.cumsum([0, *map(len, weights)])
 
-        def work(part: slice) -> None:
-            some = slice(rows.start + part.start, rows.start + part.stop)
-            self._loops.multiply(np.stack([column[some] for column in columns.values()]), factors, ends, out[part])
+        def work(begin: int, end: int) -> None:
+            for part in chunks(end - begin, CHUNK // 8):
+                own = slice(begin + part.start, begin + part.stop)
+                lines = np.stack([column[rows][own] for column in columns.values()])
+                self._loops.multiply(lines, factors, ends, out[own])
 
-        each_in_threads(work, list(chunks(len(out), CHUNK // 8)))
+        in_threads(work, len(out))
 
     def _count(self, blocks: Sequence[Sequence[int]], first: Array, rows: slice, columns: Array, counts: Array) -> None:
         """Add some rows' weights to the counts of the joint codes of all blocks, in threads.

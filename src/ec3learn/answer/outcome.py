@@ -20,7 +20,6 @@ from .._text import count, listed
 from .._typing import Array
 from ..algebra.linear import CHUNK, chunks, normalised
 from ..algebra.membership import membership
-from ..kernels import each_in_threads
 from ..votes import BaseModel, Trust, Votes
 from ..votes.distinct import expand_rows
 from ..votes.labels import Label, kind_of, plain
@@ -318,14 +317,12 @@ def are_distributions(table: Array, within: float = 1e-9) -> bool:
 
 def _extremes(table: Array) -> tuple[float, float]:
     """Return the least number of a table, and by how much the sum of a row differs from 1 at most; either may be NaN."""
-    ones = np.ones(table.shape[1])
-
-    def of_part(rows: slice) -> tuple[float, float]:
-        with np.errstate(invalid="ignore", over="ignore"):
-            return table[rows].min(initial=0.0), np.abs(table[rows] @ ones - 1).max(initial=0.0)
-
-    found = np.array(each_in_threads(of_part, list(chunks(len(table), CHUNK // 8)))).reshape(-1, 2)
-    return float(found[:, 0].min(initial=0.0)), float(found[:, 1].max(initial=0.0))
+    least, error, ones = 0.0, 0.0, np.ones(table.shape[1])
+    with np.errstate(invalid="ignore", over="ignore"):
+        for rows in chunks(len(table), CHUNK // 8):
+            least = np.minimum(least, table[rows].min(initial=0.0))
+            error = np.maximum(error, np.abs(table[rows] @ ones - 1).max(initial=0.0))
+    return float(least), float(error)
 
 
 def unanswered_notes(unanswered: Array, votes: Votes, lacking: str = NOT_REACHED) -> tuple[Note, ...]:
