@@ -450,6 +450,31 @@ def test_the_order_of_the_voters_does_not_change_the_correlation(n_voters):
     assert error_correlation(backwards) == pytest.approx(error_correlation(Votes.from_labels(votes)), abs=1e-9)
 
 
+def few_votes_each(n_objects, common=0.0, n_voters=12, n_votes=4, n_classes=3, seed=0):
+    """Annotators who see a third of the objects; on some objects their errors name the same class."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(n_classes, size=n_objects)
+    lookalike, shares = (truth + 1) % n_classes, rng.random(n_objects) < common
+    objects = np.repeat(np.arange(n_objects), n_votes)
+    voters = np.argsort(rng.random((n_objects, n_voters)), axis=1)[:, :n_votes].ravel()
+    skill = np.where(shares, 0.4, 0.55 + 0.03 * np.arange(n_voters)[:, None])[voters, objects]
+    other = np.where(shares[objects], lookalike[objects], rng.integers(n_classes, size=len(objects)))
+    said = np.where(rng.random(len(objects)) < skill, truth[objects], other)
+    return Votes.from_long(objects, [f"ann{j}" for j in voters], said, classes=range(n_classes)), truth
+
+
+@pytest.mark.parametrize(("n_objects", "within"), [(300, 0.06), (2000, 0.03)])
+@pytest.mark.parametrize("n_votes", [3, 4, 6])
+def test_independent_annotators_with_few_votes_on_an_object_do_not_seem_to_err_together(n_objects, within, n_votes):
+    found = [error_correlation(few_votes_each(n_objects, n_votes=n_votes, seed=seed)[0]) for seed in range(3)]
+    assert abs(np.mean(found)) < within
+
+
+def test_annotators_who_err_together_show_less_of_it_than_labels_do():
+    votes, truth = few_votes_each(2000, common=0.4, n_votes=6)
+    assert 0.02 < error_correlation(votes) < error_correlation(votes, truth)
+
+
 def test_what_voters_weigh_does_not_change_how_far_their_errors_correlate():
     votes = together(0.3)
     heavy = replace(votes, weights=np.where(np.arange(len(votes.models)) == 0, 3.0, 1.0))

@@ -37,7 +37,7 @@ def agreement(
     """
     from ..diagnosis import agreement as measure
     from ..diagnosis import effective_voters, error_correlation, kappas
-    from ..diagnosis.agreement import LEAST_LABELS, LEAST_VOTERS, count_labels, erring_voters
+    from ..diagnosis.correlation import LEAST_LABELS, LEAST_VOTERS, count_labels, erring_voters
     from ..tables.files import content_of_file, open_file
     from ..votes.encoding import known_codes
 

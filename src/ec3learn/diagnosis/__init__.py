@@ -3,8 +3,9 @@
 The measures at the end take plain arrays.
 """
 
-from .agreement import agreement, alpha, effective_voters, error_correlation, fleiss_kappa, kappas
+from .agreement import agreement, alpha, fleiss_kappa, kappas
 from .contested import ask, close_calls, contested
+from .correlation import effective_voters, error_correlation
 from .doubts import bias_of, by_trouble, doubts
 from .estimate import estimate
 from .explanation import Explanation, explain

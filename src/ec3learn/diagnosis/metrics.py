@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest, norm
 
+from .._checks import InputTypeError
 from .._typing import Array
 from ..algebra.linear import sample_rows
 from ..algebra.membership import membership
@@ -25,6 +26,13 @@ Z95 = float(norm.ppf(0.975))
 UNLIKELY = 0.05  # a p-value below which a difference is not put down to chance
 BINS = 10  # of confidence, in the calibration curve
 MAJORITY = "MajorityVote"  # the method that is the majority vote itself
+
+
+def require_votes(votes: Any) -> None:
+    """Refuse what are no votes, such as the answer that was made from them."""
+    if not isinstance(votes, Votes):
+        remedy = "Make one with Votes.from_labels; an answer has its own as consensus.votes."
+        raise InputTypeError("votes", "must be a Votes", came=type(votes).__name__, remedy=remedy)
 
 
 def given_weights(outcome: Outcome) -> Array:

@@ -16,8 +16,8 @@ from ..answer import notes as kinds
 from ..answer.notes import Note, one_per_kind
 from ..answer.outcome import Outcome, require_consensus
 from ..votes.labels import plain
-from .agreement import erring_voters
 from .contested import CLOSE, close_calls
+from .correlation import erring_voters
 from .doubts import ALWAYS, NO_BETTER, WORSE, bias_of, by_trouble, doubts
 from .held_out import HeldOut, Judgement, Solver, held_out, judge
 from .metrics import Majority, changed_rows, is_majority, majority, open_rows, row_weights

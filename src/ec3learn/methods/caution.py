@@ -20,7 +20,7 @@ from ..answer.mixtures import PanelRule, PrecisionRule
 from ..answer.notes import PANEL, Note
 from ..answer.outcome import PanelMember, highest_classes, top_classes
 from ..answer.rule import KnownLabels, Rule
-from ..diagnosis.agreement import LEAST_VOTERS, effective_voters, erring_voters, error_correlation
+from ..diagnosis.correlation import LEAST_VOTERS, effective_voters, erring_voters, error_correlation
 from ..votes import Votes
 from ..votes.reading import smallest_uint
 from .base import Answer

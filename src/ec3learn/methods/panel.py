@@ -25,7 +25,7 @@ from ..answer.mixtures import PanelRule, SubtypeRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
 from ..answer.outcome import PanelMember, class_preference, highest_classes
 from ..answer.rule import KnownLabels, Rule, mean_votes
-from ..diagnosis.agreement import erring_voters
+from ..diagnosis.correlation import erring_voters
 from ..diagnosis.doubts import judge_bias
 from ..diagnosis.metrics import are_counts, log_losses
 from ..votes import Votes

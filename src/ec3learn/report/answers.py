@@ -25,8 +25,8 @@ from ..diagnosis import (
     explain,
     judge,
 )
-from ..diagnosis.agreement import LEAST_LABELS, LEAST_VOTERS, count_labels, erring_voters
 from ..diagnosis.contested import CLOSE
+from ..diagnosis.correlation import LEAST_LABELS, LEAST_VOTERS, count_labels, erring_voters
 from ..diagnosis.explanation import tally_of
 from ..diagnosis.metrics import changed_rows, is_majority
 from ..diagnosis.summary import Summary
