@@ -26,6 +26,7 @@ from ec3learn.algebra.membership import (
     membership,
     scatter_to_votes,
 )
+from ec3learn.answer.rule import GroupRule, Term
 from ec3learn.votes.distinct import distinct_rows
 from ec3learn.votes.reading import encode
 
@@ -434,6 +435,16 @@ def test_a_prior_counts_the_same_with_and_without_loops(monkeypatch, method):
         answers.append(method.solve(votes, prior=prior).proba)
     assert_allclose(*answers, rtol=0, atol=1e-9)
     assert np.abs(answers[0] - method.solve(votes).proba).max() > 1e-3
+
+
+@pytest.mark.parametrize("total", [1.0, 1 - 1e-5])
+def test_a_loop_does_not_hide_that_the_distributions_of_groups_lost_their_digits(always, total):
+    votes = Votes.from_labels({"a": [0, 1, 1], "b": [0, 0, 1]})
+    groups, each = membership(votes), np.ones(4)
+    rule = GroupRule((Term("groups", 1.0, groups.order, each, np.full((4, 2), total / 2)),), np.full(2, 0.5))
+    inverses = {"groups": np.full(votes.n_rows, 0.5)}
+    found = rule.answers_and_sums(groups, inverses, votes.counts, np.ones(votes.n_rows, dtype=bool))
+    assert (found is not None) == (total == 1)
 
 
 def test_known_labels_and_empty_extensions_need_no_loop_of_their_own(always):

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ec3learn import BGCM, C3ESL, EC3, UPE, Consensus, DawidSkene, SoftVote, Votes
+from ec3learn import BGCM, C3ESL, EC3, UPE, Consensus, DawidSkene, SoftVote, Votes, kernels
 from ec3learn.algebra.scaling import co_occurrence_scaling
 from ec3learn.methods.ec3 import system
 
@@ -946,3 +946,16 @@ def test_a_dense_system_over_too_many_groups_is_refused():
 def test_the_title_names_the_method_it_goes_towards(w8):
     titles = [EC3(towards=other).solve(w8).settings["method"] for other in ("votes", "dawid-skene", DawidSkene())]
     assert titles == ["iEC3", "iEC3 towards Dawid-Skene", "iEC3 towards Dawid-Skene"]
+
+
+@pytest.mark.parametrize("least", [0, 1 << 60])
+@pytest.mark.parametrize("seed", [2, 4])
+def test_where_the_direct_solver_loses_digits_another_answers(monkeypatch, seed, least):
+    monkeypatch.setattr(kernels, "LEAST", least)
+    rng = np.random.default_rng(seed)
+    said = np.where(rng.random((60, 5)) < 0.5, rng.integers(10, size=(60, 5)), -1)
+    said[:10] = np.arange(10)[:, None]
+    parts = np.where(rng.random((60, 2)) < 0.5, rng.integers(60, size=(60, 2)), -1)
+    votes = Votes.from_labels(said, parts, missing=-1, sample_weight=rng.choice([1, 1e6], size=60))
+    auto, rounds = (EC3(0.2, 0.7, 0, 0.1, solver=solver).solve(votes) for solver in ("auto", "cg"))
+    assert_allclose(auto.proba, rounds.proba, atol=1e-7)

@@ -32,6 +32,7 @@ GROUPS, COMPANIONS, VOTES = "groups", "companions", "votes"  # the terms of alph
 KNOWN, TOWARDS, PRIOR, OWN = "known label", "towards", "prior", "own prior"  # what else may pull
 DENSE = 1_000_000  # entries up to which a table over groups is dense in any case
 LEAST_RATIO = 1e-60  # of two weights: beyond it their products would overflow
+SUMS_WITHIN = 1e-8  # by how much the sum of a distribution may differ from 1; rounding leaves about 1e-12
 NOBODY = -1  # in the place of a base model's number
 
 
@@ -303,12 +304,16 @@ class GroupRule(Rule):
         `inverses` has for each term 1 over the weights of each row's groups.
         """
         tables = self._tables(groups)
-        if any(term.by_total for term in self.terms) or any(map(sparse.issparse, tables)):
+        if any(term.by_total for term in self.terms) or any(map(sparse.issparse, tables)) or not self.keeps_digits():
             return None
         target = next((t for t, term in enumerate(self.terms) if term.name == VOTES), -1)
         distributions, pulls = [table[:, 1:-1] for table in tables], [term.pull for term in self.terms]
         given = ([inverses[term.name] for term in self.terms], self.fallback, counts, in_group, target)
         return groups.mean_of_terms(distributions, pulls, *given)
+
+    def keeps_digits(self) -> bool:
+        """Return whether the groups' distributions sum to 1, as they do unless weights were too far apart to solve for them."""
+        return all(bool((abs(np.asarray(term.group_proba.sum(axis=1)) - 1) <= SUMS_WITHIN).all()) for term in self.terms)
 
     def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
         """Return the mean of the terms, and which rows no term reaches."""

@@ -175,6 +175,8 @@ class EC3(Method):
         solver = self._solver(problem)
         if solver == "direct":
             solution = direct(problem)
+            if self.solver == "auto" and _lost_digits(problem, solution):
+                solution = conjugate_gradients(problem, self._tolerance(), self.max_iter)
         elif solver == "cg":
             solution = conjugate_gradients(problem, self._tolerance(), self.max_iter)
         else:
@@ -221,6 +223,11 @@ class EC3(Method):
         require_seed("random_state", self.random_state)
         if not isinstance(self.towards, str) or self.towards != "votes":
             method_of(self.towards, "towards", ("votes",))._check()
+
+
+def _lost_digits(problem: Problem, solution: Solution) -> bool:
+    """Return whether a solution is no distribution though K^c is scaled: weights were too far apart to solve for it directly."""
+    return problem.is_scaled and not problem.rule(solution.group_proba, solution.companions).keeps_digits()
 
 
 def _fill_idle_groups(problem: Problem, solution: Solution) -> None:
