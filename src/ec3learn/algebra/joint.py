@@ -298,13 +298,15 @@ def _sums_by_key(keys: Array, values: Array, n_keys: int) -> Array:
 def blocks_of(n_codes: dict[int, int], most: int) -> list[list[int]]:
     """Put models into as few blocks as first-fit finds, none with more than `most` joint codes unless it is a single model."""
     blocks: list[list[int]] = []
+    sizes: list[int] = []
     for m in sorted(n_codes, key=lambda m: -n_codes[m]):
-        for block in blocks:
-            if math.prod(n_codes[k] for k in block) * n_codes[m] <= most:
-                block.append(m)
-                break
-        else:
-            blocks.append([m])
+        fitting = (b for b, size in enumerate(sizes) if size * n_codes[m] <= most)
+        b = next(fitting, len(blocks))
+        if b == len(blocks):
+            blocks.append([])
+            sizes.append(1)
+        blocks[b].append(m)
+        sizes[b] *= n_codes[m]
     return blocks
 
 
