@@ -1,6 +1,7 @@
 """Shares and accuracies with intervals, from few labels."""
 
 import re
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.metrics import cohen_kappa_score
 
-from ec3learn import Consensus, MajorityVote, SoftVote, Votes
+from ec3learn import Consensus, MajorityVote, SoftVote, Votes, solve
 from ec3learn.diagnosis import agreement, alpha, effective_voters, error_correlation, fleiss_kappa, kappas
 from ec3learn.diagnosis.estimate import by_chances, prediction_powered
 from ec3learn.diagnosis.metrics import wilson_interval
@@ -473,6 +474,36 @@ def test_independent_annotators_with_few_votes_on_an_object_do_not_seem_to_err_t
 def test_annotators_who_err_together_show_less_of_it_than_labels_do():
     votes, truth = few_votes_each(2000, common=0.4, n_votes=6)
     assert 0.02 < error_correlation(votes) < error_correlation(votes, truth)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-9, 0.3])
+def test_the_unit_of_weights_that_are_no_counts_does_not_change_the_correlation(unit):
+    votes, truth = few_votes_each(300)
+    weighted = replace(votes, sample_weight=unit * np.ones(300), counts=unit * votes.counts)
+    for known in (None, truth):
+        assert error_correlation(weighted, known) == pytest.approx(error_correlation(votes, known), abs=1e-9)
+
+
+def test_votes_that_are_all_tied_show_no_correlation():
+    votes = Votes.from_probabilities({f"v{j}": np.full((10, 2), 0.5) for j in range(4)})
+    absent = votes.add({"other": np.arange(10) % 2}, weights={"other": 0})
+    assert error_correlation(votes) == error_correlation(absent) == 0
+    assert np.allclose(solve(votes).proba, 0.5)
+
+
+def test_annotators_with_a_single_vote_show_no_correlation():
+    said = np.random.default_rng(0).integers(2, size=1500)
+    votes = Votes.from_long(np.repeat(np.arange(300), 5), [f"ann{j}" for j in range(1500)], said)
+    assert error_correlation(votes) == 0
+
+
+def test_many_classes_take_little_memory():
+    said = np.random.default_rng(0).integers(100, size=(400, 20))
+    tracemalloc.start()
+    error_correlation(Votes.from_labels(said))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 150e6
 
 
 def test_what_voters_weigh_does_not_change_how_far_their_errors_correlate():

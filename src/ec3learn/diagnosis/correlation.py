@@ -27,7 +27,7 @@ from ..answer.rule import mean_votes
 from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.layout import Stores, entries_of_votes
-from .metrics import are_counts, require_votes, votes_per_row
+from .metrics import are_counts, counted_votes, require_votes, votes_per_row
 from .voters import labelled_rows
 
 SAMPLE = 3_000  # distinct rows that are enough to measure on
@@ -36,6 +36,7 @@ FEW_VOTERS = 6  # there are up to ten splits of them into halves, and all are me
 FEWEST_SPLITS, MOST_SPLITS, DRAWN = 4, 12, 50  # of more voters, and how many are drawn for each
 ENOUGH = 100  # voters in all splits: the more there are, the less do splits differ
 LEAST_LABELS = 20  # to measure by
+TOLD_APART = 1e-4  # the least singular value of how an answer mixes the classes, which is 1 for a sure answer
 PSEUDO_VOTES = 1.0  # of the average voter, added to each voter's own: a voter with three votes shows little of its errors
 
 
@@ -52,15 +53,16 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     Returns
     -------
     float
-        At most 1, and about 0 for independent errors. Without labels, errors that all voters share cannot be told from the truth, so
-        this is a lower bound: of the true correlation, simulated voters showed a quarter with six votes per object, a third with
-        twelve and half of it with 24; twelve real language models showed 42 %. It takes four voters; fewer show nothing, and 0
-        is returned.
+        At most 1, and about 0 for independent errors. Without labels, errors that all voters share cannot be told from the truth,
+        so this is a lower bound: of the true correlation, simulated voters showed a quarter with six votes per object, a third
+        with twelve and half of it with 24; twelve real language models showed 42 %. It takes four voters; fewer show nothing, and
+        0 is returned.
     """
     require_votes(votes)
+    given, votes = votes, counted_votes(votes)
     if known is not None:
         codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-        n_labels = count_labels(votes, codes)
+        n_labels = count_labels(given, codes)
         if n_labels < LEAST_LABELS:
             remedy = f"Leave {arg('known')} out to measure without labels."
             raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy)
@@ -73,10 +75,12 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     some, counts = sample_rows(votes.counts, SAMPLE)
     rows = _whole_votes(votes.only_rows(some))
     rows = replace(rows, sample_weight=counts, counts=counts)  # a row is one object that counts as often
+    if not counts @ votes_per_row(rows, np.isin(rows.group_model, voters)):
+        return 0.0  # all votes are tied
     ordered = _in_own_order(votes, voters)
     splits, independent = _splits(ordered), _independent(rows, ordered)
-    seen, by_chance = (np.mean([_correlation_of_halves(own, *split) for split in splits]) for own in (rows, independent))
-    return float(seen - max(by_chance, 0.0))
+    seen, by_chance = (float(np.mean([_correlation_of_halves(own, *split) for split in splits])) for own in (rows, independent))
+    return seen - max(by_chance, 0.0)
 
 
 def count_labels(votes: Votes, codes: Array) -> int:
@@ -248,8 +252,12 @@ def _excess(votes: Votes, proba: Array) -> float:
     # Averages weighted by unsure answers mix the classes, by the shares z'z; its inverse takes that out (least squares).
     n_votes = by_row @ np.ones(len(rows))
     mixed = normalised(proba.T @ ((votes.counts * (n_votes > 0))[:, None] * proba) + 1e-6 * np.eye(n_classes))
+    if np.linalg.norm(mixed, -2) < TOLD_APART:
+        return 0.0  # the answer is the same for all objects
     mean = np.einsum("kl,jlc->jkc", np.linalg.inv(mixed), mean)
-    expected = np.einsum("vk,vkc->vc", proba[rows], mean[voters])
+    expected = np.zeros_like(said)
+    for k in range(n_classes):
+        expected += proba[rows, k, None] * mean[voters, k]
     residual = said - expected
     size, cast = by_voter @ (weight * (residual**2).sum(axis=1)), by_voter @ weight
     typical = float(size.sum()) / max(float(cast.sum()), 1e-300)
