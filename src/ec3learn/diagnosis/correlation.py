@@ -75,7 +75,8 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     rows = replace(rows, sample_weight=counts, counts=counts)  # a row is one object that counts as often
     ordered = _in_own_order(votes, voters)
     splits, independent = _splits(ordered), _independent(rows, ordered)
-    seen, by_chance = (np.mean([_correlation_of_halves(own, *split) for split in splits]) for own in (rows, independent))
+    seen = np.mean([_correlation_of_halves(rows, *split) for split in splits])
+    by_chance = np.mean([_correlation_of_halves(independent, *split) for split in splits[:: len(splits) // FEWEST_SPLITS or 1]])
     return float(seen - max(by_chance, 0.0))
 
 
