@@ -52,10 +52,10 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     Returns
     -------
     float
-        At most 1, and about 0 for independent errors. Without labels, errors that all voters share cannot be told from the truth, so
-        this is a lower bound: of the true correlation, simulated voters showed a quarter with six votes per object, a third with
-        twelve and half of it with 24; twelve real language models showed 42 %. It takes four voters; fewer show nothing, and 0
-        is returned.
+        At most 1, and about 0 for independent errors. Without labels, errors that all voters share cannot be told from the truth,
+        so this is a lower bound: of the true correlation, simulated voters showed a quarter with six votes per object, a third
+        with twelve and half of it with 24; twelve real language models showed 42 %. It takes four voters; fewer show nothing, and
+        0 is returned.
     """
     require_votes(votes)
     if known is not None:
@@ -75,9 +75,10 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     rows = replace(rows, sample_weight=counts, counts=counts)  # a row is one object that counts as often
     ordered = _in_own_order(votes, voters)
     splits, independent = _splits(ordered), _independent(rows, ordered)
-    seen = np.mean([_correlation_of_halves(rows, *split) for split in splits])
-    by_chance = np.mean([_correlation_of_halves(independent, *split) for split in splits[:: len(splits) // FEWEST_SPLITS or 1]])
-    return float(seen - max(by_chance, 0.0))
+    seen = [_correlation_of_halves(rows, *split) for split in splits]
+    some_splits = splits[:: max(1, len(splits) // FEWEST_SPLITS)]  # enough for a mean that hardly depends on them
+    by_chance = [_correlation_of_halves(independent, *split) for split in some_splits]
+    return float(np.mean(seen)) - max(float(np.mean(by_chance)), 0.0)
 
 
 def count_labels(votes: Votes, codes: Array) -> int:
