@@ -75,10 +75,8 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     rows = replace(rows, sample_weight=counts, counts=counts)  # a row is one object that counts as often
     ordered = _in_own_order(votes, voters)
     splits, independent = _splits(ordered), _independent(rows, ordered)
-    seen = [_correlation_of_halves(rows, *split) for split in splits]
-    some_splits = splits[:: max(1, len(splits) // FEWEST_SPLITS)]  # enough for a mean that hardly depends on them
-    by_chance = [_correlation_of_halves(independent, *split) for split in some_splits]
-    return float(np.mean(seen)) - max(float(np.mean(by_chance)), 0.0)
+    seen, by_chance = (np.mean([_correlation_of_halves(own, *split) for split in splits]) for own in (rows, independent))
+    return float(seen) - max(float(by_chance), 0.0)
 
 
 def count_labels(votes: Votes, codes: Array) -> int:
