@@ -334,7 +334,7 @@ def test_known_labels_may_tell_the_direction_of_a_scale(scores, run):
             "--scale 0-8",
             "--classifiers must hold answers of the scale, ['0', '1', '2', '3', '4', '5', '6', '7', '8'], got ",
         ),
-        ("--scale 0", "--scale must name at least two answers, from low to high, got ['0']."),
+        ("--scale 0", "--scale must name at least two answers, from low to high, got 0. Write 0-9, or low,medium,high."),
         (
             "--scale 0-9 --scale ann=0-9",
             "--scale must be one scale for all voters, or one for each as NAME=ANSWERS, got 0-9, ",

@@ -84,10 +84,14 @@ def scale_from(columns: ColumnOptions) -> Any:
 
 
 def _answers(word: str) -> list[str]:
-    """Return the answers of a scale: all integers from one to another, or those that are listed."""
-    ends = re.fullmatch(r"(-?\d+)-(-?\d+)", word.strip())
+    """Return the answers of a scale: all integers from one to another (1-9, 1..9), or those that are listed."""
+    ends = re.fullmatch(r"(-?\d+) *(?:-|\.\.) *(-?\d+)", word.strip())
     if ends is None:
-        return names([word])
+        listed = names([word])
+        if len(listed) < 2:
+            must, remedy = "must name at least two answers, from low to high", "Write 0-9, or low,medium,high."
+            raise InputError("scale", must, came=word, remedy=remedy)
+        return listed
     low, high = int(ends[1]), int(ends[2])
     return [str(number) for number in (range(low, high + 1) if low <= high else range(low, high - 1, -1))]
 
