@@ -1280,6 +1280,13 @@ def test_agreement_is_that_of_the_library(folder, run):
     assert "Cohen's kappa with known labels, the lowest first" in printed
 
 
+def test_errors_in_very_many_classes_are_not_compared(folder, run):
+    pl.DataFrame({f"v{j}": [f"class {(i * (j < 5)) % 60}" for i in range(180)] for j in range(6)}).write_csv("many.csv")
+    printed = run("agreement", "many.csv", "-c", "v*")[1]
+    assert "How much the voters' errors correlate is measured for up to 50 classes." in printed
+    assert "Krippendorff's alpha" in printed
+
+
 def test_three_voters_show_nothing_of_the_errors_they_share_unless_labels_are_known(folder, run):
     few = "Fewer than 4 voters do not show how much their errors correlate; 20 known labels would."
     assert few in run("agreement", "votes.csv", "-c", "svm,tree,bayes")[1]

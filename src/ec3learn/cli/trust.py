@@ -37,7 +37,7 @@ def agreement(
     """
     from ..diagnosis import agreement as measure
     from ..diagnosis import effective_voters, error_correlation, kappas
-    from ..diagnosis.correlation import LEAST_LABELS, LEAST_VOTERS, count_labels, erring_voters
+    from ..diagnosis.correlation import LEAST_LABELS, LEAST_VOTERS, MOST_CLASSES, count_labels, shows_correlation
     from ..tables.files import content_of_file, open_file
     from ..votes.encoding import known_codes
 
@@ -51,14 +51,16 @@ def agreement(
     codes = None if content.known is None else known_codes(content.known, cast.classes, cast.n_objects, cast.object_ids)
     by_labels = codes is not None and count_labels(cast, codes) >= LEAST_LABELS
     correlation = worth = None
-    if by_labels or len(erring_voters(cast)) >= LEAST_VOTERS:
+    if shows_correlation(cast, by_labels):
         correlation = error_correlation(cast, content.known if by_labels else None)
         worth = effective_voters(cast, correlation)
     if json:
         found = {"measures": measures, "pairs": pairs, "known": with_labels, "by_labels": by_labels}
         return show(found | {"effective_voters": worth, "error_correlation": correlation}, json)
     print(f"{measures}\n")
-    if worth is None:
+    if worth is None and cast.n_classes > MOST_CLASSES:
+        print(f"How much the voters' errors correlate is measured for up to {MOST_CLASSES} classes.\n")
+    elif worth is None:
         few = f"Fewer than {LEAST_VOTERS} voters do not show how much their errors correlate"
         print(f"{few}; {LEAST_LABELS} known labels would.\n")
     else:

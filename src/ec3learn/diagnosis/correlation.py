@@ -32,6 +32,7 @@ from .voters import labelled_rows
 
 SAMPLE = 3_000  # distinct rows that are enough to measure on
 LEAST_VOTERS = 4  # two in each half
+MOST_CLASSES = 50  # beyond this it takes long to measure, and much memory
 FEW_VOTERS = 6  # there are up to ten splits of them into halves, and all are measured
 FEWEST_SPLITS, MOST_SPLITS, DRAWN = 4, 12, 50  # of more voters, and how many are drawn for each
 ENOUGH = 100  # voters in all splits: the more there are, the less do splits differ
@@ -92,6 +93,11 @@ def count_labels(votes: Votes, codes: Array) -> int:
 def erring_voters(votes: Votes) -> Array:
     """Return the voters whose errors could correlate: those with votes that count."""
     return np.flatnonzero(votes.is_voter & (votes.n_votes > 0) & (votes.weights > 0))
+
+
+def shows_correlation(votes: Votes, by_labels: bool = False) -> bool:
+    """Return whether there are enough voters to measure the correlation of their errors, and few enough classes."""
+    return len(erring_voters(votes)) >= (2 if by_labels else LEAST_VOTERS) and votes.n_classes <= MOST_CLASSES
 
 
 def _whole_votes(votes: Votes) -> Votes:

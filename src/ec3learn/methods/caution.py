@@ -20,7 +20,7 @@ from ..answer.mixtures import PanelRule, PrecisionRule
 from ..answer.notes import PANEL, Note
 from ..answer.outcome import PanelMember, highest_classes, top_classes
 from ..answer.rule import KnownLabels, Rule
-from ..diagnosis.correlation import LEAST_VOTERS, effective_voters, erring_voters, error_correlation
+from ..diagnosis.correlation import effective_voters, error_correlation, shows_correlation
 from ..votes import Votes
 from ..votes.reading import smallest_uint
 from .base import Answer
@@ -29,7 +29,6 @@ from .weights import votes_per_voter
 IGNORANCE = 1.0  # votes that say nothing, added to a weighted vote: a single vote is no certainty
 MOST_PLAIN, PLAIN, LEAST_PLAIN = 0.5, 4.5, 0.05  # with J voters the plain vote has a share of 4.5 / J^2 in the answer
 UNSEEN = 30.0  # what J voters show of the correlation of their errors is multiplied by 1 + 30 / J, for errors that all share
-MOST_CLASSES = 50  # beyond this it takes long to measure
 USUAL, HARDLY_SEEN = 0.5, 20.0  # J voters show 1 / (1 + 20 / J^2) of it; for the rest, what is usual is assumed
 
 # ---- few voters ------------------------------------------------------------------------------------------------------
@@ -119,8 +118,3 @@ def assumed_correlation(votes: Votes) -> float:
         correlation += (seen - USUAL) / (1 + HARDLY_SEEN / n_voters**2)
     per_object = effective_voters(votes, 0.0)
     return correlation * min(1.0, per_object / max(n_voters, 1.0))
-
-
-def shows_correlation(votes: Votes) -> bool:
-    """Return whether the correlation of the voters' errors is measured; otherwise, what is usual is assumed."""
-    return len(erring_voters(votes)) >= LEAST_VOTERS and votes.n_classes <= MOST_CLASSES

@@ -25,13 +25,13 @@ from ..answer.mixtures import PanelRule, SubtypeRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
 from ..answer.outcome import PanelMember, class_preference, highest_classes
 from ..answer.rule import KnownLabels, Rule, mean_votes
-from ..diagnosis.correlation import erring_voters
+from ..diagnosis.correlation import erring_voters, shows_correlation
 from ..diagnosis.doubts import judge_bias
 from ..diagnosis.metrics import are_counts, log_losses
 from ..votes import Votes
 from ..votes.reading import smallest_uint
 from .base import Answer, Method, method_of
-from .caution import assumed_correlation, cautious_vote, shows_correlation, with_plain_vote
+from .caution import assumed_correlation, cautious_vote, with_plain_vote
 from .crowds import BWA, EBCC
 from .dawid_skene import DawidSkene, subtype_rule
 from .ec3.ec3 import EC3

@@ -26,7 +26,7 @@ from ..diagnosis import (
     judge,
 )
 from ..diagnosis.contested import CLOSE
-from ..diagnosis.correlation import LEAST_LABELS, LEAST_VOTERS, count_labels, erring_voters
+from ..diagnosis.correlation import LEAST_LABELS, count_labels, shows_correlation
 from ..diagnosis.explanation import tally_of
 from ..diagnosis.metrics import changed_rows, is_majority
 from ..diagnosis.summary import Summary
@@ -161,8 +161,8 @@ def trust_facts(subject: Subject) -> Facts | None:
         return None
     codes = judged if (judged >= 0).any() or consensus.known is None else consensus.expand(consensus.known.codes)
     by_labels = count_labels(votes, codes) >= LEAST_LABELS
-    correlation = error_correlation(votes, subject.labels(codes) if by_labels else None)
-    is_measured = len(erring_voters(votes)) >= (2 if by_labels else LEAST_VOTERS)
+    is_measured = shows_correlation(votes, by_labels)
+    correlation = error_correlation(votes, subject.labels(codes) if by_labels else None) if is_measured else None
     return {
         "calibration": [str(note) for note in consensus.solved_notes if note.kind == CALIBRATION],
         "agreement": _agreement(votes),
