@@ -17,7 +17,7 @@ from ..votes import Votes
 from ..votes.reading import smallest_uint
 from .joint import JointMembership, blocks_of
 from .linear import CHUNK, chunks
-from .sparse import SparseMembership, Weights, entries
+from .sparse import SparseMembership, Terms, Weights, entries
 
 CACHED = 1 << 15  # numbers
 FEW = 64  # groups up to which models are joined in a table with very many
@@ -109,21 +109,11 @@ class RowLoops:
         given = (self._starts, self._places, self._by_code(table), prior, n_classes, counts, flat, logs)
         return logs, sum(in_threads(lambda begin, end: float(self._loops.posterior(*given, begin, end)), self.n_rows))
 
-    def mean_of_terms(
-        self,
-        tables: Sequence[Array],
-        pulls: Sequence[float],
-        inverses: Sequence[Array],
-        fallback: Array,
-        counts: Array,
-        in_group: Array,
-        target: int,
-    ) -> tuple[Array, Array, float, float] | None:
+    def mean_of_terms(self, terms: Terms) -> tuple[Array, Array, float, float] | None:
         """Return the mean of some terms for each row, which rows none reaches, and two sums for P; see `Membership`."""
-        by_code, strengths = self._by_code(np.hstack(tables)), np.array(pulls, dtype=np.float64)
-        proba, unanswered = np.empty((self.n_rows, len(fallback))), np.empty(self.n_rows, dtype=bool)
-        given = (strengths, tuple(inverses), fallback, counts, in_group, target, proba, unanswered)
-        loop = self._loops.mean_of_terms
+        by_code, loop = self._by_code(terms.table), self._loops.mean_of_terms
+        proba, unanswered = np.empty((self.n_rows, len(terms.fallback))), np.empty(self.n_rows, dtype=bool)
+        given = (*terms[1:], proba, unanswered)
         found = in_threads(lambda *rows: loop(self._starts, self._places, by_code, *given, *rows), self.n_rows)
         squares, tension = (float(sum(part)) for part in zip(*found, strict=True))
         return proba, unanswered, squares, tension
@@ -245,22 +235,12 @@ class CompiledSoft(CountedPairs):
         found[self._soft_groups] = self._basis.T @ soft_sums
         return out, found
 
-    def mean_of_terms(
-        self,
-        tables: Sequence[Array],
-        pulls: Sequence[float],
-        inverses: Sequence[Array],
-        fallback: Array,
-        counts: Array,
-        in_group: Array,
-        target: int,
-    ) -> tuple[Array, Array, float, float] | None:
+    def mean_of_terms(self, terms: Terms) -> tuple[Array, Array, float, float] | None:
         """Return the mean of some terms for each row, which rows none reaches, and two sums for P; see `Membership`."""
-        proba, unanswered = np.empty((self.n_rows, len(fallback))), np.empty(self.n_rows, dtype=bool)
-        strengths, squares, tension = np.array(pulls, dtype=np.float64), 0.0, 0.0
-        given = (strengths, tuple(inverses), fallback, counts, in_group, target, proba, unanswered)
-        for rows, sums in self.gather_parts(np.hstack(tables)):
-            part = self._loops.mean_of_sums(sums, *given, rows.start)
+        proba, unanswered = np.empty((self.n_rows, len(terms.fallback))), np.empty(self.n_rows, dtype=bool)
+        squares = tension = 0.0
+        for rows, sums in self.gather_parts(terms.table):
+            part = self._loops.mean_of_sums(sums, *terms[1:], proba, unanswered, rows.start)
             squares, tension = squares + part[0], tension + part[1]
         return proba, unanswered, squares, tension
 

@@ -17,7 +17,6 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..kernels import each_in_threads
 from ..votes import Votes
 from ..votes.layout import SoftShares
 from .linear import CHUNK, chunks
@@ -131,13 +130,10 @@ class JointMembership(Membership):
             if soft is not None:
                 soft.add(part, own)
         pairs = _Pairs(self.n_groups, n_weights, n_whole if soft is None else n_weights, rows)
-
-        def read(block: Sequence[int], size: Sequence[int], begin: int, end: int) -> None:
+        for block, size, begin, end in zip(blocks, sizes, first, first[1:], strict=False):
             asked = n_weights if any(pairs.asks(self._span(m)) for m in block) else pairs.n_whole
             cube = np.ascontiguousarray(counts[begin:end, :asked].T)
             self._read_pairs(block, cube.reshape(-1, *size), pairs)
-
-        each_in_threads(read, blocks, sizes, first[:-1].tolist(), first[1:].tolist())
         if soft is None:
             return pairs.whole, pairs.rows
         soft.write(self._soft_groups, pairs.whole)

@@ -20,7 +20,7 @@ from ..votes import Votes
 from .compiled import ColumnMembership, CompiledCrowd, CompiledMembership, CompiledSoft
 from .joint import JointMembership
 from .linear import chunks
-from .sparse import Membership, SparseMembership, Table, entries, votes_cast
+from .sparse import Membership, SparseMembership, Table, Terms, entries, votes_cast
 
 __all__ = [
     "ColumnMembership",
@@ -31,6 +31,7 @@ __all__ = [
     "Membership",
     "SparseMembership",
     "Table",
+    "Terms",
     "chunks",
     "count_classes",
     "entries",

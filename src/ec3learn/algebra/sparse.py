@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -48,6 +48,18 @@ def votes_cast(votes: Votes) -> tuple[Array, Array, Array]:
     np.add.at(said, vote, share[:, None] * votes.group_meaning[group].toarray())
     rows, voters = np.divmod(pair, n_models)
     return rows, voters, said
+
+
+class Terms(NamedTuple):
+    """Terms of which a row's answer is the mean, each itself a mean over the row's groups."""
+
+    table: Array  # the groups' weighted distributions without the last class, one term beside the other
+    pulls: Array  # how hard each term pulls
+    inverses: tuple[Array, ...]  # for each term, 1 over the weights of each row's groups; 0 where it has none
+    fallback: Array  # the answer for rows that no term reaches
+    counts: Array
+    in_group: Array
+    target: int  # the number of the term to which distances are taken; -1 for none
 
 
 class Membership(ABC):
@@ -130,22 +142,11 @@ class Membership(ABC):
         """
         return None
 
-    def mean_of_terms(
-        self,
-        tables: Sequence[Array],
-        pulls: Sequence[float],
-        inverses: Sequence[Array],
-        fallback: Array,
-        counts: Array,
-        in_group: Array,
-        target: int,
-    ) -> tuple[Array, Array, float, float] | None:
+    def mean_of_terms(self, terms: Terms) -> tuple[Array, Array, float, float] | None:
         """Return the mean of some terms for each row, where a compiled loop does it in one go; else None.
 
-        A term's table has the weighted distribution of each group, without the last class; `inverses` has 1 over the weights of
-        each row's groups, for each term. Rows that no term reaches get the fallback. Returns the answers, which rows got the
-        fallback, the squared length of the answers (of rows `in_group`), and their squared distance to the mean of the term
-        number `target` (-1: none) times half its pull; both counted by `counts`.
+        Returns the answers, which rows got the fallback, the squared length of the answers (of rows `in_group`), and their
+        squared distance to the mean of the target term times half its pull; both counted by `counts`.
         """
         return None
 

@@ -22,7 +22,7 @@ from scipy import sparse
 from .._checks import InputError
 from .._typing import Array
 from ..algebra.linear import scale_of
-from ..algebra.membership import Membership, SparseMembership, Table, places_in
+from ..algebra.membership import Membership, SparseMembership, Table, Terms, places_in
 from ..votes import Prior, Votes
 
 Answers = Iterator[tuple[slice, Array, Array]]  # rows, their class probabilities, and which of them nothing reaches
@@ -307,9 +307,12 @@ class GroupRule(Rule):
         if any(term.by_total for term in self.terms) or any(map(sparse.issparse, tables)) or not self.keeps_digits():
             return None
         target = next((t for t, term in enumerate(self.terms) if term.name == VOTES), -1)
-        distributions, pulls = [table[:, 1:-1] for table in tables], [term.pull for term in self.terms]
-        given = ([inverses[term.name] for term in self.terms], self.fallback, counts, in_group, target)
-        return groups.mean_of_terms(distributions, pulls, *given)
+        distributions, pulls = (
+            np.hstack([table[:, 1:-1] for table in tables]),
+            np.array([float(term.pull) for term in self.terms]),
+        )
+        own = tuple(inverses[term.name] for term in self.terms)
+        return groups.mean_of_terms(Terms(distributions, pulls, own, self.fallback, counts, in_group, target))
 
     def keeps_digits(self) -> bool:
         """Return whether the groups' distributions sum to 1, as they do unless weights were too far apart to solve for them."""
