@@ -16,6 +16,7 @@ from ec3learn.algebra.membership import (
     membership,
     reached_groups,
     scatter_to_votes,
+    squares_of_votes,
 )
 from ec3learn.algebra.scaling import co_occurrence_scaling
 
@@ -222,3 +223,9 @@ def test_a_known_label_reaches_groups_at_the_end_of_a_long_chain():
     labelled = (groups.matrix[:, [int(np.flatnonzero(clusters)[0])]].toarray() > 0).ravel()
     assert reached_groups(groups, votes.counts, live, voted, labelled)[live].all()
     assert not reached_groups(groups, votes.counts, live, voted, np.zeros(groups.n_rows, dtype=bool)).any()
+
+
+@given(any_votes())
+def test_squares_of_votes_are_those_of_the_matrix(votes):
+    sums = scatter_to_votes(votes, membership(votes), votes.counts)
+    assert_allclose(squares_of_votes(votes, sums), votes.counts @ dense_membership(votes) ** 2, atol=1e-12)

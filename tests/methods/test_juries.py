@@ -51,9 +51,12 @@ def jury(seed, n_objects=40, n_voters=7, n_classes=3, missing=0.3):
     return answers, truth
 
 
+def votes_by_name(answers):
+    return {f"v{j}": [None if x < 0 else int(x) for x in column] for j, column in enumerate(answers.T)}
+
+
 def votes_of(answers, n_classes=3):
-    labels = {f"v{j}": [None if x < 0 else int(x) for x in column] for j, column in enumerate(answers.T)}
-    return Votes.from_labels(labels, classes=range(n_classes))
+    return Votes.from_labels(votes_by_name(answers), classes=range(n_classes))
 
 
 # ---- beside sums written out in full ---------------------------------------------------------------------------------
@@ -404,6 +407,23 @@ def test_clusterings_refine_probabilities_but_do_not_vote():
     assert consensus.panel()["member"] == ["panel", "EC3 towards the panel"]
     members = [Panel().solve(votes), EC3(0.5, 0, 0.5, 0, towards=Panel()).solve(votes)]
     assert_allclose(consensus.proba, np.mean([member.proba for member in members], axis=0), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("sample_weight", [None, 0.5])
+def test_what_clusterings_have_no_part_in_is_the_same_for_fewer_rows(soft, sample_weight, monkeypatch):
+    clusters = {"k": np.random.default_rng(1).integers(30, size=60)}
+    weights = sample_weight and sample_weight * np.arange(1, 61)
+    if soft:
+        votes = Votes.from_probabilities(models(0)[0], clusters, sample_weight=weights)
+    else:
+        votes = Votes.from_labels(votes_by_name(jury(3, n_objects=60, n_classes=2)[0]), clusters, sample_weight=weights)
+    few = ec3learn.solve(votes)
+    monkeypatch.setattr(Votes, "voters_alone", lambda votes: None)
+    many = ec3learn.solve(votes)
+    assert_allclose(few.proba, many.proba, rtol=0, atol=1e-9)
+    assert few.panel() == many.panel()
+    assert list(map(str, few.notes)) == list(map(str, many.notes))
 
 
 def test_votes_are_probabilities_if_half_of_them_are():

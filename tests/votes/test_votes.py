@@ -16,7 +16,7 @@ from ec3learn._checks import InputError
 from ec3learn.answer.notes import REPEATS
 from ec3learn.votes.labels import is_missing
 
-from ..strategies import any_columns, any_tables, any_votes, random_table
+from ..strategies import any_columns, any_tables, any_votes, graded_votes, random_table
 
 EXACT = {"atol": 1e-9, "rtol": 0}
 
@@ -1323,3 +1323,28 @@ def test_a_prior_does_not_change_with_the_table_it_came_from():
     assert votes.prior.proba.tolist() == [[0.2, 0.8], [0.6, 0.4]]
     with pytest.raises(ValueError, match="read-only"):
         votes.prior.proba[0] = 0.5
+
+
+@given(any_votes() | graded_votes())
+def test_voters_alone_say_what_they_said_and_clusterings_nothing(votes):
+    found = votes.voters_alone()
+    if found is None:
+        return
+    alone, row = found
+    silent = [
+        [said if model.is_voter else None for model, said in zip(votes.models, votes.said(i), strict=True)]
+        for i in range(len(votes))
+    ]
+    assert said(alone) == silent
+    assert alone.n_rows < votes.n_rows
+    assert_array_equal(alone.index, row if votes.index is None else row[votes.index])
+    assert_allclose(alone.counts, np.bincount(row, weights=votes.counts, minlength=alone.n_rows))
+    assert_array_equal(alone.group_model, votes.group_model)
+
+
+def test_clusterings_alone_make_rows_differ():
+    votes = Votes.from_labels({"a": [0, 0, 1], "b": [0, 0, 0]}, {"k": [0, 1, 2]})
+    alone, row = votes.voters_alone()
+    assert_array_equal(row[1] == row, [True, True, False])
+    assert alone.said(1) == [0, 0, None]
+    assert votes.drop("k").voters_alone() is None

@@ -39,6 +39,7 @@ __all__ = [
     "places_in",
     "reached_groups",
     "scatter_to_votes",
+    "squares_of_votes",
     "votes_cast",
 ]
 
@@ -74,6 +75,20 @@ def scatter_to_votes(votes: Votes, groups: Membership, values: Array) -> Array:
     out = np.zeros((votes.n_groups, *values.shape[1:]))
     out[groups.order] = groups.scatter(values)
     return out
+
+
+def squares_of_votes(votes: Votes, sums: Array) -> Array:
+    """Return the sum of the squares of the votes for each group, from the sums of the votes themselves (A^m' s)."""
+    if votes.is_hard:
+        return sums
+    squares = sums.copy()
+    for model in () if votes.soft is None else votes.soft.models:
+        own = votes.offsets[model.number]
+        squares[own : own + model.n_groups] = votes.counts @ votes.soft.shares_of(model) ** 2  # type: ignore[union-attr]
+    if votes.sparse is not None:
+        share, counts = votes.sparse.data, np.repeat(votes.counts, np.diff(votes.sparse.indptr))
+        squares -= np.bincount(votes.sparse.indices, weights=counts * share * (1 - share), minlength=votes.n_groups)
+    return squares
 
 
 def count_classes(votes: Votes, groups: Membership, codes: Array, counts: Array, n_classes: int) -> sparse.csr_array:

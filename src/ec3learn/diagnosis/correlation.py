@@ -8,10 +8,11 @@ independent voters would show is found by drawing their votes, and taken off.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -68,7 +69,7 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
             remedy = f"Leave {arg('known')} out to measure without labels."
             raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy)
         labelled, row_codes = labelled_rows(votes, codes)
-        return _excess(labelled.hardened(), np.eye(votes.n_classes)[row_codes])
+        return _excess(_Cast.of(labelled.hardened()), np.eye(votes.n_classes)[row_codes])
     voters = erring_voters(votes)
     if len(voters) < LEAST_VOTERS or votes.n_classes < 2:
         return 0.0
@@ -80,7 +81,7 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
         return 0.0  # all votes are tied
     ordered = _in_own_order(votes, voters)
     splits, independent = _splits(ordered), _independent(rows, ordered)
-    seen, by_chance = (float(np.mean([_correlation_of_halves(own, *split) for split in splits])) for own in (rows, independent))
+    seen, by_chance = (_correlation_of_halves(own, splits) for own in (rows, independent))
     return seen - max(by_chance, 0.0)
 
 
@@ -189,18 +190,19 @@ def _ordered_rows(lines: sparse.csr_array) -> Array:
     return np.array(sorted(rows, key=lambda i: lines.indices[starts[i] : starts[i + 1]].tolist()), dtype=np.int64)
 
 
-def _correlation_of_halves(rows: Votes, one: Array, other: Array) -> float:
-    """Return the correlation of errors within each half of the voters, by the answer of the other half."""
-    names = [model.name for model in rows.models]
-    parts = [rows.drop(*(names[m] for m in set(range(len(names))).difference(half.tolist()))) for half in (one, other)]
-    answers = []
-    for part in parts:
-        groups = membership(part)
-        fitted = ConfusionModel(part, groups).fit(mean_votes(part, groups, part.weights, None)[0], 1e-3, 50).proba
-        answers.append(fitted if part.index is None else fitted[part.index])
-    # Both halves over the same rows again, as they were before equal rows were merged.
-    apart = [part if part.index is None else replace(part.only_rows(part.index), counts=rows.counts) for part in parts]
-    return float(np.mean([_excess(apart[0], answers[1]), _excess(apart[1], answers[0])]))
+def _correlation_of_halves(rows: Votes, splits: Sequence[tuple[Array, Array]]) -> float:
+    """Return the correlation of errors within each half of the voters, by the answer of the other half, over some splits."""
+    names, cast = [model.name for model in rows.models], _Cast.of(rows)
+    found = []
+    for split in splits:
+        answers = []
+        for half in split:
+            part = rows.drop(*(names[m] for m in set(range(len(names))).difference(half.tolist())))
+            groups = membership(part)
+            fitted = ConfusionModel(part, groups).fit(mean_votes(part, groups, part.weights, None)[0], 1e-3, 50).proba
+            answers.append(fitted if part.index is None else fitted[part.index])  # by row, as before equal ones were merged
+        found += [_excess(cast.of_voters(half), answer) for half, answer in zip(split, reversed(answers), strict=True)]
+    return float(np.mean(found))
 
 
 def effective_voters(votes: Votes, correlation: float | None = None) -> float:
@@ -239,7 +241,24 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
     return n / (1 + (n - 1) * min(max(correlation, 0.0), 1.0))
 
 
-def _excess(votes: Votes, proba: Array) -> float:
+class _Cast(NamedTuple):
+    """Votes one by one: the row, the voter and what it gives to each class; and how often each row counts."""
+
+    rows: Array
+    voters: Array
+    said: Array
+    counts: Array
+
+    @classmethod
+    def of(cls, votes: Votes) -> _Cast:
+        return cls(*votes_cast(votes), votes.counts)
+
+    def of_voters(self, voters: Array) -> _Cast:
+        own = np.isin(self.voters, voters)
+        return _Cast(self.rows[own], self.voters[own], self.said[own], self.counts)
+
+
+def _excess(votes: _Cast, proba: Array) -> float:
     """Return the mean correlation of residuals given an answer, less what the uncertainty of that answer explains.
 
     The residual of voter j on object i is e_ij = y_ij - sum_k z_ik mu_jk, with y the vote over classes and mu_jk the mean vote of
@@ -247,9 +266,9 @@ def _excess(votes: Votes, proba: Array) -> float:
     of a voter with one vote per class are all 0. Sums over pairs follow from sums over objects:
     sum_{j != h} e_j e_h = (sum_j e_j)^2 - sum_j e_j^2.
     """
-    rows, voters, said = votes_cast(votes)
-    n_models, n_classes, weight = len(votes.models), votes.n_classes, votes.counts[rows]
-    by_row, by_voter = (_sums_over(key, n) for key, n in ((rows, votes.n_rows), (voters, n_models)))
+    rows, voters, said, counts = votes
+    n_classes, weight = said.shape[1], counts[rows]
+    by_row, by_voter = (_sums_over(key, n) for key, n in ((rows, len(counts)), (voters, voters.max(initial=-1) + 1)))
     mass = weight[:, None] * proba[rows]
     mean = np.stack([by_voter @ (mass[:, k, None] * said) for k in range(n_classes)], axis=1)  # mu: voters x classes x answers
     total = by_voter @ mass
@@ -257,7 +276,7 @@ def _excess(votes: Votes, proba: Array) -> float:
     mean = (mean + PSEUDO_VOTES * pooled) / (total + PSEUDO_VOTES)[:, :, None]
     # Averages weighted by unsure answers mix the classes, by the shares z'z; its inverse takes that out (least squares).
     n_votes = by_row @ np.ones(len(rows))
-    mixed = normalised(proba.T @ ((votes.counts * (n_votes > 0))[:, None] * proba) + 1e-6 * np.eye(n_classes))
+    mixed = normalised(proba.T @ ((counts * (n_votes > 0))[:, None] * proba) + 1e-6 * np.eye(n_classes))
     if np.linalg.norm(mixed, -2) < TOLD_APART:
         return 0.0  # the answer is the same for all objects
     mean = np.einsum("kl,jlc->jkc", np.linalg.inv(mixed), mean)
@@ -278,10 +297,10 @@ def _excess(votes: Votes, proba: Array) -> float:
     found = products(residual / scale)
     for k in range(n_classes):
         found -= proba[:, k] * products((mean[voters, k] - expected) / scale)
-    pairs = float(votes.counts @ (n_votes * (n_votes - 1)))
+    pairs = float(counts @ (n_votes * (n_votes - 1)))
     if pairs <= 0:
         return 0.0
-    return min(max(float(votes.counts @ found) / pairs, -1.0), 1.0)  # answers on few objects may tell the classes hardly apart
+    return min(max(float(counts @ found) / pairs, -1.0), 1.0)  # answers on few objects may tell the classes hardly apart
 
 
 def _sums_over(key: Array, n: int) -> sparse.csc_array:

@@ -26,7 +26,7 @@ from .._typing import Array
 from ..algebra.bayes import SubtypeModel, mean_moves
 from ..algebra.em import require_small
 from ..algebra.linear import normalised
-from ..algebra.membership import membership, scatter_to_votes
+from ..algebra.membership import membership, scatter_to_votes, squares_of_votes
 from ..answer.mixtures import PanelRule, PrecisionRule
 from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..votes import Votes
@@ -105,10 +105,8 @@ class _Precisions:
         self.speaking = np.flatnonzero(taking_part[votes.group_model])
         self.said, self.voter = votes.group_meaning[self.speaking].toarray(), votes.group_model[self.speaking]
         self.total, self.once = max(float(votes.counts.sum()), 1e-300), bool((votes.counts == 1).all())
-        sums = self.squares = scatter_to_votes(votes, self.groups, votes.counts)  # sum of y^2 in each group: y is 0 or 1
-        if not votes.is_hard:
-            self.squares = np.zeros(votes.n_groups)
-            self.squares[self.groups.order] = self.groups.matrix.power(2).T @ votes.counts
+        sums = scatter_to_votes(votes, self.groups, votes.counts)
+        self.squares = squares_of_votes(votes, sums)
         self.n_votes = self._of_voter(sums[self.speaking, None])  # N_j
         self.rate: Array = np.zeros(votes.n_classes)  # b
 

@@ -26,7 +26,7 @@ from ..answer.notes import CALIBRATION, PANEL, Note
 from ..answer.outcome import PanelMember, class_preference, highest_classes
 from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..diagnosis.correlation import erring_voters, shows_correlation
-from ..diagnosis.doubts import judge_bias
+from ..diagnosis.doubts import Bias, judge_bias
 from ..diagnosis.metrics import are_counts, log_losses
 from ..votes import Votes
 from ..votes.reading import smallest_uint
@@ -117,28 +117,31 @@ class Panel(Method):
         if self._is_default():
             weights = relative_weights(votes)
             votes = votes if np.array_equal(weights, votes.weights) else replace(votes, weights=weights)
+        soft = are_mostly_soft(votes)
         if votes.n_classes < 2:
-            return self._combined(votes, known)
+            return self._combined(votes, known, soft)
         labelled = None if known is None else _judged(votes, known)
         if known is not None and labelled is not None:
-            answer = self._combined(votes, known, by_labels=True)
+            answer = self._combined(votes, known, soft, by_labels=True)
             if answer.rule is not None:
-                blind = self._combined(votes, None, by_labels=True).proba[labelled]  # answers that the labels had no part in
+                blind = self._combined(votes, None, soft, by_labels=True).proba[labelled]  # answers that no label had a part in
                 return _calibrated(answer, blind, known, labelled, votes.counts[labelled])
         else:
-            answer = self._combined(votes, known)
-        return replace(answer, notes=(*answer.notes, _uncalibrated(votes, self._is_default())))
+            answer = self._combined(votes, known, soft)
+        # Means of probabilities and a prior of the objects have their own caution.
+        cautious = self._is_default() and not soft and not _is_informed(votes)
+        return replace(answer, notes=(*answer.notes, _uncalibrated(votes, cautious)))
 
-    def _combined(self, votes: Votes, known: KnownLabels | None, by_labels: bool = False) -> Answer:
-        """Return the answer before it is calibrated; `by_labels` says whether it will be."""
-        members = _default_members(votes, known) if self._is_default() else self._own_members(votes, known)
-        panel = _mean_answer(members, votes, known)
-        if self._is_default() and not by_labels and _needs_caution(votes):
-            panel = with_plain_vote(panel, votes, known)
+    def _combined(self, votes: Votes, known: KnownLabels | None, soft: bool, by_labels: bool = False) -> Answer:
+        """Return the answer before it is calibrated; `soft` votes are mostly probabilities."""
+        if self._is_default():
+            panel = _default_answer(votes, known, soft, by_labels)
+        else:
+            panel = _mean_answer(self._own_members(votes, known), votes, known)
         if self.clusterings == "ignore" or not votes.has_clusterings:
             return panel
         joined = {"panel": panel, "EC3 towards the panel": EC3(*TO_GROUPS, towards=_Solved(panel)).answer(votes, known)}
-        if not are_mostly_soft(votes):  # clusters of the features add less than the probabilities know already
+        if not soft:  # clusters of the features add less than the probabilities know already
             joined["Dawid-Skene with clusterings"] = DawidSkene(clusterings="voters").answer(votes, known)
         answer = _mean_answer([_member(name, own) for name, own in joined.items()], votes, known, "The panel with clusterings")
         return replace(answer, notes=(*panel.notes, *answer.notes))
@@ -247,10 +250,10 @@ def _calibrated(answer: Answer, blind: Array, known: KnownLabels, labelled: Arra
     return replace(answer, proba=proba, rule=replace(answer.rule, slope=slope), notes=(*answer.notes, note))
 
 
-def _uncalibrated(votes: Votes, is_default: bool) -> Note:
-    """Return the note on what the confidence rests on without enough known labels."""
+def _uncalibrated(votes: Votes, cautious: bool) -> Note:
+    """Return the note on what the confidence rests on without enough known labels; it may have been reduced."""
     why = f"The confidence was not calibrated, which takes {LEAST_LABELS} known labels"
-    if is_default and _needs_caution(votes):
+    if cautious:
         if len(erring_voters(votes)) < 2:
             return Note(CALIBRATION, f"{why}.")
         correlate = "the voters' errors seem to correlate" if shows_correlation(votes) else "voters' errors usually correlate"
@@ -267,10 +270,29 @@ def _within_chance(differences: Array, counts: Array) -> bool:
 # ---- the members -----------------------------------------------------------------------------------------------------
 
 
-def _default_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
-    if votes.has_graders:
-        return _grading_members(votes, known)
-    return _soft_members(votes, known) if are_mostly_soft(votes) else _labelling_members(votes, known)
+def _default_answer(votes: Votes, known: KnownLabels | None, soft: bool, by_labels: bool) -> Answer:
+    """Return the mean of the default members, before it is calibrated; `by_labels` says whether it will be."""
+    if soft and not votes.has_graders:
+        return _mean_answer(_soft_members(votes, known), votes, known)
+    bias = None if votes.has_graders else judge_bias(votes, known, [])
+
+    def solve(voters: Votes) -> Answer:
+        members = _grading_members(voters, known) if voters.has_graders else _labelling_members(voters, known, bias)
+        panel = _mean_answer(members, voters, known)
+        return panel if by_labels or soft or _is_informed(voters) else with_plain_vote(panel, voters, known)
+
+    return _of_voters(votes, known, solve)
+
+
+def _of_voters(votes: Votes, known: KnownLabels | None, solve: Callable[[Votes], Answer]) -> Answer:
+    """Return an answer in which clusterings have no part: without them far fewer rows may differ."""
+    fewer = votes.voters_alone() if known is None else None
+    if fewer is None:
+        return solve(votes)
+    voters, row = fewer
+    answer = solve(voters)
+    members = tuple(replace(member, row_classes=member.row_classes[row]) for member in answer.members)
+    return replace(answer, proba=answer.proba[row], unanswered=answer.unanswered[row], members=members)
 
 
 def are_mostly_soft(votes: Votes) -> bool:
@@ -293,12 +315,14 @@ def _soft_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
     take both at face value and fall below a plain mean of the probabilities. Given labels alone, they do better than that.
     """
     hard = votes.hardened()
-    few = hard if known is not None else hard.merged()  # rows of probabilities are seldom equal, those of labels often
-    labels = _mean_answer(_labelling_members(few, known), few, known)
+    bias = judge_bias(hard, known, [])
+
+    def solve(voters: Votes) -> Answer:
+        return _mean_answer(_labelling_members(voters, known, bias), voters, known)
+
+    labels = _of_voters(hard, known, solve)  # rows of probabilities are seldom equal, those of labels often
     assert isinstance(labels.rule, PanelRule)
-    rule = replace(labels.rule, hard_votes=True)
-    proba, unanswered = rule.all_answers(membership(hard), known)
-    labels = replace(labels, proba=proba, unanswered=unanswered, rule=rule)
+    labels = replace(labels, rule=replace(labels.rule, hard_votes=True))
     members = [_member("BWA", BWA().answer(votes, known)), _member("panel of the most probable classes", labels)]
     if _is_informed(votes):
         return members
@@ -311,12 +335,7 @@ def _is_informed(votes: Votes) -> bool:
     return votes.prior is not None and votes.prior.learned.weight > 0
 
 
-def _needs_caution(votes: Votes) -> bool:
-    """Return whether the answer is made less sure: means of probabilities and a prior of the objects have their own caution."""
-    return not are_mostly_soft(votes) and not _is_informed(votes)
-
-
-def _labelling_members(votes: Votes, known: KnownLabels | None) -> list[_Member]:
+def _labelling_members(votes: Votes, known: KnownLabels | None, bias: Bias | None) -> list[_Member]:
     informed = _is_informed(votes)
     # As printed (1), noisy votes make rare classes look common. Near 0 they can vanish, which the other members prevent.
     n_objects = max(float(votes.counts.sum()), 1e-300)
@@ -326,7 +345,6 @@ def _labelling_members(votes: Votes, known: KnownLabels | None) -> list[_Member]
         "EBCC": EBCC(class_votes=class_votes),
         "EBCC with learned priors": EBCC(prior="learned", class_votes=class_votes),
     }
-    bias = judge_bias(votes, known, [])
     if bias is not None and bias.evidence > STRONG_BIAS:
         diagonal = DawidSkene(prior="diagonal", tol=1e-4)
         methods = {"Dawid-Skene": DawidSkene(tol=1e-4), "Dawid-Skene with a diagonal prior": diagonal, **methods}

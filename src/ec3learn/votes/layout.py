@@ -159,8 +159,8 @@ class SoftShares(Frozen):
         return np.hstack(blocks)
 
     def shares_of(self, model: SoftModel, rows: Array | slice = slice(None)) -> Array:
-        """Return one model's shares, rows x groups; a row of zeros where it did not vote."""
-        shares = np.empty((len(self.table[rows, 0]), model.n_groups))
+        """Return one model's shares, rows x groups; a row of zeros where it did not vote. Few long columns are quick to read."""
+        shares = np.empty((len(self.table[rows, 0]), model.n_groups), order="F")
         others = [group for group in range(model.n_groups) if group != model.derived]
         shares[:, others] = self.table[rows, model.first : model.first + len(others)]
         rest = self.table[rows, model.cover] - shares[:, others].sum(axis=1)
@@ -323,6 +323,13 @@ class Stores(Frozen):
             None if self.sparse is None else self.sparse[:, groups],
         )
 
+    def silenced(self, silent: Sequence[int], models: Sequence[BaseModel], n_rows: int) -> Stores:
+        """Return these models, of which some said nothing: they are not in `sparse`."""
+        sizes = {m: models[m].n_groups for m in silent}
+        nothing = {m: np.full(n_rows, size, dtype=smallest_uint(size + 1)) for m, size in sizes.items()}
+        soft = SoftShares.of({m: table for m, table in self.soft_tables.items() if m not in sizes})
+        return Stores(Codes(sorted({**self.hard, **nothing}.items())), soft, self.sparse)
+
     def beside(self, other: Stores, n_models: int, n_groups: int, n_other_groups: int) -> Stores:
         """Return these models, so many with so many groups, and after them those of other stores of the same rows."""
         soft = SoftShares.of(self.soft_tables | {m + n_models: table for m, table in other.soft_tables.items()})
@@ -354,7 +361,9 @@ class Stores(Frozen):
         for m, table in tables.items():
             size = table.shape[1]
             if ((table == 0) | (table == 1)).all():
-                codes[m] = np.where(table.any(axis=1), table.argmax(axis=1), size).astype(smallest_uint(size + 1))
+                codes[m] = np.full(len(table), size, dtype=smallest_uint(size + 1))
+                for group, share in enumerate(table.T):
+                    codes[m][share == 1] = group
             else:
                 shared[m] = table
         return cls(Codes(sorted(codes.items())), SoftShares.of(shared), entries)

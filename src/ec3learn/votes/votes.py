@@ -533,6 +533,20 @@ class Votes(Frozen):
         """Return the votes with each soft one replaced by one for its most probable class or answer, shared on a tie."""
         return replace(self, stores=self.stores.hardened(self.models, self.group_model))
 
+    def voters_alone(self) -> tuple[Self, Array] | None:
+        """Return the votes as if clusterings had said nothing, with equal rows merged, and which of these rows each row is now.
+
+        None where no rows are equal.
+        """
+        silent = self.stores.silenced(np.flatnonzero(~self.is_voter).tolist(), self.models, self.n_rows)
+        by_row = replace(self, n_objects=self.n_rows, index=None, object_ids=None, sample_weight=self.counts, stores=silent)
+        found = by_row.merged()
+        if found.index is None or found.n_rows == self.n_rows:
+            return None
+        index = found.index if self.index is None else found.index[self.index]
+        objects = replace(found, n_objects=self.n_objects, object_ids=self.object_ids, sample_weight=self.sample_weight)
+        return replace(objects, index=index), found.index
+
     def unweighted(self) -> Self:
         """Return the votes with weight 1 for each base model that has a weight above 0; objects keep theirs."""
         alike = (self.weights > 0).astype(np.float64)
