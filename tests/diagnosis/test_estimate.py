@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.metrics import cohen_kappa_score
 
-from ec3learn import Consensus, MajorityVote, SoftVote, Votes, solve
+from ec3learn import Consensus, MajorityVote, Scale, SoftVote, Votes, solve
 from ec3learn.diagnosis import agreement, alpha, effective_voters, error_correlation, fleiss_kappa, kappas
 from ec3learn.diagnosis.estimate import by_chances, prediction_powered
 from ec3learn.diagnosis.metrics import wilson_interval
@@ -379,6 +379,30 @@ def test_kappas_of_pairs_are_those_of_scikit_learn():
         both = ~np.isnan(one) & ~np.isnan(other)
         assert row["objects"] == both.sum()
         assert row["kappa"] == pytest.approx(cohen_kappa_score(one[both], other[both]), abs=1e-12)
+
+
+@pytest.mark.parametrize("level", ["ordinal", "interval"])
+def test_weighted_kappas_are_those_of_scikit_learn(level):
+    said = np.random.default_rng(0).integers(0, 4, size=(2, 60))
+    said[1, :40] = np.minimum(said[0, :40] + 1, 3)
+    labels = np.array([1, 2, 3, 7])  # only differences of numbers tell how far the last one is from the others
+    apart = said if level == "ordinal" else labels[said]
+    expected = cohen_kappa_score(*apart, weights="quadratic", labels=range(8))
+    votes = Votes.from_labels({"a": labels[said[0]], "b": labels[said[1]]})
+    assert next(kappas(votes, level=level, draws=0).rows())["kappa"] == pytest.approx(expected)
+    assert next(kappas(votes, draws=0).rows())["kappa"] == pytest.approx(cohen_kappa_score(*said))
+
+
+@pytest.mark.parametrize("level", ["ordinal", "interval"])
+def test_answers_without_a_place_on_the_scale_are_left_out_where_distances_count(level):
+    one, other = [1, 2, 3, 4, 5, 1, "unsure", 3, 4, 5], [1, 2, 3, 4, 5, 2, 1, 3, "unsure", 4]
+    votes = Votes.from_labels({"a": one, "b": other}, classes=["bad", "good"], scale=Scale(range(1, 6), unordered=["unsure"]))
+    sure = [[None if answer == "unsure" else answer for answer in said] for said in (one, other)]
+    without = Votes.from_labels(dict(zip("ab", sure, strict=True)), classes=["bad", "good"], scale=Scale(range(1, 6)))
+    assert alpha(votes, level) == pytest.approx(alpha(without, level))
+    assert next(kappas(votes, level=level).rows()) == next(kappas(without, level=level).rows())
+    assert alpha(votes) < alpha(without)  # "unsure" is an answer like any other where they are only alike or not
+    assert agreement(votes, level, draws=20)["value"][1:] == pytest.approx(agreement(votes, draws=20)["value"][1:])
 
 
 def test_kappas_with_known_labels_are_those_of_scikit_learn_where_both_are_there():

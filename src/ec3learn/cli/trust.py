@@ -46,7 +46,7 @@ def agreement(
     cast = content.votes
     if cast.is_voter.sum() < 2:
         raise InputError("classifiers", "must have at least two voters to compare", came="one")
-    measures, pairs = measure(cast, level), kappas(cast)  # type: ignore[arg-type]
+    measures, pairs = measure(cast, level), kappas(cast, level=level)  # type: ignore[arg-type]
     with_labels = None if content.known is None else kappas(cast.as_class_votes(), content.known)
     codes = None if content.known is None else known_codes(content.known, cast.classes, cast.n_objects, cast.object_ids)
     by_labels = codes is not None and count_labels(cast, codes) >= LEAST_LABELS
@@ -67,7 +67,8 @@ def agreement(
         most, how = ("", "measured on known labels") if by_labels else ("at most ", "not counting those that all share")
         how = f"correlation of errors {correlation:.2f}, {how}"
         print(f"The votes on an object are worth {most}{worth:.1f} independent ones ({how}).\n")
-    print(_by_kappa("Cohen's kappa of two voters", pairs, "pairs"))
+    weighted = "" if level == "nominal" else ", weighted by how far their answers are apart"
+    print(_by_kappa(f"Cohen's kappa of two voters{weighted}", pairs, "pairs"))
     if with_labels is not None:
         print("\n" + _by_kappa("Cohen's kappa with known labels", with_labels, "voters"))
 

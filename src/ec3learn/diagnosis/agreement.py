@@ -6,8 +6,8 @@ agreement is one opinion repeated, `correlation` tells.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from ..algebra.membership import entries
 from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.labels import kind_of
+from ..votes.layout import BaseModel
 from .metrics import cohen_kappa, counted_votes, require_votes
 from .voters import labelled_rows
 
@@ -41,7 +42,8 @@ def alpha(votes: Votes, level: Level = "nominal") -> float:
         The votes for classes, or on one scale that all voters share; any may be missing. A soft vote counts for its most probable
         class; on a tie it is as if one of the tied classes had been drawn.
     level : "nominal", "ordinal" or "interval"
-        How far two answers are apart: all alike, by the votes that lie between them, or by their difference (numbers only).
+        How far two answers are apart: all alike, by the votes that lie between them, or by their difference (numbers only). With
+        the last two, answers of a scale that have no place on it ("unsure") are left out.
 
     Returns
     -------
@@ -88,25 +90,26 @@ def agreement(votes: Votes, level: Level = "nominal", *, draws: int = 200, rando
     require_choice("level", level, LEVELS)
     require_integer("draws", draws, 0)
     require_seed("random_state", random_state)
-    tallies, labels = _tallies(votes)
-    weight = counted_votes(votes).counts
-    if not tallies.tied.nnz:
-        counts, place = np.unique(tallies.counts, axis=0, return_inverse=True)  # objects with the same votes, whoever cast them
-        weight = np.bincount(place.ravel(), weights=weight)
-        tallies = _Tallies(counts, tallies.tied, tallies.tied_rows)
-    places = _places(labels, level)
+    voters, labels = _comparable_voters(votes)
+    places, weight = _places(votes.models[voters[0]], level), counted_votes(votes).counts
+    every = _tallies(votes, voters, np.ones(len(labels), dtype=bool))
+    placed = every if level == "nominal" else _tallies(votes, voters, ~np.isnan(places))
+    if not every.tied.nnz:
+        counts, row = np.unique(np.hstack([every.counts, placed.counts]), axis=0, return_inverse=True)  # whoever cast the votes
+        weight = np.bincount(row.ravel(), weights=weight)
+        every, placed = (replace(own, counts=part) for own, part in zip((every, placed), np.hsplit(counts, 2), strict=True))
 
     def measured(weight: Array) -> list[float]:
-        alike, by_chance = _pairs_alike(tallies, weight)
+        alike, by_chance = _pairs_alike(every, weight)
         fleiss = (alike - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
-        return [_alpha(tallies, weight, places, level), fleiss, alike]
+        return [_alpha(placed, weight, places, level), fleiss, alike]
 
     low, high = _interval(measured, weight, draws, random_state)
     names = ["Krippendorff's alpha", "Fleiss' kappa", "pairs that agree"]
     return Table({"measure": names, "value": measured(weight), "low": low, "high": high})
 
 
-def kappas(votes: Votes, known: Any = None, *, draws: int = 200, random_state: Any = 0) -> Table:
+def kappas(votes: Votes, known: Any = None, level: Level = "nominal", *, draws: int = 200, random_state: Any = 0) -> Table:
     """Return Cohen's kappa of each two voters, or of each voter and known labels, with 95 % intervals.
 
     Parameters
@@ -116,6 +119,9 @@ def kappas(votes: Votes, known: Any = None, *, draws: int = 200, random_state: A
         100 voters, the 100 with the most votes are compared.
     known : array with missing values, dict of object -> label, or pair (objects, labels)
         Compare each voter with these instead.
+    level : "nominal", "ordinal" or "interval"
+        Whether two answers agree or not, or how far they are apart: kappa is then weighted by the square of the answers between
+        them, or of their difference (numbers only). Answers that have no place on a scale ("unsure") are left out, as in `alpha`.
     draws, random_state
         As in `agreement`.
 
@@ -126,21 +132,28 @@ def kappas(votes: Votes, known: Any = None, *, draws: int = 200, random_state: A
         common object are left out; kappa is None where both always say the same.
     """
     require_votes(votes)
+    require_choice("level", level, LEVELS)
     require_integer("draws", draws, 0)
     require_seed("random_state", random_state)
     votes = counted_votes(votes.hardened())
     voters, labels = _comparable_voters(votes)
+    places = _places(votes.models[voters[0]], level)
     if known is not None:
         votes, codes = _on_known(votes, known, labels)
     matrix = entries(votes)
     said = {m: matrix[:, votes.offsets[m] : votes.offsets[m + 1]] for m in voters}
     heads, rows = ("voter", "other", "objects", "kappa", "low", "high"), []
+    chosen = np.flatnonzero(~np.isnan(places))
+    apart = None if level == "nominal" else _squares(places[chosen])
+
+    def measured(counts: Array) -> list[float]:
+        return [cohen_kappa(counts.reshape(len(chosen), -1), apart)]
 
     def add(voter: int, other: str, table: Array) -> None:
-        n = float(table.sum())
+        counts = table[np.ix_(chosen, chosen)].ravel()
+        n = float(counts.sum())
         if n >= 1:
-            low, high = _interval(lambda drawn: [cohen_kappa(drawn.reshape(table.shape))], table.ravel(), draws, random_state)
-            found = cohen_kappa(table)
+            (found,), (low, high) = measured(counts), _interval(measured, counts, draws, random_state)
             rows.append([votes.models[voter].name, other, round(n), None if np.isnan(found) else found, *low, *high])
 
     if known is not None:
@@ -224,29 +237,38 @@ class _Tallies:
         return np.divide(same, self.n_votes * (self.n_votes - 1), out=np.zeros(len(same)), where=self.paired)
 
 
-def _tallies(votes: Votes) -> tuple[_Tallies, list[Any]]:
-    """Return how many votes each answer got in each distinct row, and the answers."""
-    voters, labels = _comparable_voters(votes)
+def _tallies(votes: Votes, voters: Sequence[int], chosen: Array) -> _Tallies:
+    """Return how many votes each answer got in each distinct row; only some answers count."""
     answer = np.full(votes.n_groups, -1)
     for m in voters:
-        answer[votes.offsets[m] : votes.offsets[m + 1]] = np.arange(len(labels))
+        answer[votes.offsets[m] : votes.offsets[m + 1]] = np.where(chosen, np.arange(len(chosen)), -1)
     matrix = entries(votes.hardened()).tocoo()
-    (row, group), share = matrix.coords, matrix.data
-    counts = np.zeros((votes.n_rows, len(labels)))
-    voted = answer[group] >= 0
-    np.add.at(counts, (row[voted], answer[group[voted]]), share[voted])
-    tied = voted & (share < 1)
-    n_models = len(votes.models)
+    counted = answer[matrix.coords[1]] >= 0
+    (row, group), share = (part[counted] for part in matrix.coords), matrix.data[counted]
+    n_models, tied = len(votes.models), share < 1
     vote, number = np.unique(row[tied].astype(np.int64) * n_models + votes.group_model[group[tied]], return_inverse=True)
-    shares = sparse.csr_array((share[tied], (number, answer[group[tied]])), shape=(len(vote), len(labels)))
-    return _Tallies(counts, shares, vote // n_models), labels
+    share[tied] /= np.bincount(number, share[tied])[number]  # the other answers that a vote was tied with may not count
+    shares = sparse.csr_array((share[tied], (number, answer[group[tied]])), shape=(len(vote), len(chosen)))
+    counts = np.zeros((votes.n_rows, len(chosen)))
+    np.add.at(counts, (row, answer[group]), share)
+    return _Tallies(counts, shares, vote // n_models)
 
 
-def _places(labels: list[Any], level: str) -> Array:
-    """Return where the answers lie, for interval distances."""
-    if level == "interval" and not all(kind_of(label) == "int" for label in labels):
+def _places(model: BaseModel, level: str) -> Array:
+    """Return where the answers lie, for their distances; NaN where an answer of a scale has no place on it."""
+    n_labels = len(model.labels)
+    placed = np.ones(n_labels, dtype=bool) if model.positions is None or level == "nominal" else ~np.isnan(model.positions)
+    if level != "interval":
+        return np.where(placed, np.arange(n_labels), np.nan)
+    if not all(kind_of(label) == "int" for label in model.labels[placed].tolist()):
         raise InputError("level", "must be 'nominal' or 'ordinal' for answers that are not numbers", got=level)
-    return np.array(labels, dtype=np.float64) if level == "interval" else np.arange(len(labels), dtype=np.float64)
+    places = np.full(n_labels, np.nan)
+    places[placed] = model.labels[placed]
+    return places
+
+
+def _squares(places: Array) -> Array:
+    return (places[:, None] - places[None, :]) ** 2
 
 
 def _alpha(tallies: _Tallies, weight: Array, places: Array, level: str) -> float:
@@ -261,9 +283,9 @@ def _alpha(tallies: _Tallies, weight: Array, places: Array, level: str) -> float
     n = float(totals.sum())
     if level == "ordinal":
         between = np.cumsum(totals) - totals / 2
-        distance = (between[:, None] - between[None, :]) ** 2
+        distance = _squares(between)
     else:
-        distance = (places[:, None] - places[None, :]) ** 2 if level == "interval" else 1 - np.eye(len(totals))
+        distance = _squares(np.nan_to_num(places)) if level == "interval" else 1 - np.eye(len(totals))
     expected = float(totals @ distance @ totals) / max(n - 1, 1e-300)
     return 1 - float((observed * distance).sum()) / expected if expected > 0 else float("nan")
 

@@ -381,8 +381,10 @@ def kappa(said: Array, number: Array) -> Kappa | None:
     return Kappa(cohen_kappa(table), float(norm.ppf(CLEARLY) * np.sqrt(variance)) / (1 - by_chance))
 
 
-def cohen_kappa(table: Array) -> float:
+def cohen_kappa(table: Array, apart: Array | None = None) -> float:
     """Return Cohen's kappa of a contingency table, labels x labels; NaN where chance alone would always agree.
+
+    It may be weighted by how far two labels are `apart`, labels x labels; by default 0 or 1.
 
     Examples
     --------
@@ -391,8 +393,9 @@ def cohen_kappa(table: Array) -> float:
     0.5
     """
     n = float(table.sum())
-    by_chance = float(table.sum(axis=0) @ table.sum(axis=1)) / n**2 if n else 1.0
-    return (float(np.trace(table)) / n - by_chance) / (1 - by_chance) if by_chance < 1 - 1e-12 else float("nan")
+    apart = 1 - np.eye(len(table)) if apart is None else apart / max(float(apart.max(initial=0.0)), 1e-300)
+    by_chance = float(table.sum(axis=1) @ apart @ table.sum(axis=0)) / n**2 if n else 0.0
+    return 1 - float((apart * table).sum()) / n / by_chance if by_chance > 1e-12 else float("nan")
 
 
 def normalised_mutual_information(counts: Array) -> float:
