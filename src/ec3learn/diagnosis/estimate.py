@@ -8,10 +8,11 @@ It is unbiased whatever f is, and w = Cov(y, f) / ((1 + n / N) Var f), held betw
 alone but for noise. Angelopoulos, Duchi and Zrnic, "PPI++: Efficient Prediction-Powered Inference" (2023).
 
 The interval has the shares p that theta does not contradict: (p - theta)^2 <= 1.96^2 V(p), where V(p) is the variance at p =
-theta, and changes with p like p (1 - p) / m. With m the number of labels that theta is worth, that is Wilson's interval. But if
-there is more of a rare class than estimated, it is where the answer misses it, and a label is worth no more than one label there.
-So 1 / m is in part 1 / n. That keeps the promise for rare classes, few labels and answers that are too sure, where the normal
-interval does not, and it does not shrink to nothing where all labels are alike.
+theta, and changes with p like p (1 - p) / m. With m the number of labels that theta is worth, that is Wilson's interval. Few
+labels may show none of the objects on which a good answer is wrong, and Var(y - w f) is then far too small: it is taken as if
+half an error more had been seen, as in Jeffreys' prior. That keeps the promise for rare classes, few labels and answers that are
+too sure, where the normal interval does not, and it does not shrink to nothing where all labels are alike or the answer is right
+on all of them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from .voters import ballots
 LEAST_LABELS = 10
 COLUMNS = ("measure", "value", "low", "high", "plain", "plain_low", "plain_high", "labels", "worth")
 Z2 = 1.959964**2  # of a 95 % interval
-MISSED = 1 / 3, 1 / 5  # how much of 1 / m is 1 / n: towards 1/2, and away from it
+UNSEEN = 0.5  # labelled objects on which the answer is sure and wrong, more than there are
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ def estimate(outcome: Outcome, label: Label = None, known: Any = None, *, voters
         Estimate the accuracy of each voter too, on the objects that it voted on, where it voted on 10 labelled ones.
     chance : Table, or dict of object -> number
         The chance that each labelled object had to be drawn, where chances were unequal: the table that `ask(goal="share")` made.
+        If some of the drawn objects have no label, it must be by chance that they have none.
 
     Returns
     -------
@@ -200,41 +202,45 @@ def prediction_powered(y: Array, f: Array, rest: Array, times: Array | None = No
     if n_rest and spread > 0:
         trust = float(np.clip(np.cov(y, f)[0, 1] / ((1 + n / n_rest) * spread), 0.0, 1.0))
     value = float(np.mean(y - trust * f)) + (trust * float(np.average(rest, weights=times)) if n_rest else 0.0)
-    variance = float(np.var(y - trust * f, ddof=1)) / n + (trust**2 * spread / n_rest if n_rest else 0.0)
+    variance = _mean_square(y - trust * f, trust) / n + (trust**2 * spread / n_rest if n_rest else 0.0)
     return _with_interval(value, variance, y, n)
 
 
 def by_chances(y: Array, f: Array, chances: Array, everyone: Array) -> Estimate:
     """Return the mean of y over all objects, from objects drawn with unequal chances.
 
-    Each labelled object stands for 1 / chance objects: theta = w mean(f) + sum((y - w f) / chance) / N, with y and f as in
-    `prediction_powered`, and f of all N objects in `everyone`.
+    Each labelled object stands for 1 / chance objects: theta = w mean(f) + the mean of y - w f weighted by 1 / chance, with y and
+    f as in `prediction_powered`, and f of all objects in `everyone`. Chances matter relative to each other only, so that some of
+    the drawn objects may have no label.
     """
     n, stands_for = len(y), 1 / chances
     middle = np.average(np.column_stack([y, f]), axis=0, weights=stands_for)
     spread = float(stands_for @ (f - middle[1]) ** 2)
     trust = float(np.clip(stands_for @ ((y - middle[0]) * (f - middle[1])) / spread, 0.0, 1.0)) if spread > 0 else 0.0
-    relative = n * stands_for / len(everyone)  # 1 for even chances
-    parts = relative * (y - trust * f)
-    value, variance = trust * float(everyone.mean()) + float(parts.mean()), float(np.var(parts, ddof=1)) / n
-    return _with_interval(value, variance, y, n * float(relative.sum() / (relative**2).sum()))
+    relative = stands_for / stands_for.mean()  # 1 for even chances
+    times = float((relative**2).mean())  # and an error that no label shows stands for so many
+    value = float(middle @ [1, -trust]) + trust * float(everyone.mean())
+    variance = _mean_square(relative * ((y - middle[0]) - trust * (f - middle[1])), times * trust) / n
+    return _with_interval(value, variance, y, n / times)
+
+
+def _mean_square(residuals: Array, unseen: float) -> float:
+    """Return the variance of residuals, with those of this size that few labels may not show."""
+    n = len(residuals)
+    return (float(np.var(residuals)) * n + UNSEEN * unseen**2) / max(n - 1, 1)
 
 
 def _with_interval(value: float, variance: float, y: Array, n: float) -> Estimate:
-    """Return a share with its interval; n is how many labels of an even draw the labels y are worth without the answer."""
+    """Return a share with its interval: the p with (p - value)^2 <= Z2 V(p), for V(p) = variance + (p (1 - p) - here) / worth.
+
+    n is how many labels of an even draw the labels y are worth without the answer.
+    """
     value = min(max(value, 0.0), 1.0)
     worth, here = n, value * (1 - value)
     if variance <= 0 or (y == y[0]).all():
         variance = here / n
     else:
         worth = max(here, 1e-12) * len(y) / (len(y) - 1) / variance
-    towards, away = (_ends(value, variance, min(worth, 1 / (part / n + (1 - part) / worth))) for part in MISSED)
-    low, high = (away[0], towards[1]) if value <= 0.5 else (towards[0], away[1])
-    return Estimate(value, max(low, 0.0), min(high, 1.0), worth)
-
-
-def _ends(value: float, variance: float, m: float) -> tuple[float, float]:
-    """Return the two p with (p - value)^2 = Z2 V(p), for V(p) = variance + (p (1 - p) - value (1 - value)) / m."""
-    scale, slope = 1 + Z2 / m, Z2 * (1 - 2 * value) / (2 * m)
+    scale, slope = 1 + Z2 / worth, Z2 * (1 - 2 * value) / (2 * worth)
     middle, half = value + slope / scale, float(np.sqrt(slope**2 + scale * Z2 * variance)) / scale
-    return middle - half, middle + half
+    return Estimate(value, max(middle - half, 0.0), min(middle + half, 1.0), worth)
