@@ -8,7 +8,7 @@ from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ec3learn import Votes
-from ec3learn.algebra.linear import chunks, normalised, solve_by_elimination, solve_free_rows
+from ec3learn.algebra.linear import chunks, evenly, normalised, solve_by_elimination, solve_free_rows
 from ec3learn.algebra.membership import (
     JointMembership,
     SparseMembership,
@@ -229,3 +229,13 @@ def test_a_known_label_reaches_groups_at_the_end_of_a_long_chain():
 def test_squares_of_votes_are_those_of_the_matrix(votes):
     sums = scatter_to_votes(votes, membership(votes), votes.counts)
     assert_allclose(squares_of_votes(votes, sums), votes.counts @ dense_membership(votes) ** 2, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "most"), [(10, 20), (20, 20), (30, 20), (40, 20), (997, 100)])
+def test_a_sample_has_a_number_from_each_stretch_but_not_always_the_same_one(n, most):
+    drawn = evenly(n, most)
+    assert len(drawn) == min(n, most)
+    assert (np.diff(drawn) > 0).all()
+    assert np.all(np.abs(drawn - np.arange(len(drawn)) * n / len(drawn)) <= n / len(drawn))
+    if n == 2 * most:  # classes may alternate
+        assert set(drawn % 2) == {0, 1}

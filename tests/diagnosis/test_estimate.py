@@ -672,3 +672,32 @@ def test_a_consensus_without_objects_estimates_nothing(tmp_path):
     phrase = "estimate needs the objects, and this consensus was loaded from a file without them. "
     with pytest.raises(ValueError, match=f"^{re.escape(phrase)}Use extend"):
         Consensus.load(tmp_path / "votes.ec3").estimate(1, {0: 1})
+
+
+def test_labels_tell_which_end_of_a_scale_means_what():
+    truth = np.random.default_rng(0).integers(2, size=100)
+    scores = {"up": 2 + 2 * truth, "down": 4 - 2 * truth, "both": np.where(np.arange(100) % 7, 2 + 2 * truth, 3)}
+    known = {i: "fp"[truth[i]] for i in range(60)}
+    asked, given = (
+        Votes.from_labels(
+            {name: scores[name] if up else 6 - scores[name] for name, up in sides.items()}, classes=["f", "p"], scale=s
+        )
+        for sides, s in (
+            ({"up": True, "down": True, "both": True}, Scale(range(1, 6), direction="learn")),
+            ({"up": True, "down": False, "both": True}, range(1, 6)),
+        )
+    )
+    assert error_correlation(asked, known) == pytest.approx(error_correlation(given, known))
+
+
+def test_only_voters_who_saw_enough_labels_are_judged_by_them():
+    rng = np.random.default_rng(0)
+    votes = Votes.from_long(np.repeat(np.arange(300), 3), rng.integers(60, size=900), rng.integers(2, size=900))
+    table = MajorityVote().solve(votes).estimate(None, dict.fromkeys(range(200), 0), voters=True)
+    n_labels = {name: sum(votes.said(i)[m] is not None for i in range(200)) for m, name in enumerate(names_of(votes))}
+    judged = [name.removeprefix("accuracy of ") for name in table["measure"][3:]]
+    assert judged == [name for name, n in n_labels.items() if n >= 10]
+
+
+def names_of(votes):
+    return [model.name for model in votes.models]

@@ -240,7 +240,7 @@ def test_a_sample_of_rows_shows_who_agrees_with_whom_as_all_of_them_do(monkeypat
     some = pairs(consensus)
     assert some.share_of_rows < 0.3
     order = [some.names.index(name) for name in every.names]
-    assert np.abs(every.similarity - some.similarity[np.ix_(order, order)]).max() < 0.03
+    assert np.abs(every.similarity - some.similarity[np.ix_(order, order)]).max() < 0.05
     np.testing.assert_allclose(some.common, 20_000)
 
 

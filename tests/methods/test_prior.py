@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
 
 import ec3learn
 from ec3learn import BWA, EBCC, EC3, METHODS, UPE, Consensus, DawidSkene, MajorityVote, Panel, SoftVote, Votes, WeightedVote
@@ -309,3 +310,18 @@ def test_a_prior_of_no_object_is_not_used(crowd):
     votes, *_ = crowd
     consensus = Panel().solve(votes, prior=np.full((votes.n_objects, votes.n_classes), np.nan))
     assert "The prior has probabilities of no object: it was not used." in map(str, consensus.notes)
+
+
+def test_a_prior_is_trusted_alike_in_a_table_whose_classes_alternate(monkeypatch):
+    monkeypatch.setattr(trust, "SAMPLE", 1000)
+    rng, n = np.random.default_rng(0), 2000
+    truth = np.arange(n) % 2
+    said = np.column_stack([np.where(rng.random(n) < p, truth, 1 - truth) for p in (0.7, 0.65, 0.6)])
+    sure = expit(2 * truth - 1 + rng.normal(size=n))
+    prior = np.column_stack([1 - sure, sure])
+    weights = [
+        DawidSkene().solve(Votes.from_labels(said[rows]), prior=prior[rows]).votes.prior.trust.weight
+        for rows in (np.arange(n), rng.permutation(n))
+    ]
+    assert min(weights) > 1
+    assert weights[0] == pytest.approx(weights[1], rel=0.3)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 
-from ec3learn import EC3, DawidSkene, MajorityVote, SoftVote, Votes, combine, votes_from
+from ec3learn import EC3, DawidSkene, MajorityVote, Scale, SoftVote, Votes, combine, votes_from
 from ec3learn._checks import InputError
 from ec3learn.answer.notes import REPEATS
 from ec3learn.votes.labels import is_missing
@@ -1348,3 +1349,88 @@ def test_clusterings_alone_make_rows_differ():
     assert_array_equal(row[1] == row, [True, True, False])
     assert alone.said(1) == [0, 0, None]
     assert votes.drop("k").voters_alone() is None
+
+
+# ---- names of objects -------------------------------------------------------------------------------------------------
+
+
+def crowd(**more):
+    return Votes.from_long(np.repeat(["q1", "q2", "q3"], 3), ["a", "b", "c"] * 3, list("xxyyyxxyx"), **more)
+
+
+def test_a_label_or_prior_goes_to_every_copy_of_an_object():
+    drawn = crowd()[[0, 0, 2, 0, 1]]
+    assert MajorityVote().solve(drawn, known={"q1": "y", "q2": "x"}).labels().tolist() == ["y", "y", "x", "y", "x"]
+    informed = drawn.with_prior({"q1": [0.1, 0.9]})
+    rows = np.arange(5) if informed.index is None else informed.index
+    assert_array_equal(informed.prior.given[rows], [True, True, False, True, False])
+
+
+@pytest.mark.parametrize("labels", [[None, "x"], ["x", None], ["x", "x"]])
+def test_a_label_is_known_wherever_it_stands_among_gaps(labels):
+    for known in ((["q2", "q2"], labels), pd.Series(labels, index=["q2", "q2"])):
+        assert MajorityVote().solve(crowd(), known=known).labels().tolist() == ["x", "x", "x"]
+
+
+def test_pandas_tables_are_matched_by_the_names_of_objects():
+    prior = pd.DataFrame({"x": [0.5, 0.2, 0.9], "y": [0.5, 0.8, 0.1]}, index=["q3", "q2", "q1"])
+    by_name = {name: row.tolist() for name, row in prior.iterrows()}
+    assert_array_equal(crowd().with_prior(prior).prior.proba, crowd().with_prior(by_name).prior.proba)
+    assert_array_equal(crowd().with_prior(prior[1:]).prior.given, [True, True, False])
+    assert_array_equal(crowd().with_prior(prior.set_axis([5, 6, 7])).prior.proba, prior)  # no names of objects
+    weights = pd.Series([9, 1, 2], index=["q2", "q1", "q3"])
+    assert crowd(sample_weight=weights).sample_weight.tolist() == [1, 9, 2]
+    with pytest.raises(InputError, match=r"^sample_weight must have one number for each of the 3 objects, got none for 'q3'\.$"):
+        crowd(sample_weight=weights[:2])
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_votes_that_are_added_are_read_on_the_scale_of_the_crowd(direction):
+    scale = Scale(["low", "mid", "high"], unordered=["unsure"], direction=direction)
+    objects, voters, labels = [0, 0, 1, 1], ["a", "b", "a", "b"], ["low", "low", "high", "unsure"]
+    votes = Votes.from_long(objects, voters, labels, classes=["ok", "bad"], scale=scale)
+    more = votes.add_votes([0, 1], ["d", "d"], ["low", "mid"])
+    at_once = Votes.from_long([*objects, 0, 1], [*voters, "d", "d"], [*labels, "low", "mid"], classes=["ok", "bad"], scale=scale)
+    assert more.classes.tolist() == ["ok", "bad"]
+    assert said(more) == said(at_once)
+    assert_array_equal(more.group_meaning.toarray(), at_once.group_meaning.toarray())
+    plainly = Votes.from_long([0, 1], ["a", "a"], ["x", "y"])
+    assert plainly.add_votes([0], ["b"], ["y"]).classes.tolist() == ["x", "y"]
+
+
+# ---- what cannot be meant ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [None, (0,), [[0, 1]], "a", 1.5, 3])
+def test_what_picks_no_objects_is_refused(rows):
+    with pytest.raises(
+        IndexError, match=r"^rows must be a number, a slice, a mask or an array of numbers of objects, from 0 to 2"
+    ):
+        crowd()[rows]
+
+
+@pytest.mark.parametrize(("labels", "missing", "meant"), [([-1, 0, 1], "-1", "-1"), (["-1", "0"], -1, "'-1'")])
+def test_a_missing_label_of_another_kind_is_refused(labels, missing, meant):
+    message = re.escape(f"missing must be written as the labels are, got {missing!r}. Pass missing={meant}.")
+    with pytest.raises(InputError, match=f"^{message}$"):
+        Votes.from_labels({"a": labels}, missing=missing)
+
+
+def test_sure_probabilities_of_the_second_class_are_no_labels():
+    assert Votes.from_probabilities({"m": [1.0, 0.0]}, classes=["no", "yes"]).said(0) == [{"no": 0.0, "yes": 1.0}]
+    assert Votes.from_probabilities({"m": [1.0, 0.0]}, classes=[0, 1]).said(0) == [1]
+    with pytest.raises(InputError, match=r"^probabilities must be tables of both classes where 0 and 1 could be labels as well"):
+        Votes.from_probabilities({"m": [1.0, 1.0], "n": [0.9, 0.8]}, classes=[1, 2])
+
+
+def test_probabilities_may_be_negative_by_rounding_only():
+    assert Votes.from_probabilities({"a": [[1, -1e-17], [0.5, 0.5]]}).said(0) == [{0: 1.0, 1: 0.0}]
+    with pytest.raises(InputError, match=r"got the negative value -0\.1"):
+        Votes.from_probabilities({"a": [[1.1, -0.1], [0.5, 0.5]]})
+
+
+def test_probabilities_that_are_no_dense_finite_table_are_refused():
+    with pytest.raises(TypeError, match=r"^probabilities must be dense tables, .* got a sparse matrix for 'm'\. Use its toarray"):
+        Votes.from_probabilities({"m": sparse.csr_array(np.eye(2))})
+    with pytest.raises(InputError, match="a row that sums to inf at row 0"):
+        Votes.from_probabilities({"m": [[1e308, 1e308]]}, normalize=True)

@@ -265,7 +265,7 @@ class Outcome(Solution):
             raise InputError("", phrase=f"{what} needs the votes, and a consensus loaded from a file does not hold them")
         return self.votes
 
-    @property
+    @cached_property
     def voter_noun(self) -> str:
         """Return what the voters are called: judges, annotators or classifiers."""
         if self.votes is not None:

@@ -140,7 +140,9 @@ def kappas(votes: Votes, known: Any = None, level: Level = "nominal", *, draws: 
     places = _places(votes.models[voters[0]], level)
     if known is not None:
         votes, codes = _on_known(votes, known, labels)
-    matrix = entries(votes)
+    matrix = entries(votes).tocsc()
+    if known is None:
+        voters = sorted(sorted(voters, key=lambda m: -votes.n_votes[m])[:MOST_VOTERS])
     said = {m: matrix[:, votes.offsets[m] : votes.offsets[m + 1]] for m in voters}
     heads, rows = ("voter", "other", "objects", "kappa", "low", "high"), []
     chosen = np.flatnonzero(~np.isnan(places))
@@ -161,10 +163,9 @@ def kappas(votes: Votes, known: Any = None, level: Level = "nominal", *, draws: 
         for m in voters:
             add(m, KNOWN, np.asarray(said[m].T @ true))
         return Table.of(heads, rows)
-    kept = sorted(sorted(voters, key=lambda m: -votes.n_votes[m])[:MOST_VOTERS])
-    weighted = {m: said[m].multiply(votes.counts[:, None]).tocsr() for m in kept}
-    for i, m in enumerate(kept):
-        for other in kept[i + 1 :]:
+    weighted = {m: said[m].multiply(votes.counts[:, None]).tocsr() for m in voters}
+    for i, m in enumerate(voters):
+        for other in voters[i + 1 :]:
             add(m, votes.models[other].name, (said[m].T @ weighted[other]).toarray())
     return Table.of(heads, rows)
 

@@ -68,7 +68,7 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
         if n_labels < LEAST_LABELS:
             remedy = f"Leave {arg('known')} out to measure without labels."
             raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy)
-        labelled, row_codes = labelled_rows(votes, codes)
+        labelled, row_codes = labelled_rows(votes.oriented(codes), codes)
         return _excess(_Cast.of(labelled.hardened()), np.eye(votes.n_classes)[row_codes])
     voters = erring_voters(votes)
     if len(voters) < LEAST_VOTERS or votes.n_classes < 2:

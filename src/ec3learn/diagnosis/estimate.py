@@ -174,10 +174,14 @@ def _questions(outcome: Outcome, codes: Array, classes: list[int], voters: bool)
     yield "accuracy of the answer", codes == answers, proba.max(axis=1), ~given
     if voters:
         votes = outcome.require_votes("estimate")
+        n_labels = np.bincount(outcome.expand(np.arange(votes.n_rows)), (codes >= 0) * _times(outcome), minlength=votes.n_rows)
         for cast in ballots(votes, outcome.classes):
             shares = cast.weights / np.maximum(votes.counts[cast.rows], 1e-300)
-            for v, m in enumerate(cast.voters.tolist()):
-                own = np.flatnonzero(cast.owner == v)
+            order = np.argsort(cast.owner, kind="stable")
+            ends = np.searchsorted(cast.owner[order], np.arange(1, len(cast.voters)))
+            for m, own in zip(cast.voters.tolist(), np.split(order, ends), strict=True):
+                if n_labels[np.unique(cast.rows[own])].sum() < LEAST_LABELS:
+                    continue
                 named = own[cast.classes[own] >= 0]
                 said = np.zeros_like(outcome.row_proba)  # of each distinct row, in shares of one vote
                 np.add.at(said, (cast.rows[named], cast.classes[named]), shares[named])

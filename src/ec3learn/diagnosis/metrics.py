@@ -13,7 +13,7 @@ from scipy.stats import binomtest, norm
 
 from .._checks import InputTypeError
 from .._typing import Array
-from ..algebra.linear import sample_rows
+from ..algebra.linear import evenly, sample_rows
 from ..algebra.membership import membership
 from ..answer.extension import matching_labels
 from ..answer.outcome import Outcome, require_consensus, top_classes
@@ -192,7 +192,7 @@ def quality(proba: Array, labels: Array, truth: Array, weight: Array) -> Quality
     right, n = labels == truth, float(weight.sum())
     bins = calibration(proba.max(axis=1), right, weight)
     error = sum(n * abs(sure - share) for sure, share, n in bins) / n
-    some = slice(None, None, -(-len(truth) // MOST_RANKED))
+    some = evenly(len(truth), MOST_RANKED)
     f_score = macro_f(labels, truth, proba.shape[1], weight)
     several = len(np.unique(truth[some][weight[some] > 0])) > 1
     auc = mean_auc(proba[some], truth[some], weight[some]) if several else None

@@ -259,7 +259,8 @@ def describe_methods() -> list[dict[str, Any]]:
 
 LONG = 200  # objects from which a table with a single column of labels is more likely a long one
 MOST_NAMES = 10_000  # voters whose names are compared
-NO_ANSWERS = ("?", "abstain", "don't know", "n/a", "na", "nan", "not sure", "null", "skip", "unknown", "unsure")
+NO_ANSWERS = {"", "#n/a", "--", "<na>", "?", "abstain", "don't know", "n.a.", "n/a", "na", "nan", "no answer", "not sure", "null"}
+NO_ANSWERS |= {"skip", "skipped", "unknown", "unsure"}
 
 
 def table_notes(votes: Votes) -> list[Note]:
@@ -291,11 +292,11 @@ def table_notes(votes: Votes) -> list[Note]:
 def is_no_answer(label: Any, labels: Sequence[Any]) -> bool:
     """Return whether a label looks as if it meant that somebody did not answer.
 
-    -1 does where the classes are numbered from 0 to 2 or more; -1, 0 and 1 may be opinions.
+    -1 does where the classes are numbered from 0 to 2 or more; -1, 0 and 1 may be opinions. "none" may be a class, "None" is not.
     """
-    if isinstance(label, str):
-        return label.casefold().strip() in NO_ANSWERS
-    return label == -1 and min(labels) == -1 and {0, 1, 2} <= set(labels)
+    if isinstance(label, str) and (label == "None" or label.casefold().strip() in NO_ANSWERS):
+        return True
+    return str(label) == "-1" and {"-1", "0", "1", "2"} <= set(map(str, labels)) and "-2" not in map(str, labels)
 
 
 def look_alike(labels: Sequence[Any]) -> str:

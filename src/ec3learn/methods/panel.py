@@ -235,9 +235,9 @@ def _calibrated(answer: Answer, blind: Array, known: KnownLabels, labelled: Arra
     """
     codes = known.codes[labelled]
     slope, n = learn_slope(blind, codes, counts), len(codes)
-    held_out = np.empty_like(blind)
+    held_out, folds = np.empty_like(blind), np.random.default_rng(0).permutation(n) % FOLDS
     for fold in range(FOLDS):
-        own = np.arange(n) % FOLDS == fold
+        own = folds == fold
         held_out[own] = sharpened(blind[own], learn_slope(blind[~own], codes[~own], counts[~own]))
     before, after = (log_losses(proba, codes) for proba in (blind, held_out))
     text = f"The confidence was calibrated on {count(round(float(counts.sum())), 'known label')}: cross-validated log loss"

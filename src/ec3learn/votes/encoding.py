@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from .._checks import InputError, InputRowsError, InputTypeError
 from .._text import arg, count, listed
@@ -15,6 +16,7 @@ from .labels import KINDS, Label, fits_one_integer_type, is_missing, kind_of, la
 from .reading import INTEGERS, Column, Where, frame_of, has_index, is_pandas, named_columns, single_column, smallest_uint
 from .scale import Scale
 
+ROUNDING = 1e-6  # by which probabilities may miss 0, and their sum 1
 Missing = frozenset[tuple[str, Label]]  # kinds and labels that mean "no vote"
 KNOWN = "an array with one label per object, None where there is none, a dict of object -> label, or a pair (objects, labels)"
 
@@ -39,6 +41,10 @@ def means_missing(value: Label, missing: Missing) -> bool:
 def classes_of(columns: Sequence[Column], tables: Mapping[str, Array], classes: Any, missing: Missing, argument: str) -> Array:
     """Return the classes: those given, or those voted for, sorted; soft votes (`tables`) must have a column for each."""
     names = _voted_classes(columns, missing, argument) if classes is None else _given_classes(classes)
+    for kind, label in missing:
+        other = next((name for name in names if str(name) == str(label) and kind_of(name) != kind), None)
+        if other is not None:
+            raise InputError("missing", "must be written as the labels are", got=label, remedy=f"Pass {arg('missing', other)}.")
     if classes is None and tables:
         n_columns = next(iter(tables.values())).shape[1]
         if not names or (kind_of(names[0]) == "int" and names[0] >= 0 and names[-1] < n_columns):
@@ -231,7 +237,7 @@ def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | 
     pairs = _known_pairs(known, object_ids is not None)
     names: Any
     if pairs is None:
-        column, places = single_column(known, argument, KNOWN), np.arange(n_objects)
+        column, row, places = single_column(known, argument, KNOWN), np.arange(n_objects), np.arange(n_objects)
         if len(column) != n_objects:
             raise InputError(
                 argument,
@@ -248,19 +254,19 @@ def known_codes(known: Any, classes: Array, n_objects: int, object_ids: Array | 
         if len(names) != len(column):
             came = f"{len(names)} objects and {len(column)} labels"
             raise InputError(argument, "must pair each object with a label", came=came)
-        places = object_places(names, n_objects, object_ids, argument)
+        row, places = object_places(names, n_objects, object_ids, argument)
     lookup, foreign = _look_up(column, classes.tolist(), frozenset())
     if foreign:
-        row = int(np.argmax(np.isin(column.codes(), foreign)))
-        label = plain(column.values[int(column.codes()[row])])
-        came = f"{label!r} for object {plain(names[row])!r}"
+        first = int(np.argmax(np.isin(column.codes(), foreign)))
+        label = plain(column.values[int(column.codes()[first])])
+        came = f"{label!r} for object {plain(names[first])!r}"
         raise InputError(argument, f"must hold classes, {listed(classes)}", came=came, remedy=_meant_class(label, classes))
-    codes = np.where(lookup == len(classes), -1, lookup)[column.codes()]
-    result = np.full(n_objects, -1)
-    result[places] = codes
-    twice = np.flatnonzero((codes >= 0) & (result[places] != codes))
+    codes = np.where(lookup == len(classes), -1, lookup)[column.codes()][row]
+    result, given = np.full(n_objects, -1), codes >= 0
+    result[places[given]] = codes[given]
+    twice = np.flatnonzero(given & (result[places] != codes))
     if len(twice):
-        raise InputError(argument, "must give an object one label", came=f"two for {plain(names[twice[0]])!r}")
+        raise InputError(argument, "must give an object one label", came=f"two for {plain(names[row[twice[0]]])!r}")
     return result
 
 
@@ -281,22 +287,54 @@ def _known_pairs(known: Any, named: bool) -> tuple[list[Any], list[Any]] | None:
     return None
 
 
-def object_places(objects: Sequence[Any], n_objects: int, object_ids: Array | None, argument: str) -> Array:
-    """Return the positions of objects by their names, or by their numbers where they have none."""
+def object_places(objects: Sequence[Any], n_objects: int, object_ids: Array | None, argument: str) -> tuple[Array, Array]:
+    """Return the positions of objects by their names, or by their numbers where they have none, and before them whose each is.
+
+    An object that was drawn several times has several.
+    """
     if object_ids is None:
         for item in objects:
             if kind_of(item) != "int" or not 0 <= item < n_objects:  # -1 is what a failed lookup returns, not the last object
                 raise InputError(argument, f"must name objects by number, from 0 to {n_objects - 1}", got=item)
-        return np.array(objects, dtype=np.int64)
-    place = {label: i for i, label in enumerate(object_ids.tolist())}
+        return np.arange(len(objects)), np.array(objects, dtype=np.int64)
+    labels = object_ids.tolist()
+    place = {label: i for i, label in enumerate(labels)}
     for item in objects:
         if not isinstance(item, Hashable) or item not in place:
             remedy = f"The first objects are {listed(object_ids, 5)}."
-            other = {str(label): label for label in object_ids.tolist()}.get(str(item))
+            other = {str(label): label for label in labels}.get(str(item))
             if other is not None:  # ids that one file has as numbers, and another as text
                 remedy = f"There is an object {other!r}: pass {'text' if isinstance(other, str) else 'numbers'} in both places."
             raise InputError(argument, "must name objects that were voted on", got=item, remedy=remedy)
-    return np.array([place[item] for item in objects], dtype=np.int64)
+    places = np.array([place[item] for item in objects], dtype=np.int64)
+    if len(place) == len(labels):
+        return np.arange(len(places)), places
+    last = np.array([place[label] for label in labels])  # of the copies of each object
+    order = np.argsort(last, kind="stable")
+    begin, end = (np.searchsorted(last[order], places, side=side) for side in ("left", "right"))
+    copies = [order[b:e] for b, e in zip(begin.tolist(), end.tolist(), strict=True)]
+    return np.repeat(np.arange(len(places)), end - begin), np.concatenate([np.empty(0, dtype=np.int64), *copies])
+
+
+def indexed_places(table: Any, object_ids: Array | None, argument: str) -> tuple[Array, Array] | None:
+    """Return the same for the index of a pandas column or table; None where it does not name objects."""
+    if object_ids is None or not has_index(table):
+        return None
+    names = [plain(name) for name in table.index]
+    return object_places(names, len(object_ids), object_ids, argument) if not set(object_ids.tolist()).isdisjoint(names) else None
+
+
+def in_order_of(object_ids: Array | None, values: Any, argument: str) -> Any:
+    """Return values in the order of the objects, where the index of a pandas column names all of them; others as they are."""
+    found = indexed_places(values, object_ids, argument)
+    if object_ids is None or found is None:
+        return values
+    row = np.full(len(object_ids), -1)
+    row[found[1]] = found[0]
+    if (row < 0).any():
+        came = f"none for {plain(object_ids[row < 0][0])!r}"
+        raise InputError(argument, f"must have one number for each of the {len(row)} objects", came=came)
+    return np.asarray(values)[row]
 
 
 # ---- soft votes ------------------------------------------------------------------------------------------------------
@@ -313,30 +351,35 @@ def checked_shares(table: Any, where: Where, remedy: str = "A row of NaN is a mi
         ) from None
     if shares.shape[1] == 0:
         raise where.error("must have at least one column", f"shape {shares.shape}")
-    wrong = _wrong_shares(shares)
+    wrong, is_negative = _wrong_shares(shares)
     if wrong:
         raise _not_shares(shares, wrong, where, remedy)
-    return shares
+    return np.maximum(shares, 0.0) if is_negative else shares
 
 
-def _wrong_shares(shares: Array, step: int = 1 << 16) -> list[int]:
-    """Return the rows that are negative or do not sum to 1, unless all of it is NaN."""
+def _wrong_shares(shares: Array, step: int = 1 << 16) -> tuple[list[int], bool]:
+    """Return the rows that are negative or do not sum to 1, unless all of it is NaN; and whether rounding made some negative."""
     found: list[int] = []
+    is_negative = False
     for begin in range(0, len(shares), step):
         part = shares[begin : begin + step]
-        sums = sum(part.T, np.zeros(len(part)))  # a column at a time: numpy adds up short rows slowly
-        if part.min() >= 0 and np.abs(sums - 1).max() <= 1e-6:
+        with np.errstate(over="ignore"):
+            sums = sum(part.T, np.zeros(len(part)))  # a column at a time: numpy adds up short rows slowly
+        if part.min() >= 0 and np.abs(sums - 1).max() <= ROUNDING:
             continue
-        right = (np.abs(sums - 1) <= 1e-6) & (part.min(axis=1) >= 0) | np.isnan(part).all(axis=1)
+        least = part.min(axis=1)
+        is_negative |= bool((least < 0).any())
+        right = (np.abs(sums - 1) <= ROUNDING) & (least >= -ROUNDING) | np.isnan(part).all(axis=1)
         found += (begin + np.flatnonzero(~right)).tolist()
-    return found
+    return found, is_negative
 
 
 def _not_shares(shares: Array, wrong: list[int], where: Where, remedy: str) -> InputError:
     """Return the error about rows that are no distributions, with what helps against its first."""
 
     def tell(row: int, place: str, n: int) -> tuple[str, str]:
-        least, total = shares[row].min(), shares[row].sum()
+        with np.errstate(over="ignore"):
+            least, total = shares[row].min(), shares[row].sum()
         negative = f"the negative value {least:.6g} in " if least < 0 else ""
         came = f"{negative}a row that sums to {total:.6g} at {place}{where.in_column}{f', and {n - 1:,} more' if n > 1 else ''}"
         if negative:
@@ -377,15 +420,36 @@ def columns_by_class(tables: Mapping[str, Any], classes: Any, argument: str = "p
 
 def as_shares(table: Any, name: str, classes: Any, normalize: bool) -> Any:
     """Return the probabilities of the second of two classes as a table of both; with `normalize`, rows divided by their sums."""
+    if sparse.issparse(table):
+        came = f"a sparse matrix for {name!r}"
+        raise InputTypeError("probabilities", "must be dense tables, objects x classes", came=came, remedy="Use its toarray().")
     if not hasattr(table, "__len__") or not len(table) or np.asarray(table[:1]).dtype.kind not in "fiu":
         return table
     shares = np.ma.filled(table.astype(np.float64), np.nan) if np.ma.isMaskedArray(table) else np.asarray(table)
-    if shares.ndim == 1 and ((shares > 0) & (shares < 1)).any():
+    if shares.ndim == 1 and (((shares > 0) & (shares < 1)).any() or _are_sure(shares, name, classes)):
         if classes is not None and len(classes) != 2:
             came = f"one number per object for {name!r}, and {len(classes)} classes"
             raise InputError("probabilities", "must have one column per class", came=came)
         return np.stack([1 - shares, shares], axis=1)
     if shares.ndim != 2 or not normalize:
         return table
-    sums = shares.sum(axis=1, keepdims=True)
-    return np.divide(shares, sums, out=shares.astype(np.float64), where=sums > 0)
+    with np.errstate(over="ignore"):
+        sums = shares.sum(axis=1, keepdims=True)
+    return np.divide(shares, sums, out=shares.astype(np.float64), where=(sums > 0) & np.isfinite(sums))
+
+
+def _are_sure(column: Array, name: str, classes: Any) -> bool:
+    """Return whether floats that are all 0 or 1 are probabilities of the second of two classes, and not labels."""
+    if column.dtype.kind != "f" or classes is None or len(classes) != 2 or not np.isin(column[~np.isnan(column)], (0, 1)).all():
+        return False
+    labels = [plain(label) for label in classes]
+    if labels == [0, 1]:
+        return False  # a label says the same
+    if not any(kind_of(label) == "int" and label in (0, 1) for label in labels):
+        return True
+    raise InputError(
+        "probabilities",
+        "must be tables of both classes where 0 and 1 could be labels as well as probabilities",
+        came=f"only 0.0 and 1.0 for {name!r}, and the classes {listed(labels)}",
+        remedy="Pass np.column_stack([1 - p, p]), or integers if they are labels.",
+    )

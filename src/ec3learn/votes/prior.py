@@ -18,7 +18,7 @@ from scipy.special import log_softmax
 from .._checks import InputError
 from .._text import count
 from .._typing import Array
-from .encoding import checked_shares, columns_by_class, object_places
+from .encoding import checked_shares, columns_by_class, indexed_places, object_places
 from .layout import Frozen
 from .reading import Where, named_columns
 
@@ -90,19 +90,23 @@ def read_prior(prior: Any, classes: Array, n_objects: int, object_ids: Array | N
     """Return the class probabilities of each object, NaN where none are given.
 
     `prior` is a table with one row per object and one column per class, in the order of the classes or, in a dataframe, called
-    like them; or a dict of object -> row for some of the objects.
+    like them; or a dict of object -> row for some of the objects, or a pandas table whose index has their names.
     """
     if isinstance(prior, Mapping):
         table = np.full((n_objects, len(classes)), np.nan)
         if len(prior):
-            rows = _shares(list(prior.values()), classes)
-            table[object_places(list(prior), n_objects, object_ids, "prior")] = rows
+            row, places = object_places(list(prior), n_objects, object_ids, "prior")
+            table[places] = _shares(list(prior.values()), classes)[row]
         return table
-    table = _shares(prior, classes)
-    if len(table) != n_objects:
-        came = count(len(table), "row")
+    shares, named = _shares(prior, classes), indexed_places(prior, object_ids, "prior")
+    if named is not None:
+        table = np.full((n_objects, len(classes)), np.nan)
+        table[named[1]] = shares[named[0]]
+        return table
+    if len(shares) != n_objects:
+        came = count(len(shares), "row")
         raise InputError("prior", f"must have one row for each of the {n_objects} objects", came=came)
-    return table
+    return shares
 
 
 def _shares(table: Any, classes: Array) -> Array:

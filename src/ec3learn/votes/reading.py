@@ -379,8 +379,9 @@ def is_pandas(data: Any) -> bool:
     return bool(nw.dependencies.is_pandas_dataframe(data))
 
 
-def has_index(column: Any) -> bool:
-    """Tell whether a column is one of pandas whose rows have names."""
+def has_index(table: Any) -> bool:
+    """Tell whether a column or table is one of pandas whose rows have names."""
     import narwhals.stable.v2 as nw
 
-    return nw.dependencies.is_pandas_series(column) and type(column.index).__name__ != "RangeIndex"
+    of_pandas = nw.dependencies.is_pandas_series(table) or nw.dependencies.is_pandas_dataframe(table)
+    return of_pandas and type(table.index).__name__ != "RangeIndex"

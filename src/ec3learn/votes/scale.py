@@ -102,6 +102,21 @@ def voter_scale(model: BaseModel) -> Scale:
     return Scale(model.labels[ordered].tolist(), model.labels[~ordered].tolist())
 
 
+def shared_scale(models: Iterable[BaseModel]) -> Scale | None:
+    """Return the scale on which all voters answer; None where some name classes, or scales differ."""
+    voters = [model for model in models if model.is_voter]
+    if any(model.positions is None for model in voters):
+        return None
+    scales = {replace(voter_scale(model), direction=_direction(model)) for model in voters}
+    return scales.pop() if len(scales) == 1 else None
+
+
+def _direction(model: BaseModel) -> Literal["up", "down", "learn"]:
+    assert model.positions is not None
+    low, high = model.positions[~np.isnan(model.positions)][[0, -1]]
+    return "learn" if not model.oriented else "up" if low < high else "down"
+
+
 def scales_of(scale: Any, names: Sequence[str]) -> dict[str, Scale]:
     """Return the scale of each voter that has one: one for all, or a dict of voter -> scale."""
     if scale is None:

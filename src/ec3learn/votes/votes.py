@@ -22,13 +22,13 @@ from .._typing import Array
 from . import assembly
 from .assembly import SPARSE_FROM, SPARSE_MODELS, Repeats
 from .distinct import distinct_entries, distinct_rows
-from .encoding import as_shares, columns_by_class
+from .encoding import as_shares, columns_by_class, in_order_of
 from .labels import Label, kind_of
 from .layout import BaseModel, Codes, Frozen, SoftShares, Stores, group_offsets, voter_noun
 from .merging import is_crowd, merged_fields
 from .prior import Prior, read_prior
 from .reading import Column, named_columns, smallest_uint
-from .scale import as_class_votes, class_shares, group_votes, oriented, shares_between
+from .scale import as_class_votes, class_shares, group_votes, oriented, shared_scale, shares_between
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -304,7 +304,7 @@ class Votes(Frozen):
         """Return which base models vote, for classes or on a scale, rather than cluster."""
         return np.array([model.is_voter for model in self.models], dtype=bool)
 
-    @property
+    @cached_property
     def voter_noun(self) -> str:
         """Return what the voters are called: judges, annotators or classifiers."""
         return voter_noun(self.models, self.sparse is not None)
@@ -366,7 +366,9 @@ class Votes(Frozen):
         picked: Any = [rows] if isinstance(rows, (int, np.integer)) else rows
         try:
             chosen: Array = everyone[picked]
-        except IndexError:
+            if chosen.ndim != 1 or isinstance(rows, tuple) or rows is None:
+                raise IndexError
+        except (IndexError, TypeError, ValueError):
             raise InputIndexError(
                 "rows",
                 f"must be a number, a slice, a mask or an array of numbers of objects, from 0 to {self.n_objects - 1}",
@@ -428,10 +430,22 @@ class Votes(Frozen):
         return self + self._of(new, new_clusters, "classifiers", self.classes, missing, scale)._weighted(weights, None)
 
     def add_votes(
-        self, objects: Any, voters: Any, labels: Any, *, missing: Label | None = None, repeats: Repeats = "mean"
+        self,
+        objects: Any,
+        voters: Any,
+        labels: Any,
+        *,
+        missing: Label | None = None,
+        scale: Any = None,
+        repeats: Repeats = "mean",
     ) -> Self:
-        """Return the votes with further ones, on these or other objects, by these or other voters: `from_long`, then `merge`."""
-        return self.merge(type(self).from_long(objects, voters, labels, missing=missing), repeats)
+        """Return the votes with further ones, on these or other objects, by these or other voters: `from_long`, then `merge`.
+
+        Where all voters answer on one scale, the new votes are read on it unless another `scale` is given.
+        """
+        scale = shared_scale(self.models) if scale is None else scale
+        classes = None if scale is None else self.classes
+        return self.merge(type(self).from_long(objects, voters, labels, classes=classes, missing=missing, scale=scale), repeats)
 
     def merge(self, other: Self, repeats: Repeats = "mean") -> Self:
         """Return the votes of two long tables as one: new votes, on other objects or by other voters, join these.
@@ -443,8 +457,8 @@ class Votes(Frozen):
         other : Votes
             Votes made by `Votes.from_long`, like these. Objects, voters and classes are matched by name.
         repeats : "mean", "last", "first" or "error"
-            What to do where a voter votes on an object in both: "mean" takes the two together as one soft vote, "last" the vote
-            of `other`, "first" that of these votes.
+            What to do where a voter votes on an object in both: "mean" takes the two together as one soft vote, half of it from
+            each however many votes they were, "last" the vote of `other`, "first" that of these votes.
 
         Returns
         -------
@@ -635,6 +649,7 @@ class Votes(Frozen):
         if weights is not None:
             votes = replace(votes, weights=assembly.model_weights(weights, [model.name for model in self.models]))
         if sample_weight is not None:
+            sample_weight = in_order_of(self.object_ids, sample_weight, "sample_weight")
             checked = assembly.non_negative(sample_weight, "sample_weight", self.n_objects, "objects")
             if not checked.any():
                 raise InputError("sample_weight", "must be above 0 for at least one object", came="only zeros")
