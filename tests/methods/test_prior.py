@@ -312,9 +312,8 @@ def test_a_prior_of_no_object_is_not_used(crowd):
     assert "The prior has probabilities of no object: it was not used." in map(str, consensus.notes)
 
 
-def test_a_prior_is_trusted_alike_in_a_table_whose_classes_alternate(monkeypatch):
-    monkeypatch.setattr(trust, "SAMPLE", 1000)
-    rng, n = np.random.default_rng(0), 2000
+def test_a_prior_is_trusted_alike_in_a_table_whose_classes_alternate():
+    rng, n = np.random.default_rng(0), 2 * trust.SAMPLE
     truth = np.arange(n) % 2
     said = np.column_stack([np.where(rng.random(n) < p, truth, 1 - truth) for p in (0.7, 0.65, 0.6)])
     sure = expit(2 * truth - 1 + rng.normal(size=n))
