@@ -95,25 +95,25 @@ class TrustModel(SubtypeModel):
         numbers = np.append(1.0, np.zeros(votes.n_classes))
         for _ in range(MOST_ROUNDS):
             numbers = fit_slope_and_offsets(self.logs, proba[given], votes.counts[given], numbers, (0.0, 1.0))
+            meant = log_softmax(numbers[0] * self.logs + numbers[1:], axis=1)
             answer, likelihood = np.empty_like(proba), 0.0
             for f in range(FOLDS):
                 own = self.folds == f
                 kept = np.where(own[:, None], 0.0, proba)
                 evidence, log_shares = self.variational_step(kept, self.counted @ kept)
-                trust = Trust(float(numbers[0]), numbers[1:], normalised(np.exp(log_shares)), 1.0)
-                self.own_evidence = trust.log_proba(self.prior.proba) - log_shares
-                self.own_evidence[~given] = 0.0
+                self.own_evidence = np.zeros_like(proba)
+                self.own_evidence[given] = meant - log_shares
                 answer[own], by_row = (part[own] for part in self.e_step_by_row(evidence, log_shares))
                 likelihood += float(votes.counts[own] @ by_row)
             moved = float(mean_moves(votes.counts, proba, answer).sum()) / 2
             proba = answer
             if moved < TOL:
                 break
-        shares = normalised(np.maximum(self.counted @ proba, LEAST))
+        trust = Trust(float(numbers[0]), numbers[1:], normalised(np.maximum(self.counted @ proba, LEAST)), 1.0)
         worth = self._worth(proba, trust)
         named = np.flatnonzero((votes.group_class >= 0) & (self.weight > 0))  # a voter is thought to be right more often than not
         diagonal = (ON - OFF) * float(evidence[named, votes.group_class[named]].sum())
-        return replace(trust, shares=shares, weight=worth, likelihood=likelihood / self.total), likelihood + diagonal
+        return replace(trust, weight=worth, likelihood=likelihood / self.total), likelihood + diagonal
 
     def _worth(self, proba: Array, trust: Trust) -> float:
         """Return how many votes the prior is worth: the log-odds of being right over chance, relative to those of a vote."""
@@ -210,15 +210,14 @@ def fit_slope_and_offsets(logs: Array, targets: Array, counts: Array, start: Arr
 
     `prior` holds the slope near 1 and the offsets near 0: the inverse variances of what is thought of them beforehand.
     """
-    weighted = counts[:, None] * targets
+    by_class, weighted = np.ascontiguousarray(logs.T), np.ascontiguousarray((counts[:, None] * targets).T)  # a few long lines
     held, middle = np.append(prior[0], np.full(len(start) - 1, prior[1])), np.append(1.0, np.zeros(len(start) - 1))
 
     def cost(numbers: Array) -> tuple[float, Array]:
-        fit = log_softmax(numbers[0] * logs + numbers[1:], axis=1)
-        gap, pull = counts[:, None] * np.exp(fit) - weighted, held * (numbers - middle)
-        return float(-(weighted * fit).sum() + pull @ (numbers - middle) / 2), np.append(
-            (gap * logs).sum(), gap.sum(axis=0)
-        ) + pull
+        fit = log_softmax(numbers[0] * by_class + numbers[1:, None], axis=0)
+        gap, pull = counts * np.exp(fit) - weighted, held * (numbers - middle)
+        slopes = np.append(np.vdot(gap, by_class), gap.sum(axis=1)) + pull
+        return float(-np.vdot(weighted, fit) + pull @ (numbers - middle) / 2), slopes
 
     bounds = [(0.0, MOST_SLOPE), *[(None, None)] * (len(start) - 1)]
     return np.asarray(minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 10}).x)
