@@ -599,6 +599,15 @@ def test_hard_votes_are_votes_for_one_class(iris):
     assert model.consensus_.votes.soft is None
 
 
+@pytest.mark.parametrize("voting", ["soft", "hard"])
+def test_a_row_without_a_vote_is_none_for_the_first_class(voting):
+    X, y = make_classification(300, 4, random_state=0)
+    fold = np.arange(300) % 4 - 1
+    model = made(cv=PredefinedSplit(fold), clusterers=[], consensus="dawid-skene", voting=voting).fit(X, y)
+    assert [model.consensus_.votes.said(i)[0] is None for i in range(300)] == (fold < 0).tolist()
+    assert model.voters_["coverage"] == [0.75] * 3
+
+
 def test_greedy_selection_leaves_guesses_out():
     X, y = make_classification(600, 10, n_informative=5, random_state=0)
     model = EC3Classifier([("lr", LogisticRegression()), ("memory", Memory())], [], select="greedy", random_state=0).fit(X, y)

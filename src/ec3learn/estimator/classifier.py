@@ -283,7 +283,9 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         names = self._target.names
         if not self._hard:
             return Votes.from_probabilities(shares, clusters or None, classes=names, sample_weight=weights)
-        hard = {name: np.array(names, dtype=object)[table.argmax(axis=1)] for name, table in shares.items()}
+        labels = np.array([*names, None], dtype=object)  # None, the last, where a row got no vote
+        chosen = {name: np.where(np.isnan(table).any(axis=1), -1, table.argmax(axis=1)) for name, table in shares.items()}
+        hard = {name: labels[codes] for name, codes in chosen.items()}
         return Votes.from_labels(hard, clusters or None, classes=names, sample_weight=weights)
 
     # ---- reading and checking ----------------------------------------------------------------------------------------
