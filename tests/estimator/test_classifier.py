@@ -578,10 +578,11 @@ def test_a_rare_class_does_not_cost_the_others_their_folds(iris):
     assert len(n_rows) == 5 + 1
 
 
-@pytest.mark.filterwarnings(FEWER_FOLDS)
-def test_a_class_with_one_label_is_no_error(iris):
+def test_classes_with_one_label_each_are_no_error_and_get_no_votes(iris):
     X, _, y, _ = iris
-    assert made().fit(X, hidden(y, 1)).classes_.tolist() == [0, 1, 2]
+    words = "No class has more than 1 labelled row, fewer than cv=5 folds: labelled rows get no votes to judge classifiers by."
+    with pytest.warns(UserWarning, match=f"^{words}$"):
+        assert made().fit(X, hidden(y, 1)).classes_.tolist() == [0, 1, 2]
 
 
 # ---- choices ---------------------------------------------------------------------------------------------------------
