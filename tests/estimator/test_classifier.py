@@ -616,6 +616,17 @@ def test_greedy_selection_leaves_guesses_out():
     assert [note.kind for note in model.notes_ if "left out: memory" in note.text] == [LEFT_OUT]
 
 
+@pytest.mark.filterwarnings(FEWER_FOLDS)
+@pytest.mark.parametrize("n_first", [1, 3])
+def test_greedy_selection_leaves_none_out_where_no_votes_tell_classes_apart(iris, n_first):
+    X, _, y, _ = iris
+    some = hidden(y, 1)
+    some[np.flatnonzero(y == 0)[:n_first]] = 0
+    model = made(select="greedy").fit(X, some)
+    assert list(model.estimators_) == ["lr", "nb", "tree"]
+    assert any(str(note).startswith("Greedy selection left out no classifier: ") for note in model.notes_)
+
+
 def test_the_table_of_voters_is_there_without_solving_again(iris, monkeypatch):
     X, _, y, _ = iris
     model = made(consensus="soft-vote").fit(X, y)
