@@ -267,6 +267,15 @@ def test_sample_weight_reaches_our_pools_and_who_cannot_take_it_is_named(iris):
     assert WITHOUT_WEIGHTS in [str(note) for note in weighted.notes_]
 
 
+def test_who_does_not_request_sample_weight_is_named(iris):
+    X, _, y, _ = iris
+    with config_context(enable_metadata_routing=True):
+        own = [("lr", LogisticRegression().set_fit_request(sample_weight=True))]
+        own += [("nb", GaussianNB().set_fit_request(sample_weight=False))]
+        with pytest.warns(UserWarning, match=r"^Trained without sample_weight, because they do not request it: nb\.$"):
+            made(classifiers=own, consensus="soft-vote").fit(X, y, sample_weight=np.ones(len(y)))
+
+
 def test_sample_weight_counts_in_the_consensus(iris):
     X, _, y, _ = iris
     model = made(classifiers=pool()[:1], consensus="iec3").fit(X, y, sample_weight=np.arange(1, len(y) + 1))

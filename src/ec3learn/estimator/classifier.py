@@ -328,7 +328,8 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         """Warn if classifiers do not get the weights of the rows."""
         without = [name for name, own in params.items() if not own]
         if without and self._weights is not None and not self.prefit:
-            note = Note(WEIGHTS, f"Trained without {arg('sample_weight')}, because their fit does not take it: {some(without)}.")
+            why = "they do not request it" if self._uses_routing else "their fit does not take it"
+            note = Note(WEIGHTS, f"Trained without {arg('sample_weight')}, because {why}: {some(without)}.")
             warnings.warn(str(note), stacklevel=3)
             self._fit_notes.append(note)
 
