@@ -30,6 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ec3learn import EC3, EC3Classifier, SoftVote, Votes
+from ec3learn._checks import InputError
 from ec3learn.answer.notes import CHOICE, LEFT_OUT
 from ec3learn.estimator import classifier, classifier_pool, training
 
@@ -869,6 +870,13 @@ def test_a_classifier_that_was_not_fitted_before_is_named(iris):
         ValueError, match=r"^The classifier 'lr' must be fitted where prefit=True \(.*Fit it, or pass prefit=False"
     ):
         made(classifiers=pool()[:1], clusterers=[], prefit=True).fit(X, y)
+
+
+def test_columns_of_one_name_are_refused(iris):
+    X, _, y, _ = iris
+    frame = pd.DataFrame(X, columns=list("abac"))
+    with pytest.raises(InputError, match=r"^X must have columns of different names, got 'a' 2 times\. Rename them\.$"):
+        made().fit(frame, y)
 
 
 def test_no_label_at_all_is_refused(iris):
