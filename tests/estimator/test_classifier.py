@@ -879,6 +879,13 @@ def test_columns_of_one_name_are_refused(iris):
         made().fit(frame, y)
 
 
+def test_a_score_that_does_not_suit_the_classes_is_named(iris):
+    X, _, y, _ = iris
+    words = r"^scoring='f1' failed \(Target is multiclass but average='binary'.*\)\. Pass scoring='f1_macro'\.$"
+    with pytest.raises(InputError, match=words):
+        made(scoring="f1").fit(X, y)
+
+
 def test_no_label_at_all_is_refused(iris):
     X, _, y, _ = iris
     with pytest.raises(ValueError, match=r"^y must hold at least one label, got 90 missing ones\.$"):
