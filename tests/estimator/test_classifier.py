@@ -30,6 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ec3learn import EC3, EC3Classifier, SoftVote, Votes
+from ec3learn._checks import InputError
 from ec3learn.answer.notes import CHOICE, LEFT_OUT
 from ec3learn.estimator import classifier, classifier_pool, training
 
@@ -265,6 +266,15 @@ def test_sample_weight_reaches_our_pools_and_who_cannot_take_it_is_named(iris):
     assert_allclose(one[names.index("knn")], other[names.index("knn")])
     assert all(other[names.index(name), 1] > one[names.index(name), 1] for name in ("lr", "nb"))
     assert WITHOUT_WEIGHTS in [str(note) for note in weighted.notes_]
+
+
+def test_who_does_not_request_sample_weight_is_named(iris):
+    X, _, y, _ = iris
+    with config_context(enable_metadata_routing=True):
+        own = [("lr", LogisticRegression().set_fit_request(sample_weight=True))]
+        own += [("nb", GaussianNB().set_fit_request(sample_weight=False))]
+        with pytest.warns(UserWarning, match=r"^Trained without sample_weight, because they do not request it: nb\.$"):
+            made(classifiers=own, consensus="soft-vote").fit(X, y, sample_weight=np.ones(len(y)))
 
 
 def test_sample_weight_counts_in_the_consensus(iris):
@@ -578,10 +588,11 @@ def test_a_rare_class_does_not_cost_the_others_their_folds(iris):
     assert len(n_rows) == 5 + 1
 
 
-@pytest.mark.filterwarnings(FEWER_FOLDS)
-def test_a_class_with_one_label_is_no_error(iris):
+def test_classes_with_one_label_each_are_no_error_and_get_no_votes(iris):
     X, _, y, _ = iris
-    assert made().fit(X, hidden(y, 1)).classes_.tolist() == [0, 1, 2]
+    words = "No class has more than 1 labelled row, fewer than cv=5 folds: labelled rows get no votes to judge classifiers by."
+    with pytest.warns(UserWarning, match=f"^{words}$"):
+        assert made().fit(X, hidden(y, 1)).classes_.tolist() == [0, 1, 2]
 
 
 # ---- choices ---------------------------------------------------------------------------------------------------------
@@ -599,11 +610,31 @@ def test_hard_votes_are_votes_for_one_class(iris):
     assert model.consensus_.votes.soft is None
 
 
+@pytest.mark.parametrize("voting", ["soft", "hard"])
+def test_a_row_without_a_vote_is_none_for_the_first_class(voting):
+    X, y = make_classification(300, 4, random_state=0)
+    fold = np.arange(300) % 4 - 1
+    model = made(cv=PredefinedSplit(fold), clusterers=[], consensus="dawid-skene", voting=voting).fit(X, y)
+    assert [model.consensus_.votes.said(i)[0] is None for i in range(300)] == (fold < 0).tolist()
+    assert model.voters_["coverage"] == [0.75] * 3
+
+
 def test_greedy_selection_leaves_guesses_out():
     X, y = make_classification(600, 10, n_informative=5, random_state=0)
     model = EC3Classifier([("lr", LogisticRegression()), ("memory", Memory())], [], select="greedy", random_state=0).fit(X, y)
     assert list(model.estimators_) == ["lr"]
     assert [note.kind for note in model.notes_ if "left out: memory" in note.text] == [LEFT_OUT]
+
+
+@pytest.mark.filterwarnings(FEWER_FOLDS)
+@pytest.mark.parametrize("n_first", [1, 3])
+def test_greedy_selection_leaves_none_out_where_no_votes_tell_classes_apart(iris, n_first):
+    X, _, y, _ = iris
+    some = hidden(y, 1)
+    some[np.flatnonzero(y == 0)[:n_first]] = 0
+    model = made(select="greedy").fit(X, some)
+    assert list(model.estimators_) == ["lr", "nb", "tree"]
+    assert any(str(note).startswith("Greedy selection left out no classifier: ") for note in model.notes_)
 
 
 def test_the_table_of_voters_is_there_without_solving_again(iris, monkeypatch):
@@ -839,6 +870,20 @@ def test_a_classifier_that_was_not_fitted_before_is_named(iris):
         ValueError, match=r"^The classifier 'lr' must be fitted where prefit=True \(.*Fit it, or pass prefit=False"
     ):
         made(classifiers=pool()[:1], clusterers=[], prefit=True).fit(X, y)
+
+
+def test_columns_of_one_name_are_refused(iris):
+    X, _, y, _ = iris
+    frame = pd.DataFrame(X, columns=list("abac"))
+    with pytest.raises(InputError, match=r"^X must have columns of different names, got 'a' 2 times\. Rename them\.$"):
+        made().fit(frame, y)
+
+
+def test_a_score_that_does_not_suit_the_classes_is_named(iris):
+    X, _, y, _ = iris
+    words = r"^scoring='f1' failed \(Target is multiclass but average='binary'.*\)\. Pass scoring='f1_macro'\.$"
+    with pytest.raises(InputError, match=words):
+        made(scoring="f1").fit(X, y)
 
 
 def test_no_label_at_all_is_refused(iris):

@@ -215,6 +215,27 @@ def test_a_long_table_names_the_rows_of_a_pandas_table(digits):
     assert_array_equal(CrowdClassifier(linear(), cv=3).fit(X, long).transduction_, digits[1][:60])
 
 
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        (
+            np.array,
+            "The row numbers of X must name every object that was voted on, got none for 't0'. Number the objects by row, from 0 "
+            "on, or pass a pandas table whose index holds their names.",
+        ),
+        (
+            pd.DataFrame,
+            "The index of X must name every object that was voted on, got none for 't0'. Set it to the names of the objects.",
+        ),
+        (lambda X: pd.DataFrame(X, index=["t0", "t1", "t1"]), "The index of X must not repeat, got 3 names for 2 objects."),
+    ],
+)
+def test_objects_of_a_long_table_that_are_no_rows_are_named(form, message):
+    long = pd.DataFrame({"object": ["t0", "t1", "t2"], "voter": ["a", "b", "a"], "label": [0, 1, 0]})
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        CrowdClassifier(linear()).fit(form([[0.0], [1.0], [2.0]]), long)
+
+
 @pytest.mark.parametrize("form", [sparse.csr_array, pd.DataFrame, lambda X: pl.DataFrame(X, schema=[f"x{i}" for i in range(64)])])
 def test_sparse_matrices_and_dataframes_are_accepted(form, digits, table):
     X = form(digits[0])

@@ -463,6 +463,14 @@ def test_votes_are_hard_or_soft_with_the_clusterings_asked_for(data):
     assert outputs.votes(soft=True).soft is not None
 
 
+def test_without_torch_it_says_what_to_install_and_nothing_that_the_command_lacks(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("ec3learn._checks.find_spec", lambda name: None)
+    words = ["paper", "run", "drop_term", "--datasets", "iris", "--data", str(folder), "--out", str(tmp_path / "out")]
+    assert main(words) == 2
+    message = "ec3learn: The paper's convolutional network needs torch: pip install 'ec3learn[paper]'."
+    assert capsys.readouterr().err.splitlines()[-1] == message
+
+
 def test_without_xgboost_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr("ec3learn._checks.find_spec", lambda name: None)
     with pytest.raises(ModuleNotFoundError, match=r"needs xgboost: pip install 'ec3learn\[paper\]'\."):

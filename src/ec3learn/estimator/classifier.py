@@ -31,7 +31,7 @@ from .._progress import Bar, progress
 from .._table import Table
 from .._text import arg, some
 from .._typing import Array
-from ..answer.notes import CHOICE, FREE_TEXT, LEFT_OUT, LONG_TABLE, NO_ANSWER, UNUSED_LABELS, WEIGHTS, Note
+from ..answer.notes import CHOICE, FEW_LABELS, FREE_TEXT, LEFT_OUT, LONG_TABLE, NO_ANSWER, UNUSED_LABELS, WEIGHTS, Note
 from ..consensus import Consensus
 from ..diagnosis.metrics import mean_auc
 from ..methods.base import Method, method_of
@@ -233,6 +233,10 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         """Keep the classifiers that greedy forward selection takes, by their votes on labelled rows, and return their votes."""
         shares = np.stack(list(votes.values()))
         rows = np.flatnonzero(self._target.labelled & ~np.isnan(shares).any(axis=(0, 2)))
+        if len(np.unique(self._target.codes[rows])) < 2:
+            text = "Greedy selection left out no classifier: there are no votes on labelled rows of two classes to judge by."
+            self._fit_notes.append(Note(FEW_LABELS, text))
+            return votes
         taken, history = greedy_weights(shares[:, rows], self._target.codes[rows], mean_auc)
         kept = [name for name, share in zip(votes, taken, strict=True) if share > 0]
         left = [name for name in votes if name not in kept]
@@ -283,7 +287,9 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         names = self._target.names
         if not self._hard:
             return Votes.from_probabilities(shares, clusters or None, classes=names, sample_weight=weights)
-        hard = {name: np.array(names, dtype=object)[table.argmax(axis=1)] for name, table in shares.items()}
+        labels = np.array([*names, None], dtype=object)  # None, the last, where a row got no vote
+        chosen = {name: np.where(np.isnan(table).any(axis=1), -1, table.argmax(axis=1)) for name, table in shares.items()}
+        hard = {name: labels[codes] for name, codes in chosen.items()}
         return Votes.from_labels(hard, clusters or None, classes=names, sample_weight=weights)
 
     # ---- reading and checking ----------------------------------------------------------------------------------------
@@ -322,7 +328,8 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         """Warn if classifiers do not get the weights of the rows."""
         without = [name for name, own in params.items() if not own]
         if without and self._weights is not None and not self.prefit:
-            note = Note(WEIGHTS, f"Trained without {arg('sample_weight')}, because their fit does not take it: {some(without)}.")
+            why = "they do not request it" if self._uses_routing else "their fit does not take it"
+            note = Note(WEIGHTS, f"Trained without {arg('sample_weight')}, because {why}: {some(without)}.")
             warnings.warn(str(note), stacklevel=3)
             self._fit_notes.append(note)
 

@@ -131,12 +131,17 @@ class Composition(BaseEstimator):  # type: ignore[misc]
             router.add(**{name: model}, method_mapping=MethodMapping().add(callee="fit", caller="fit"))
         return router
 
+    @property
+    def _uses_routing(self) -> bool:
+        """Whether scikit-learn's metadata routing says what each classifier gets; our own pools know nothing of it."""
+        return get_config()["enable_metadata_routing"] and not isinstance(self.classifiers, str)
+
     def _route(self, fit_params: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """Return what each classifier's `fit` gets besides X and y."""
         if not fit_params:
             return {}
         pool = self._pool("classifiers")
-        if get_config()["enable_metadata_routing"] and not isinstance(self.classifiers, str):
+        if self._uses_routing:
             routed = process_routing(self, "fit", **fit_params)
             return {name: dict(routed[name].fit) for name, _ in pool}
         unknown = [name for name in fit_params if name != "sample_weight"]

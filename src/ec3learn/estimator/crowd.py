@@ -312,14 +312,26 @@ def read_votes(votes: Any, X: Any, classes: Array | None = None) -> Votes:
     if isinstance(votes, Votes):
         read = _in_order_of(X, votes)
     elif long is not None:
-        names = X.index.tolist() if is_pandas(X) else range(n_rows)
-        read = Votes.from_long(*long, object_ids=names, classes=classes)
+        read = _read_long(long, X, classes)
     else:
         one_column = not isinstance(votes, Mapping) and frame_of(votes) is None and np.array(votes, dtype=object).ndim == 1
         read = Votes.from_labels({"voter": votes} if one_column else votes, classes=classes)
     if len(read) != n_rows:
         raise InputError("votes", f"must describe the {n_rows:,} rows of {arg('X')}", came=f"{len(read):,} objects")
     return read
+
+
+def _read_long(long: tuple[Any, Any, Any], X: Any, classes: Array | None) -> Votes:
+    """Return the votes of a long table, whose objects are the names of the rows of a pandas table, or else their numbers."""
+    named = is_pandas(X)
+    try:
+        return Votes.from_long(*long, object_ids=X.index.tolist() if named else range(count_rows(X)), classes=classes)
+    except InputError as error:
+        if error.argument != "object_ids":
+            raise
+        phrase = f"The {'index' if named else 'row numbers'} of {arg('X')} {error.must}, got {error.came}"
+        by_number = "Number the objects by row, from 0 on, or pass a pandas table whose index holds their names."
+        raise InputError("X", phrase=phrase, remedy="Set it to the names of the objects." if named else by_number) from None
 
 
 def _in_order_of(X: Any, votes: Votes) -> Votes:

@@ -26,7 +26,7 @@ from .._typing import Array
 from ..answer.notes import WARNING, Note
 from ..consensus import Consensus
 from ..votes.labels import is_missing, kind_of
-from ..votes.reading import frame_of
+from ..votes.reading import frame_of, seen_by_narwhals
 
 ROWS_FOR_THREADS = 10_000  # with fewer, libraries are faster on one thread
 
@@ -108,7 +108,7 @@ class Target:
 
 def _as_array(y: Any) -> Any:
     """Return labels as they are, except booleans of which some are missing: numpy would make numbers of them."""
-    if isinstance(nw.from_native(y, pass_through=True), nw.LazyFrame):
+    if isinstance(seen_by_narwhals(y, "y"), nw.LazyFrame):
         raise InputTypeError("y", "must be held in memory", came=f"a {type(y).__name__}", remedy="Collect it first.")
     series = nw.from_native(y, series_only=True, pass_through=True)
     if isinstance(series, nw.Series) and series.dtype == nw.Boolean and series.null_count():
@@ -184,7 +184,7 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
 
     def _check_X(self, X: Any, reset: bool) -> Any:
         """Check the features; dataframes stay as they are."""
-        if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        if isinstance(seen_by_narwhals(X, "X"), nw.LazyFrame):
             raise InputTypeError("X", "must be held in memory", came=f"a {type(X).__name__}", remedy="Collect it first.")
         if frame_of(X) is None:
             return validate_data(self, X, reset=reset, dtype=None, accept_sparse=["csr", "csc"], ensure_all_finite="allow-nan")

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from .._checks import InputError, require_bool, require_integer, unknown_name
 from .._table import Table
-from .._text import arg, count
+from .._text import arg, count, first_line
 from .._typing import Array
 from ..algebra.trust import learn_slope
 from ..answer.mixtures import sharpened
@@ -221,7 +221,12 @@ def make_scoring(scoring: Any, classes: Array) -> Scoring:
     name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", str(scoring))
 
     def score(proba: Array, codes: Array, weight: Array) -> float:
-        return float(scorer(_Answered(classes, proba), np.arange(len(codes))[:, None], classes[codes]))
+        try:
+            return float(scorer(_Answered(classes, proba), np.arange(len(codes))[:, None], classes[codes]))
+        except ValueError as error:
+            instead = f"{name}_macro" if f"{name}_macro" in get_scorer_names() else "log_loss"
+            phrase, remedy = f"{arg('scoring', name)} failed ({first_line(error)})", f"Pass {arg('scoring', instead)}."
+            raise InputError("scoring", phrase=phrase, remedy=remedy) from error
 
     return Scoring(name, score)
 

@@ -167,10 +167,11 @@ class Training:
         A rarer class is in some of the folds only. The only row of a class is always trained on, and gets no vote.
         """
         counts = np.bincount(codes)
-        n_folds = int(min(self.cv, max(2, counts.max())))
+        n_folds = int(min(self.cv, counts.max()))
         if n_folds < self.cv:
-            text = f"No class has more than {count(int(counts.max()), 'labelled row')}, fewer than {arg('cv', self.cv)} folds: "
-            self._warn(Note(FEW_LABELS, f"{text}votes come from {n_folds} folds."))
+            text = f"No class has more than {count(n_folds, 'labelled row')}, fewer than {arg('cv', self.cv)} folds: "
+            none = "labelled rows get no votes to judge classifiers by"
+            self._warn(Note(FEW_LABELS, f"{text}{none if n_folds == 1 else f'votes come from {n_folds} folds'}."))
         alone, several = np.flatnonzero(counts[codes] == 1), np.flatnonzero(counts[codes] > 1)
         if not len(several):
             return []

@@ -241,6 +241,8 @@ class _Work:
 
     def classifiers(self) -> dict[str, Array]:
         left_out = [name for name in self.protocol.without if name in CLASSIFIERS]
+        for library in ("torch", "skorch") if "cnn" not in left_out else ():
+            require_library("The paper's convolutional network", library, "paper")
         pool = classifier_pool("paper", without=left_out, random_state=self.setup.seed)
         steps_per_epoch = -(-len(self.learned) // 128)  # batches of 128 rows
         for key, model in pool:

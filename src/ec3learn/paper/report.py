@@ -37,6 +37,9 @@ ec3learn paper report              # make this page and its figures
 ec3learn datasets                  # list the data sets, with our figures and the paper's
 ```
 
+The tables compare all of the paper's methods, so none can be left out: the extra `paper` brings torch and skorch for the
+convolutional network, and XGBoost.
+
 Data sets are read from the folder in `EC3LEARN_DATA` or from the user's cache; `ec3learn.paper.datasets.load("magic")` downloads
 one that is in neither.
 """

@@ -350,7 +350,7 @@ def _coded_strings(native: Any) -> Column | None:
     return Column("", np.where(np.isnan(codes), -1, codes).astype(np.int32), -1, [None, *labels])
 
 
-def seen_by_narwhals(data: Any, **options: bool) -> Any:
+def seen_by_narwhals(data: Any, argument: str = "table", **options: bool) -> Any:
     """Return a table or a column as narwhals sees it, and anything else as it is; refuse two columns of one name."""
     import narwhals.stable.v2 as nw
     from narwhals.exceptions import DuplicateError
@@ -359,7 +359,7 @@ def seen_by_narwhals(data: Any, **options: bool) -> Any:
         return nw.from_native(data, pass_through=True, **options)
     except DuplicateError as error:
         came = str(error).splitlines()[-1].lstrip("- ")
-        raise InputError("table", "must have columns of different names", came=came, remedy="Rename them.") from None
+        raise InputError(argument, "must have columns of different names", came=came, remedy="Rename them.") from None
 
 
 def frame_of(data: Any) -> Any:
