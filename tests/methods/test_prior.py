@@ -321,3 +321,18 @@ def test_a_prior_is_trusted_in_a_table_whose_classes_alternate():
     votes, start = Votes.from_labels(said).with_prior(prior), said.mean(axis=1)
     found = trust.learn_trust(votes, np.column_stack([1 - start, start]))
     assert found.weight == pytest.approx(2.7, abs=0.5)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_prior_of_few_values_is_trusted_alike_in_any_order_of_voters_and_classes(seed):
+    rng, n = np.random.default_rng(seed), 240
+    truth = rng.integers(3, size=n)
+    said = {f"v{j}": np.where(rng.random(n) < 0.55 + 0.05 * j, truth, rng.integers(3, size=n)) for j in range(5)}
+    prior = np.full((n, 3), 0.15)
+    prior[np.arange(n), np.where(rng.random(n) < 0.7, truth, rng.integers(3, size=n))] = 0.7
+    order = np.array([2, 0, 1])
+    number = np.argsort(order)
+    renamed = {name: number[codes] for name, codes in reversed(said.items())}
+    one = DawidSkene().solve(Votes.from_labels(said, classes=range(3)), prior=prior)
+    other = DawidSkene().solve(Votes.from_labels(renamed, classes=range(3)), prior=prior[:, order])
+    assert_allclose(one.proba, other.proba[:, number], rtol=0, atol=1e-9)

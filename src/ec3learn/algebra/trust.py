@@ -59,7 +59,8 @@ def learn_trust(votes: Votes, start: Array, known: Array | None = None) -> Trust
         rows = np.union1d(np.flatnonzero(labelled), drawn)
         votes, start, known = votes.only_rows(rows), start[rows], None if known is None else known[rows]
     assert votes.prior is not None
-    model = TrustModel(votes, membership(votes), known, _folds(votes.prior.proba, start))
+    groups = membership(votes)
+    model = TrustModel(votes, groups, known, _folds(votes, groups, start))
     starts = (np.where(model.prior.given[:, None], model.prior.proba, start), start)
     trust, _ = max((model.learn(first) for first in starts), key=lambda found: found[1])
     if trust.weight < LITTLE:
@@ -128,12 +129,21 @@ class TrustModel(SubtypeModel):
         return min(_log_odds(right, mass.sum(axis=0)) / by_votes, MOST_VOTES) if by_votes > LEAST_SKILL else 0.0
 
 
-def _folds(prior: Array, start: Array) -> Array:
-    """Return the number of each row's fold: folds are alike in how sure priors are, and the same in any order of the rows."""
-    given = np.nan_to_num(prior)
-    keys = ((start**2).sum(axis=1), (start * given).sum(axis=1), (given**2).sum(axis=1))
-    folds = np.empty(len(prior), dtype=np.int64)
-    folds[np.lexsort([key.round(9) for key in keys])] = np.arange(len(prior)) % FOLDS
+def _folds(votes: Votes, groups: Membership, start: Array) -> Array:
+    """Return the number of each row's fold: folds are alike in how sure priors are.
+
+    They are the same in any order of rows, voters and classes: rows that are sure alike are ordered by how far their voters agree
+    with the mean vote elsewhere, and by how common their classes are.
+    """
+    assert votes.prior is not None
+    given, shares = np.nan_to_num(votes.prior.proba), normalised(votes.counts @ start)
+    agreed = votes.group_meaning.multiply(scatter_to_votes(votes, groups, votes.counts[:, None] * start)).sum(axis=1)
+    by_voter = normalised(np.bincount(votes.group_model, weights=agreed, minlength=len(votes.models)))
+    said = groups.gather((by_voter[votes.group_model][:, None] * votes.group_meaning.toarray())[groups.order])
+    alike = ((said, start), (said, given), (start, start), (start, given), (given, given))
+    keys = [*(table @ shares for table in (said, start, given)), *(np.einsum("iz,iz->i", *pair) for pair in alike)]
+    folds = np.empty(len(given), dtype=np.int64)
+    folds[np.lexsort([key.round(9) for key in keys])] = np.arange(len(given)) % FOLDS
     return folds
 
 
