@@ -383,6 +383,25 @@ def test_repeated_votes_are_taken_in_with_a_note_or_as_asked(folder, run):
 # ---- apply, explain, voters --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("applied", ["votes.csv", "votes.parquet"])
+def test_a_saved_consensus_answers_for_more_rows_than_fit(folder, run, applied):
+    run("combine", "votes.parquet", *VOTERS, "--save", "mails.ec3")
+    for max_rows in (20, 1000):
+        code, _, err = run("apply", "mails.ec3", applied, "--max-rows", max_rows, "--out", f"{max_rows}.csv")
+        assert (code, err) == (DONE, "")
+    assert records("20.csv") == records("1000.csv")
+
+
+def test_a_saved_consensus_answers_for_more_objects_than_fit(folder, run):
+    rows = [f"{i},{voter},{'xy'[(i * i + voter) % 3 == 0]}" for i in range(40) for voter in range(3)]
+    Path("crowd.csv").write_text("\n".join(["task,worker,answer", *rows, ""]))
+    words = ["--objects", "task", "--voters", "worker", "-c", "answer"]
+    run("combine", "crowd.csv", *words, "--save", "crowd.ec3")
+    for max_rows in (20, 1000):
+        assert run("apply", "crowd.ec3", "crowd.csv", *words, "--max-rows", max_rows, "--out", f"{max_rows}.csv")[0] == DONE
+    assert records("20.csv") == records("1000.csv")
+
+
 @pytest.mark.parametrize("learned", ["votes.csv", "votes.parquet"])
 @pytest.mark.parametrize("applied", ["votes.csv", "votes.parquet"])
 def test_a_saved_model_answers_for_any_format(folder, run, learned, applied):

@@ -31,8 +31,8 @@ from ..votes.layout import frozen
 from ..votes.reading import single_column
 from .columns import Columns
 from .content import Content, content_of, find_classes, new_votes_of, one_row_per_object, only_scales_of
-from .engines import COUNT, ENGINES, HASH, OURS, Frame, add_hash, collect, count_rows, join
-from .groups import answer_from_groups, override
+from .engines import COUNT, ENGINES, HASH, OURS, Frame, add_hash, collect, count_rows, exact, join, keep, read_parts
+from .groups import answer_from_groups, override, rules_for_joins
 from .output import Output
 
 MOST_ROWS, MOST_CLASSES = 5_000_000, 1_000
@@ -94,6 +94,7 @@ def content_of_frame(frame: Frame, columns: Columns, max_rows: int) -> Content:
 def extend_frame(frame: Frame, columns: Columns, consensus: Consensus, output: Output, max_rows: int) -> Answered:
     """Answer for every row of a table from a consensus that exists."""
     require_integer("max_rows", max_rows, 0)
+    require_rule(consensus)
     output.require_new_names(consensus.classes)
     if isinstance(frame, nw.DataFrame):
         return Answered(_extend_in_memory(frame, columns, consensus, output), consensus)
@@ -244,7 +245,10 @@ def _answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, ou
         if columns.objects is not None and columns.repeats != "mean":
             must = "must be 'mean' where an engine answers for objects that were not solved"
             raise InputError("repeats", must, got=columns.repeats, remedy=f"{RAISE}, or leave it out.")
-        return answer_from_groups(frame, columns, consensus, output)
+        rules = rules_for_joins(consensus)
+        if rules is None:
+            return _answer_in_parts(frame, columns, consensus, output)
+        return answer_from_groups(frame, columns, consensus, output, rules)
     engine, table = ENGINES[frame.implementation], frame.to_native()
     assert engine.map_parts is not None
     if columns.objects is not None and engine.together is not None:
@@ -252,6 +256,22 @@ def _answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, ou
     answer = partial(_answer_part, columns=columns, consensus=consensus, output=output)
     added = [column.to_native() for column in output.empty(consensus.classes, engine.backend)]
     return nw.from_native(engine.map_parts(table, answer, added))
+
+
+def _answer_in_parts(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:
+    """Answer here for the distinct rows, or the objects, that the engine hands over some at a time; it joins the answers back."""
+    if ENGINES[frame.implementation].read is None:
+        phrase = f"The engine cannot answer by {consensus.settings['method']} for rows that were not solved"
+        raise InputError("method", phrase=phrase, remedy=f"{RAISE}, or solve by another method.")
+    if columns.objects is None:
+        rows = count_rows(frame, columns.keys).drop(COUNT)
+    else:
+        rows = exact(frame.select(*columns.keys, columns.voters, columns.labels))
+    answer = partial(_answer_part, columns=columns, consensus=consensus, output=output)
+    wanted = [*columns.join_keys, *output.types(consensus.classes)]
+    parts = (nw.from_native(answer(part.to_native())) for part in read_parts(rows, CHUNK, columns.objects))
+    answers = keep((part.select(wanted).unique(columns.join_keys) for part in parts), output.folder)
+    return join(frame, answers, columns.join_keys)
 
 
 def _answers_by_joins(frame: Frame, columns: Columns) -> bool:

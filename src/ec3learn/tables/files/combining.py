@@ -155,7 +155,7 @@ def combine_file(
     """
     table, columns = _typed(table, naming, id)
     table.work.bar.update("Combining")
-    output = Output.of(table.frame, prefix, proba, rule, number and columns.objects is None)
+    output = _output_of(table, prefix, proba, rule, number and columns.objects is None)
     answered = combine_frame(table.frame, columns, method, output, max_rows)
     return AnsweredFile(**vars(answered), file=table, columns=columns, id=id)
 
@@ -238,9 +238,13 @@ def extend_file(
         table = table.with_labels(columns.label_groups, naming.missing, columns.graded)
         columns = columns if naming.scale is None else columns.with_answers(table.value)
     table.work.bar.update("Applying")
-    output = Output.of(table.frame, prefix, proba)
+    output = _output_of(table, prefix, proba)
     answered = extend_frame(table.frame, columns, consensus, output, max_rows)
     return AnsweredFile(**vars(answered), file=table, columns=columns)
+
+
+def _output_of(table: FileTable, *wanted: Any) -> Output:
+    return replace(Output.of(table.frame, *wanted), folder=str(table.work.folder))
 
 
 def _typed_classes(table: FileTable, columns: Columns, classes: list[str]) -> list[Any]:
