@@ -40,12 +40,17 @@ class Plan:
     distinct_rows: int
     seconds: float
     gigabytes: float
+    solved_rows: int | None = None  # if not all distinct rows are
 
     def __str__(self) -> str:
         size = f"{count(self.rows, 'row')}, {self.distinct_rows:,} of them distinct"
         seconds = f"about {_two_digits(self.seconds)}" if self.seconds >= 0.1 else "less than 0.1"
         memory = f"{_two_digits(self.gigabytes)} GB" if self.gigabytes >= 1 else f"{_two_digits(self.gigabytes * 1000)} MB"
-        return f"{size}: {seconds} seconds and {memory if self.gigabytes >= 0.001 else 'less than 1 MB'}."
+        says = f"{size}: {seconds} seconds and {memory if self.gigabytes >= 0.001 else 'less than 1 MB'}."
+        if self.solved_rows is None:
+            return says
+        solved = f"Only the {count(self.solved_rows, 'most frequent distinct row')} would be solved"
+        return f"{says} {solved}; answering for the others is taken to need as long as counting."
 
 
 def plan(

@@ -68,6 +68,15 @@ class Answered:
         return self.frame if self.answers is None else join(self.frame, self.answers, self.keys)
 
 
+@dataclass(frozen=True)
+class ToSolve:
+    """What is solved of a table, and by which method; where it is a sample, how many rows there are, how many distinct ones."""
+
+    votes: Votes
+    method: Method
+    sizes: dict[str, int] = field(default_factory=dict)
+
+
 def combine_frame(frame: Frame, columns: Columns, method: str | Method, output: Output, max_rows: int) -> Answered:
     """Solve the votes in the columns of a table, and answer for every row."""
     solver = method_of(method, "method")
@@ -89,6 +98,20 @@ def content_of_frame(frame: Frame, columns: Columns, max_rows: int) -> Content:
         remedy = f"Raise {arg('max_rows')}, or use combine, which solves a sample of them."
         raise InputError("table", f"must have at most {arg('max_rows', max_rows)} distinct rows", came="more", remedy=remedy)
     return content_of(columns, distinct, _long_rows(frame, columns))
+
+
+def to_solve(frame: Frame, columns: Columns, method: str | Method, max_rows: int) -> ToSolve:
+    """Return what `combine` would solve of a lazy table."""
+    solver = method_of(method, "method")
+    require_integer("max_rows", max_rows, 1)
+    distinct = _distinct_rows(frame, columns, int(max_rows))
+    if distinct is not None:
+        return ToSolve(content_of(columns, distinct, _long_rows(frame, columns)).votes, solver)
+    _, content = _content_of_sample(frame, columns, _most_frequent_rows(frame, columns, int(max_rows)))
+    counts = count_rows(frame, columns.join_keys).select(nw.col(COUNT).sum().alias(HASH), nw.len().alias(COUNT))
+    n_rows, n_distinct = map(int, collect(counts).row(0))
+    sizes = {"rows": n_rows if columns.objects is None else n_distinct, "distinct_rows": n_distinct}
+    return ToSolve(content.votes, _method_for_sample(frame, columns, solver), sizes | {"solved_rows": content.votes.n_objects})
 
 
 def extend_frame(frame: Frame, columns: Columns, consensus: Consensus, output: Output, max_rows: int) -> Answered:
@@ -220,14 +243,10 @@ def _combine_sample(frame: Frame, columns: Columns, solver: Method, output: Outp
     if columns.known_labels is not None:
         came = f"labels by object, and more objects than {arg('max_rows', max_rows)}"
         raise InputError("known", "must name a column", came=came, remedy=f"{RAISE}, or add them as a column.")
-    if isinstance(solver, Auto) and _answers_by_joins(frame, columns):
-        solver = AutoForJoins()
     sample = _most_frequent_rows(frame, columns, max_rows)
-    columns = replace(columns, classes=find_classes(columns, frame))
-    long = _long_rows(frame, columns, sample)
-    content = content_of(only_scales_of(columns, long), sample, long)
+    columns, content = _content_of_sample(frame, columns, sample)
     output.require_new_names(content.votes.classes)
-    solved = solver.solve(content.votes, content.known)
+    solved = _method_for_sample(frame, columns, solver).solve(content.votes, content.known)
     answered = _answer_from_groups(frame, columns, solved, output)
     if columns.known is not None:
         labelled = output.append_to(sample, solved).filter(~nw.col(columns.known).is_null())
@@ -236,6 +255,17 @@ def _combine_sample(frame: Frame, columns: Columns, solver: Method, output: Outp
     n_rows = collect(frame.select(nw.len().alias(COUNT)))[COUNT].item()
     noted = _with_sample_note(solved, len(sample), sample[COUNT].sum() / n_rows)
     return Answered(answered, noted, truth=content.truth)
+
+
+def _content_of_sample(frame: Frame, columns: Columns, sample: Frame) -> tuple[Columns, Content]:
+    """Return what a sample holds, and the columns with the classes of the whole table."""
+    columns = replace(columns, classes=find_classes(columns, frame))
+    long = _long_rows(frame, columns, sample)
+    return columns, content_of(only_scales_of(columns, long), sample, long)
+
+
+def _method_for_sample(frame: Frame, columns: Columns, solver: Method) -> Method:
+    return AutoForJoins() if isinstance(solver, Auto) and _answers_by_joins(frame, columns) else solver
 
 
 def _answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:

@@ -28,7 +28,7 @@ from ..columns import Columns, Naming
 from ..content import Content
 from ..engines import OURS, quoted
 from ..output import Output, Rule
-from ..pipeline import MOST_ROWS, Answered, combine_frame, content_of_frame, extend_frame
+from ..pipeline import MOST_ROWS, Answered, combine_frame, content_of_frame, extend_frame, to_solve
 from .formats import COMPRESSIONS, FORMATS, STANDARD, Format, format_of_content
 from .reading import read
 from .table import MEMORY, ROW, FileTable, text, value_of, workspace
@@ -174,13 +174,17 @@ def plan_file(
 ) -> Plan:
     """Return what combining a file is expected to take, from counting its distinct rows and solving some of them.
 
-    Seconds are those of the processor, from the start of the process on; writing takes about as long as counting.
+    Seconds are those of the processor, from the start of the process on; writing takes about as long as counting, and so does
+    answering for rows that are not solved.
     """
     begin = time.process_time()
-    votes = content_of_file(table, naming, max_rows=max_rows, id=id).votes
+    table, columns = _typed(table, naming, id)
+    table.work.bar.update("Planning")
+    job = to_solve(table.frame, columns, method, max_rows)
     end = time.process_time()
-    expected = plan_votes(votes, method, fast)
-    return replace(expected, seconds=expected.seconds + end + (end - begin if writes else 0.0))
+    expected = replace(plan_votes(job.votes, job.method, fast), **job.sizes)
+    times = writes + (expected.solved_rows is not None)
+    return replace(expected, seconds=expected.seconds + end + times * (end - begin))
 
 
 def _names_of_rows(table: FileTable, rows: Any, column: str | None) -> Any:
