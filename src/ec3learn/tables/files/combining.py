@@ -31,7 +31,7 @@ from ..output import Output, Rule
 from ..pipeline import MOST_ROWS, Answered, combine_frame, content_of_frame, extend_frame, to_solve
 from .formats import COMPRESSIONS, FORMATS, STANDARD, Format, format_of_content
 from .reading import read
-from .table import MEMORY, ROW, FileTable, text, value_of, workspace
+from .table import MEMORY, ROW, FileTable, text, value_of, without_fraction, workspace
 from .writing import write, write_rows
 
 NOISE = "-1"
@@ -302,6 +302,8 @@ def with_label_file(table: FileTable, columns: Columns, argument: str, given: st
     first = next(iter(columns.label_groups[0]), None)
     kind = "VARCHAR" if first is None else table.types[first]
     labels = {name: value_of(label, kind) for name, label in read_labels(table, argument, given, key).items()}
+    if not labels:
+        raise InputError(argument, "must be a file with labels of some objects", came=f"none in {given}")
     for label in labels.values():
         if isinstance(label, str) != (kind == "VARCHAR"):
             raise InputError(argument, f"must hold labels like those in column {first!r} ({kind})", got=label)
@@ -348,10 +350,16 @@ def _columns_in(table: FileTable, argument: str, path: str, column: str, key: st
 
 
 def _create_lookup(table: FileTable, name: str, labels: Mapping[str, Any], kind: str) -> None:
-    """Let DuckDB call a function that looks labels up, some rows at a time; unlike a join this keeps the order of rows."""
+    """Let DuckDB call a function that looks labels up, some rows at a time; unlike a join this keeps the order of rows.
+
+    An object 1.0, as pandas writes it, is the object 1, unless the labels name both.
+    """
+    by_number = {without_fraction(name): label for name, label in labels.items()}
 
     def look_up(objects: pa.ChunkedArray) -> pa.Array:
-        return pa.array(map(labels.get, objects.to_pylist()), TYPES[kind])
+        names = objects.to_pylist()
+        found = (None if name is None else labels.get(name, by_number.get(without_fraction(name))) for name in names)
+        return pa.array(found, TYPES[kind])
 
     options: dict[str, Any] = {"type": "arrow", "null_handling": "special"}
     table.connection.create_function(name, look_up, ["VARCHAR"], kind, **options)
