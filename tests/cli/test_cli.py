@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -124,6 +125,19 @@ def test_a_dry_run_says_what_solving_takes_and_writes_nothing(folder, run):
     facts = json.loads(run(*words, "--json")[1])
     assert (facts["rows"], facts["distinct_rows"]) == (600, 468)
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("words", [VOTERS, ["--objects", "id", "--voters", "voter", "-c", "label"]])
+def test_a_dry_run_says_what_solving_a_sample_takes(folder, run, words):
+    long = pl.read_csv("votes.csv").unpivot(VOTERS[1].split(","), index="id", variable_name="voter", value_name="label")
+    long.write_csv("long.csv")
+    votes, n_distinct = ("votes.csv", 468) if words is VOTERS else ("long.csv", 600)
+    code, out, err = run("combine", votes, *words, "--dry-run", "--max-rows", 50)
+    assert (code, err) == (DONE, "")
+    assert out.startswith(f"600 rows, {n_distinct} of them distinct: about ")
+    assert " Only the 50 most frequent distinct rows would be solved; answering for the others is taken to " in out
+    facts = json.loads(run("combine", votes, *words, "--dry-run", "--max-rows", 50, "--json")[1])
+    assert (facts["distinct_rows"], facts["solved_rows"]) == (n_distinct, 50)
 
 
 def test_a_result_worse_than_the_majority_is_noted(folder, run):
@@ -381,6 +395,25 @@ def test_repeated_votes_are_taken_in_with_a_note_or_as_asked(folder, run):
 
 
 # ---- apply, explain, voters --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("applied", ["votes.csv", "votes.parquet"])
+def test_a_saved_consensus_answers_for_more_rows_than_fit(folder, run, applied):
+    run("combine", "votes.parquet", *VOTERS, "--save", "mails.ec3")
+    for max_rows in (20, 1000):
+        code, _, err = run("apply", "mails.ec3", applied, "--max-rows", max_rows, "--out", f"{max_rows}.csv")
+        assert (code, err) == (DONE, "")
+    assert records("20.csv") == records("1000.csv")
+
+
+def test_a_saved_consensus_answers_for_more_objects_than_fit(folder, run):
+    rows = [f"{i},{voter},{'xy'[(i * i + voter) % 3 == 0]}" for i in range(40) for voter in range(3)]
+    Path("crowd.csv").write_text("\n".join(["task,worker,answer", *rows, ""]))
+    words = ["--objects", "task", "--voters", "worker", "-c", "answer"]
+    run("combine", "crowd.csv", *words, "--save", "crowd.ec3")
+    for max_rows in (20, 1000):
+        assert run("apply", "crowd.ec3", "crowd.csv", *words, "--max-rows", max_rows, "--out", f"{max_rows}.csv")[0] == DONE
+    assert records("20.csv") == records("1000.csv")
 
 
 @pytest.mark.parametrize("learned", ["votes.csv", "votes.parquet"])
@@ -1081,6 +1114,28 @@ def test_known_labels_in_a_file_go_by_object_and_are_of_the_type_of_the_votes(cr
     assert [row[:2] for row in records("labels.csv")[1:]] == [["7", "0"], ["8", "1"], ["9", "0"]]
 
 
+@pytest.mark.parametrize(("tasks", "named"), [([7, 8, 9], "7.0 8.0"), ([7.0, 8.0, 9.0], "7 8")])
+def test_whole_numbers_name_the_same_object_however_they_are_written(crowd, run, tasks, named):
+    rows = [(task, worker) for task in tasks for worker in "ab"]
+    table = pl.DataFrame({"task": [task for task, _ in rows], "worker": [worker for _, worker in rows], "answer": ["x"] * 6})
+    table.write_parquet("crowd.parquet")
+    Path("gold.csv").write_text("task,label\n" + "".join(f"{task},y\n" for task in named.split()))
+    words = ["--classes", "x,y", "--known", "gold.csv", "--per-object", "--out", "labels.csv"]
+    code, _, err = run("combine", "crowd.parquet", *OF_LONG, *words)
+    assert (code, err) == (DONE, "")
+    assert column("labels.csv") == ["y", "y", "x"]
+
+
+def test_dates_that_name_objects_are_refused_with_a_remedy(crowd, run):
+    pl.DataFrame({"task": [date(2020, 1, 1)] * 2, "worker": ["a", "b"], "answer": ["x", "y"]}).write_parquet("crowd.parquet")
+    code, _, err = run("combine", "crowd.parquet", *OF_LONG)
+    assert code == WRONG_INPUT
+    assert err.startswith(
+        "ec3learn: --objects must hold names (ints, bools or strings), got datetime.date(2020, 1, 1) of type date"
+    )
+    assert err.endswith(" Pass dates as strings.\n")
+
+
 def test_true_labels_judge_the_answer_and_are_not_seen_by_the_method(folder, run):
     pl.read_csv("votes.csv").select("id", "truth").write_csv("truth.csv")
     plain = json.loads(run("combine", "votes.csv", *VOTERS, "--known", "gold", "--json")[1])
@@ -1110,6 +1165,7 @@ def test_true_labels_judge_the_answer_and_are_not_seen_by_the_method(folder, run
         ),
         ("votes.csv --known gold.csv:truth --id id", "--known must name a column of the table, got 'truth'."),
         ("votes.csv --truth gold.csv --id svm", "--truth must name objects of the table, those in column 'svm', got ['mail-0'"),
+        ("votes.csv --known none.csv --id id", "--known must be a file with labels of some objects, got none in none.csv."),
         ("votes.csv --known twice.csv --id id", "--known must give an object one label, got two for 'mail-0' in twice.csv."),
         (
             "votes.csv --truth eggs.csv --id id",
@@ -1125,6 +1181,7 @@ def test_wrong_labels_in_files_are_one_line(folder, run, words, sentence):
     pl.read_csv("votes.csv").select("id", "gold").drop_nulls().write_csv("gold.csv")
     codes = {"ham": 0, "news": 1, "spam": 2}
     pl.read_csv("votes.csv").with_columns(pl.col(VOTERS[1].split(",")).replace_strict(codes)).write_parquet("numbers.parquet")
+    Path("none.csv").write_text("id,gold\nmail-0,\nmail-1,\n")
     Path("twice.csv").write_text("id,gold\nmail-0,ham\nmail-0,spam\n")
     Path("eggs.csv").write_text("id,gold\nmail-0,eggs\n")
     code, _, err = run("combine", *words.split(), *VOTERS)

@@ -184,6 +184,34 @@ def test_votes_that_exist_are_solved_in_part_and_scaled_up(by_rows, monkeypatch)
     assert solved == [1000, 250]
 
 
+def test_of_many_classes_fewer_votes_are_solved():
+    rows = {n_classes: planning._most_rows(4, n_classes) for n_classes in (2, 10, 11, 50, 1000)}
+    assert rows == {2: 1_250_000, 10: 1_250_000, 11: 619_834, 50: 30_000, 1000: 5_000}
+
+
+@pytest.mark.parametrize(("n_classes", "per_row", "seconds", "n_solved"), [(11, 0.1, 20, 1), (11, 0.02, 8, 2), (5, 0.1, 40, 2)])
+def test_what_is_slow_because_of_many_classes_is_solved_once(monkeypatch, n_classes, per_row, seconds, n_solved):
+    solved = []
+    monkeypatch.setattr(planning._Cost, "of", classmethod(lambda cls, work: (work(), cls(per_row * solved[-1], 0))[1]))
+    votes = Votes.from_labels({"a": np.arange(100) % n_classes}, {f"k{m}": np.arange(100) >> m for m in range(7)})
+    assert solving_cost(votes, lambda part: solved.append(part.n_rows), 400).seconds == pytest.approx(seconds)
+    assert len(solved) == n_solved
+
+
+@pytest.mark.parametrize(("seconds", "n_runs"), [(5.0, 1), (2.0, 2), (0.1, 3)])
+def test_slow_work_is_not_run_again(monkeypatch, seconds, n_runs):
+    runs = []
+    monkeypatch.setattr(planning.time, "process_time", lambda: seconds * len(runs))
+    assert planning._Cost.of(lambda: runs.append(0)).seconds == pytest.approx(seconds)
+    assert len(runs) == n_runs
+
+
+def test_more_distinct_rows_than_there_can_be_are_refused():
+    words = "n_distinct must be at most 9, the rows that differ in so few votes and clusters, with missing ones, got 900,000."
+    with pytest.raises(ValueError, match=re.escape(words)):
+        plan(1_000_000, 900_000, n_classifiers=2, n_classes=2)
+
+
 class _Solved:
     """A consensus that notes how many rows were solved when it is summed up."""
 

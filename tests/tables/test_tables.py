@@ -521,13 +521,57 @@ def test_the_default_for_a_sample_of_probabilities_is_a_mean_of_them(made):
     assert chosen_in(consensus) == ["Weighted vote"]
 
 
-def test_a_panel_that_is_asked_for_answers_a_sample_in_memory_but_not_by_joins(made):
+@pytest.mark.parametrize("kind", ["polars", "duckdb"])
+def test_a_panel_that_is_asked_for_answers_a_sample(made, kind):
     frame = votes_table()
-    table, consensus = combine(frame, classifiers=CLASSIFIERS, method=Panel(), max_rows=20, return_consensus=True)
+    named = {"classifiers": CLASSIFIERS, "method": Panel(), "known": "gold"}
+    table, consensus = combine(made(kind, frame), **named, max_rows=20, return_consensus=True)
     votes = Votes.from_labels({name: frame[name].to_list() for name in CLASSIFIERS})
-    assert_allclose(table["confidence"], consensus.extend(votes).confidence, **EXACT)
-    with pytest.raises(ValueError, match=re.escape("The engine cannot answer by Panel for rows that were not solved. Raise")):
-        combine(made("duckdb", frame), classifiers=CLASSIFIERS, method=Panel(), max_rows=20)
+    rows, unknown = rows_of(table), frame["gold"].is_null().to_numpy()
+    assert_allclose(rows["confidence"].to_numpy()[unknown], consensus.extend(votes).confidence[unknown], **EXACT)
+    assert rows.filter(~unknown)["consensus"].to_list() == frame.filter(~unknown)["gold"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("method", "named"), [("auto", ALL), *((name, {"classifiers": CLASSIFIERS}) for name in ("bwa", "ebcc"))]
+)
+@pytest.mark.parametrize("n_rows", [300, 0])
+def test_what_joins_cannot_answer_is_answered_some_rows_at_a_time(made, monkeypatch, method, named, n_rows):
+    monkeypatch.setattr("ec3learn.tables.pipeline.CHUNK", 7)
+    frame = votes_table()
+    model, new = combine(frame, **named, method=method, return_consensus=True)[1], frame.head(n_rows)
+    table = extend(made("duckdb", new), model, proba=True, max_rows=0)
+    gc.collect()
+    for _ in range(2):  # a relation can be read again
+        assert_frame_equal(rows_of(table), extend(new, model, proba=True), check_dtypes=False)
+
+
+@pytest.mark.parametrize("kind", ["polars-lazy", "duckdb"])
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+def test_objects_that_joins_cannot_answer_are_answered_with_all_their_votes(made, monkeypatch, kind, chunk):
+    monkeypatch.setattr("ec3learn.tables.pipeline.CHUNK", chunk)
+    frame = long_table().sample(fraction=1, shuffle=True, seed=0)
+    model = combine(frame, **LONG, clusterings="topic", return_consensus=True)[1]
+    how = {**LONG, "clusterings": "topic", "proba": True}
+    table = extend(made(kind, frame), model, **how, max_rows=0)
+    assert_frame_equal(rows_of(table), extend(frame, model, **how).sort("id"), check_dtypes=False)
+
+
+@pytest.mark.parametrize("kind", [SPARK])
+def test_spark_does_not_answer_by_a_panel(made, kind):
+    model = combine(votes_table(), **ALL, return_consensus=True)[1]
+    words = (
+        "The engine cannot answer by Panel with clusterings for rows that were not solved. Raise max_rows, or solve by another"
+    )
+    with pytest.raises(ValueError, match=re.escape(words)):
+        extend(made(kind, votes_table()), model, max_rows=0)
+
+
+@pytest.mark.parametrize("max_rows", [1000, 0])
+def test_a_consensus_that_cannot_extend_is_refused_with_any_max_rows(made, max_rows):
+    model = combine(votes_table(), **ALL, method="c3e-sl", return_consensus=True)[1]
+    with pytest.raises(ValueError, match=r"cannot be extended to new objects\. Solve old and new objects together"):
+        extend(made("duckdb", votes_table()), model, max_rows=max_rows)
 
 
 # ---- which columns -----------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Votes: what may be passed, what comes back, what is refused and in which words."""
 
 import re
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -642,14 +643,20 @@ LABEL_ERRORS = [
     (
         TypeError,
         "classifiers must hold labels (ints, bools or strings), got np.datetime64('1970-01-01T00:00:00.000000001') of type "
-        "datetime64 at row 0 in column 'c'.",
+        "datetime64 at row 0 in column 'c'. Pass dates as strings.",
         lambda: Votes.from_labels({"c": np.array([1, 2], dtype="datetime64[ns]")}),
     ),
     (
         ValueError,
-        "clusterings must hold labels (ints, bools or strings), got inf at row 0 in column 'k'. Pass shares "
-        "as a table, objects x clusters.",
+        "clusterings must hold labels (ints, bools or strings), got inf at row 0 in column 'k'. Infinity is no "
+        "label; a missing one is None or NaN.",
         lambda: Votes.from_labels([[0], [1]], {"k": np.array([np.inf, 1])}),
+    ),
+    (
+        TypeError,
+        "classifiers must hold labels (ints, bools or strings), got inf of type float at row 1 in column 'c'. Infinity is no "
+        "label; a missing one is None or NaN.",
+        lambda: Votes.from_labels({"c": [0, float("inf")]}),
     ),
     (
         ValueError,
@@ -848,8 +855,14 @@ LONG_ERRORS = [
     ),
     (
         TypeError,
-        "voters must hold labels (ints, bools or strings), got 0.5 of type float at row 0.",
+        "voters must hold names (ints, bools or strings), got 0.5 of type float at row 0.",
         lambda: Votes.from_long(["q"], [0.5], ["x"]),
+    ),
+    (
+        TypeError,
+        "objects must hold names (ints, bools or strings), got datetime.date(2020, 1, 1) of type date at row 0. Pass dates as "
+        "strings.",
+        lambda: Votes.from_long([date(2020, 1, 1)], ["a"], ["x"]),
     ),
     (
         TypeError,

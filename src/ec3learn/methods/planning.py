@@ -10,11 +10,12 @@ import tracemalloc
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from .._checks import require_integer
+from .._checks import InputError, require_integer
 from .._text import count
 from .._typing import Array
 from ..kernels import compiled
@@ -23,7 +24,9 @@ from .base import Method, method_of
 
 MOST_VOTES = 5_000_000  # of the table that is solved: compiled loops, if they are there, are used from fewer on
 MOST_READ = 20_000_000  # of the table that is read, which is quicker
-LEAST_ROWS = 20_000
+MANY_CLASSES, MOST_WORK = 10, 3e8  # above so many classes, the square of their number times the votes that are solved
+LEAST_ROWS = 20_000  # to solve and to read; a quarter of it where there are many classes
+SLOW = 4  # seconds: what takes longer is run once
 MOST_DIFFERENT = 0.4  # of the rows that are read, as a share
 FILLING = 1e9  # bytes per second of memory that is used for the first time, which small tables do without
 LOADING = (0.5, 1e8)  # seconds and bytes that it takes to load the compiled loops
@@ -37,12 +40,17 @@ class Plan:
     distinct_rows: int
     seconds: float
     gigabytes: float
+    solved_rows: int | None = None  # if not all distinct rows are
 
     def __str__(self) -> str:
         size = f"{count(self.rows, 'row')}, {self.distinct_rows:,} of them distinct"
         seconds = f"about {_two_digits(self.seconds)}" if self.seconds >= 0.1 else "less than 0.1"
         memory = f"{_two_digits(self.gigabytes)} GB" if self.gigabytes >= 1 else f"{_two_digits(self.gigabytes * 1000)} MB"
-        return f"{size}: {seconds} seconds and {memory if self.gigabytes >= 0.001 else 'less than 1 MB'}."
+        says = f"{size}: {seconds} seconds and {memory if self.gigabytes >= 0.001 else 'less than 1 MB'}."
+        if self.solved_rows is None:
+            return says
+        solved = f"Only the {count(self.solved_rows, 'most frequent distinct row')} would be solved"
+        return f"{says} {solved}; answering for the others is taken to need as long as counting."
 
 
 def plan(
@@ -57,7 +65,8 @@ def plan(
 ) -> Plan:
     """Predict how long combining a table in memory takes on this machine, and how much memory, within a factor of about two.
 
-    It solves random tables of the same make with up to five million votes, which takes seconds, and scales up what they took.
+    It solves random tables of the same make with up to five million votes, fewer if there are more than ten classes, which
+    takes seconds, and scales up what they took.
 
     Parameters
     ----------
@@ -81,9 +90,11 @@ def plan(
     for name, value in (sizes if n_distinct is None else {**sizes, "n_distinct": n_distinct}).items():
         require_integer(name, value, 1)
     require_integer("n_clusterings", n_clusterings, 0)
+    _require_possible(n_distinct, (n_classes, n_classifiers), (n_clusters, n_clusterings))
     chosen = method_of(method, "method")
     n_models = n_classifiers + n_clusterings
-    n_sample, n_read = (min(n_rows, max(LEAST_ROWS, most // n_models)) for most in (MOST_VOTES, MOST_READ))
+    n_sample, n_read = min(n_rows, _most_rows(n_models, n_classes)), min(n_rows, max(LEAST_ROWS, MOST_READ // n_models))
+    loads = compiled(n_rows * n_models) is not None  # now, for what is measured does not include it
     table = _random_table(n_sample, n_classifiers, n_clusterings, n_classes, n_clusters)
     if n_distinct is not None and n_distinct < n_sample:
         table = table[np.arange(n_sample) % n_distinct]
@@ -103,7 +114,7 @@ def plan(
     more = max(n_rows / len(read), n_distinct / n_different)
     seconds = reading.seconds * more + answers / FILLING + solving.seconds
     size = max(reading.bytes * more, solving.bytes + answers)
-    if compiled(n_rows * n_models) is not None:
+    if loads:
         seconds, size = seconds + LOADING[0], size + LOADING[1]
     return Plan(n_rows, n_distinct, seconds, size / 1e9)
 
@@ -111,9 +122,9 @@ def plan(
 def plan_votes(votes: Votes, method: str | Method = "auto", fast: bool = False) -> Plan:
     """Predict what it takes to solve votes that exist and to sum up the answer (`fast`: without a diagnosis).
 
-    Up to five million of the votes are solved, and what they took is scaled up.
+    Up to five million of the votes are solved, fewer if there are many classes, and what they took is scaled up.
     """
-    chosen, most = method_of(method, "method"), max(LEAST_ROWS, MOST_VOTES // len(votes.models))
+    chosen, most = method_of(method, "method"), _most_rows(len(votes.models), votes.n_classes)
     rows = np.arange(votes.n_rows) if votes.n_rows <= most else np.random.default_rng(0).permutation(votes.n_rows)[:most]
     cost = solving_cost(votes.only_rows(rows), lambda part: chosen.solve(part).summary(chosen, fast=fast), votes.n_rows)
     return Plan(round(votes.counts.sum()), votes.n_rows, cost.seconds, cost.bytes / 1e9)
@@ -126,25 +137,39 @@ class _Cost:
 
     @classmethod
     def of(cls, work: Callable[[], Any]) -> _Cost:
-        """Return what some work takes: the better of two runs, and the memory of a third."""
-        seconds = []
-        for _ in range(2):
-            begin = time.process_time()  # other work on the machine does not count
+        """Return what some work takes: one run if that is slow, else the better of two, as the first may load something."""
+        first = cls._traced(work)
+        if first.seconds > SLOW:
+            return first
+        again = cls._traced(work)
+        if again.seconds < 1:  # following its memory may have taken much of that
+            begin = time.process_time()
             work()
-            seconds.append(time.process_time() - begin)
+            again = cls(time.process_time() - begin, again.bytes)
+        return cls(min(first.seconds, again.seconds), again.bytes)
+
+    @classmethod
+    def _traced(cls, work: Callable[[], Any]) -> _Cost:
+        """Return what one run takes, in which memory is followed, which makes it a little slower."""
         traced = tracemalloc.is_tracing()
         tracemalloc.start()
         before = tracemalloc.get_traced_memory()[0]
         tracemalloc.reset_peak()
+        begin = time.process_time()  # other work on the machine does not count
         work()
+        seconds = time.process_time() - begin
         peak = tracemalloc.get_traced_memory()[1] - before
         if not traced:
             tracemalloc.stop()
-        return cls(min(seconds), peak)
+        return cls(seconds, peak)
 
 
 def solving_cost(votes: Votes, solve: Callable[[Votes], Any], n_distinct: int) -> _Cost:
-    """Return what solving so many distinct rows takes, from solving those of some votes and a quarter of them."""
+    """Return what solving so many distinct rows takes, from solving those of some votes and a quarter of them.
+
+    Of many classes that are slow to solve the quarter is left out, and further rows are taken to need a third of the time: the
+    confusion of classes takes as long for few rows, and more rounds.
+    """
 
     def cost(rows: Array) -> _Cost:
         part = votes.only_rows(rows)
@@ -156,10 +181,28 @@ def solving_cost(votes: Votes, solve: Callable[[Votes], Any], n_distinct: int) -
     whole = cost(rows)
     if n_distinct <= votes.n_rows:
         return whole
+    if whole.seconds > SLOW and votes.n_classes > MANY_CLASSES:
+        growth = n_distinct / votes.n_rows - 1
+        return _Cost(whole.seconds * (1 + growth / 3), whole.bytes * (1 + growth))
     part = cost(rows[::4])
     growth = (n_distinct - votes.n_rows) / max(votes.n_rows - len(rows[::4]), 1)
     seconds, size = max(whole.seconds - part.seconds, whole.seconds / 2) * growth, (whole.bytes - part.bytes) * growth
     return _Cost(whole.seconds + seconds + size / FILLING, whole.bytes + size)
+
+
+def _most_rows(n_models: int, n_classes: int) -> int:
+    """Return how many rows to solve at most, so that it takes seconds."""
+    if n_classes <= MANY_CLASSES:
+        return max(LEAST_ROWS, MOST_VOTES // n_models)
+    return max(LEAST_ROWS // 4, int(MOST_WORK / n_classes**2) // n_models)
+
+
+def _require_possible(n_distinct: int | None, *models: tuple[int, int]) -> None:
+    """Refuse more distinct rows than so many models with so many labels each, and gaps, can have."""
+    most = prod((n_labels + 1) ** min(n_models, 64) for n_labels, n_models in models)
+    if n_distinct is not None and n_distinct > most:
+        must = f"must be at most {most:,}, the rows that differ in so few votes and clusters, with missing ones"
+        raise InputError("n_distinct", must, came=f"{n_distinct:,}")
 
 
 def _n_different(n_rows: int, n_distinct: int, n_sample: int, n_read: int) -> int:

@@ -204,7 +204,8 @@ def extend(
     max_rows : int
         The largest number of distinct rows of a lazy table to load into this process. Above it the engine answers from the
         groups, and labels that were never seen are not counted. With 0 it always does so, and nothing runs until you ask for
-        rows.
+        rows. What no join can answer, such as a panel, DuckDB and polars pass through this process some rows at a time, at once;
+        Spark refuses it.
 
     Returns
     -------

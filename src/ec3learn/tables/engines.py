@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from importlib import import_module
+from itertools import chain
 from operator import and_
 from typing import Any, Literal
 from uuid import uuid4
@@ -14,6 +15,7 @@ from uuid import uuid4
 import narwhals.stable.v2 as nw
 
 from .._checks import InputError
+from .._files import temporary_folder
 
 Frame = Any  # a DataFrame or LazyFrame of narwhals
 
@@ -27,7 +29,8 @@ class Engine:
 
     Where it works in Python anyway, `map_parts` lets a function of ours add columns (given as empty ones) to each part of a
     table, and `together` puts all rows that agree in a column into one part. Where texts that differ may count as equal, `exact`
-    returns a table in which they do not. `count` counts distinct rows quicker than narwhals does.
+    returns a table in which they do not. `count` counts distinct rows quicker than narwhals does. `read` brings the rows of a
+    table to this process some at a time, in their order.
     """
 
     backend: Literal["pandas", "polars", "pyarrow"]
@@ -37,11 +40,48 @@ class Engine:
     together: Callable[[Any, str], Any] | None = None
     exact: Callable[[Any], Any] | None = None
     count: Callable[[Any, list[str], str | None], Any] | None = None
+    read: Callable[[Any, int], Iterator[Any]] | None = None
 
 
 def collect(frame: Frame) -> Frame:
     """Bring rows to this process; polars streams, which takes less memory."""
     return frame.collect(engine="streaming") if frame.implementation.is_polars() else frame.collect()
+
+
+def read_parts(frame: Frame, size: int, together: str | None = None) -> Iterator[Frame]:
+    """Bring rows to this process some at a time; with a column, sorted by it, all rows that agree in it come at once."""
+    read = ENGINES[frame.implementation].read
+    assert read is not None
+    ordered = frame if together is None else frame.sort(together)
+    held = [collect(ordered.head(0))]
+    for part in map(nw.from_native, read(ordered.to_native(), size)):
+        part = nw.concat([*held, part], how="vertical")
+        n_whole = len(part) if together is None else _n_before_last(part.get_column(together))
+        held = [part[n_whole:]] if n_whole < len(part) else []
+        if n_whole:
+            yield part[:n_whole]
+    yield from held
+
+
+def _n_before_last(column: Any) -> int:
+    """Return how many values a sorted column has before those that equal its last one."""
+    last = column[-1]
+    return len(column) - int((column.is_null() if last is None else (column == last).fill_null(False)).sum())
+
+
+def keep(parts: Iterator[Frame], folder: str | None = None) -> Frame:
+    """Put parts together: in memory, or those of Arrow in a file that is gone when nobody reads it any more."""
+    first = next(parts)
+    if not first.implementation.is_pyarrow():
+        return nw.concat([first, *parts], how="vertical")
+    import pyarrow as pa
+
+    with temporary_folder(folder) as place:
+        path = str(place / "kept")
+        with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, first.to_native().schema) as writer:
+            for part in chain([first], parts):
+                writer.write_table(part.to_native())
+        return nw.from_native(pa.ipc.open_file(pa.memory_map(path)).read_all())
 
 
 def count_rows(frame: Frame, keys: list[str], row: str | None = None) -> Frame:
@@ -106,6 +146,10 @@ def _map_polars(table: Any, function: Callable[[Any], Any], added: list[Any]) ->
     return table.map_batches(function, schema=schema, streamable=True, **pushed)
 
 
+def _read_polars(table: Any, size: int) -> Iterator[Any]:
+    return table.collect_batches(chunk_size=size, maintain_order=True)
+
+
 # ---- DuckDB ----------------------------------------------------------------------------------------------------------
 
 
@@ -142,6 +186,13 @@ def _count_duckdb(table: Any, keys: list[str], row: str | None) -> Any:
     numbers = [] if row is None else [f"{quoted(row)} AS {FIRST}"]
     chosen, by = _project_exactly(table, keys, *numbers), ", ".join(map(quoted, keys))
     return chosen.aggregate(", ".join([by, f"count(*) AS {COUNT}", *(f"min({FIRST}) AS {FIRST}" for _ in numbers)]), by)
+
+
+def _read_duckdb(table: Any, size: int) -> Iterator[Any]:
+    from_batches = import_module("pyarrow").Table.from_batches
+    with table.to_arrow_reader(size) as batches:
+        for batch in batches:
+            yield from_batches([batch])
 
 
 SEES_VARIABLES = "python_enable_replacements"  # a setting of DuckDB
@@ -248,8 +299,10 @@ def _key(number: int) -> str:
 
 
 ENGINES = {
-    nw.Implementation.POLARS: Engine("polars", _join_polars, _hash_polars, _map_polars),
-    nw.Implementation.DUCKDB: Engine("pyarrow", _join_duckdb, _hash_duckdb, exact=_project_exactly, count=_count_duckdb),
+    nw.Implementation.POLARS: Engine("polars", _join_polars, _hash_polars, _map_polars, read=_read_polars),
+    nw.Implementation.DUCKDB: Engine(
+        "pyarrow", _join_duckdb, _hash_duckdb, exact=_project_exactly, count=_count_duckdb, read=_read_duckdb
+    ),
     nw.Implementation.DASK: Engine("pandas", _join_dask, _hash_dask, _map_dask, lambda table, column: table.shuffle(column)),
     nw.Implementation.PYSPARK: Engine("pyarrow", _join_spark, _hash_spark),
     nw.Implementation.PYSPARK_CONNECT: Engine("pyarrow", _join_spark, _hash_spark),

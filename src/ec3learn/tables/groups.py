@@ -16,8 +16,6 @@ from typing import Any, TypeGuard
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from .._checks import InputError
-from .._text import arg
 from .._typing import Array
 from ..answer.mixtures import SubtypeRule
 from ..answer.outcome import class_preference
@@ -34,20 +32,23 @@ NUMBERS: dict[Any, Any] = {nw.Int64: np.int64, nw.UInt64: np.uint64, nw.Float64:
 KEY, OBJECT, VOTER, MOST, STRENGTH = f"{OURS}key", f"{OURS}object", f"{OURS}voter", f"{OURS}most", f"{OURS}strength"
 
 
-def answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:
-    """Let the engine answer for every row."""
+def rules_for_joins(consensus: Consensus) -> list[GroupRule | SubtypeRule] | None:
+    """Return the rules of a consensus, each followed by the one it pulls towards; None if joins cannot answer by one of them."""
     rules: list[GroupRule | SubtypeRule] = []
     asked: tuple[Rule, ...] = () if consensus.rule is None else (consensus.rule,)
     while asked:
         (rule,) = asked
         if not isinstance(rule, GroupRule) and not _is_plain_evidence(rule):
-            raise InputError(
-                "method",
-                phrase=f"The engine cannot answer by {consensus.settings['method']} for rows that were not solved",
-                remedy=f"Raise {arg('max_rows')}, or take another {arg('method')}.",
-            )
+            return None
         rules.append(rule)
         asked = rule.asked
+    return rules
+
+
+def answer_from_groups(
+    frame: Frame, columns: Columns, consensus: Consensus, output: Output, rules: list[GroupRule | SubtypeRule]
+) -> Frame:
+    """Let the engine answer for every row by rules for joins."""
     tables = [_group_columns(rule, consensus.group_offsets[-1]) for rule in rules]
     answered = _with_sums(frame, columns, consensus, np.hstack(tables))
     for depth in reversed(range(len(rules))):  # the one that others pull towards comes first

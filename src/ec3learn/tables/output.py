@@ -28,6 +28,7 @@ class Output:
     rule: Rule
     number: bool = False
     folded: bool = False  # columns whose names differ only in case are one
+    folder: str | None = None  # for working files; None is that of the system
 
     @classmethod
     def of(cls, frame: Frame, prefix: str = "", proba: bool = False, rule: Rule = "argmax", number: bool = False) -> Self:

@@ -31,8 +31,8 @@ from ..votes.layout import frozen
 from ..votes.reading import single_column
 from .columns import Columns
 from .content import Content, content_of, find_classes, new_votes_of, one_row_per_object, only_scales_of
-from .engines import COUNT, ENGINES, HASH, OURS, Frame, add_hash, collect, count_rows, join
-from .groups import answer_from_groups, override
+from .engines import COUNT, ENGINES, HASH, OURS, Frame, add_hash, collect, count_rows, exact, join, keep, read_parts
+from .groups import answer_from_groups, override, rules_for_joins
 from .output import Output
 
 MOST_ROWS, MOST_CLASSES = 5_000_000, 1_000
@@ -68,6 +68,15 @@ class Answered:
         return self.frame if self.answers is None else join(self.frame, self.answers, self.keys)
 
 
+@dataclass(frozen=True)
+class ToSolve:
+    """What is solved of a table, and by which method; where it is a sample, how many rows there are, how many distinct ones."""
+
+    votes: Votes
+    method: Method
+    sizes: dict[str, int] = field(default_factory=dict)
+
+
 def combine_frame(frame: Frame, columns: Columns, method: str | Method, output: Output, max_rows: int) -> Answered:
     """Solve the votes in the columns of a table, and answer for every row."""
     solver = method_of(method, "method")
@@ -91,9 +100,24 @@ def content_of_frame(frame: Frame, columns: Columns, max_rows: int) -> Content:
     return content_of(columns, distinct, _long_rows(frame, columns))
 
 
+def to_solve(frame: Frame, columns: Columns, method: str | Method, max_rows: int) -> ToSolve:
+    """Return what `combine` would solve of a lazy table."""
+    solver = method_of(method, "method")
+    require_integer("max_rows", max_rows, 1)
+    distinct = _distinct_rows(frame, columns, int(max_rows))
+    if distinct is not None:
+        return ToSolve(content_of(columns, distinct, _long_rows(frame, columns)).votes, solver)
+    _, content = _content_of_sample(frame, columns, _most_frequent_rows(frame, columns, int(max_rows)))
+    counts = count_rows(frame, columns.join_keys).select(nw.col(COUNT).sum().alias(HASH), nw.len().alias(COUNT))
+    n_rows, n_distinct = map(int, collect(counts).row(0))
+    sizes = {"rows": n_rows if columns.objects is None else n_distinct, "distinct_rows": n_distinct}
+    return ToSolve(content.votes, _method_for_sample(frame, columns, solver), sizes | {"solved_rows": content.votes.n_objects})
+
+
 def extend_frame(frame: Frame, columns: Columns, consensus: Consensus, output: Output, max_rows: int) -> Answered:
     """Answer for every row of a table from a consensus that exists."""
     require_integer("max_rows", max_rows, 0)
+    require_rule(consensus)
     output.require_new_names(consensus.classes)
     if isinstance(frame, nw.DataFrame):
         return Answered(_extend_in_memory(frame, columns, consensus, output), consensus)
@@ -219,14 +243,10 @@ def _combine_sample(frame: Frame, columns: Columns, solver: Method, output: Outp
     if columns.known_labels is not None:
         came = f"labels by object, and more objects than {arg('max_rows', max_rows)}"
         raise InputError("known", "must name a column", came=came, remedy=f"{RAISE}, or add them as a column.")
-    if isinstance(solver, Auto) and _answers_by_joins(frame, columns):
-        solver = AutoForJoins()
     sample = _most_frequent_rows(frame, columns, max_rows)
-    columns = replace(columns, classes=find_classes(columns, frame))
-    long = _long_rows(frame, columns, sample)
-    content = content_of(only_scales_of(columns, long), sample, long)
+    columns, content = _content_of_sample(frame, columns, sample)
     output.require_new_names(content.votes.classes)
-    solved = solver.solve(content.votes, content.known)
+    solved = _method_for_sample(frame, columns, solver).solve(content.votes, content.known)
     answered = _answer_from_groups(frame, columns, solved, output)
     if columns.known is not None:
         labelled = output.append_to(sample, solved).filter(~nw.col(columns.known).is_null())
@@ -237,6 +257,17 @@ def _combine_sample(frame: Frame, columns: Columns, solver: Method, output: Outp
     return Answered(answered, noted, truth=content.truth)
 
 
+def _content_of_sample(frame: Frame, columns: Columns, sample: Frame) -> tuple[Columns, Content]:
+    """Return what a sample holds, and the columns with the classes of the whole table."""
+    columns = replace(columns, classes=find_classes(columns, frame))
+    long = _long_rows(frame, columns, sample)
+    return columns, content_of(only_scales_of(columns, long), sample, long)
+
+
+def _method_for_sample(frame: Frame, columns: Columns, solver: Method) -> Method:
+    return AutoForJoins() if isinstance(solver, Auto) and _answers_by_joins(frame, columns) else solver
+
+
 def _answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:
     """Let the engine answer for every row from its groups: by arrays where it works in Python anyway, else by joins."""
     require_rule(consensus, UNSOLVED, RAISE)
@@ -244,7 +275,10 @@ def _answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, ou
         if columns.objects is not None and columns.repeats != "mean":
             must = "must be 'mean' where an engine answers for objects that were not solved"
             raise InputError("repeats", must, got=columns.repeats, remedy=f"{RAISE}, or leave it out.")
-        return answer_from_groups(frame, columns, consensus, output)
+        rules = rules_for_joins(consensus)
+        if rules is None:
+            return _answer_in_parts(frame, columns, consensus, output)
+        return answer_from_groups(frame, columns, consensus, output, rules)
     engine, table = ENGINES[frame.implementation], frame.to_native()
     assert engine.map_parts is not None
     if columns.objects is not None and engine.together is not None:
@@ -252,6 +286,22 @@ def _answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, ou
     answer = partial(_answer_part, columns=columns, consensus=consensus, output=output)
     added = [column.to_native() for column in output.empty(consensus.classes, engine.backend)]
     return nw.from_native(engine.map_parts(table, answer, added))
+
+
+def _answer_in_parts(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:
+    """Answer here for the distinct rows, or the objects, that the engine hands over some at a time; it joins the answers back."""
+    if ENGINES[frame.implementation].read is None:
+        phrase = f"The engine cannot answer by {consensus.settings['method']} for rows that were not solved"
+        raise InputError("method", phrase=phrase, remedy=f"{RAISE}, or solve by another method.")
+    if columns.objects is None:
+        rows = count_rows(frame, columns.keys).drop(COUNT)
+    else:
+        rows = exact(frame.select(*columns.keys, columns.voters, columns.labels))
+    answer = partial(_answer_part, columns=columns, consensus=consensus, output=output)
+    wanted = [*columns.join_keys, *output.types(consensus.classes)]
+    parts = (nw.from_native(answer(part.to_native())) for part in read_parts(rows, CHUNK, columns.objects))
+    answers = keep((part.select(wanted).unique(columns.join_keys) for part in parts), output.folder)
+    return join(frame, answers, columns.join_keys)
 
 
 def _answers_by_joins(frame: Frame, columns: Columns) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +23,7 @@ from .labels import KINDS, Label, fits_one_integer_type, is_missing, kind_of, pl
 TABLE = "an array, a list, a dict of name -> column or a dataframe held in memory"
 COLUMN = "an array, a list or a column of a dataframe held in memory"
 LABELS = "must hold labels (ints, bools or strings)"
+NAMED = ("objects", "voters", "object_ids")  # arguments that hold names
 INTEGERS = "must hold integers from -2**63 to 2**63 - 1, or from 0 to 2**64 - 1"
 INEXACT = "Floats of this size may have lost digits. Pass integers or strings (pandas: the dtype 'Int64' or 'UInt64')."
 EXACT = 1 << 53  # floats from here on may stand for several integers; those of 16 and 32 bits from 2^11 and 2^24 on
@@ -159,6 +161,11 @@ class Where:
         return kind(self.argument, must, came=f"{came}{self.in_column}", remedy=remedy)
 
     @property
+    def must(self) -> str:
+        """Return what must stand here, in words."""
+        return LABELS.replace("labels", "names") if self.argument in NAMED else LABELS
+
+    @property
     def in_column(self) -> str:
         """Return the column in words."""
         return "" if self.column is None else f" in column {self.column!r}"
@@ -233,11 +240,11 @@ def _encode_integers_of_floats(name: str, values: Array, absent: Array, where: W
     broken = ~absent & ~(np.floor(values) == values)
     if broken.any() or (present.size and not np.isfinite(present).all()):
         row = int(np.argmax(broken | np.isinf(values)))
-        raise where.error(LABELS, f"{values[row]} at row {row}", _soft_hint(where.argument))
+        raise where.error(where.must, f"{values[row]} at row {row}", _hint(values[row], where.argument))
     inexact = ~absent & (np.abs(values) >= np.float64(min(EXACT, 2 << np.finfo(values.dtype).nmant)))
     if inexact.any():
         row = int(np.argmax(inexact))
-        raise where.error(LABELS, f"the float {int(values[row])} at row {row}", INEXACT)
+        raise where.error(where.must, f"the float {int(values[row])} at row {row}", INEXACT)
     whole = np.where(absent, present[0] if present.size else 0, values).astype(np.int64)
     return _encode_integers(name, whole, int(whole.min()), int(whole.max()))
 
@@ -250,7 +257,9 @@ def _encode_objects(name: str, values: list[Any], where: Where, absent: Array | 
         codes = np.fromiter((known.setdefault(_key(value), len(known)) for value in values), dtype=np.int64, count=len(values))
     except TypeError:  # lists and dicts can't be keys
         row = next(i for i, value in enumerate(values) if type(value).__hash__ is None)
-        raise where.error(LABELS, f"{values[row]!r} of type {kind_of(values[row])} at row {row}", kind=InputTypeError) from None
+        raise where.error(
+            where.must, f"{values[row]!r} of type {kind_of(values[row])} at row {row}", kind=InputTypeError
+        ) from None
     labels = [None if key is None else key[1] for key in known]
     _require_labels(labels, lambda label: int(np.argmax(codes == known[_key(label)])), where, mixed)
     return Column(name, codes, 0, labels)
@@ -274,8 +283,7 @@ def _require_labels(labels: list[Any], row_of: Any, where: Where, mixed: bool) -
     for kind, label in kinds.items():
         if kind not in KINDS:
             came = f"{label!r} of type {kind} at row {row_of(label)}"
-            hint = "" if kind != "float" else INEXACT if abs(label) >= EXACT else _soft_hint(where.argument)
-            raise where.error(LABELS, came, hint, kind=InputTypeError)
+            raise where.error(where.must, came, _hint(label, where.argument), kind=InputTypeError)
     if not fits_one_integer_type(labels):
         whole = [label for label in labels if kind_of(label) == "int"]
         raise where.error(INTEGERS, f"{min(whole)} and {max(whole)}", "Pass strings instead.")
@@ -285,9 +293,17 @@ def _require_labels(labels: list[Any], row_of: Any, where: Where, mixed: bool) -
         raise where.error("must hold labels of one kind: all ints, all bools or all strings", came, kind=InputTypeError)
 
 
-def _soft_hint(argument: str) -> str:
-    """Return what to do about numbers that look like probabilities."""
-    hints = {
+def _hint(label: Any, argument: str) -> str:
+    """Return what to do about a value that is no label."""
+    if isinstance(label, (date, np.datetime64)):
+        return "Pass dates as strings."
+    if not isinstance(label, (float, np.floating)):
+        return ""
+    if np.isinf(label):
+        return "Infinity is no label; a missing one is None or NaN."
+    if abs(float(label)) >= EXACT:
+        return INEXACT
+    hints = {  # numbers that look like probabilities
         "classifiers": f"For probabilities use {arg('Votes.from_probabilities')}.",
         "probabilities": "Pass probabilities as a table, objects x classes.",
         "clusterings": "Pass shares as a table, objects x clusters.",

@@ -28,10 +28,10 @@ from ..columns import Columns, Naming
 from ..content import Content
 from ..engines import OURS, quoted
 from ..output import Output, Rule
-from ..pipeline import MOST_ROWS, Answered, combine_frame, content_of_frame, extend_frame
+from ..pipeline import MOST_ROWS, Answered, combine_frame, content_of_frame, extend_frame, to_solve
 from .formats import COMPRESSIONS, FORMATS, STANDARD, Format, format_of_content
 from .reading import read
-from .table import MEMORY, ROW, FileTable, text, value_of, workspace
+from .table import MEMORY, ROW, FileTable, text, value_of, without_fraction, workspace
 from .writing import write, write_rows
 
 NOISE = "-1"
@@ -155,7 +155,7 @@ def combine_file(
     """
     table, columns = _typed(table, naming, id)
     table.work.bar.update("Combining")
-    output = Output.of(table.frame, prefix, proba, rule, number and columns.objects is None)
+    output = _output_of(table, prefix, proba, rule, number and columns.objects is None)
     answered = combine_frame(table.frame, columns, method, output, max_rows)
     return AnsweredFile(**vars(answered), file=table, columns=columns, id=id)
 
@@ -174,13 +174,17 @@ def plan_file(
 ) -> Plan:
     """Return what combining a file is expected to take, from counting its distinct rows and solving some of them.
 
-    Seconds are those of the processor, from the start of the process on; writing takes about as long as counting.
+    Seconds are those of the processor, from the start of the process on; writing takes about as long as counting, and so does
+    answering for rows that are not solved.
     """
     begin = time.process_time()
-    votes = content_of_file(table, naming, max_rows=max_rows, id=id).votes
+    table, columns = _typed(table, naming, id)
+    table.work.bar.update("Planning")
+    job = to_solve(table.frame, columns, method, max_rows)
     end = time.process_time()
-    expected = plan_votes(votes, method, fast)
-    return replace(expected, seconds=expected.seconds + end + (end - begin if writes else 0.0))
+    expected = replace(plan_votes(job.votes, job.method, fast), **job.sizes)
+    times = writes + (expected.solved_rows is not None)
+    return replace(expected, seconds=expected.seconds + end + times * (end - begin))
 
 
 def _names_of_rows(table: FileTable, rows: Any, column: str | None) -> Any:
@@ -238,9 +242,13 @@ def extend_file(
         table = table.with_labels(columns.label_groups, naming.missing, columns.graded)
         columns = columns if naming.scale is None else columns.with_answers(table.value)
     table.work.bar.update("Applying")
-    output = Output.of(table.frame, prefix, proba)
+    output = _output_of(table, prefix, proba)
     answered = extend_frame(table.frame, columns, consensus, output, max_rows)
     return AnsweredFile(**vars(answered), file=table, columns=columns)
+
+
+def _output_of(table: FileTable, *wanted: Any) -> Output:
+    return replace(Output.of(table.frame, *wanted), folder=str(table.work.folder))
 
 
 def _typed_classes(table: FileTable, columns: Columns, classes: list[str]) -> list[Any]:
@@ -294,6 +302,8 @@ def with_label_file(table: FileTable, columns: Columns, argument: str, given: st
     first = next(iter(columns.label_groups[0]), None)
     kind = "VARCHAR" if first is None else table.types[first]
     labels = {name: value_of(label, kind) for name, label in read_labels(table, argument, given, key).items()}
+    if not labels:
+        raise InputError(argument, "must be a file with labels of some objects", came=f"none in {given}")
     for label in labels.values():
         if isinstance(label, str) != (kind == "VARCHAR"):
             raise InputError(argument, f"must hold labels like those in column {first!r} ({kind})", got=label)
@@ -340,10 +350,16 @@ def _columns_in(table: FileTable, argument: str, path: str, column: str, key: st
 
 
 def _create_lookup(table: FileTable, name: str, labels: Mapping[str, Any], kind: str) -> None:
-    """Let DuckDB call a function that looks labels up, some rows at a time; unlike a join this keeps the order of rows."""
+    """Let DuckDB call a function that looks labels up, some rows at a time; unlike a join this keeps the order of rows.
+
+    An object 1.0, as pandas writes it, is the object 1, unless the labels name both.
+    """
+    by_number = {without_fraction(name): label for name, label in labels.items()}
 
     def look_up(objects: pa.ChunkedArray) -> pa.Array:
-        return pa.array(map(labels.get, objects.to_pylist()), TYPES[kind])
+        names = objects.to_pylist()
+        found = (None if name is None else labels.get(name, by_number.get(without_fraction(name))) for name in names)
+        return pa.array(found, TYPES[kind])
 
     options: dict[str, Any] = {"type": "arrow", "null_handling": "special"}
     table.connection.create_function(name, look_up, ["VARCHAR"], kind, **options)

@@ -226,9 +226,15 @@ def value_of(written: str, kind: str) -> Any:
     """Return a text as a value of one of DuckDB's types, if it is one."""
     if kind == "BOOLEAN" and written.lower() in ("true", "false"):
         return written.lower() == "true"
-    number = written.removesuffix(".0")
+    number = without_fraction(written)
     numeric = "INT" in kind or kind in ("DOUBLE", "FLOAT")
     return int(number) if numeric and re.fullmatch(INTEGER, number) else written
+
+
+def without_fraction(written: str) -> str:
+    """Return an integer that is written as a float, such as 1.0, without its fraction; any other text as it is."""
+    number = written.removesuffix(".0")
+    return number if number != written and re.fullmatch(INTEGER, number) else written
 
 
 def _fits(value: Any, kind: str) -> bool:
