@@ -232,7 +232,7 @@ def test_fifty_labels_make_a_jury_of_judges_more_honest(run):
         names["unlabelled"].confidence[rest].mean(),
         names["consensus"].confidence[rest].mean(),
     )
-    assert abs(after - right) < 0.07 < before - right
+    assert abs(after - right) < 0.08 < before - right
     assert names["shared"] > 0.3  # of six judges, two are left
 
 

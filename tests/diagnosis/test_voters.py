@@ -516,3 +516,22 @@ def test_an_explanation_leaves_out_who_said_nothing():
     assert "38 other base models said nothing about it." in str(explanation)
     assert "38 other base models said nothing about it." in explanation._repr_html_()
     assert {row["model"] for row in explanation.as_dict()["by_model"]} >= {"w0", "w5"}
+
+
+def test_rows_that_count_several_times_stand_for_as_many_objects():
+    said = {"a": [0, 1, 0], "b": [1, 0, 0]}
+    counted = Votes.from_labels(said, sample_weight=[5, 3, 9])
+    repeated = Votes.from_labels({name: np.repeat(labels, [5, 3, 9]) for name, labels in said.items()})
+    tables = [MajorityVote().solve(votes).contested(2)["alike"] for votes in (counted, repeated)]
+    assert tables == [[5, 3], [5, 3]]
+    consensus = MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 1]}))
+    with pytest.warns(UserWarning, match=r"^8 votes are treated as missing .*: 'a' 5, 'b' 3\.$"):
+        consensus.extend(Votes.from_labels({"a": [2, 0, 0], "b": [1, 3, 0]}, sample_weight=[5, 3, 9]))
+
+
+def test_weights_of_any_size_make_voters_no_more_biased():
+    rng = np.random.default_rng(2)
+    truth = rng.integers(2, size=300)
+    said = {f"v{j}": np.where(rng.random(300) < 0.6 + 0.05 * j, truth, 1 - truth) for j in range(5)}
+    found = [judge_bias(Votes.from_labels(said, sample_weight=w), None, []).evidence for w in (None, np.full(300, 10.5))]
+    assert found[0] == pytest.approx(found[1])

@@ -604,6 +604,32 @@ def test_few_judges_show_little_of_the_errors_they_share_and_it_is_allowed_for(j
     assert log_loss(answer, truth, np.arange(1500)) < 0.9
 
 
+def test_labels_that_voters_were_learned_from_are_not_counted_twice():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=2000)
+    surface = np.where(rng.random(2000) < 0.75, truth, 1 - truth)  # all voters see the same one, which is wrong now and then
+    votes = Votes.from_labels({f"v{j}": np.where(rng.random(2000) < 0.85, surface, 1 - surface) for j in range(6)})
+    consensus = Panel().solve(votes, known={i: int(truth[i]) for i in range(500)})
+    right = np.mean(consensus.labels()[500:] == truth[500:])
+    assert consensus.confidence[500:].mean() == pytest.approx(right, abs=0.05)  # .61 while .75 were right
+    lost = -np.log(consensus.proba[np.arange(500, 2000), truth[500:]]).mean()
+    (note,) = (note for note in consensus.notes if note.kind == CALIBRATION)
+    found = re.search(r"log loss ([\d.]+), ([\d.]+) without", str(note))
+    assert float(found[1]) == pytest.approx(lost, abs=0.04)
+    assert float(found[1]) <= float(found[2]) + 0.005
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_calibration_does_not_depend_on_the_order_of_objects(seed):
+    answers, truth = jury(seed, 300, n_classes=2)
+    order = np.random.default_rng(seed).permutation(300)
+    slopes = [
+        Panel().solve(votes_of(answers[rows], 2), known=np.where(rows < 60, truth[rows].astype(object), None)).rule.slope
+        for rows in (np.arange(300), order)
+    ]
+    assert slopes[0] == pytest.approx(slopes[1], rel=1e-6)
+
+
 def test_labels_of_rows_that_count_several_times_are_as_many_labels():
     said, truth = np.repeat([[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]], 15, axis=0), np.tile([0, 0, 0, 1, 1], 12)
     rows, times = np.unique(np.column_stack([said, truth]), axis=0, return_counts=True)

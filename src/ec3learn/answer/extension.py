@@ -112,7 +112,7 @@ def _warn_unseen(outcome: Outcome, votes: Votes, matrix: sparse.csr_array, targe
     unseen, n_models = target[matrix.indices] < 0, len(votes.models)
     entry = row_of[unseen] * n_models + votes.group_model[matrix.indices[unseen]]
     rows, owner = np.divmod(np.unique(entry), n_models)  # a soft vote is one vote
-    lost = np.bincount(owner, weights=votes.objects_per_row[rows], minlength=n_models).round().astype(int).tolist()
+    lost = np.bincount(owner, weights=votes.n_alike[rows], minlength=n_models).round().astype(int).tolist()
     ours = {model.name: model.kind for model in outcome.models}
     parts, models, labels = [], [], {}
     for model, n in zip(votes.models, lost, strict=True):

@@ -327,9 +327,7 @@ def _extremes(table: Array) -> tuple[float, float]:
 
 def unanswered_notes(unanswered: Array, votes: Votes, lacking: str = NOT_REACHED) -> tuple[Note, ...]:
     """Return a note that counts the objects that no vote reaches, if there are any."""
-    weights = votes.sample_weight
-    whole = weights is None or bool((weights == weights.round()).all())  # whole weights say how often an object occurs
-    n_unanswered = int((votes.counts if whole else votes.objects_per_row)[unanswered].sum())
+    n_unanswered = int(votes.n_alike[unanswered].sum())
     if not n_unanswered:
         return ()
     who = f"{count(n_unanswered, 'object')} {'has' if n_unanswered == 1 else 'have'}"

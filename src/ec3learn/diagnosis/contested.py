@@ -71,7 +71,6 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
     others = proba.copy()
     others[np.arange(len(rows)), best] = -1
     second = others.argmax(axis=1)
-    alike = np.ones(len(outcome.row_proba)) if outcome.index is None else np.bincount(outcome.index)
     columns: dict[str, list[Any]] = {
         "object": [outcome.name_of(i) for i in objects],
         "label": [plain(outcome.classes[z]) for z in best],
@@ -81,7 +80,7 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
     }
     spoken = [votes.spoken(i) for i in objects]
     columns["votes"] = [tally_text(tally_of(said, votes.models)) for said in spoken]
-    columns["alike"] = [int(alike[row]) for row in rows]
+    columns["alike"] = [round(n) for n in votes.n_alike[rows].tolist()]
     nothing = np.zeros(len(rows), dtype=bool) if outcome.unanswered_rows is None else outcome.unanswered_rows[rows]
     graded = [any(votes.models[m].kind == "grader" for m in said) for said in spoken]
     tallies, decided_by = [class_tally_of(said, votes) for said in spoken], _decided_by(outcome, votes, rows)

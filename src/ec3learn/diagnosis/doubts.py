@@ -28,7 +28,7 @@ from ..answer.outcome import Outcome, require_consensus, top_classes
 from ..answer.rule import GroupRule, KnownLabels, mean_votes
 from ..votes import Votes
 from ..votes.labels import Label, plain
-from .metrics import CLEARLY, kappa, row_weights, sampled, wilson_interval
+from .metrics import CLEARLY, counted_votes, kappa, row_weights, sampled, wilson_interval
 from .voters import voters
 
 FEW_VOTES = 30  # below which a classifier is not judged
@@ -198,6 +198,7 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
 
     None where there are too few classifiers, classes or objects to tell, or too many for a quick answer.
     """
+    votes = counted_votes(votes)
     n_classifiers = int((votes.is_classifier & (votes.weights > 0)).sum())
     if n_classifiers < LEAST_CLASSIFIERS or votes.n_classes < 2:
         return None

@@ -111,14 +111,14 @@ class Comparison:
         order = np.lexsort((margin, -against))
         order = order[against[order] > 0]
         order = order[np.sort(np.unique(rows[order], return_index=True)[1])][:n]
-        alike = np.bincount(rows)
+        alike = first.require_votes("disputed").n_alike
         given = [self._given(i) for i in order]
         return Table(
             {
                 "object": [first.name_of(int(i)) for i in order],
                 "label": [plain(first.classes[code]) for code in self._codes[0][order]],
                 "answers": [tally_text([(label, len(names)) for label, names in said]) for said in given],
-                "alike": [int(alike[rows[i]]) for i in order],
+                "alike": [round(float(alike[rows[i]])) for i in order],
                 "who": ["; ".join(f"{label}: {some(names, 20)}" for label, names in said) for said in given],
             }
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -18,16 +18,16 @@ from .._checks import InputTypeError, require_choice
 from .._text import count, percent, some
 from .._typing import Array
 from ..algebra.bayes import SubtypeModel
-from ..algebra.linear import normalised
+from ..algebra.linear import normalised, sample_rows
 from ..algebra.membership import membership
-from ..algebra.trust import LEAST_LABELS, learn_slope
+from ..algebra.trust import LEAST_LABELS, in_own_order, learn_slope
 from ..answer.mixtures import PanelRule, SubtypeRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
 from ..answer.outcome import PanelMember, class_preference, highest_classes
 from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..diagnosis.correlation import erring_voters, shows_correlation
 from ..diagnosis.doubts import Bias, judge_bias
-from ..diagnosis.metrics import are_counts, log_losses
+from ..diagnosis.metrics import log_losses
 from ..votes import Votes
 from ..votes.reading import smallest_uint
 from .base import Answer, Method, method_of
@@ -44,7 +44,7 @@ FEW_OBJECTS, LEAST_CLASS_VOTES = 50, 0.1  # EBCC's prior of the classes is 1 tim
 STRONG_BIAS = 3.0  # times the evidence that confusion matrices are worth their numbers
 TO_GROUPS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma and delta of EC3 towards the panel
 LEAST_SEATED = 3
-FOLDS = 5  # of the labels that the confidence is calibrated on
+FOLDS, MOST_ROWS = 3, 20_000  # of the labels that the confidence is calibrated on, and of the rows beside them
 FAR, TIMES_MEDIAN = 0.25, 2.0  # a member leaves that differs on more objects than this, and than this many times the median
 
 
@@ -124,8 +124,7 @@ class Panel(Method):
         if known is not None and labelled is not None:
             answer = self._combined(votes, known, soft, by_labels=True)
             if answer.rule is not None:
-                blind = self._combined(votes, None, soft, by_labels=True).proba[labelled]  # answers that no label had a part in
-                return _calibrated(answer, blind, known, labelled, votes.counts[labelled])
+                return _calibrated(answer, self._judged_labels(votes, known, labelled, soft))
         else:
             answer = self._combined(votes, known, soft)
         # Means of probabilities and a prior of the objects have their own caution.
@@ -145,6 +144,17 @@ class Panel(Method):
             joined["Dawid-Skene with clusterings"] = DawidSkene(clusterings="voters").answer(votes, known)
         answer = _mean_answer([_member(name, own) for name, own in joined.items()], votes, known, "The panel with clusterings")
         return replace(answer, notes=(*panel.notes, *answer.notes))
+
+    def _judged_labels(self, votes: Votes, known: KnownLabels, labelled: Array, soft: bool) -> _Judged:
+        """Return the known labels beside answers that were made without them, some labels at a time."""
+        split, codes, folds = _in_folds(votes, known, labelled)
+        proba = np.empty((split.n_rows, votes.n_classes))
+        for fold in range(FOLDS):
+            hidden = folds == fold
+            others = KnownLabels(np.where(hidden, -1, codes), known.pull)
+            proba[hidden] = self._combined(split, others, soft, by_labels=True).proba[hidden]
+        own = folds >= 0
+        return _Judged(proba[own], codes[own], split.counts[own], folds[own])
 
     def _own_members(self, votes: Votes, known: KnownLabels | None) -> list[_Member]:
         members: list[_Member] = []
@@ -192,8 +202,7 @@ def _member(name: str, answer: Answer) -> _Member:
 def _judged(votes: Votes, known: KnownLabels) -> Array | None:
     """Return which rows have votes and a known label; None if there are too few labels to calibrate on."""
     labelled = known.labelled & ~mean_votes(votes, membership(votes), votes.weights, None)[1] & (votes.counts > 0)
-    times = votes.counts if are_counts(votes.counts) else votes.objects_per_row
-    return np.asarray(labelled) if times[labelled].sum() >= LEAST_LABELS else None
+    return np.asarray(labelled) if votes.n_alike[labelled].sum() >= LEAST_LABELS else None
 
 
 def _mean_answer(members: Sequence[_Member], votes: Votes, known: KnownLabels | None, called: str = "The panel") -> Answer:
@@ -228,26 +237,56 @@ def _mean_answer(members: Sequence[_Member], votes: Votes, known: KnownLabels | 
 # ---- calibration -----------------------------------------------------------------------------------------------------
 
 
-def _calibrated(answer: Answer, blind: Array, known: KnownLabels, labelled: Array, counts: Array) -> Answer:
+class _Judged(NamedTuple):
+    """Known labels, by distinct row: answers made without the labels of the row's fold, the class, and how often it counts."""
+
+    proba: Array
+    codes: Array
+    counts: Array
+    folds: Array
+
+
+def _in_folds(votes: Votes, known: KnownLabels, labelled: Array) -> tuple[Votes, Array, Array]:
+    """Return the votes, rows split by the folds of labelled objects, and the class and the fold of each row, -1 for none.
+
+    Every fold has its share of the objects of a row. Of very many rows without a label some will do.
+    """
+    groups = membership(votes)
+    start, _, _ = mean_votes(votes, groups, votes.weights, None)
+    order = in_own_order(votes, groups, start, known.one_hot(votes.n_classes))
+    order = order[labelled[order]]
+    n_alike = votes.n_alike[order].round().astype(np.int64)
+    fold, first = np.arange(FOLDS), np.cumsum(n_alike) - n_alike
+    in_fold = n_alike[:, None] // FOLDS + ((fold - first[:, None]) % FOLDS < n_alike[:, None] % FOLDS)
+    place, own_fold = np.nonzero(in_fold)
+    rest, counts = sample_rows(np.where(labelled, 0.0, votes.counts), MOST_ROWS)
+    rest, counts = rest[~labelled[rest]], counts[~labelled[rest]]
+    rows = np.concatenate([rest, order[place]])
+    counts = np.concatenate([counts, (votes.counts[order] / n_alike)[place] * in_fold[place, own_fold]])
+    none = np.full(len(rest), -1)
+    split = replace(votes.only_rows(rows), sample_weight=counts, counts=counts)
+    return split, np.concatenate([none, known.codes[order][place]]), np.concatenate([none, own_fold])
+
+
+def _calibrated(answer: Answer, judged: _Judged) -> Answer:
     """Return the answer with the slope of its log-probabilities that suits the known labels.
 
-    It is learned from answers that the labels had no part in. One number keeps the order of the classes, and needs few labels.
+    One number keeps the order of the classes, and needs few labels.
     """
-    codes = known.codes[labelled]
-    slope, n = learn_slope(blind, codes, counts), len(codes)
-    held_out, folds = np.empty_like(blind), np.random.default_rng(0).permutation(n) % FOLDS
-    for fold in range(FOLDS):
+    proba, codes, counts, folds = judged
+    slope, held_out = learn_slope(proba, codes, counts), np.empty_like(proba)
+    for fold in np.unique(folds):
         own = folds == fold
-        held_out[own] = sharpened(blind[own], learn_slope(blind[~own], codes[~own], counts[~own]))
-    before, after = (log_losses(proba, codes) for proba in (blind, held_out))
+        held_out[own] = sharpened(proba[own], learn_slope(proba[~own], codes[~own], counts[~own]))
+    before, after = (log_losses(own, codes) for own in (proba, held_out))
     text = f"The confidence was calibrated on {count(round(float(counts.sum())), 'known label')}: cross-validated log loss"
     text = f"{text} {np.average(after, weights=counts):.3f}, {np.average(before, weights=counts):.3f} without"
     text += " (inconclusive)" if _within_chance(after - before, counts) else ""
     note = Note(CALIBRATION, f"{text}. Log-probabilities were multiplied by {slope:.2f}.")
-    proba = sharpened(answer.proba, slope)
-    proba[answer.unanswered] = answer.proba[answer.unanswered]
+    sharper = sharpened(answer.proba, slope)
+    sharper[answer.unanswered] = answer.proba[answer.unanswered]
     assert isinstance(answer.rule, PanelRule)
-    return replace(answer, proba=proba, rule=replace(answer.rule, slope=slope), notes=(*answer.notes, note))
+    return replace(answer, proba=sharper, rule=replace(answer.rule, slope=slope), notes=(*answer.notes, note))
 
 
 def _uncalibrated(votes: Votes, cautious: bool) -> Note:

@@ -326,6 +326,12 @@ class Votes(Frozen):
             return self.counts
         return np.ones(self.n_rows) if self.index is None else np.bincount(self.index, minlength=self.n_rows).astype(np.float64)
 
+    @property
+    def n_alike(self) -> Array:
+        """Return how many objects each distinct row stands for: whole weights of objects say how often each occurs."""
+        weights = self.sample_weight
+        return self.counts if weights is None or (weights == weights.round()).all() else self.objects_per_row
+
     @cached_property
     def n_votes(self) -> Array:
         """Return how many objects each base model said something about, by its groups."""
