@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import expit, logit
+from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
 from ec3learn import Consensus, MajorityVote, Scale, SoftVote, Votes, solve
@@ -383,6 +384,22 @@ def test_weights_of_objects_that_are_no_counts_add_up_to_their_number():
     assert list(one.values())[2:] == pytest.approx(list(other.values())[2:], abs=1e-9)
 
 
+def test_an_interval_does_not_shrink_to_nothing_where_all_sampled_objects_agree():
+    votes = Votes.from_labels({"a": [0, 1] * 15, "b": [0, 1] * 15})
+    least = binomtest(30, 30).proportion_ci(method="wilson").low
+    table, row = agreement(votes), next(kappas(votes).rows())
+    assert table["value"] == table["high"] == [1.0] * 3
+    assert table["low"] == pytest.approx([1 - 2 * (1 - least), 1 - 2 * (1 - least), least])  # half of the pairs agree by chance
+    assert (row["kappa"], row["low"], row["high"]) == pytest.approx((1.0, 1 - 2 * (1 - least), 1.0))
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal"])
+def test_the_low_end_is_modest_where_one_answer_is_rare(level):
+    votes = Votes.from_labels({"a": [1] + [0] * 29, "b": [1] + [0] * 29})
+    low = [*agreement(votes, level)["low"], *kappas(votes, level=level)["low"]]
+    assert min(low) > 0 and max(low) < 0.9
+
+
 def test_votes_that_cannot_be_compared_have_no_agreement():
     assert np.isnan(alpha(Votes.from_labels({"a": [0, 1, None], "b": [None, None, 0]})))
     assert np.isnan(alpha(Votes.from_labels({"a": [1, 1], "b": [1, 1]})))
@@ -390,7 +407,8 @@ def test_votes_that_cannot_be_compared_have_no_agreement():
 
 def test_measures_that_do_not_exist_have_no_interval():
     table = agreement(Votes.from_labels({"a": [1, 1], "b": [1, 1]}))  # all votes are alike
-    assert table["low"] == table["high"] == [None, None, 1.0]
+    assert table["low"][:2] == table["high"][:2] == [None, None]
+    assert (table["low"][2], table["high"][2]) == (pytest.approx(0.342, abs=1e-3), 1.0)
 
 
 def test_what_is_not_comparable_is_refused():

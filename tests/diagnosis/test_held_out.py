@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, roc_auc_score
 
-from ec3learn import EC3, UPE, MajorityVote, SoftVote, Votes, WeightedVote
+from ec3learn import EC3, UPE, MajorityVote, Panel, SoftVote, Votes, WeightedVote
 from ec3learn.diagnosis import held_out, judge
 from ec3learn.diagnosis.held_out import held_out_answers
 from ec3learn.diagnosis.metrics import (
@@ -50,6 +50,40 @@ def test_the_majority_vote_is_not_compared_with_itself(method, said):
 def test_too_few_labels_say_nothing():
     assert held_out(EC3().solve(VOTES, known={i: TRUTH[i] for i in range(19)}), EC3()) is None
     assert held_out(EC3().solve(VOTES), EC3()) is None
+
+
+class Counting:
+    """Gives one answer, whatever it is told, and counts the labels that it is told."""
+
+    admits_known = True
+
+    def __init__(self, answer):
+        self.answer, self.told = answer, []
+
+    def solve(self, votes, known=None):
+        self.told.append(sum(label is not None for label in known))
+        return self.answer
+
+
+@pytest.mark.parametrize(("n_labels", "n_folds"), [(29, 5), (31, 31), (34, 9), (37, 6), (38, 5), (60, 5)])
+def test_a_panel_that_is_calibrated_is_judged_by_panels_that_are(n_labels, n_folds):
+    method = Counting(Panel().solve(VOTES, known={i: TRUTH[i] for i in range(n_labels)}))
+    assert held_out(method.answer, method).confidence is not None
+    assert len(method.told) == n_folds
+    assert min(method.told) >= 30 or n_labels < 30
+
+
+def test_the_confidence_is_left_out_where_hiding_any_label_ends_the_calibration():
+    method = Counting(Panel().solve(VOTES, known={i: TRUTH[i] for i in range(30)}))
+    found = held_out(method.answer, method)
+    assert (found.confidence, found.log_loss, found.overconfident, found.accuracy) == (None, None, False, 1)
+    assert found.as_dict()["log_loss"] is None
+
+
+def test_a_method_that_is_not_calibrated_is_not_solved_more_often():
+    method = Counting(EC3().solve(VOTES, known={i: TRUTH[i] for i in range(31)}))
+    assert held_out(method.answer, method).confidence is not None
+    assert len(method.told) == 5
 
 
 def test_a_better_majority_vote_is_told_from_chance():

@@ -360,6 +360,27 @@ def test_a_lean_is_named_and_a_fair_voter_has_none():
     assert [row["leans_to"] for row in table.rows()].count(None) >= 4
 
 
+@pytest.mark.parametrize("n_classes", [2, 20])
+def test_fair_voters_do_not_lean_however_many_classes_there_are(n_classes):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(n_classes, size=400)
+    wrong = (truth[:, None] + rng.integers(1, n_classes, size=(400, 60))) % n_classes
+    said = np.where(rng.random((400, 60)) < 0.75, truth[:, None], wrong)
+    said[:, 0] = np.where(rng.random(400) < 0.6, 1, said[:, 0])
+    objects, voters = np.nonzero(rng.random((400, 60)) < 0.06)
+    votes = Votes.from_long(objects, voters, said[objects, voters], object_ids=np.arange(400))
+    leans = DawidSkene().solve(votes).voters()["leans_to"]
+    assert leans[0] == 1
+    assert leans[1:].count(None) >= 57
+
+
+def test_even_errors_are_no_lean_to_a_rare_class():
+    rng = np.random.default_rng(0)
+    truth = rng.choice(3, 300, p=[0.8, 0.1, 0.1])
+    said = {f"v{m}": np.where(rng.random(300) < 0.6, truth, (truth + rng.integers(1, 3, 300)) % 3) for m in range(7)}
+    assert Panel().solve(Votes.from_labels(said)).voters()["leans_to"] == [None] * 7
+
+
 def test_who_voted_less_than_five_times_is_not_said_to_lean():
     shy, often = (["b" if i % 2 == 0 and i < 2 * n else None for i in range(600)] for n in (4, 12))  # only where it is "a"
     said = {f"good{m}": GOOD for m in range(5)} | {"shy": shy, "often": often}

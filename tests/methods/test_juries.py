@@ -255,6 +255,15 @@ def test_the_result_says_who_sat_and_where_they_disagree():
     assert str(note).endswith(f"agrees on {100 * alike:.1f} % of the objects.")
 
 
+@pytest.mark.parametrize("seed", [1, 6, 9])
+def test_a_tie_of_the_plain_vote_does_not_make_it_stand_alone(seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(3, size=200)
+    said = {f"v{m}": np.where(rng.random(200) < 0.7, truth, (truth + rng.integers(1, 3, 200)) % 3) for m in range(4)}
+    *_, plain = Panel().solve(Votes.from_labels(said)).panel().rows()
+    assert (plain["member"], plain["alone"] <= plain["differs"]) == ("plain vote", True)
+
+
 def test_a_method_without_members_has_no_panel():
     with pytest.raises(ValueError, match=r"^panel needs a panel of methods, and Majority vote is a single one\.$"):
         MajorityVote().solve(votes_of(jury(0)[0])).panel()

@@ -22,7 +22,7 @@ from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.labels import kind_of
 from ..votes.layout import BaseModel
-from .metrics import cohen_kappa, counted_votes, require_votes
+from .metrics import cohen_kappa, counted_votes, require_votes, wilson_interval
 from .voters import labelled_rows
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -68,7 +68,8 @@ def agreement(votes: Votes, level: Level = "nominal", *, draws: int = 200, rando
     level : "nominal", "ordinal" or "interval"
         As in `alpha`.
     draws : int
-        How many times objects are drawn anew for the intervals (bootstrap); 0 leaves them out.
+        How many times objects are drawn anew for the intervals (bootstrap); 0 leaves them out. Where all objects agree, the low
+        end is by Wilson's interval.
     random_state : int, Generator or None
         Seeds the draws.
 
@@ -104,7 +105,10 @@ def agreement(votes: Votes, level: Level = "nominal", *, draws: int = 200, rando
         fleiss = (alike - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
         return [_alpha(placed, weight, places, level), fleiss, alike]
 
-    low, high = _interval(measured, weight, draws, random_state)
+    n_objects = [float(weight @ own.paired) for own in (placed, every)]
+    least = [_least(n, _pairs_alike(own, weight)[1]) for n, own in zip(n_objects, (placed, every), strict=True)]
+    least.append(wilson_interval(n_objects[1], n_objects[1])[0])
+    low, high = _interval(measured, weight, least, draws, random_state)
     names = ["Krippendorff's alpha", "Fleiss' kappa", "pairs that agree"]
     return Table({"measure": names, "value": measured(weight), "low": low, "high": high})
 
@@ -152,10 +156,11 @@ def kappas(votes: Votes, known: Any = None, level: Level = "nominal", *, draws: 
         return [cohen_kappa(counts.reshape(len(chosen), -1), apart)]
 
     def add(voter: int, other: str, table: Array) -> None:
-        counts = table[np.ix_(chosen, chosen)].ravel()
-        n = float(counts.sum())
+        both = table[np.ix_(chosen, chosen)]
+        counts, n = both.ravel(), float(both.sum())
         if n >= 1:
-            (found,), (low, high) = measured(counts), _interval(measured, counts, draws, random_state)
+            least = _least(n, float(both.sum(axis=1) @ both.sum(axis=0)) / n**2)
+            (found,), (low, high) = measured(counts), _interval(measured, counts, [least], draws, random_state)
             rows.append([votes.models[voter].name, other, round(n), None if np.isnan(found) else found, *low, *high])
 
     if known is not None:
@@ -179,10 +184,14 @@ def _on_known(votes: Votes, known: Any, labels: list[Any]) -> tuple[Votes, Array
 
 
 def _interval(
-    measured: Callable[[Array], list[float]], weight: Array, draws: int, random_state: Any
+    measured: Callable[[Array], list[float]], weight: Array, least: list[float], draws: int, random_state: Any
 ) -> tuple[list[float | None], list[float | None]]:
-    """Return the 95 % intervals of some measures, by drawing objects anew (bootstrap); `weight` counts objects that are alike."""
-    nothing: list[float | None] = [None] * len(measured(weight))
+    """Return the 95 % intervals of some measures, by drawing objects anew (bootstrap); `weight` counts objects that are alike.
+
+    Where all agree, so do all draws, and the low end is `least`.
+    """
+    found = measured(weight)
+    nothing: list[float | None] = [None] * len(found)
     if not draws:
         return nothing, nothing
     rng = np.random.default_rng(random_state)
@@ -190,7 +199,17 @@ def _interval(
     drawn = np.array([measured(rng.multinomial(total, shares).astype(np.float64)) for _ in range(draws)])
     defined = [values[~np.isnan(values)] for values in drawn.T]
     low, high = ([float(np.quantile(values, q)) if len(values) else None for values in defined] for q in (0.025, 0.975))
-    return low, high
+    return [end if value < 1 - 1e-9 or end is None else at for value, end, at in zip(found, low, least, strict=True)], high
+
+
+def _least(n: float, by_chance: float) -> float:
+    """Return the low end of the agreement beyond chance where all n objects agree.
+
+    As many may disagree as Wilson's interval allows; votes on these are half for one answer, half for another.
+    """
+    apart = 1 - wilson_interval(n, n)[0]
+    by_chance = (1 - apart) ** 2 * by_chance + apart - apart**2 / 2
+    return 1 - apart / (1 - by_chance)
 
 
 # ---- from counts -----------------------------------------------------------------------------------------------------

@@ -16,10 +16,23 @@ from sklearn.base import clone
 from .._checks import InputError
 from .._text import arg, count, percent
 from .._typing import Array
+from ..algebra.trust import LEAST_LABELS
+from ..answer.mixtures import PanelRule
 from ..answer.outcome import Outcome, require_consensus
 from ..votes import Votes
 from ..votes.encoding import known_codes
-from .metrics import Difference, Quality, confusion, is_majority, majority, mean_auc, object_weights, quality, wilson_interval
+from .metrics import (
+    Difference,
+    Quality,
+    are_counts,
+    confusion,
+    is_majority,
+    majority,
+    mean_auc,
+    object_weights,
+    quality,
+    wilson_interval,
+)
 
 FOLDS, LEAST_KNOWN = 5, 20
 TOO_SURE = 0.05  # by how much a mean confidence is above the interval of the accuracy, to be called overconfident
@@ -41,8 +54,8 @@ class Score:
 
     n_labels: float  # how many objects, by their weights
     accuracy: float
-    confidence: float  # mean probability of the labels that were given instead
-    log_loss: float  # of the probabilities, none below 1e-12
+    confidence: float | None  # mean probability of the labels that were given instead; None where hiding labels would change it
+    log_loss: float | None  # of the probabilities, none below 1e-12
     by_majority: float | None = None  # None where the method is the majority vote, which has no difference either
     difference: Difference | None = None
     by: ClassVar[tuple[str, str]]  # how it was found, and the noun for labels
@@ -55,7 +68,7 @@ class Score:
     @property
     def overconfident(self) -> bool:
         """Return whether the mean confidence is clearly above the share that is right."""
-        return bool(self.confidence > self.interval[1] + TOO_SURE)
+        return self.confidence is not None and bool(self.confidence > self.interval[1] + TOO_SURE)
 
     @property
     def found(self) -> str:
@@ -95,7 +108,8 @@ class HeldOut(Score):
 def held_out(outcome: Outcome, method: Solver) -> HeldOut | None:
     """Hide a fifth of the known labels at a time, let the method solve again, and count which hidden labels come out right.
 
-    None says that there are fewer than 20 known labels.
+    None says that there are fewer than 20 known labels. A panel, or a prior, is calibrated on 30 labels or more: with 31 to 37,
+    fewer are hidden at a time, so that 30 are left. With just 30 that is impossible, and confidence and log_loss are None.
 
     Examples
     --------
@@ -112,14 +126,27 @@ def held_out(outcome: Outcome, method: Solver) -> HeldOut | None:
     if weight[objects].sum() < LEAST_KNOWN or len(objects) < 2:
         return None
     fold_of = np.full(len(codes), -1)
-    fold_of[objects] = np.arange(len(objects)) % FOLDS
+    calibrates = isinstance(outcome.rule, PanelRule) or votes.prior is not None
+    fold_of[objects], alike = _folds(weight[objects] if are_counts(weight) else np.ones(len(objects)), calibrates)
     right, sure, of_true = np.zeros(len(codes), dtype=bool), np.zeros(len(codes)), np.zeros(len(codes))
     for hidden, answer in held_out_answers(method, votes, codes, fold_of):
         right[hidden] = answer.expand(answer.row_classes)[hidden] == codes[hidden]
         sure[hidden], of_true[hidden] = answer.confidence[hidden], answer.proba[hidden, codes[hidden]]
     theirs = None if is_majority(outcome) else majority(outcome)
     their_right = None if theirs is None else (outcome.expand(theirs.classes) == codes)[objects]
-    return HeldOut(**_scored(right[objects], sure[objects], of_true[objects], their_right, weight[objects]))
+    fields = _scored(right[objects], sure[objects], of_true[objects], their_right, weight[objects])
+    return HeldOut(**(fields if alike else fields | {"confidence": None, "log_loss": None}))
+
+
+def _folds(times: Array, calibrates: bool) -> tuple[Array, bool]:
+    """Return the fold of each label, and whether methods calibrate without any fold if they do with all labels."""
+    number, total = np.arange(len(times)), float(times.sum())
+    if not calibrates or total < LEAST_LABELS:
+        return number % FOLDS, True
+    for n_folds in range(FOLDS, LEAST_LABELS + 2):
+        if total - np.bincount(number % n_folds, times).max() >= LEAST_LABELS:
+            return number % n_folds, True
+    return number % FOLDS, False
 
 
 def _scored(right: Array, sure: Array, of_true: Array, their_right: Array | None, weight: Array) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.special import betainc
 
 from .._checks import unknown_name
 from .._table import Table
@@ -23,7 +24,7 @@ from ..votes.labels import Label, plain
 from .held_out import true_codes
 from .metrics import counted_votes, normalised_mutual_information, row_weights, wilson_interval
 
-BEYOND_NOISE = 2.0  # standard deviations from which a lean is not chance
+CHANCE = 0.0455  # that a fair voter is said to lean: two standard deviations
 FEW_VOTES = 5  # below which a voter is not said to lean
 TOGETHER = 100_000  # votes, and voters x classes, that are judged at a time
 
@@ -115,13 +116,21 @@ def _voter_facts(cast: Ballots, outcome: Outcome) -> dict[str, list[Any]]:
 
 
 def _leans(cast: Ballots, outcome: Outcome) -> tuple[list[Label], list[float | None]]:
-    """Return the class that each voter names too often, and by what share of its votes; None within noise."""
-    said, is_so = cast.named(len(outcome.classes)), cast.on_class(outcome.row_proba)
+    """Return the class that each voter names too often, and by what share of its votes; None within noise.
+
+    Noise is binomial (mid-p), about the share of the class among the objects, or what it would be with errors spread over all
+    classes if that is more. The limit is divided by the number of classes that could have stood out.
+    """
+    n_classes, voter = len(outcome.classes), np.arange(len(cast.voters))
+    said, is_so = cast.named(n_classes), cast.on_class(outcome.row_proba)
+    right = cast.named(n_classes, outcome.row_proba[cast.rows, cast.classes]).sum(axis=1)
     n = np.maximum(cast.totals, 1e-300)
     excess = (said - is_so) / n[:, None]
     top = excess.argmax(axis=1)
-    share, most = is_so[np.arange(len(top)), top] / n, excess.max(axis=1)
-    leans = (most > BEYOND_NOISE * np.sqrt(np.maximum(share * (1 - share), 1e-12) / n)) & (cast.totals >= FEW_VOTES)
+    share, accuracy, times, most = is_so[voter, top] / n, right / n, said[voter, top], excess[voter, top]
+    fair = np.minimum(np.maximum(share, accuracy * share + (1 - accuracy) / n_classes), 1.0)
+    tail = betainc(times + 0.5, n - times + 0.5, fair)
+    leans = (most > 0) & (tail < CHANCE / n_classes) & (cast.totals >= FEW_VOTES)
     labels = [plain(label) for label in outcome.classes]
     chosen = list(zip(leans.tolist(), top.tolist(), most.tolist(), strict=True))
     return [labels[z] if so else None for so, z, _ in chosen], [by if so else None for so, _, by in chosen]

@@ -18,7 +18,7 @@ from ..algebra.linear import normalised
 from ..algebra.membership import membership
 from ..answer.mixtures import PanelRule, PrecisionRule
 from ..answer.notes import PANEL, Note
-from ..answer.outcome import PanelMember, highest_classes, top_classes
+from ..answer.outcome import PanelMember, class_preference, highest_classes
 from ..answer.rule import KnownLabels, Rule
 from ..diagnosis.correlation import effective_voters, error_correlation, shows_correlation
 from ..votes import Votes
@@ -62,14 +62,19 @@ def with_plain_vote(panel: Answer, votes: Votes, known: KnownLabels | None) -> A
 
 
 def _mix(panel: Answer, plain: Rule, share: float, votes: Votes, known: KnownLabels | None) -> PanelMember:
-    """Give the plain vote its share of the panel's answer, in place; return it as a member of the panel."""
-    mass, total = votes.counts @ panel.proba, max(float(votes.counts.sum()), 1e-300)
+    """Give the plain vote its share of the panel's answer, in place; return it as a member of the panel.
+
+    Where its classes are tied and the panel's is among them, it is shown to agree.
+    """
+    order, total = class_preference(votes.counts @ panel.proba), max(float(votes.counts.sum()), 1e-300)
     classes, distance = np.empty(votes.n_rows, dtype=smallest_uint(votes.n_classes)), 0.0
     for rows, own, _ in plain.answers(membership(votes), known):
         others = panel.proba[rows]
-        alike = (highest_classes(own.T) & highest_classes(others.T)).any(axis=0)
+        top = highest_classes(own.T)
+        common = top & highest_classes(others.T)
+        alike = common.any(axis=0)
         distance += float(votes.counts[rows] @ ~alike) / total
-        classes[rows] = top_classes(own, mass)
+        classes[rows] = order[np.where(alike, common, top)[order].argmax(axis=0)]
         panel.proba[rows] = (1 - share) * others + share * own
     return PanelMember("plain vote", share, distance, classes)
 
