@@ -813,3 +813,11 @@ def test_strongly_biased_voters_are_judged_by_confusion_matrices(seed):
     consensus = Panel().solve(votes)
     assert "weighted vote" not in consensus.panel()["member"]
     assert (consensus.labels() == truth).mean() > (MajorityVote().solve(votes).labels() == truth).mean() + 0.1
+
+
+def test_the_confidence_does_not_fall_where_classes_become_many():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(4, size=400)
+    said = {f"v{j}": np.where(rng.random(400) < 0.6, truth, rng.integers(4, size=400)) for j in range(10)}
+    sure = [ec3learn.solve(Votes.from_labels(said, classes=range(n))).confidence.mean() for n in (4, 20, 21, 60)]
+    assert max(sure) - min(sure) < 0.05  # it was .8 with 50 classes and .6 with 51

@@ -37,7 +37,7 @@ def agreement(
     """
     from ..diagnosis import agreement as measure
     from ..diagnosis import effective_voters, error_correlation, kappas
-    from ..diagnosis.correlation import LEAST_LABELS, LEAST_VOTERS, MOST_CLASSES, count_labels, shows_correlation
+    from ..diagnosis.correlation import LEAST_LABELS, LEAST_VOTERS, shown_by_labels, shows_correlation
     from ..tables.files import content_of_file, open_file
     from ..votes.encoding import known_codes
 
@@ -49,7 +49,7 @@ def agreement(
     measures, pairs = measure(cast, level), kappas(cast, level=level)  # type: ignore[arg-type]
     with_labels = None if content.known is None else kappas(cast.as_class_votes(), content.known)
     codes = None if content.known is None else known_codes(content.known, cast.classes, cast.n_objects, cast.object_ids)
-    by_labels = codes is not None and count_labels(cast, codes) >= LEAST_LABELS
+    by_labels = codes is not None and shown_by_labels(cast, codes)
     correlation = worth = None
     if shows_correlation(cast, by_labels):
         correlation = error_correlation(cast, content.known if by_labels else None)
@@ -58,9 +58,7 @@ def agreement(
         found = {"measures": measures, "pairs": pairs, "known": with_labels, "by_labels": by_labels}
         return show(found | {"effective_voters": worth, "error_correlation": correlation}, json)
     print(f"{measures}\n")
-    if worth is None and cast.n_classes > MOST_CLASSES:
-        print(f"How much the voters' errors correlate is measured for up to {MOST_CLASSES} classes.\n")
-    elif worth is None:
+    if worth is None:
         few = f"Fewer than {LEAST_VOTERS} voters do not show how much their errors correlate"
         print(f"{few}; {LEAST_LABELS} known labels would.\n")
     else:

@@ -33,11 +33,11 @@ from .voters import labelled_rows
 
 SAMPLE = 3_000  # distinct rows that are enough to measure on
 LEAST_VOTERS = 4  # two in each half
-MOST_CLASSES = 50  # beyond this it takes long to measure, and much memory
+MOST_CLASSES = 20  # with more it takes long to measure, and much memory: the rarest are taken for one
 FEW_VOTERS = 6  # there are up to ten splits of them into halves, and all are measured
 FEWEST_SPLITS, MOST_SPLITS, DRAWN = 4, 12, 50  # of more voters, and how many are drawn for each
 ENOUGH = 100  # voters in all splits: the more there are, the less do splits differ
-LEAST_LABELS = 20  # to measure by
+LEAST_LABELS, MOST_LABELLED = 20, 50  # labels to measure by, and classes that they may have
 TOLD_APART = 1e-4  # the least singular value of how an answer mixes the classes, which is 1 for a sure answer
 PSEUDO_VOTES = 1.0  # of the average voter, added to each voter's own: a voter with three votes shows little of its errors
 
@@ -79,6 +79,8 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     rows = replace(rows, sample_weight=counts, counts=counts)  # a row is one object that counts as often
     if not counts @ votes_per_row(rows, np.isin(rows.group_model, voters)):
         return 0.0  # all votes are tied
+    if votes.n_classes > MOST_CLASSES:
+        return error_correlation(_with_fewer_classes(rows))
     ordered = _in_own_order(votes, voters)
     splits, independent = _splits(ordered), _independent(rows, ordered)
     seen, by_chance = (_correlation_of_halves(own, splits) for own in (rows, independent))
@@ -91,14 +93,19 @@ def count_labels(votes: Votes, codes: Array) -> int:
     return round(float((codes >= 0) @ (weights if weights is not None and are_counts(weights) else np.ones(len(codes)))))
 
 
+def shown_by_labels(votes: Votes, codes: Array) -> bool:
+    """Return whether there are labels enough to measure errors by, and not too many classes."""
+    return count_labels(votes, codes) >= LEAST_LABELS and votes.n_classes <= MOST_LABELLED
+
+
 def erring_voters(votes: Votes) -> Array:
     """Return the voters whose errors could correlate: those with votes that count."""
     return np.flatnonzero(votes.is_voter & (votes.n_votes > 0) & (votes.weights > 0))
 
 
 def shows_correlation(votes: Votes, by_labels: bool = False) -> bool:
-    """Return whether there are enough voters to measure the correlation of their errors, and few enough classes."""
-    return len(erring_voters(votes)) >= (2 if by_labels else LEAST_VOTERS) and votes.n_classes <= MOST_CLASSES
+    """Return whether there are enough voters to measure the correlation of their errors."""
+    return len(erring_voters(votes)) >= (2 if by_labels else LEAST_VOTERS)
 
 
 def _whole_votes(votes: Votes) -> Votes:
@@ -113,6 +120,21 @@ def _whole_votes(votes: Votes) -> Votes:
     matrix = entries(votes).tocoo()
     (row, group), whole = matrix.coords, matrix.data == 1
     return replace(votes, stores=Stores(sparse=entries_of_votes(row[whole], group[whole], matrix.shape)))
+
+
+def _with_fewer_classes(votes: Votes) -> Votes:
+    """Return whole votes of classifiers, with the classes that get the fewest taken for one."""
+    entered = entries(votes).tocoo()
+    for_class = votes.group_class[entered.coords[1]]
+    (row, group), for_class = (place[for_class >= 0] for place in entered.coords), for_class[for_class >= 0]
+    cast = np.bincount(for_class, weights=votes.counts[row], minlength=votes.n_classes)
+    number = np.empty(votes.n_classes, dtype=np.int64)
+    number[np.argsort(-cast, kind="stable")] = np.minimum(np.arange(votes.n_classes), MOST_CLASSES - 1)
+    own, classes = np.flatnonzero(votes.is_classifier), np.arange(MOST_CLASSES)
+    models = tuple(replace(votes.models[m], labels=classes) for m in own)
+    groups = np.searchsorted(own, votes.group_model[group]) * MOST_CLASSES + number[for_class]
+    stores = Stores(sparse=entries_of_votes(row, groups, (votes.n_rows, len(own) * MOST_CLASSES)))
+    return replace(votes, classes=classes, models=models, weights=votes.weights[own], stores=stores)
 
 
 def _splits(voters: Array) -> list[tuple[Array, Array]]:

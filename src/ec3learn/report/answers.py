@@ -26,7 +26,7 @@ from ..diagnosis import (
     judge,
 )
 from ..diagnosis.contested import CLOSE
-from ..diagnosis.correlation import LEAST_LABELS, count_labels, shows_correlation
+from ..diagnosis.correlation import shown_by_labels, shows_correlation
 from ..diagnosis.explanation import tally_of
 from ..diagnosis.metrics import changed_rows, is_majority
 from ..diagnosis.summary import Summary
@@ -160,7 +160,7 @@ def trust_facts(subject: Subject) -> Facts | None:
     if votes is None or not subject.has_objects or len(consensus.classes) < 2:
         return None
     codes = judged if (judged >= 0).any() or consensus.known is None else consensus.expand(consensus.known.codes)
-    by_labels = count_labels(votes, codes) >= LEAST_LABELS
+    by_labels = shown_by_labels(votes, codes)
     is_measured = shows_correlation(votes, by_labels)
     correlation = error_correlation(votes, subject.labels(codes) if by_labels else None) if is_measured else None
     return {
