@@ -709,6 +709,19 @@ def long_answer(frame, method=None, known=False):
     return (method or Auto()).solve(votes, gold if known else None)
 
 
+@pytest.mark.parametrize("names", [["q1", "q2", "q3"], [10, 11, 12]])
+def test_known_labels_of_a_pandas_table_go_by_the_names_of_its_rows(names):
+    table = pd.DataFrame({"a": ["x", "y", "x"], "b": ["x", "y", "x"]}, index=names)
+    known = pd.Series(["y", None, None], index=names[::-1])
+    answered = combine(table, classifiers=["a", "b"], known=known, method="majority")
+    assert answered["consensus"].tolist() == ["x", "y", "y"]
+    assert combine(table, classifiers=["a", "b"], known=known.tolist(), method="majority")["consensus"].tolist() == [
+        "y",
+        "y",
+        "x",
+    ]
+
+
 def test_known_labels_of_a_long_pandas_table_go_by_object_not_by_index():
     frame = long_table().to_pandas()
     plain = combine(frame, **LONG, known="gold")

@@ -137,7 +137,7 @@ def apply(
     columns: o.ColumnOptions,
     file: o.ReadOptions,
     answer: o.AnswerOptions,
-    max_rows: int = o.MAX_ROWS,
+    max_rows: int = o.MAX_LOADED,
 ) -> None:
     """Answer for new objects from a saved consensus, without solving again.
 

@@ -195,6 +195,9 @@ MAX_ROWS = method_option(
     "N",
     "Distinct rows to solve at most; if there are more, the most frequent, and the others are answered from their groups.",
 )
+MAX_LOADED = method_option(
+    5_000_000, "N", "Distinct rows to load at most; if there are more, they are answered where they are, or some at a time."
+)
 OVERWRITE = file_option(False, None, "Replace files that exist.")
 JSON = option(False, None, "Print JSON.")
 

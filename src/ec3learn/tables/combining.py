@@ -14,6 +14,7 @@ from ..methods import Method, ReliabilityWarning
 from ..votes import Votes
 from ..votes.assembly import Repeats
 from ..votes.labels import Label
+from ..votes.reading import has_index, is_pandas
 from .columns import Naming, as_frame, is_dataset
 from .output import Output, Rule
 from .pipeline import MOST_CLASSES, MOST_ROWS, combine_frame, content_of_frame, extend_frame
@@ -115,6 +116,7 @@ def combine(
     ['clf_svm', 'clf_knn', 'kmeans']
     """
     frame = as_frame(table)
+    known = known if objects is not None else _in_order_of(table, known)
     naming = Naming(classifiers, clusterings, known, objects, voters, classes, missing, max_classes, scale, repeats)
     output, columns = Output.of(frame, prefix, proba, rule, number), naming.find(frame)
     require_bool("per_object", per_object)
@@ -241,3 +243,11 @@ def _like(table: Any, answered: Any) -> Any:
     for name in answered.column_names[len(table.column_names) :]:
         table = table.add_column(name, answered[name])
     return table
+
+
+def _in_order_of(table: Any, known: Any) -> Any:
+    """Return known labels in the order of a pandas table, where their index has the names of its rows in another order."""
+    if not has_index(known) or not is_pandas(table) or len(known) != len(table) or known.index.equals(table.index):
+        return known
+    same = known.index.is_unique and table.index.is_unique and known.index.isin(table.index).all()
+    return known.reindex(table.index) if same else known
