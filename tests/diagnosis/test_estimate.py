@@ -719,3 +719,11 @@ def test_only_voters_who_saw_enough_labels_are_judged_by_them():
 
 def names_of(votes):
     return [model.name for model in votes.models]
+
+
+def test_judges_who_score_are_measured_with_many_classes_too():
+    rng = np.random.default_rng(0)
+    surface = rng.integers(25, size=300) + rng.normal(0, 3, 300)  # what all of them see
+    scores = {f"j{j}": np.clip(np.rint(surface + rng.normal(0, 2, 300)), 0, 24).astype(int) for j in range(6)}
+    votes = Votes.from_labels(scores, classes=range(25), scale=range(25))
+    assert error_correlation(votes) != 0.0  # as it would be without voters

@@ -133,23 +133,28 @@ def _folds(votes: Votes, groups: Membership, start: Array) -> Array:
     """Return the number of each row's fold: folds are alike in how sure priors are."""
     assert votes.prior is not None
     folds = np.empty(votes.n_rows, dtype=np.int64)
-    folds[in_own_order(votes, groups, start, np.nan_to_num(votes.prior.proba))] = np.arange(len(folds)) % FOLDS
+    folds[rows_in_own_order(votes, groups, start, np.nan_to_num(votes.prior.proba))] = np.arange(len(folds)) % FOLDS
     return folds
 
 
-def in_own_order(votes: Votes, groups: Membership, start: Array, given: Array) -> Array:
+def rows_in_own_order(votes: Votes, groups: Membership, start: Array, given: Array) -> Array:
     """Return the rows in an order that does not depend on that of rows, voters and classes; neighbours are alike.
 
     They are ordered by how sure what is given is, by how far the mean vote (`start`) agrees with it and is sure itself, by how
     far their voters agree with mean votes elsewhere, and by how common their classes are.
     """
     shares = normalised(votes.counts @ start)
-    agreed = votes.group_meaning.multiply(scatter_to_votes(votes, groups, votes.counts[:, None] * start)).sum(axis=1)
-    by_voter = normalised(np.bincount(votes.group_model, weights=agreed, minlength=len(votes.models)))
+    by_voter = normalised(agreement_by_voter(votes, groups, start))
     said = groups.gather((by_voter[votes.group_model][:, None] * votes.group_meaning.toarray())[groups.order])
     alike = ((said, start), (said, given), (start, start), (start, given), (given, given))
     keys = [*(table @ shares for table in (said, start, given)), *(np.einsum("iz,iz->i", *pair) for pair in alike)]
     return np.lexsort([key.round(9) for key in keys])
+
+
+def agreement_by_voter(votes: Votes, groups: Membership, start: Array) -> Array:
+    """Return how far each voter agrees with the mean vote (`start`), in votes."""
+    agreed = votes.group_meaning.multiply(scatter_to_votes(votes, groups, votes.counts[:, None] * start)).sum(axis=1)
+    return np.bincount(votes.group_model, weights=agreed, minlength=len(votes.models))
 
 
 def _no_trust(shares: Array) -> Trust:

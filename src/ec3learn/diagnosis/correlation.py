@@ -23,7 +23,8 @@ from .._typing import Array
 from ..algebra.bayes import SubtypeModel
 from ..algebra.em import ConfusionModel
 from ..algebra.linear import normalised, sample_rows
-from ..algebra.membership import entries, membership, scatter_to_votes, votes_cast
+from ..algebra.membership import entries, membership, votes_cast
+from ..algebra.trust import agreement_by_voter
 from ..answer.rule import mean_votes
 from ..votes import Votes
 from ..votes.encoding import known_codes
@@ -79,9 +80,9 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     rows = replace(rows, sample_weight=counts, counts=counts)  # a row is one object that counts as often
     if not counts @ votes_per_row(rows, np.isin(rows.group_model, voters)):
         return 0.0  # all votes are tied
-    if votes.n_classes > MOST_CLASSES:
+    if votes.n_classes > MOST_CLASSES and not votes.has_graders:
         return error_correlation(_with_fewer_classes(rows))
-    ordered = _in_own_order(votes, voters)
+    ordered = _voters_in_own_order(votes, voters)
     splits, independent = _splits(ordered), _independent(rows, ordered)
     seen, by_chance = (_correlation_of_halves(own, splits) for own in (rows, independent))
     return seen - max(by_chance, 0.0)
@@ -154,12 +155,11 @@ def _splits(voters: Array) -> list[tuple[Array, Array]]:
     return [(voters[split > 0], voters[split < 0]) for split in chosen]
 
 
-def _in_own_order(votes: Votes, voters: Array) -> Array:
+def _voters_in_own_order(votes: Votes, voters: Array) -> Array:
     """Return voters ordered by how far they agree with the mean vote, whatever order they come in."""
     groups = membership(votes)
     mean = mean_votes(votes, groups, votes.weights, None)[0]
-    agreed = votes.group_meaning.multiply(scatter_to_votes(votes, groups, votes.counts[:, None] * mean)).sum(axis=1)
-    by_voter = np.bincount(votes.group_model, weights=agreed, minlength=len(votes.models))
+    by_voter = agreement_by_voter(votes, groups, mean)
     return np.asarray(voters[np.argsort(by_voter[voters].round(6), kind="stable")])
 
 

@@ -20,7 +20,7 @@ from .._typing import Array
 from ..algebra.bayes import SubtypeModel
 from ..algebra.linear import normalised, sample_rows
 from ..algebra.membership import membership
-from ..algebra.trust import LEAST_LABELS, in_own_order, learn_slope
+from ..algebra.trust import LEAST_LABELS, learn_slope, rows_in_own_order
 from ..answer.mixtures import PanelRule, SubtypeRule, sharpened
 from ..answer.notes import CALIBRATION, PANEL, Note
 from ..answer.outcome import PanelMember, class_preference, highest_classes
@@ -120,7 +120,7 @@ class Panel(Method):
         soft = are_mostly_soft(votes)
         if votes.n_classes < 2:
             return self._combined(votes, known, soft)
-        labelled = None if known is None else _judged(votes, known)
+        labelled = None if known is None else _rows_to_judge_by(votes, known)
         if known is not None and labelled is not None:
             answer = self._combined(votes, known, soft, by_labels=True)
             if answer.rule is not None:
@@ -199,7 +199,7 @@ def _member(name: str, answer: Answer) -> _Member:
     return _Member(name, answer.rule, answer.n_iter, (answer.proba, answer.unanswered))
 
 
-def _judged(votes: Votes, known: KnownLabels) -> Array | None:
+def _rows_to_judge_by(votes: Votes, known: KnownLabels) -> Array | None:
     """Return which rows have votes and a known label; None if there are too few labels to calibrate on."""
     labelled = known.labelled & ~mean_votes(votes, membership(votes), votes.weights, None)[1] & (votes.counts > 0)
     return np.asarray(labelled) if votes.n_alike[labelled].sum() >= LEAST_LABELS else None
@@ -253,7 +253,7 @@ def _in_folds(votes: Votes, known: KnownLabels, labelled: Array) -> tuple[Votes,
     """
     groups = membership(votes)
     start, _, _ = mean_votes(votes, groups, votes.weights, None)
-    order = in_own_order(votes, groups, start, known.one_hot(votes.n_classes))
+    order = rows_in_own_order(votes, groups, start, known.one_hot(votes.n_classes))
     order = order[labelled[order]]
     n_alike = votes.n_alike[order].round().astype(np.int64)
     fold, first = np.arange(FOLDS), np.cumsum(n_alike) - n_alike
