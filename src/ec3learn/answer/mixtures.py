@@ -91,7 +91,7 @@ class SubtypeRule(SumRule):
         np.exp(joint, out=joint)
         proba = joint.reshape(len(self.fallback), -1, len(sums)).sum(axis=1)
         if self.correlation > 0:
-            proba = np.exp(log_of(proba) / heat_of(n_votes, self.correlation))
+            proba = tempered(proba, n_votes, self.correlation)
         return np.ascontiguousarray((proba / proba.sum(axis=0)).T)
 
     def parts_of_reached(self, row: Row, groups: Array, given: Array) -> Contributions:
@@ -121,11 +121,9 @@ def heat_of(n_votes: Array, correlation: float) -> Array:
     return 1 + np.maximum(n_votes - 1, 0.0) * correlation
 
 
-def sharpened(proba: Array, slope: float, offsets: Array | None = None) -> Array:
-    """Return z^slope, normalised: more sure above 1, less sure below; offsets are added to the logarithms."""
-    if slope == 1 and offsets is None:
-        return proba
-    return softmax(slope * log_of(proba) + (0.0 if offsets is None else offsets), axis=1)
+def tempered(by_class: Array, n_votes: Array, correlation: float) -> Array:
+    """Return probabilities, classes x rows, made less sure by how many votes say what one has said; they do not sum to 1."""
+    return np.exp(log_of(by_class) / heat_of(n_votes, correlation))
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,14 +209,11 @@ class LogPoolRule(SumRule):
 
 @dataclass(frozen=True, eq=False)
 class PanelRule(Rule):
-    """The mean of several rules' answers, by name, made more or less sure; where none is reached, the fallback."""
+    """The mean of several rules' answers, by name; where none is reached, the fallback."""
 
     members: tuple[tuple[str, Rule], ...]
     fallback: Array
-    slope: float = 1.0  # of the log-probabilities
     shares: Array | None = None  # what each member counts; None: all alike
-    offsets: Array | None = None  # of the log-probabilities of the classes
-    hard_votes: bool = False  # whether the members take a soft vote for its most probable class only
 
     kind: ClassVar[str] = "panel"
     unit: ClassVar[str] = "change of probability"
@@ -230,27 +225,15 @@ class PanelRule(Rule):
 
     def answers(self, groups: Membership, known: KnownLabels | None = None) -> Answers:
         """Return the class probabilities and which rows no member answers, some rows at a time."""
-        groups = self.own_form(groups)
-        for parts in zip(*(rule.answers(groups, known) for _, rule in self.members), strict=True):
+        for parts in zip(*(rule.answers(groups, known) for rule in self.asked), strict=True):
             unanswered = np.logical_and.reduce([part[2] for part in parts])
-            proba = sharpened(np.average([part[1] for part in parts], axis=0, weights=self.shares), self.slope, self.offsets)
+            proba = np.average([part[1] for part in parts], axis=0, weights=self.shares)
             proba[unanswered] = self.fallback
             yield parts[0][0], proba, unanswered
 
     def parts(self, row: Row) -> Contributions:
-        """Return by how much each base model moves the answer: the answer less that without its vote; and what is left over."""
-        # The row as it is, and under it once more for each base model that voted, without that vote: all are answered in one go.
-        models = np.unique(row.owner[row.entries.indices]).tolist()
-
-        def with_each_left_out(one: sparse.csr_array) -> sparse.csr_array:
-            left = [_without(one, row.owner[one.indices] == m) for m in models]
-            return sparse.csr_array(sparse.vstack([one, *left], format="csr"))
-
-        prior = None if row.prior is None else row.prior.take(np.zeros(1 + len(models), dtype=np.int64))
-        hard = None if row.hard is None else with_each_left_out(row.hard)
-        (answer, *without), _ = self.all_answers(SparseMembership(with_each_left_out(row.entries), hard, prior))
-        found: Contributions = {(m, VOTES): answer - other for m, other in zip(models, without, strict=True)}
-        return {**found, (NOBODY, REST): answer - sum(found.values(), np.zeros(len(self.fallback)))}
+        """Return by how much each base model moves the answer."""
+        return moves_of_each(self, row)
 
     def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the rule as plain facts and arrays."""
@@ -261,6 +244,65 @@ class PanelRule(Rule):
             facts["members"].append({"name": name, "rule": inner})
             arrays |= {f"member{place}_{own}": array for own, array in more.items()}
         return facts, arrays
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionRule(Rule):
+    """Another rule's answer z, corrected: ln P_k = offset_k + slope ln z_k + what each group of the object adds to class k."""
+
+    base: Rule
+    fallback: Array
+    offsets: Array
+    slope: float
+    groups: Array
+    table: Array  # one row per group
+
+    kind: ClassVar[str] = "regression"
+    unit: ClassVar[str] = "change of probability"
+
+    @property
+    def asked(self) -> tuple[Rule, ...]:
+        """Return the rule that is corrected."""
+        return (self.base,)
+
+    def answers(self, groups: Membership, known: KnownLabels | None = None) -> Answers:
+        """Return the class probabilities and which rows the other rule does not answer, some rows at a time."""
+        at = places_in(groups, self.groups)
+        table = np.zeros((groups.n_groups, len(self.fallback)))
+        table[at[at >= 0]] = self.table[at >= 0]
+        sums = groups.gather_parts(table)
+        for (rows, proba, unanswered), (_, added) in zip(self.base.answers(groups), sums, strict=True):
+            proba = softmax(self.offsets + self.slope * log_shares(proba) + added, axis=1)
+            proba[unanswered] = self.fallback
+            if known is not None:
+                known.overwrite(proba, unanswered, rows)
+            yield rows, proba, unanswered
+
+    def parts(self, row: Row) -> Contributions:
+        """Return by how much each base model moves the answer."""
+        return moves_of_each(self, row)
+
+    def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return the rule as plain facts and arrays."""
+        facts, arrays = super().stored()
+        facts["base"], inner = self.base.stored()
+        return facts, arrays | {f"base_{name}": array for name, array in inner.items()}
+
+
+def moves_of_each(rule: Rule, row: Row) -> Contributions:
+    """Return by how much each base model moves the answer: the answer less that without its vote; and what is left over."""
+    # The row as it is, and under it once more for each base model that voted, without that vote: all are answered in one go.
+    models = np.unique(row.owner[row.entries.indices]).tolist()
+
+    def with_each_left_out(one: sparse.csr_array) -> sparse.csr_array:
+        left = [_without(one, row.owner[one.indices] == m) for m in models]
+        return sparse.csr_array(sparse.vstack([one, *left], format="csr"))
+
+    prior = None if row.prior is None else row.prior.take(np.zeros(1 + len(models), dtype=np.int64))
+    hard = None if row.hard is None else with_each_left_out(row.hard)
+    (answer, *without), _ = rule.all_answers(SparseMembership(with_each_left_out(row.entries), hard, prior))
+    found: Contributions = {(m, VOTES): answer - other for m, other in zip(models, without, strict=True)}
+    return {**found, (NOBODY, REST): answer - sum(found.values(), np.zeros(len(rule.fallback)))}
 
 
 def _without(one: sparse.csr_array, left_out: Array) -> sparse.csr_array:

@@ -22,8 +22,8 @@ SAME_AS_MAJORITY = "same as majority"  # no label differs from the majority vote
 WORSE_THAN_MAJORITY = "worse than majority"  # on labels that the method did not see
 OVERCONFIDENT = "overconfident"  # more confident than right, on labels that the method did not see
 COLLAPSE = "collapse"  # an answer that is far from every other
-CALIBRATION = "calibration"  # how the confidence was calibrated
-PANEL = "panel"  # who sat on a panel, and who was left out
+CALIBRATION = "calibration"  # what the confidence rests on
+CONTRADICTION = "contradiction"  # known labels that contradict the votes
 CHOICE = "choice"  # which method was chosen, and why
 FEATURES = "features"  # what the features of the objects added to the votes
 PRIOR = "prior"  # how far class probabilities from elsewhere were trusted
@@ -43,7 +43,7 @@ WARNING = "warning"  # a warning of the method
 
 # Kinds that say: look twice before you use the answer. The others only say how it came about.
 ABOUT_VOTERS = {WORSE_THAN_CHANCE, WEIGHTS, BIAS, CONSTANT, NO_BETTER_THAN_CHANCE, ONE_VOTER, TWO_VOTERS, DECIDED_ALONE}
-ABOUT_LABELS = {LOOK_ALIKE, LONG_TABLE}
+ABOUT_LABELS = {LOOK_ALIKE, LONG_TABLE, CONTRADICTION}
 ABOUT_THE_ANSWER = {NOT_CONVERGED, ONE_CLASS, SAME_AS_MAJORITY, WORSE_THAN_MAJORITY, OVERCONFIDENT, COLLAPSE}
 WARNINGS = ABOUT_VOTERS | ABOUT_LABELS | ABOUT_THE_ANSWER
 

@@ -30,21 +30,6 @@ from .rule import KnownLabels, Rule
 NOT_REACHED = "no vote, not even through others in the same groups, and got the mean vote of all"
 
 
-@dataclass(frozen=True, eq=False)
-class PanelMember:
-    """A method on a panel: its share of the answer, on how many objects (a share) it differs from the others, and its classes."""
-
-    name: str
-    share: float
-    distance: float
-    row_classes: Array
-
-    @property
-    def sat(self) -> bool:
-        """Return whether its answer counts."""
-        return self.share > 0
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Solution:
     """What a method finds besides class probabilities, and how it got there."""
@@ -54,7 +39,6 @@ class Solution:
     n_iter: int = 0
     converged: bool = True
     history: Sequence[float] = field(default_factory=list)
-    members: tuple[PanelMember, ...] = ()  # of a panel of methods
     worse_than_chance: tuple[str, ...] = ()
     lacking: str = NOT_REACHED  # what unanswered objects lack, and what they got instead
 

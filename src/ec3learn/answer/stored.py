@@ -13,7 +13,7 @@ from scipy import sparse
 
 from .._typing import Array
 from ..votes.layout import frozen
-from .mixtures import LogPoolRule, PanelRule, PrecisionRule, SubtypeRule
+from .mixtures import LogPoolRule, PanelRule, PrecisionRule, RegressionRule, SubtypeRule
 from .outcome import are_distributions
 from .rule import GroupRule, Rule, Term
 
@@ -103,6 +103,7 @@ def restored_rule(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -
         PrecisionRule.kind: _precisions,
         LogPoolRule.kind: _log_pool,
         PanelRule.kind: _panel,
+        RegressionRule.kind: _regression,
     }
     require(facts["combine"] in readers, "the kind of a rule")
     return readers[facts["combine"]](facts, stored, n_groups, n_classes)
@@ -168,6 +169,11 @@ def _panel(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
     )
     shares = stored.take("shares", "f", len(members), low=0.0) if "shares" in stored else None
     require(shares is None or shares.any(), "shares")
-    offsets = stored.take("offsets", "f", n_classes) if "offsets" in stored else None
-    slope = number(facts["slope"], "slope", 0)
-    return PanelRule(members, _fallback(stored, n_classes), slope, shares, offsets, flag(facts, "hard_votes"))
+    return PanelRule(members, _fallback(stored, n_classes), shares)
+
+
+def _regression(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
+    base = restored_rule(facts["base"], stored.under("base_"), n_groups, n_classes)
+    offsets, groups = stored.take("offsets", "f", n_classes), stored.take_numbers_of("groups", n_groups)
+    table = stored.take("table", "f", len(groups), n_classes)
+    return RegressionRule(base, _fallback(stored, n_classes), offsets, number(facts["slope"], "slope"), groups, table)

@@ -76,7 +76,6 @@ class Consensus(Outcome):
     skills = diagnosis.skills
     confusion = diagnosis.confusion_of
     contested = diagnosis.contested
-    panel = diagnosis.panel
     estimate = diagnosis.estimate
     ask = diagnosis.ask
     explain = diagnosis.explain

@@ -11,7 +11,7 @@ from .estimate import estimate
 from .explanation import Explanation, explain
 from .held_out import drop_one_auc, held_out, judge
 from .metrics import cohen_kappa, kappa, macro_f, majority, mean_auc, normalised_mutual_information, quality
-from .pairs import pairs, panel, without
+from .pairs import pairs, without
 from .summary import summarise
 from .voters import confusion_of, skills, voters
 
@@ -42,7 +42,6 @@ __all__ = [
     "mean_auc",
     "normalised_mutual_information",
     "pairs",
-    "panel",
     "quality",
     "skills",
     "summarise",

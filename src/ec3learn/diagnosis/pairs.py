@@ -1,4 +1,4 @@
-"""Base models compared two by two: who agrees with whom, and which are redundant; and the members of a panel."""
+"""Base models compared two by two: who agrees with whom, and which are redundant."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from .._typing import Array
 from ..algebra.linear import normalised
 from ..algebra.membership import chunks, membership
 from ..answer.extension import matching_labels
-from ..answer.mixtures import PanelRule
 from ..answer.outcome import Outcome, require_consensus, top_classes
 from ..answer.rule import mean_votes
 from ..votes import Kind, Votes
@@ -205,40 +204,3 @@ def _sums(labels: Array, weight: Array) -> Array:
     """Return the weight of each label; labels that are large numbers are renumbered first."""
     small = labels.max(initial=0) < 4 * len(labels) + 1000
     return np.bincount(labels if small else np.unique(labels, return_inverse=True)[1], weights=weight)
-
-
-# ---- the members of a panel -------------------------------------------------------------------------------------------
-
-
-def panel(outcome: Outcome) -> Table:
-    """Return a table of the methods on a panel.
-
-    Parameters
-    ----------
-    outcome : Consensus
-        The answer of `Panel`, or of `Auto` where it took one.
-
-    Returns
-    -------
-    Table
-        member; sat, whether its answer counts; share, how much of the panel's answer it makes up; differs, the share of objects
-        that it answers otherwise than the others; and alone, that on which no other member agrees with it.
-    """
-    require_consensus(outcome)
-    if not outcome.members and isinstance(outcome.rule, PanelRule):
-        kept = "a consensus that was loaded or extended does not hold them"
-        raise InputError("", phrase=f"panel needs the answers of the members, and {kept}")
-    if not outcome.members:
-        raise InputError("", phrase=f"panel needs a panel of methods, and {outcome.settings['method']} is a single one")
-    total = max(float(outcome.row_counts.sum()), 1e-300)
-    classes = np.stack([member.row_classes for member in outcome.members])
-    alike = (classes[:, None] == classes[None, :]).sum(axis=1)  # how many members say the same, the member itself included
-    return Table(
-        {
-            "member": [member.name for member in outcome.members],
-            "sat": [member.sat for member in outcome.members],
-            "share": [member.share for member in outcome.members],
-            "differs": [member.distance for member in outcome.members],
-            "alone": [float(outcome.row_counts @ (own == 1)) / total for own in alike],
-        }
-    )

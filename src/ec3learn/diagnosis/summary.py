@@ -23,7 +23,7 @@ from .held_out import HeldOut, Judgement, Solver, held_out, judge
 from .metrics import Majority, changed_rows, is_majority, majority, open_rows, row_weights
 from .voters import voters
 
-FIRST = (kinds.CHOICE, kinds.PANEL, kinds.CALIBRATION)  # notes that say whose answer it is and how sure, at the beginning
+FIRST = (kinds.CHOICE, kinds.CALIBRATION)  # notes that say whose answer it is and how sure, at the beginning
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from .auto import Auto, solve
 from .base import METHODS, Method, method_of
 from .bgcm import BGCM
 from .c3e import C3EKL, C3ESL
@@ -12,15 +11,17 @@ from .dawid_skene import DawidSkene
 from .ec3.ec3 import EC3
 from .panel import Panel
 from .planning import Plan, plan, plan_votes
+from .solving import solve
 from .stacking import StackedVote
 from .upe import UPE
 from .voting import MajorityVote, SoftVote, WeightedVote
 from .weights import ReliabilityWarning
 
+Auto = Panel
+
 METHODS.update(
     {
-        "auto": Auto,
-        "panel": Panel,
+        "auto": Panel,
         "ec3": partial(EC3, balanced=False),
         "iec3": EC3,
         "majority": MajorityVote,
@@ -34,6 +35,7 @@ METHODS.update(
         "ebcc": EBCC,
         "dawid-skene": DawidSkene,
         "dawid-skene-one-coin": partial(DawidSkene, one_coin=True),
+        "stacked": StackedVote,
     }
 )
 

@@ -22,7 +22,6 @@ from ..diagnosis.held_out import LEAST_KNOWN, Score, given_labels
 from ..diagnosis.metrics import object_weights
 from ..votes import Votes
 from ..votes.labels import plain
-from .auto import Auto
 from .base import METHODS, Method, method_of
 
 SHOWN = 10  # disputed objects
@@ -231,7 +230,7 @@ def compare(
     seconds: dict[str, float] = {}
     scores: dict[str, Score] = {}
     refused: dict[str, InputError] = {}
-    for name, method in _asked(methods, votes).items():
+    for name, method in _asked(methods).items():
         begun = perf_counter()
         try:
             with warnings.catch_warnings():
@@ -250,12 +249,10 @@ def compare(
     return Comparison(answers, seconds, scores, refused)
 
 
-def _asked(methods: Any, votes: Votes) -> dict[str, Method]:
-    """Return the methods by name; by default all, without the one that the default has chosen already."""
+def _asked(methods: Any) -> dict[str, Method]:
+    """Return the methods by name; by default all."""
     if methods is None:
-        chosen = repr(Auto().choose(votes)[0])
-        every = {name: make() for name, make in METHODS.items()}
-        return {name: method for name, method in every.items() if repr(method) != chosen}
+        return {name: make() for name, make in METHODS.items()}
     if isinstance(methods, Mapping):
         return {str(name): method_of(method, "methods") for name, method in methods.items()}
     if isinstance(methods, (str, Method)) or not hasattr(methods, "__iter__"):

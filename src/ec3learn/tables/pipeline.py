@@ -22,8 +22,7 @@ from ..answer import ExtendWarning, Note
 from ..answer.extension import require_rule
 from ..answer.notes import DISTINCT_ROWS, SAMPLE
 from ..consensus import Consensus
-from ..methods import Auto, Method, method_of
-from ..methods.auto import AutoForJoins
+from ..methods import Method, method_of
 from ..votes import Votes
 from ..votes.encoding import known_codes, name_codes
 from ..votes.labels import plain
@@ -111,7 +110,7 @@ def to_solve(frame: Frame, columns: Columns, method: str | Method, max_rows: int
     counts = count_rows(frame, columns.join_keys).select(nw.col(COUNT).sum().alias(HASH), nw.len().alias(COUNT))
     n_rows, n_distinct = map(int, collect(counts).row(0))
     sizes = {"rows": n_rows if columns.objects is None else n_distinct, "distinct_rows": n_distinct}
-    return ToSolve(content.votes, _method_for_sample(frame, columns, solver), sizes | {"solved_rows": content.votes.n_objects})
+    return ToSolve(content.votes, solver, sizes | {"solved_rows": content.votes.n_objects})
 
 
 def extend_frame(frame: Frame, columns: Columns, consensus: Consensus, output: Output, max_rows: int) -> Answered:
@@ -246,7 +245,7 @@ def _combine_sample(frame: Frame, columns: Columns, solver: Method, output: Outp
     sample = _most_frequent_rows(frame, columns, max_rows)
     columns, content = _content_of_sample(frame, columns, sample)
     output.require_new_names(content.votes.classes)
-    solved = _method_for_sample(frame, columns, solver).solve(content.votes, content.known)
+    solved = solver.solve(content.votes, content.known)
     answered = _answer_from_groups(frame, columns, solved, output)
     if columns.known is not None:
         labelled = output.append_to(sample, solved).filter(~nw.col(columns.known).is_null())
@@ -262,10 +261,6 @@ def _content_of_sample(frame: Frame, columns: Columns, sample: Frame) -> tuple[C
     columns = replace(columns, classes=find_classes(columns, frame))
     long = _long_rows(frame, columns, sample)
     return columns, content_of(only_scales_of(columns, long), sample, long)
-
-
-def _method_for_sample(frame: Frame, columns: Columns, solver: Method) -> Method:
-    return AutoForJoins() if isinstance(solver, Auto) and _answers_by_joins(frame, columns) else solver
 
 
 def _answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:
