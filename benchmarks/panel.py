@@ -187,14 +187,14 @@ def predictions() -> list[tuple[str, np.ndarray, np.ndarray]]:
 def models_labels() -> Iterator[Case]:
     """Labels of seven classifiers that learned from few objects."""
     for name, proba, truth in predictions():
-        yield Case("labels", name, Votes.from_labels(list(proba.argmax(axis=2)), classes=range(proba.shape[2])), truth)
+        yield Case("labels", name, Votes.from_labels(proba.argmax(axis=2).T, classes=range(proba.shape[2])), truth)
 
 
 def models_probabilities() -> Iterator[Case]:
     """Probabilities of the same, all seven or three of them."""
     for name, proba, truth in predictions():
         for some in (proba, proba[[0, 2, 4]]):
-            yield Case("probabilities", name, Votes.from_probabilities(list(some)), truth)
+            yield Case("probabilities", name, Votes.from_probabilities({f"model {m}": one for m, one in enumerate(some)}), truth)
 
 
 def simulations(n_sets: int = 40) -> Iterator[Case]:

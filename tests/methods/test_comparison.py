@@ -4,9 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 
-from ec3learn import EC3, METHODS, Auto, DawidSkene, MajorityVote, Votes, WeightedVote, compare, plan
+from ec3learn import EC3, METHODS, DawidSkene, MajorityVote, Votes, WeightedVote, compare, plan
 from ec3learn.diagnosis import held_out, judge
 from ec3learn.methods import planning
 from ec3learn.methods.planning import Plan, solving_cost
@@ -34,9 +33,6 @@ def test_by_default_every_method_answers_once():
     votes, _ = noisy_votes()
     compared = compare(votes, fast=True)
     assert [*compared.answers, *compared.refused] == list(METHODS)
-    alone = compare(votes.drop("km"), fast=True)
-    assert "panel" not in alone.answers  # which the default has chosen
-    assert_allclose(alone.answers["auto"].proba, Auto().solve(votes.drop("km")).proba)
 
 
 def test_each_method_is_cross_validated_on_the_same_known_labels():

@@ -612,7 +612,7 @@ def test_clusterings_reach_objects_the_other_method_has_no_answer_for():
 
 def test_an_unknown_method_to_go_towards_is_refused(w8):
     with pytest.raises(
-        ValueError, match=r"^Unknown towards 'dawid'\. Did you mean 'dawid-skene'\? Choose from: votes, auto, panel, ec3, "
+        ValueError, match=r"^Unknown towards 'dawid'\. Did you mean 'dawid-skene'\? Choose from: votes, auto, ec3, "
     ):
         EC3(towards="dawid").solve(w8)
 

@@ -6,6 +6,7 @@ Each gathers one table over an object's groups, like the rules in `rule`, and ma
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -267,16 +268,24 @@ class RegressionRule(Rule):
 
     def answers(self, groups: Membership, known: KnownLabels | None = None) -> Answers:
         """Return the class probabilities and which rows the other rule does not answer, some rows at a time."""
-        at = places_in(groups, self.groups)
-        table = np.zeros((groups.n_groups, len(self.fallback)))
-        table[at[at >= 0]] = self.table[at >= 0]
-        sums = groups.gather_parts(table)
-        for (rows, proba, unanswered), (_, added) in zip(self.base.answers(groups), sums, strict=True):
-            proba = softmax(self.offsets + self.slope * log_shares(proba) + added, axis=1)
-            proba[unanswered] = self.fallback
+        for (rows, before, unanswered), (_, added) in zip(self.base.answers(groups), self.added(groups), strict=True):
+            proba = self.finish(before, unanswered, added)
             if known is not None:
                 known.overwrite(proba, unanswered, rows)
             yield rows, proba, unanswered
+
+    def added(self, groups: Membership) -> Iterator[tuple[slice, Array]]:
+        """Return what the groups of some rows add to each class, some rows at a time."""
+        at = places_in(groups, self.groups)
+        table = np.zeros((groups.n_groups, len(self.fallback)))
+        table[at[at >= 0]] = self.table[at >= 0]
+        return groups.gather_parts(table)
+
+    def finish(self, before: Array, unanswered: Array, added: Array) -> Array:
+        """Return the class probabilities of some rows from those of the other rule."""
+        proba = softmax(self.offsets + self.slope * log_shares(before) + added, axis=1)
+        proba[unanswered] = self.fallback
+        return proba
 
     def parts(self, row: Row) -> Contributions:
         """Return by how much each base model moves the answer."""

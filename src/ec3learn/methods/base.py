@@ -53,6 +53,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
     admits_known: ClassVar[bool] = True
     admits_prior: ClassVar[bool] = False  # whether class probabilities of the objects can be given besides the votes
     reads_grades: ClassVar[bool] = False  # answers on a scale are taken as they are; else as votes for classes
+    corrects: ClassVar[bool] = False  # known labels correct an answer that was made without them
     learns_voters: ClassVar[bool] = False  # what it learns of voters does not depend on their weights; only its answer does
 
     def solve(self, votes: Votes, known: Any = None, prior: Any = None) -> Consensus:
@@ -84,7 +85,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
         votes, labels = self._split_known(votes, codes)
         if votes.prior is not None:
             self._require_prior(votes)
-            votes = trusting_votes(votes, labels)
+            votes = trusting_votes(votes, None if self.corrects else labels)
             notes.append(prior_note(votes))
         try:
             answer = self.answer(votes, labels)

@@ -1,14 +1,15 @@
 """The default: the mean of two methods that fail in different ways, corrected by known labels.
 
-EBCC learns how each voter errs. Where voters seem to agree on everything, or err together in a way
-that the votes do not show, it is far too sure. A vote in which each voter has one weight cannot mend
-a bias, and is never too sure. Their mean is right as often as the better of them, and about as sure
-as it is right:
+EBCC learns how each voter errs. It is far too sure where voters err together, which their votes do
+not show. In a weighted vote each voter has one number. It cannot mend a bias, and is seldom too sure.
+Their mean is right as often as the better of them, and about as sure as it is right:
 
-    P_i = (E_i^(1 / T_i) + W_i) / 2         T_i = 1 + (n_i - 1) rho
+    P_i = a E_i^(1 / T_i) + (1 - a) W_i      a = (1 - 1 / J) / 2      T_i = 1 + (n_i - 1) rho
     W_ik = (sum_j w_j y_ijk + 1 / K) / (sum_j w_j + 1)
 
-n_i votes of voters whose errors correlate by rho are worth n_i / T_i independent ones.
+E is the answer of EBCC and W the weighted vote. n_i votes of voters whose errors correlate by rho are
+worth n_i / T_i independent ones. J voters judge each other: the fewer they are, the less do they show,
+so E counts less and the weights w_j differ less from 1.
 """
 
 from __future__ import annotations
@@ -30,20 +31,18 @@ from ..algebra.membership import membership
 from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule, tempered
 from ..answer.notes import CALIBRATION, CHOICE, Note
 from ..answer.rule import KnownLabels, Rule
-from ..diagnosis.correlation import error_correlation
 from ..votes import Votes
 from .base import Answer, Method, method_of
+from .class_prior import require_class_prior, with_class_shares
 from .crowds import EBCC
 from .ec3.ec3 import EC3
 from .regression import taught
-from .voting import NO_VOTE, weighted_answer
+from .voting import NO_VOTE, WeightedVote, weighted_answer
 from .weights import relative_weights, votes_per_voter
 
-USUAL = 0.2  # the correlation of the errors of people who each saw some of the objects
-UNSEEN = 3.0  # a jury's votes show about a third of the correlation of its errors
-ENOUGH_VOTERS = 7  # with fewer in a jury, nothing can be measured: one error in three is shared by all
+USUAL = 0.2  # correlation of the errors of people who each saw some of the objects
+ALIKE = 3.0  # rho is at least 3 / (J - 1): up to four voters are worth no more than one
 CLASS_OBJECTS = 100  # the mean votes count as many objects in what is thought of the classes' shares
-REWEIGHT_ROUNDS = 10
 TO_GROUPS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma and delta of EC3 towards the answer from votes
 
 
@@ -66,6 +65,8 @@ class Panel(Method):
     clusterings : "join" or "ignore"
         "join" takes the mean of two answers where there are clusterings: that from the votes, and
         that of EC3 towards it, in which objects are pulled to their groups.
+    class_prior : dict of class -> share
+        Shares of the classes that are known otherwise. The answer gets them on average.
 
     Examples
     --------
@@ -77,9 +78,11 @@ class Panel(Method):
 
     title = "Panel"
     admits_prior = True
+    corrects = True
 
     members: Literal["default"] | Sequence[str | Method] = "default"
     clusterings: Literal["join", "ignore"] = "join"
+    class_prior: Mapping[Any, float] | None = None
 
     @property
     def reads_grades(self) -> bool:  # type: ignore[override]
@@ -97,6 +100,8 @@ class Panel(Method):
 
     def _check(self) -> None:
         require_choice("clusterings", self.clusterings, ("join", "ignore"))
+        if self.class_prior is not None:
+            require_class_prior(self.class_prior)
         if not self._is_default():
             for member in self._given():
                 member._check()
@@ -105,8 +110,11 @@ class Panel(Method):
         answer = self._from_votes(votes)
         if self.clusterings == "join" and votes.has_clusterings:
             refined = EC3(*TO_GROUPS, towards=_Solved(answer)).answer(votes, None)
-            answer = _mean({"votes": answer, "EC3 towards the votes": refined}, votes, answer.notes)
-        return answer if known is None else taught(answer, votes, known)
+            pulled = "The clusterings count: half of the answer is that of EC3, in which objects are pulled to their groups."
+            notes = (*answer.notes, Note(CHOICE, pulled))
+            answer = _mean({"votes": answer, "EC3 towards the votes": refined}, votes, notes)
+        answer = answer if known is None else taught(answer, votes, known)
+        return answer if self.class_prior is None else with_class_shares(answer, votes, self.class_prior, known)
 
     def _from_votes(self, votes: Votes) -> Answer:
         """Return the answer without labels; without clusterings far fewer rows may differ."""
@@ -138,27 +146,34 @@ class _Solved(Method):
 
 def default_answer(votes: Votes) -> Answer:
     """Return the mean of EBCC and a weighted vote."""
-    soft = are_mostly_soft(votes)
-    weighted = _weighted_vote(votes, soft)
-    if n_confusions(votes) > MOST_CONFUSIONS or votes.n_classes < 2:
-        return weighted
-    learned, why = _learned(votes, soft)
-    text = "You gave only votes, so the mean of two methods was taken: EBCC and a weighted vote."
+    if votes.n_classes < 2 or n_confusions(votes) > MOST_CONFUSIONS:
+        why = "The weighted vote was taken, because so many voters and classes leave no memory for EBCC."
+        return replace(_agreement_vote(votes), notes=() if votes.n_classes < 2 else (Note(CHOICE, why),))
+    soft, n_voters = are_mostly_soft(votes), equal_voters(votes)
+    weighted = _weighted_vote(votes, n_voters, soft)
+    learned = _learned(votes, n_voters, soft)
+    given = "probabilities" if soft else "votes"
+    text = f"You gave {given}, so the mean of two methods was taken: EBCC and a weighted vote."
+    sure = f"Confidence was lowered, because {votes.voter_noun} usually share some mistakes."
+    if n_voters < 2:
+        sure = "Confidence rests on one voter."
     help = "30 known labels, drawn at random, would calibrate it."
-    return _mean({"EBCC": learned, "weighted vote": weighted}, votes, (Note(CHOICE, text), Note(CALIBRATION, f"{why} {help}")))
+    notes = Note(CHOICE, text), Note(CALIBRATION, f"{sure} {help}")
+    share = (1 - 1 / n_voters) / 2
+    return _mean({"EBCC": learned, "weighted vote": weighted}, votes, notes, np.array([share, 1 - share]))
 
 
-def _mean(answers: Mapping[str, Answer], votes: Votes, notes: tuple[Note, ...]) -> Answer:
+def _mean(answers: Mapping[str, Answer], votes: Votes, notes: tuple[Note, ...], shares: Array | None = None) -> Answer:
     """Return the mean of some answers."""
     for name, answer in answers.items():
         if not answer.converged:
             warnings.warn(f"{name} stopped before it converged.", ConvergenceWarning, stacklevel=6)
     unanswered = np.logical_and.reduce([answer.unanswered for answer in answers.values()])
-    proba = np.mean([answer.proba for answer in answers.values()], axis=0)
-    shares = normalised((votes.counts * ~unanswered) @ proba)
-    proba[unanswered] = shares
+    proba = np.average([answer.proba for answer in answers.values()], axis=0, weights=shares)
+    fallback = normalised((votes.counts * ~unanswered) @ proba)
+    proba[unanswered] = fallback
     rules = [(name, answer.rule) for name, answer in answers.items() if answer.rule is not None]
-    rule = PanelRule(tuple(rules), shares) if len(rules) == len(answers) else None
+    rule = PanelRule(tuple(rules), fallback, shares) if len(rules) == len(answers) else None
     n_iter = max(answer.n_iter for answer in answers.values())
     return Answer(proba, unanswered, rule, n_iter=n_iter, notes=notes, lacking=NO_VOTE)
 
@@ -166,56 +181,50 @@ def _mean(answers: Mapping[str, Answer], votes: Votes, notes: tuple[Note, ...]) 
 # ---- the two members ---------------------------------------------------------------------------------
 
 
-def _learned(votes: Votes, soft: bool) -> tuple[Answer, str]:
-    """Return EBCC's answer from labels, made less sure, and a sentence on why."""
+def equal_voters(votes: Votes) -> float:
+    """Return how many voters there would be if each had as many votes: those with few votes hardly count."""
+    cast = votes_per_voter(votes) * (votes.weights > 0)
+    cast = cast / max(float(cast.max()), 1e-300)
+    return max(float(cast.sum()) ** 2 / max(float(cast @ cast), 1e-300), 1.0)
+
+
+def _learned(votes: Votes, n_voters: float, soft: bool) -> Answer:
+    """Return EBCC's answer from labels, made less sure."""
     fewer = votes.hardened().voters_alone() if soft else None  # labels are alike more often
     labels, row = (votes.hardened() if soft else votes, None) if fewer is None else fewer
     n_objects = max(float(votes.counts.sum()), 1.0)
     found = EBCC(prior="learned", class_votes=min(1.0, CLASS_OBJECTS / n_objects)).answer(labels, None)
     assert isinstance(found.rule, SubtypeRule)
-    correlation, why = shared_errors(votes)
+    correlation = min(max(USUAL, ALIKE / max(n_voters - 1, 1.0)), 1.0)
     rule = replace(found.rule, correlation=correlation, hard_votes=soft)
-    n_votes = membership(labels).gather(votes.is_voter[votes.group_model][membership(labels).order].astype(float))
+    groups = membership(labels)
+    speaking = np.zeros(labels.n_groups)
+    speaking[found.rule.groups] = 1.0
+    n_votes = groups.gather(speaking[groups.order])
     proba = normalised(tempered(found.proba.T, n_votes, correlation).T)
     unanswered = found.unanswered
     if row is not None:
         proba, unanswered = proba[row], unanswered[row]
-    return replace(found, proba=proba, unanswered=unanswered, rule=rule), why
+    return replace(found, proba=proba, unanswered=unanswered, rule=rule)
 
 
-def shared_errors(votes: Votes) -> tuple[float, str]:
-    """Return the correlation of the voters' errors by which EBCC is made less sure, and why."""
-    if votes.prior is not None and votes.prior.learned.weight > 0:
-        return 0.0, "Confidence also rests on the prior."
-    cast = votes_per_voter(votes)
-    n_voters = int((cast > 0).sum())
-    is_jury = cast.sum() > n_voters * votes.counts.sum() / 2
-    if is_jury and n_voters >= ENOUGH_VOTERS:
-        correlation = float(np.clip(UNSEEN * error_correlation(votes), 0.0, 1.0))
-        seems = "seem to share mistakes" if correlation > 0 else "do not seem to share mistakes"
-        verb = "lowered" if correlation > 0 else "not lowered"
-        return correlation, f"Confidence was {verb}, because voters {seems}."
-    if n_voters < 2:
-        return 0.0, "Confidence rests on one voter."
-    why = "few voters cannot show the mistakes that all of them share" if is_jury else "voters usually share some mistakes"
-    return min(max(USUAL, UNSEEN / (n_voters - 1)), 1.0), f"Confidence was lowered, because {why}."
-
-
-def _weighted_vote(votes: Votes, soft: bool) -> Answer:
-    """Return the vote with weights learned from agreement, and one vote of ignorance beside labels.
-
-    Two voters show nothing of each other: the fewer there are, the less do weights differ from 1.
-    """
-    labels = votes.as_class_votes() if votes.has_graders else votes
-    given = relative_weights(votes)
-    found = weighted_answer("agreement", replace(labels, weights=given), np.ones(len(votes.models)), None, REWEIGHT_ROUNDS, judge=False)
-    cast = votes_per_voter(votes)
+def _weighted_vote(votes: Votes, n_voters: float, soft: bool) -> Answer:
+    """Return the vote with weights learned from agreement, and one vote of ignorance beside labels."""
+    given, found = relative_weights(votes), _agreement_vote(votes)
+    assert found.weights is not None
+    cast = votes_per_voter(votes) * (given > 0)
     learned = np.divide(found.weights, given, out=np.zeros(len(given)), where=given > 0)
     learned = learned * cast.sum() / max(float(cast @ learned), 1e-300)
-    n_voters = max(int((cast > 0).sum()), 2)
-    weights = given * (1 + (learned - 1) * (1 - 2 / n_voters)) * votes.is_voter
+    weights = given * (1 + (learned - 1) * max(1 - 2 / n_voters, 0.0)) * votes.is_voter
     rule = _vote_rule(votes, weights, soft)
     return Answer(*rule.all_answers(membership(votes)), rule, weights=weights, lacking=NO_VOTE)
+
+
+def _agreement_vote(votes: Votes) -> Answer:
+    """Return the vote whose weights are learned from agreement."""
+    labels = replace(votes.as_class_votes() if votes.has_graders else votes, weights=relative_weights(votes))
+    rounds = WeightedVote.reweight_rounds
+    return weighted_answer("agreement", labels, np.ones(len(votes.models)), None, rounds, judge=False)
 
 
 def _vote_rule(votes: Votes, weights: Array, soft: bool) -> Rule:
@@ -227,7 +236,9 @@ def _vote_rule(votes: Votes, weights: Array, soft: bool) -> Rule:
     worth = None if votes.prior is None else np.full(n_classes, votes.prior.learned.weight)
     rule = PrecisionRule(speaking, table, even, even, ignorance, worth)
     mean, unanswered = rule.all_answers(membership(votes))
-    return replace(rule, fallback=normalised((votes.counts * ~unanswered) @ mean)) if not unanswered.all() else rule
+    if unanswered.all():
+        return rule
+    return replace(rule, fallback=normalised((votes.counts * ~unanswered) @ mean))
 
 
 def are_mostly_soft(votes: Votes) -> bool:

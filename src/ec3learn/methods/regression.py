@@ -48,9 +48,19 @@ def taught(answer: Answer, votes: Votes, known: KnownLabels) -> Answer:
     offsets, slope, loads = lesson.learn(weights)
     fallback = softmax(offsets + slope * log_shares(answer.rule.fallback))
     rule = RegressionRule(answer.rule, fallback, offsets, slope, groups, columns @ loads)
-    proba, unanswered = rule.all_answers(membership(votes), known)
-    notes = (*answer.notes, *lesson.notes(weights, votes.n_alike[rows]))
-    return replace(answer, proba=proba, unanswered=unanswered, rule=rule, notes=notes)
+    earlier = tuple(note for note in answer.notes if note.kind != CALIBRATION)
+    notes = (*earlier, *lesson.notes(weights, votes.n_alike[rows]))
+    return replace(corrected(answer, rule, votes, known), notes=notes)
+
+
+def corrected(answer: Answer, rule: RegressionRule, votes: Votes, known: KnownLabels | None) -> Answer:
+    """Return an answer, made without labels, with the rule that corrects it."""
+    proba, unanswered = answer.proba.copy(), answer.unanswered.copy()
+    for rows, added in rule.added(membership(votes)):
+        proba[rows] = rule.finish(answer.proba[rows], answer.unanswered[rows], added)
+        if known is not None:
+            known.overwrite(proba[rows], unanswered[rows], rows)
+    return replace(answer, proba=proba, unanswered=unanswered, rule=rule)
 
 
 def vote_columns(votes: Votes) -> tuple[Array, sparse.csr_array]:
@@ -146,20 +156,3 @@ class Lesson:
 
 def _unpacked(numbers: Array, n_classes: int) -> tuple[Array, float, Array]:
     return numbers[:n_classes], float(numbers[n_classes]), numbers[n_classes + 1 :].reshape(-1, n_classes)
-
-
-def with_class_shares(answer: Answer, votes: Votes, shares: Array) -> Answer:
-    """Return an answer whose classes have these shares on average: the logarithms of each class are shifted alike."""
-    assert answer.rule is not None
-    logs, offsets = log_shares(answer.proba), np.zeros(votes.n_classes)
-    for _ in range(200):
-        mean = votes.counts @ softmax(logs + offsets, axis=1) / votes.counts.sum()
-        offsets += np.log(shares / mean)
-        if np.abs(mean - shares).max() < 1e-9:
-            break
-    groups = np.empty(0, dtype=np.int64)
-    rule = RegressionRule(answer.rule, shares, offsets, 1.0, groups, np.empty((0, votes.n_classes)))
-    proba, unanswered = rule.all_answers(membership(votes))
-    return replace(answer, proba=proba, unanswered=unanswered, rule=rule)
-
-

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from sklearn.base import clone
+
+from .._checks import InputError
+from .._text import arg
 from ..consensus import Consensus
 from ..kernels import threads
 from ..votes import Votes
@@ -11,7 +16,12 @@ from .base import Method, method_of
 
 
 def solve(
-    votes: Votes, known: Any = None, method: str | Method = "auto", prior: Any = None, n_jobs: int | None = None
+    votes: Votes,
+    known: Any = None,
+    method: str | Method = "auto",
+    prior: Any = None,
+    class_prior: Mapping[Any, float] | None = None,
+    n_jobs: int | None = None,
 ) -> Consensus:
     """Combine votes into one classification, in one call.
 
@@ -22,10 +32,12 @@ def solve(
     known : array with missing values, dict of object -> label, or pair (objects, labels)
         Labels of a few objects.
     method : str or method
-        By default the one that suits what there is: `Auto`. A name in `METHODS`, or a method with parameters of your own.
+        By default `Panel`, a mean of two methods. A name in `METHODS`, or a method with parameters of your own.
     prior : table with one row per object and one column per class, or dict of object -> row
         Class probabilities that the object's own votes had no part in, such as those of a classifier of its features, out of
-        fold. How far to trust them is learned from the votes, and from 30 known labels or more.
+        fold. How far to trust them is learned from the votes.
+    class_prior : dict of class -> share
+        Shares of the classes that are known otherwise, such as `{"toxic": 0.1}`. The answer gets them on average.
     n_jobs : int or None
         How many threads the compiled loops of the extra `fast` use on large tables: None is 1, or what joblib's
         `parallel_config` says; -1 is one per core.
@@ -38,7 +50,17 @@ def solve(
     array(['a', 'b', 'b'], dtype=object)
     """
     chosen = method_of(method, "method")
+    if class_prior is not None:
+        chosen = with_class_prior(chosen, class_prior)
     if n_jobs is None:
         return chosen.solve(votes, known, prior)
     with threads(n_jobs):
         return chosen.solve(votes, known, prior)
+
+
+def with_class_prior(method: Method, class_prior: Mapping[Any, float]) -> Method:
+    """Return a method that gives the classes these shares."""
+    if "class_prior" not in method.get_params(deep=False):
+        remedy = f"Leave {arg('class_prior')} out, or take {arg('method', 'auto')}."
+        raise InputError("class_prior", phrase=f"{method.title} does not support {arg('class_prior')}", remedy=remedy)
+    return clone(method).set_params(class_prior=class_prior)

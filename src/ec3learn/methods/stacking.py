@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._checks import InputError
-from .._text import arg
 from ..answer.rule import KnownLabels
 from ..votes import Votes
 from .base import Answer, Method, method_of
@@ -15,6 +13,8 @@ from .regression import taught
 @dataclass(eq=False, repr=False)
 class StackedVote(Method):
     """Learn from known labels what an answer made without them and each vote say about the classes.
+
+    Without known labels it is that answer. The default does the same with an answer of its own.
 
     Parameters
     ----------
@@ -30,8 +30,9 @@ class StackedVote(Method):
     """
 
     title = "Stacked vote"
+    corrects = True
 
-    base: str | Method = "auto"
+    base: str | Method = "soft-vote"
 
     @property
     def reads_grades(self) -> bool:  # type: ignore[override]
@@ -47,10 +48,5 @@ class StackedVote(Method):
         method_of(self.base, "base")._check()
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
-        if known is None:
-            raise InputError(
-                "known",
-                phrase=f"{self.title} needs known labels, got none",
-                remedy=f"Pass {arg('known')}, or take a method that learns without labels.",
-            )
-        return taught(method_of(self.base, "base").answer(votes, None), votes, known)
+        answer = method_of(self.base, "base").answer(votes, None)
+        return answer if known is None else taught(answer, votes, known)

@@ -1,0 +1,66 @@
+"""The shares of the classes, where they are known: the logarithms of each class are shifted until the answer has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+from .._checks import InputError, InputTypeError, is_number, unknown_name
+from .._typing import Array
+from ..algebra.linear import normalised
+from ..answer.mixtures import RegressionRule
+from ..answer.rule import KnownLabels
+from ..votes import Votes
+from ..votes.prior import LEAST, log_shares
+from .base import Answer
+from .regression import corrected
+
+MOST_ROUNDS, CLOSE = 200, 1e-9  # by how much a share may miss
+
+
+def require_class_prior(given: Any) -> None:
+    """Refuse what is not a dict of class -> share."""
+    if not isinstance(given, Mapping) or not all(map(is_number, given.values())):
+        raise InputTypeError("class_prior", "must be a dict of class -> share", got=given)
+    total = sum(given.values())
+    if not all(0 < share < 1 for share in given.values()) or total > 1 + 1e-6:
+        raise InputError("class_prior", "must have shares above 0 that sum to 1 at most", got=dict(given))
+
+
+def with_class_shares(answer: Answer, votes: Votes, given: Mapping[Any, float], known: KnownLabels | None) -> Answer:
+    """Return an answer whose classes have given shares on average: the logarithms of each class are shifted alike.
+
+    Classes that are not given share the rest as they did.
+    """
+    assert answer.rule is not None
+    shares = _all_shares(given, votes, normalised(votes.counts @ answer.proba))
+    logs, offsets = log_shares(answer.proba), np.zeros(votes.n_classes)
+    counts = votes.counts
+    if known is not None:  # the other objects make up for these
+        counts = np.where(known.labelled, 0.0, counts)
+        rest = shares * votes.counts.sum() - votes.counts @ known.one_hot(votes.n_classes)
+        shares = normalised(np.maximum(rest, LEAST))
+    for _ in range(MOST_ROUNDS):
+        mean = normalised(counts @ softmax(logs + offsets, axis=1))
+        offsets += np.log(shares / mean)
+        if np.abs(mean - shares).max() < CLOSE:
+            break
+    groups, table = np.empty(0, dtype=np.int64), np.empty((0, votes.n_classes))
+    rule = RegressionRule(answer.rule, shares, offsets, 1.0, groups, table)
+    return corrected(answer, rule, votes, known)
+
+
+def _all_shares(given: Mapping[Any, float], votes: Votes, present: Array) -> Array:
+    """Return the share of each class; those that are not given share the rest as they do at present."""
+    code_of = {str(label): code for code, label in enumerate(votes.classes.tolist())}
+    shares = np.full(votes.n_classes, np.nan)
+    for label, share in given.items():
+        if str(label) not in code_of:
+            raise unknown_name("class", label, code_of, of=" in class_prior")
+        shares[code_of[str(label)]] = share
+    left_out = np.isnan(shares)
+    shares[left_out] = max(1 - np.nansum(shares), LEAST) * normalised(np.maximum(present[left_out], LEAST))
+    return normalised(shares)
