@@ -2,4 +2,8 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("torch") and find_spec("skorch") else ["src/ec3learn/estimator/models/convolution.py"]
+collect_ignore = (
+    []
+    if find_spec("torch") and find_spec("skorch")
+    else ["src/ec3learn/estimator/models/convolution.py"]
+)

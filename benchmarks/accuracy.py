@@ -3,12 +3,13 @@
     python benchmarks/accuracy.py [--repeats 10] [--cases rare biased] [--methods auto majority]
     python benchmarks/accuracy.py --probabilities [--repeats 2]
 
-Prints the mean accuracy of every method over the repeats, on votes whose truth is known: seven kinds of simulated votes, models
-trained on five labels per class of three data sets that come with scikit-learn, and two real crowds if EC3LEARN_DATA names their
-folder.
+Prints the mean accuracy of every method over the repeats, on votes whose truth is known: seven
+kinds of simulated votes, models trained on five labels per class of three data sets that come with
+scikit-learn, and two real crowds if EC3LEARN_DATA names their folder.
 
-With `--probabilities` seven trained models vote with class probabilities on the half of the rows that they have not seen: of the
-three data sets, and of those in the folder that EC3LEARN_DATA names, at most 2,500 rows each. Means over data sets and repeats.
+With `--probabilities` seven trained models vote with class probabilities on the half of the rows
+that they have not seen: of the three data sets, and of those in the folder that EC3LEARN_DATA
+names, at most 2,500 rows each. Means over data sets and repeats.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ EXTRA = {
 }
 
 
-def voted(rng: np.random.Generator, truth: np.ndarray, skill: np.ndarray, n_classes: int) -> np.ndarray:
+def voted(
+    rng: np.random.Generator, truth: np.ndarray, skill: np.ndarray, n_classes: int
+) -> np.ndarray:
     """Return votes that are right with each voter's skill, and any other class otherwise."""
     wrong = (truth[:, None] + rng.integers(1, n_classes, size=(len(truth), len(skill)))) % n_classes
     return np.where(rng.random(wrong.shape) < skill, truth[:, None], wrong)
@@ -60,7 +63,9 @@ def equal_annotators(rng: np.random.Generator) -> Case:
 
 def unequal_annotators(rng: np.random.Generator) -> Case:
     truth = rng.integers(3, size=1000)
-    return Votes.from_labels(voted(rng, truth, np.array([0.9, 0.85, 0.5, 0.45, 0.4, 0.4, 0.35]), 3)), truth
+    return Votes.from_labels(
+        voted(rng, truth, np.array([0.9, 0.85, 0.5, 0.45, 0.4, 0.4, 0.35]), 3)
+    ), truth
 
 
 def biased_annotators(rng: np.random.Generator) -> Case:
@@ -92,9 +97,19 @@ def rare_class(rng: np.random.Generator) -> Case:
 
 def clusterings_that_help(rng: np.random.Generator) -> Case:
     truth = rng.integers(4, size=1000)
-    clusters = [np.where(rng.random(1000) < 0.85, truth * 3 + rng.integers(3, size=1000), rng.integers(12, size=1000))] * 1
-    clusters += [np.where(rng.random(1000) < 0.85, truth, rng.integers(4, size=1000)) for _ in range(2)]
-    return Votes.from_labels(voted(rng, truth, np.array([0.6, 0.5, 0.5]), 4), np.stack(clusters, axis=1)), truth
+    clusters = [
+        np.where(
+            rng.random(1000) < 0.85,
+            truth * 3 + rng.integers(3, size=1000),
+            rng.integers(12, size=1000),
+        )
+    ] * 1
+    clusters += [
+        np.where(rng.random(1000) < 0.85, truth, rng.integers(4, size=1000)) for _ in range(2)
+    ]
+    return Votes.from_labels(
+        voted(rng, truth, np.array([0.6, 0.5, 0.5]), 4), np.stack(clusters, axis=1)
+    ), truth
 
 
 def random_classifiers(rng: np.random.Generator) -> Case:
@@ -115,16 +130,27 @@ def pool() -> dict[str, ClassifierMixin]:
     }
 
 
-def few_labels(load: Callable[..., tuple[np.ndarray, np.ndarray]]) -> Callable[[np.random.Generator], Case]:
+def few_labels(
+    load: Callable[..., tuple[np.ndarray, np.ndarray]],
+) -> Callable[[np.random.Generator], Case]:
     def made(rng: np.random.Generator) -> Case:
         X, y = load(return_X_y=True)
         X = StandardScaler().fit_transform(X)
-        labelled = np.concatenate([rng.choice(np.flatnonzero(y == z), 5, replace=False) for z in np.unique(y)])
+        labelled = np.concatenate(
+            [rng.choice(np.flatnonzero(y == z), 5, replace=False) for z in np.unique(y)]
+        )
         rest = np.setdiff1d(np.arange(len(y)), labelled)
-        models = {name: model for name, model in pool().items() if name not in ("forest", "network")}
-        said = {name: model.fit(X[labelled], y[labelled]).predict(X[rest]) for name, model in models.items()}
+        models = {
+            name: model for name, model in pool().items() if name not in ("forest", "network")
+        }
+        said = {
+            name: model.fit(X[labelled], y[labelled]).predict(X[rest])
+            for name, model in models.items()
+        }
         sizes = [len(np.unique(y)) * k for k in (1, 2, 4)]
-        clusters = {f"{k} means": KMeans(k, n_init=2, random_state=0).fit_predict(X)[rest] for k in sizes}
+        clusters = {
+            f"{k} means": KMeans(k, n_init=2, random_state=0).fit_predict(X)[rest] for k in sizes
+        }
         return Votes.from_labels(said, clusters), y[rest]
 
     return made
@@ -142,7 +168,7 @@ def real_crowd(folder: Path, name: str) -> Callable[[np.random.Generator], Case]
     return made
 
 
-# ---- models that vote with probabilities -----------------------------------------------------------------------------
+# ---- models that vote with probabilities ---------------------------------------------------------
 
 Data = tuple[np.ndarray, np.ndarray]
 SCORES = ("accuracy", "AUC", "log loss")
@@ -162,29 +188,44 @@ def from_parquet(path: Path) -> Data:
     table = pd.read_parquet(path)
     y = table.pop("target").astype("category").cat.codes.to_numpy()
     nominal = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
-    coded = OneHotEncoder(max_categories=10, handle_unknown="infrequent_if_exist", sparse_output=False)
+    coded = OneHotEncoder(
+        max_categories=10, handle_unknown="infrequent_if_exist", sparse_output=False
+    )
     return make_column_transformer((coded, nominal), remainder="passthrough").fit_transform(
         table.astype(dict.fromkeys(nominal, str))
     ), y
 
 
-def votes_with_probabilities(data: Data, n_labels: int | None, seed: int) -> tuple[Votes, Votes, np.ndarray]:
+def votes_with_probabilities(
+    data: Data, n_labels: int | None, seed: int
+) -> tuple[Votes, Votes, np.ndarray]:
     """Return the votes of models trained on some labels per class, the same with three clusterings, and the truth."""
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(data[1]))[:2500]
-    X, y = StandardScaler().fit_transform(data[0][rows]), np.unique(data[1][rows], return_inverse=True)[1]
+    X, y = (
+        StandardScaler().fit_transform(data[0][rows]),
+        np.unique(data[1][rows], return_inverse=True)[1],
+    )
     train, test = train_test_split(np.arange(len(y)), test_size=0.5, random_state=seed, stratify=y)
     if n_labels is not None:
         train = np.concatenate([train[y[train] == z][:n_labels] for z in np.unique(y)])
-    said = {name: model.fit(X[train], y[train]).predict_proba(X[test]) for name, model in pool().items()}
+    said = {
+        name: model.fit(X[train], y[train]).predict_proba(X[test]) for name, model in pool().items()
+    }
     sizes = [(y.max() + 1) * k for k in (1, 2, 4)]
-    clusters = {f"{k} means": KMeans(k, n_init=1, random_state=0).fit_predict(X[test]) for k in sizes}
+    clusters = {
+        f"{k} means": KMeans(k, n_init=1, random_state=0).fit_predict(X[test]) for k in sizes
+    }
     return Votes.from_probabilities(said), Votes.from_probabilities(said, clusters), y[test]
 
 
 def scores(proba: np.ndarray, truth: np.ndarray) -> list[float]:
     right = np.maximum(proba[np.arange(len(truth)), truth], 1e-12)
-    return [float(np.mean(proba.argmax(axis=1) == truth)), mean_auc(proba, truth), float(-np.log(right).mean())]
+    return [
+        float(np.mean(proba.argmax(axis=1) == truth)),
+        mean_auc(proba, truth),
+        float(-np.log(right).mean()),
+    ]
 
 
 def probabilities(folder: Path, repeats: int) -> Table:
@@ -197,7 +238,9 @@ def probabilities(folder: Path, repeats: int) -> Table:
             solved["auto, with clusterings"] = METHODS["auto"]().solve(with_clusters)
             solved["auto, most probable classes alone"] = METHODS["auto"]().solve(votes.hardened())
             for name, consensus in solved.items():
-                found.setdefault((name, f"{n_labels or 'all'} labels"), []).append(scores(consensus.proba, truth))
+                found.setdefault((name, f"{n_labels or 'all'} labels"), []).append(
+                    scores(consensus.proba, truth)
+                )
     names, columns = (list(dict.fromkeys(key[part] for key in found)) for part in (0, 1))
     means = {key: np.mean(rows, axis=0) for key, rows in found.items()}
     return Table(
@@ -210,15 +253,30 @@ def probabilities(folder: Path, repeats: int) -> Table:
     )
 
 
-SOFT_METHODS = ("auto", "soft-vote", "weighted-vote", "majority", "bwa", "dawid-skene", "ebcc", "iec3")
+SOFT_METHODS = (
+    "auto",
+    "soft-vote",
+    "weighted-vote",
+    "majority",
+    "bwa",
+    "dawid-skene",
+    "ebcc",
+    "iec3",
+)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--cases", nargs="+", metavar="CASE", help="columns of the table; all unless given")
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="rows of the table; all unless given")
-    parser.add_argument("--probabilities", action="store_true", help="votes of models as class probabilities")
+    parser.add_argument(
+        "--cases", nargs="+", metavar="CASE", help="columns of the table; all unless given"
+    )
+    parser.add_argument(
+        "--methods", nargs="+", metavar="NAME", help="rows of the table; all unless given"
+    )
+    parser.add_argument(
+        "--probabilities", action="store_true", help="votes of models as class probabilities"
+    )
     given = parser.parse_args()
     repeats = given.repeats
     warnings.simplefilter("ignore")
@@ -239,10 +297,17 @@ def main() -> int:
     }
     folder = Path(os.environ.get("EC3LEARN_DATA", "")) / "crowd"
     if (folder / "dog_truth.parquet").is_file():
-        cases |= {"product": (real_crowd(folder, "product"), 1), "dog": (real_crowd(folder, "dog"), 1)}
+        cases |= {
+            "product": (real_crowd(folder, "product"), 1),
+            "dog": (real_crowd(folder, "dog"), 1),
+        }
     else:
         print("Without the two real crowds: EC3LEARN_DATA names no folder that holds crowd/.\n")
-    methods = {name: make for name, make in {**METHODS, **EXTRA}.items() if name in (given.methods or [*METHODS, *EXTRA])}
+    methods = {
+        name: make
+        for name, make in {**METHODS, **EXTRA}.items()
+        if name in (given.methods or [*METHODS, *EXTRA])
+    }
     cases = {name: case for name, case in cases.items() if name in (given.cases or cases)}
     columns: dict[str, list[object]] = {"method": list(methods)}
     for name, (make, n_runs) in cases.items():
@@ -256,7 +321,9 @@ def main() -> int:
                 if "random_state" in combine.get_params():
                     combine.set_params(random_state=0)
                 right[method].append(float(np.mean(combine.solve(votes).labels() == truth)))
-        columns[name] = [round(float(np.mean(scores)), 3) if scores else None for scores in right.values()]
+        columns[name] = [
+            round(float(np.mean(scores)), 3) if scores else None for scores in right.values()
+        ]
     print(Table(columns))
     return 0
 

@@ -2,8 +2,8 @@
 
     python benchmarks/agreement.py [--objects 1000000]
 
-Twelve annotators with accuracies from .6 to .9 vote on two classes. The ceiling weights each by the log-odds of its true
-accuracy.
+Twelve annotators with accuracies from .6 to .9 vote on two classes. The ceiling weights each by the
+log-odds of its true accuracy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ def main() -> int:
     print(f"{'the best possible (true accuracies known)':45s} {ceiling:.4f}")
     print(f"{'majority vote (ties by lot)':45s} {majority:.4f}")
     reached = 0.0
-    for label, method in {"iEC3": EC3(), "iEC3, weights='agreement'": EC3(weights="agreement")}.items():
+    for label, method in {
+        "iEC3": EC3(),
+        "iEC3, weights='agreement'": EC3(weights="agreement"),
+    }.items():
         start = time.perf_counter()
         labels = method.solve(Votes.from_labels(table)).labels()
         seconds = time.perf_counter() - start

@@ -3,12 +3,12 @@
     python benchmarks/asking.py [--draws 6000] [--repeats 4] [--only coverage,labels,votes,share]
 
 1. Coverage: how often 95 % intervals hold the truth, in simulated draws: shares from 20, 50 and 200 labels, drawn
-   evenly and with the chances of `ask(goal="share")`, from answers that are calibrated or too sure. It fails outside 93 to 97 %
-   from 50 labels on.
+   evenly and with the chances of `ask(goal="share")`, from answers that are calibrated or too sure.
+   It fails outside 93 to 97 % from 50 labels on.
 2. Learning curves on public crowds (in the folder that EC3LEARN_DATA names): the accuracy of all labels after 3 to 15 % of the
-   objects were labelled by somebody who knows, and after one vote more on a tenth of the objects, up to ten times (real votes
-   that were held back); chosen at random, by the smallest margin, and by `ask`. Differences to the smallest margin have 95 %
-   intervals over crowds and repeats.
+   objects were labelled by somebody who knows, and after one vote more on a tenth of the objects,
+   up to ten times (real votes that were held back); chosen at random, by the smallest margin, and
+   by `ask`. Differences to the smallest margin have 95 % intervals over crowds and repeats.
 3. The share of a class from 50 labels: error and length of the interval by random labels, and by `ask(goal="share")`.
 """
 
@@ -30,10 +30,12 @@ MOST = 1500  # objects of a crowd in the curves of votes
 STEPS = 5
 
 
-# ---- coverage --------------------------------------------------------------------------------------------------------
+# ---- coverage ------------------------------------------------------------------------------------
 
 
-def simulated(rng: np.random.Generator, share: float, too_sure: float, n: int = 5000) -> tuple[np.ndarray, np.ndarray]:
+def simulated(
+    rng: np.random.Generator, share: float, too_sure: float, n: int = 5000
+) -> tuple[np.ndarray, np.ndarray]:
     """Return what is true of n objects, and probabilities whose log-odds are this many times what they should be."""
     y = (rng.random(n) < share).astype(float)
     log_odds = 2 * ((2 * y - 1) + rng.normal(size=n)) + np.log(share / (1 - share))
@@ -42,7 +44,9 @@ def simulated(rng: np.random.Generator, share: float, too_sure: float, n: int = 
 
 def coverage(draws: int) -> tuple[Table, bool]:
     """Return how often intervals hold the share, and how much shorter unequal chances make them; and whether that is fine."""
-    columns: dict[str, list[object]] = {name: [] for name in ("share", "answers", "labels", "even", "by chances", "shorter by")}
+    columns: dict[str, list[object]] = {
+        name: [] for name in ("share", "answers", "labels", "even", "by chances", "shorter by")
+    }
     fine = True
     for share in (0.05, 0.2, 0.5):
         for too_sure in (1.0, 3.0):
@@ -54,27 +58,38 @@ def coverage(draws: int) -> tuple[Table, bool]:
                 means = held.mean(axis=0)
                 fine &= n < 50 or bool(((means >= 0.93) & (means <= 0.97)).all())
                 row = [share, "too sure" if too_sure > 1 else "calibrated", n, *means.tolist()]
-                for name, value in zip(columns, [*row, float(1 - np.divide(*lengths.mean(axis=0)[::-1]))], strict=True):
+                for name, value in zip(
+                    columns, [*row, float(1 - np.divide(*lengths.mean(axis=0)[::-1]))], strict=True
+                ):
                     columns[name].append(value)
     return Table(columns), fine
 
 
-def population(rng: np.random.Generator, share: float, too_sure: float) -> tuple[np.ndarray, Consensus]:
+def population(
+    rng: np.random.Generator, share: float, too_sure: float
+) -> tuple[np.ndarray, Consensus]:
     """Return what is true of the objects, and the answer about them."""
     y, f = simulated(rng, share, too_sure)
     return y, SoftVote().solve(Votes.from_probabilities({"answer": np.column_stack([1 - f, f])}))
 
 
-def one_draw(rng: np.random.Generator, y: np.ndarray, answer: Consensus, n: int) -> tuple[list[bool], list[float]]:
+def one_draw(
+    rng: np.random.Generator, y: np.ndarray, answer: Consensus, n: int
+) -> tuple[list[bool], list[float]]:
     """Return whether the intervals hold the share, and how long they are: from an even draw, and from that of `ask`."""
     even = {int(i): int(y[i]) for i in rng.choice(len(y), n, replace=False)}
     drawn = answer.ask(n, "share", random_state=rng)
     uneven = {i: int(y[i]) for i in drawn["object"]}
-    found = [next(answer.estimate(1, labels, chance=by).rows()) for labels, by in ((even, None), (uneven, drawn))]
-    return [row["low"] <= y.mean() <= row["high"] for row in found], [row["high"] - row["low"] for row in found]
+    found = [
+        next(answer.estimate(1, labels, chance=by).rows())
+        for labels, by in ((even, None), (uneven, drawn))
+    ]
+    return [row["low"] <= y.mean() <= row["high"] for row in found], [
+        row["high"] - row["low"] for row in found
+    ]
 
 
-# ---- learning curves -------------------------------------------------------------------------------------------------
+# ---- learning curves -----------------------------------------------------------------------------
 
 Chooser = Callable[[Consensus, int, np.random.Generator], list[object]]
 
@@ -95,7 +110,9 @@ def label_curve(name: str, choose: Chooser, seed: int) -> list[float]:
     """Return the share of right labels after each step; known labels are right. A step labels 3 % of the objects."""
     votes, truth = crowd(name)
     rng = np.random.default_rng(seed)
-    votes = votes[np.sort(rng.choice(len(votes), int(0.8 * len(votes)), replace=False))]  # repeats differ in their objects
+    votes = votes[
+        np.sort(rng.choice(len(votes), int(0.8 * len(votes)), replace=False))
+    ]  # repeats differ in their objects
     true = [truth[i] for i in votes.object_ids.tolist()]
     known: dict[object, object] = {}
     curve = []
@@ -109,8 +126,12 @@ def label_curve(name: str, choose: Chooser, seed: int) -> list[float]:
 def vote_curve(name: str, choose: Chooser, seed: int) -> list[float]:
     """Return the share of right labels after each step, from one to three votes per object on; a step adds votes on a tenth."""
     rng = np.random.default_rng(seed)
-    votes = pd.read_parquet(FOLDER / "crowd" / f"{name}_answers.parquet").drop_duplicates(["question", "worker"])
-    truth = pd.read_parquet(FOLDER / "crowd" / f"{name}_truth.parquet").set_index("question")["truth"]
+    votes = pd.read_parquet(FOLDER / "crowd" / f"{name}_answers.parquet").drop_duplicates(
+        ["question", "worker"]
+    )
+    truth = pd.read_parquet(FOLDER / "crowd" / f"{name}_truth.parquet").set_index("question")[
+        "truth"
+    ]
     kept = truth.index[truth.index.isin(votes["question"])][:MOST]
     votes = votes[votes["question"].isin(kept)].sample(frac=1, random_state=seed)
     place, cast = votes.groupby("question").cumcount(), votes.groupby("question").size()
@@ -118,7 +139,9 @@ def vote_curve(name: str, choose: Chooser, seed: int) -> list[float]:
     classes, curve = sorted({*votes["answer"], *truth}), []
     for _ in range(2 * STEPS + 1):
         now = votes[place < votes["question"].map(have)]
-        answer = Auto().solve(Votes.from_long(now["question"], now["worker"], now["answer"], classes=classes))
+        answer = Auto().solve(
+            Votes.from_long(now["question"], now["worker"], now["answer"], classes=classes)
+        )
         true = truth[answer.object_ids.tolist()].to_numpy()
         curve.append(float(np.mean(answer.labels() == true)))
         ranked = [i for i in choose(answer, len(kept), rng) if have[i] < cast[i]]
@@ -130,7 +153,8 @@ def curves(make: Callable[[str, Chooser, int], list[float]], goal: str, repeats:
     """Return the mean accuracy after all steps and on average over the steps, and the difference to the smallest margin."""
     ways = {"random": at_random, "smallest margin": smallest_margin, "ask": asked(goal)}
     found = {
-        way: np.array([make(name, choose, seed) for name in CROWDS for seed in range(repeats)]) for way, choose in ways.items()
+        way: np.array([make(name, choose, seed) for name in CROWDS for seed in range(repeats)])
+        for way, choose in ways.items()
     }
     columns: dict[str, list[object]] = {"chosen": list(found)}
     columns["before"] = [float(own[:, 0].mean()) for own in found.values()]
@@ -143,13 +167,14 @@ def curves(make: Callable[[str, Chooser, int], list[float]], goal: str, repeats:
     return Table(columns)
 
 
-# ---- shares ----------------------------------------------------------------------------------------------------------
+# ---- shares --------------------------------------------------------------------------------------
 
 
 def shares(n: int, draws: int) -> Table:
     """Return the error of a share and the length of its interval from n labels, on crowds of two classes and on judges."""
     columns: dict[str, list[object]] = {
-        name: [] for name in ("data", "labels alone", "random", "ask", "length random", "length ask")
+        name: []
+        for name in ("data", "labels alone", "random", "ask", "length random", "length ask")
     }
     cases = {name: crowd(name) for name in CROWDS} | {"judges": judges()}
     for name, (votes, truth) in cases.items():
@@ -161,22 +186,34 @@ def shares(n: int, draws: int) -> Table:
         found = []
         for seed in range(draws):
             rng = np.random.default_rng(seed)
-            even = {i: truth[i] for i in (names[k] for k in rng.choice(len(votes), n, replace=False))}
+            even = {
+                i: truth[i] for i in (names[k] for k in rng.choice(len(votes), n, replace=False))
+            }
             drawn = answer.ask(n, "share", random_state=rng)
             plain = next(answer.estimate(label, even).rows())
-            uneven = next(answer.estimate(label, {i: truth[i] for i in drawn["object"]}, chance=drawn).rows())
+            uneven = next(
+                answer.estimate(label, {i: truth[i] for i in drawn["object"]}, chance=drawn).rows()
+            )
             errors = [plain["plain"] - true, plain["value"] - true, uneven["value"] - true]
-            found.append([*np.square(errors), plain["high"] - plain["low"], uneven["high"] - uneven["low"]])
+            found.append(
+                [*np.square(errors), plain["high"] - plain["low"], uneven["high"] - uneven["low"]]
+            )
         means = np.mean(found, axis=0)
-        for key, value in zip(columns, [name, *np.sqrt(means[:3]).tolist(), *means[3:].tolist()], strict=True):
+        for key, value in zip(
+            columns, [name, *np.sqrt(means[:3]).tolist(), *means[3:].tolist()], strict=True
+        ):
             columns[key].append(value)
     return Table(columns)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--draws", type=int, default=6000, help="draws of the study of coverage")
-    parser.add_argument("--repeats", type=int, default=4, help="repeats per crowd of the learning curves")
+    parser.add_argument(
+        "--repeats", type=int, default=4, help="repeats per crowd of the learning curves"
+    )
     parser.add_argument("--only", default="coverage,labels,votes,share", help="which parts")
     parser.add_argument("--markdown", action="store_true", help="print tables for a page")
     given = parser.parse_args()
@@ -187,7 +224,9 @@ def main() -> int:
         print(f"How often a 95 % interval holds the share, {given.draws} draws")
         show(table, given.markdown)
     if not (FOLDER / "crowd").is_dir():
-        print(f"The rest was not measured: there is no folder `crowd` in {FOLDER}. Set EC3LEARN_DATA to the folder that has it.")
+        print(
+            f"The rest was not measured: there is no folder `crowd` in {FOLDER}. Set EC3LEARN_DATA to the folder that has it."
+        )
         return 0 if fine else 1
     if "labels" in parts:
         print("A true label for 3 % of the objects at a time, five times: accuracy")
@@ -196,7 +235,9 @@ def main() -> int:
         print("One vote more on a tenth of the objects at a time, ten times: accuracy")
         show(curves(vote_curve, "vote", given.repeats), given.markdown)
     if "share" in parts:
-        print("The share of a class from 50 labels: root mean square error, and length of the interval")
+        print(
+            "The share of a class from 50 labels: root mean square error, and length of the interval"
+        )
         show(shares(50, 200), given.markdown)
     return 0 if fine else 1
 

@@ -2,13 +2,15 @@
 
     python benchmarks/consensus.py [CASE ...] [--best-of 5] [--scale 1.0] [--jobs 1]
 
-Every case runs in its own process on one thread, with ec3learn and polars in turn; the best of several runs counts. Seconds are
-those of the processor, which other work on the machine affects least. "Extra" is the peak of resident memory above that with the
-input loaded, measured in a first run before anything is timed. The compiled loops of the extra `fast`, if numba is installed, are
-loaded before: they take another 100 MB and half a second, once. Read the ratio, not the seconds. Exceeded limits are marked, and
-the exit code is then 1.
+Every case runs in its own process on one thread, with ec3learn and polars in turn; the best of
+several runs counts. Seconds are those of the processor, which other work on the machine affects
+least. "Extra" is the peak of resident memory above that with the input loaded, measured in a first
+run before anything is timed. The compiled loops of the extra `fast`, if numba is installed, are
+loaded before: they take another 100 MB and half a second, once. Read the ratio, not the seconds.
+Exceeded limits are marked, and the exit code is then 1.
 
-With `--jobs 2` a table follows of how much faster two threads are than one by the clock, which takes a quiet machine.
+With `--jobs 2` a table follows of how much faster two threads are than one by the clock, which
+takes a quiet machine.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-ONE_THREAD = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+ONE_THREAD = dict.fromkeys(
+    ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+)
 
 
 @dataclass
@@ -61,10 +65,15 @@ def medium(scale: float) -> Case:
     n, n_distinct = int(5_000_000 * scale), max(1, int(100_000 * scale))
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 4, n_distinct)
-    votes = [np.where(rng.random(n_distinct) < 0.6, truth, rng.integers(0, 4, n_distinct)) for _ in range(7)]
+    votes = [
+        np.where(rng.random(n_distinct) < 0.6, truth, rng.integers(0, 4, n_distinct))
+        for _ in range(7)
+    ]
     clusters = [truth + 4 * rng.integers(0, k, n_distinct) for k in (2, 3, 5, 8, 12)]
     patterns = np.stack(votes + clusters, axis=1).astype(np.int8)
-    table = patterns[(rng.random(n) ** 3 * n_distinct).astype(np.int64)]  # some far more often than others
+    table = patterns[
+        (rng.random(n) ** 3 * n_distinct).astype(np.int64)
+    ]  # some far more often than others
     columns = {f"c{j}": table[:, j].copy() for j in range(12)}
     return Case(columns, lambda: Votes.from_labels(table[:, :7], table[:, 7:]), n * 4 * 8)
 
@@ -77,9 +86,14 @@ def hard(scale: float) -> Case:
     n = int(1_000_000 * scale)
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 10, n)
-    classifiers = {f"c{m}": np.where(rng.random(n) < 0.6, truth, rng.integers(0, 10, n)).astype(np.int16) for m in range(7)}
+    classifiers = {
+        f"c{m}": np.where(rng.random(n) < 0.6, truth, rng.integers(0, 10, n)).astype(np.int16)
+        for m in range(7)
+    }
     clusterings = {f"k{k}": rng.integers(0, k, n).astype(np.int16) for k in (20, 50, 100, 200, 500)}
-    return Case(classifiers | clusterings, lambda: Votes.from_labels(classifiers, clusterings), n * 10 * 8)
+    return Case(
+        classifiers | clusterings, lambda: Votes.from_labels(classifiers, clusterings), n * 10 * 8
+    )
 
 
 def wide(scale: float) -> Case:
@@ -93,7 +107,9 @@ def wide(scale: float) -> Case:
     table = np.full((n, 200), -1, dtype=np.int8)
     for m in range(200):
         seen = np.flatnonzero(rng.random(n) < 0.05)
-        table[seen, m] = np.where(rng.random(len(seen)) < 0.7, truth[seen], rng.integers(0, 3, len(seen)))
+        table[seen, m] = np.where(
+            rng.random(len(seen)) < 0.7, truth[seen], rng.integers(0, 3, len(seen))
+        )
     columns = {f"c{j}": table[:, j].copy() for j in range(200)}
     return Case(columns, lambda: Votes.from_labels(table, missing=-1), 0)
 
@@ -106,11 +122,15 @@ def random(scale: float) -> Case:
     n = int(200_000 * scale)
     rng = np.random.default_rng(8)  # gives 1.5 million groups
     truth = rng.integers(0, 2, n)
-    classifiers = {f"c{m}": np.where(rng.random(n) < 0.75, truth, 1 - truth).astype(np.int32) for m in range(7)}
+    classifiers = {
+        f"c{m}": np.where(rng.random(n) < 0.75, truth, 1 - truth).astype(np.int32) for m in range(7)
+    }
     clusterings = {}
     for m in range(15):
         n_clusters = int(rng.integers(1, n + 1))
-        clusters = np.concatenate([np.arange(n_clusters), rng.integers(0, n_clusters, n - n_clusters)])
+        clusters = np.concatenate(
+            [np.arange(n_clusters), rng.integers(0, n_clusters, n - n_clusters)]
+        )
         clusterings[f"k{m}"] = rng.permutation(clusters).astype(np.int32)
     return Case(classifiers | clusterings, lambda: Votes.from_labels(classifiers, clusterings), 0)
 
@@ -126,10 +146,16 @@ def soft(scale: float) -> Case:
     probabilities = {}
     for m in range(7):
         p = rng.beta(2, 2, n)
-        p = np.where(rng.random(n) < 0.5, np.where(truth == 1, np.maximum(p, 1 - p), np.minimum(p, 1 - p)), p)
+        p = np.where(
+            rng.random(n) < 0.5, np.where(truth == 1, np.maximum(p, 1 - p), np.minimum(p, 1 - p)), p
+        )
         probabilities[f"c{m}"] = np.stack([1 - p, p], axis=1)
-    clusterings = {f"k{m}": rng.integers(0, k, n).astype(np.int8) for m, k in enumerate((2, 3, 4, 5, 3))}
-    columns = {f"{name}_{z}": p[:, z].copy() for name, p in probabilities.items() for z in range(2)} | clusterings
+    clusterings = {
+        f"k{m}": rng.integers(0, k, n).astype(np.int8) for m, k in enumerate((2, 3, 4, 5, 3))
+    }
+    columns = {
+        f"{name}_{z}": p[:, z].copy() for name, p in probabilities.items() for z in range(2)
+    } | clusterings
     return Case(columns, lambda: Votes.from_probabilities(probabilities, clusterings), n * 2 * 8)
 
 
@@ -166,7 +192,10 @@ def run_case(name: str, best_of: int, scale: float) -> dict[str, Any]:
         _ = EC3().solve(case.votes()).proba
 
     small, least = CASES[name][0](0.001), kernels.LEAST
-    for kernels.LEAST in (least, 0):  # load what is loaded when used: on small tables, and on large ones
+    for kernels.LEAST in (
+        least,
+        0,
+    ):  # load what is loaded when used: on small tables, and on large ones
         _ = EC3().solve(small.votes()).proba
     kernels.LEAST = least
     before = resident("VmRSS")
@@ -185,7 +214,13 @@ def run_case(name: str, best_of: int, scale: float) -> dict[str, Any]:
             job()
             seconds[label].append(time.process_time() - start)
     best = {label: min(times) for label, times in seconds.items()}
-    return {"case": name, **best, "ratio": best["ours"] / best["polars"], "extra": extra / 1e6, "output": case.output_bytes / 1e6}
+    return {
+        "case": name,
+        **best,
+        "ratio": best["ours"] / best["polars"],
+        "extra": extra / 1e6,
+        "output": case.output_bytes / 1e6,
+    }
 
 
 def run_threads(name: str, best_of: int, scale: float, n_jobs: int) -> dict[str, Any]:
@@ -207,14 +242,25 @@ def run_threads(name: str, best_of: int, scale: float, n_jobs: int) -> dict[str,
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"from: {', '.join(CASES)}; all unless given")
+    parser.add_argument(
+        "cases", nargs="*", metavar="CASE", help=f"from: {', '.join(CASES)}; all unless given"
+    )
     parser.add_argument("--best-of", type=int, default=5)
-    parser.add_argument("--scale", type=float, default=1.0, help="shrink or grow the number of objects; limits hold for 1.0")
+    parser.add_argument(
+        "--scale",
+        type=float,
+        default=1.0,
+        help="shrink or grow the number of objects; limits hold for 1.0",
+    )
     parser.add_argument("--jobs", type=int, default=1, help="also measure with so many threads")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.inside and arguments.jobs > 1:
-        print(json.dumps(run_threads(arguments.inside, arguments.best_of, arguments.scale, arguments.jobs)))
+        print(
+            json.dumps(
+                run_threads(arguments.inside, arguments.best_of, arguments.scale, arguments.jobs)
+            )
+        )
         return 0
     if arguments.inside:
         print(json.dumps(run_case(arguments.inside, arguments.best_of, arguments.scale)))
@@ -230,21 +276,48 @@ def main() -> int:
         _, most, most_extra = CASES[name]
         over = row["ratio"] > most or row["extra"] > most_extra + row["output"]
         broken |= over
-        cells = (row["ours"], row["polars"], row["ratio"], most, row["extra"], row["output"], most_extra + row["output"])
-        print(f"{name:8s}" + "".join(f"{c:13.3g}" for c in cells) + ("  over the limit" if over else ""), flush=True)
+        cells = (
+            row["ours"],
+            row["polars"],
+            row["ratio"],
+            most,
+            row["extra"],
+            row["output"],
+            most_extra + row["output"],
+        )
+        print(
+            f"{name:8s}"
+            + "".join(f"{c:13.3g}" for c in cells)
+            + ("  over the limit" if over else ""),
+            flush=True,
+        )
     for name in (arguments.cases or CASES) if arguments.jobs > 1 else ():
         row = fresh(name, arguments, arguments.jobs)
         faster = f"{row['one'] / row['several']:.2f} times as fast with {arguments.jobs} threads"
-        print(f"{name:8s} {row['one']:.3f} s and {row['several']:.3f} s ({row['busy']:.3f} s of processor): {faster}", flush=True)
+        print(
+            f"{name:8s} {row['one']:.3f} s and {row['several']:.3f} s ({row['busy']:.3f} s of processor): {faster}",
+            flush=True,
+        )
     return int(broken)
 
 
 def fresh(name: str, arguments: argparse.Namespace, n_jobs: int) -> dict[str, Any]:
     """Measure a case in a process of its own."""
-    options = {"--inside": name, "--best-of": arguments.best_of, "--scale": arguments.scale, "--jobs": n_jobs}
-    command = [sys.executable, __file__, *(str(part) for option in options.items() for part in option)]
+    options = {
+        "--inside": name,
+        "--best-of": arguments.best_of,
+        "--scale": arguments.scale,
+        "--jobs": n_jobs,
+    }
+    command = [
+        sys.executable,
+        __file__,
+        *(str(part) for option in options.items() for part in option),
+    ]
     limits = ONE_THREAD if n_jobs == 1 else {}
-    result = subprocess.run(command, env={**os.environ, **limits}, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        command, env={**os.environ, **limits}, capture_output=True, text=True, check=False
+    )
     if result.returncode:
         sys.exit(result.stderr)
     return dict(json.loads(result.stdout))

@@ -2,12 +2,14 @@
 
     python benchmarks/crowds.py [--markdown] [--few]
 
-Prints the accuracy, the log loss and the calibration error of every method on nine public crowds, beside the numbers that the
-authors of EBCC printed, and on 12 language models that scored comments for toxicity from 0 to 9. It needs the folders `crowd`
-and `judges` in the folder that EC3LEARN_DATA names. An object whose tied classes include the truth counts as right by its share.
+Prints the accuracy, the log loss and the calibration error of every method on nine public crowds,
+beside the numbers that the authors of EBCC printed, and on 12 language models that scored comments
+for toxicity from 0 to 9. It needs the folders `crowd` and `judges` in the folder that EC3LEARN_DATA
+names. An object whose tied classes include the truth counts as right by its share.
 
-With `--few`, small juries are drawn from the crowds: two to nine of the 40 busiest annotators, and at most 300 objects on which
-all of them but one have voted. Prints means over 16 draws per crowd, of the crowds that have such objects.
+With `--few`, small juries are drawn from the crowds: two to nine of the 40 busiest annotators, and
+at most 300 objects on which all of them but one have voted. Prints means over 16 draws per crowd,
+of the crowds that have such objects.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ from ec3learn import EBCC, EC3, METHODS, Auto, DawidSkene, Scale, Table, Votes
 from ec3learn.diagnosis.metrics import mean_auc
 
 FOLDER = Path(os.environ.get("EC3LEARN_DATA", Path(__file__).parents[2] / "shared" / "data"))
-# name: (iBCC, BWA, EBCC) as printed by Li, Rubinstein and Cohn (2019); None where they are not at hand
+# name: (iBCC, BWA, EBCC) as printed by Li, Rubinstein and Cohn (2019); None where they are not at
+# hand
 PRINTED = {
     "weather_tweets": (0.883, 0.893, 0.883),
     "music_genre": (0.790, 0.786, 0.787),
@@ -58,9 +61,13 @@ def methods() -> dict[str, object]:
 def crowd(name: str) -> tuple[Votes, pd.Series]:
     """Return the votes of a crowd, and the truth by object."""
     answers = pd.read_parquet(FOLDER / "crowd" / f"{name}_answers.parquet")
-    truth = pd.read_parquet(FOLDER / "crowd" / f"{name}_truth.parquet").set_index("question")["truth"]
+    truth = pd.read_parquet(FOLDER / "crowd" / f"{name}_truth.parquet").set_index("question")[
+        "truth"
+    ]
     classes = sorted({*answers["answer"], *truth})
-    return Votes.from_long(answers["question"], answers["worker"], answers["answer"], classes=classes), truth
+    return Votes.from_long(
+        answers["question"], answers["worker"], answers["answer"], classes=classes
+    ), truth
 
 
 def judges(verdicts: bool = False) -> tuple[Votes, pd.Series]:
@@ -70,20 +77,35 @@ def judges(verdicts: bool = False) -> tuple[Votes, pd.Series]:
     scale = Scale(range(10), outside="missing")
     truth = pd.Series(np.where(table["toxic"].to_numpy().astype(bool), "toxic", "fine"))
     if verdicts:
-        given = {name: own.astype("Float64").where(own.between(0, 9)) for name, own in scores.items()}
-        scores = {name: (own > 4.5).map({True: "toxic", False: "fine"}) for name, own in given.items()}
+        given = {
+            name: own.astype("Float64").where(own.between(0, 9)) for name, own in scores.items()
+        }
+        scores = {
+            name: (own > 4.5).map({True: "toxic", False: "fine"}) for name, own in given.items()
+        }
         return Votes.from_labels(scores, classes=["fine", "toxic"]), truth
     return Votes.from_labels(scores, classes=["fine", "toxic"], scale=scale), truth
 
 
-def measured(method: object, votes: Votes, truth: pd.Series, known: dict[object, object] | None = None) -> dict[str, float]:
+def measured(
+    method: object, votes: Votes, truth: pd.Series, known: dict[object, object] | None = None
+) -> dict[str, float]:
     """Return how right and how sure a method is about the objects whose truth is known to us but not to it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         consensus = method.solve(votes, known=known)
     names = list(consensus.classes)
-    place = {obj: i for i, obj in enumerate(range(len(votes)) if votes.object_ids is None else votes.object_ids.tolist())}
-    judged = [(place[obj], names.index(label)) for obj, label in truth.items() if obj in place and obj not in (known or {})]
+    place = {
+        obj: i
+        for i, obj in enumerate(
+            range(len(votes)) if votes.object_ids is None else votes.object_ids.tolist()
+        )
+    }
+    judged = [
+        (place[obj], names.index(label))
+        for obj, label in truth.items()
+        if obj in place and obj not in (known or {})
+    ]
     objects, codes = np.array(judged).T
     proba = consensus.proba[objects]
     top = proba >= proba.max(axis=1, keepdims=True) - 1e-9
@@ -112,18 +134,35 @@ def some_judges(votes: Votes, truth: pd.Series, size: int, draws: int = 15) -> d
     """Return the mean of what the default reaches with some of the judges, drawn at random."""
     rng, names, found = np.random.default_rng(size), [model.name for model in votes.models], []
     for _ in range(draws):
-        found.append(measured(Auto(), votes.drop(*rng.choice(names, len(names) - size, replace=False).tolist()), truth))
+        found.append(
+            measured(
+                Auto(),
+                votes.drop(*rng.choice(names, len(names) - size, replace=False).tolist()),
+                truth,
+            )
+        )
     return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
 
 
-def few(sizes: Sequence[int] = (2, 3, 4, 5, 7, 9), draws: int = 16, least: int = 15, most: int = 300) -> Table:
+def few(
+    sizes: Sequence[int] = (2, 3, 4, 5, 7, 9), draws: int = 16, least: int = 15, most: int = 300
+) -> Table:
     """Return how right and how sure the methods are about what small juries say, drawn from the crowds."""
     rng, rows = np.random.default_rng(0), []
-    chosen = {name: METHODS[name]() for name in ("auto", "majority", "dawid-skene", "dawid-skene-one-coin", "bwa", "ebcc")}
+    chosen = {
+        name: METHODS[name]()
+        for name in ("auto", "majority", "dawid-skene", "dawid-skene-one-coin", "bwa", "ebcc")
+    }
     for crowd_name in PRINTED:
-        answers = pd.read_parquet(FOLDER / "crowd" / f"{crowd_name}_answers.parquet").drop_duplicates(["question", "worker"])
-        truth = pd.read_parquet(FOLDER / "crowd" / f"{crowd_name}_truth.parquet").set_index("question")["truth"]
-        table = answers[answers["question"].isin(truth.index)].pivot(index="question", columns="worker", values="answer")
+        answers = pd.read_parquet(
+            FOLDER / "crowd" / f"{crowd_name}_answers.parquet"
+        ).drop_duplicates(["question", "worker"])
+        truth = pd.read_parquet(FOLDER / "crowd" / f"{crowd_name}_truth.parquet").set_index(
+            "question"
+        )["truth"]
+        table = answers[answers["question"].isin(truth.index)].pivot(
+            index="question", columns="worker", values="answer"
+        )
         busy = table.count().nlargest(40).index
         for size in sizes:
             tried = (table[rng.choice(busy, size, replace=False)] for _ in range(40 * draws))
@@ -131,11 +170,27 @@ def few(sizes: Sequence[int] = (2, 3, 4, 5, 7, 9), draws: int = 16, least: int =
             for jury in islice((jury for jury in juries if len(jury) >= least), draws):
                 drawn = jury.sample(min(most, len(jury)), random_state=int(rng.integers(2**31)))
                 classes = sorted({*answers["answer"], *truth})
-                votes = Votes.from_labels({name: drawn[name].to_numpy() for name in drawn}, classes=classes)
+                votes = Votes.from_labels(
+                    {name: drawn[name].to_numpy() for name in drawn}, classes=classes
+                )
                 labels = pd.Series(truth.loc[drawn.index].to_numpy())
-                rows += [{"voters": size, "method": name, **measured(method, votes, labels)} for name, method in chosen.items()]
-    means = pd.DataFrame(rows).groupby(["voters", "method"], sort=False).mean().reset_index().sort_values("voters", kind="stable")
-    return Table({name: means[name].tolist() for name in ("voters", "method", "accuracy", "log loss", "calibration error")})
+                rows += [
+                    {"voters": size, "method": name, **measured(method, votes, labels)}
+                    for name, method in chosen.items()
+                ]
+    means = (
+        pd.DataFrame(rows)
+        .groupby(["voters", "method"], sort=False)
+        .mean()
+        .reset_index()
+        .sort_values("voters", kind="stable")
+    )
+    return Table(
+        {
+            name: means[name].tolist()
+            for name in ("voters", "method", "accuracy", "log loss", "calibration error")
+        }
+    )
 
 
 def show(table: Table, markdown: bool) -> None:
@@ -153,23 +208,32 @@ def cell(value: object) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--markdown", action="store_true", help="print tables for a page")
     parser.add_argument("--few", action="store_true", help="draw small juries from the crowds")
     asked = parser.parse_args()
     if not (FOLDER / "crowd").is_dir():
-        print(f"Nothing was measured: there is no folder `crowd` in {FOLDER}. Set EC3LEARN_DATA to the folder that has it.")
+        print(
+            f"Nothing was measured: there is no folder `crowd` in {FOLDER}. Set EC3LEARN_DATA to the folder that has it."
+        )
         return 0
     if asked.few:
         print("Small juries, drawn from nine public crowds")
         show(few(), asked.markdown)
         return 0
     crowds = {name: crowd(name) for name in PRINTED}
-    results = {name: {key: measured(method, *case) for key, case in crowds.items()} for name, method in methods().items()}
+    results = {
+        name: {key: measured(method, *case) for key, case in crowds.items()}
+        for name, method in methods().items()
+    }
     for what in ("accuracy", "log loss", "calibration error"):
         columns: dict[str, list[object]] = {"method": list(results)}
         columns |= {key: [results[name][key][what] for name in results] for key in crowds}
-        columns["mean"] = [float(np.mean([results[name][key][what] for key in crowds])) for name in results]
+        columns["mean"] = [
+            float(np.mean([results[name][key][what] for key in crowds])) for name in results
+        ]
         if what == "accuracy":
             for k, name in enumerate(("iBCC", "BWA", "EBCC")):
                 columns["method"].append(f"{name}, as printed")
@@ -181,13 +245,25 @@ def main() -> int:
     if (FOLDER / "judges").is_dir():
         votes, truth = judges()
         jury = {name: measured(method, votes, truth) for name, method in methods().items()}
-        jury |= {f"auto, {n} known labels (mean of 20 draws)": with_labels(votes, truth, n) for n in (30, 50, 200)}
-        jury |= {f"auto, {n} of the judges (mean of 15 draws)": some_judges(votes, truth, n) for n in (2, 3, 4, 6, 8)}
+        jury |= {
+            f"auto, {n} known labels (mean of 20 draws)": with_labels(votes, truth, n)
+            for n in (30, 50, 200)
+        }
+        jury |= {
+            f"auto, {n} of the judges (mean of 15 draws)": some_judges(votes, truth, n)
+            for n in (2, 3, 4, 6, 8)
+        }
         by_name = judges(verdicts=True)
-        jury |= {f"auto, verdicts of {n} (mean of 15 draws)": some_judges(*by_name, n) for n in (3, 5, 7, 9, 12)}
+        jury |= {
+            f"auto, verdicts of {n} (mean of 15 draws)": some_judges(*by_name, n)
+            for n in (3, 5, 7, 9, 12)
+        }
         print("Twelve language models as judges, scores from 0 to 9")
         show(
-            Table({"method": list(jury)} | {what: [row[what] for row in jury.values()] for what in jury["majority"]}),
+            Table(
+                {"method": list(jury)}
+                | {what: [row[what] for row in jury.values()] for what in jury["majority"]}
+            ),
             asked.markdown,
         )
     return 0

@@ -1,15 +1,19 @@
 """Time and memory of `ec3learn.combine` on each kind of table, compared with a group-by and join by the engine itself.
 
-    python benchmarks/engines.py [ENGINE ...] [--rows 5_000_000] [--folder /tmp] [--max-rows 10_000] [--ours]
+    python benchmarks/engines.py [ENGINE ...] [--rows 5_000_000] [--folder /tmp] [--max-rows 10_000]
+    [--ours]
 
-The table has the columns of `out_of_core.py` and 100,000 distinct rows. Tables in memory are loaded before the clock starts; lazy
-tables are read from Parquet and written to Parquet. The engine alone groups by the twelve columns, counts, and joins the count
-back; it does less, because it solves nothing. Each runs in its own process, in turn. Seconds are those of the processor, on all
-cores and for Spark with its Java process; "peak" is the memory of this process (for Spark, without its Java process), and "moved"
-is what the engine sends to it, as Arrow counts it. With `--ours`, the engine alone is left out.
+The table has the columns of `out_of_core.py` and 100,000 distinct rows. Tables in memory are loaded
+before the clock starts; lazy tables are read from Parquet and written to Parquet. The engine alone
+groups by the twelve columns, counts, and joins the count back; it does less, because it solves
+nothing. Each runs in its own process, in turn. Seconds are those of the processor, on all cores and
+for Spark with its Java process; "peak" is the memory of this process (for Spark, without its Java
+process), and "moved" is what the engine sends to it, as Arrow counts it. With `--ours`, the engine
+alone is left out.
 
-With `--max-rows`, lazy tables are combined again as if only so many distinct rows fitted into memory: the most frequent ones are
-solved, the engine answers for the others, and the share of rows that get another label is printed.
+With `--max-rows`, lazy tables are combined again as if only so many distinct rows fitted into
+memory: the most frequent ones are solved, the engine answers for the others, and the share of rows
+that get another label is printed.
 """
 
 from __future__ import annotations
@@ -34,9 +38,13 @@ def main() -> None:
     parser.add_argument("engines", nargs="*", help=", ".join(ENGINES))
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--folder", default=None)
-    parser.add_argument("--max-rows", type=int, default=None, help="also solve only so many distinct rows")
+    parser.add_argument(
+        "--max-rows", type=int, default=None, help="also solve only so many distinct rows"
+    )
     parser.add_argument("--ours", action="store_true", help="leave the engine alone out")
-    parser.add_argument("--only", nargs=4, metavar=("ENGINE", "WHO", "IN", "OUT"), help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--only", nargs=4, metavar=("ENGINE", "WHO", "IN", "OUT"), help=argparse.SUPPRESS
+    )
     options = parser.parse_args()
     if options.only:
         engine, who, source, target = options.only
@@ -46,36 +54,60 @@ def main() -> None:
         path = Path(folder, "votes.parquet")
         make(path, options.rows, N_DISTINCT)
         print(f"{options.rows:,} rows x {len(NAMES)} columns, {N_DISTINCT:,} distinct rows")
-        print("| engine | its own group by and join, s | combine, s | ratio | peak, MB | moved, MB |\n|---|---|---|---|---|---|")
+        print(
+            "| engine | its own group by and join, s | combine, s | ratio | peak, MB | moved, MB |\n|---|---|---|---|---|---|"
+        )
         for engine in options.engines or ENGINES:
-            own = float("nan") if options.ours else fresh(engine, "own", path, Path(folder, f"{engine}-own"))[0]
+            own = (
+                float("nan")
+                if options.ours
+                else fresh(engine, "own", path, Path(folder, f"{engine}-own"))[0]
+            )
             ours, moved, peak = fresh(engine, "ours", path, Path(folder, f"{engine}-ours"))
-            print(f"| {engine} | {own:.1f} | {ours:.1f} | {ours / own:.2f} | {peak:.0f} | {moved:.1f} |", flush=True)
+            print(
+                f"| {engine} | {own:.1f} | {ours:.1f} | {ours / own:.2f} | {peak:.0f} | {moved:.1f} |",
+                flush=True,
+            )
             if options.max_rows:
                 whole, part = Path(folder, f"{engine}-whole"), Path(folder, f"{engine}-part")
                 fresh(engine, "iec3", path, whole)
                 took, moved, _ = fresh(engine, "iec3", path, part, options.max_rows)
-                text = f"{options.max_rows:,} rows solved by iEC3: {took:.1f} s, {moved:.1f} MB moved"
-                print(f"  {text}, {other_labels(whole, part):.2%} of the rows get another label", flush=True)
+                text = (
+                    f"{options.max_rows:,} rows solved by iEC3: {took:.1f} s, {moved:.1f} MB moved"
+                )
+                print(
+                    f"  {text}, {other_labels(whole, part):.2%} of the rows get another label",
+                    flush=True,
+                )
 
 
 def other_labels(one: Path, other: Path) -> float:
     """Return the share of rows whose label differs, rows with the same votes being the same."""
     import duckdb
 
-    files = [f"read_parquet('{path}/*.parquet')" if path.is_dir() else f"read_parquet('{path}')" for path in (one, other)]
+    files = [
+        f"read_parquet('{path}/*.parquet')" if path.is_dir() else f"read_parquet('{path}')"
+        for path in (one, other)
+    ]
     keys = ", ".join(NAMES)
-    labels = [f"SELECT {keys}, any_value(consensus) AS label, count(*) AS n FROM {file} GROUP BY {keys}" for file in files]
+    labels = [
+        f"SELECT {keys}, any_value(consensus) AS label, count(*) AS n FROM {file} GROUP BY {keys}"
+        for file in files
+    ]
     same = " AND ".join(f"l.{name} IS NOT DISTINCT FROM r.{name}" for name in NAMES)
     query = f"SELECT sum(l.n) FILTER (l.label <> r.label) / sum(l.n) FROM ({labels[0]}) l JOIN ({labels[1]}) r ON {same}"
     return float(duckdb.sql(query).fetchall()[0][0] or 0.0)
 
 
-def fresh(engine: str, who: str, path: Path, out: Path, max_rows: int | None = None) -> tuple[float, float, float]:
+def fresh(
+    engine: str, who: str, path: Path, out: Path, max_rows: int | None = None
+) -> tuple[float, float, float]:
     """Return the seconds, the megabytes that came to it and the peak in megabytes of a process of its own."""
     command = [sys.executable, __file__, "--only", engine, who, str(path), str(out)]
     command += [] if max_rows is None else ["--max-rows", str(max_rows)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     assert process.stdout is not None
     printed = process.stdout.read()
     _, status, used = os.wait4(process.pid, 0)
@@ -108,7 +140,11 @@ def measured(
 
     pipeline.collect = counted
     table = load(source)
-    given: dict[str, Any] = {"method": "auto" if who == "ours" else who, "classifiers": "clf_*", "clusterings": "km_*"}
+    given: dict[str, Any] = {
+        "method": "auto" if who == "ours" else who,
+        "classifiers": "clf_*",
+        "clusterings": "km_*",
+    }
     given |= {} if max_rows is None else {"max_rows": max_rows}
     began = processor_seconds()
     finish(own(table) if who == "own" else combine(table, **given), target)
@@ -129,7 +165,7 @@ def processor_seconds() -> float:
     return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
 
 
-# ---- how each engine loads, groups and joins, and ends -------------------------------------------------------------------
+# ---- how each engine loads, groups and joins, and ends -------------------------------------------
 
 
 def load_pandas(source: str) -> Any:
@@ -166,7 +202,9 @@ def load_arrow(source: str) -> Any:
 
 
 def own_arrow(table: Any) -> Any:
-    return table.join(table.group_by(NAMES).aggregate([([], "count_all")]), keys=NAMES)  # null matches nothing
+    return table.join(
+        table.group_by(NAMES).aggregate([([], "count_all")]), keys=NAMES
+    )  # null matches nothing
 
 
 def load_duckdb(source: str) -> Any:
@@ -197,7 +235,11 @@ def own_dask(table: Any) -> Any:
 def load_spark(source: str) -> Any:
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.driver.memory", "4g")
+    builder = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "4g")
+    )
     for name in ("bindAddress", "host"):
         builder = builder.config(f"spark.driver.{name}", "127.0.0.1")
     return builder.getOrCreate().read.parquet(source)

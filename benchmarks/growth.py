@@ -3,13 +3,14 @@
     python benchmarks/growth.py [--best-of 3]
     python benchmarks/growth.py --tables [--most 100_000_000] [--methods iec3 auto]
 
-First the slopes of log seconds over log size, which should be near 1. Nearly every row is distinct, so solving equal rows once
-saves nothing. One thread; the seconds are those of the processor. The compiled loops of the extra `fast` are loaded before, if
-numba is installed.
+First the slopes of log seconds over log size, which should be near 1. Nearly every row is distinct,
+so solving equal rows once saves nothing. One thread; the seconds are those of the processor. The
+compiled loops of the extra `fast` are loaded before, if numba is installed.
 
-With `--tables`, tables in memory of up to a hundred million objects x 12 models as int8 instead, from the table to the label of
-each object, every one in its own process, beside what `ec3learn.plan` predicts. The memory is the peak of resident memory besides
-the table, with the 100 MB of the compiled loops where they are used.
+With `--tables`, tables in memory of up to a hundred million objects x 12 models as int8 instead,
+from the table to the label of each object, every one in its own process, beside what
+`ec3learn.plan` predicts. The memory is the peak of resident memory besides the table, with the 100
+MB of the compiled loops where they are used.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ def seconds(n_objects: int, n_models: int, best_of: int) -> float:
 
     truth = draw(4)
     n_classifiers = n_models // 2
-    classifiers = {f"c{m}": np.where(rng.random(n_objects, dtype=np.float32) < 0.6, truth, draw(4)) for m in range(n_classifiers)}
+    classifiers = {
+        f"c{m}": np.where(rng.random(n_objects, dtype=np.float32) < 0.6, truth, draw(4))
+        for m in range(n_classifiers)
+    }
     clusterings = {f"k{m}": draw(20) for m in range(n_models - n_classifiers)}
     times = []
     for _ in range(best_of):
@@ -56,7 +60,10 @@ def seconds(n_objects: int, n_models: int, best_of: int) -> float:
 def crowd_seconds(n_voters: int, best_of: int) -> float:
     """Return the time to combine and judge voters with one vote each, five on an object."""
     rng = np.random.default_rng(0)
-    objects, names = rng.integers(0, n_voters // 5, n_voters), np.array([f"v{m}" for m in range(n_voters)])
+    objects, names = (
+        rng.integers(0, n_voters // 5, n_voters),
+        np.array([f"v{m}" for m in range(n_voters)]),
+    )
     labels = np.where(rng.random(n_voters) < 0.7, objects % 3, rng.integers(0, 3, n_voters))
     times = []
     for _ in range(best_of):
@@ -71,7 +78,7 @@ def slope(sizes: list[int], times: list[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
 
 
-# ---- tables to plan with ---------------------------------------------------------------------------------------------
+# ---- tables to plan with -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -113,7 +120,9 @@ SHAPES = [
 def line(shape: Shape, method: str) -> str:
     """Return a line of the table."""
     table, n = shape.table(), shape.classifiers
-    solve(Votes.from_labels(table[:500, :n], table[:500, n:]), method=method)  # load what is loaded when used
+    solve(
+        Votes.from_labels(table[:500, :n], table[:500, n:]), method=method
+    )  # load what is loaded when used
     reset_peak()
     before, began = resident("VmRSS"), time.process_time()
     consensus = solve(Votes.from_labels(table[:, :n], table[:, n:]), method=method)
@@ -136,10 +145,15 @@ def line(shape: Shape, method: str) -> str:
 
 
 def tables(most: int, methods: list[str]) -> None:
-    print("| rows | distinct rows | classes | method | seconds | GB | planned |\n|---|---|---|---|---|---|---|", flush=True)
+    print(
+        "| rows | distinct rows | classes | method | seconds | GB | planned |\n|---|---|---|---|---|---|---|",
+        flush=True,
+    )
     for i, shape in enumerate(SHAPES):
         for method in methods if shape.rows <= most else ():
-            subprocess.run([sys.executable, __file__, "--only", str(i), "--methods", method], check=True)
+            subprocess.run(
+                [sys.executable, __file__, "--only", str(i), "--methods", method], check=True
+            )
 
 
 def main() -> int:
@@ -164,9 +178,24 @@ def slopes(best_of: int) -> bool:
     steep = False
     seconds(500_000, 12, 1)  # load what is loaded when used
     for label, sizes, most, job in (
-        ("objects (12 models)", [10_000, 100_000, 1_000_000, 10_000_000], MOST, lambda n: seconds(n, 12, best_of)),
-        ("models (100,000 objects)", [6, 12, 24, 48, 96], MOST, lambda n: seconds(100_000, n, best_of)),
-        ("voters with one vote each", [10_000, 20_000, 40_000, 80_000, 160_000], 1.1, lambda n: crowd_seconds(n, best_of)),
+        (
+            "objects (12 models)",
+            [10_000, 100_000, 1_000_000, 10_000_000],
+            MOST,
+            lambda n: seconds(n, 12, best_of),
+        ),
+        (
+            "models (100,000 objects)",
+            [6, 12, 24, 48, 96],
+            MOST,
+            lambda n: seconds(100_000, n, best_of),
+        ),
+        (
+            "voters with one vote each",
+            [10_000, 20_000, 40_000, 80_000, 160_000],
+            1.1,
+            lambda n: crowd_seconds(n, best_of),
+        ),
     ):
         times = [job(size) for size in sizes]
         grown = slope(sizes, times)

@@ -26,7 +26,10 @@ def seconds(statement: str) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--times", type=int, default=15)
-    runs = [[seconds(statement) for statement in (*OURS, RIVAL)] for _ in range(parser.parse_args().times)]
+    runs = [
+        [seconds(statement) for statement in (*OURS, RIVAL)]
+        for _ in range(parser.parse_args().times)
+    ]
     *ours, theirs = (median(times) for times in zip(*runs, strict=True))
     for statement, own in zip(OURS, ours, strict=True):
         print(f"{statement:26s} {own:.3f} s, {RIVAL} {theirs:.3f} s, ratio {own / theirs:.2f}")

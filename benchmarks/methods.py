@@ -1,23 +1,28 @@
 """Time, memory, accuracy and scaling of each method, and a comparison with crowd-kit.
 
-    python benchmarks/methods.py [--objects 10000 100000 1000000] [--methods NAME ...] [--limit 120] [--rounds 10] [--best-of 3]
+    python benchmarks/methods.py [--objects 10000 100000 1000000] [--methods NAME ...] [--limit 120]
+    [--rounds 10] [--best-of 3]
 
-Eight classifiers with accuracies from .6 to .9 vote on four classes, 2 to 16 % of their votes are missing, and half of the errors
-on an object name the same wrong class. Four clusterings of 8 to 40 clusters follow the classes noisily. Nearly all rows differ.
+Eight classifiers with accuracies from .6 to .9 vote on four classes, 2 to 16 % of their votes are
+missing, and half of the errors on an object name the same wrong class. Four clusterings of 8 to 40
+clusters follow the classes noisily. Nearly all rows differ.
 
-Every measurement runs in its own process on one thread. "Seconds" are CPU seconds, which other work on the machine hardly
-affects, from columns in memory to labels and probabilities, including the creation of `Votes`. The best of several runs counts;
-runs of over 10 seconds are not repeated. "MB" is the peak of resident memory above that with the input loaded, in the first run.
-"Slope" is the slope of log seconds over log objects: 1 is linear. Methods have their default parameters, except a single start
-for UPE (n_init=1). A method that exceeds the time limit is not run on larger tables.
+Every measurement runs in its own process on one thread. "Seconds" are CPU seconds, which other work
+on the machine hardly affects, from columns in memory to labels and probabilities, including the
+creation of `Votes`. The best of several runs counts; runs of over 10 seconds are not repeated. "MB"
+is the peak of resident memory above that with the input loaded, in the first run. "Slope" is the
+slope of log seconds over log objects: 1 is linear. Methods have their default parameters, except a
+single start for UPE (n_init=1). A method that exceeds the time limit is not run on larger tables.
 
-crowd-kit does not support clusterings, so the comparison uses the class votes alone, with the same number of EM rounds. Creating
-the long table for crowd-kit is not timed. If both finish, ec3learn must be 100 times as fast (20 times for the majority vote)
-with a quarter of the memory on the largest table; otherwise the exit code is 1. Linux with glibc only: memory is read from /proc.
+crowd-kit does not support clusterings, so the comparison uses the class votes alone, with the same
+number of EM rounds. Creating the long table for crowd-kit is not timed. If both finish, ec3learn
+must be 100 times as fast (20 times for the majority vote) with a quarter of the memory on the
+largest table; otherwise the exit code is 1. Linux with glibc only: memory is read from /proc.
 
-Then the methods for votes alone stand beside Dawid-Skene: 12 voters on two classes, where rows repeat, and on five classes with a
-tenth of the votes missing, where nearly all rows differ. `Votes` is made before: time and memory are those of the method. The
-default must take at most 8 times the time of Dawid-Skene and 1.5 times its memory on a million objects.
+Then the methods for votes alone stand beside Dawid-Skene: 12 voters on two classes, where rows
+repeat, and on five classes with a tenth of the votes missing, where nearly all rows differ. `Votes`
+is made before: time and memory are those of the method. The default must take at most 8 times the
+time of Dawid-Skene and 1.5 times its memory on a million objects.
 """
 
 from __future__ import annotations
@@ -68,7 +73,7 @@ class Job:
     truth: Any
 
 
-# ---- the table -------------------------------------------------------------------------------------------------------
+# ---- the table -----------------------------------------------------------------------------------
 
 
 def table(n_objects: int) -> tuple[Columns, Columns, Any]:
@@ -85,7 +90,9 @@ def table(n_objects: int) -> tuple[Columns, Columns, Any]:
     clusterings = {}
     for k in CLUSTERS:
         own = truth + N_CLASSES * rng.integers(0, k // N_CLASSES, n_objects)
-        clusterings[f"k{k}"] = np.where(rng.random(n_objects) < 0.7, own, rng.integers(0, k, n_objects))
+        clusterings[f"k{k}"] = np.where(
+            rng.random(n_objects) < 0.7, own, rng.integers(0, k, n_objects)
+        )
     clusterings[f"k{CLUSTERS[-1]}"][rng.random(n_objects) < 0.1] = -1
     return classifiers, clusterings, truth
 
@@ -123,7 +130,11 @@ def job(name: str, n_objects: int, rounds: int) -> Job:
     if name.startswith(RIVAL):
         return Job(_rival(name, classifiers, rounds), truth)
     if name.startswith("ours"):
-        method = MajorityVote() if "majority" in name else DawidSkene(prior="uniform", max_iter=rounds, tol=1e-300)
+        method = (
+            MajorityVote()
+            if "majority" in name
+            else DawidSkene(prior="uniform", max_iter=rounds, tol=1e-300)
+        )
         clusterings = {}
     else:
         method = METHODS[name](**({"n_init": 1, "random_state": 0} if name == "upe" else {}))
@@ -145,14 +156,18 @@ def _rival(name: str, classifiers: Columns, rounds: int) -> Callable[[], tuple[A
     frame = pd.DataFrame({"task": task, "worker": worker, "label": votes[task, worker]})
 
     def run() -> tuple[Any, int, bool]:
-        method = aggregation.MajorityVote() if "majority" in name else aggregation.DawidSkene(n_iter=rounds, tol=-np.inf)
+        method = (
+            aggregation.MajorityVote()
+            if "majority" in name
+            else aggregation.DawidSkene(n_iter=rounds, tol=-np.inf)
+        )
         labels = method.fit_predict(frame).reindex(np.arange(len(votes))).to_numpy()
         return labels, len(getattr(method, "loss_history_", ())), True
 
     return run
 
 
-# ---- one measurement -------------------------------------------------------------------------------------------------
+# ---- one measurement -----------------------------------------------------------------------------
 
 
 def resident(which: str) -> int:
@@ -171,7 +186,9 @@ def measure(name: str, n_objects: int, rounds: int, best_of: int, limit: float) 
     warnings.simplefilter("ignore")  # a number of rounds is asked for, not convergence
     job(name, 200, rounds).run()  # load what is loaded when used
     asked = job(name, n_objects, rounds)
-    ctypes.CDLL(None).malloc_trim(0)  # what making the table left over would hide what the method takes
+    ctypes.CDLL(None).malloc_trim(
+        0
+    )  # what making the table left over would hide what the method takes
     before = resident("VmRSS")
     reset_peak()
     extra, seconds = 0, [0.0]
@@ -192,11 +209,17 @@ def measure(name: str, n_objects: int, rounds: int, best_of: int, limit: float) 
     }
 
 
-def measured_apart(name: str, n_objects: int, arguments: argparse.Namespace) -> dict[str, Any] | None:
+def measured_apart(
+    name: str, n_objects: int, arguments: argparse.Namespace
+) -> dict[str, Any] | None:
     """Return the same from a process of its own; None if it took too long."""
     options = {"--inside": name, "--objects": n_objects, "--limit": arguments.limit}
     options |= {"--rounds": arguments.rounds, "--best-of": arguments.best_of}
-    command = [sys.executable, __file__, *(str(part) for option in options.items() for part in option)]
+    command = [
+        sys.executable,
+        __file__,
+        *(str(part) for option in options.items() for part in option),
+    ]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode == -signal.SIGALRM:
         return None
@@ -205,7 +228,7 @@ def measured_apart(name: str, n_objects: int, arguments: argparse.Namespace) -> 
     return dict(json.loads(result.stdout))
 
 
-# ---- all of them -----------------------------------------------------------------------------------------------------
+# ---- all of them ---------------------------------------------------------------------------------
 
 
 def grown(name: str, arguments: argparse.Namespace) -> dict[int, dict[str, Any]]:
@@ -220,12 +243,20 @@ def grown(name: str, arguments: argparse.Namespace) -> dict[int, dict[str, Any]]
             found[n_objects] = row
     late = f"> {arguments.limit:g}" if over else ""
     cells = []
-    for key, digits in (("seconds", partial(_digits, 3)), ("extra", partial(_digits, 3)), ("accuracy", "{:.4f}".format)):
+    for key, digits in (
+        ("seconds", partial(_digits, 3)),
+        ("extra", partial(_digits, 3)),
+        ("accuracy", "{:.4f}".format),
+    ):
         missing = iter([late if key == "seconds" else "-"])
-        cells += [digits(found[n][key]) if n in found else next(missing, "-") for n in arguments.objects]
+        cells += [
+            digits(found[n][key]) if n in found else next(missing, "-") for n in arguments.objects
+        ]
         if key == "seconds":
             cells.append(_slope(found))
-    rounds = "/".join(str(row["rounds"]) + "*" * (not row["converged"]) for row in found.values() if row["rounds"])
+    rounds = "/".join(
+        str(row["rounds"]) + "*" * (not row["converged"]) for row in found.values() if row["rounds"]
+    )
     print(_line(name, cells, rounds or "-"), flush=True)
     return found
 
@@ -247,9 +278,13 @@ def _line(name: str, cells: Sequence[str], rounds: str) -> str:
 def beside_rival(arguments: argparse.Namespace) -> bool:
     """Measure ours and crowd-kit's on the votes alone, print the ratios, and return whether a limit is missed."""
     if find_spec("crowdkit") is None:
-        print(f"\n{RIVAL} is not installed, so there is nothing to compare with. Get it with: pip install '.[bench]'")
+        print(
+            f"\n{RIVAL} is not installed, so there is nothing to compare with. Get it with: pip install '.[bench]'"
+        )
         return False
-    print(f"\nThe votes alone, without clusterings, beside {RIVAL} {version(RIVAL)}; {arguments.rounds} rounds of EM.")
+    print(
+        f"\nThe votes alone, without clusterings, beside {RIVAL} {version(RIVAL)}; {arguments.rounds} rounds of EM."
+    )
     missed = False
     ratios = []
     for method in ("majority", "dawid-skene"):
@@ -261,14 +296,17 @@ def beside_rival(arguments: argparse.Namespace) -> bool:
             continue
         n = max(both)
         if ours[n]["rounds"] != theirs[n]["rounds"]:
-            sys.exit(f"{method} made {ours[n]['rounds']} rounds here and {theirs[n]['rounds']} in {RIVAL}: not comparable.")
+            sys.exit(
+                f"{method} made {ours[n]['rounds']} rounds here and {theirs[n]['rounds']} in {RIVAL}: not comparable."
+            )
         faster = theirs[n]["seconds"] / ours[n]["seconds"]
         memory = ours[n]["extra"] / max(theirs[n]["extra"], 1e-9)
         short = faster < LEAST_FASTER[method] or memory > MOST_MEMORY
         missed |= short
         ratios.append(
             f"{method} on {n:,} objects: {faster:.1f} times as fast (at least {LEAST_FASTER[method]:g}), "
-            f"{memory:.3f} of the memory (at most {MOST_MEMORY:g})" + ("  limit missed" if short else "")
+            f"{memory:.3f} of the memory (at most {MOST_MEMORY:g})"
+            + ("  limit missed" if short else "")
         )
     print("", *ratios, sep="\n")
     return missed
@@ -279,14 +317,19 @@ def beside_dawid_skene(arguments: argparse.Namespace) -> bool:
     missed, ratios = False, []
     for n_classes in (2, 5):
         print(f"\nThe votes of 12 voters on {n_classes} classes, without making `Votes`.")
-        found = {method: grown(f"{JURY} {n_classes} {method}", arguments) for method in JURY_METHODS}
+        found = {
+            method: grown(f"{JURY} {n_classes} {method}", arguments) for method in JURY_METHODS
+        }
         for method, rows in found.items():
             both = [n for n in arguments.objects if n in rows and n in found["dawid-skene"]]
             if method == "dawid-skene" or not both:
                 missed |= not both
                 continue
             ours, theirs = rows[max(both)], found["dawid-skene"][max(both)]
-            times, memory = ours["seconds"] / theirs["seconds"], ours["extra"] / max(theirs["extra"], 1e-9)
+            times, memory = (
+                ours["seconds"] / theirs["seconds"],
+                ours["extra"] / max(theirs["extra"], 1e-9),
+            )
             judged = method == "auto" and max(both) >= LARGE
             short = judged and (times > MOST_TIMES or memory > MOST_TIMES_MEMORY)
             missed |= short
@@ -302,15 +345,29 @@ def beside_dawid_skene(arguments: argparse.Namespace) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--objects", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help=f"from: {', '.join(KNOWN)}; all unless given")
-    parser.add_argument("--limit", type=float, default=120.0, help="seconds that one run may take, by the clock")
+    parser.add_argument(
+        "--methods", nargs="+", metavar="NAME", help=f"from: {', '.join(KNOWN)}; all unless given"
+    )
+    parser.add_argument(
+        "--limit", type=float, default=120.0, help="seconds that one run may take, by the clock"
+    )
     parser.add_argument("--rounds", type=int, default=10, help=f"rounds of EM, ours and {RIVAL}'s")
     parser.add_argument("--best-of", type=int, default=3)
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.inside:
         n_objects = arguments.objects[0]
-        print(json.dumps(measure(arguments.inside, n_objects, arguments.rounds, arguments.best_of, arguments.limit)))
+        print(
+            json.dumps(
+                measure(
+                    arguments.inside,
+                    n_objects,
+                    arguments.rounds,
+                    arguments.best_of,
+                    arguments.limit,
+                )
+            )
+        )
         return 0
     names = arguments.methods or KNOWN
     unknown = sorted(set(names) - set(KNOWN))
@@ -324,7 +381,10 @@ def main() -> int:
     for name in names:
         if name not in (RIVAL, JURY):
             grown(name, arguments)
-    missed = [RIVAL in names and beside_rival(arguments), JURY in names and beside_dawid_skene(arguments)]
+    missed = [
+        RIVAL in names and beside_rival(arguments),
+        JURY in names and beside_dawid_skene(arguments),
+    ]
     return int(any(missed))
 
 

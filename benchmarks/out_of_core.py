@@ -2,9 +2,10 @@
 
     python benchmarks/out_of_core.py [--rows 100_000_000] [--times 1] [--folder /tmp]
 
-The file has 12 columns, seven of strings and five of integers, three of them with nulls, and 800,000 distinct rows. Both run in
-their own processes, in turn, with the same memory limit for DuckDB. Read the ratio, not the seconds; if others use the machine,
-the ratio of CPU seconds. The peak is that of the whole process. Exceeded limits are marked, and the exit code is then 1.
+The file has 12 columns, seven of strings and five of integers, three of them with nulls, and
+800,000 distinct rows. Both run in their own processes, in turn, with the same memory limit for
+DuckDB. Read the ratio, not the seconds; if others use the machine, the ratio of CPU seconds. The
+peak is that of the whole process. Exceeded limits are marked, and the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -31,15 +32,22 @@ def make(path: Path, n_rows: int, n_distinct: int = N_DISTINCT) -> None:
     def draw(seed: int, below: int) -> str:
         return f"CAST(hash(i, {seed}) % {below} AS INT)"
 
-    votes = [f"['spam', 'ham', 'news', 'other'][1 + (z + if({draw(j, 3)} = 0, {draw(100 + j, 4)}, 0)) % 4]" for j in range(7)]
+    votes = [
+        f"['spam', 'ham', 'news', 'other'][1 + (z + if({draw(j, 3)} = 0, {draw(100 + j, 4)}, 0)) % 4]"
+        for j in range(7)
+    ]
     columns = [*votes, *(f"z + {draw(50 + j, 3 + 2 * j)}" for j in range(5))]
     for j in (0, 1, 7):
         columns[j] = f"if({draw(70 + j, 20)} > 0, {columns[j]}, NULL)"
     named = ", ".join(f"{column} AS {name}" for column, name in zip(columns, NAMES, strict=True))
-    connection = duckdb.connect(config={"memory_limit": "2GB", "temp_directory": str(path.parent / "making")})
+    connection = duckdb.connect(
+        config={"memory_limit": "2GB", "temp_directory": str(path.parent / "making")}
+    )
     drawn = f"SELECT {named} FROM (SELECT i, CAST(hash(i) % 4 AS INT) AS z FROM range({2 * n_distinct}) t(i))"
     distinct = f"SELECT DISTINCT * FROM ({drawn}) LIMIT {n_distinct}"
-    connection.execute(f"CREATE TABLE patterns AS SELECT *, row_number() OVER () - 1 AS p FROM ({distinct})")
+    connection.execute(
+        f"CREATE TABLE patterns AS SELECT *, row_number() OVER () - 1 AS p FROM ({distinct})"
+    )
     place = f"if(i < {n_distinct}, i, CAST(floor(pow((hash(i) % 1000003) / 1000003.0, 3) * {n_distinct}) AS BIGINT))"
     rows = f"SELECT patterns.* EXCLUDE p FROM range({n_rows}) t(i) JOIN patterns ON p = {place}"
     connection.execute(f"COPY ({rows}) TO '{path}'")
@@ -49,24 +57,46 @@ def make(path: Path, n_rows: int, n_distinct: int = N_DISTINCT) -> None:
 def duckdb_alone(path: str, out: str) -> None:
     import duckdb
 
-    connection = duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": str(Path(out).parent / "spilled")})
+    connection = duckdb.connect(
+        config={"memory_limit": MEMORY, "temp_directory": str(Path(out).parent / "spilled")}
+    )
     keys = ", ".join(NAMES)
-    grouped = connection.sql(f"SELECT {keys}, count(*) AS n FROM '{path}' GROUP BY ALL").to_arrow_table()
+    grouped = connection.sql(
+        f"SELECT {keys}, count(*) AS n FROM '{path}' GROUP BY ALL"
+    ).to_arrow_table()
     same = " AND ".join(f"l.{name} IS NOT DISTINCT FROM r.{name}" for name in NAMES)
     assert grouped.num_rows == N_DISTINCT, grouped.num_rows
-    connection.execute(f"COPY (SELECT l.*, r.n FROM '{path}' l LEFT JOIN grouped r ON {same}) TO '{out}'")
+    connection.execute(
+        f"COPY (SELECT l.*, r.n FROM '{path}' l LEFT JOIN grouped r ON {same}) TO '{out}'"
+    )
 
 
 def ours(path: str, out: str) -> None:
     from ec3learn.cli import main
 
-    assert not main(["combine", path, "-c", "clf_*", "-k", "km_*", "--memory", MEMORY, "--out", out, "--overwrite"])
+    assert not main(
+        [
+            "combine",
+            path,
+            "-c",
+            "clf_*",
+            "-k",
+            "km_*",
+            "--memory",
+            MEMORY,
+            "--out",
+            out,
+            "--overwrite",
+        ]
+    )
 
 
 def measured(who: str, path: Path, out: Path) -> tuple[float, float, float]:
     """Return seconds, seconds of processor and megabytes of a fresh process."""
     began = time.perf_counter()
-    process = subprocess.Popen([sys.executable, __file__, "--only", who, str(path), str(out)], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, __file__, "--only", who, str(path), str(out)], stdout=subprocess.DEVNULL
+    )
     _, status, used = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - began
     if status:
@@ -88,11 +118,18 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         path, out = Path(folder, "votes.parquet"), Path(folder, "out.parquet")
         make(path, options.rows)
-        print(f"{options.rows:,} rows x {len(NAMES)} columns, {path.stat().st_size / 1e6:.0f} MB of Parquet")
-        runs = [[measured(who, path, out) for who in ("duckdb", "ec3learn")] for _ in range(options.times)]
+        print(
+            f"{options.rows:,} rows x {len(NAMES)} columns, {path.stat().st_size / 1e6:.0f} MB of Parquet"
+        )
+        runs = [
+            [measured(who, path, out) for who in ("duckdb", "ec3learn")]
+            for _ in range(options.times)
+        ]
     for i, who in enumerate(("DuckDB", "ec3learn")):
         seconds, processor = (median(run[i][j] for run in runs) for j in range(2))
-        print(f"{who:9s} {seconds:6.1f} s ({processor:.1f} s of processor), peak {max(run[i][2] for run in runs):5.0f} MB")
+        print(
+            f"{who:9s} {seconds:6.1f} s ({processor:.1f} s of processor), peak {max(run[i][2] for run in runs):5.0f} MB"
+        )
     ratio, busy = (median(run[1][j] / run[0][j] for run in runs) for j in range(2))
     peak = max(run[1][2] for run in runs)
     broken = ratio > MOST_RATIO or peak > MOST_MEMORY

@@ -3,12 +3,13 @@
     python benchmarks/overhead.py [--rows 50000] [--features 30] [--check]
     python benchmarks/overhead.py --landmarks 2000 [--rows 100000]
 
-Three measurements on one thread, in seconds of processor. Fitting: EC3Classifier, with its peak memory, and soft voting of the
-same pool. Size: their pickles. Predicting: one new row and 10,000 of them, compared with the base models alone, classifiers and
-clusterings. `--check` fails above 1.6 times the time to fit, 1.3 times the size, and 1.3 times the time to predict one row.
+Three measurements on one thread, in seconds of processor. Fitting: EC3Classifier, with its peak
+memory, and soft voting of the same pool. Size: their pickles. Predicting: one new row and 10,000 of
+them, compared with the base models alone, classifiers and clusterings. `--check` fails above 1.6
+times the time to fit, 1.3 times the size, and 1.3 times the time to predict one row.
 
-With `--landmarks`, instead: seconds and peak memory of the paper's clusterings, of which those of quadratic cost cluster so many
-landmarks, and of k-means with 20 clusters on all rows.
+With `--landmarks`, instead: seconds and peak memory of the paper's clusterings, of which those of
+quadratic cost cluster so many landmarks, and of k-means with 20 clusters on all rows.
 """
 
 from __future__ import annotations
@@ -65,7 +66,10 @@ def cluster(n_rows: int, n_landmarks: int) -> None:
     X, _ = make_blobs(n_rows, 10, centers=20, cluster_std=3.0, random_state=0)
     pool = clusterer_pool("paper", n_classes=5, n_landmarks=n_landmarks, random_state=0)
     columns: dict[str, list[Any]] = {"clustering": [], "seconds": [], "peak MB": []}
-    for name, model in [("k-means, 20 clusters, all rows", KMeans(20, n_init=10, random_state=0)), *pool]:
+    for name, model in [
+        ("k-means, 20 clusters, all rows", KMeans(20, n_init=10, random_state=0)),
+        *pool,
+    ]:
         columns["clustering"].append(name)
         columns["seconds"].append(seconds(lambda model=model: model.fit(X)))
         columns["peak MB"].append(peak_mb())
@@ -83,7 +87,9 @@ def main() -> int:
     if options.landmarks is not None:
         cluster(options.rows, options.landmarks)
         return 0
-    X, y = make_classification(options.rows + 10_000, options.features, n_informative=10, flip_y=0.1, random_state=0)
+    X, y = make_classification(
+        options.rows + 10_000, options.features, n_informative=10, flip_y=0.1, random_state=0
+    )
     X, new, y, truth = X[: options.rows], X[options.rows :], y[: options.rows], y[options.rows :]
     pool = classifier_pool(random_state=0)
     soft, ours = VotingClassifier(pool, voting="soft"), EC3Classifier(pool, random_state=0)
@@ -92,16 +98,27 @@ def main() -> int:
     fitting.append(seconds(lambda: soft.fit(X, y)))
     sizes = [len(pickle.dumps(model)) / 1e6 for model in (ours, soft)]
     ratios = {"fitting": fitting[0] / fitting[1], "pickle": sizes[0] / sizes[1]}
-    print(f"fitting {options.rows:,} x {options.features}: {fitting[0]:.1f} s, soft voting {fitting[1]:.1f} s")
+    print(
+        f"fitting {options.rows:,} x {options.features}: {fitting[0]:.1f} s, soft voting {fitting[1]:.1f} s"
+    )
     print(f"pickle: {sizes[0]:.0f} MB, soft voting {sizes[1]:.0f} MB")
-    for name, rows, repeats in (("predicting one row", new[:1], 20), ("predicting 10,000 rows", new, 2)):
+    for name, rows, repeats in (
+        ("predicting one row", new[:1], 20),
+        ("predicting 10,000 rows", new, 2),
+    ):
         whole, alone = (
-            seconds(work, repeats) for work in (lambda X=rows: ours.predict_proba(X), lambda X=rows: ask_base_models(ours, X))
+            seconds(work, repeats)
+            for work in (
+                lambda X=rows: ours.predict_proba(X),
+                lambda X=rows: ask_base_models(ours, X),
+            )
         )
         ratios[name] = whole / alone
         print(f"{name}: {whole * 1e3:.1f} ms, base models {alone * 1e3:.1f} ms")
     print("ratios:", ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items()))
-    print(f"log loss: {log_loss(truth, ours.predict_proba(new)):.4f}, soft voting {log_loss(truth, soft.predict_proba(new)):.4f}")
+    print(
+        f"log loss: {log_loss(truth, ours.predict_proba(new)):.4f}, soft voting {log_loss(truth, soft.predict_proba(new)):.4f}"
+    )
     return int(options.check and any(ratios[name] > most for name, most in MOST.items()))
 
 

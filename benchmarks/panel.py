@@ -2,20 +2,20 @@
 
     python benchmarks/panel.py [--groups crowds,juries,...] [--labels] [--without]
 
-Prints the mean accuracy, log loss and calibration error of the default on sets of votes of several kinds: public crowds, small
-juries drawn from them, language models as judges at base rates from 5 to 95 %, labels and probabilities of classifiers, and
-simulated crowds. `--without` sets each constant of the default to the value that switches it off and prints what is lost, with
-standard errors over sets; those that suggested a constant are left out of its line. `--labels` adds known labels to the judges
-and compares with three plain regressions. Groups that need the folders `crowd` and `judges` look for them in the folder that
-EC3LEARN_DATA names. An object whose tied classes include the truth counts as right by its share.
+Prints the mean accuracy, log loss and calibration error of the default on sets of votes of several
+kinds: public crowds, small juries drawn from them, language models as judges at base rates from 5
+to 95 %, labels and probabilities of classifiers, and simulated crowds. `--without` sets each
+constant of the default to the value that switches it off and prints what is lost, with standard
+errors over sets; those that suggested a constant are left out of its line. `--labels` adds known
+labels to the judges and compares with three plain regressions. Groups that need the folders `crowd`
+and `judges` look for them in the folder that EC3LEARN_DATA names. An object whose tied classes
+include the truth counts as right by its share.
 """
 
 from __future__ import annotations
 
-import argparse
 import functools
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -62,10 +62,14 @@ def scored(proba: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     bins = np.minimum((sure * BINS).astype(int), BINS - 1)
     gaps = [abs(sure[bins == b].sum() - right[bins == b].sum()) for b in range(BINS)]
     loss = -np.log(np.maximum(proba[rows, truth], 1e-12)).mean()
-    return {"accuracy": float(right.mean()), "log loss": float(loss), "calibration error": float(sum(gaps) / len(truth))}
+    return {
+        "accuracy": float(right.mean()),
+        "log loss": float(loss),
+        "calibration error": float(sum(gaps) / len(truth)),
+    }
 
 
-# ---- sets of votes -----------------------------------------------------------------------------------
+# ---- sets of votes -------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -73,7 +77,9 @@ def crowd_tables() -> dict[str, tuple[pd.DataFrame, pd.Series]]:
     found = {}
     for path in sorted((FOLDER / "crowd").glob("*_answers.parquet")):
         name = path.name.removesuffix("_answers.parquet")
-        truth = pd.read_parquet(path.with_name(f"{name}_truth.parquet")).set_index("question")["truth"]
+        truth = pd.read_parquet(path.with_name(f"{name}_truth.parquet")).set_index("question")[
+            "truth"
+        ]
         found[name] = pd.read_parquet(path), truth
     return found
 
@@ -82,7 +88,9 @@ def crowds() -> Iterator[Case]:
     """Public crowds, whole."""
     for name, (answers, truth) in crowd_tables().items():
         classes = sorted({*answers["answer"], *truth})
-        votes = Votes.from_long(answers["question"], answers["worker"], answers["answer"], classes=classes)
+        votes = Votes.from_long(
+            answers["question"], answers["worker"], answers["answer"], classes=classes
+        )
         codes = truth.map(classes.index).reindex(votes.object_ids).fillna(-1).to_numpy().astype(int)
         yield Case("crowds", name, votes, codes)
 
@@ -102,8 +110,12 @@ def juries(draws: int = 8, least: int = 15, most: int = 300) -> Iterator[Case]:
             drawn = (jury[jury.count(axis=1) >= max(2, size - 1)] for jury in tried)
             for jury in islice((jury for jury in drawn if len(jury) >= least), draws):
                 rows = jury.sample(min(most, len(jury)), random_state=int(rng.integers(2**31)))
-                votes = Votes.from_labels({voter: rows[voter].to_numpy() for voter in rows}, classes=classes)
-                yield Case("juries", name, votes, truth.loc[rows.index].map(classes.index).to_numpy())
+                votes = Votes.from_labels(
+                    {voter: rows[voter].to_numpy() for voter in rows}, classes=classes
+                )
+                yield Case(
+                    "juries", name, votes, truth.loc[rows.index].map(classes.index).to_numpy()
+                )
 
 
 @functools.cache
@@ -124,16 +136,28 @@ def judged(sizes: tuple[int, ...], draws: int, verdicts: bool) -> Iterator[Case]
                 kept = [rng.choice(np.flatnonzero(toxic), n_toxic, replace=False)]
                 kept.append(rng.choice(np.flatnonzero(~toxic), n - n_toxic, replace=False))
                 rows = rng.permutation(np.concatenate(kept))
-                scores = {name: table[name].iloc[rows] for name in rng.choice(names, size, replace=False)}
-                yield Case("judges", f"{rate:.0%} of {size}", _judged(scores, verdicts), toxic[rows].astype(int))
+                scores = {
+                    name: table[name].iloc[rows] for name in rng.choice(names, size, replace=False)
+                }
+                yield Case(
+                    "judges",
+                    f"{rate:.0%} of {size}",
+                    _judged(scores, verdicts),
+                    toxic[rows].astype(int),
+                )
 
 
 def _judged(scores: dict[str, pd.Series], verdicts: bool) -> Votes:
     if not verdicts:
         labels = {name: one.to_numpy() for name, one in scores.items()}
-        return Votes.from_labels(labels, classes=["fine", "toxic"], scale=Scale(range(10), outside="missing"))
+        return Votes.from_labels(
+            labels, classes=["fine", "toxic"], scale=Scale(range(10), outside="missing")
+        )
     given = {name: one.astype("Float64").where(one.between(0, 9)) for name, one in scores.items()}
-    labels = {name: (one > 4.5).map({True: "toxic", False: "fine"}).to_numpy() for name, one in given.items()}
+    labels = {
+        name: (one > 4.5).map({True: "toxic", False: "fine"}).to_numpy()
+        for name, one in given.items()
+    }
     return Votes.from_labels(labels, classes=["fine", "toxic"])
 
 
@@ -170,7 +194,11 @@ def predictions() -> list[tuple[str, np.ndarray, np.ndarray]]:
         for size in (10 * n_classes, 40 * n_classes):
             for seed in range(2):
                 fitted = train_test_split(
-                    features, target, train_size=min(size, len(target) // 2), stratify=target, random_state=seed
+                    features,
+                    target,
+                    train_size=min(size, len(target) // 2),
+                    stratify=target,
+                    random_state=seed,
                 )
                 train, test, known, truth = (one[:2000] for one in fitted)
                 proba = []
@@ -187,32 +215,54 @@ def predictions() -> list[tuple[str, np.ndarray, np.ndarray]]:
 def models_labels() -> Iterator[Case]:
     """Labels of seven classifiers that learned from few objects."""
     for name, proba, truth in predictions():
-        yield Case("labels", name, Votes.from_labels(proba.argmax(axis=2).T, classes=range(proba.shape[2])), truth)
+        yield Case(
+            "labels",
+            name,
+            Votes.from_labels(proba.argmax(axis=2).T, classes=range(proba.shape[2])),
+            truth,
+        )
 
 
 def models_probabilities() -> Iterator[Case]:
     """Probabilities of the same, all seven or three of them."""
     for name, proba, truth in predictions():
         for some in (proba, proba[[0, 2, 4]]):
-            yield Case("probabilities", name, Votes.from_probabilities({f"model {m}": one for m, one in enumerate(some)}), truth)
+            yield Case(
+                "probabilities",
+                name,
+                Votes.from_probabilities({f"model {m}": one for m, one in enumerate(some)}),
+                truth,
+            )
 
 
 def simulations(n_sets: int = 40) -> Iterator[Case]:
     """Simulated crowds: skills, biases, hard objects that mislead many, rare classes, long tails of voters."""
     for seed in range(n_sets):
         rng = np.random.default_rng(seed)
-        n, n_voters, n_classes = int(rng.integers(50, 1500)), int(rng.integers(3, 60)), int(rng.choice([2, 2, 3, 5]))
+        n, n_voters, n_classes = (
+            int(rng.integers(50, 1500)),
+            int(rng.integers(3, 60)),
+            int(rng.choice([2, 2, 3, 5])),
+        )
         truth = rng.choice(n_classes, n, p=rng.dirichlet(np.full(n_classes, 3.0)))
         skill, bias = rng.beta(6, 3, n_voters), rng.dirichlet(np.ones(n_classes), n_voters)
         lure, share = (truth + rng.integers(1, n_classes, n)) % n_classes, rng.uniform(0, 0.4)
         hard = rng.random(n) < share
-        cast = rng.random((n, n_voters)) < min(1.0, rng.uniform(2, 8) / n_voters) ** rng.choice([0.3, 1.0])
+        cast = rng.random((n, n_voters)) < min(1.0, rng.uniform(2, 8) / n_voters) ** rng.choice(
+            [0.3, 1.0]
+        )
         right = rng.random((n, n_voters)) < np.where(hard[:, None], 0.5 * skill, skill)
         slip = np.array([rng.choice(n_classes, n, p=one) for one in bias]).T
         wrong = np.where(hard[:, None] & (rng.random((n, n_voters)) < 0.6), lure[:, None], slip)
         labels = np.where(cast, np.where(right, truth[:, None], wrong), -1)
-        known = {f"{v}": [None if code < 0 else int(code) for code in labels[:, v]] for v in range(n_voters) if cast[:, v].any()}
-        yield Case("simulations", f"{seed}", Votes.from_labels(known, classes=range(n_classes)), truth)
+        known = {
+            f"{v}": [None if code < 0 else int(code) for code in labels[:, v]]
+            for v in range(n_voters)
+            if cast[:, v].any()
+        }
+        yield Case(
+            "simulations", f"{seed}", Votes.from_labels(known, classes=range(n_classes)), truth
+        )
 
 
 GROUPS: dict[str, Callable[[], Iterator[Case]]] = {

@@ -30,14 +30,14 @@ extensions = [
 exclude_patterns = ["_build", "**.ipynb", "gallery/*.py"]
 suppress_warnings = ["config.cache"]  # functions in sphinx_gallery_conf are not pickled
 
-# ---- pages -----------------------------------------------------------------------------------------------------------
+# ---- pages ---------------------------------------------------------------------------------------
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-# ---- reference, from docstrings --------------------------------------------------------------------------------------
+# ---- reference, from docstrings ------------------------------------------------------------------
 
 default_role = "py:obj"
 templates_path = ["_templates"]
@@ -47,9 +47,17 @@ toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
-# ---- gallery ---------------------------------------------------------------------------------------------------------
+# ---- gallery -------------------------------------------------------------------------------------
 
-GALLERY = ["annotators.py", "embeddings.py", "private_models.py", "few_labels.py", "llm_judges.py", "parquet.py", "digits.py"]
+GALLERY = [
+    "annotators.py",
+    "embeddings.py",
+    "private_models.py",
+    "few_labels.py",
+    "llm_judges.py",
+    "parquet.py",
+    "digits.py",
+]
 
 
 def _place(script: str) -> int:
@@ -78,14 +86,16 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
 }
 
-# ---- look ------------------------------------------------------------------------------------------------------------
+# ---- look ----------------------------------------------------------------------------------------
 
 html_theme = "pydata_sphinx_theme"
 html_title = "ec3learn"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_sidebars = {name: [] for name in ("index", "start", "which-method", "how-it-works")}  # they have no pages below them
+html_sidebars = {
+    name: [] for name in ("index", "start", "which-method", "how-it-works")
+}  # they have no pages below them
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "show_prev_next": True,
@@ -93,7 +103,11 @@ html_theme_options = {
     "show_toc_level": 2,
     "header_links_before_dropdown": 7,
     "navbar_align": "left",
-    "secondary_sidebar_items": {"*": ["page-toc"], "reference/*": ["page-toc"], "gallery/*": []},  # scripts need the room
+    "secondary_sidebar_items": {
+        "*": ["page-toc"],
+        "reference/*": ["page-toc"],
+        "gallery/*": [],
+    },  # scripts need the room
     "footer_start": ["copyright"],
     "footer_end": [],
 }
@@ -113,17 +127,27 @@ def _link_names(app: Sphinx, page: nodes.document) -> None:
         if name and not isinstance(literal.parent, nodes.title | nodes.reference | pending_xref):
             target = re.sub("^consensus[.]", "Consensus.", name[0])
             place = {"refdoc": app.env.docname, "py:module": "ec3learn"}
-            literal.replace_self(pending_xref("", literal.deepcopy(), refdomain="py", reftype="obj", reftarget=target, **place))
+            literal.replace_self(
+                pending_xref(
+                    "", literal.deepcopy(), refdomain="py", reftype="obj", reftarget=target, **place
+                )
+            )
 
 
-def _skip_foreign(app: Sphinx, what: str, name: str, member: Any, skip: bool, options: object) -> bool | None:
+def _skip_foreign(
+    app: Sphinx, what: str, name: str, member: Any, skip: bool, options: object
+) -> bool | None:
     """Leave out what classes inherit from other libraries."""
-    function = getattr(member, "fget", None) or getattr(member, "func", None) or member  # of a property, and of a cached one
+    function = (
+        getattr(member, "fget", None) or getattr(member, "func", None) or member
+    )  # of a property, and of a cached one
     home = getattr(function, "__module__", None)
     return True if home is not None and not home.startswith("ec3learn") else None
 
 
-def _hide_fields(app: Sphinx, what: str, name: str, value: object, options: object, *signature: str) -> tuple[str, None] | None:
+def _hide_fields(
+    app: Sphinx, what: str, name: str, value: object, options: object, *signature: str
+) -> tuple[str, None] | None:
     """Show no signature of classes that are not made by calling them."""
     return ("", None) if value in (Consensus, Votes) else None
 
@@ -133,7 +157,12 @@ def _write_sample_report(app: Sphinx, error: Exception | None) -> None:
     if error is None:
         _, consensus = solve_demo()
         truth = demo_votes()["truth"]
-        consensus.report(Path(app.outdir) / "sample-report.html", truth=truth, title="600 simulated mails", overwrite=True)
+        consensus.report(
+            Path(app.outdir) / "sample-report.html",
+            truth=truth,
+            title="600 simulated mails",
+            overwrite=True,
+        )
 
 
 def setup(app: Sphinx) -> None:

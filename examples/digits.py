@@ -2,8 +2,9 @@
 Five labels per class: how good is a pool of base models together?
 ==================================================================
 
-Only fifty of the 1797 handwritten digits that come with scikit-learn have labels here. The classifiers learn from these
-fifty, the clusterings see all images without labels, and `EC3Classifier` combines their votes on the others.
+Only fifty of the 1797 handwritten digits that come with scikit-learn have labels here. The
+classifiers learn from these fifty, the clusterings see all images without labels, and
+`EC3Classifier` combines their votes on the others.
 """
 
 import warnings
@@ -20,7 +21,9 @@ def main() -> None:
     """Print the accuracy of each base model, of voting and of EC3Classifier, and the digits that a person should review."""
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(0)
-    labelled = np.concatenate([rng.choice(np.flatnonzero(y == z), LABELS_PER_CLASS, replace=False) for z in range(10)])
+    labelled = np.concatenate(
+        [rng.choice(np.flatnonzero(y == z), LABELS_PER_CLASS, replace=False) for z in range(10)]
+    )
     some = np.full(len(y), None, dtype=object)
     some[labelled] = y[labelled]
     rest = np.setdiff1d(np.arange(len(y)), labelled)
@@ -30,8 +33,12 @@ def main() -> None:
         warnings.simplefilter("ignore")
         model = EC3Classifier(random_state=0, verbose=1).fit(X, some)
 
-    first = {name: fitted[0].predict(X[rest]) for name, fitted in model.estimators_.items()}  # before retraining
-    soft = Votes.from_probabilities({name: fitted[0].predict_proba(X[rest]) for name, fitted in model.estimators_.items()})
+    first = {
+        name: fitted[0].predict(X[rest]) for name, fitted in model.estimators_.items()
+    }  # before retraining
+    soft = Votes.from_probabilities(
+        {name: fitted[0].predict_proba(X[rest]) for name, fitted in model.estimators_.items()}
+    )
     answers = first | {
         "majority vote": MajorityVote().solve(Votes.from_labels(first)).labels(),
         "soft vote": SoftVote().solve(soft).labels(),

@@ -2,19 +2,21 @@
 I have annotators and embeddings: how do I use both?
 ====================================================
 
-Crowds are expensive: two votes on each of 900 images are 1,800 decisions, and still many labels would be wrong. But images, texts
-and sounds have embeddings, and similar objects usually have the same class. `CrowdClassifier` learns a classifier of the
-embeddings and the annotators' mistakes together, without a single true label.
+Crowds are expensive: two votes on each of 900 images are 1,800 decisions, and still many labels
+would be wrong. But images, texts and sounds have embeddings, and similar objects usually have the
+same class. `CrowdClassifier` learns a classifier of the embeddings and the annotators' mistakes
+together, without a single true label.
 
-The images are handwritten digits, and their 64 grey values stand for an embedding. The annotators are simulated, so that we can
-check at the end whether it worked.
+The images are handwritten digits, and their 64 grey values stand for an embedding. The annotators
+are simulated, so that we can check at the end whether it worked.
 """
 
 # %%
 # The votes
 # ---------
 #
-# Each of 25 annotators is right about half of the time, and has a wrong answer of its own for every digit. Most see few images.
+# Each of 25 annotators is right about half of the time, and has a wrong answer of its own for every
+# digit. Most see few images.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -66,13 +68,16 @@ plt.tight_layout()
 # The annotators
 # --------------
 #
-# The consensus has everything that there is to know about them: how often each is right, and what each says instead. Here is the
-# confusion matrix of one annotator, and how well the skills of all are found.
+# The consensus has everything that there is to know about them: how often each is right, and what
+# each says instead. Here is the confusion matrix of one annotator, and how well the skills of all
+# are found.
 
 print(model.consensus_.confusion("annotator 00"))
 voters = model.consensus_.voters()
 found = dict(zip(voters["model"], voters["agreement"], strict=True))
-actual = [np.mean([skill[j] + (1 - skill[j]) * (habit[j, z] == z) for z in range(10)]) for j in range(25)]
+actual = [
+    np.mean([skill[j] + (1 - skill[j]) * (habit[j, z] == z) for z in range(10)]) for j in range(25)
+]
 gaps = [abs(found[f"annotator {j:02}"] - actual[j]) for j in range(25)]
 print(f"mean gap between the estimated and the actual share of right votes: {np.mean(gaps):.3f}")
 
@@ -92,7 +97,8 @@ print(f"new images with one vote each: {np.mean(with_one == truth[900:]):.3f}")
 # If the embeddings are no good
 # -----------------------------
 #
-# Here the embeddings are random numbers. The votes do not bear out what the classifier says, so they alone decide.
+# Here the embeddings are random numbers. The votes do not bear out what the classifier says, so
+# they alone decide.
 
 useless = CrowdClassifier(random_state=0).fit(rng.normal(size=(900, 64)), votes)
 print(next(str(note) for note in useless.notes_ if note.kind == "features"))

@@ -2,9 +2,10 @@
 Combine models without sharing data
 ===================================
 
-Five post offices read handwritten digits. Each has a scanner that sees a part of the image, and 40 labelled digits that must
-not leave the office. The offices may share only answers: the votes of their models on the same 1,000 new digits, and a
-clustering of these digits. A consensus needs nothing else.
+Five post offices read handwritten digits. Each has a scanner that sees a part of the image, and 40
+labelled digits that must not leave the office. The offices may share only answers: the votes of
+their models on the same 1,000 new digits, and a clustering of these digits. A consensus needs
+nothing else.
 """
 
 import tempfile
@@ -48,16 +49,20 @@ for name, model in models.items():
 # What the offices share
 # ----------------------
 #
-# Each office shares two columns: the digit that its model reads, and the number of a cluster. Cluster 7 of one office has
-# nothing to do with cluster 7 of another, nor with the digit 7.
+# Each office shares two columns: the digit that its model reads, and the number of a cluster.
+# Cluster 7 of one office has nothing to do with cluster 7 of another, nor with the digit 7.
 
-groupings = {name: KMeans(20, n_init=1, random_state=0).fit(X[new][:, pixels[name]]) for name in models}
+groupings = {
+    name: KMeans(20, n_init=1, random_state=0).fit(X[new][:, pixels[name]]) for name in models
+}
 
 
 def answers(rows):
     """Return the votes of all offices on some digits."""
     read = {name: model.predict(X[rows][:, pixels[name]]) for name, model in models.items()}
-    grouped = {f"{name} groups": groupings[name].predict(X[rows][:, pixels[name]]) for name in models}
+    grouped = {
+        f"{name} groups": groupings[name].predict(X[rows][:, pixels[name]]) for name in models
+    }
     return Votes.from_labels(read, grouped)
 
 
@@ -68,9 +73,9 @@ print(votes)
 # One answer
 # ----------
 #
-# The majority vote ignores the clusters; iEC3 smooths over them. Dawid-Skene uses the clusterings as voters. This is a good
-# choice here: each office clusters by its own pixels, so the clusterings make independent mistakes. None of the methods has
-# seen a label.
+# The majority vote ignores the clusters; iEC3 smooths over them. Dawid-Skene uses the clusterings
+# as voters. This is a good choice here: each office clusters by its own pixels, so the clusterings
+# make independent mistakes. None of the methods has seen a label.
 
 consensus = DawidSkene(clusterings="voters").solve(votes)
 combined = {
@@ -84,25 +89,32 @@ consensus.voters()
 # New digits, later
 # -----------------
 #
-# The saved consensus is a small file with one row per group and no digits. With it, any office can combine answers on later
-# digits. (A group with a single member would reveal the answer for this member, so check the sizes of the groups before
-# sharing.)
+# The saved consensus is a small file with one row per group and no digits. With it, any office can
+# combine answers on later digits. (A group with a single member would reveal the answer for this
+# member, so check the sizes of the groups before sharing.)
 
 with tempfile.TemporaryDirectory() as folder:
     consensus.save(Path(folder) / "offices.ec3")
     loaded = Consensus.load(Path(folder) / "offices.ec3")
-print(f"accuracy on later digits: {np.mean(loaded.extend(answers(later)).labels() == y[later]):.3f}")
-print("smallest group:", min(np.bincount(grouping.labels_).min() for grouping in groupings.values()))
+print(
+    f"accuracy on later digits: {np.mean(loaded.extend(answers(later)).labels() == y[later]):.3f}"
+)
+print(
+    "smallest group:", min(np.bincount(grouping.labels_).min() for grouping in groupings.values())
+)
 
 # %%
 # The result
 # ----------
 #
-# The last bar shows what the offices must not do: train one model on the labelled digits and pixels of all of them. Sharing
-# the data would still be better, but sharing answers closes more than half of the gap between the best office and this
-# model.
+# The last bar shows what the offices must not do: train one model on the labelled digits and pixels
+# of all of them. Sharing the data would still be better, but sharing answers closes more than half
+# of the gap between the best office and this model.
 
-right = {name: np.mean(model.predict(X[new][:, pixels[name]]) == y[new]) for name, model in models.items()}
+right = {
+    name: np.mean(model.predict(X[new][:, pixels[name]]) == y[new])
+    for name, model in models.items()
+}
 right |= {name: np.mean(answer.labels() == y[new]) for name, answer in combined.items()}
 pooled = LogisticRegression(C=0.01, max_iter=500).fit(X[records[:200]], y[records[:200]])
 right["all data in one place"] = np.mean(pooled.predict(X[new]) == y[new])
@@ -113,5 +125,9 @@ bars = ax.barh(list(right), list(right.values()), color=colours, edgecolor="blac
 bars[-1].set_hatch("//")
 ax.bar_label(bars, fmt="%.2f", padding=4)
 ax.invert_yaxis()
-ax.set(xlim=(0, 1.05), xlabel="accuracy on 1,000 digits", title="Alone, combined, and what sharing data would give")
+ax.set(
+    xlim=(0, 1.05),
+    xlabel="accuracy on 1,000 digits",
+    title="Alone, combined, and what sharing data would give",
+)
 plt.show()

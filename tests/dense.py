@@ -1,8 +1,9 @@
 """An independent EC3: dense matrices in the paper's letters, object by object, solved as one linear system.
 
-Nothing here is shared with the library; it is slow and meant to be read beside the paper. Names follow the paper:
-N objects, G groups, l classes; A^m, K^m (N x G), A^c, K^c (N x N), Y^o, F^o (N x l), Y^g, F^g (G x l). On top of the paper
-stand w (a weight a group), s (how often an object stands in the table) and known labels.
+Nothing here is shared with the library; it is slow and meant to be read beside the paper. Names
+follow the paper: N objects, G groups, l classes; A^m, K^m (N x G), A^c, K^c (N x N), Y^o, F^o (N x
+l), Y^g, F^g (G x l). On top of the paper stand w (a weight a group), s (how often an object stands
+in the table) and known labels.
 """
 
 from dataclasses import dataclass
@@ -83,7 +84,12 @@ def minimiser(
     Yg = _shares(A.T @ (s[:, None] * V))
 
     reached = _reached(A, w, s, Yg.sum(axis=1) > 0, list(labels))
-    groups, A, w, Yg = [g for g, r in zip(groups, reached, strict=True) if r], A[:, reached], w[reached], Yg[reached]
+    groups, A, w, Yg = (
+        [g for g, r in zip(groups, reached, strict=True) if r],
+        A[:, reached],
+        w[reached],
+        Yg[reached],
+    )
     Km = w * A / (A.T @ s) if balanced else w * A
     Km = _shares(Km)
     Ac = (w * A) @ A.T
@@ -110,9 +116,19 @@ def _membership(table: RawTable) -> tuple[list[tuple[str, Any]], np.ndarray, np.
                 names = table.classes if kind == "classifier" else list(range(said.shape[1]))
                 shares = np.nan_to_num(said)
             else:
-                seen = {label for label in said if label is not None and not (kind == "clustering" and label == -1)}
-                names = [z for z in table.classes if z in seen] if kind == "classifier" else sorted(seen)
-                shares = np.array([[float(label is not None and label == z) for z in names] for label in said])
+                seen = {
+                    label
+                    for label in said
+                    if label is not None and not (kind == "clustering" and label == -1)
+                }
+                names = (
+                    [z for z in table.classes if z in seen]
+                    if kind == "classifier"
+                    else sorted(seen)
+                )
+                shares = np.array(
+                    [[float(label is not None and label == z) for z in names] for label in said]
+                )
             for z, column in zip(names, shares.reshape(len(said), len(names)).T, strict=True):
                 groups.append((name, z))
                 columns.append(column)
@@ -137,7 +153,9 @@ def _shares(rows: np.ndarray) -> np.ndarray:
     return np.where(totals > 0, rows / np.where(totals > 0, totals, 1), 0.0)
 
 
-def _reached(A: np.ndarray, w: np.ndarray, s: np.ndarray, voted: np.ndarray, labelled: list[int]) -> np.ndarray:
+def _reached(
+    A: np.ndarray, w: np.ndarray, s: np.ndarray, voted: np.ndarray, labelled: list[int]
+) -> np.ndarray:
     """Which groups a vote or a known label reaches, over any number of objects; objects and groups of weight 0 carry nothing."""
     counts = (A > 0) & (s > 0)[:, None]
     live = (w > 0) & counts.any(axis=0)
@@ -198,7 +216,7 @@ def _solve(
     return F[:N], F[N:]
 
 
-# ---- models of voters -------------------------------------------------------------------------------------------------
+# ---- models of voters ----------------------------------------------------------------------------
 
 
 def one_hot(answers, n_classes):
@@ -232,7 +250,9 @@ def pooled(counts):
             odds = hit[k] / (1 - hit[k]) * ratio[0] / ratio[1]
             skill = odds / (1 + odds)
             for answer in range(n_classes):
-                prior[j, answer, k] = skill if answer == k else (1 - skill) * crowd[answer, k] / (1 - hit[k])
+                prior[j, answer, k] = (
+                    skill if answer == k else (1 - skill) * crowd[answer, k] / (1 - hit[k])
+                )
     return (n_classes + 3) * prior
 
 
@@ -245,13 +265,20 @@ def subtypes(answers, n_classes, n_subtypes=1, learned=False, rounds=1, class_vo
     q = start[:, :, None] * kinds[:, None, :]
     for _ in range(rounds):
         counts = np.einsum("ijl,ikm->jlkm", said, q)
-        prior = pooled(counts.sum(axis=3)) if learned else np.tile(diagonal(n_classes), (answers.shape[1], 1, 1))
+        prior = (
+            pooled(counts.sum(axis=3))
+            if learned
+            else np.tile(diagonal(n_classes), (answers.shape[1], 1, 1))
+        )
         if learned and n_subtypes > 1:
             prior = prior + 1 / n_classes
         mu = counts + prior[:, :, :, None]
         by_class, by_type = votes + q.sum(axis=(0, 2)), 0.1 / n_subtypes + q.sum(axis=0)
         if learned and n_subtypes == 1:
-            table, class_log = np.log(mu / mu.sum(axis=1, keepdims=True)), np.log(by_class / by_class.sum())
+            table, class_log = (
+                np.log(mu / mu.sum(axis=1, keepdims=True)),
+                np.log(by_class / by_class.sum()),
+            )
         else:
             table = digamma(mu) - digamma(mu.sum(axis=1, keepdims=True))
             class_log = digamma(by_class) - digamma(by_class.sum())
@@ -275,7 +302,9 @@ def coin(answers, n_classes, rounds):
             beta = beta * up / (digamma(seen.sum(axis=1) + beta.sum()) - digamma(beta.sum())).sum()
         skill = digamma(counts + beta) - digamma((counts + beta).sum(axis=1, keepdims=True))
         hits = np.einsum("ijk,j->ik", said, skill[:, 0])
-        misses = np.einsum("ijk,j->ik", said.sum(axis=2, keepdims=True) - said, skill[:, 1] - np.log(n_classes - 1))
+        misses = np.einsum(
+            "ijk,j->ik", said.sum(axis=2, keepdims=True) - said, skill[:, 1] - np.log(n_classes - 1)
+        )
         z = np.exp(hits + misses)
         z /= z.sum(axis=1, keepdims=True)
     return z
@@ -288,7 +317,10 @@ def bwa(answers, n_classes, rounds=2000):
     for k in range(n_classes):
         y = (answers == k).astype(float)
         z = y.sum(axis=1) / voted.sum(axis=1)
-        b = max(15 * 4 * (1 - 1 / n_classes) * (voted.sum(axis=1) * z * (1 - z)).sum() / voted.sum(), 0.015)
+        b = max(
+            15 * 4 * (1 - 1 / n_classes) * (voted.sum(axis=1) * z * (1 - z)).sum() / voted.sum(),
+            0.015,
+        )
         for _ in range(rounds):
             v = (15 + voted.sum(axis=0)) / (b + (voted * (z[:, None] - y) ** 2).sum(axis=0))
             z = (z.mean() + y @ v) / (1 + voted @ v)

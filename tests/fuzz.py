@@ -18,10 +18,22 @@ TIMES = "3"  # as many examples as in the tests
 def run_round(seed: int, seconds: float) -> int:
     """Run all properties once, and return the exit code; running out of time is no failure."""
     print(f"seed {seed}", flush=True)
-    command = [sys.executable, "-m", "pytest", "-m", "hypothesis", "-x", "-p", "no:cacheprovider", f"--hypothesis-seed={seed}"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-m",
+        "hypothesis",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        f"--hypothesis-seed={seed}",
+    ]
     environment = os.environ | {"EC3LEARN_FUZZ": TIMES}
     try:
-        return subprocess.run([*command, "tests"], cwd=ROOT, env=environment, timeout=seconds).returncode
+        return subprocess.run(
+            [*command, "tests"], cwd=ROOT, env=environment, timeout=seconds
+        ).returncode
     except subprocess.TimeoutExpired:
         return 0
 

@@ -36,23 +36,43 @@ def any_tables(draw, *, known=True, weights=True, sample_weight=True, soft=True,
     labels = st.sampled_from([None, *classes])
     clusters = st.sampled_from([None, -1, 0, 1, 2, 7])
     classifiers = {
-        f"c{m}": draw(_shares(n_rows, n_classes) | _column(labels, n_rows) if soft else _column(labels, n_rows))
+        f"c{m}": draw(
+            _shares(n_rows, n_classes) | _column(labels, n_rows)
+            if soft
+            else _column(labels, n_rows)
+        )
         for m in range(draw(st.integers(1, 3)))
     }
     clusterings = {
-        f"k{m}": draw(_column(clusters, n_rows) | _shares(n_rows, 2) if soft else _column(clusters, n_rows))
+        f"k{m}": draw(
+            _column(clusters, n_rows) | _shares(n_rows, 2) if soft else _column(clusters, n_rows)
+        )
         for m in range(draw(st.integers(0, 2)))
     }
-    classifiers["sure"] = [classes[draw(st.integers(0, n_classes - 1))], *draw(_column(labels, n_rows - 1))]
+    classifiers["sure"] = [
+        classes[draw(st.integers(0, n_classes - 1))],
+        *draw(_column(labels, n_rows - 1)),
+    ]
     table = RawTable(classifiers, clusterings, classes)
     if weights and draw(st.booleans()):
-        table.weights = {name: draw(st.sampled_from(WEIGHTS)) for name in [*classifiers, *clusterings]} | {"sure": 1.0}
+        table.weights = {
+            name: draw(st.sampled_from(WEIGHTS)) for name in [*classifiers, *clusterings]
+        } | {"sure": 1.0}
     if sample_weight and draw(st.booleans()):
-        table.sample_weight = [1.0, *draw(st.lists(st.sampled_from(SAMPLE_WEIGHTS), min_size=n_rows - 1, max_size=n_rows - 1))]
+        table.sample_weight = [
+            1.0,
+            *draw(
+                st.lists(st.sampled_from(SAMPLE_WEIGHTS), min_size=n_rows - 1, max_size=n_rows - 1)
+            ),
+        ]
     if known:
-        table.known = draw(st.dictionaries(st.integers(0, n_rows - 1), st.sampled_from(classes), max_size=2))
+        table.known = draw(
+            st.dictionaries(st.integers(0, n_rows - 1), st.sampled_from(classes), max_size=2)
+        )
     at_least = max(0, min_objects - n_rows)
-    repeats = draw(st.lists(st.integers(0, n_rows - 1), min_size=at_least, max_size=max(at_least, 6)))
+    repeats = draw(
+        st.lists(st.integers(0, n_rows - 1), min_size=at_least, max_size=max(at_least, 6))
+    )
     return table.taken([*range(n_rows), *repeats])
 
 
@@ -67,12 +87,19 @@ def graded_votes(draw):
     n_rows, classes = draw(st.integers(1, 8)), ["low", "middle", "high"][: draw(st.integers(2, 3))]
     scores = Scale(range(4), unordered=["unsure"], direction=draw(st.sampled_from(["up", "down"])))
     said = {
-        f"g{m}": [draw(st.integers(0, 3)), *draw(_column(st.sampled_from([None, 0, 1, 2, 3, "unsure"]), n_rows - 1))]
+        f"g{m}": [
+            draw(st.integers(0, 3)),
+            *draw(_column(st.sampled_from([None, 0, 1, 2, 3, "unsure"]), n_rows - 1)),
+        ]
         for m in range(2)
     }
-    votes = Votes.from_labels(said, classes=classes, scale=scores, weights=draw(st.sampled_from([None, [0.5, 1], [1, 0]])))
+    votes = Votes.from_labels(
+        said, classes=classes, scale=scores, weights=draw(st.sampled_from([None, [0.5, 1], [1, 0]]))
+    )
     if draw(st.booleans()):
-        votes = votes.add({"stars": draw(_column(st.sampled_from([None, 1, 5]), n_rows))}, scale=[1, 2, 3, 4, 5])
+        votes = votes.add(
+            {"stars": draw(_column(st.sampled_from([None, 1, 5]), n_rows))}, scale=[1, 2, 3, 4, 5]
+        )
     if draw(st.booleans()):
         votes = votes.add({"plain": draw(_column(st.sampled_from([None, *classes]), n_rows))})
     if draw(st.booleans()):
@@ -98,33 +125,71 @@ def any_settings(draw):
 NEAR = [0, 2**11, 2**24, 2**31, 2**53, 2**63, 2**64, 2**100]
 ODD_LABELS = [
     [sign * (near + step) for near in NEAR for sign in (1, -1) for step in (-1, 0, 1)],
-    [sign * float(near + step) for near in NEAR for sign in (1, -1) for step in (-1, 0, 1, 2048)] + [1.5, float("inf")],
+    [sign * float(near + step) for near in NEAR for sign in (1, -1) for step in (-1, 0, 1, 2048)]
+    + [1.5, float("inf")],
     ["", "a", "a\0", "A", " a", "1", "1.0", "e\u0301", "\u00e9", "None", "nan", "\ud800", "\ud801"],
     [True, False],
-    [np.datetime64(n, unit) for n in (1, 2) for unit in ("ns", "us", "D")] + [np.timedelta64(1, "ns"), np.timedelta64(2, "s")],
-    [datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1), datetime.timedelta(1), datetime.time(1)],
-    [Decimal("1"), Decimal("1.0"), Decimal("1.5"), b"a", b"b", 1j, (1, 2), np.float16(3), np.int8(3), np.uint64(2**64 - 1)],
+    [np.datetime64(n, unit) for n in (1, 2) for unit in ("ns", "us", "D")]
+    + [np.timedelta64(1, "ns"), np.timedelta64(2, "s")],
+    [
+        datetime.date(2020, 1, 1),
+        datetime.datetime(2020, 1, 1),
+        datetime.timedelta(1),
+        datetime.time(1),
+    ],
+    [
+        Decimal("1"),
+        Decimal("1.0"),
+        Decimal("1.5"),
+        b"a",
+        b"b",
+        1j,
+        (1, 2),
+        np.float16(3),
+        np.int8(3),
+        np.uint64(2**64 - 1),
+    ],
 ]
 CONTAINERS = [
     list,
     lambda values: np.array(values, dtype=object),
     lambda values: np.array([value for value in values if value is not None]),
     *(lambda values, t=t: np.array(values, dtype=t) for t in "?bBhHiIqQefdgFUS"),
-    *(lambda values, t=t: np.array(values, dtype=t) for t in ("M8[ns]", "M8[D]", "m8[ns]", np.dtypes.StringDType())),
-    lambda values: np.ma.array([0 if v is None else v for v in values], mask=[v is None for v in values]),
+    *(
+        lambda values, t=t: np.array(values, dtype=t)
+        for t in ("M8[ns]", "M8[D]", "m8[ns]", np.dtypes.StringDType())
+    ),
+    lambda values: np.ma.array(
+        [0 if v is None else v for v in values], mask=[v is None for v in values]
+    ),
     pd.Series,
-    *(lambda values, t=t: pd.Series(values, dtype=t) for t in ("Int64", "UInt64", "Float64", "boolean", "string", "category")),
+    *(
+        lambda values, t=t: pd.Series(values, dtype=t)
+        for t in ("Int64", "UInt64", "Float64", "boolean", "string", "category")
+    ),
     pl.Series,
-    *(lambda values, t=t: pl.Series(values, dtype=t) for t in (pl.Int64, pl.UInt64, pl.Int128, pl.Float32, pl.Categorical)),
+    *(
+        lambda values, t=t: pl.Series(values, dtype=t)
+        for t in (pl.Int64, pl.UInt64, pl.Int128, pl.Float32, pl.Categorical)
+    ),
     lambda values: pa.chunked_array([pa.array(values)]),
-    *(lambda values, t=t: pa.chunked_array([pa.array(values, t)]) for t in (pa.uint64(), pa.float32(), pa.decimal128(38, 2))),
+    *(
+        lambda values, t=t: pa.chunked_array([pa.array(values, t)])
+        for t in (pa.uint64(), pa.float32(), pa.decimal128(38, 2))
+    ),
 ]
 
 
 def any_columns():
     """A column of odd labels with gaps, in any container that takes them."""
-    labels = st.sampled_from(ODD_LABELS).flatmap(lambda pool: st.lists(st.sampled_from([None, *pool]), min_size=1, max_size=6))
-    return st.tuples(labels, st.sampled_from(CONTAINERS)).map(_contained).filter(lambda column: column is not None)
+    labels = st.sampled_from(ODD_LABELS).flatmap(
+        lambda pool: st.lists(st.sampled_from([None, *pool]), min_size=1, max_size=6)
+    )
+    return (
+        st.tuples(labels, st.sampled_from(CONTAINERS))
+        .map(_contained)
+        .filter(lambda column: column is not None)
+    )
 
 
 def _contained(pair):
@@ -159,7 +224,7 @@ def _as_votes(pair):
     return table.long_votes() if long and hard else table.votes()
 
 
-# ---- raw tables -------------------------------------------------------------------------------------------------------
+# ---- raw tables ----------------------------------------------------------------------------------
 
 
 @dataclass
@@ -188,7 +253,11 @@ class RawTable:
 
     def long_votes(self) -> Votes:
         """The same votes, made from a table with one row a vote (hard classifiers only)."""
-        said = [(i, name, label) for name, column in self.classifiers.items() for i, label in enumerate(column)]
+        said = [
+            (i, name, label)
+            for name, column in self.classifiers.items()
+            for i, label in enumerate(column)
+        ]
         objects, voters, labels = zip(*said, strict=True)
         return Votes.from_long(
             objects,
@@ -206,7 +275,9 @@ class RawTable:
         numbers = np.arange(self.n_objects)[rows].tolist()
 
         def column(values: Any) -> Any:
-            return values[numbers] if isinstance(values, np.ndarray) else [values[i] for i in numbers]
+            return (
+                values[numbers] if isinstance(values, np.ndarray) else [values[i] for i in numbers]
+            )
 
         return RawTable(
             {name: column(values) for name, values in self.classifiers.items()},
@@ -231,10 +302,17 @@ def random_table(
     n_objects, n_classes = int(rng.integers(2, 25)), int(rng.integers(2, 5))
     n_classifiers, n_clusterings = int(rng.integers(1, 5)), int(rng.integers(0, 4))
     classifiers = {
-        f"c{m}": _raw_column(rng, n_objects, n_classes, missing, soft and bool(rng.random() < 0.6)) for m in range(n_classifiers)
+        f"c{m}": _raw_column(rng, n_objects, n_classes, missing, soft and bool(rng.random() < 0.6))
+        for m in range(n_classifiers)
     }
     clusterings = {
-        f"k{m}": _raw_column(rng, n_objects, int(rng.integers(1, n_objects + 1)), missing, soft and bool(rng.random() < 0.3))
+        f"k{m}": _raw_column(
+            rng,
+            n_objects,
+            int(rng.integers(1, n_objects + 1)),
+            missing,
+            soft and bool(rng.random() < 0.3),
+        )
         for m in range(n_clusterings)
     }
     if not any(_has_vote(column) for column in classifiers.values()):
@@ -245,12 +323,16 @@ def random_table(
     if sample_weighted:
         table.sample_weight = rng.uniform(0.2, 3, n_objects).round(2).tolist()
     if known:
-        objects = rng.choice(n_objects, size=int(rng.integers(1, max(2, n_objects // 3))), replace=False)
+        objects = rng.choice(
+            n_objects, size=int(rng.integers(1, max(2, n_objects // 3))), replace=False
+        )
         table.known = {int(i): int(rng.integers(n_classes)) for i in objects}
     return table
 
 
-def _raw_column(rng: np.random.Generator, n_objects: int, n_labels: int, missing: float, soft: bool) -> Any:
+def _raw_column(
+    rng: np.random.Generator, n_objects: int, n_labels: int, missing: float, soft: bool
+) -> Any:
     absent = rng.random(n_objects) < missing
     if soft:
         shares = rng.dirichlet(np.ones(n_labels), n_objects)
@@ -261,4 +343,8 @@ def _raw_column(rng: np.random.Generator, n_objects: int, n_labels: int, missing
 
 
 def _has_vote(column: Any) -> bool:
-    return bool((~np.isnan(column)).any()) if isinstance(column, np.ndarray) else any(label is not None for label in column)
+    return (
+        bool((~np.isnan(column)).any())
+        if isinstance(column, np.ndarray)
+        else any(label is not None for label in column)
+    )

@@ -21,11 +21,15 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SNIPPET = re.compile(r"^```python\n(.*?)^```$(?:\n\n^```text\n(.*?)^```$)?", flags=re.S | re.M)
 
 
-# ---- snippets --------------------------------------------------------------------------------------------------------
+# ---- snippets ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if "```python" in page.read_text()], ids=lambda page: page.name)
-def test_snippets_of_a_page_run_one_after_the_other_and_print_what_it_shows(page, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "```python" in page.read_text()], ids=lambda page: page.name
+)
+def test_snippets_of_a_page_run_one_after_the_other_and_print_what_it_shows(
+    page, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     names: dict = {}
     for code, shown in SNIPPET.findall(page.read_text()):
@@ -42,10 +46,12 @@ def test_every_python_block_of_the_pages_is_taken_for_a_snippet():
         assert len(SNIPPET.findall(page.read_text())) == page.read_text().count("```python")
 
 
-# ---- links -----------------------------------------------------------------------------------------------------------
+# ---- links ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=lambda page: page.name
+)
 def test_a_relative_link_leads_to_a_file_of_the_repository(page):
     targets = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text())
     assert [target for target in targets if not (page.parent / target).is_file()] == []
@@ -70,7 +76,11 @@ def test_functions_the_page_names_are_there():
 
 
 def test_every_promise_has_a_test_that_is_there():
-    promises = [line for line in (ROOT / "docs/reliability.md").read_text().splitlines() if line.startswith("| ")][1:]
+    promises = [
+        line
+        for line in (ROOT / "docs/reliability.md").read_text().splitlines()
+        if line.startswith("| ")
+    ][1:]
     assert len(promises) > 10
     for promise in promises:
         tests = re.findall(r"`([\w/]+\.py)::(\w+)`", promise)
@@ -105,24 +115,34 @@ def test_two_commands_are_all_the_set_up():
     assert re.search(r"^test: ", makefile, flags=re.M)
 
 
-# ---- reference -------------------------------------------------------------------------------------------------------
+# ---- reference -----------------------------------------------------------------------------------
 
 EXAMPLE = "Examples\n--------\n>>> "
 
 
 def _public() -> dict[str, object]:
     """Return everything that users import by name."""
-    found: dict[str, object] = {name: getattr(ec3learn, name) for name in ec3learn.__all__ if name != "__version__"}
+    found: dict[str, object] = {
+        name: getattr(ec3learn, name) for name in ec3learn.__all__ if name != "__version__"
+    }
     for part in ("diagnosis", "demo", "estimator", "report.plots", "paper.datasets"):
         module = importlib.import_module(f"ec3learn.{part}")
-        own = [n for n, value in vars(module).items() if inspect.isfunction(value) and value.__module__ == module.__name__]
+        own = [
+            n
+            for n, value in vars(module).items()
+            if inspect.isfunction(value) and value.__module__ == module.__name__
+        ]
         names = getattr(module, "__all__", [name for name in own if not name.startswith("_")])
         found |= {f"{part}.{name}": getattr(module, name) for name in names if name not in found}
     return found
 
 
 PUBLIC = _public()
-ERRORS = {name for name, value in PUBLIC.items() if inspect.isclass(value) and issubclass(value, Exception)}
+ERRORS = {
+    name
+    for name, value in PUBLIC.items()
+    if inspect.isclass(value) and issubclass(value, Exception)
+}
 SHOWN = {name: value for name, value in PUBLIC.items() if callable(value) and name not in ERRORS}
 
 
@@ -155,7 +175,7 @@ def test_the_reference_has_every_public_name():
     assert listed == set(PUBLIC)
 
 
-# ---- examples ---------------------------------------------------------------------------------------------------------
+# ---- examples ------------------------------------------------------------------------------------
 
 
 matplotlib.use("Agg")
@@ -170,7 +190,9 @@ def run(monkeypatch):
 
     def run_script(name, *words):
         monkeypatch.setattr(sys, "argv", [name, *words])
-        return runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__") | {"n_figures": len(plt.get_fignums())}
+        return runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__") | {
+            "n_figures": len(plt.get_fignums())
+        }
 
     yield run_script
     plt.close("all")
@@ -179,7 +201,9 @@ def run(monkeypatch):
 def test_annotators_are_judged_by_their_votes_alone(run, capsys):
     names = run("annotators")
     assert names["n_figures"] == 2
-    assert max(abs(names["estimated"](name) - names["actual"](name)) for name in names["skill"]) < 0.05
+    assert (
+        max(abs(names["estimated"](name) - names["actual"](name)) for name in names["skill"]) < 0.05
+    )
     voted, by_skill, copies, with_labels = (
         float(x) for x in re.findall(r"(?:right|Hal|labels): (0\.\d+)", capsys.readouterr().out)
     )
@@ -215,8 +239,16 @@ def test_answers_of_the_offices_get_more_than_half_of_the_way(run, capsys):
     assert names["n_figures"] == 1
     right = names["right"]
     best_office = max(right[name] for name in names["models"])
-    assert right["majority vote"] < right["iEC3"] < right["Dawid-Skene with groups"] < right["all data in one place"]
-    assert right["Dawid-Skene with groups"] - best_office > (right["all data in one place"] - best_office) / 2
+    assert (
+        right["majority vote"]
+        < right["iEC3"]
+        < right["Dawid-Skene with groups"]
+        < right["all data in one place"]
+    )
+    assert (
+        right["Dawid-Skene with groups"] - best_office
+        > (right["all data in one place"] - best_office) / 2
+    )
     assert float(re.search(r"later digits: (0\.\d+)", capsys.readouterr().out)[1]) > right["iEC3"]
 
 
@@ -246,13 +278,18 @@ def test_a_parquet_file_is_answered_row_by_row(run, capsys):
 def test_the_demo_combines_the_digits_better_than_voting(run, capsys):
     run("digits")
     accuracy = dict(re.findall(r"^(.+?)  +(0\.\d+)", capsys.readouterr().out, flags=re.M))
-    assert float(accuracy["EC3Classifier"]) > max(float(accuracy["majority vote"]), float(accuracy["soft vote"]))
+    assert float(accuracy["EC3Classifier"]) > max(
+        float(accuracy["majority vote"]), float(accuracy["soft vote"])
+    )
 
 
 def test_the_pictures_of_the_pages_are_small_and_up_to_date(tmp_path):
     runpy.run_path(str(EXAMPLES / "readme_picture.py"))["draw"](tmp_path)
     for drawn in sorted(tmp_path.iterdir()):
-        now, stored = plt.imread(drawn), plt.imread(EXAMPLES.parent / "docs" / "images" / drawn.name)
+        now, stored = (
+            plt.imread(drawn),
+            plt.imread(EXAMPLES.parent / "docs" / "images" / drawn.name),
+        )
         assert drawn.stat().st_size < 150_000
         assert now.shape == stored.shape
         assert np.abs(now - stored).mean() < 0.02  # fonts differ from machine to machine

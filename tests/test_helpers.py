@@ -31,7 +31,10 @@ PASS = [
     lambda: require_integer("x", np.int8(3), 3),
     lambda: require_choice("x", "b", ("a", "b")),
     lambda: require_bool("x", np.True_),
-    *[lambda seed=seed: require_seed("x", seed) for seed in (None, 0, np.int64(5), np.random.default_rng(0))],
+    *[
+        lambda seed=seed: require_seed("x", seed)
+        for seed in (None, 0, np.int64(5), np.random.default_rng(0))
+    ],
 ]
 REFUSE = {
     "x must be a finite number >= 0, got -1.": lambda: require_number("x", -1, least=0),
@@ -42,9 +45,13 @@ REFUSE = {
     "x must be an integer >= 1, got True.": lambda: require_integer("x", True, 1),
     "x must be an integer >= 1, got '2'.": lambda: require_integer("x", "2", 1),
     "Unknown x 'c'. Choose from: a, b.": lambda: require_choice("x", "c", ("a", "b")),
-    "Unknown x array(['a', 'b'], dtype='<U1'). Choose from: a, b.": lambda: require_choice("x", np.array(["a", "b"]), ("a", "b")),
+    "Unknown x array(['a', 'b'], dtype='<U1'). Choose from: a, b.": lambda: require_choice(
+        "x", np.array(["a", "b"]), ("a", "b")
+    ),
     "x must be True or False, got 1.": lambda: require_bool("x", 1),
-    "x must be an integer >= 0, a numpy Generator or None, got 'x'.": lambda: require_seed("x", "x"),
+    "x must be an integer >= 0, a numpy Generator or None, got 'x'.": lambda: require_seed(
+        "x", "x"
+    ),
     "x must be an integer >= 0, a numpy Generator or None, got -1.": lambda: require_seed("x", -1),
 }
 
@@ -60,7 +67,7 @@ def test_what_is_not_allowed_is_refused(message):
         REFUSE[message]()
 
 
-# ---- arguments spelled for their reader --------------------------------------------------------------------------------
+# ---- arguments spelled for their reader ----------------------------------------------------------
 
 
 def as_option(name, value):
@@ -94,7 +101,7 @@ def test_what_came_is_not_shown_at_any_length():
     assert len(str(InputError("x", "must be short", got="y" * 1_000_000))) < 400
 
 
-# ---- tables: columns by name, as text, HTML and any dataframe --------------------------------------------------------
+# ---- tables: columns by name, as text, HTML and any dataframe ------------------------------------
 
 
 @pytest.fixture
@@ -103,12 +110,23 @@ def table():
 
 
 def test_text_aligns_numbers_to_the_right(table):
-    assert repr(table).splitlines() == ["model  weight   n", "svm     1.250   3", "k<nn           10"]
+    assert repr(table).splitlines() == [
+        "model  weight   n",
+        "svm     1.250   3",
+        "k<nn           10",
+    ]
 
 
 def test_a_little_is_not_shown_as_nothing():
     shares = [0.25, 1 / 8315, -0.0004, 1e-5, 1e-17, 0.0]
-    assert repr(Table({"share": shares})).split()[1:] == ["0.250", "0.00012", "-0.0004", "0.00001", "0.000", "0.000"]
+    assert repr(Table({"share": shares})).split()[1:] == [
+        "0.250",
+        "0.00012",
+        "-0.0004",
+        "0.00001",
+        "0.000",
+        "0.000",
+    ]
 
 
 def test_a_table_without_rows_shows_its_heads():
@@ -132,7 +150,10 @@ def test_html_is_escaped():
     assert "<b>" not in html
 
 
-@pytest.mark.parametrize(("backend", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("pyarrow", pa.Table)])
+@pytest.mark.parametrize(
+    ("backend", "frame"),
+    [("pandas", pd.DataFrame), ("polars", pl.DataFrame), ("pyarrow", pa.Table)],
+)
 def test_it_becomes_any_dataframe(table, backend, frame):
     made = table.to_frame(backend)
     assert isinstance(made, frame)
@@ -140,7 +161,9 @@ def test_it_becomes_any_dataframe(table, backend, frame):
 
 
 def test_an_unknown_column_is_refused(table):
-    with pytest.raises(KeyError, match=re.escape("Unknown column 'wait'. Choose from: model, weight, n.")):
+    with pytest.raises(
+        KeyError, match=re.escape("Unknown column 'wait'. Choose from: model, weight, n.")
+    ):
         table["wait"]
 
 
@@ -151,11 +174,14 @@ def test_a_dataframe_library_that_is_not_there_is_named(table):
 
 
 def test_a_table_of_an_unknown_library_is_refused_in_one_line():
-    with pytest.raises(InputError, match=r"^backend must be 'pandas', 'polars', 'pyarrow' or the like, got 'foo'\.$"):
+    with pytest.raises(
+        InputError,
+        match=r"^backend must be 'pandas', 'polars', 'pyarrow' or the like, got 'foo'\.$",
+    ):
         Table({"model": ["svm"]}).to_frame("foo")
 
 
-# ---- files that appear whole or not at all ---------------------------------------------------------------------------
+# ---- files that appear whole or not at all -------------------------------------------------------
 
 
 def written(target, content=b"new"):
@@ -167,7 +193,9 @@ def written(target, content=b"new"):
 def test_what_a_killed_process_left_is_cleared_away_and_what_is_in_use_stays(tmp_path):
     program = "import sys, time; from ec3learn._files import temporary_folder, whole_file; from pathlib import Path\n"
     program += "with temporary_folder(sys.argv[1]), whole_file(Path(sys.argv[1]) / 'x'): print(flush=True); time.sleep(100)"
-    with subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE
+    ) as process:
         process.stdout.readline()
         (tmp_path / ".ec3learn-other").mkdir()  # without a lock: not ours, or just being made
         (tmp_path / "own").mkdir()  # with something in it that is called like our locks
@@ -185,7 +213,9 @@ def test_what_a_killed_process_left_is_cleared_away_and_what_is_in_use_stays(tmp
 
 
 def test_a_name_with_nul_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=re.escape("path must be the name of a file, without NUL, got 'a\\x00b'.")):
+    with pytest.raises(
+        ValueError, match=re.escape("path must be the name of a file, without NUL, got 'a\\x00b'.")
+    ):
         place_for("a\0b")
 
 
@@ -260,7 +290,9 @@ def test_what_cannot_be_written_is_refused(tmp_path, name, words):
     assert place_for(tmp_path / "here", overwrite=True) == tmp_path / "here"
 
 
-@pytest.mark.parametrize("sign", ["\x1b", "\x00", "\x7f", "\x9b", "\u200f", "\u202e", "\u2066", "\ufeff", "\u00ad"])
+@pytest.mark.parametrize(
+    "sign", ["\x1b", "\x00", "\x7f", "\x9b", "\u200f", "\u202e", "\u2066", "\ufeff", "\u00ad"]
+)
 def test_signs_that_hide_or_turn_text_are_not_shown(sign):
     assert shown(f"a{sign}b") == "a\ufffdb"
 

@@ -35,7 +35,14 @@ STOREYS = [
 ]
 LEVEL = {room: level for level, rooms in enumerate(STOREYS) for room in rooms}
 FACADE = "ec3learn"  # __init__ and __main__: the door to all rooms, which loads them on demand
-PUBLIC = {"_repr_html_", "_asdict", "_exit", "_fields", "_make", "_replace"}  # documented, though they start with an underscore
+PUBLIC = {
+    "_repr_html_",
+    "_asdict",
+    "_exit",
+    "_fields",
+    "_make",
+    "_replace",
+}  # documented, though they start with an underscore
 
 
 @dataclass
@@ -96,7 +103,12 @@ def _running(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _private(name: str) -> bool:
-    return name.startswith("_") and not (name.startswith("__") and name.endswith("__")) and name not in PUBLIC and name != "_"
+    return (
+        name.startswith("_")
+        and not (name.startswith("__") and name.endswith("__"))
+        and name not in PUBLIC
+        and name != "_"
+    )
 
 
 def _is_own(value: ast.expr) -> bool:
@@ -118,7 +130,11 @@ def _read() -> dict[str, Module]:
 
 MODULES = _read()
 EDGES = {
-    name: {f"{source}.{what}" if f"{source}.{what}" in MODULES else source for source, what in module.imports()} & set(MODULES)
+    name: {
+        f"{source}.{what}" if f"{source}.{what}" in MODULES else source
+        for source, what in module.imports()
+    }
+    & set(MODULES)
     for name, module in MODULES.items()
 }
 
@@ -150,7 +166,10 @@ def test_rooms_do_not_import_each_other_in_a_circle():
     rooms = defaultdict(set)
     for name, targets in EDGES.items():
         rooms[MODULES[name].room] |= {MODULES[target].room for target in targets}
-    assert _cycle({room: targets - {FACADE} for room, targets in rooms.items() if room != FACADE}) == []
+    assert (
+        _cycle({room: targets - {FACADE} for room, targets in rooms.items() if room != FACADE})
+        == []
+    )
 
 
 def test_a_room_imports_from_the_rooms_above_it_only():
@@ -158,7 +177,8 @@ def test_a_room_imports_from_the_rooms_above_it_only():
         f"{name} imports {target}"
         for name, targets in EDGES.items()
         for target in targets
-        if (here := MODULES[name].room) != FACADE and (there := MODULES[target].room) not in (FACADE, here)
+        if (here := MODULES[name].room) != FACADE
+        and (there := MODULES[target].room) not in (FACADE, here)
         if LEVEL[there] >= LEVEL[here]
     ]
     assert not against, "\n".join(against)
@@ -207,7 +227,9 @@ def test_the_house_is_read_with_imports_in_functions_and_without_those_for_types
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_experiments_have_one_file_each_and_the_repository_has_fewer_than_300():
-    listed = subprocess.run(["git", "ls-files"], cwd=PACKAGE.parents[1], capture_output=True, text=True)
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=PACKAGE.parents[1], capture_output=True, text=True
+    )
     if listed.returncode or not listed.stdout:
         pytest.skip("this is not a clone")
     files = listed.stdout.splitlines()

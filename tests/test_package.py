@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-# ---- names -----------------------------------------------------------------------------------------------------------
+# ---- names ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ec3learn.__all__)
@@ -36,14 +36,22 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 
 def test_the_import_alone_loads_nothing_heavy():
     program = "import sys, ec3learn; print(sorted({'numpy', 'scipy', 'sklearn', 'narwhals', 'pandas'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 
-# ---- dependencies ----------------------------------------------------------------------------------------------------
+# ---- dependencies --------------------------------------------------------------------------------
 
 FOR_DEVELOPERS = {"bench", "dev", "docs"}  # extras that users do not install
-ROOMS_WITH_AN_EXTRA = ("cli", "kernels/loops.py", "paper", "report", "tables/files")  # others import extras in functions
+ROOMS_WITH_AN_EXTRA = (
+    "cli",
+    "kernels/loops.py",
+    "paper",
+    "report",
+    "tables/files",
+)  # others import extras in functions
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}  # where the name to import is not the name to install
 
 
@@ -53,7 +61,11 @@ def _names(requirements: list[str]) -> set[str]:
 
 
 REQUIRED = _names(PROJECT["dependencies"])
-EXTRAS = {name: _names(needs) for name, needs in PROJECT["optional-dependencies"].items() if name not in FOR_DEVELOPERS}
+EXTRAS = {
+    name: _names(needs)
+    for name, needs in PROJECT["optional-dependencies"].items()
+    if name not in FOR_DEVELOPERS
+}
 
 
 def _imported(node: ast.AST) -> list[str]:
@@ -63,35 +75,46 @@ def _imported(node: ast.AST) -> list[str]:
             return [alias.name for alias in names]
         case ast.ImportFrom(module=str(module), level=0):
             return [module]
-        case ast.Call(func=ast.Name(id="import_module"), args=[ast.Constant(value=str(module)), *_]) if not module.startswith(
-            "."
-        ):
+        case ast.Call(
+            func=ast.Name(id="import_module"), args=[ast.Constant(value=str(module)), *_]
+        ) if not module.startswith("."):
             return [module]
     return []
 
 
 def _third_party(nodes: list[ast.AST]) -> set[str]:
     """Return the distributions that statements import, without the standard library's."""
-    packages = {module.split(".")[0] for node in nodes for module in _imported(node)} - sys.stdlib_module_names
+    packages = {
+        module.split(".")[0] for node in nodes for module in _imported(node)
+    } - sys.stdlib_module_names
     return {DISTRIBUTIONS.get(package, package) for package in packages}
 
 
-SOURCES = {path.relative_to(ROOT / "src/ec3learn").as_posix(): path for path in (ROOT / "src/ec3learn").rglob("*.py")}
+SOURCES = {
+    path.relative_to(ROOT / "src/ec3learn").as_posix(): path
+    for path in (ROOT / "src/ec3learn").rglob("*.py")
+}
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
 
 
 def test_every_package_that_is_imported_is_declared():
-    imported = {package for tree in TREES.values() for package in _third_party(list(ast.walk(tree)))}
+    imported = {
+        package for tree in TREES.values() for package in _third_party(list(ast.walk(tree)))
+    }
     assert imported - REQUIRED - set().union(*EXTRAS.values()) == set()
 
 
-@pytest.mark.parametrize("name", [name for name in TREES if not name.startswith(ROOMS_WITH_AN_EXTRA)])
+@pytest.mark.parametrize(
+    "name", [name for name in TREES if not name.startswith(ROOMS_WITH_AN_EXTRA)]
+)
 def test_a_module_for_everybody_loads_with_the_required_packages_alone(name):
     assert _third_party(TREES[name].body) - REQUIRED == set()
 
 
 def test_every_required_package_is_imported():
-    imported = {package for tree in TREES.values() for package in _third_party(list(ast.walk(tree)))}
+    imported = {
+        package for tree in TREES.values() for package in _third_party(list(ast.walk(tree)))
+    }
     assert imported >= REQUIRED
 
 
@@ -100,27 +123,35 @@ def test_the_extra_all_has_every_extra_for_users():
     assert everything == f"ec3learn[{','.join(sorted(set(EXTRAS) - {'all'}))}]"
 
 
-# ---- the same fact in two files --------------------------------------------------------------------------------------
+# ---- the same fact in two files ------------------------------------------------------------------
 
 
 def test_the_tests_run_on_the_oldest_and_the_newest_python_of_the_classifiers():
     listed = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
-    matrix = re.search(r"python: \[(.*?)\]", (ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8")).group(1)
+    matrix = re.search(
+        r"python: \[(.*?)\]", (ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8")
+    ).group(1)
     assert matrix == f'"{listed[0]}", "{listed[-1]}"'
     assert PROJECT["requires-python"] == f">={listed[0]}"
 
 
 def test_the_version_is_the_same_everywhere():
     assert ec3learn.__version__ == PROJECT["version"]
-    assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {PROJECT['version']}\n" in (ROOT / "CITATION.cff").read_text(
+        encoding="utf-8"
+    )
 
 
-# ---- the example votes -----------------------------------------------------------------------------------------------
+# ---- the example votes ---------------------------------------------------------------------------
 
 
 def test_a_missing_vote_is_neither_right_nor_wrong():
     table = demo_votes()
-    cast = [(row["svm"], row["truth"]) for row in table.rows() if row["gold"] is None and row["svm"] is not None]
+    cast = [
+        (row["svm"], row["truth"])
+        for row in table.rows()
+        if row["gold"] is None and row["svm"] is not None
+    ]
     scores = dict(zip(*solve_demo()[0].columns.values(), strict=True))
     assert scores["svm"] == np.mean([vote == truth for vote, truth in cast])
     assert scores["iEC3"] > scores["majority vote"]

@@ -1,6 +1,7 @@
 """ec3learn: one answer from many models.
 
-Turn the outputs of many classifiers or annotators, and many clusterings of the same objects, into one classification.
+Turn the outputs of many classifiers or annotators, and many clusterings of the same objects, into
+one classification.
 """
 
 from importlib import import_module
@@ -76,7 +77,8 @@ __all__ = [
     "votes_from",
 ]
 
-# Where names live; they are loaded, and with them scikit-learn, when they are first used. All others are methods.
+# Where names live; they are loaded, and with them scikit-learn, when they are first used. All
+# others are methods.
 _HOMES = {
     "_checks": ["InputError"],
     "_table": ["Table"],

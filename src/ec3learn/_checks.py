@@ -1,7 +1,8 @@
 """Errors that are the user's, and checks of single arguments, in one wording.
 
-Every such error is an `InputError`: one sentence that names the argument, what is allowed and what came, and one with the remedy.
-It carries these parts, so that the command can print the same error with the names of its options.
+Every such error is an `InputError`: one sentence that names the argument, what is allowed and what
+came, and one with the remedy. It carries these parts, so that the command can print the same error
+with the names of its options.
 
 This module and its neighbours are loaded before anything else, so they leave numpy alone at first.
 """
@@ -36,8 +37,8 @@ class InputError(ValueError):
     came : str
         What came, in words, where its value alone says too little.
     remedy : str
-        What to do about it, in whole sentences. Arguments are mentioned with `arg`, so that each reader gets them spelled as they
-        know them.
+        What to do about it, in whole sentences. Arguments are mentioned with `arg`, so that each
+        reader gets them spelled as they know them.
     phrase : str
         The first sentence as a whole, where "... must be ..., got ..." does not fit.
 
@@ -48,7 +49,14 @@ class InputError(ValueError):
     """
 
     def __init__(
-        self, argument: str, must: str = "", *, got: Any = _NOTHING, came: str = "", remedy: str = "", phrase: str = ""
+        self,
+        argument: str,
+        must: str = "",
+        *,
+        got: Any = _NOTHING,
+        came: str = "",
+        remedy: str = "",
+        phrase: str = "",
     ) -> None:
         self.argument, self.must, self.remedy, self.phrase = argument, must, remedy, phrase
         self.came = clipped(came if got is _NOTHING else repr(got), LONGEST)
@@ -58,28 +66,45 @@ class InputError(ValueError):
         """Return the error in words, its arguments spelled as in Python or as `spelling` writes them."""
         came = f", got {self.came}" if self.came else ""
         first = self.phrase or f"{arg(self.argument)} {self.must}{came}"
-        return printable(clipped(spell(f"{first}. {self.remedy}".rstrip(), spelling), LONGEST_SENTENCE))
+        return printable(
+            clipped(spell(f"{first}. {self.remedy}".rstrip(), spelling), LONGEST_SENTENCE)
+        )
 
     def about(self, argument: str, instead: str, where: str) -> InputError:
         """Return the error, but one about `argument` as one about the argument that it came from, with the place."""
         if self.argument != argument:
             return self
         kind = InputError if isinstance(self, InputRowsError) else type(self)
-        return kind(instead, self.must, came=f"{self.came} {where}" if self.came else "", remedy=self.remedy, phrase=self.phrase)
+        return kind(
+            instead,
+            self.must,
+            came=f"{self.came} {where}" if self.came else "",
+            remedy=self.remedy,
+            phrase=self.phrase,
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = {name: getattr(self, name) for name in ("must", "came", "remedy", "phrase")}
-        kind = InputError if isinstance(self, InputRowsError) else type(self)  # whose rows stay behind
+        kind = (
+            InputError if isinstance(self, InputRowsError) else type(self)
+        )  # whose rows stay behind
         return partial(kind, self.argument, **parts), ()
 
 
 class InputRowsError(InputError):
     """Some rows of a table, given in their order, hold what is not allowed.
 
-    `tell` returns what came, and the remedy, of one of the rows, the name of its place, and how many rows there are.
+    `tell` returns what came, and the remedy, of one of the rows, the name of its place, and how
+    many rows there are.
     """
 
-    def __init__(self, argument: str, must: str, rows: Sequence[int], tell: Callable[[int, str, int], tuple[str, str]]) -> None:
+    def __init__(
+        self,
+        argument: str,
+        must: str,
+        rows: Sequence[int],
+        tell: Callable[[int, str, int], tuple[str, str]],
+    ) -> None:
         self.rows, self.tell = rows, tell
         came, remedy = tell(rows[0], f"row {rows[0]}", len(rows))
         super().__init__(argument, must, came=came, remedy=remedy)
@@ -87,7 +112,11 @@ class InputRowsError(InputError):
     def among(self, counts: Sequence[int], first: Sequence[int] | None = None) -> InputError:
         """Return the error where these are the distinct rows of a file: how often each occurs, and where for the first time."""
         row = self.rows[0] if first is None else min(self.rows, key=lambda row: first[row])
-        place = "a distinct row" if first is None else f"row {first[row] + 1:,} of the file, counted from 1,"
+        place = (
+            "a distinct row"
+            if first is None
+            else f"row {first[row] + 1:,} of the file, counted from 1,"
+        )
         came, remedy = self.tell(row, place, sum(int(counts[row]) for row in self.rows))
         return InputError(self.argument, self.must, came=came, remedy=remedy)
 
@@ -131,13 +160,17 @@ class SpelledWarning(UserWarning):
         return self.sentence()
 
 
-def unknown_name(argument: str, name: Any, allowed: Iterable[str], hint: str = "", of: str = "") -> InputError:
+def unknown_name(
+    argument: str, name: Any, allowed: Iterable[str], hint: str = "", of: str = ""
+) -> InputError:
     """Return the error for a name that is not among those allowed, with the nearest of them."""
     names = list(allowed)
     near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
     meant = f"Did you mean {near[0]!r}? " if near else ""
     choose = f"Choose from: {', '.join(names) or 'none'}{f', {hint}' if hint else ''}."
-    return InputError(argument, phrase=f"Unknown {argument} {name!r}{of}", got=name, remedy=f"{meant}{choose}")
+    return InputError(
+        argument, phrase=f"Unknown {argument} {name!r}{of}", got=name, remedy=f"{meant}{choose}"
+    )
 
 
 def require_library(what: str, library: str, extra: str | None = None) -> None:
@@ -147,13 +180,17 @@ def require_library(what: str, library: str, extra: str | None = None) -> None:
         raise MissingExtraError(library, phrase=f"{what} needs {library}: pip install {wanted}")
 
 
-# ---- checks of single arguments --------------------------------------------------------------------------------------
+# ---- checks of single arguments ------------------------------------------------------------------
 
 
-def require_number(name: str, value: Any, *, least: float | None = None, above: float | None = None) -> None:
+def require_number(
+    name: str, value: Any, *, least: float | None = None, above: float | None = None
+) -> None:
     """Refuse what is not a finite number >= `least`, or > `above`."""
     bound = f">= {least}" if least is not None else f"> {above}"
-    small = is_number(value) and (value < least if least is not None else above is not None and value <= above)
+    small = is_number(value) and (
+        value < least if least is not None else above is not None and value <= above
+    )
     if not is_number(value) or small or not isfinite(value):
         raise InputError(name, f"must be a finite number {bound}", got=value)
 
@@ -185,7 +222,9 @@ def require_seed(name: str, value: Any) -> None:
     try:
         default_rng(value)
     except (TypeError, ValueError):
-        raise InputError(name, "must be an integer >= 0, a numpy Generator or None", got=value) from None
+        raise InputError(
+            name, "must be an integer >= 0, a numpy Generator or None", got=value
+        ) from None
 
 
 def is_number(value: Any) -> bool:

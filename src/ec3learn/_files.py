@@ -1,7 +1,7 @@
 """Files that appear whole or not at all, and folders that must not outlive the process.
 
-What is left when a process is killed outright, the next one clears away: a lock, which the system releases when its holder dies,
-tells what is still in use.
+What is left when a process is killed outright, the next one clears away: a lock, which the system
+releases when its holder dies, tells what is still in use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, BinaryIO
 
-from ._checks import InputError, InputFileExistsError, InputFileNotFoundError, InputIsADirectoryError, InputTypeError
+from ._checks import (
+    InputError,
+    InputFileExistsError,
+    InputFileNotFoundError,
+    InputIsADirectoryError,
+    InputTypeError,
+)
 from ._text import arg
 
 try:
@@ -28,7 +34,7 @@ try:
 except ModuleNotFoundError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
-# ---- whole files -----------------------------------------------------------------------------------------------------
+# ---- whole files ---------------------------------------------------------------------------------
 
 
 def path_of(path: Any, argument: str = "path") -> Path:
@@ -49,7 +55,9 @@ def place_for(path: Any, overwrite: bool = True, argument: str = "path") -> Path
     if not Path(os.path.realpath(place)).parent.is_dir():
         raise InputFileNotFoundError(argument, "must lie in a folder that exists", came=str(place))
     if os.path.islink(os.path.realpath(place)):
-        raise InputError(argument, "must be a file", came=f"the link {place}, which leads back to itself")
+        raise InputError(
+            argument, "must be a file", came=f"the link {place}, which leads back to itself"
+        )
     if place.is_file() and not overwrite:
         remedy = f"Pass {arg('overwrite', True)} to replace it."
         raise InputFileExistsError(argument, phrase=f"{place} exists already", remedy=remedy)
@@ -105,7 +113,7 @@ def is_full(error: BaseException) -> bool:
     return any(reason in str(error) for reason in FULL)
 
 
-# ---- folders that must not outlive the process ----------------------------------------------------------------------
+# ---- folders that must not outlive the process ---------------------------------------------------
 
 TEMPORARY: set[Path] = set()  # the folders
 BEGIN, LOCK = ".ec3learn-", "lock"  # how the name of such a folder begins, and a file in it
@@ -118,7 +126,11 @@ SHOW_CURSOR = "\x1b[?25h"  # which a bar hides
 def temporary_folder(near: str | None = None) -> Iterator[Path]:
     """Make a folder that is gone afterwards, and clear away those of processes that were killed."""
     with os.scandir(near or tempfile.gettempdir()) as entries:
-        _clear(os.path.join(entry.path, LOCK) for entry in entries if entry.name.startswith(BEGIN) and _is_ours(entry))
+        _clear(
+            os.path.join(entry.path, LOCK)
+            for entry in entries
+            if entry.name.startswith(BEGIN) and _is_ours(entry)
+        )
     folder = Path(tempfile.mkdtemp(prefix=BEGIN, dir=near))
     TEMPORARY.add(folder)
     try:
@@ -133,14 +145,21 @@ def temporary_folder(near: str | None = None) -> Iterator[Path]:
 
 def _is_ours(entry: os.DirEntry[str]) -> bool:
     try:
-        return entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_uid == os.getuid()
+        return (
+            entry.is_dir(follow_symlinks=False)
+            and entry.stat(follow_symlinks=False).st_uid == os.getuid()
+        )
     except OSError:  # another process has removed it meanwhile
         return False
 
 
 def _is_old_part(entry: os.DirEntry[str], name: str) -> bool:
     """Return whether an entry of a folder was once to become a file of that name, and has not been touched for a while."""
-    is_part = entry.name.startswith(f".{name}.") and entry.name.endswith(".part") and entry.is_file(follow_symlinks=False)
+    is_part = (
+        entry.name.startswith(f".{name}.")
+        and entry.name.endswith(".part")
+        and entry.is_file(follow_symlinks=False)
+    )
     try:
         return is_part and time.time() - entry.stat().st_mtime > OLD
     except OSError:  # another process has removed it meanwhile
@@ -172,8 +191,8 @@ def _lock(file: int) -> None:
 def end_at_once(*signals: int) -> None:
     """Remove the folders and end when one of these signals comes, where Python's own handlers would wait for other code.
 
-    A thread waits for them. Threads that are started later leave them alone, so call this before libraries start theirs. The
-    exit code is 128 more than the signal.
+    A thread waits for them. Threads that are started later leave them alone, so call this before
+    libraries start theirs. The exit code is 128 more than the signal.
     """
     if not hasattr(signal, "pthread_sigmask"):
         return

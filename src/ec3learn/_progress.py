@@ -17,24 +17,46 @@ class Bar:
     bar: Any = None
     task: Any = None
 
-    def update(self, what: str | None = None, *, done: float | None = None, total: float | None = None, step: float = 0) -> None:
+    def update(
+        self,
+        what: str | None = None,
+        *,
+        done: float | None = None,
+        total: float | None = None,
+        step: float = 0,
+    ) -> None:
         """Show what is going on, how much is done, and how much there is."""
         if self.bar is not None:
             given = {"description": what, "completed": done, "total": total}
             self.bar.update(
-                self.task, advance=step or None, **{name: value for name, value in given.items() if value is not None}
+                self.task,
+                advance=step or None,
+                **{name: value for name, value in given.items() if value is not None},
             )
 
 
 @contextmanager
-def progress(what: str, total: float | None = None, *, shown: bool = True, keep: bool = False) -> Iterator[Bar]:
+def progress(
+    what: str, total: float | None = None, *, shown: bool = True, keep: bool = False
+) -> Iterator[Bar]:
     """Show a bar while something takes time, of so many steps; with `keep` the finished bar stays on the terminal."""
     if not shown or not sys.stderr.isatty() or find_spec("rich") is None:
         yield Bar()
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn(compact=True))
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(compact=True),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=not keep) as bar:
         yield Bar(bar, bar.add_task(what, total=total))

@@ -47,7 +47,10 @@ class Table:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Return the rows as dicts."""
-        return (dict(zip(self.columns, values, strict=True)) for values in zip(*self.columns.values(), strict=True))
+        return (
+            dict(zip(self.columns, values, strict=True))
+            for values in zip(*self.columns.values(), strict=True)
+        )
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """Return the table as a dataframe.
@@ -60,33 +63,53 @@ class Table:
         import narwhals.stable.v2 as nw
 
         try:
-            return nw.from_dict({name: list(values) for name, values in self.columns.items()}, backend=backend).to_native()
+            return nw.from_dict(
+                {name: list(values) for name, values in self.columns.items()}, backend=backend
+            ).to_native()
         except ModuleNotFoundError:
-            raise ModuleNotFoundError(f"A {backend} table needs {backend}: pip install {backend}.") from None
+            raise ModuleNotFoundError(
+                f"A {backend} table needs {backend}: pip install {backend}."
+            ) from None
         except ValueError as error:  # several sentences in several lines
             if "backend" not in str(error):
                 raise
-            raise InputError("backend", "must be 'pandas', 'polars', 'pyarrow' or the like", got=backend) from None
+            raise InputError(
+                "backend", "must be 'pandas', 'polars', 'pyarrow' or the like", got=backend
+            ) from None
 
     @property
     def _shown(self) -> Mapping[str, Sequence[Any]]:
         """Return the columns that have a value, or all where there are no rows."""
-        return {name: own for name, own in self.columns.items() if not len(own) or any(value is not None for value in own)}
+        return {
+            name: own
+            for name, own in self.columns.items()
+            if not len(own) or any(value is not None for value in own)
+        }
 
     def __repr__(self) -> str:
         texts = {name: [_text(value) for value in values] for name, values in self._shown.items()}
         heads = {name: clipped(name) for name in texts}
         widths = {name: max(map(len, [heads[name], *column])) for name, column in texts.items()}
-        right = {name: any(isinstance(value, (int, float)) for value in values) for name, values in self.columns.items()}
+        right = {
+            name: any(isinstance(value, (int, float)) for value in values)
+            for name, values in self.columns.items()
+        }
 
         def line(cells: Mapping[str, str]) -> str:
-            return "  ".join(c.rjust(widths[n]) if right[n] else c.ljust(widths[n]) for n, c in cells.items()).rstrip()
+            return "  ".join(
+                c.rjust(widths[n]) if right[n] else c.ljust(widths[n]) for n, c in cells.items()
+            ).rstrip()
 
-        return "\n".join([line(heads), *(line({n: texts[n][i] for n in texts}) for i in range(len(self)))])
+        return "\n".join(
+            [line(heads), *(line({n: texts[n][i] for n in texts}) for i in range(len(self)))]
+        )
 
     def _repr_html_(self) -> str:
         heads = "".join(f"<th>{escape(printable(name))}</th>" for name in self._shown)
-        rows = ("".join(f"<td>{escape(_text(value))}</td>" for value in row.values()) for row in Table(self._shown).rows())
+        rows = (
+            "".join(f"<td>{escape(_text(value))}</td>" for value in row.values())
+            for row in Table(self._shown).rows()
+        )
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
 
 

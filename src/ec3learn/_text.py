@@ -15,7 +15,9 @@ def count(n: int, one: str, many: str | None = None) -> str:
 
 def listed(labels: Any, most: int = 10) -> str:
     """Return labels as a short list for a message."""
-    shown = [clipped(repr(label.item() if hasattr(label, "item") else label)) for label in labels[:most]]
+    shown = [
+        clipped(repr(label.item() if hasattr(label, "item") else label)) for label in labels[:most]
+    ]
     return "[" + ", ".join([*shown, "..."] if len(labels) > most else shown) + "]"
 
 
@@ -32,7 +34,9 @@ def clipped(text: str, most: int = 200) -> str:
 
 def some(names: Sequence[str], most: int = 10) -> str:
     """Return the first of some names, and how many more there are."""
-    return ", ".join(map(clipped, names[:most])) + (f" and {len(names) - most:,} more" if len(names) > most else "")
+    return ", ".join(map(clipped, names[:most])) + (
+        f" and {len(names) - most:,} more" if len(names) > most else ""
+    )
 
 
 def first_line(error: Exception) -> str:
@@ -40,10 +44,16 @@ def first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
 
 
-# ---- arguments in messages -------------------------------------------------------------------------------------------
+# ---- arguments in messages -----------------------------------------------------------------------
 
-Spelling = Callable[[str, str | None], str]  # an argument and a value for it, as the reader would write them
-_BEGIN, _BETWEEN, _END = "\ue000", "\ue001", "\ue002"  # around an argument: of Unicode's private use, so in no one's text
+Spelling = Callable[
+    [str, str | None], str
+]  # an argument and a value for it, as the reader would write them
+_BEGIN, _BETWEEN, _END = (
+    "\ue000",
+    "\ue001",
+    "\ue002",
+)  # around an argument: of Unicode's private use, so in no one's text
 
 
 def arg(name: str, value: Any = None) -> str:
@@ -76,11 +86,13 @@ def _unquoted(value: str) -> str:
     return str(literal_eval(value)) if value[0] in "'\"" else value
 
 
-# ---- names from outside, and numbers ---------------------------------------------------------------------------------
+# ---- names from outside, and numbers -------------------------------------------------------------
 
 SHOWN, HINTED = 48, 300  # characters of a name that are shown, and that its hint has
 # What would break a line, hide, or turn the text after it around.
-UNSHOWN = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+UNSHOWN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+)
 
 
 def printable(text: str, lines: bool = False) -> str:
@@ -93,8 +105,13 @@ def printable(text: str, lines: bool = False) -> str:
     >>> printable("\x1b[31mred\nblue"), printable("two\nlines", lines=True)
     ('�[31mred⏎blue', 'two\nlines')
     """
-    plain = UNSHOWN.sub(lambda found: found.group() if lines and found.group() == "\n" else _instead(found.group()), text)
-    return plain.encode("utf-8", "replace").decode()  # half of a pair of surrogates can't be written
+    plain = UNSHOWN.sub(
+        lambda found: found.group() if lines and found.group() == "\n" else _instead(found.group()),
+        text,
+    )
+    return plain.encode(
+        "utf-8", "replace"
+    ).decode()  # half of a pair of surrogates can't be written
 
 
 def _instead(sign: str) -> str:

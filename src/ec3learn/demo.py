@@ -21,7 +21,13 @@ __all__ = ["demo_votes"]  # the others are for the command
 
 
 CLASSES = ["ham", "news", "spam"]
-CLASSIFIERS = {"svm": 0.52, "tree": 0.45, "bayes": 0.48, "knn": 0.42, "rules": 0.5}  # how often each knows the class
+CLASSIFIERS = {
+    "svm": 0.52,
+    "tree": 0.45,
+    "bayes": 0.48,
+    "knn": 0.42,
+    "rules": 0.5,
+}  # how often each knows the class
 CLUSTERINGS = {"kmeans": 0.85, "dbscan": 0.8}
 N_OBJECTS = 600
 
@@ -43,10 +49,15 @@ def demo_votes() -> Table:
     columns: dict[str, list[Any]] = {"id": [f"mail-{i}" for i in range(N_OBJECTS)]}
     for name, knows in CLASSIFIERS.items():
         missing = rng.random(N_OBJECTS) < 0.1
-        columns[name] = [None if gap else CLASSES[z] for z, gap in zip(guess(knows, 3), missing, strict=True)]
+        columns[name] = [
+            None if gap else CLASSES[z] for z, gap in zip(guess(knows, 3), missing, strict=True)
+        ]
     for name, knows in CLUSTERINGS.items():
         columns[name] = guess(knows, 5).tolist()
-    columns["dbscan"] = [-1 if noise else z for z, noise in zip(columns["dbscan"], rng.random(N_OBJECTS) < 0.05, strict=True)]
+    columns["dbscan"] = [
+        -1 if noise else z
+        for z, noise in zip(columns["dbscan"], rng.random(N_OBJECTS) < 0.05, strict=True)
+    ]
     columns["gold"] = [CLASSES[z] if i % 10 == 0 else None for i, z in enumerate(truth)]
     columns["truth"] = [CLASSES[z] for z in truth]
     return Table(columns)
@@ -67,11 +78,23 @@ def write_demo(path: str | os.PathLike[str], overwrite: bool = False) -> None:
 def solve_demo() -> tuple[Table, Consensus]:
     """Return how often each base model and consensus is right where it votes, and the consensus."""
     table = demo_votes()
-    classifiers, clusterings = {name: table[name] for name in CLASSIFIERS}, {name: table[name] for name in CLUSTERINGS}
+    classifiers, clusterings = (
+        {name: table[name] for name in CLASSIFIERS},
+        {name: table[name] for name in CLUSTERINGS},
+    )
     votes, alone = Votes.from_labels(classifiers, clusterings), Votes.from_labels(classifiers)
     consensus, iec3 = solve(votes, table["gold"]), EC3().solve(votes, table["gold"])
-    answers = classifiers | {"majority vote": MajorityVote().solve(alone).labels(), "iEC3": iec3.labels()}
+    answers = classifiers | {
+        "majority vote": MajorityVote().solve(alone).labels(),
+        "iEC3": iec3.labels(),
+    }
     answers |= {"the default": consensus.labels()}
-    rows = {name: zip(labels, table["truth"], table["gold"], strict=True) for name, labels in answers.items()}
-    right = [fmean(label == truth for label, truth, gold in own if label and not gold) for own in rows.values()]
+    rows = {
+        name: zip(labels, table["truth"], table["gold"], strict=True)
+        for name, labels in answers.items()
+    }
+    right = [
+        fmean(label == truth for label, truth, gold in own if label and not gold)
+        for own in rows.values()
+    ]
     return Table({"model": list(rows), "right": right}), consensus

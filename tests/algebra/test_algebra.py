@@ -8,7 +8,13 @@ from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ec3learn import Votes
-from ec3learn.algebra.linear import chunks, evenly, normalised, solve_by_elimination, solve_free_rows
+from ec3learn.algebra.linear import (
+    chunks,
+    evenly,
+    normalised,
+    solve_by_elimination,
+    solve_free_rows,
+)
 from ec3learn.algebra.membership import (
     JointMembership,
     SparseMembership,
@@ -39,7 +45,13 @@ def dense_membership(votes):
     for row, i in enumerate(first):
         for m, said in enumerate(votes.said(int(i))):
             labels = votes.models[m].labels.tolist()
-            for label, share in said.items() if isinstance(said, dict) else [(said, 1.0)] if said is not None else []:
+            for label, share in (
+                said.items()
+                if isinstance(said, dict)
+                else [(said, 1.0)]
+                if said is not None
+                else []
+            ):
                 matrix[row, votes.offsets[m] + labels.index(label)] = share
     return matrix
 
@@ -86,9 +98,17 @@ def test_shared_groups_come_first_and_the_others_have_a_single_row(groups, matri
     values = np.random.default_rng(1).random(groups.n_rows)
     shared, solo = matrix[:, : groups.n_shared], matrix[:, groups.n_shared :]
     assert ((solo > 0).sum(axis=0) == 1).all()
-    assert_allclose(groups.gather_shared(column[: groups.n_shared]), shared @ column[: groups.n_shared], atol=1e-12)
+    assert_allclose(
+        groups.gather_shared(column[: groups.n_shared]),
+        shared @ column[: groups.n_shared],
+        atol=1e-12,
+    )
     assert_allclose(groups.scatter_shared(values), shared.T @ values, atol=1e-12)
-    assert_allclose(groups.gather_solo_squares(column[groups.n_shared :]), solo**2 @ column[groups.n_shared :], atol=1e-12)
+    assert_allclose(
+        groups.gather_solo_squares(column[groups.n_shared :]),
+        solo**2 @ column[groups.n_shared :],
+        atol=1e-12,
+    )
 
 
 def test_every_group_with_members_is_in_the_order_once(votes, groups):
@@ -123,8 +143,12 @@ def test_many_rows_are_gathered_and_scattered_in_parts_like_in_one():
     table, values = rng.random((votes.n_groups, 2)), rng.random((votes.n_rows, 2))
     joint, sparse = JointMembership(votes), SparseMembership(entries(votes))
     assert votes.n_rows > 1 << 16
-    assert_allclose(joint.gather(table[joint.order]), sparse.gather(table[sparse.order]), atol=1e-10)
-    assert_allclose(scatter_to_votes(votes, joint, values), scatter_to_votes(votes, sparse, values), rtol=1e-10)
+    assert_allclose(
+        joint.gather(table[joint.order]), sparse.gather(table[sparse.order]), atol=1e-10
+    )
+    assert_allclose(
+        scatter_to_votes(votes, joint, values), scatter_to_votes(votes, sparse, values), rtol=1e-10
+    )
 
 
 def test_few_groups_are_kept_as_joint_columns_and_crowds_sparsely(w8, crowd):
@@ -141,7 +165,9 @@ def test_the_scaling_of_co_occurrence_is_that_of_plain_sinkhorn_rounds(seed):
     expected = _sinkhorn((weights * matrix) @ matrix.T, counts)
     for groups in (JointMembership(votes), SparseMembership(entries(votes))):
         assert_allclose(
-            co_occurrence_scaling(groups, weights[groups.order], counts, groups.scatter(counts)).d, expected, atol=1e-10
+            co_occurrence_scaling(groups, weights[groups.order], counts, groups.scatter(counts)).d,
+            expected,
+            atol=1e-10,
         )
 
 
@@ -155,20 +181,24 @@ def test_the_scaling_of_w8_has_the_numbers_of_the_specification(w8):
 
 def test_the_scaled_matrix_is_doubly_stochastic(crowd):
     groups = membership(crowd)
-    d = co_occurrence_scaling(groups, np.ones(groups.n_groups), crowd.counts, groups.scatter(crowd.counts)).d
+    d = co_occurrence_scaling(
+        groups, np.ones(groups.n_groups), crowd.counts, groups.scatter(crowd.counts)
+    ).d
     matrix = entries(crowd)
     row_sums = d * (matrix @ (matrix.T @ (crowd.counts * d)))
     assert_allclose(row_sums, 1, atol=1e-11)
 
 
-# ---- conjugate gradients over some rows of a table, against a dense solution -----------------------------------------
+# ---- conjugate gradients over some rows of a table, against a dense solution ---------------------
 
 
 def test_free_rows_are_solved_while_the_others_stay():
     rng = np.random.default_rng(0)
     counts = rng.uniform(0.5, 3, 9)
     coupling = rng.uniform(size=(9, 9))
-    coupling = (coupling + coupling.T) / 40 * counts  # symmetric in the inner product weighted by counts
+    coupling = (
+        (coupling + coupling.T) / 40 * counts
+    )  # symmetric in the inner product weighted by counts
     matrix = np.diag(rng.uniform(2, 3, 9)) - coupling
     right = rng.uniform(size=(9, 2))
     free = np.arange(9) < 6
@@ -176,7 +206,9 @@ def test_free_rows_are_solved_while_the_others_stay():
     held = table[~free].copy()
     expected = np.linalg.solve(matrix[:6, :6], right[:6] - matrix[:6, 6:] @ held)
 
-    n_iter, converged = solve_free_rows(matrix.__matmul__, np.diag(matrix), iter(right.T), counts, free, table, 1e-13, 100)
+    n_iter, converged = solve_free_rows(
+        matrix.__matmul__, np.diag(matrix), iter(right.T), counts, free, table, 1e-13, 100
+    )
 
     assert converged
     assert 1 < n_iter <= 7
@@ -189,7 +221,10 @@ def test_elimination_is_exact_where_weights_are_far_apart():
     rights = np.array([[1e-20, 0], [0, 1e-16], [1e-18, 1e-18]])
     exact = [[Fraction(float(x)) for x in row] for row in couplings]
     sides = [[Fraction(float(x)) for x in row] for row in rights]
-    matrix = [[(sum(exact[i]) + sum(sides[i]) if i == j else 0) - exact[i][j] for j in range(3)] for i in range(3)]
+    matrix = [
+        [(sum(exact[i]) + sum(sides[i]) if i == j else 0) - exact[i][j] for j in range(3)]
+        for i in range(3)
+    ]
     for k in range(3):  # Gauss and Jordan, in fractions
         for i in set(range(3)) - {k}:
             factor = matrix[i][k] / matrix[k][k]
@@ -200,7 +235,10 @@ def test_elimination_is_exact_where_weights_are_far_apart():
 
 
 def test_elimination_leaves_out_who_nothing_pulls():
-    solved = solve_by_elimination(np.array([[0.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]]), np.array([[1.0], [0.0], [0.0]]))
+    solved = solve_by_elimination(
+        np.array([[0.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]]),
+        np.array([[1.0], [0.0], [0.0]]),
+    )
     assert_array_equal(solved, [[1], [1], [0]])
 
 
@@ -214,21 +252,31 @@ def test_counts_become_shares_and_zeros_stay():
 
 
 def test_a_known_label_reaches_groups_at_the_end_of_a_long_chain():
-    # Each cluster of one clustering shares one object with the next cluster of the other: 60 steps from the label.
+    # Each cluster of one clustering shares one object with the next cluster of the other: 60 steps
+    # from the label.
     places = np.arange(60)
-    votes = Votes.from_labels({"c": [None] * 60}, {"k": places // 2, "l": (places + 1) // 2}, classes=["a", "b"])
+    votes = Votes.from_labels(
+        {"c": [None] * 60}, {"k": places // 2, "l": (places + 1) // 2}, classes=["a", "b"]
+    )
     groups = membership(votes)
     clusters = votes.group_class[groups.order] < 0
-    live, voted = clusters & (groups.scatter(votes.counts) > 0), np.zeros(groups.n_groups, dtype=bool)
+    live, voted = (
+        clusters & (groups.scatter(votes.counts) > 0),
+        np.zeros(groups.n_groups, dtype=bool),
+    )
     labelled = (groups.matrix[:, [int(np.flatnonzero(clusters)[0])]].toarray() > 0).ravel()
     assert reached_groups(groups, votes.counts, live, voted, labelled)[live].all()
-    assert not reached_groups(groups, votes.counts, live, voted, np.zeros(groups.n_rows, dtype=bool)).any()
+    assert not reached_groups(
+        groups, votes.counts, live, voted, np.zeros(groups.n_rows, dtype=bool)
+    ).any()
 
 
 @given(any_votes())
 def test_squares_of_votes_are_those_of_the_matrix(votes):
     sums = scatter_to_votes(votes, membership(votes), votes.counts)
-    assert_allclose(squares_of_votes(votes, sums), votes.counts @ dense_membership(votes) ** 2, atol=1e-12)
+    assert_allclose(
+        squares_of_votes(votes, sums), votes.counts @ dense_membership(votes) ** 2, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(("n", "most"), [(10, 20), (20, 20), (30, 20), (40, 20), (997, 100)])

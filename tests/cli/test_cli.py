@@ -32,7 +32,18 @@ from ec3learn.tables.files.table import follow_queries
 ROOT = Path(__file__).parents[2]
 VOTERS = ["-c", "svm,tree,bayes,knn,rules", "-k", "kmeans,dbscan"]
 ALL_VOTERS = {"classifiers": VOTERS[1].split(","), "clusterings": VOTERS[3].split(",")}
-COMMANDS = ["combine", "apply", "explain", "voters", "compare", "agreement", "ask", "estimate", "methods", "demo"]
+COMMANDS = [
+    "combine",
+    "apply",
+    "explain",
+    "voters",
+    "compare",
+    "agreement",
+    "ask",
+    "estimate",
+    "methods",
+    "demo",
+]
 
 
 @pytest.fixture
@@ -66,10 +77,12 @@ def column(path, name="consensus"):
     return [row[heads.index(name)] for row in rows]
 
 
-# ---- combine -----------------------------------------------------------------------------------------------------------
+# ---- combine -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("option", "labels"), [("--known", "hidden known labels"), ("--truth", "the held-out labels")])
+@pytest.mark.parametrize(
+    ("option", "labels"), [("--known", "hidden known labels"), ("--truth", "the held-out labels")]
+)
 def test_confidence_far_above_what_labels_show_is_noted(folder, run, option, labels):
     Path("sure.csv").write_text("a,b,right\n" + "x,x,x\ny,y,x\n" * 30)
     note = f"overconfident: on {labels} the mean confidence is 1.000, but only 50.0 % are correct."
@@ -97,13 +110,25 @@ def test_every_format_has_the_same_answers(folder, run):
 def test_the_summary_tells_what_there_was(folder, run):
     _, out, err = run("combine", "votes.csv", *VOTERS, "--known", "gold")
     first, why, who, both, *_ = out.splitlines()
-    assert first == "Panel with clusterings: 600 objects (489 distinct), 3 classes ['ham', 'news', 'spam']"
-    assert why.startswith("Panel with clusterings was chosen because there are clusterings too, and several methods ")
-    assert who.startswith("The panel (weighted vote, one coin, BWA, EBCC, EBCC with learned priors) agrees on ")
-    assert both.startswith("The panel with clusterings (panel, EC3 towards the panel, Dawid-Skene with clusterings) agrees on ")
+    assert (
+        first
+        == "Panel with clusterings: 600 objects (489 distinct), 3 classes ['ham', 'news', 'spam']"
+    )
+    assert why.startswith(
+        "Panel with clusterings was chosen because there are clusterings too, and several methods "
+    )
+    assert who.startswith(
+        "The panel (weighted vote, one coin, BWA, EBCC, EBCC with learned priors) agrees on "
+    )
+    assert both.startswith(
+        "The panel with clusterings (panel, EC3 towards the panel, Dawid-Skene with clusterings) agrees on "
+    )
     assert "Note: The panel" not in out
     assert "\nContested: " in out
-    assert re.search(r"\nCross-validated on 60 known labels: 9\d\.\d % correct \(.*\), 80\.0 % by majority vote\n", out)
+    assert re.search(
+        r"\nCross-validated on 60 known labels: 9\d\.\d % correct \(.*\), 80\.0 % by majority vote\n",
+        out,
+    )
     assert re.search(r"^svm +classifier +0\.902", out, flags=re.M)
     assert not err
 
@@ -112,16 +137,38 @@ def test_the_summary_is_for_machines_too(folder, run):
     facts = json.loads(run("combine", "votes.csv", *VOTERS, "--known", "gold", "--json")[1])
     assert facts["objects"] == 600
     assert facts["held_out"]["labels"] == 60
-    assert [voter["model"] for voter in facts["voters"]] == ["rules", "knn", "bayes", "svm", "tree", "dbscan", "kmeans"]
+    assert [voter["model"] for voter in facts["voters"]] == [
+        "rules",
+        "knn",
+        "bayes",
+        "svm",
+        "tree",
+        "dbscan",
+        "kmeans",
+    ]
     assert facts["warning"] is None
 
 
 def test_a_dry_run_says_what_solving_takes_and_writes_nothing(folder, run):
-    words = ["combine", "votes.csv", *VOTERS, "-m", "iec3", "--dry-run", "--out", "labels.csv", "--save", "mails.ec3"]
+    words = [
+        "combine",
+        "votes.csv",
+        *VOTERS,
+        "-m",
+        "iec3",
+        "--dry-run",
+        "--out",
+        "labels.csv",
+        "--save",
+        "mails.ec3",
+    ]
     before = sorted(folder.iterdir())
     code, out, _ = run(*words)
     assert code == DONE
-    assert re.fullmatch(r"600 rows, 468 of them distinct: (about|less than) [\d.]+ seconds and (less than )?[\d.]+ MB\.\n", out)
+    assert re.fullmatch(
+        r"600 rows, 468 of them distinct: (about|less than) [\d.]+ seconds and (less than )?[\d.]+ MB\.\n",
+        out,
+    )
     facts = json.loads(run(*words, "--json")[1])
     assert (facts["rows"], facts["distinct_rows"]) == (600, 468)
     assert sorted(folder.iterdir()) == before
@@ -129,13 +176,18 @@ def test_a_dry_run_says_what_solving_takes_and_writes_nothing(folder, run):
 
 @pytest.mark.parametrize("words", [VOTERS, ["--objects", "id", "--voters", "voter", "-c", "label"]])
 def test_a_dry_run_says_what_solving_a_sample_takes(folder, run, words):
-    long = pl.read_csv("votes.csv").unpivot(VOTERS[1].split(","), index="id", variable_name="voter", value_name="label")
+    long = pl.read_csv("votes.csv").unpivot(
+        VOTERS[1].split(","), index="id", variable_name="voter", value_name="label"
+    )
     long.write_csv("long.csv")
     votes, n_distinct = ("votes.csv", 468) if words is VOTERS else ("long.csv", 600)
     code, out, err = run("combine", votes, *words, "--dry-run", "--max-rows", 50)
     assert (code, err) == (DONE, "")
     assert out.startswith(f"600 rows, {n_distinct} of them distinct: about ")
-    assert " Only the 50 most frequent distinct rows would be solved; answering for the others is taken to " in out
+    assert (
+        " Only the 50 most frequent distinct rows would be solved; answering for the others is taken to "
+        in out
+    )
     facts = json.loads(run("combine", votes, *words, "--dry-run", "--max-rows", 50, "--json")[1])
     assert (facts["distinct_rows"], facts["solved_rows"]) == (n_distinct, 50)
 
@@ -143,10 +195,27 @@ def test_a_dry_run_says_what_solving_a_sample_takes(folder, run, words):
 def test_a_result_worse_than_the_majority_is_noted(folder, run):
     rows = [dict(row, a=row["truth"], b=row["truth"], bad="ham") for row in demo_votes().rows()]
     pl.DataFrame(rows).write_csv("x.csv")
-    words = ["combine", "x.csv", "-c", "a,b,bad", "--known", "gold", "-m", "weighted-vote", "--set", "weights=[0.1, 0.1, 9]"]
-    assert "\nNote: The majority vote is better on known labels that were hidden from the method: where" in run(*words)[1]
+    words = [
+        "combine",
+        "x.csv",
+        "-c",
+        "a,b,bad",
+        "--known",
+        "gold",
+        "-m",
+        "weighted-vote",
+        "--set",
+        "weights=[0.1, 0.1, 9]",
+    ]
+    assert (
+        "\nNote: The majority vote is better on known labels that were hidden from the method: where"
+        in run(*words)[1]
+    )
     _, out, err = run(*words, "--json")
-    assert "warning: The majority vote is better on known labels that were hidden from the method: where" in err
+    assert (
+        "warning: The majority vote is better on known labels that were hidden from the method: where"
+        in err
+    )
     assert json.loads(out)["warning"].startswith("The majority vote is better")
 
 
@@ -154,7 +223,9 @@ def test_a_result_worse_than_the_majority_is_noted(folder, run):
 def test_the_majority_vote_and_ties_are_not_called_worse_than_the_majority(method, folder, run):
     rows = [dict(row, noise=i % 2, svm=row["truth"]) for i, row in enumerate(demo_votes().rows())]
     pl.DataFrame(rows).write_csv("x.csv")
-    _, out, err = run("combine", "x.csv", "-c", "svm", "-k", "noise", "--known", "gold", "-m", method, "--json")
+    _, out, err = run(
+        "combine", "x.csv", "-c", "svm", "-k", "noise", "--known", "gold", "-m", method, "--json"
+    )
     facts = json.loads(out)
     assert (facts["held_out"]["consensus"], facts["warning"], err) == (1.0, None, "")
 
@@ -179,7 +250,9 @@ def test_the_format_of_standard_input_follows_from_its_content(folder, run, monk
         "parquet": lambda: Path("votes.parquet").read_bytes(),
         "arrow": lambda: frame.write_ipc(None).getvalue(),
     }
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(written[kind]()))))
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(written[kind]())))
+    )
     assert run("combine", "-", *VOTERS, "--out", "labels.csv")[0] == DONE
     run("combine", "votes.csv", *VOTERS, "--out", "expected.csv")
     assert column("labels.csv") == column("expected.csv")
@@ -190,12 +263,16 @@ def test_content_that_does_not_tell_its_format_needs_one(folder, run, monkeypatc
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(content))))
     code, _, err = run("combine", "-", *VOTERS)
     assert code == WRONG_INPUT
-    assert err.startswith("ec3learn: The format of standard input does not follow from its content. Pass --format: csv, tsv,")
+    assert err.startswith(
+        "ec3learn: The format of standard input does not follow from its content. Pass --format: csv, tsv,"
+    )
 
 
 def test_soft_votes_are_columns_of_probabilities(folder, run):
     Path("soft.csv").write_text("p_a,p_b,hard\n0.90,0.10,a\n0.2,0.8,b\n,,a\n")
-    assert run("combine", "soft.csv", "--soft", "lr=p_*", "-c", "hard", "--out", "out.csv")[0] == DONE
+    assert (
+        run("combine", "soft.csv", "--soft", "lr=p_*", "-c", "hard", "--out", "out.csv")[0] == DONE
+    )
     assert column("out.csv") == ["a", "b", "a"]
     assert column("out.csv", "p_a") == ["0.90", "0.2", ""]
     run("combine", "soft.csv", "--soft", "lr=a:p_a,b:p_b", "--out", "named.csv")
@@ -203,7 +280,11 @@ def test_soft_votes_are_columns_of_probabilities(folder, run):
 
 
 def test_a_long_table_has_a_row_a_vote(folder, run):
-    rows = [(row["id"], name, row[name]) for row in demo_votes().rows() for name in ("svm", "tree", "knn")]
+    rows = [
+        (row["id"], name, row[name])
+        for row in demo_votes().rows()
+        for name in ("svm", "tree", "knn")
+    ]
     pl.DataFrame(rows, schema=["task", "worker", "answer"], orient="row").write_csv("long.csv")
     words = ["--objects", "task", "--voters", "worker", "-c", "answer", "-m", "dawid-skene"]
     assert run("combine", "long.csv", *words, "--out", "out.csv")[0] == DONE
@@ -213,7 +294,21 @@ def test_a_long_table_has_a_row_a_vote(folder, run):
 
 def test_labels_that_mean_no_vote_classes_and_parameters_are_said_in_words(folder, run):
     Path("x.csv").write_text("a,b,k\n1,NA,0\n2,2,-1\nNA,1,NA\n")
-    words = ["-c", "a,b", "-k", "k", "--missing", "NA", "--classes", "2,1,3", "--proba", "-m", "iec3", "--set", "alpha=0.1"]
+    words = [
+        "-c",
+        "a,b",
+        "-k",
+        "k",
+        "--missing",
+        "NA",
+        "--classes",
+        "2,1,3",
+        "--proba",
+        "-m",
+        "iec3",
+        "--set",
+        "alpha=0.1",
+    ]
     assert run("combine", "x.csv", *words, "--out", "out.csv")[0] == DONE
     assert records("out.csv")[0][3:] == ["consensus", "confidence", "proba_2", "proba_1", "proba_3"]
     assert column("out.csv") == ["1", "2", "1"]
@@ -222,37 +317,73 @@ def test_labels_that_mean_no_vote_classes_and_parameters_are_said_in_words(folde
 
 def test_classes_are_of_the_type_of_the_column_that_holds_them(folder, run):
     pl.DataFrame({"a": ["1", "2", "2"], "b": ["1", "2", "1"]}).write_parquet("digits.parquet")
-    words = ["combine", "digits.parquet", "-c", "a,b", "--classes", "2,1", "-m", "majority", "--out", "out.parquet"]
+    words = [
+        "combine",
+        "digits.parquet",
+        "-c",
+        "a,b",
+        "--classes",
+        "2,1",
+        "-m",
+        "majority",
+        "--out",
+        "out.parquet",
+    ]
     assert run(*words)[::2] == (DONE, "")
     assert pl.read_parquet("out.parquet")["consensus"].to_list() == ["1", "2", "2"]
 
 
 def test_a_known_class_that_nobody_named_makes_the_votes_of_a_long_table_text(folder, run):
-    Path("long.csv").write_text("task,worker,answer,gold\nt1,ann,1,\nt1,bob,1,\nt2,ann,2,other\nt2,bob,1,other\n")
-    words = ["combine", "long.csv", "--objects", "task", "--voters", "worker", "-c", "answer", "--known", "gold"]
+    Path("long.csv").write_text(
+        "task,worker,answer,gold\nt1,ann,1,\nt1,bob,1,\nt2,ann,2,other\nt2,bob,1,other\n"
+    )
+    words = [
+        "combine",
+        "long.csv",
+        "--objects",
+        "task",
+        "--voters",
+        "worker",
+        "-c",
+        "answer",
+        "--known",
+        "gold",
+    ]
     facts = json.loads(run(*words, "--classes", "1,2,other", "-m", "majority", "--json")[1])
     assert [found["class"] for found in facts["classes"]] == ["1", "2", "other"]
 
 
-@pytest.mark.parametrize("words", [["--missing", "NA,n/a"], ["--missing", "NA", "--missing", "n/a"]])
+@pytest.mark.parametrize(
+    "words", [["--missing", "NA,n/a"], ["--missing", "NA", "--missing", "n/a"]]
+)
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_several_labels_may_mean_no_vote(folder, run, words, ending):
     frame = pl.DataFrame({"a": ["u", "NA", "v"], "b": ["n/a", "v", "v"]})
     frame.write_csv("x.csv")
     frame.write_parquet("x.parquet")
-    facts = json.loads(run("combine", f"x.{ending}", "-c", "a,b", *words, "--json", "--save", "mails.ec3")[1])
+    facts = json.loads(
+        run("combine", f"x.{ending}", "-c", "a,b", *words, "--json", "--save", "mails.ec3")[1]
+    )
     assert [found["class"] for found in facts["classes"]] == ["u", "v"]
     code, out, err = run("apply", "mails.ec3", f"x.{ending}", *words, "--out-format", "csv")
     assert (code, err) == (DONE, "")
-    assert [line.split(",")[:3] for line in out.splitlines()[1:]] == [["u", "n/a", "u"], ["NA", "v", "v"], ["v", "v", "v"]]
+    assert [line.split(",")[:3] for line in out.splitlines()[1:]] == [
+        ["u", "n/a", "u"],
+        ["NA", "v", "v"],
+        ["v", "v", "v"],
+    ]
 
 
 def test_a_column_with_gaps_as_pandas_writes_it_holds_whole_numbers(folder, run):
     pl.DataFrame({"a": [0, 1, 1, 10], "b": [0, 1, 0, 10], "k": [-1, 0, 1, 1]}).write_csv("x.csv")
     Path("gaps.csv").write_text("a,b,k\n0,0.0,-1.0\n1,,0.0\n1,0.0,\n10,10.0,1.0\n")
-    facts = json.loads(run("combine", "gaps.csv", "-c", "a,b", "-k", "k", "--json", "--out", "out.csv")[1])
+    facts = json.loads(
+        run("combine", "gaps.csv", "-c", "a,b", "-k", "k", "--json", "--out", "out.csv")[1]
+    )
     assert [found["class"] for found in facts["classes"]] == [0, 1, 10]
-    assert {voter["model"]: voter["coverage"] for voter in facts["voters"]}["k"] == 0.5  # noise and a gap
+    assert {voter["model"]: voter["coverage"] for voter in facts["voters"]}[
+        "k"
+    ] == 0.5  # noise and a gap
     assert [row[:3] for row in records("out.csv")] == records("gaps.csv")
     run("combine", "x.csv", "-c", "a,b", "-k", "k", "--save", "mails.ec3")
     answers = []
@@ -284,7 +415,7 @@ def test_a_report_is_written(folder, run):
     assert "<html" in Path("report.html").read_text()
 
 
-# ---- scores, and votes that repeat -------------------------------------------------------------------------------------
+# ---- scores, and votes that repeat ---------------------------------------------------------------
 
 SCORES = {
     "ann": [0, 9, 8, 1, 7, 2, 9, 0],
@@ -300,7 +431,9 @@ def scores(folder):
     """The scores of three judges in a CSV file and as JSON lines, where numbers stand beside text."""
     rows = [dict(zip(SCORES, said, strict=True)) for said in zip(*SCORES.values(), strict=True)]
     Path("scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    Path("scores.csv").write_text("ann,bob,cy\n" + "".join(",".join(map(str, row.values())) + "\n" for row in rows))
+    Path("scores.csv").write_text(
+        "ann,bob,cy\n" + "".join(",".join(map(str, row.values())) + "\n" for row in rows)
+    )
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
@@ -310,19 +443,39 @@ def test_scores_are_answered_as_by_the_library(scores, run, ending):
     votes = Votes.from_labels(SCORES, classes=["fine", "toxic"], scale=Scale(range(10), ["unsure"]))
     answers = pl.read_csv("out.csv") if ending == "csv" else pl.read_ndjson("out.jsonl")
     assert answers["consensus"].to_list() == solve(votes).labels().tolist() == TOXIC
-    tolerance = 1e-9 if ending == "csv" else 1e-3  # rows come in another order, and the rounds end within their tolerance
-    assert answers["confidence"].to_list() == pytest.approx(solve(votes).confidence.tolist(), abs=tolerance)
+    tolerance = (
+        1e-9 if ending == "csv" else 1e-3
+    )  # rows come in another order, and the rounds end within their tolerance
+    assert answers["confidence"].to_list() == pytest.approx(
+        solve(votes).confidence.tolist(), abs=tolerance
+    )
     assert run("apply", "judges.ec3", f"scores.{ending}", "--out", "new.csv")[0] == DONE
     assert column("new.csv") == TOXIC
-    assert run("apply", "judges.ec3", "scores.csv", "--out", "new.csv", "--overwrite")[0] == DONE  # all labels are text there
+    assert (
+        run("apply", "judges.ec3", "scores.csv", "--out", "new.csv", "--overwrite")[0] == DONE
+    )  # all labels are text there
     assert column("new.csv") == TOXIC
-    assert [float(x) for x in column("new.csv", "confidence")] == pytest.approx(answers["confidence"].to_list())
+    assert [float(x) for x in column("new.csv", "confidence")] == pytest.approx(
+        answers["confidence"].to_list()
+    )
 
 
 def test_voters_may_have_scales_of_their_own_and_vote_for_classes(scores, run):
-    table = pl.read_csv("scores.csv").with_columns(dee=pl.Series(TOXIC), eve=pl.Series(["low", "high"] * 4))
+    table = pl.read_csv("scores.csv").with_columns(
+        dee=pl.Series(TOXIC), eve=pl.Series(["low", "high"] * 4)
+    )
     table.write_parquet("scores.parquet")
-    words = ["-c", "ann,dee,eve", "--scale", "ann=0-9", "--scale", "eve=low,medium,high", "--out", "out.csv", "--json"]
+    words = [
+        "-c",
+        "ann,dee,eve",
+        "--scale",
+        "ann=0-9",
+        "--scale",
+        "eve=low,medium,high",
+        "--out",
+        "out.csv",
+        "--json",
+    ]
     facts = json.loads(run("combine", "scores.parquet", *words)[1])
     assert sorted(voter["kind"] for voter in facts["voters"]) == ["classifier", "judge", "judge"]
     assert column("out.csv") == TOXIC
@@ -334,7 +487,9 @@ def test_classes_that_no_column_holds_are_integers_if_they_are_written_so(scores
 
 
 def test_known_labels_may_tell_the_direction_of_a_scale(scores, run):
-    table = pl.read_csv("scores.csv").with_columns(gold=pl.Series([*TOXIC[:4], None, None, None, None]))
+    table = pl.read_csv("scores.csv").with_columns(
+        gold=pl.Series([*TOXIC[:4], None, None, None, None])
+    )
     table.with_columns(ann=9 - pl.col("ann")).write_csv("turned.csv")
     words = [*GRADED, "--direction", "learn", "--known", "gold", "--out", "out.csv"]
     assert run("combine", "turned.csv", *words)[0] == DONE
@@ -348,7 +503,10 @@ def test_known_labels_may_tell_the_direction_of_a_scale(scores, run):
             "--scale 0-8",
             "--classifiers must hold answers of the scale, ['0', '1', '2', '3', '4', '5', '6', '7', '8'], got ",
         ),
-        ("--scale 0", "--scale must name at least two answers, from low to high, got 0. Write 0-9, or low,medium,high."),
+        (
+            "--scale 0",
+            "--scale must name at least two answers, from low to high, got 0. Write 0-9, or low,medium,high.",
+        ),
         (
             "--scale 0-9 --scale ann=0-9",
             "--scale must be one scale for all voters, or one for each as NAME=ANSWERS, got 0-9, ",
@@ -366,7 +524,9 @@ def test_known_labels_may_tell_the_direction_of_a_scale(scores, run):
     ],
 )
 def test_wrong_scales_are_one_line_in_the_words_of_the_command(scores, run, words, sentence):
-    code, _, err = run("combine", "scores.csv", "-c", "cy,ann", "--classes", "fine,toxic", *shlex.split(words))
+    code, _, err = run(
+        "combine", "scores.csv", "-c", "cy,ann", "--classes", "fine,toxic", *shlex.split(words)
+    )
     assert (code, err.count("\n")) == (WRONG_INPUT, 1)
     assert err.startswith(f"ec3learn: {sentence}")
 
@@ -379,10 +539,24 @@ def test_what_the_ends_of_a_scale_mean_must_be_said(scores, run):
 
 def test_repeated_votes_are_taken_in_with_a_note_or_as_asked(folder, run):
     Path("long.csv").write_text("task,worker,answer\nq,ann,x\nq,ann,y\nr,ann,x\nr,bob,y\nr,cy,y\n")
-    words = ["combine", "long.csv", "--objects", "task", "--voters", "worker", "-c", "answer", "-m", "soft-vote"]
+    words = [
+        "combine",
+        "long.csv",
+        "--objects",
+        "task",
+        "--voters",
+        "worker",
+        "-c",
+        "answer",
+        "-m",
+        "soft-vote",
+    ]
     code, out, _ = run(*words, "--classes", "y,x", "--out", "mean.csv")
     assert code == DONE
-    assert "\nNote: 1 vote repeated a voter's vote on the same object. By default they become one soft vote; --repeats" in out
+    assert (
+        "\nNote: 1 vote repeated a voter's vote on the same object. By default they become one soft vote; --repeats"
+        in out
+    )
     assert column("mean.csv", "confidence")[0] == "0.5"
     for repeats, label in (("first", "x"), ("last", "y")):
         run(*words, "--repeats", repeats, "--out", f"{repeats}.csv")
@@ -394,25 +568,41 @@ def test_repeated_votes_are_taken_in_with_a_note_or_as_asked(folder, run):
     )
 
 
-# ---- apply, explain, voters --------------------------------------------------------------------------------------------
+# ---- apply, explain, voters ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("applied", ["votes.csv", "votes.parquet"])
 def test_a_saved_consensus_answers_for_more_rows_than_fit(folder, run, applied):
     run("combine", "votes.parquet", *VOTERS, "--save", "mails.ec3")
     for max_rows in (20, 1000):
-        code, _, err = run("apply", "mails.ec3", applied, "--max-rows", max_rows, "--out", f"{max_rows}.csv")
+        code, _, err = run(
+            "apply", "mails.ec3", applied, "--max-rows", max_rows, "--out", f"{max_rows}.csv"
+        )
         assert (code, err) == (DONE, "")
     assert records("20.csv") == records("1000.csv")
 
 
 def test_a_saved_consensus_answers_for_more_objects_than_fit(folder, run):
-    rows = [f"{i},{voter},{'xy'[(i * i + voter) % 3 == 0]}" for i in range(40) for voter in range(3)]
+    rows = [
+        f"{i},{voter},{'xy'[(i * i + voter) % 3 == 0]}" for i in range(40) for voter in range(3)
+    ]
     Path("crowd.csv").write_text("\n".join(["task,worker,answer", *rows, ""]))
     words = ["--objects", "task", "--voters", "worker", "-c", "answer"]
     run("combine", "crowd.csv", *words, "--save", "crowd.ec3")
     for max_rows in (20, 1000):
-        assert run("apply", "crowd.ec3", "crowd.csv", *words, "--max-rows", max_rows, "--out", f"{max_rows}.csv")[0] == DONE
+        assert (
+            run(
+                "apply",
+                "crowd.ec3",
+                "crowd.csv",
+                *words,
+                "--max-rows",
+                max_rows,
+                "--out",
+                f"{max_rows}.csv",
+            )[0]
+            == DONE
+        )
     assert records("20.csv") == records("1000.csv")
 
 
@@ -435,14 +625,20 @@ def test_whole_numbers_of_csv_are_those_of_a_model(folder, run, learned, applied
     assert Consensus.load("mails.ec3").classes.tolist() == [0, 1, 10]
     code, out, err = run("apply", "mails.ec3", applied, "--out-format", "csv")
     assert (code, err) == (DONE, "")
-    assert [line.split(",")[3] for line in out.splitlines()[1:]] in (["0", "1", "1", "10"], ["0", "1", "0", "10"])
+    assert [line.split(",")[3] for line in out.splitlines()[1:]] in (
+        ["0", "1", "1", "10"],
+        ["0", "1", "0", "10"],
+    )
 
 
 def test_columns_that_a_model_lacks_are_told(folder, run):
     run("combine", "votes.csv", *VOTERS, "--save", "mails.ec3")
     pl.read_csv("votes.csv").drop("svm").write_csv("less.csv")
     _, _, err = run("apply", "mails.ec3", "less.csv")
-    assert err == "ec3learn: warning: The table has no column for 1 base model of the consensus; treated as missing: ['svm'].\n"
+    assert (
+        err
+        == "ec3learn: warning: The table has no column for 1 base model of the consensus; treated as missing: ['svm'].\n"
+    )
 
 
 def test_explain_adds_up_to_the_answer_that_combine_gives(folder, run):
@@ -452,7 +648,9 @@ def test_explain_adds_up_to_the_answer_that_combine_gives(folder, run):
     by_name = json.loads(run(*words, "--object", "mail-17", "--id", "id")[1])
     assert by_row["proba"] == by_name["proba"]
     assert by_row["label"] == column("labels.csv")[17]
-    assert max(by_row["proba"].values()) == pytest.approx(float(column("labels.csv", "confidence")[17]))
+    assert max(by_row["proba"].values()) == pytest.approx(
+        float(column("labels.csv", "confidence")[17])
+    )
     given = sum(part[f"to {by_row['label']}"] for part in by_row["by_model"])
     assert given == pytest.approx(by_row["proba"][by_row["label"]])
 
@@ -469,13 +667,17 @@ def test_voters_come_from_votes_or_from_a_model(folder, run):
     assert len(json.loads(run("voters", "mails.ec3", "--json")[1])) == 7
 
 
-# ---- the others --------------------------------------------------------------------------------------------------------
+# ---- the others ----------------------------------------------------------------------------------
 
 
 def test_methods_are_listed(run):
     assert re.search("^dawid-skene +Combine voters by Dawid-Skene", run("methods")[1], flags=re.M)
     listed = {row["method"]: row for row in json.loads(run("methods", "--json")[1])}
-    assert listed["majority"] == {"method": "majority", "what": "Take the class most classifiers voted for", "set": {}}
+    assert listed["majority"] == {
+        "method": "majority",
+        "what": "Take the class most classifiers voted for",
+        "set": {},
+    }
     assert len({row["what"] for row in listed.values()}) == len(listed)
 
 
@@ -487,14 +689,18 @@ def test_parameters_are_listed_as_they_are_set(folder, run):
     }
     for name, words in said.items():
         given = [word for pair in words.split() for word in ("--set", pair)]
-        code, out, err = run("combine", "votes.csv", "-c", "svm,tree", "-k", "kmeans", "-m", name, *given)
+        code, out, err = run(
+            "combine", "votes.csv", "-c", "svm,tree", "-k", "kmeans", "-m", name, *given
+        )
         assert code == DONE, err
         assert out == run("combine", "votes.csv", "-c", "svm,tree", "-k", "kmeans", "-m", name)[1]
 
 
 def test_the_demo_beats_the_majority_vote(run):
     right = dict(re.findall(r"^(.+?)  +(0\.\d+)", run("demo")[1], flags=re.M))
-    assert min(float(right[name]) for name in ("iEC3", "the default")) > float(right["majority vote"])
+    assert min(float(right[name]) for name in ("iEC3", "the default")) > float(
+        right["majority vote"]
+    )
 
 
 def test_the_version_is_shown(run):
@@ -514,19 +720,27 @@ def test_names_that_are_not_separated_by_commas_are_refused_with_the_remedy(run)
 
 
 def test_an_argument_too_many_is_refused_where_no_option_takes_names(run):
-    assert run("demo", "x") == (WRONG_INPUT, "", "ec3learn: Unexpected argument 'x'. See: ec3learn demo --help.\n")
+    assert run("demo", "x") == (
+        WRONG_INPUT,
+        "",
+        "ec3learn: Unexpected argument 'x'. See: ec3learn demo --help.\n",
+    )
 
 
 def test_the_help_alone_loads_nothing_heavy():
     heavy = "{'numpy', 'duckdb', 'sklearn'}"
     program = f"import sys; from ec3learn.cli import main; main(['--help']); print({heavy} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.endswith("set()\n")
 
 
 def test_shells_can_complete_the_command():
     words = {"_EC3LEARN_COMPLETE": "complete_bash", "COMP_WORDS": "ec3learn com", "COMP_CWORD": "1"}
-    done = subprocess.run([sys.executable, "-m", "ec3learn"], capture_output=True, text=True, env=os.environ | words)
+    done = subprocess.run(
+        [sys.executable, "-m", "ec3learn"], capture_output=True, text=True, env=os.environ | words
+    )
     assert "combine" in done.stdout
 
 
@@ -549,63 +763,134 @@ def test_the_tab_key_offers_methods_and_columns(folder, line, offered):
     frame.write_ipc("votes.arrow")
     Path("votes.jsonl.gz").write_bytes(gzip.compress(frame.write_ndjson().encode()))
     Path("gold.csv").touch()
-    words = {"_EC3LEARN_COMPLETE": "complete_bash", "COMP_WORDS": f"ec3learn {line}", "COMP_CWORD": str(len(line.split()))}
-    done = subprocess.run([sys.executable, "-m", "ec3learn"], capture_output=True, text=True, env=os.environ | words)
+    words = {
+        "_EC3LEARN_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"ec3learn {line}",
+        "COMP_CWORD": str(len(line.split())),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "ec3learn"], capture_output=True, text=True, env=os.environ | words
+    )
     assert done.stdout.split() == offered
 
 
-@pytest.mark.parametrize("command", [(), ("combine",), ("compare",), ("demo",), ("paper",), ("paper", "run")])
+@pytest.mark.parametrize(
+    "command", [(), ("combine",), ("compare",), ("demo",), ("paper",), ("paper", "run")]
+)
 def test_flags_are_shown_without_a_type(run, command):
     printed = run(*command, "--help")[1]
     assert "--help" in printed
     assert "bool" not in printed.lower().replace("booleans", "")
 
 
-# ---- what goes wrong ---------------------------------------------------------------------------------------------------
+# ---- what goes wrong -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         ("combine nothing.csv -c svm", "nothing.csv: No such file or directory."),
-        ("combine votes.csv -c svn", "--classifiers must name a column of the table, got 'svn'. Did you mean 'svm'?"),
-        ("combine votes.csv", "--classifiers must name at least one column, got none. The columns are ['id', 'svm', 'tree', "),
+        (
+            "combine votes.csv -c svn",
+            "--classifiers must name a column of the table, got 'svn'. Did you mean 'svm'?",
+        ),
+        (
+            "combine votes.csv",
+            "--classifiers must name at least one column, got none. The columns are ['id', 'svm', 'tree', ",
+        ),
         ("explain votes.csv -c svm", "Missing option '--object'. See: ec3learn explain --help."),
-        ("estimate votes.csv -c svm --known glod", "--known must name a column of the table, got 'glod'. Did you mean 'gold'?"),
+        (
+            "estimate votes.csv -c svm --known glod",
+            "--known must name a column of the table, got 'glod'. Did you mean 'gold'?",
+        ),
         ("estimate votes.csv -c svm --known gold.csv", "--known gold.csv needs --id or --objects."),
-        ("combine votes.csv -c svm -m ec4", "Unknown method 'ec4'. Did you mean 'ec3'? Choose from: auto, panel, ec3, iec3,"),
+        (
+            "combine votes.csv -c svm -m ec4",
+            "Unknown method 'ec4'. Did you mean 'ec3'? Choose from: auto, panel, ec3, iec3,",
+        ),
         (
             "combine votes.csv -c svm --set alpha=1",
             "The method auto has no parameters, got 'alpha'. 'alpha' is a parameter of ec3, iec3, bgcm, c3e-kl, c3e-sl: pass --",
         ),
-        ("combine votes.csv -c svm --set alfa=1", "The method auto has no parameters, got 'alfa'. Leave it out, or pass another"),
+        (
+            "combine votes.csv -c svm --set alfa=1",
+            "The method auto has no parameters, got 'alfa'. Leave it out, or pass another",
+        ),
         (
             "combine votes.csv -c svm -m iec3 --set alfa=1",
             "Unknown parameter 'alfa' of iec3. Did you mean 'alpha'? Choose from: alpha,",
         ),
         ("combine votes.csv -c svm --set alpha", "--set must be NAME=VALUE, got 'alpha'."),
-        ("combine votes.csv -c svm -m iec3 --set alpha=-1", "--set alpha must be a finite number >= 0, got -1."),
+        (
+            "combine votes.csv -c svm -m iec3 --set alpha=-1",
+            "--set alpha must be a finite number >= 0, got -1.",
+        ),
         ("combine votes.csv -c svm --rule most", "Unknown rule 'most'. Choose from: argmax, mass."),
-        ("combine votes.csv -c svm --memory lots", "--memory must be a size such as '800MB' or '4GB', got 'lots'."),
-        ("combine votes.csv -c svm --memory 1MB", "--memory must be larger for this table, got '1MB'."),
-        ("combine votes.csv -c svm --encoding klingon", "votes.csv must be text in klingon (unknown encoding: klingon)."),
-        ("combine votes.csv -c svm --out nowhere/x.csv", "--out must lie in a folder that exists, got nowhere/x.csv."),
+        (
+            "combine votes.csv -c svm --memory lots",
+            "--memory must be a size such as '800MB' or '4GB', got 'lots'.",
+        ),
+        (
+            "combine votes.csv -c svm --memory 1MB",
+            "--memory must be larger for this table, got '1MB'.",
+        ),
+        (
+            "combine votes.csv -c svm --encoding klingon",
+            "votes.csv must be text in klingon (unknown encoding: klingon).",
+        ),
+        (
+            "combine votes.csv -c svm --out nowhere/x.csv",
+            "--out must lie in a folder that exists, got nowhere/x.csv.",
+        ),
         ("combine votes.csv -c svm --out .", "--out must be a file, got the folder ."),
-        ("combine votes.csv -c svm --out votes.csv", "votes.csv exists already. Pass --overwrite to replace it."),
-        ("combine votes.csv -c svm --save votes.csv", "votes.csv exists already. Pass --overwrite to replace it."),
-        ("combine votes.csv -c svm --out x.doc", "The format of 'x.doc' does not follow from its name. Pass --out-format: csv,"),
+        (
+            "combine votes.csv -c svm --out votes.csv",
+            "votes.csv exists already. Pass --overwrite to replace it.",
+        ),
+        (
+            "combine votes.csv -c svm --save votes.csv",
+            "votes.csv exists already. Pass --overwrite to replace it.",
+        ),
+        (
+            "combine votes.csv -c svm --out x.doc",
+            "The format of 'x.doc' does not follow from its name. Pass --out-format: csv,",
+        ),
         ("combine votes.csv -c svm --classes ham", "--classifiers "),
-        ("combine votes.csv -c p --soft lr=svm", "--classifiers must name a column of the table, got 'p'."),
-        ("combine votes.csv --soft lr=a:svm,b:tree", "A soft model must have numbers in column 'svm', got "),
+        (
+            "combine votes.csv -c p --soft lr=svm",
+            "--classifiers must name a column of the table, got 'p'.",
+        ),
+        (
+            "combine votes.csv --soft lr=a:svm,b:tree",
+            "A soft model must have numbers in column 'svm', got ",
+        ),
         ("combine . -c svm --format csv", ".: Is a directory."),
         ("combine . -c svm", ". is a folder. Name a file in it."),
-        ("combine votes.csv -c svm -k svm", "--classifiers and --clusterings must name different columns, got 'svm' for both."),
-        ("combine votes.csv -c svm --n-contested -1 --out x.csv", "--n-contested must be an integer >= 0, got -1."),
-        ("compare votes.csv -c svm,tree --n-disputed -1", "--n-disputed must be an integer >= 0, got -1."),
-        ("compare votes.csv -c svm,tree --methods majorty", "Unknown method 'majorty'. Did you mean 'majority'?"),
+        (
+            "combine votes.csv -c svm -k svm",
+            "--classifiers and --clusterings must name different columns, got 'svm' for both.",
+        ),
+        (
+            "combine votes.csv -c svm --n-contested -1 --out x.csv",
+            "--n-contested must be an integer >= 0, got -1.",
+        ),
+        (
+            "compare votes.csv -c svm,tree --n-disputed -1",
+            "--n-disputed must be an integer >= 0, got -1.",
+        ),
+        (
+            "compare votes.csv -c svm,tree --methods majorty",
+            "Unknown method 'majorty'. Did you mean 'majority'?",
+        ),
         ("combine votes.csv -c svm --max-rows x", "Invalid value for '--max-rows': "),
-        ("combine empty.csv -c a,b --classes x,y", "votes must hold at least one class vote whose classifier and object have"),
-        ("agreement votes.csv -c svm", "--classifiers must have at least two voters to compare, got one."),
+        (
+            "combine empty.csv -c a,b --classes x,y",
+            "votes must hold at least one class vote whose classifier and object have",
+        ),
+        (
+            "agreement votes.csv -c svm",
+            "--classifiers must have at least two voters to compare, got one.",
+        ),
         (
             "combine numbers.csv -c p",
             f"--classifiers must hold {LABELS}, got 50 different numbers such as '0.020'.",
@@ -619,9 +904,18 @@ def test_flags_are_shown_without_a_type(run, command):
             "explain votes.csv --object 600 -c svm",
             "--object must be the number of a row, 0 to 599, got '600'. Pass --id to identify objects by name.",
         ),
-        (f"explain votes.csv --object {10**50} -c svm", "--object must be the number of a row, 0 to 599, got"),
-        ("explain votes.csv --object x --id id -c svm", "--object must name one row, got 'x', which no row has in column 'id'."),
-        ("explain votes.csv --object x --id ids -c svm", "--id must name a column of the table, got 'ids'."),
+        (
+            f"explain votes.csv --object {10**50} -c svm",
+            "--object must be the number of a row, 0 to 599, got",
+        ),
+        (
+            "explain votes.csv --object x --id id -c svm",
+            "--object must name one row, got 'x', which no row has in column 'id'.",
+        ),
+        (
+            "explain votes.csv --object x --id ids -c svm",
+            "--id must name a column of the table, got 'ids'.",
+        ),
         ("demo --votes votes.csv", "votes.csv exists already. Pass --overwrite to replace it."),
         ("combine votes.csv --outt x", "No such option: --outt"),
         ("combien", "No such command 'combien'. Did you mean 'combine'?"),
@@ -629,7 +923,10 @@ def test_flags_are_shown_without_a_type(run, command):
             "report votes.csv",
             "No such command 'report', but ec3learn combine has the option --report. See: ec3learn combine --help.",
         ),
-        ("contested votes.csv", "No such command 'contested', but ec3learn combine has the option --contested."),
+        (
+            "contested votes.csv",
+            "No such command 'contested', but ec3learn combine has the option --contested.",
+        ),
         (
             "combine mails.ec3 -c svm",
             "mails.ec3 is a saved consensus, not a table of votes. Pass the table, or use voters or apply.",
@@ -638,7 +935,10 @@ def test_flags_are_shown_without_a_type(run, command):
             "voters mails.ec3 --known gold",
             "--known must be left out for a saved consensus, which does not hold the votes, got 'gold'.",
         ),
-        ("combine empty.csv -c a,b", "--classifiers must hold at least one vote, got only missing ones.\n"),
+        (
+            "combine empty.csv -c a,b",
+            "--classifiers must hold at least one vote, got only missing ones.\n",
+        ),
         ("combine", "Missing argument 'VOTES'."),
     ],
 )
@@ -668,13 +968,19 @@ def test_numbers_that_json_does_not_have_are_null(folder, run):
 @pytest.mark.parametrize(
     ("words", "remedy"),
     [
-        ("combine votes.csv -c svm -m iec3 --set weights=labels", "Pass --known, or take --set weights=agreement."),
+        (
+            "combine votes.csv -c svm -m iec3 --set weights=labels",
+            "Pass --known, or take --set weights=agreement.",
+        ),
         (
             "apply mails.ec3 other.csv",
             "A long table needs --objects, --voters and --classifiers; of another, rename the columns.",
         ),
         ("combine other.csv -c a --voters b", "given together, got --voters alone."),
-        ("combine votes.csv -c svm --report report.html", "report.html exists already. Pass --overwrite to replace it."),
+        (
+            "combine votes.csv -c svm --report report.html",
+            "report.html exists already. Pass --overwrite to replace it.",
+        ),
         (
             "combine other.csv -c a --classes 1",
             "got 2 at row 2 of the file, counted from 1, in column 'a'. Pass --missing 2 if it means no vote.",
@@ -687,10 +993,14 @@ def test_numbers_that_json_does_not_have_are_null(folder, run):
     ],
 )
 def test_a_remedy_is_told_in_the_words_of_the_command(folder, run, monkeypatch, words, remedy):
-    pl.DataFrame({"a": [1, 2], "b": ["x", "y"], "missing=2": ["x", "known= or"]}).write_csv("other.csv")
+    pl.DataFrame({"a": [1, 2], "b": ["x", "y"], "missing=2": ["x", "known= or"]}).write_csv(
+        "other.csv"
+    )
     pl.DataFrame({"id": [f"x{i}" for i in range(1200)]}).write_csv("many.csv")
     run("combine", "votes.csv", *VOTERS, "--save", "mails.ec3")
-    monkeypatch.setattr("ec3learn.tables.files.require_outputs", lambda *_: None)  # as if the report came into being meanwhile
+    monkeypatch.setattr(
+        "ec3learn.tables.files.require_outputs", lambda *_: None
+    )  # as if the report came into being meanwhile
     Path("report.html").touch()
     code, _, err = run(*shlex.split(words))
     assert code == WRONG_INPUT
@@ -699,7 +1009,16 @@ def test_a_remedy_is_told_in_the_words_of_the_command(folder, run, monkeypatch, 
 
 
 def test_a_warning_is_told_in_the_words_of_the_command(folder, run):
-    words = ["-c", "svm,tree,bayes,knn,rules", "-m", "iec3", "--set", "weights=agreement", "--set", "alpha=0.4"]
+    words = [
+        "-c",
+        "svm,tree,bayes,knn,rules",
+        "-m",
+        "iec3",
+        "--set",
+        "weights=agreement",
+        "--set",
+        "alpha=0.4",
+    ]
     _, _, err = run("combine", "votes.csv", *words)
     assert "ompare with --set weights=equal and --method dawid-skene.\n" in err
 
@@ -716,7 +1035,9 @@ def test_the_votes_of_the_demo_can_be_written_again(folder, run):
 @pytest.mark.skipif(getattr(os, "geteuid", int)() == 0, reason="root may read and write everything")
 def test_a_file_that_may_not_be_read_or_written_is_told(folder, run):
     Path("votes.csv").chmod(0)
-    assert run("combine", "votes.csv", "-c", "svm")[2] == "ec3learn: votes.csv: Permission denied.\n"
+    assert (
+        run("combine", "votes.csv", "-c", "svm")[2] == "ec3learn: votes.csv: Permission denied.\n"
+    )
     folder.chmod(0o500)
     assert "Permission denied." in run("combine", "votes.parquet", "-c", "svm", "--out", "x.csv")[2]
     folder.chmod(0o700)
@@ -726,7 +1047,10 @@ def test_a_bug_of_ours_is_told_as_such(folder, run, monkeypatch):
     monkeypatch.setattr("ec3learn.consensus.Consensus.summary", lambda *_, **__: {}["lost"])
     code, _, err = run("combine", "votes.csv", "-c", "svm")
     assert code == INTERNAL_ERROR
-    assert err == "ec3learn: Internal error (KeyError: 'lost'). Rerun with --debug and report the traceback.\n"
+    assert (
+        err
+        == "ec3learn: Internal error (KeyError: 'lost'). Rerun with --debug and report the traceback.\n"
+    )
     with pytest.raises(KeyError):
         run("combine", "votes.csv", "-c", "svm", "--debug")
 
@@ -748,7 +1072,9 @@ def test_an_interrupt_is_quiet(folder, run, monkeypatch):
 @pytest.mark.posix
 def test_nobody_reading_on_is_quiet(folder):
     command = f"{sys.executable} -m ec3learn combine votes.csv -c svm --out - --proba | head -n 0"
-    done = subprocess.run(["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True)
+    done = subprocess.run(
+        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True
+    )
     assert "Traceback" not in done.stderr
     assert done.returncode in (0, 141)
 
@@ -757,9 +1083,24 @@ def test_nobody_reading_on_is_quiet(folder):
 @pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGHUP", None)])
 def test_a_run_that_is_told_to_end_leaves_nothing_behind(folder, told):
     os.mkfifo("pipe.csv")
-    command = [sys.executable, "-m", "ec3learn", "combine", "pipe.csv", "-c", "svm", "--out", "out.csv"]
-    as_usual = partial(signal.signal, told, signal.SIG_DFL)  # where the tests run under nohup, SIGHUP is ignored
-    with subprocess.Popen(command, preexec_fn=as_usual) as process, open("pipe.csv", "wb"):  # for which it waits in vain
+    command = [
+        sys.executable,
+        "-m",
+        "ec3learn",
+        "combine",
+        "pipe.csv",
+        "-c",
+        "svm",
+        "--out",
+        "out.csv",
+    ]
+    as_usual = partial(
+        signal.signal, told, signal.SIG_DFL
+    )  # where the tests run under nohup, SIGHUP is ignored
+    with (
+        subprocess.Popen(command, preexec_fn=as_usual) as process,
+        open("pipe.csv", "wb"),
+    ):  # for which it waits in vain
         while not any(name.startswith(".ec3learn-") for name in os.listdir()):
             time.sleep(0.02)
         process.send_signal(told)
@@ -780,7 +1121,10 @@ def test_an_output_without_the_votes_cannot_replace_them(folder, run, words):
     out = words.split()[-1]
     before = Path(out).read_bytes()
     code, _, err = run(*words.split(), "--overwrite")
-    assert (code, err) == (WRONG_INPUT, f"ec3learn: --out must not be a file that is read, got '{out}'.\n")
+    assert (code, err) == (
+        WRONG_INPUT,
+        f"ec3learn: --out must not be a file that is read, got '{out}'.\n",
+    )
     assert Path(out).read_bytes() == before
 
 
@@ -789,14 +1133,20 @@ def test_an_output_without_the_votes_cannot_replace_them(folder, run, words):
 def test_an_output_beside_the_answers_cannot_replace_the_input(folder, run, option):
     before = Path("votes.csv").read_bytes()
     code, _, err = run("combine", "votes.csv", *VOTERS, option, "votes.csv", "--overwrite")
-    assert (code, err) == (WRONG_INPUT, f"ec3learn: {option} must not be a file that is read, got 'votes.csv'.\n")
+    assert (code, err) == (
+        WRONG_INPUT,
+        f"ec3learn: {option} must not be a file that is read, got 'votes.csv'.\n",
+    )
     assert Path("votes.csv").read_bytes() == before
 
 
 @pytest.mark.parametrize("option", ["--save", "--report"])
 def test_what_is_no_table_is_not_written_to_standard_output(folder, run, option):
     code, _, err = run("combine", "votes.csv", "-c", "svm", option, "-")
-    assert (code, err) == (WRONG_INPUT, f"ec3learn: {option} must be a file: standard output is for tables, got '-'.\n")
+    assert (code, err) == (
+        WRONG_INPUT,
+        f"ec3learn: {option} must be a file: standard output is for tables, got '-'.\n",
+    )
     assert not Path("-").exists()
 
 
@@ -804,7 +1154,10 @@ def test_what_is_no_table_is_not_written_to_standard_output(folder, run, option)
 def test_a_link_that_leads_back_to_itself_is_not_replaced(folder, run):
     Path("loop").symlink_to("loop")
     code, _, err = run("combine", "votes.csv", "-c", "svm", "--save", "loop", "--overwrite")
-    assert (code, err) == (WRONG_INPUT, "ec3learn: --save must be a file, got the link loop, which leads back to itself.\n")
+    assert (code, err) == (
+        WRONG_INPUT,
+        "ec3learn: --save must be a file, got the link loop, which leads back to itself.\n",
+    )
     assert Path("loop").is_symlink()
 
 
@@ -813,7 +1166,9 @@ def test_a_link_that_leads_back_to_itself_is_not_replaced(folder, run):
 def test_every_output_follows_links_keeps_modes_and_writes_to_pipes(folder, run, option):
     Path("real.csv").touch(0o600)
     Path("link.csv").symlink_to("real.csv")
-    assert run("combine", "votes.csv", "-c", "svm", option, "link.csv", "--overwrite", "-q")[0] == DONE
+    assert (
+        run("combine", "votes.csv", "-c", "svm", option, "link.csv", "--overwrite", "-q")[0] == DONE
+    )
     assert Path("link.csv").is_symlink()
     assert Path("real.csv").stat().st_mode & 0o777 == 0o600
     assert Path("real.csv").stat().st_size > 100
@@ -846,33 +1201,50 @@ COMMANDS_OF_HOSTILE = {
         ("jinja2", "A report needs jinja2: pip install 'ec3learn[report]'."),
     ],
 )
-def test_a_library_that_is_not_installed_is_named_before_anything_is_written(folder, library, sentence):
+def test_a_library_that_is_not_installed_is_named_before_anything_is_written(
+    folder, library, sentence
+):
     words = ["combine", "votes.csv", *VOTERS, "--out", "x.csv", "--report", "x.html"]
     program = f"import sys; sys.modules[{library!r}] = None; from ec3learn.cli import main; sys.exit(main({words!r}))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (WRONG_INPUT, "", f"ec3learn: {sentence}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        WRONG_INPUT,
+        "",
+        f"ec3learn: {sentence}\n",
+    )
     assert not Path("x.csv").exists()
 
 
 def test_a_name_with_nul_is_refused(run):
-    assert run("combine", "a\0b.csv", "-c", "x") == (WRONG_INPUT, "", "ec3learn: Arguments must not contain the character NUL.\n")
+    assert run("combine", "a\0b.csv", "-c", "x") == (
+        WRONG_INPUT,
+        "",
+        "ec3learn: Arguments must not contain the character NUL.\n",
+    )
 
 
 @pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize("case", COMMANDS_OF_HOSTILE)
 def test_nothing_from_outside_reaches_the_terminal_raw(folder, run, case, as_json):
-    said = [[f"{HOSTILE}{i}", f"{HOSTILE}{'ab'[i % 2]}", f"{HOSTILE}{'aab'[i % 3]}"] for i in range(12)]
+    said = [
+        [f"{HOSTILE}{i}", f"{HOSTILE}{'ab'[i % 2]}", f"{HOSTILE}{'aab'[i % 3]}"] for i in range(12)
+    ]
     pl.DataFrame(said, schema=["id", f"{HOSTILE}v", "w"], orient="row").write_csv(f"{HOSTILE}.csv")
     path = f"{HOSTILE}{' ' if 'file' in case else ''}.csv"
     command, options = case.split()[0], COMMANDS_OF_HOSTILE[case]
-    _, out, err = run(command, path, "-c", f"{HOSTILE}v,w", *options, *(["--json"] if as_json else []))
+    _, out, err = run(
+        command, path, "-c", f"{HOSTILE}v,w", *options, *(["--json"] if as_json else [])
+    )
     assert not UNSHOWN.search((out + err).replace("\n", ""))
     assert out or err
     if as_json and out:
         assert json.dumps(HOSTILE)[1:-1] in json.dumps(json.loads(out)) or case == "compare"
 
 
-@pytest.mark.parametrize(("size", "words"), [("1MB", "must be larger for this table"), ("x", "must be a size such as '800MB'")])
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [("1MB", "must be larger for this table"), ("x", "must be a size such as '800MB'")],
+)
 def test_a_size_of_memory_that_does_not_do_is_told(folder, run, size, words):
     code, _, err = run("combine", "votes.csv", "-c", "svm", "--memory", size)
     assert code == WRONG_INPUT
@@ -880,14 +1252,25 @@ def test_a_size_of_memory_that_does_not_do_is_told(folder, run, size, words):
 
 
 @pytest.mark.posix
-@pytest.mark.parametrize("name", ["it's \"x\\y'.csv", "x\\'.csv", "a\nb.csv", "\\u.csv", "[x].csv", "*?.csv", "{x}%s.csv"])
+@pytest.mark.parametrize(
+    "name",
+    ["it's \"x\\y'.csv", "x\\'.csv", "a\nb.csv", "\\u.csv", "[x].csv", "*?.csv", "{x}%s.csv"],
+)
 def test_any_name_of_a_file_is_read_written_and_told(folder, run, name):
     Path("votes.csv").rename(name)
     assert run("combine", name, "-c", "svm", "--out", name, "--overwrite", "-q")[0] == DONE
     shown = name.replace("\n", "⏎")
-    assert run("combine", name, "-c", "svm", "--out", name)[2].startswith(f"ec3learn: {shown} exists already. Pass --overwrite")
-    assert run("combine", f"{name}.csv", "-c", "svm")[2] == f"ec3learn: {shown}.csv: No such file or directory.\n"
-    assert run("apply", name, "votes.parquet")[2] == f"ec3learn: {shown} is not a consensus saved by ec3learn.\n"
+    assert run("combine", name, "-c", "svm", "--out", name)[2].startswith(
+        f"ec3learn: {shown} exists already. Pass --overwrite"
+    )
+    assert (
+        run("combine", f"{name}.csv", "-c", "svm")[2]
+        == f"ec3learn: {shown}.csv: No such file or directory.\n"
+    )
+    assert (
+        run("apply", name, "votes.parquet")[2]
+        == f"ec3learn: {shown} is not a consensus saved by ec3learn.\n"
+    )
 
 
 def test_without_its_packages_the_command_tells_how_to_get_them(run, monkeypatch):
@@ -896,10 +1279,14 @@ def test_without_its_packages_the_command_tells_how_to_get_them(run, monkeypatch
     monkeypatch.delattr("ec3learn.cli.app")
     for name in [name for name in sys.modules if name.startswith("ec3learn.cli.")]:
         monkeypatch.delitem(sys.modules, name)
-    assert run("methods") == (WRONG_INPUT, "", "ec3learn: The command ec3learn needs typer: pip install 'ec3learn[cli]'.\n")
+    assert run("methods") == (
+        WRONG_INPUT,
+        "",
+        "ec3learn: The command ec3learn needs typer: pip install 'ec3learn[cli]'.\n",
+    )
 
 
-# ---- on a terminal -----------------------------------------------------------------------------------------------------
+# ---- on a terminal -------------------------------------------------------------------------------
 
 
 class Slow:
@@ -922,7 +1309,7 @@ def test_a_bar_is_shown_on_a_terminal_alone(monkeypatch, capsys, terminal, shown
     assert "\x1b[3" not in printed  # no colours
 
 
-# ---- what the pages and the help show runs -----------------------------------------------------------------------------
+# ---- what the pages and the help show runs -------------------------------------------------------
 
 
 def examples():
@@ -936,7 +1323,9 @@ def examples():
 def shell(script, folder):
     """Run a script in which `ec3learn` is the one under test."""
     function = f'ec3learn() {{ "{sys.executable}" -m ec3learn "$@"; }}\nset -eu -o pipefail\n'
-    return subprocess.run(["bash", "-c", function + script], cwd=folder, capture_output=True, text=True)
+    return subprocess.run(
+        ["bash", "-c", function + script], cwd=folder, capture_output=True, text=True
+    )
 
 
 @pytest.fixture(scope="module")
@@ -944,11 +1333,19 @@ def examples_folder(tmp_path_factory):
     """The files that the examples name."""
     folder = tmp_path_factory.mktemp("examples")
     frame = pl.DataFrame(dict(demo_votes().columns))
-    frame.rename({"svm": "clf_svm", "tree": "clf_tree", "kmeans": "km_5"}).write_parquet(folder / "votes.parquet")
+    frame.rename({"svm": "clf_svm", "tree": "clf_tree", "kmeans": "km_5"}).write_parquet(
+        folder / "votes.parquet"
+    )
     frame.write_csv(folder / "new.csv")
     frame.write_parquet(folder / "new.parquet")
-    rows = [(row["id"], name, row[name]) for row in demo_votes().rows() for name in ("svm", "tree", "knn")]
-    pl.DataFrame(rows, schema=["task", "worker", "answer"], orient="row").write_csv(folder / "answers.csv")
+    rows = [
+        (row["id"], name, row[name])
+        for row in demo_votes().rows()
+        for name in ("svm", "tree", "knn")
+    ]
+    pl.DataFrame(rows, schema=["task", "worker", "answer"], orient="row").write_csv(
+        folder / "answers.csv"
+    )
     frame.select(pl.col("id").alias("task"), "truth").write_csv(folder / "truth.csv")
     write_scores(folder)
     return folder
@@ -959,13 +1356,19 @@ def write_scores(folder):
     rng = np.random.default_rng(0)
     good = rng.random(200) < 0.7
     scores = {
-        f"judge_{j}": np.clip(np.round(3 + 1.2 * (2 * good - 1) + rng.normal(size=200)), 1, 5).astype(int) for j in range(6)
+        f"judge_{j}": np.clip(
+            np.round(3 + 1.2 * (2 * good - 1) + rng.normal(size=200)), 1, 5
+        ).astype(int)
+        for j in range(6)
     }
     names = [f"answer {i}" for i in range(200)]
     pl.DataFrame({"id": names, **scores}).write_csv(folder / "scores.csv")
     words = ["scores.csv", "-c", "judge_*", "--classes", "bad,good", "--scale", "1-5", "--id", "id"]
     words = [str(folder / word) if word.endswith(".csv") else word for word in words]
-    assert main(["ask", *words, "--goal", "share", "-n", "40", "--out", str(folder / "draw.csv")]) == DONE
+    assert (
+        main(["ask", *words, "--goal", "share", "-n", "40", "--out", str(folder / "draw.csv")])
+        == DONE
+    )
     drawn = column(folder / "draw.csv", "object")
     people = ["good" if good[names.index(name)] else "bad" for name in drawn]
     pl.DataFrame({"id": drawn, "label": people}).write_csv(folder / "people.csv")
@@ -979,7 +1382,15 @@ def test_an_example_of_the_help_runs(examples_folder, line):
     if "demo" not in line:
         write_demo(examples_folder / "votes.csv")
     if "mails.ec3" in line and "--save" not in line:
-        main(["combine", str(examples_folder / "votes.csv"), *VOTERS, "--save", str(examples_folder / "mails.ec3")])
+        main(
+            [
+                "combine",
+                str(examples_folder / "votes.csv"),
+                *VOTERS,
+                "--save",
+                str(examples_folder / "mails.ec3"),
+            ]
+        )
     done = shell(line, examples_folder)
     assert done.returncode == 0, done.stderr
 
@@ -990,13 +1401,20 @@ def test_the_page_about_the_command_runs(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-# ---- what objects are called, and where outputs go -------------------------------------------------------------------
+# ---- what objects are called, and where outputs go -----------------------------------------------
 
 
 def test_the_report_calls_objects_by_their_row_or_by_a_column(folder, run):
-    pl.read_csv("votes.csv").with_columns(pl.format("mail <{}>", pl.int_range(pl.len())).alias("name")).write_csv("named.csv")
+    pl.read_csv("votes.csv").with_columns(
+        pl.format("mail <{}>", pl.int_range(pl.len())).alias("name")
+    ).write_csv("named.csv")
     for words, first in (((), "{}"), (("--id", "name"), "mail &lt;{}&gt;")):
-        assert run("combine", "named.csv", *VOTERS, "--report", "report.html", "--overwrite", *words)[0] == DONE
+        assert (
+            run("combine", "named.csv", *VOTERS, "--report", "report.html", "--overwrite", *words)[
+                0
+            ]
+            == DONE
+        )
         page = Path("report.html").read_text(encoding="utf-8")
         votes = votes_from(pl.read_csv("votes.csv"), **ALL_VOTERS)
         contested = [row["object"] for row in Auto().solve(votes).contested(5).rows()]
@@ -1007,10 +1425,16 @@ def test_the_report_calls_objects_by_their_row_or_by_a_column(folder, run):
 
 
 def test_outputs_are_checked_before_anything_is_written(folder, run):
-    code, _, complaint = run("combine", "votes.csv", *VOTERS, "--out", "new.csv", "--report", "nowhere/report.html")
+    code, _, complaint = run(
+        "combine", "votes.csv", *VOTERS, "--out", "new.csv", "--report", "nowhere/report.html"
+    )
     assert code == WRONG_INPUT
-    assert complaint.startswith("ec3learn: --report must lie in a folder that exists, got nowhere/report.html.")
-    code, _, complaint = run("combine", "votes.csv", *VOTERS, "--save", "x.html", "--report", "x.html")
+    assert complaint.startswith(
+        "ec3learn: --report must lie in a folder that exists, got nowhere/report.html."
+    )
+    code, _, complaint = run(
+        "combine", "votes.csv", *VOTERS, "--save", "x.html", "--report", "x.html"
+    )
     assert code == WRONG_INPUT
     assert complaint == "ec3learn: --save and --report must name different files.\n"
     assert sorted(os.listdir()) == ["votes.csv", "votes.parquet"]
@@ -1031,7 +1455,17 @@ def test_known_labels_of_a_long_table_are_hidden_by_object(folder, run):
     ]
     pl.DataFrame(rows).write_csv("long.csv")
     code, printed, _ = run(
-        "combine", "long.csv", "--objects", "task", "--voters", "worker", "-c", "answer", "--known", "gold", "--json"
+        "combine",
+        "long.csv",
+        "--objects",
+        "task",
+        "--voters",
+        "worker",
+        "-c",
+        "answer",
+        "--known",
+        "gold",
+        "--json",
     )
     assert code == DONE
     held_out = json.loads(printed)["held_out"]
@@ -1039,7 +1473,7 @@ def test_known_labels_of_a_long_table_are_hidden_by_object(folder, run):
     assert held_out["consensus"] > 0.8
 
 
-# ---- one row per object, contested objects, and labels in files of their own ------------------------------------------
+# ---- one row per object, contested objects, and labels in files of their own ---------------------
 
 
 LONG_TABLE = """task,worker,answer,gold
@@ -1066,13 +1500,22 @@ def test_a_long_table_comes_back_with_one_row_per_object(crowd, run, ending, wor
     pl.read_csv("crowd.csv").write_parquet("crowd.parquet")
     pl.read_csv("crowd.csv").write_ndjson("crowd.jsonl")
     assert run("combine", f"crowd.{ending}", *OF_LONG, *how, *words)[0] == DONE
-    assert [row[:2] for row in records("labels.csv")] == [["task", "consensus"], ["q2", "yes"], ["q1", "yes"], ["q3", "no"]]
+    assert [row[:2] for row in records("labels.csv")] == [
+        ["task", "consensus"],
+        ["q2", "yes"],
+        ["q1", "yes"],
+        ["q3", "no"],
+    ]
 
 
 def test_a_model_answers_with_one_row_per_object_too(crowd, run):
     run("combine", "crowd.csv", *OF_LONG, "-m", "majority", "--save", "crowd.ec3")
     code, printed, _ = run("apply", "crowd.ec3", "crowd.csv", *OF_LONG, "--per-object")
-    assert (code, printed.splitlines()[0], len(printed.splitlines())) == (DONE, "task,consensus,confidence", 4)
+    assert (code, printed.splitlines()[0], len(printed.splitlines())) == (
+        DONE,
+        "task,consensus,confidence",
+        4,
+    )
 
 
 def test_one_row_per_object_needs_a_long_table(folder, run):
@@ -1097,7 +1540,9 @@ def test_contested_objects_are_written_and_printed_for_machines(folder, run):
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_known_labels_in_a_file_are_those_of_a_column(folder, run, ending):
     frame = pl.read_csv("votes.csv")
-    frame.select("id", "gold").drop_nulls().sample(fraction=1, shuffle=True, seed=0).write_csv("gold.csv")
+    frame.select("id", "gold").drop_nulls().sample(fraction=1, shuffle=True, seed=0).write_csv(
+        "gold.csv"
+    )
     frame.select("gold", "svm", "id").write_parquet("more.parquet")
     for known in ("gold", "gold.csv", "more.parquet:gold"):
         out = f"{known[:4]}-{len(known)}.csv"
@@ -1107,17 +1552,37 @@ def test_known_labels_in_a_file_are_those_of_a_column(folder, run, ending):
 
 
 def test_known_labels_in_a_file_go_by_object_and_are_of_the_type_of_the_votes(crowd, run):
-    table = pl.DataFrame({"task": [7, 7, 8, 8, 9], "worker": ["a", "b", "a", "b", "a"], "answer": [1, 0, 1, 1, 0]})
+    table = pl.DataFrame(
+        {"task": [7, 7, 8, 8, 9], "worker": ["a", "b", "a", "b", "a"], "answer": [1, 0, 1, 1, 0]}
+    )
     table.write_parquet("crowd.parquet")
     Path("gold.csv").write_text("task,label\n7,0\n8,1.0\n")
-    assert run("combine", "crowd.parquet", *OF_LONG, "--known", "gold.csv", "--per-object", "--out", "labels.csv")[0] == DONE
+    assert (
+        run(
+            "combine",
+            "crowd.parquet",
+            *OF_LONG,
+            "--known",
+            "gold.csv",
+            "--per-object",
+            "--out",
+            "labels.csv",
+        )[0]
+        == DONE
+    )
     assert [row[:2] for row in records("labels.csv")[1:]] == [["7", "0"], ["8", "1"], ["9", "0"]]
 
 
 @pytest.mark.parametrize(("tasks", "named"), [([7, 8, 9], "7.0 8.0"), ([7.0, 8.0, 9.0], "7 8")])
 def test_whole_numbers_name_the_same_object_however_they_are_written(crowd, run, tasks, named):
     rows = [(task, worker) for task in tasks for worker in "ab"]
-    table = pl.DataFrame({"task": [task for task, _ in rows], "worker": [worker for _, worker in rows], "answer": ["x"] * 6})
+    table = pl.DataFrame(
+        {
+            "task": [task for task, _ in rows],
+            "worker": [worker for _, worker in rows],
+            "answer": ["x"] * 6,
+        }
+    )
     table.write_parquet("crowd.parquet")
     Path("gold.csv").write_text("task,label\n" + "".join(f"{task},y\n" for task in named.split()))
     words = ["--classes", "x,y", "--known", "gold.csv", "--per-object", "--out", "labels.csv"]
@@ -1127,7 +1592,9 @@ def test_whole_numbers_name_the_same_object_however_they_are_written(crowd, run,
 
 
 def test_dates_that_name_objects_are_refused_with_a_remedy(crowd, run):
-    pl.DataFrame({"task": [date(2020, 1, 1)] * 2, "worker": ["a", "b"], "answer": ["x", "y"]}).write_parquet("crowd.parquet")
+    pl.DataFrame(
+        {"task": [date(2020, 1, 1)] * 2, "worker": ["a", "b"], "answer": ["x", "y"]}
+    ).write_parquet("crowd.parquet")
     code, _, err = run("combine", "crowd.parquet", *OF_LONG)
     assert code == WRONG_INPUT
     assert err.startswith(
@@ -1143,44 +1610,79 @@ def test_true_labels_judge_the_answer_and_are_not_seen_by_the_method(folder, run
         words = ["--known", "gold", "--truth", truth, "--id", "id", "--report", f"{truth}.html"]
         facts = json.loads(run("combine", "votes.csv", *VOTERS, *words, "--json")[1])
         assert facts["judged"]["labels"] == 540
-        assert 0.8 < facts["judged"]["interval"][0] < facts["judged"]["consensus"] < facts["judged"]["interval"][1]
+        assert (
+            0.8
+            < facts["judged"]["interval"][0]
+            < facts["judged"]["consensus"]
+            < facts["judged"]["interval"][1]
+        )
         assert facts["classes"] == plain["classes"]
-        assert "Judged by the held-out labels of 540 objects" in Path(f"{truth}.html").read_text(encoding="utf-8")
+        assert "Judged by the held-out labels of 540 objects" in Path(f"{truth}.html").read_text(
+            encoding="utf-8"
+        )
     frame = pl.read_csv("votes.csv")
     votes = votes_from(frame, **ALL_VOTERS)
-    right = (solve(votes, known=frame["gold"]).labels() == frame["truth"].to_numpy())[frame["gold"].is_null().to_numpy()]
+    right = (solve(votes, known=frame["gold"]).labels() == frame["truth"].to_numpy())[
+        frame["gold"].is_null().to_numpy()
+    ]
     assert facts["judged"]["consensus"] == pytest.approx(right.mean())
-    assert "Judged by 540 true labels: " in run("combine", "votes.csv", *VOTERS, "--known", "gold", "--truth", "truth")[1]
+    assert (
+        "Judged by 540 true labels: "
+        in run("combine", "votes.csv", *VOTERS, "--known", "gold", "--truth", "truth")[1]
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("votes.csv --known gold.csv", "--known gold.csv needs --id or --objects. It says which column of both files identifies"),
+        (
+            "votes.csv --known gold.csv",
+            "--known gold.csv needs --id or --objects. It says which column of both files identifies",
+        ),
         ("votes.csv --known nowhere.csv --id id", "nowhere.csv: No such file or directory."),
         (
             "votes.csv --known votes.csv --id id",
             "--known must be a file with a column 'id' and one column of labels, got ['id', 'svm', 'tree', 'bayes', 'knn', "
             "'rules', 'kmeans', 'dbscan', 'gold', 'truth'] in votes.csv. Write votes.csv:COLUMN to choose one of",
         ),
-        ("votes.csv --known gold.csv:truth --id id", "--known must name a column of the table, got 'truth'."),
-        ("votes.csv --truth gold.csv --id svm", "--truth must name objects of the table, those in column 'svm', got ['mail-0'"),
-        ("votes.csv --known none.csv --id id", "--known must be a file with labels of some objects, got none in none.csv."),
-        ("votes.csv --known twice.csv --id id", "--known must give an object one label, got two for 'mail-0' in twice.csv."),
+        (
+            "votes.csv --known gold.csv:truth --id id",
+            "--known must name a column of the table, got 'truth'.",
+        ),
+        (
+            "votes.csv --truth gold.csv --id svm",
+            "--truth must name objects of the table, those in column 'svm', got ['mail-0'",
+        ),
+        (
+            "votes.csv --known none.csv --id id",
+            "--known must be a file with labels of some objects, got none in none.csv.",
+        ),
+        (
+            "votes.csv --known twice.csv --id id",
+            "--known must give an object one label, got two for 'mail-0' in twice.csv.",
+        ),
         (
             "votes.csv --truth eggs.csv --id id",
             "--truth must hold classes, ['ham', 'news', 'spam'], got 'eggs' for object 0. Pass --classes to name classes that "
             "nobody voted for.",
         ),
-        ("votes.csv --known gold --truth gold", "--truth must differ from --known: labels that a method was given cannot judge"),
+        (
+            "votes.csv --known gold --truth gold",
+            "--truth must differ from --known: labels that a method was given cannot judge",
+        ),
         ("votes.csv --truth svm", "--truth must not be the column of a base model, got 'svm'."),
-        ("numbers.parquet --known gold.csv --id id", "--known must hold labels like those in column 'svm' (BIGINT), got 'news'."),
+        (
+            "numbers.parquet --known gold.csv --id id",
+            "--known must hold labels like those in column 'svm' (BIGINT), got 'news'.",
+        ),
     ],
 )
 def test_wrong_labels_in_files_are_one_line(folder, run, words, sentence):
     pl.read_csv("votes.csv").select("id", "gold").drop_nulls().write_csv("gold.csv")
     codes = {"ham": 0, "news": 1, "spam": 2}
-    pl.read_csv("votes.csv").with_columns(pl.col(VOTERS[1].split(",")).replace_strict(codes)).write_parquet("numbers.parquet")
+    pl.read_csv("votes.csv").with_columns(
+        pl.col(VOTERS[1].split(",")).replace_strict(codes)
+    ).write_parquet("numbers.parquet")
     Path("none.csv").write_text("id,gold\nmail-0,\nmail-1,\n")
     Path("twice.csv").write_text("id,gold\nmail-0,ham\nmail-0,spam\n")
     Path("eggs.csv").write_text("id,gold\nmail-0,eggs\n")
@@ -1193,22 +1695,45 @@ def test_labels_of_other_objects_are_counted(crowd, run):
     Path("gold.csv").write_text("task,label\nq1,no\nq9,yes\n")
     code, _, err = run("combine", "crowd.csv", *OF_LONG, "--known", "gold.csv")
     assert code == DONE
-    assert err == "ec3learn: warning: In gold.csv, 1 of 2 objects with a label could not be found in the table.\n"
+    assert (
+        err
+        == "ec3learn: warning: In gold.csv, 1 of 2 objects with a label could not be found in the table.\n"
+    )
 
 
 def test_quiet_prints_errors_alone(crowd, run):
     Path("gold.csv").write_text("task,label\nq1,no\nq9,yes\n")
-    assert run("combine", "crowd.csv", *OF_LONG, "--known", "gold.csv", "--out", "labels.csv", "-q") == (DONE, "", "")
-    assert run("combine", "crowd.csv", *OF_LONG, "--known", "golt", "-q")[2].startswith("ec3learn: --known must name")
-    assert json.loads(run("combine", "crowd.csv", *OF_LONG, "--known", "gold.csv", "-q", "--json")[1])["objects"] == 3
+    assert run(
+        "combine", "crowd.csv", *OF_LONG, "--known", "gold.csv", "--out", "labels.csv", "-q"
+    ) == (DONE, "", "")
+    assert run("combine", "crowd.csv", *OF_LONG, "--known", "golt", "-q")[2].startswith(
+        "ec3learn: --known must name"
+    )
+    assert (
+        json.loads(run("combine", "crowd.csv", *OF_LONG, "--known", "gold.csv", "-q", "--json")[1])[
+            "objects"
+        ]
+        == 3
+    )
 
 
-# ---- compare -----------------------------------------------------------------------------------------------------------
+# ---- compare -------------------------------------------------------------------------------------
 
 
 def test_methods_are_compared_as_by_the_library(folder, run):
-    words = ["--methods", "majority,dawid-skene", "--methods", "bgcm", "--known", "gold", "--id", "id"]
-    code, printed, _ = run("compare", "votes.csv", *VOTERS, *words, "--disputed", "review.csv", "--json")
+    words = [
+        "--methods",
+        "majority,dawid-skene",
+        "--methods",
+        "bgcm",
+        "--known",
+        "gold",
+        "--id",
+        "id",
+    ]
+    code, printed, _ = run(
+        "compare", "votes.csv", *VOTERS, *words, "--disputed", "review.csv", "--json"
+    )
     facts, frame = json.loads(printed), pl.read_csv("votes.csv")
     known = {i: label for i, label in enumerate(frame["gold"]) if label is not None}
     expected = compare(votes_from(frame, **ALL_VOTERS), known, ["majority", "dawid-skene", "bgcm"])
@@ -1220,7 +1745,10 @@ def test_methods_are_compared_as_by_the_library(folder, run):
     assert {facts["scores"][name]["labels"] for name in ("majority", "dawid-skene", "bgcm")} == {60}
     assert set(column("review.csv", "object")) <= set(frame["id"])
     assert [row["object"] for row in facts["disputed"]] == column("review.csv", "object")
-    assert "3 methods, 540 objects without a known label" in run("compare", "votes.csv", *VOTERS, *words)[1]
+    assert (
+        "3 methods, 540 objects without a known label"
+        in run("compare", "votes.csv", *VOTERS, *words)[1]
+    )
 
 
 def test_methods_are_compared_on_a_long_table_by_labels_in_a_file(crowd, run):
@@ -1232,7 +1760,7 @@ def test_methods_are_compared_on_a_long_table_by_labels_in_a_file(crowd, run):
     assert "majority     0.000       0.889    0.667" in printed
 
 
-# ---- one column, one role ------------------------------------------------------------------------------------------------
+# ---- one column, one role ------------------------------------------------------------------------
 
 
 LONG = "combine answers.csv --objects question --voters worker -c answer"
@@ -1241,10 +1769,22 @@ LONG = "combine answers.csv --objects question --voters worker -c answer"
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (f"{LONG} --id question", "--id must be left out for a long table, whose objects are identified by --objects."),
-        (f"{LONG} --id worker", "--id must be left out for a long table, whose objects are identified by --objects."),
-        (f"explain{LONG[7:]} --object q1 --id question", "--id must be left out for a long table, whose"),
-        (f"{LONG[:-6]} question", "--objects and --classifiers must name different columns, got 'question' for both."),
+        (
+            f"{LONG} --id question",
+            "--id must be left out for a long table, whose objects are identified by --objects.",
+        ),
+        (
+            f"{LONG} --id worker",
+            "--id must be left out for a long table, whose objects are identified by --objects.",
+        ),
+        (
+            f"explain{LONG[7:]} --object q1 --id question",
+            "--id must be left out for a long table, whose",
+        ),
+        (
+            f"{LONG[:-6]} question",
+            "--objects and --classifiers must name different columns, got 'question' for both.",
+        ),
         (
             "combine answers.csv --objects question --voters question -c answer",
             "--objects and --voters must name different columns, got 'question' for both.",
@@ -1252,7 +1792,9 @@ LONG = "combine answers.csv --objects question --voters worker -c answer"
     ],
 )
 def test_a_column_has_one_role_in_a_long_table(folder, run, words, sentence):
-    Path("answers.csv").write_text("question,worker,answer\nq1,ann,yes\nq1,bob,no\nq2,ann,no\nq2,bob,no\n")
+    Path("answers.csv").write_text(
+        "question,worker,answer\nq1,ann,yes\nq1,bob,no\nq2,ann,no\nq2,bob,no\n"
+    )
     code, out, err = run(*shlex.split(words))
     assert (code, out) == (WRONG_INPUT, "")
     assert err.startswith(f"ec3learn: {sentence}")
@@ -1262,7 +1804,9 @@ def test_a_soft_model_without_classes_is_named_by_its_option(folder, run):
     Path("soft.csv").write_text("a,b\n0.9,0.1\n0.2,0.8\n")
     code, _, err = run("combine", "soft.csv", "--soft", "svm=a,b")
     assert code == WRONG_INPUT
-    assert err.startswith("ec3learn: --soft svm must tell the class of each column, got ['a', 'b']. Give a column")
+    assert err.startswith(
+        "ec3learn: --soft svm must tell the class of each column, got ['a', 'b']. Give a column"
+    )
     assert err.endswith("or pass --classes in the order of the columns.\n")
 
 
@@ -1275,7 +1819,9 @@ def test_a_tab_between_fields_is_named_as_it_can_be_passed(folder, run):
 
 
 def test_fast_leaves_the_diagnosis_out(folder, run):
-    facts = json.loads(run("combine", "votes.csv", *VOTERS, "--known", "gold", "--json", "--fast")[1])
+    facts = json.loads(
+        run("combine", "votes.csv", *VOTERS, "--known", "gold", "--json", "--fast")[1]
+    )
     assert facts["held_out"] is None
     assert facts["objects"] == 600
 
@@ -1285,12 +1831,18 @@ def test_defaults_are_those_of_the_library():
     from ec3learn.tables.files.table import MEMORY
     from ec3learn.tables.pipeline import MOST_CLASSES, MOST_ROWS
 
-    found = (options.MAX_ROWS.default, options.MethodOptions().max_classes, options.ReadOptions().memory)
+    found = (
+        options.MAX_ROWS.default,
+        options.MethodOptions().max_classes,
+        options.ReadOptions().memory,
+    )
     assert found == (MOST_ROWS, MOST_CLASSES, MEMORY)
 
 
 def test_another_sheet_is_named_by_its_option(tmp_path, monkeypatch, run):
-    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl writes the spreadsheet of this test")
+    openpyxl = pytest.importorskip(
+        "openpyxl", reason="openpyxl writes the spreadsheet of this test"
+    )
     pytest.importorskip("fastexcel", reason="spreadsheets are read by fastexcel (extra excel)")
     monkeypatch.chdir(tmp_path)
     book = openpyxl.Workbook()
@@ -1300,21 +1852,41 @@ def test_another_sheet_is_named_by_its_option(tmp_path, monkeypatch, run):
     book.save("votes.xlsx")
     code, _, err = run("combine", "votes.xlsx", "-c", "a,b", "--fast")
     assert code == DONE
-    assert err == "ec3learn: warning: votes.xlsx has 2 sheets; 'Sheet' is read. Pass --sheet for another: notes.\n"
+    assert (
+        err
+        == "ec3learn: warning: votes.xlsx has 2 sheets; 'Sheet' is read. Pass --sheet for another: notes.\n"
+    )
     assert run("combine", "votes.xlsx", "-c", "a,b", "--fast", "--sheet", "Sheet")[2] == ""
 
 
 def test_an_export_of_annotations_is_named_by_its_format(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
-    result = {"from_name": "mood", "to_name": "text", "type": "choices", "value": {"choices": ["good"]}}
-    Path("export.json").write_text(json.dumps([{"id": 4, "annotations": [{"completed_by": 7, "result": [result]}]}]))
+    result = {
+        "from_name": "mood",
+        "to_name": "text",
+        "type": "choices",
+        "value": {"choices": ["good"]},
+    }
+    Path("export.json").write_text(
+        json.dumps([{"id": 4, "annotations": [{"completed_by": 7, "result": [result]}]}])
+    )
     long = ["--objects", "id", "--voters", "annotator", "-c", "mood"]
-    _, out, _ = run("combine", "export.json", *long, "--format", "label-studio", "--method", "majority", "--out", "-")
+    _, out, _ = run(
+        "combine",
+        "export.json",
+        *long,
+        "--format",
+        "label-studio",
+        "--method",
+        "majority",
+        "--out",
+        "-",
+    )
     assert out == "id,annotator,mood,consensus,confidence\n4,7,good,good,1.0\n"
     assert "Pass --format: csv" in run("combine", "export.json", *long)[2]
 
 
-# ---- how far an answer can be trusted ------------------------------------------------------------------------------------
+# ---- how far an answer can be trusted ------------------------------------------------------------
 
 
 def test_agreement_is_that_of_the_library(folder, run):
@@ -1330,7 +1902,9 @@ def test_agreement_is_that_of_the_library(folder, run):
     assert found["by_labels"] and found["error_correlation"] == pytest.approx(correlation)
     assert found["effective_voters"] == pytest.approx(effective_voters(votes, correlation))
     without = json.loads(run("agreement", "votes.csv", *VOTERS[:2], "--json")[1])
-    assert not without["by_labels"] and without["effective_voters"] == pytest.approx(effective_voters(votes))
+    assert not without["by_labels"] and without["effective_voters"] == pytest.approx(
+        effective_voters(votes)
+    )
     printed = run("agreement", "votes.csv", *VOTERS[:2], "--known", "gold")[1]
     assert f"worth {found['effective_voters']:.1f} independent ones" in printed
     assert "Krippendorff's alpha" in printed
@@ -1348,15 +1922,27 @@ def test_errors_in_very_many_classes_are_compared_too_but_not_by_labels(folder, 
 def test_three_voters_show_nothing_of_the_errors_they_share_unless_labels_are_known(folder, run):
     few = "Fewer than 4 voters do not show how much their errors correlate; 20 known labels would."
     assert few in run("agreement", "votes.csv", "-c", "svm,tree,bayes")[1]
-    assert json.loads(run("agreement", "votes.csv", "-c", "svm,tree,bayes", "--json")[1])["effective_voters"] is None
-    pl.read_csv("votes.csv").with_columns(svm="truth", tree="truth").write_csv("sure.csv")  # 60 labels on a few distinct rows
-    assert "measured on known labels" in run("agreement", "sure.csv", "-c", "svm,tree", "--known", "gold")[1]
+    assert (
+        json.loads(run("agreement", "votes.csv", "-c", "svm,tree,bayes", "--json")[1])[
+            "effective_voters"
+        ]
+        is None
+    )
+    pl.read_csv("votes.csv").with_columns(svm="truth", tree="truth").write_csv(
+        "sure.csv"
+    )  # 60 labels on a few distinct rows
+    assert (
+        "measured on known labels"
+        in run("agreement", "sure.csv", "-c", "svm,tree", "--known", "gold")[1]
+    )
 
 
 def test_pairs_of_many_voters_are_cut_on_the_terminal(folder, run):
     rng = np.random.default_rng(0)
     pl.DataFrame({f"v{j}": rng.integers(2, size=30) for j in range(8)}).write_csv("many.csv")
-    assert "... and 8 more pairs; --json has them all" in run("agreement", "many.csv", "-c", "v*")[1]
+    assert (
+        "... and 8 more pairs; --json has them all" in run("agreement", "many.csv", "-c", "v*")[1]
+    )
 
 
 def test_voters_says_that_two_do_not_show_who_is_right(folder, run):
@@ -1370,12 +1956,19 @@ def test_voters_says_that_two_do_not_show_who_is_right(folder, run):
 
 def test_pairs_that_share_few_objects_come_last(folder, run):
     once = [1, 0] + [None] * 58  # disagrees with all, on two objects
-    pl.DataFrame({"a": [0, 1] * 30, "b": [0, 1] * 20 + [1, 0] * 10, "once": once, "c": [0, 1] * 30}).write_csv("few.csv")
+    pl.DataFrame(
+        {"a": [0, 1] * 30, "b": [0, 1] * 20 + [1, 0] * 10, "once": once, "c": [0, 1] * 30}
+    ).write_csv("few.csv")
     printed = run("agreement", "few.csv", "-c", "a,b,c,once")[1]
-    lines = printed.split("Cohen's kappa of two voters, the lowest first, those with fewer than 30 common objects last")[1].split(
-        "\n"
-    )
-    assert [line.split()[:2] for line in lines[2:6]] == [["a", "b"], ["b", "c"], ["a", "c"], ["a", "once"]]
+    lines = printed.split(
+        "Cohen's kappa of two voters, the lowest first, those with fewer than 30 common objects last"
+    )[1].split("\n")
+    assert [line.split()[:2] for line in lines[2:6]] == [
+        ["a", "b"],
+        ["b", "c"],
+        ["a", "c"],
+        ["a", "once"],
+    ]
     assert "common objects last" not in run("agreement", "few.csv", "-c", "a,b,c")[1]
 
 
@@ -1391,8 +1984,12 @@ def test_objects_to_ask_about_are_rows_of_the_file(folder, run):
 
 
 def test_a_draw_may_have_any_of_the_rows_that_are_alike(folder, run):
-    pl.DataFrame({"a": [0] * 30 + [1], "b": [1] * 30 + [1], "c": [0] * 15 + [1] * 16}).write_csv("alike.csv")
-    drawn = json.loads(run("ask", "alike.csv", "-c", "a,b,c", "--goal", "share", "-n", 20, "--json")[1])
+    pl.DataFrame({"a": [0] * 30 + [1], "b": [1] * 30 + [1], "c": [0] * 15 + [1] * 16}).write_csv(
+        "alike.csv"
+    )
+    drawn = json.loads(
+        run("ask", "alike.csv", "-c", "a,b,c", "--goal", "share", "-n", 20, "--json")[1]
+    )
     assert len({row["object"] for row in drawn}) == 20
     assert sum(row["chance"] for row in drawn) > 10
 
@@ -1411,17 +2008,32 @@ def test_what_is_written_is_not_printed(folder, run):
 
 
 def test_a_share_is_estimated_from_labels_that_the_method_does_not_see(folder, run):
-    code, printed, _ = run("estimate", "votes.csv", *VOTERS, "--known", "gold", "--label", "spam", "--json")
+    code, printed, _ = run(
+        "estimate", "votes.csv", *VOTERS, "--known", "gold", "--label", "spam", "--json"
+    )
     assert code == DONE
     frame = pl.read_csv("votes.csv")
     expected = solve(votes_from(frame, **ALL_VOTERS)).estimate("spam", frame["gold"].to_list())
     for row, wanted in zip(json.loads(printed), expected.rows(), strict=True):
-        assert row == {name: pytest.approx(value) if isinstance(value, float) else value for name, value in wanted.items()}
+        assert row == {
+            name: pytest.approx(value) if isinstance(value, float) else value
+            for name, value in wanted.items()
+        }
 
 
 def test_a_share_is_estimated_from_a_draw_with_unequal_chances(folder, run):
     words, share = write_scores(folder)
-    code, printed, _ = run("estimate", *words, "--known", "people.csv", "--chance", "draw.csv", "--label", "good", "--json")
+    code, printed, _ = run(
+        "estimate",
+        *words,
+        "--known",
+        "people.csv",
+        "--chance",
+        "draw.csv",
+        "--label",
+        "good",
+        "--json",
+    )
     assert code == DONE
     row = json.loads(printed)[0]
     assert row["labels"] == 40
@@ -1432,7 +2044,9 @@ def test_a_share_is_estimated_from_a_draw_with_unequal_chances(folder, run):
 
 
 def test_an_estimate_needs_labels(folder, run):
-    complaint = "ec3learn: --known must be the labels of some objects, a column or a file, got none.\n"
+    complaint = (
+        "ec3learn: --known must be the labels of some objects, a column or a file, got none.\n"
+    )
     assert run("estimate", "votes.csv", *VOTERS) == (WRONG_INPUT, "", complaint)
 
 
@@ -1444,7 +2058,7 @@ def test_an_estimate_needs_every_row_solved(folder, run):
     )
 
 
-# ---- very long labels and names ----------------------------------------------------------------------------------------
+# ---- very long labels and names ------------------------------------------------------------------
 
 BIG = "x" * 1_000_000
 BIG_LONG = ["--objects", "o", "--voters", "v", "-c", "l"]
@@ -1457,11 +2071,17 @@ BIG_LONG = ["--objects", "o", "--voters", "v", "-c", "l"]
         (f"a,b\n{BIG},y\ny,y\n{BIG},{BIG}\n", ["combine", "-c", "a,b", "--classes", "y,z"]),
         (f"a,b\n{BIG},y\ny,y\n{BIG},{BIG}\n", ["explain", "-c", "a,b", "--object", "0"]),
         (f"a,b\n{BIG},y\ny,y\n{BIG},{BIG}\n", ["voters", "-c", "a,b"]),
-        (f"a,b\n{BIG},y\ny,y\n{BIG},{BIG}\n", ["compare", "-c", "a,b", "--methods", "majority,weighted-vote"]),
+        (
+            f"a,b\n{BIG},y\ny,y\n{BIG},{BIG}\n",
+            ["compare", "-c", "a,b", "--methods", "majority,weighted-vote"],
+        ),
         (f"a,b\n{BIG},y\ny,y\n{BIG},{BIG}\n", ["combine", "-c", "b", "--known", "a"]),
         (f"a,{BIG}\nx,y\ny,y\n", ["combine", "-c", "nope"]),
         (f"a,{BIG}\nx,y\ny,y\n", ["combine", "-c", "a,x*"]),
-        (f"o,v,l\n{BIG},p,x\n{BIG},q,y\nr,p,x\n", ["compare", *BIG_LONG, "--methods", "majority,bgcm"]),
+        (
+            f"o,v,l\n{BIG},p,x\n{BIG},q,y\nr,p,x\n",
+            ["compare", *BIG_LONG, "--methods", "majority,bgcm"],
+        ),
         (f"o,v,l\nq,{BIG},x\nq,b,y\nr,{BIG},x\n", ["combine", *BIG_LONG]),
         (f"o,v,l\nq,{BIG},x\nq,b,y\nr,{BIG},x\n", ["explain", *BIG_LONG, "--object", "q"]),
         (f"o,v,l\nq,{BIG},x\nq,b,y\nr,{BIG},x\n", ["combine", *BIG_LONG, "--repeats", "none"]),

@@ -12,7 +12,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import normalized_mutual_info_score
 
 import ec3learn
-from ec3learn import BWA, EBCC, EC3, Consensus, DawidSkene, ExtendWarning, MajorityVote, Panel, Scale, Votes
+from ec3learn import (
+    BWA,
+    EBCC,
+    EC3,
+    Consensus,
+    DawidSkene,
+    ExtendWarning,
+    MajorityVote,
+    Panel,
+    Scale,
+    Votes,
+)
 
 from ..strategies import any_settings, any_tables, any_votes
 
@@ -30,7 +41,7 @@ def unused(votes):
     return Votes.from_labels({"new": votes.classes[np.zeros(len(votes), dtype=int)]})
 
 
-# ---- the answer --------------------------------------------------------------------------------------------------------
+# ---- the answer ----------------------------------------------------------------------------------
 
 
 def test_confidence_and_margin_follow_from_the_probabilities(consensus):
@@ -71,7 +82,11 @@ def test_rounding_does_not_break_a_tie():
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_the_mass_rule_gives_each_class_its_share(n_classes):
     rng = np.random.default_rng(0)
-    shares = rng.dirichlet(np.full(n_classes, 0.8), 3000) * 0.5 + 0.5 * np.eye(n_classes)[0] * 0.9 + 0.05 / n_classes
+    shares = (
+        rng.dirichlet(np.full(n_classes, 0.8), 3000) * 0.5
+        + 0.5 * np.eye(n_classes)[0] * 0.9
+        + 0.05 / n_classes
+    )
     shares /= shares.sum(axis=1, keepdims=True)
     consensus = EC3().solve(Votes.from_probabilities({"p": shares}))
     mass = consensus.proba.mean(axis=0)
@@ -100,7 +115,10 @@ def test_the_mass_rule_keeps_certain_answers():
 
 
 def test_an_unknown_rule_is_refused(consensus):
-    with pytest.raises(ValueError, match=re.escape("Unknown rule 'max'. Did you mean 'argmax'? Choose from: argmax, mass.")):
+    with pytest.raises(
+        ValueError,
+        match=re.escape("Unknown rule 'max'. Did you mean 'argmax'? Choose from: argmax, mass."),
+    ):
         consensus.labels(rule="max")
 
 
@@ -115,7 +133,7 @@ def test_the_arrays_of_a_consensus_are_unwritable(consensus):
             array[0] = 0
 
 
-# ---- who drove it ------------------------------------------------------------------------------------------------------
+# ---- who drove it --------------------------------------------------------------------------------
 
 
 def test_voters_say_kind_coverage_agreement_and_weight(w8, consensus):
@@ -125,7 +143,10 @@ def test_voters_say_kind_coverage_agreement_and_weight(w8, consensus):
     assert voters["model"] == ["c0", "c1", "c2", "k0", "k1"]
     assert voters["kind"] == ["classifier"] * 3 + ["clustering"] * 2
     assert_allclose(voters["coverage"], [1, 1, 7 / 8, 1, 7 / 8])
-    agreement = [np.mean([z == label for z, label in zip(column, labels, strict=True) if z is not None]) for column in said]
+    agreement = [
+        np.mean([z == label for z, label in zip(column, labels, strict=True) if z is not None])
+        for column in said
+    ]
     assert_allclose(voters["agreement"][:3], agreement)
     assert voters["agreement"][3:] == [None, None]
     assert voters["weight"] == [1.0] * 5
@@ -143,7 +164,8 @@ def test_voters_say_purity_and_nmi_of_clusterings(consensus):
 
 def test_agreement_of_a_soft_classifier_is_that_of_its_most_probable_class():
     votes = Votes.from_probabilities(
-        {"p": [[0.6, 0.4], [0.4, 0.6], [0.9, 0.1]], "q": ["a", "b", "b"], "r": ["a", "b", "b"]}, classes=["a", "b"]
+        {"p": [[0.6, 0.4], [0.4, 0.6], [0.9, 0.1]], "q": ["a", "b", "b"], "r": ["a", "b", "b"]},
+        classes=["a", "b"],
     )
     voters = EC3().solve(votes).voters()
     assert voters["agreement"] == [pytest.approx(2 / 3), 1.0, 1.0]
@@ -216,26 +238,34 @@ def test_an_object_may_be_counted_from_the_end(consensus):
 
 @pytest.mark.parametrize("i", [8, -9, "q1", 1.0, True, None, [0, 1]])
 def test_an_object_that_is_not_there_can_not_be_explained(consensus, i):
-    with pytest.raises(ValueError, match=re.escape(f"i must be the number of an object, from 0 to 7, got {i!r}.")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"i must be the number of an object, from 0 to 7, got {i!r}.")
+    ):
         consensus.explain(i)
 
 
 def test_an_unknown_name_can_not_be_explained():
     consensus = EC3().solve(Votes.from_long(["q1", "q2"], ["a", "b"], ["x", "y"]))
-    with pytest.raises(ValueError, match=re.escape("Unknown object 'q3'. The first objects are ['q1', 'q2'].")):
+    with pytest.raises(
+        ValueError, match=re.escape("Unknown object 'q3'. The first objects are ['q1', 'q2'].")
+    ):
         consensus.explain("q3")
 
 
 @pytest.mark.parametrize("i", [0, ["q1", "q2"], None])
 def test_what_is_no_name_can_not_be_explained(i):
     consensus = EC3().solve(Votes.from_long(["q1", "q2"], ["a", "b"], ["x", "y"]))
-    with pytest.raises(ValueError, match=re.escape(f"Unknown object {i!r}. The first objects are ['q1', 'q2'].")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"Unknown object {i!r}. The first objects are ['q1', 'q2'].")
+    ):
         consensus.explain(i)
 
 
 @pytest.mark.parametrize("n", [2.5, -1, "3", True, None])
 def test_a_number_of_contested_objects_is_a_whole_one(consensus, n):
-    with pytest.raises(ValueError, match=f"^{re.escape(f'n must be an integer >= 0, got {n!r}.')}$"):
+    with pytest.raises(
+        ValueError, match=f"^{re.escape(f'n must be an integer >= 0, got {n!r}.')}$"
+    ):
         consensus.contested(n)
 
 
@@ -243,12 +273,16 @@ def test_ties_of_new_objects_are_broken_by_the_objects_that_were_solved():
     consensus = MajorityVote().solve(Votes.from_labels({"a": [0, 0, 0, 1], "b": [0, 0, 0, 1]}))
     extended = consensus.extend(Votes.from_labels({"a": [1, 1, 1], "b": [1, 1, 1]}))
     tied = Votes.from_labels({"a": [0], "b": [1]})
-    assert extended.extend(tied).labels().tolist() == consensus.extend(tied).labels().tolist() == [0]
+    assert (
+        extended.extend(tied).labels().tolist() == consensus.extend(tied).labels().tolist() == [0]
+    )
 
 
 @pytest.mark.parametrize("n", [2.5, 0, None])
 def test_who_asks_about_objects_asks_about_one_at_least(consensus, n):
-    with pytest.raises(ValueError, match=f"^{re.escape(f'n must be an integer >= 1, got {n!r}.')}$"):
+    with pytest.raises(
+        ValueError, match=f"^{re.escape(f'n must be an integer >= 1, got {n!r}.')}$"
+    ):
         consensus.ask(n)
 
 
@@ -270,18 +304,30 @@ def test_contested_objects_have_the_smallest_margins(consensus):
 def test_contested_objects_say_label_runner_up_and_votes():
     votes = Votes.from_labels({"c": ["a", "a", "b"], "d": ["a", "b", "b"], "e": ["a", "a", "b"]})
     row = next(EC3().solve(votes).contested(1).rows())
-    assert (row["object"], row["label"], row["runner_up"], row["votes"], row["alike"]) == (1, "a", "b", "a (2), b (1)", 1)
+    assert (row["object"], row["label"], row["runner_up"], row["votes"], row["alike"]) == (
+        1,
+        "a",
+        "b",
+        "a (2), b (1)",
+        1,
+    )
     assert row["why"] == "the votes are split: 2 of 3 said a"
 
 
 WHY = {
-    "the votes are tied between a and b: decided by its groups": ({"c": ["a", "b"] * 3, "d": ["b", "b"] * 3}, {"k": [0, 1] * 3}),
+    "the votes are tied between a and b: decided by its groups": (
+        {"c": ["a", "b"] * 3, "d": ["b", "b"] * 3},
+        {"k": [0, 1] * 3},
+    ),
     "the votes are tied between a, b and c: decided by its groups": (
         {"c": ["a", "b"] * 3, "d": ["b", "b"] * 3, "e": ["c", "b"] * 3},
         {"k": [0, 1] * 3},
     ),
     "nobody voted on it: its clusters decide": ({"c": ["a", "b", None]}, {"k": [0, 0, 0]}),
-    "it has no vote, not even through others in the same groups, and got the mean vote of all": ({"c": ["a", "b", None]}, None),
+    "it has no vote, not even through others in the same groups, and got the mean vote of all": (
+        {"c": ["a", "b", None]},
+        None,
+    ),
     "its only vote says a, less sure by its groups": ({"c": ["a", "b"]}, {"k": [0, 0]}),
 }
 
@@ -298,13 +344,18 @@ def test_contested_objects_show_the_scores_of_judges_and_which_class_they_lean_t
     consensus = ec3learn.solve(Votes.from_labels(scores, classes=["fail", "pass"], scale=scale))
     rows = {row["object"]: (row["votes"], row["why"]) for row in consensus.contested(4).rows()}
     assert rows[2] == ("2 (1), 4 (1), 5 (1)", "the votes are split: 2 of 3 lean to pass")
-    assert rows[3] == ("3 (2), unsure (1)", "the votes are tied between fail and pass: decided by who said it")
+    assert rows[3] == (
+        "3 (2), unsure (1)",
+        "the votes are tied between fail and pass: decided by who said it",
+    )
     assert "judge" in consensus.explain(2).by_model["kind"]
     assert repr(consensus).startswith("Consensus(Panel of 3 judges: 4 objects")
 
 
 def test_an_object_whose_groups_overrule_its_votes_says_so():
-    votes = Votes.from_labels({"c": ["a", "b", "b", "b", "b"]}, {f"k{m}": [0] * 5 for m in range(6)})
+    votes = Votes.from_labels(
+        {"c": ["a", "b", "b", "b", "b"]}, {f"k{m}": [0] * 5 for m in range(6)}
+    )
     why = EC3(alpha=1, beta=1, gamma=0.05).solve(votes).contested(9)["why"]
     assert "the votes are overruled by its groups: 1 of 1 said a" in why
 
@@ -331,7 +382,7 @@ def test_contested_names_objects_of_a_long_table():
     assert consensus.contested(1)["object"] == ["q2"]
 
 
-# ---- new objects -------------------------------------------------------------------------------------------------------
+# ---- new objects ---------------------------------------------------------------------------------
 
 
 @given(any_tables(), any_settings())
@@ -361,7 +412,9 @@ def test_an_extension_does_not_depend_on_the_batch(votes, new, random):
 def test_an_extension_matches_models_by_name_in_any_order(w8_table):
     consensus = EC3().solve(w8_table.votes())
     turned = type(w8_table)(
-        dict(reversed(w8_table.classifiers.items())), dict(reversed(w8_table.clusterings.items())), w8_table.classes
+        dict(reversed(w8_table.classifiers.items())),
+        dict(reversed(w8_table.clusterings.items())),
+        w8_table.classes,
     )
     assert_allclose(consensus.extend(turned.votes()).proba, consensus.proba, **EXACT)
 
@@ -374,8 +427,14 @@ def test_an_extension_matches_classes_in_any_order(w8_table):
 
 def test_a_model_that_is_not_there_any_more_is_a_missing_vote(w8_table):
     consensus = EC3().solve(w8_table.votes())
-    gone = type(w8_table)({**w8_table.classifiers, "c1": [None] * 8}, w8_table.clusterings, w8_table.classes)
-    assert_allclose(consensus.extend(w8_table.votes().drop("c1")).proba, consensus.extend(gone.votes()).proba, **EXACT)
+    gone = type(w8_table)(
+        {**w8_table.classifiers, "c1": [None] * 8}, w8_table.clusterings, w8_table.classes
+    )
+    assert_allclose(
+        consensus.extend(w8_table.votes().drop("c1")).proba,
+        consensus.extend(gone.votes()).proba,
+        **EXACT,
+    )
 
 
 def test_unseen_models_classes_and_clusters_are_counted_in_a_warning():
@@ -392,7 +451,9 @@ def test_unseen_models_classes_and_clusters_are_counted_in_a_warning():
 
 def test_the_warning_counts_a_soft_vote_as_one():
     consensus = EC3().solve(Votes.from_probabilities({"lr": [[0.9, 0.1], [0.2, 0.8]]}))
-    message = "1 vote is treated as missing because the consensus has no base model ['LR'], only ['lr']."
+    message = (
+        "1 vote is treated as missing because the consensus has no base model ['LR'], only ['lr']."
+    )
     with pytest.warns(ExtendWarning, match=f"^{re.escape(message)}$"):
         consensus.extend(Votes.from_probabilities({"LR": [[0.9, 0.1]]}))
 
@@ -460,7 +521,7 @@ def test_what_is_no_votes_can_not_be_extended_to(consensus):
         consensus.extend(np.zeros((2, 2)))
 
 
-# ---- on disk -----------------------------------------------------------------------------------------------------------
+# ---- on disk -------------------------------------------------------------------------------------
 
 
 @given(table=any_tables())
@@ -475,7 +536,9 @@ def test_a_saved_consensus_extends_as_before(tmp_path_factory, table):
     assert loaded.groups == consensus.groups
 
 
-@pytest.mark.parametrize("labels", [[0, 1, 1], [True, False, False], ["no", "yes", "yes"], ["ü", "<b>", "日本"]])
+@pytest.mark.parametrize(
+    "labels", [[0, 1, 1], [True, False, False], ["no", "yes", "yes"], ["ü", "<b>", "日本"]]
+)
 def test_labels_survive_saving(tmp_path, labels):
     votes = Votes.from_labels({"c": labels}, {"k": labels})
     consensus = EC3().solve(votes)
@@ -503,7 +566,12 @@ def test_a_saved_consensus_holds_no_object_unless_asked(tmp_path, consensus):
         "Use extend(votes), or save it with objects=True."
     )
     loaded = Consensus.load(tmp_path / "without")
-    for read in (lambda: loaded.proba, loaded.labels, lambda: loaded.confidence, lambda: loaded.margin):
+    for read in (
+        lambda: loaded.proba,
+        loaded.labels,
+        lambda: loaded.confidence,
+        lambda: loaded.margin,
+    ):
         with pytest.raises(ValueError, match=re.escape(message)):
             read()
     assert "holds none" in repr(loaded)
@@ -522,7 +590,9 @@ def test_a_saved_consensus_holds_the_objects_if_asked(tmp_path):
 
 
 def test_labels_of_a_loaded_consensus_are_those_that_were_saved_with_object_weights(tmp_path):
-    votes = Votes.from_labels({"c": ["a", "b", "b", "a"], "d": ["b", "b", "a", "a"]}, sample_weight=[1, 9, 1, 1])
+    votes = Votes.from_labels(
+        {"c": ["a", "b", "b", "a"], "d": ["b", "b", "a", "a"]}, sample_weight=[1, 9, 1, 1]
+    )
     consensus = EC3().solve(votes)
     consensus.save(tmp_path / "with", objects=True)
     loaded = Consensus.load(tmp_path / "with")
@@ -553,13 +623,16 @@ def test_an_extension_and_a_loaded_consensus_can_be_saved_again(tmp_path, w8, co
 
 def test_odd_settings_can_be_saved(tmp_path, w8):
     odd = EC3(
-        alpha=np.float32(0.25), weights=np.array([1.0, 2.0, 1.0]), known_weight=np.inf, random_state=np.random.default_rng(0)
+        alpha=np.float32(0.25),
+        weights=np.array([1.0, 2.0, 1.0]),
+        known_weight=np.inf,
+        random_state=np.random.default_rng(0),
     )
     odd.solve(w8).save(tmp_path / "saved")
     assert Consensus.load(tmp_path / "saved").settings["weights"] == [1, 2, 1]
 
 
-# ---- how it looks ------------------------------------------------------------------------------------------------------
+# ---- how it looks --------------------------------------------------------------------------------
 
 
 def test_the_repr_says_method_models_and_confidence(w8, consensus):
@@ -577,9 +650,16 @@ def test_html_shows_classes_voters_and_contested_objects(consensus):
 
 
 def test_hostile_names_are_escaped():
-    votes = Votes.from_labels({HOSTILE: [HOSTILE, "b", "b", HOSTILE], "d": ["b", "b", HOSTILE, HOSTILE]}, {"<b>": [HOSTILE] * 4})
+    votes = Votes.from_labels(
+        {HOSTILE: [HOSTILE, "b", "b", HOSTILE], "d": ["b", "b", HOSTILE, HOSTILE]},
+        {"<b>": [HOSTILE] * 4},
+    )
     consensus = EC3().solve(votes)
-    for html in (consensus._repr_html_(), consensus.explain(0)._repr_html_(), consensus.voters()._repr_html_()):
+    for html in (
+        consensus._repr_html_(),
+        consensus.explain(0)._repr_html_(),
+        consensus.voters()._repr_html_(),
+    ):
         assert "<script>" not in html
         assert "<b>k" not in html
         assert "&lt;script&gt;" in html
@@ -596,21 +676,34 @@ def test_hostile_names_of_left_out_classifiers_are_escaped():
 def test_everything_can_be_shown(table):
     assume(table.n_objects > 0)
     consensus = EC3().solve(table.votes(), known=table.known or None)
-    shown = [repr(consensus), consensus._repr_html_(), repr(consensus.contested()), repr(consensus.explain(0))]
+    shown = [
+        repr(consensus),
+        consensus._repr_html_(),
+        repr(consensus.contested()),
+        repr(consensus.explain(0)),
+    ]
     assert all(shown)
     assert not any("nan" in text for text in shown)
 
 
 def test_a_pandas_series_of_known_labels_goes_by_its_index_where_objects_have_names():
-    votes = Votes.from_long(["q2", "q1", "q2", "q1", "q3"], ["a", "a", "b", "b", "a"], ["y", "n", "n", "y", "n"])
+    votes = Votes.from_long(
+        ["q2", "q1", "q2", "q1", "q3"], ["a", "a", "b", "b", "a"], ["y", "n", "n", "y", "n"]
+    )
     known = pd.Series(["y", "n", None], index=["q2", "q1", "q3"])
     answer = EC3().solve(votes, known)
-    assert dict(zip(votes.object_ids.tolist(), answer.labels().tolist(), strict=True)) == {"q1": "n", "q2": "y", "q3": "n"}
+    assert dict(zip(votes.object_ids.tolist(), answer.labels().tolist(), strict=True)) == {
+        "q1": "n",
+        "q2": "y",
+        "q3": "n",
+    }
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
 def test_answers_come_as_a_dataframe_with_one_row_per_object(backend):
-    votes = Votes.from_long(["q2", "q2", "q1", "q2"], ["ann", "bob", "ann", "cy"], [True, False, False, True])
+    votes = Votes.from_long(
+        ["q2", "q2", "q1", "q2"], ["ann", "bob", "ann", "cy"], [True, False, False, True]
+    )
     consensus = MajorityVote().solve(votes)
     frame = nw.from_native(consensus.to_frame(backend, proba=True), eager_only=True)
     assert frame.implementation.value == backend
@@ -619,7 +712,11 @@ def test_answers_come_as_a_dataframe_with_one_row_per_object(backend):
     assert frame["consensus"].to_list() == [False, True]
     assert_allclose(frame["proba_True"].to_numpy(), [0, 2 / 3])
     numbered = MajorityVote().solve(Votes.from_labels({"svm": [3, 4, 4]})).to_frame(backend)
-    assert nw.from_native(numbered, eager_only=True).rows() == [(0, 3, 1.0), (1, 4, 1.0), (2, 4, 1.0)]
+    assert nw.from_native(numbered, eager_only=True).rows() == [
+        (0, 3, 1.0),
+        (1, 4, 1.0),
+        (2, 4, 1.0),
+    ]
 
 
 def test_the_score_is_the_share_of_labels_that_are_right(w8):
@@ -628,5 +725,7 @@ def test_the_score_is_the_share_of_labels_that_are_right(w8):
     assert consensus.score(right) == 1
     assert consensus.score({0: right[0]}) == 1
     known = MajorityVote().solve(w8, known={0: right[0]})
-    with pytest.raises(ValueError, match=r"^truth must hold a label that the method was not given, got none\.$"):
+    with pytest.raises(
+        ValueError, match=r"^truth must hold a label that the method was not given, got none\.$"
+    ):
         known.score({0: right[0]})

@@ -38,7 +38,9 @@ def rewritten(path, change):
 
 def with_manifest(path, **changes):
     def change(contents):
-        contents["manifest.json"] = json.dumps({**json.loads(contents["manifest.json"]), **changes}).encode()
+        contents["manifest.json"] = json.dumps(
+            {**json.loads(contents["manifest.json"]), **changes}
+        ).encode()
 
     rewritten(path, change)
 
@@ -48,7 +50,11 @@ def refused(path, message):
 
 
 def test_facts_and_arrays_come_back(tmp_path):
-    arrays = {"a": np.arange(6.0).reshape(2, 3), "b": np.array([], dtype=np.int8), "c": np.asfortranarray(np.eye(3))}
+    arrays = {
+        "a": np.arange(6.0).reshape(2, 3),
+        "b": np.array([], dtype=np.int8),
+        "c": np.asfortranarray(np.eye(3)),
+    }
     write_archive(tmp_path / "file", {"x": [1, None, "ü"]}, arrays)
     facts, read = read_archive(tmp_path / "file")
     assert facts == {"x": [1, None, "ü"]}
@@ -77,7 +83,10 @@ def test_saving_replaces_an_older_file_and_leaves_nothing_behind(saved, w8):
 
 def test_an_older_file_is_replaced_only_if_asked(saved, w8):
     before = saved.read_bytes()
-    with pytest.raises(FileExistsError, match=re.escape(f"{saved} exists already. Pass overwrite=True to replace it.")):
+    with pytest.raises(
+        FileExistsError,
+        match=re.escape(f"{saved} exists already. Pass overwrite=True to replace it."),
+    ):
         EC3().solve(w8).save(saved)
     assert saved.read_bytes() == before
 
@@ -128,7 +137,9 @@ def test_the_file_has_the_rights_of_an_ordinary_one(saved):
 
 
 def test_a_file_holds_no_object(tmp_path):
-    votes = Votes.from_long([f"patient {i}" for i in range(50)] * 2, ["ann"] * 50 + ["bob"] * 50, list("xy") * 50)
+    votes = Votes.from_long(
+        [f"patient {i}" for i in range(50)] * 2, ["ann"] * 50 + ["bob"] * 50, list("xy") * 50
+    )
     EC3().solve(votes).save(tmp_path / "file")
     facts, arrays = read_archive(tmp_path / "file")
     assert "patient" not in json.dumps(facts)
@@ -158,8 +169,15 @@ def test_a_file_cut_short_is_damaged(saved, share):
 
 
 def test_changed_contents_do_not_match_their_checksum(saved):
-    rewritten(saved, lambda contents: contents.update({"facts.json": contents["facts.json"].replace(b"iEC3", b"jEC3")}))
-    with refused(saved, "is damaged (the checksum of facts.json does not match). Save the consensus again."):
+    rewritten(
+        saved,
+        lambda contents: contents.update(
+            {"facts.json": contents["facts.json"].replace(b"iEC3", b"jEC3")}
+        ),
+    )
+    with refused(
+        saved, "is damaged (the checksum of facts.json does not match). Save the consensus again."
+    ):
         Consensus.load(saved)
 
 
@@ -201,17 +219,23 @@ def test_a_manifest_that_is_no_json_is_refused(saved):
 
 def test_a_newer_version_is_refused(saved):
     with_manifest(saved, version=5)
-    with refused(saved, "has format version 5, this ec3learn reads version 4. Update ec3learn to read it."):
+    with refused(
+        saved, "has format version 5, this ec3learn reads version 4. Update ec3learn to read it."
+    ):
         Consensus.load(saved)
 
 
 def test_an_older_version_is_refused(saved):
     with_manifest(saved, version=3)
-    with refused(saved, "has format version 3, this ec3learn reads version 4. Save the consensus again."):
+    with refused(
+        saved, "has format version 3, this ec3learn reads version 4. Save the consensus again."
+    ):
         Consensus.load(saved)
 
 
-@pytest.mark.parametrize("change", [{"version": "two"}, {"version": None}, {"sha256": None}, {"sha256": {}}])
+@pytest.mark.parametrize(
+    "change", [{"version": "two"}, {"version": None}, {"sha256": None}, {"sha256": {}}]
+)
 def test_a_manifest_that_makes_no_sense_is_refused(saved, change):
     with_manifest(saved, **change)
     with pytest.raises(ValueError, match=re.escape(str(saved))):
@@ -245,11 +269,15 @@ def test_saving_into_a_folder_that_is_not_there_is_an_ordinary_error(tmp_path, w
 
 def test_a_folder_that_is_not_there_is_named(tmp_path, w8):
     path = tmp_path / "nowhere" / "model.ec3"
-    with pytest.raises(FileNotFoundError, match=re.escape(f"path must lie in a folder that exists, got {path}.")):
+    with pytest.raises(
+        FileNotFoundError, match=re.escape(f"path must lie in a folder that exists, got {path}.")
+    ):
         EC3().solve(w8).save(path)
 
 
-@pytest.mark.parametrize("act", [lambda path: EC3().solve(Votes.from_labels([[0], [1]])).save(path), Consensus.load])
+@pytest.mark.parametrize(
+    "act", [lambda path: EC3().solve(Votes.from_labels([[0], [1]])).save(path), Consensus.load]
+)
 @pytest.mark.parametrize(
     ("path", "error", "words"),
     [
@@ -267,7 +295,9 @@ def test_a_file_is_on_the_disk_before_it_gets_its_name(saved, w8, monkeypatch):
     steps = []
     for name in ("fsync", "replace"):
         step = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda *given, name=name, step=step: (steps.append(name), step(*given)))
+        monkeypatch.setattr(
+            os, name, lambda *given, name=name, step=step: (steps.append(name), step(*given))
+        )
     EC3().solve(w8).save(saved, overwrite=True)
     EC3().solve(w8).report(saved.with_suffix(".html"))
     assert steps == ["fsync", "replace", "fsync", "replace"]
@@ -277,12 +307,20 @@ def test_a_file_that_was_signed_without_a_part_is_damaged(tmp_path, w8):
     path = tmp_path / "model.ec3"
     EC3().solve(w8).save(path)
     facts, arrays = read_archive(path)
-    write_archive(path, facts, {name: array for name, array in arrays.items() if name != "weights"}, overwrite=True)
-    with pytest.raises(ValueError, match=re.escape(f"{path} is damaged (weights is missing). Save the consensus again.")):
+    write_archive(
+        path,
+        facts,
+        {name: array for name, array in arrays.items() if name != "weights"},
+        overwrite=True,
+    )
+    with pytest.raises(
+        ValueError,
+        match=re.escape(f"{path} is damaged (weights is missing). Save the consensus again."),
+    ):
         Consensus.load(path)
 
 
-# ---- files that were signed, but that `save` would not have written ----------------------------------------------------
+# ---- files that were signed, but that `save` would not have written ------------------------------
 
 
 def every_kind(w8):
@@ -294,7 +332,9 @@ def every_kind(w8):
         classes=["n", "y"],
         scale=scores,
     )
-    long = Votes.from_long(["q1", "q1", "q2", "q3"], ["ann", "bob", "ann", "bob"], ["yes", "no", "yes", "no"])
+    long = Votes.from_long(
+        ["q1", "q1", "q2", "q3"], ["ann", "bob", "ann", "bob"], ["yes", "no", "yes", "no"]
+    )
     methods = [
         EC3(),
         EC3(towards=DawidSkene()),
@@ -362,9 +402,18 @@ def changed_array(random, array):
         return array[: random.randrange(len(array) + 1)] if array.ndim else array
     if how == 4:
         return random.choice(
-            [array.reshape(-1), array[None], np.concatenate([array, array]), array * 2 if array.dtype.kind != "b" else ~array]
+            [
+                array.reshape(-1),
+                array[None],
+                np.concatenate([array, array]),
+                array * 2 if array.dtype.kind != "b" else ~array,
+            ]
         )
-    return array.astype(random.choice([np.float32, np.int64, np.int8, np.uint64, np.bool_, np.complex128, "S4", ">f8"]))
+    return array.astype(
+        random.choice(
+            [np.float32, np.int64, np.int8, np.uint64, np.bool_, np.complex128, "S4", ">f8"]
+        )
+    )
 
 
 def changed_fact(random, value):
@@ -376,9 +425,29 @@ def changed_fact(random, value):
         return value | {name: changed_fact(random, value[name])}
     if isinstance(value, list) and value and random.random() < 0.8:
         place = random.randrange(len(value))
-        return value[:place] + random.choice([[], [changed_fact(random, value[place])], [value[place]] * 2]) + value[place + 1 :]
+        return (
+            value[:place]
+            + random.choice([[], [changed_fact(random, value[place])], [value[place]] * 2])
+            + value[place + 1 :]
+        )
     return random.choice(
-        [None, True, 0, -1, 2**70, 0.5, float("nan"), "", "x", [], {}, [[]], {"x": 1}, "classifier", "clustering"]
+        [
+            None,
+            True,
+            0,
+            -1,
+            2**70,
+            0.5,
+            float("nan"),
+            "",
+            "x",
+            [],
+            {},
+            [[]],
+            {"x": 1},
+            "classifier",
+            "clustering",
+        ]
     )
 
 
@@ -407,10 +476,14 @@ def test_a_file_signed_by_somebody_else_is_valid_or_refused(tmp_path, w8):
     assert 0 < accepted < 600  # a change may well make another valid file, such as another weight
 
 
-@pytest.mark.filterwarnings("ignore::ec3learn.ExtendWarning")  # of base models that are missing or were never seen
+@pytest.mark.filterwarnings(
+    "ignore::ec3learn.ExtendWarning"
+)  # of base models that are missing or were never seen
 @pytest.mark.parametrize("method", [EC3(), DawidSkene(), MajorityVote()])
 def test_answers_for_new_objects_of_other_voters_can_be_saved_and_loaded(tmp_path, method):
-    consensus = method.solve(Votes.from_labels({"svm": [0, 1, 1], "knn": [0, 1, 0], "tree": [0, 1, 1]}))
+    consensus = method.solve(
+        Votes.from_labels({"svm": [0, 1, 1], "knn": [0, 1, 0], "tree": [0, 1, 1]})
+    )
     extended = consensus.extend(Votes.from_labels({"knn": [1, 0], "new": [0, 0]}))
     extended.save(tmp_path / "new.ec3", objects=True)
     loaded = Consensus.load(tmp_path / "new.ec3")
@@ -421,7 +494,15 @@ def test_answers_for_new_objects_of_other_voters_can_be_saved_and_loaded(tmp_pat
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("high", "x"), ("coverage", None), ("weight", "1"), ("weight", -1.0), ("agreement", 1.5), ("labels", 10**400), ("kind", "")],
+    [
+        ("high", "x"),
+        ("coverage", None),
+        ("weight", "1"),
+        ("weight", -1.0),
+        ("agreement", 1.5),
+        ("labels", 10**400),
+        ("kind", ""),
+    ],
 )
 def test_a_table_of_voters_that_is_none_is_refused(tmp_path, w8, column, value):
     path = tmp_path / "signed.ec3"
@@ -456,7 +537,9 @@ def sign(path, facts, arrays):
         np.save(buffer, array)
         contents[f"{name}.npy"] = buffer.getvalue()
     checksums = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
-    contents["manifest.json"] = json.dumps({"format": "ec3learn consensus", "version": VERSION, "sha256": checksums}).encode()
+    contents["manifest.json"] = json.dumps(
+        {"format": "ec3learn consensus", "version": VERSION, "sha256": checksums}
+    ).encode()
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in contents.items():
             archive.writestr(name, content)
@@ -482,7 +565,9 @@ def test_a_signed_number_that_makes_no_sense_is_named(tmp_path, w8, name, number
     arrays[name] = arrays[name].copy()
     arrays[name].flat[0] = number
     sign(path, facts, arrays)
-    with refused(path, f"is damaged ({reason} is not what ec3learn writes). Save the consensus again."):
+    with refused(
+        path, f"is damaged ({reason} is not what ec3learn writes). Save the consensus again."
+    ):
         Consensus.load(path)
 
 
@@ -502,7 +587,9 @@ def test_a_small_file_does_not_unfold_into_a_large_one(saved):
 def test_an_array_that_claims_to_be_large_is_refused_before_it_is_made(saved):
     def change(contents):
         header = io.BytesIO()
-        np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)})
+        np.lib.format.write_array_header_1_0(
+            header, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
+        )
         contents["weights.npy"] = header.getvalue()
         manifest = json.loads(contents["manifest.json"])
         manifest["sha256"]["weights.npy"] = hashlib.sha256(header.getvalue()).hexdigest()

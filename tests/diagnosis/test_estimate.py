@@ -11,7 +11,14 @@ from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
 from ec3learn import Consensus, MajorityVote, Scale, SoftVote, Votes, solve
-from ec3learn.diagnosis import agreement, alpha, effective_voters, error_correlation, fleiss_kappa, kappas
+from ec3learn.diagnosis import (
+    agreement,
+    alpha,
+    effective_voters,
+    error_correlation,
+    fleiss_kappa,
+    kappas,
+)
 from ec3learn.diagnosis.estimate import by_chances, prediction_powered
 from ec3learn.diagnosis.metrics import wilson_interval
 
@@ -21,12 +28,15 @@ krippendorff = pytest.importorskip("krippendorff")
 def jury(seed=0, n=3000):
     rng = np.random.default_rng(seed)
     truth = (rng.random(n) < 0.3).astype(int)
-    said = np.where(rng.random((n, 5)) < np.where(truth, 0.7, 0.85)[:, None], truth[:, None], 1 - truth[:, None])
+    said = np.where(
+        rng.random((n, 5)) < np.where(truth, 0.7, 0.85)[:, None], truth[:, None], 1 - truth[:, None]
+    )
     return MajorityVote().solve(Votes.from_labels(said)), truth
 
 
 def test_by_hand():
-    # w = Cov(y, f) / ((1 + 4/4) Var f) = (1/3) / (2 x 2/7) = 7/12, with all eight f for the variance
+    # w = Cov(y, f) / ((1 + 4/4) Var f) = (1/3) / (2 x 2/7) = 7/12, with all eight f for the
+    # variance
     y, f, rest = np.array([0.0, 0, 1, 1]), np.array([0.0, 0, 1, 1]), np.array([0.0, 0, 1, 1])
     found = prediction_powered(y, f, rest)
     assert found.value == pytest.approx(0.5)
@@ -36,7 +46,9 @@ def test_by_hand():
     n = 0.25 * 4 / 3 / variance  # as many labels alone would have this variance
     assert found.worth == pytest.approx(n)
     gap = found.high - found.value
-    assert gap**2 == pytest.approx(1.96**2 * (variance + (found.high * (1 - found.high) - 0.25) / n), rel=1e-4)
+    assert gap**2 == pytest.approx(
+        1.96**2 * (variance + (found.high * (1 - found.high) - 0.25) / n), rel=1e-4
+    )
 
 
 def test_useless_answers_leave_wilson_s_interval_but_for_one_label():
@@ -67,7 +79,12 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
         chosen = np.random.default_rng(draw).choice(len(truth), 100, replace=False)
         table = consensus.estimate(1, known={int(i): int(truth[i]) for i in chosen})
         wanted = [truth.mean(), (answers == truth).mean()]
-        held.append([low <= value <= high for low, value, high in zip(table["low"], wanted, table["high"], strict=True)])
+        held.append(
+            [
+                low <= value <= high
+                for low, value, high in zip(table["low"], wanted, table["high"], strict=True)
+            ]
+        )
     assert np.all((np.mean(held, axis=0) > 0.92) & (np.mean(held, axis=0) < 0.985))
 
 
@@ -80,7 +97,11 @@ def test_intervals_keep_their_promise_for_a_rare_class(too_sure, n, even):
         rng = np.random.default_rng(draw)
         y = (rng.random(3000) < 0.05).astype(float)
         f = expit(too_sure * (4 * y - 2 + 2 * rng.normal(size=3000) + logit(0.05)))
-        chance = np.full(3000, n / 3000) if even else 0.7 * n / 3000 + 0.3 * n * np.sqrt(f * (1 - f)) / np.sqrt(f * (1 - f)).sum()
+        chance = (
+            np.full(3000, n / 3000)
+            if even
+            else 0.7 * n / 3000 + 0.3 * n * np.sqrt(f * (1 - f)) / np.sqrt(f * (1 - f)).sum()
+        )
         chosen = rng.choice(3000, n, replace=False, p=chance / chance.sum())
         found = (
             prediction_powered(y[chosen], f[chosen], np.delete(f, chosen))
@@ -98,9 +119,19 @@ def test_intervals_keep_their_promise_where_labels_may_show_no_wrong_answer(miss
     for draw in range(500):
         rng = np.random.default_rng(draw)
         y = (rng.random(1000) < 0.4).astype(float)
-        said = np.where(rng.random(1000) < missed, 0.0, y)  # one class is missed now and then, and surely
-        f = np.where(rng.random(1000) < 0.2, np.where(rng.random(1000) < 0.8, y, 1 - y) * 0.6 + 0.2, 0.01 + 0.98 * said)
-        chance = np.full(1000, 0.05) if even else 0.01 + 40 * np.sqrt(f * (1 - f)) / np.sqrt(f * (1 - f)).sum()
+        said = np.where(
+            rng.random(1000) < missed, 0.0, y
+        )  # one class is missed now and then, and surely
+        f = np.where(
+            rng.random(1000) < 0.2,
+            np.where(rng.random(1000) < 0.8, y, 1 - y) * 0.6 + 0.2,
+            0.01 + 0.98 * said,
+        )
+        chance = (
+            np.full(1000, 0.05)
+            if even
+            else 0.01 + 40 * np.sqrt(f * (1 - f)) / np.sqrt(f * (1 - f)).sum()
+        )
         chosen = rng.choice(1000, 50, replace=False, p=chance / chance.sum())
         for own, sure, kept in ((y, f, held), ((f > 0.5) == y, np.maximum(f, 1 - f), right)):
             found = (
@@ -124,7 +155,9 @@ def test_a_draw_that_was_labelled_in_part_is_no_worse_than_a_smaller_one():
         known = {int(i): int(truth[i]) for i in rng.choice(drawn["object"], 25, replace=False)}
         found.append(consensus.estimate(1, known, chance=drawn)["value"])
         true.append([truth.mean(), np.mean(consensus.labels() == truth)])
-    assert np.abs(np.mean(np.array(found) - true, axis=0)).max() < 0.04  # half of the objects do not stand for all: it was -.157
+    assert (
+        np.abs(np.mean(np.array(found) - true, axis=0)).max() < 0.04
+    )  # half of the objects do not stand for all: it was -.157
 
 
 def test_every_class_and_voter_is_estimated_on_request():
@@ -132,7 +165,12 @@ def test_every_class_and_voter_is_estimated_on_request():
     known = {i: int(truth[i]) for i in range(300)}
     table = consensus.estimate(known=known, voters=True)
     names = [model.name for model in consensus.models]
-    assert table["measure"] == ["share of 0", "share of 1", "accuracy of the answer", *(f"accuracy of {name}" for name in names)]
+    assert table["measure"] == [
+        "share of 0",
+        "share of 1",
+        "accuracy of the answer",
+        *(f"accuracy of {name}" for name in names),
+    ]
     for row in list(table.rows())[3:]:
         m = names.index(row["measure"].removeprefix("accuracy of "))
         right = np.mean([consensus.votes.said(i)[m] == truth[i] for i in range(len(truth))])
@@ -143,8 +181,12 @@ def test_every_class_and_voter_is_estimated_on_request():
 def test_a_voter_is_judged_only_where_it_voted():
     truth = np.random.default_rng(0).integers(2, size=400)
     half = [label if i % 2 else None for i, label in enumerate(truth.tolist())]
-    consensus = MajorityVote().solve(Votes.from_labels({"half": half, "wrong": 1 - truth, "right": truth}))
-    rows = list(consensus.estimate(known={i: int(truth[i]) for i in range(60)}, voters=True).rows())[3:]
+    consensus = MajorityVote().solve(
+        Votes.from_labels({"half": half, "wrong": 1 - truth, "right": truth})
+    )
+    rows = list(
+        consensus.estimate(known={i: int(truth[i]) for i in range(60)}, voters=True).rows()
+    )[3:]
     assert [(row["measure"], row["labels"], row["value"]) for row in rows] == [
         ("accuracy of half", 30, 1.0),
         ("accuracy of wrong", 60, 0.0),
@@ -181,11 +223,14 @@ def test_what_cannot_be_estimated_is_refused(label, known, message):
 def test_labels_that_the_answer_was_given_are_refused():
     votes = Votes.from_labels({"a": [0, 1] * 20, "b": [0, 1] * 20})
     known = {i: i % 2 for i in range(15)}
-    with pytest.raises(ValueError, match=r"^known must be labels that the answer was made without, got some that it was given\."):
+    with pytest.raises(
+        ValueError,
+        match=r"^known must be labels that the answer was made without, got some that it was given\.",
+    ):
         MajorityVote().solve(votes, known=known).estimate(1, known)
 
 
-# ---- whom to ask next ------------------------------------------------------------------------------------------------------
+# ---- whom to ask next ----------------------------------------------------------------------------
 
 
 def test_labels_are_asked_where_the_answer_is_most_likely_wrong():
@@ -198,10 +243,15 @@ def test_labels_are_asked_where_the_answer_is_most_likely_wrong():
 
 
 def test_known_labels_show_which_class_is_wrong_more_often():
-    # Two voters of three say 0 on the first 60 objects and 1 on the others. The zeros that are known are wrong.
-    votes = Votes.from_labels({"a": [0] * 60 + [1] * 60, "b": [0] * 60 + [1] * 60, "c": [1] * 60 + [0] * 60})
+    # Two voters of three say 0 on the first 60 objects and 1 on the others. The zeros that are
+    # known are wrong.
+    votes = Votes.from_labels(
+        {"a": [0] * 60 + [1] * 60, "b": [0] * 60 + [1] * 60, "c": [1] * 60 + [0] * 60}
+    )
     before = MajorityVote().solve(votes).ask(120)
-    assert before["gain"] == pytest.approx([(1 / 3) / (place // 2 + 1) ** 0.25 for place in range(120)])
+    assert before["gain"] == pytest.approx(
+        [(1 / 3) / (place // 2 + 1) ** 0.25 for place in range(120)]
+    )
     known = dict.fromkeys((*range(10), *range(60, 70)), 1)
     after = MajorityVote().solve(votes, known=known).ask(10)
     assert set(after["object"]) <= set(range(60))
@@ -209,7 +259,9 @@ def test_known_labels_show_which_class_is_wrong_more_often():
 
 
 def test_of_objects_that_are_alike_one_is_asked_about_first():
-    votes = Votes.from_labels({"a": [0] * 30 + [1, 0, 1], "b": [1] * 30 + [0, 0, 1], "c": [None] * 30 + [1, 0, 1]})
+    votes = Votes.from_labels(
+        {"a": [0] * 30 + [1, 0, 1], "b": [1] * 30 + [0, 0, 1], "c": [None] * 30 + [1, 0, 1]}
+    )
     consensus = SoftVote().solve(votes)  # 30 objects are tied, and one has two votes of three
     assert 30 in consensus.ask(6)["object"]
 
@@ -252,7 +304,10 @@ def test_unequal_chances_are_corrected_for_and_the_interval_is_shorter():
         table = consensus.ask(100, "share", random_state=draw)
         known = {i: int(truth[i]) for i in table["object"]}
         by_chance = next(consensus.estimate(1, known, chance=table).rows())
-        even = {int(i): int(truth[i]) for i in np.random.default_rng(draw).choice(1000, 100, replace=False)}
+        even = {
+            int(i): int(truth[i])
+            for i in np.random.default_rng(draw).choice(1000, 100, replace=False)
+        }
         plain = next(consensus.estimate(1, even).rows())
         held.append(by_chance["low"] <= truth.mean() <= by_chance["high"])
         lengths.append((by_chance["high"] - by_chance["low"]) / (plain["high"] - plain["low"]))
@@ -275,62 +330,87 @@ def test_objects_that_count_several_times_are_as_many_objects():
     weighted = MajorityVote().solve(Votes.from_labels(said, sample_weight=times))
     repeated = MajorityVote().solve(Votes.from_labels(np.repeat(said, times, axis=0)))
     known = {i: int(truth[i]) for i in range(40)}
-    for one, other in zip(weighted.estimate(1, known).rows(), repeated.estimate(1, known).rows(), strict=True):
+    for one, other in zip(
+        weighted.estimate(1, known).rows(), repeated.estimate(1, known).rows(), strict=True
+    ):
         assert one == pytest.approx(other)
-    with pytest.raises(ValueError, match=r"^sample_weight must be integers, so that objects can be counted, to estimate shares"):
+    with pytest.raises(
+        ValueError,
+        match=r"^sample_weight must be integers, so that objects can be counted, to estimate shares",
+    ):
         MajorityVote().solve(Votes.from_labels(said, sample_weight=times / 7)).estimate(1, known)
 
 
 def test_with_all_other_labels_shares_and_accuracies_are_exact():
-    # The answer was given half of the labels, and the other half is known now: nothing is left to estimate.
+    # The answer was given half of the labels, and the other half is known now: nothing is left to
+    # estimate.
     consensus, truth = jury(n=200)
     solved = MajorityVote().solve(consensus.votes, known=dict(enumerate(truth[:100].tolist())))
     rest = dict(enumerate(truth.tolist()[100:], start=100))
     drawn = dict.fromkeys(rest, 1.0)
-    for table in (solved.estimate(known=rest, voters=True), solved.estimate(known=rest, voters=True, chance=drawn)):
+    for table in (
+        solved.estimate(known=rest, voters=True),
+        solved.estimate(known=rest, voters=True, chance=drawn),
+    ):
         value = dict(zip(table["measure"], table["value"], strict=True))
         assert value["share of 1"] == pytest.approx(truth.mean())
-        assert value["accuracy of the answer"] == pytest.approx(np.mean(solved.labels()[100:] == truth[100:]))
+        assert value["accuracy of the answer"] == pytest.approx(
+            np.mean(solved.labels()[100:] == truth[100:])
+        )
         name = solved.models[0].name
         said = np.array([solved.votes.said(i)[0] for i in range(200)])
         assert value[f"accuracy of {name}"] == pytest.approx(np.mean(said == truth))
 
 
 def test_labels_that_the_answer_was_given_do_not_bias_the_rest():
-    # Voters say 1 too often. What the answer says of objects whose labels it was given does not show that.
+    # Voters say 1 too often. What the answer says of objects whose labels it was given does not
+    # show that.
     rng, gaps, held = np.random.default_rng(0), [], []
     for _ in range(60):
         truth = (rng.random(400) < 0.3).astype(int)
         said = rng.random((400, 3)) < np.where(truth, 0.9, 0.3)[:, None]
         order = rng.permutation(400)
-        given, drawn = ({int(i): int(truth[i]) for i in some} for some in (order[:250], order[250:310]))
-        row = next(MajorityVote().solve(Votes.from_labels(said.astype(int)), known=given).estimate(1, drawn).rows())
+        given, drawn = (
+            {int(i): int(truth[i]) for i in some} for some in (order[:250], order[250:310])
+        )
+        row = next(
+            MajorityVote()
+            .solve(Votes.from_labels(said.astype(int)), known=given)
+            .estimate(1, drawn)
+            .rows()
+        )
         gaps.append(row["value"] - truth.mean())
         held.append(row["low"] <= truth.mean() <= row["high"])
     assert abs(np.mean(gaps)) < 0.01
     assert np.mean(held) > 0.9
 
 
-# ---- agreement --------------------------------------------------------------------------------------------------------
+# ---- agreement -----------------------------------------------------------------------------------
 
 
 def scores(seed=0, n_objects=60, n_voters=6, missing=0.3):
     rng = np.random.default_rng(seed)
     truth = rng.integers(1, 6, size=n_objects)
-    said = np.clip(truth[:, None] + rng.integers(-1, 2, size=(n_objects, n_voters)), 1, 5).astype(float)
+    said = np.clip(truth[:, None] + rng.integers(-1, 2, size=(n_objects, n_voters)), 1, 5).astype(
+        float
+    )
     said[rng.random(said.shape) < missing] = np.nan
     return said
 
 
 def votes_of(said):
-    return Votes.from_labels({f"v{j}": column for j, column in enumerate(said.T)}, classes=range(1, 6))
+    return Votes.from_labels(
+        {f"v{j}": column for j, column in enumerate(said.T)}, classes=range(1, 6)
+    )
 
 
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
 @pytest.mark.parametrize("seed", range(4))
 def test_alpha_is_that_of_the_package(level, seed):
     said = scores(seed)
-    wanted = krippendorff.alpha(reliability_data=said.T, level_of_measurement=level, value_domain=[1, 2, 3, 4, 5])
+    wanted = krippendorff.alpha(
+        reliability_data=said.T, level_of_measurement=level, value_domain=[1, 2, 3, 4, 5]
+    )
     assert alpha(votes_of(said), level) == pytest.approx(wanted, abs=1e-12)
 
 
@@ -338,7 +418,9 @@ def test_repeated_rows_count_as_often_as_they_occur():
     said = np.repeat(scores(n_objects=8, n_voters=3), 5, axis=0)
     votes = votes_of(said)
     assert votes.n_rows < len(said)
-    assert alpha(votes) == pytest.approx(krippendorff.alpha(said.T, level_of_measurement="nominal"), abs=1e-12)
+    assert alpha(votes) == pytest.approx(
+        krippendorff.alpha(said.T, level_of_measurement="nominal"), abs=1e-12
+    )
 
 
 def test_fleiss_kappa_of_the_textbook():
@@ -354,19 +436,27 @@ def test_fleiss_kappa_of_the_textbook():
 def test_intervals_hold_the_value_and_shrink_with_objects():
     few, many = (agreement(votes_of(scores(n_objects=n)), draws=100) for n in (40, 1000))
     for table in (few, many):
-        assert all(low <= value <= high for low, value, high in zip(table["low"], table["value"], table["high"], strict=True))
+        assert all(
+            low <= value <= high
+            for low, value, high in zip(table["low"], table["value"], table["high"], strict=True)
+        )
     assert many["high"][0] - many["low"][0] < few["high"][0] - few["low"][0]
 
 
 def test_soft_votes_that_name_the_same_classes_agree():
     sure, unsure = [[0.9, 0.1], [0.2, 0.8]] * 5, [[0.6, 0.4], [0.4, 0.6]] * 5
-    assert agreement(Votes.from_probabilities({"a": sure, "b": unsure}), draws=0)["value"] == [1.0, 1.0, 1.0]
+    assert agreement(Votes.from_probabilities({"a": sure, "b": unsure}), draws=0)["value"] == [
+        1.0,
+        1.0,
+        1.0,
+    ]
 
 
 @pytest.mark.parametrize("level", ["nominal", "interval"])
 def test_a_tied_vote_is_as_if_one_of_its_answers_had_been_drawn(level):
-    # Object 0 has a vote for 0 or 1 and one for 0, object 1 one for 0 and one for 1. The draws give the pairs (0, 0), (1, 0), and
-    # (0, 1), so half of 1 and none of 1 agree. Of the four votes 2.5 are for 0: expected are 2 x 2.5 x 1.5 / 3 = 2.5 that differ.
+    # Object 0 has a vote for 0 or 1 and one for 0, object 1 one for 0 and one for 1. The draws give
+    # the pairs (0, 0), (1, 0), and (0, 1), so half of 1 and none of 1 agree. Of the four votes 2.5
+    # are for 0: expected are 2 x 2.5 x 1.5 / 3 = 2.5 that differ.
     votes = Votes.from_long([0, 0, 0, 1, 1], ["a", "a", "b", "a", "b"], [0, 1, 0, 0, 1])
     assert alpha(votes, level) == pytest.approx(1 - 3 / 2.5)
     table = agreement(votes, draws=20)
@@ -378,7 +468,9 @@ def test_weights_of_objects_that_are_no_counts_add_up_to_their_number():
     said = scores(n_objects=40)
     columns = {f"v{j}": column for j, column in enumerate(said.T)}
     weighted = Votes.from_labels(columns, classes=range(1, 6), sample_weight=np.full(40, 0.01))
-    for one, other in zip(agreement(votes_of(said)).rows(), agreement(weighted).rows(), strict=True):
+    for one, other in zip(
+        agreement(votes_of(said)).rows(), agreement(weighted).rows(), strict=True
+    ):
         assert list(one.values())[1:] == pytest.approx(list(other.values())[1:], abs=1e-9)
     one, other = (next(kappas(votes).rows()) for votes in (votes_of(said), weighted))
     assert list(one.values())[2:] == pytest.approx(list(other.values())[2:], abs=1e-9)
@@ -389,7 +481,9 @@ def test_an_interval_does_not_shrink_to_nothing_where_all_sampled_objects_agree(
     least = binomtest(30, 30).proportion_ci(method="wilson").low
     table, row = agreement(votes), next(kappas(votes).rows())
     assert table["value"] == table["high"] == [1.0] * 3
-    assert table["low"] == pytest.approx([1 - 2 * (1 - least), 1 - 2 * (1 - least), least])  # half of the pairs agree by chance
+    assert table["low"] == pytest.approx(
+        [1 - 2 * (1 - least), 1 - 2 * (1 - least), least]
+    )  # half of the pairs agree by chance
     assert (row["kappa"], row["low"], row["high"]) == pytest.approx((1.0, 1 - 2 * (1 - least), 1.0))
 
 
@@ -413,15 +507,19 @@ def test_measures_that_do_not_exist_have_no_interval():
 
 def test_what_is_not_comparable_is_refused():
     words = Votes.from_labels({"a": ["x", "y"], "b": ["x", "x"]})
-    wanted = "level must be 'nominal' or 'ordinal' for answers that are not numbers, got 'interval'."
+    wanted = (
+        "level must be 'nominal' or 'ordinal' for answers that are not numbers, got 'interval'."
+    )
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
         alpha(words, "interval")
     mixed = words.add({"c": [3, 4]}, scale=range(10))
-    with pytest.raises(ValueError, match=r"^votes must be of voters with the same answers, got other ones of 'c'\."):
+    with pytest.raises(
+        ValueError, match=r"^votes must be of voters with the same answers, got other ones of 'c'\."
+    ):
         alpha(mixed)
 
 
-# ---- Cohen's kappa -----------------------------------------------------------------------------------------------------
+# ---- Cohen's kappa -------------------------------------------------------------------------------
 
 
 def test_kappas_of_pairs_are_those_of_scikit_learn():
@@ -439,7 +537,9 @@ def test_kappas_of_pairs_are_those_of_scikit_learn():
 def test_weighted_kappas_are_those_of_scikit_learn(level):
     said = np.random.default_rng(0).integers(0, 4, size=(2, 60))
     said[1, :40] = np.minimum(said[0, :40] + 1, 3)
-    labels = np.array([1, 2, 3, 7])  # only differences of numbers tell how far the last one is from the others
+    labels = np.array(
+        [1, 2, 3, 7]
+    )  # only differences of numbers tell how far the last one is from the others
     apart = said if level == "ordinal" else labels[said]
     expected = cohen_kappa_score(*apart, weights="quadratic", labels=range(8))
     votes = Votes.from_labels({"a": labels[said[0]], "b": labels[said[1]]})
@@ -450,13 +550,23 @@ def test_weighted_kappas_are_those_of_scikit_learn(level):
 @pytest.mark.parametrize("level", ["ordinal", "interval"])
 def test_answers_without_a_place_on_the_scale_are_left_out_where_distances_count(level):
     one, other = [1, 2, 3, 4, 5, 1, "unsure", 3, 4, 5], [1, 2, 3, 4, 5, 2, 1, 3, "unsure", 4]
-    votes = Votes.from_labels({"a": one, "b": other}, classes=["bad", "good"], scale=Scale(range(1, 6), unordered=["unsure"]))
+    votes = Votes.from_labels(
+        {"a": one, "b": other},
+        classes=["bad", "good"],
+        scale=Scale(range(1, 6), unordered=["unsure"]),
+    )
     sure = [[None if answer == "unsure" else answer for answer in said] for said in (one, other)]
-    without = Votes.from_labels(dict(zip("ab", sure, strict=True)), classes=["bad", "good"], scale=Scale(range(1, 6)))
+    without = Votes.from_labels(
+        dict(zip("ab", sure, strict=True)), classes=["bad", "good"], scale=Scale(range(1, 6))
+    )
     assert alpha(votes, level) == pytest.approx(alpha(without, level))
     assert next(kappas(votes, level=level).rows()) == next(kappas(without, level=level).rows())
-    assert alpha(votes) < alpha(without)  # "unsure" is an answer like any other where they are only alike or not
-    assert agreement(votes, level, draws=20)["value"][1:] == pytest.approx(agreement(votes, draws=20)["value"][1:])
+    assert alpha(votes) < alpha(
+        without
+    )  # "unsure" is an answer like any other where they are only alike or not
+    assert agreement(votes, level, draws=20)["value"][1:] == pytest.approx(
+        agreement(votes, draws=20)["value"][1:]
+    )
 
 
 def test_kappas_with_known_labels_are_those_of_scikit_learn_where_both_are_there():
@@ -465,14 +575,18 @@ def test_kappas_with_known_labels_are_those_of_scikit_learn_where_both_are_there
     for row in kappas(votes_of(said), known, draws=0).rows():
         own = said[::2, int(row["voter"][1:])]
         assert row["other"] == "known labels"
-        assert row["kappa"] == pytest.approx(cohen_kappa_score(own[~np.isnan(own)], truth[::2][~np.isnan(own)]), abs=1e-12)
+        assert row["kappa"] == pytest.approx(
+            cohen_kappa_score(own[~np.isnan(own)], truth[::2][~np.isnan(own)]), abs=1e-12
+        )
 
 
 def test_a_kappa_of_known_labels_counts_repeated_rows_and_weights():
     votes = Votes.from_labels({"a": [0, 0, 1, 1, 1]}, sample_weight=[1, 2, 1, 3, 1])
     row = next(kappas(votes, [0, 1, 1, 1, 0], draws=0).rows())
     assert row["objects"] == 8
-    assert row["kappa"] == pytest.approx(cohen_kappa_score([0, 0, 1, 1, 1], [0, 1, 1, 1, 0], sample_weight=[1, 2, 1, 3, 1]))
+    assert row["kappa"] == pytest.approx(
+        cohen_kappa_score([0, 0, 1, 1, 1], [0, 1, 1, 1, 0], sample_weight=[1, 2, 1, 3, 1])
+    )
 
 
 def test_intervals_of_kappa_hold_the_truth_about_as_often_as_they_say():
@@ -480,7 +594,9 @@ def test_intervals_of_kappa_hold_the_truth_about_as_often_as_they_say():
     for draw in range(200):
         truth = rng.integers(2, size=80)
         one, other = (truth ^ (rng.random(80) < 0.2) for _ in range(2))
-        row = next(kappas(Votes.from_labels({"a": one, "b": other}), draws=100, random_state=draw).rows())
+        row = next(
+            kappas(Votes.from_labels({"a": one, "b": other}), draws=100, random_state=draw).rows()
+        )
         held.append(row["low"] <= 0.36 <= row["high"])  # (.68 - .5) / .5
     assert 0.88 < np.mean(held) < 0.99
 
@@ -490,21 +606,31 @@ def test_voters_without_a_common_object_have_no_kappa():
 
 
 def test_scores_are_not_compared_with_known_labels():
-    votes = Votes.from_labels({"a": [1, 3], "b": [2, 3]}, classes=["bad", "good"], scale=range(1, 4))
+    votes = Votes.from_labels(
+        {"a": [1, 3], "b": [2, 3]}, classes=["bad", "good"], scale=range(1, 4)
+    )
     with pytest.raises(
-        ValueError, match=re.escape("votes must be votes for classes to be compared with known labels, got a scale.")
+        ValueError,
+        match=re.escape(
+            "votes must be votes for classes to be compared with known labels, got a scale."
+        ),
     ):
         kappas(votes, ["bad", "good"])
 
 
-# ---- voters who err together -----------------------------------------------------------------------------------------------
+# ---- voters who err together ---------------------------------------------------------------------
 
 
 def together(hard, n_voters=12, n_objects=3000, seed=0):
     """Return votes that are wrong half of the time on a share of hard objects, and one time in ten on the others."""
     rng = np.random.default_rng(seed)
-    truth, chance = rng.integers(2, size=n_objects), np.where(rng.random(n_objects) < hard, 0.5, 0.1)
-    return Votes.from_labels({f"v{j}": truth ^ (rng.random(n_objects) < chance) for j in range(n_voters)})
+    truth, chance = (
+        rng.integers(2, size=n_objects),
+        np.where(rng.random(n_objects) < hard, 0.5, 0.1),
+    )
+    return Votes.from_labels(
+        {f"v{j}": truth ^ (rng.random(n_objects) < chance) for j in range(n_voters)}
+    )
 
 
 def test_independent_errors_do_not_correlate_and_shared_ones_do():
@@ -515,18 +641,27 @@ def test_independent_errors_do_not_correlate_and_shared_ones_do():
 def test_objects_without_votes_do_not_change_the_correlation():
     rng = np.random.default_rng(0)
     truth, hard = rng.integers(2, size=400), rng.random(400) < 0.3
-    votes = {f"v{j}": (truth ^ (rng.random(400) < np.where(hard, 0.5, 0.1))).tolist() for j in range(6)}
+    votes = {
+        f"v{j}": (truth ^ (rng.random(400) < np.where(hard, 0.5, 0.1))).tolist() for j in range(6)
+    }
     padded = {name: [*said, *[None] * 2000] for name, said in votes.items()}
-    assert error_correlation(Votes.from_labels(padded)) == pytest.approx(error_correlation(Votes.from_labels(votes)), abs=0.01)
+    assert error_correlation(Votes.from_labels(padded)) == pytest.approx(
+        error_correlation(Votes.from_labels(votes)), abs=0.01
+    )
 
 
 @pytest.mark.parametrize("n_voters", [4, 5, 6, 9])
 def test_the_order_of_the_voters_does_not_change_the_correlation(n_voters):
     rng = np.random.default_rng(3)
     truth, hard = rng.integers(2, size=300), rng.random(300) < 0.4
-    votes = {f"v{j}": truth ^ (rng.random(300) < np.where(hard, 0.45, 0.05 * (1 + j))) for j in range(n_voters)}
+    votes = {
+        f"v{j}": truth ^ (rng.random(300) < np.where(hard, 0.45, 0.05 * (1 + j)))
+        for j in range(n_voters)
+    }
     backwards = Votes.from_labels(dict(reversed(votes.items())))
-    assert error_correlation(backwards) == pytest.approx(error_correlation(Votes.from_labels(votes)), abs=1e-9)
+    assert error_correlation(backwards) == pytest.approx(
+        error_correlation(Votes.from_labels(votes)), abs=1e-9
+    )
 
 
 def few_votes_each(n_objects, common=0.0, n_voters=12, n_votes=4, n_classes=3, seed=0):
@@ -537,15 +672,24 @@ def few_votes_each(n_objects, common=0.0, n_voters=12, n_votes=4, n_classes=3, s
     objects = np.repeat(np.arange(n_objects), n_votes)
     voters = np.argsort(rng.random((n_objects, n_voters)), axis=1)[:, :n_votes].ravel()
     skill = np.where(shares, 0.4, 0.55 + 0.03 * np.arange(n_voters)[:, None])[voters, objects]
-    other = np.where(shares[objects], lookalike[objects], rng.integers(n_classes, size=len(objects)))
+    other = np.where(
+        shares[objects], lookalike[objects], rng.integers(n_classes, size=len(objects))
+    )
     said = np.where(rng.random(len(objects)) < skill, truth[objects], other)
-    return Votes.from_long(objects, [f"ann{j}" for j in voters], said, classes=range(n_classes)), truth
+    return Votes.from_long(
+        objects, [f"ann{j}" for j in voters], said, classes=range(n_classes)
+    ), truth
 
 
 @pytest.mark.parametrize(("n_objects", "within"), [(300, 0.06), (2000, 0.03)])
 @pytest.mark.parametrize("n_votes", [3, 4, 6])
-def test_independent_annotators_with_few_votes_on_an_object_do_not_seem_to_err_together(n_objects, within, n_votes):
-    found = [error_correlation(few_votes_each(n_objects, n_votes=n_votes, seed=seed)[0]) for seed in range(3)]
+def test_independent_annotators_with_few_votes_on_an_object_do_not_seem_to_err_together(
+    n_objects, within, n_votes
+):
+    found = [
+        error_correlation(few_votes_each(n_objects, n_votes=n_votes, seed=seed)[0])
+        for seed in range(3)
+    ]
     assert abs(np.mean(found)) < within
 
 
@@ -559,7 +703,9 @@ def test_the_unit_of_weights_that_are_no_counts_does_not_change_the_correlation(
     votes, truth = few_votes_each(300)
     weighted = replace(votes, sample_weight=unit * np.ones(300), counts=unit * votes.counts)
     for known in (None, truth):
-        assert error_correlation(weighted, known) == pytest.approx(error_correlation(votes, known), abs=1e-9)
+        assert error_correlation(weighted, known) == pytest.approx(
+            error_correlation(votes, known), abs=1e-9
+        )
 
 
 def test_votes_that_are_all_tied_show_no_correlation():
@@ -593,23 +739,36 @@ def test_what_voters_weigh_does_not_change_how_far_their_errors_correlate():
 def test_clusterings_do_not_err():
     rng = np.random.default_rng(0)
     truth = rng.integers(3, size=200)
-    votes = {f"v{j}": np.where(rng.random(200) < 0.6, truth, rng.integers(3, size=200)) for j in range(5)}
+    votes = {
+        f"v{j}": np.where(rng.random(200) < 0.6, truth, rng.integers(3, size=200)) for j in range(5)
+    }
     known = dict(enumerate(truth[:100].tolist()))
-    alone, beside = Votes.from_labels(votes), Votes.from_labels(votes, {"k": rng.integers(4, size=200), "copy": truth})
-    assert error_correlation(beside, known) == pytest.approx(error_correlation(alone, known), abs=1e-12)
+    alone, beside = (
+        Votes.from_labels(votes),
+        Votes.from_labels(votes, {"k": rng.integers(4, size=200), "copy": truth}),
+    )
+    assert error_correlation(beside, known) == pytest.approx(
+        error_correlation(alone, known), abs=1e-12
+    )
 
 
 def test_voters_without_weight_are_worth_nothing():
     votes = together(0.0, n_voters=6, n_objects=100)
     silent = Votes.from_labels([votes.said(i) for i in range(100)], weights=[1, 1, 1, 1, 0, 0])
-    assert effective_voters(silent) == pytest.approx(effective_voters(silent.drop("classifier_4", "classifier_5")))
+    assert effective_voters(silent) == pytest.approx(
+        effective_voters(silent.drop("classifier_4", "classifier_5"))
+    )
 
 
 def test_voters_with_a_single_vote_do_not_blow_the_correlation_up():
     rng = np.random.default_rng(0)
     objects = np.repeat(np.arange(300), 3)
     labels = np.where(rng.random(900) < 0.8, objects % 3, rng.integers(3, size=900))
-    assert -0.2 < error_correlation(Votes.from_long(objects, rng.integers(400, size=900), labels)) < 0.5
+    assert (
+        -0.2
+        < error_correlation(Votes.from_long(objects, rng.integers(400, size=900), labels))
+        < 0.5
+    )
 
 
 def test_a_crowd_may_have_more_pairs_of_object_and_voter_than_32_bits_count():
@@ -624,8 +783,13 @@ def test_a_crowd_may_have_more_pairs_of_object_and_voter_than_32_bits_count():
 def test_probabilities_err_together_as_far_as_their_most_probable_classes_do():
     rng = np.random.default_rng(0)
     truth, shared = rng.integers(2, size=600), rng.normal(0, 0.25, 600)
-    right = [np.clip(0.5 + 0.3 * (2 * truth - 1) + shared + rng.normal(0, 0.25, 600), 0.01, 0.99) for _ in range(6)]
-    soft = Votes.from_probabilities({f"v{j}": np.column_stack([1 - one, one]) for j, one in enumerate(right)})
+    right = [
+        np.clip(0.5 + 0.3 * (2 * truth - 1) + shared + rng.normal(0, 0.25, 600), 0.01, 0.99)
+        for _ in range(6)
+    ]
+    soft = Votes.from_probabilities(
+        {f"v{j}": np.column_stack([1 - one, one]) for j, one in enumerate(right)}
+    )
     hard = Votes.from_labels({f"v{j}": (one > 0.5).astype(int) for j, one in enumerate(right)})
     assert 0.05 < error_correlation(soft) == pytest.approx(error_correlation(hard), abs=1e-9)
     assert error_correlation(soft, truth) == pytest.approx(error_correlation(hard, truth), abs=1e-9)
@@ -638,11 +802,16 @@ def test_who_is_asked_twice_errs_together_with_others_as_far_as_who_is_asked_onc
     truth, chance = rng.integers(2, size=600), np.where(rng.random(600) < 0.3, 0.5, 0.1)
     objects, voters = np.tile(np.repeat(np.arange(600), 2), 6), np.repeat(list("abcdef"), 1200)
     said = truth[objects] ^ (rng.random(7200) < chance[objects])
-    once, twice = (Votes.from_long(objects[::n], voters[::n], said[::n], classes=[0, 1], scale=scale) for n in (2, 1))
+    once, twice = (
+        Votes.from_long(objects[::n], voters[::n], said[::n], classes=[0, 1], scale=scale)
+        for n in (2, 1)
+    )
     assert twice.n_repeated == 3600
     assert error_correlation(twice) == pytest.approx(error_correlation(once), abs=0.05)
     by_labels = [error_correlation(votes, truth) for votes in (once, twice)]
-    assert by_labels[0] < by_labels[1] < 2 * by_labels[0]  # the mean of two answers has less noise of its own
+    assert (
+        by_labels[0] < by_labels[1] < 2 * by_labels[0]
+    )  # the mean of two answers has less noise of its own
 
 
 def test_the_names_of_the_classes_do_not_change_the_correlation_where_votes_are_tied():
@@ -651,7 +820,9 @@ def test_the_names_of_the_classes_do_not_change_the_correlation_where_votes_are_
     objects, voters = np.tile(np.repeat(np.arange(300), 2), 6), np.repeat(list("abcdef"), 600)
     said = truth[objects] ^ (rng.random(3600) < chance[objects])
     found = error_correlation(Votes.from_long(objects, voters, said))
-    assert error_correlation(Votes.from_long(objects, voters, 1 - said)) == pytest.approx(found, abs=1e-9)
+    assert error_correlation(Votes.from_long(objects, voters, 1 - said)) == pytest.approx(
+        found, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("n_objects", [1, 2, 3, 5, 10, 20])
@@ -665,22 +836,34 @@ def test_copies_are_worth_less_than_voters_of_their_own():
     rng = np.random.default_rng(1)
     truth = rng.integers(2, size=4000)
     own = [truth ^ (rng.random(4000) < 0.2) for _ in range(6)]
-    copied = {f"v{j}": own[max(j - 3, 0)] for j in range(9)}  # four of nine are one: 12 of 72 pairs err together, r = 1/6
-    assert 9 / (1 + 8 / 6) < effective_voters(Votes.from_labels(copied)) < 5.5  # copies in both halves are not seen
-    assert effective_voters(Votes.from_labels({f"v{j}": own[j] for j in range(6)})) == pytest.approx(6, abs=0.3)
+    copied = {
+        f"v{j}": own[max(j - 3, 0)] for j in range(9)
+    }  # four of nine are one: 12 of 72 pairs err together, r = 1/6
+    assert (
+        9 / (1 + 8 / 6) < effective_voters(Votes.from_labels(copied)) < 5.5
+    )  # copies in both halves are not seen
+    assert effective_voters(
+        Votes.from_labels({f"v{j}": own[j] for j in range(6)})
+    ) == pytest.approx(6, abs=0.3)
 
 
-@pytest.mark.parametrize("measure", [agreement, alpha, fleiss_kappa, kappas, error_correlation, effective_voters])
+@pytest.mark.parametrize(
+    "measure", [agreement, alpha, fleiss_kappa, kappas, error_correlation, effective_voters]
+)
 def test_what_are_no_votes_is_refused(measure):
     answer = MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 0]}))
     remedy = "Make one with Votes.from_labels; an answer has its own as consensus.votes."
-    with pytest.raises(TypeError, match=f"^{re.escape(f'votes must be a Votes, got Consensus. {remedy}')}$"):
+    with pytest.raises(
+        TypeError, match=f"^{re.escape(f'votes must be a Votes, got Consensus. {remedy}')}$"
+    ):
         measure(answer)
 
 
 @pytest.mark.parametrize("correlation", ["much", float("nan")])
 def test_a_correlation_that_is_no_number_is_refused(correlation):
-    wanted = f"correlation must be a finite number, got {correlation!r}. Leave it out to measure it."
+    wanted = (
+        f"correlation must be a finite number, got {correlation!r}. Leave it out to measure it."
+    )
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
         effective_voters(together(0.0, n_voters=4, n_objects=50), correlation)
 
@@ -694,11 +877,17 @@ def test_a_consensus_without_objects_estimates_nothing(tmp_path):
 
 def test_labels_tell_which_end_of_a_scale_means_what():
     truth = np.random.default_rng(0).integers(2, size=100)
-    scores = {"up": 2 + 2 * truth, "down": 4 - 2 * truth, "both": np.where(np.arange(100) % 7, 2 + 2 * truth, 3)}
+    scores = {
+        "up": 2 + 2 * truth,
+        "down": 4 - 2 * truth,
+        "both": np.where(np.arange(100) % 7, 2 + 2 * truth, 3),
+    }
     known = {i: "fp"[truth[i]] for i in range(60)}
     asked, given = (
         Votes.from_labels(
-            {name: scores[name] if up else 6 - scores[name] for name, up in sides.items()}, classes=["f", "p"], scale=s
+            {name: scores[name] if up else 6 - scores[name] for name, up in sides.items()},
+            classes=["f", "p"],
+            scale=s,
         )
         for sides, s in (
             ({"up": True, "down": True, "both": True}, Scale(range(1, 6), direction="learn")),
@@ -710,9 +899,14 @@ def test_labels_tell_which_end_of_a_scale_means_what():
 
 def test_only_voters_who_saw_enough_labels_are_judged_by_them():
     rng = np.random.default_rng(0)
-    votes = Votes.from_long(np.repeat(np.arange(300), 3), rng.integers(60, size=900), rng.integers(2, size=900))
+    votes = Votes.from_long(
+        np.repeat(np.arange(300), 3), rng.integers(60, size=900), rng.integers(2, size=900)
+    )
     table = MajorityVote().solve(votes).estimate(None, dict.fromkeys(range(200), 0), voters=True)
-    n_labels = {name: sum(votes.said(i)[m] is not None for i in range(200)) for m, name in enumerate(names_of(votes))}
+    n_labels = {
+        name: sum(votes.said(i)[m] is not None for i in range(200))
+        for m, name in enumerate(names_of(votes))
+    }
     judged = [name.removeprefix("accuracy of ") for name in table["measure"][3:]]
     assert judged == [name for name, n in n_labels.items() if n >= 10]
 
@@ -724,6 +918,9 @@ def names_of(votes):
 def test_judges_who_score_are_measured_with_many_classes_too():
     rng = np.random.default_rng(0)
     surface = rng.integers(25, size=300) + rng.normal(0, 3, 300)  # what all of them see
-    scores = {f"j{j}": np.clip(np.rint(surface + rng.normal(0, 2, 300)), 0, 24).astype(int) for j in range(6)}
+    scores = {
+        f"j{j}": np.clip(np.rint(surface + rng.normal(0, 2, 300)), 0, 24).astype(int)
+        for j in range(6)
+    }
     votes = Votes.from_labels(scores, classes=range(25), scale=range(25))
     assert error_correlation(votes) != 0.0  # as it would be without voters

@@ -36,7 +36,9 @@ def test_every_object_is_held_out_once_and_the_labels_of_other_folds_are_known()
 
 
 def test_a_method_without_known_labels_solves_once():
-    first, second = (answer for _, answer in held_out_answers(UPE(), VOTES, TRUTH, np.arange(60) % 2))
+    first, second = (
+        answer for _, answer in held_out_answers(UPE(), VOTES, TRUTH, np.arange(60) % 2)
+    )
     assert first is second
 
 
@@ -65,7 +67,9 @@ class Counting:
         return self.answer
 
 
-@pytest.mark.parametrize(("n_labels", "n_folds"), [(29, 5), (31, 31), (34, 9), (37, 6), (38, 5), (60, 5)])
+@pytest.mark.parametrize(
+    ("n_labels", "n_folds"), [(29, 5), (31, 31), (34, 9), (37, 6), (38, 5), (60, 5)]
+)
 def test_a_panel_that_is_calibrated_is_judged_by_panels_that_are(n_labels, n_folds):
     method = Counting(Panel().solve(VOTES, known={i: TRUTH[i] for i in range(n_labels)}))
     assert held_out(method.answer, method).confidence is not None
@@ -76,7 +80,12 @@ def test_a_panel_that_is_calibrated_is_judged_by_panels_that_are(n_labels, n_fol
 def test_the_confidence_is_left_out_where_hiding_any_label_ends_the_calibration():
     method = Counting(Panel().solve(VOTES, known={i: TRUTH[i] for i in range(30)}))
     found = held_out(method.answer, method)
-    assert (found.confidence, found.log_loss, found.overconfident, found.accuracy) == (None, None, False, 1)
+    assert (found.confidence, found.log_loss, found.overconfident, found.accuracy) == (
+        None,
+        None,
+        False,
+        1,
+    )
     assert found.as_dict()["log_loss"] is None
 
 
@@ -89,24 +98,37 @@ def test_a_method_that_is_not_calibrated_is_not_solved_more_often():
 def test_a_better_majority_vote_is_told_from_chance():
     method = WeightedVote(weights=[0.1, 0.1, 9])
     found = held_out(method.solve(VOTES, known=TRUTH), method)
-    assert (found.accuracy, found.by_majority, found.difference.second_is_better) == (0.5, 1.0, True)
-    few = held_out(method.solve(VOTES, known={i: TRUTH[i] for i in (*range(0, 40, 2), 1, 3, 5, 7)}), method)
+    assert (found.accuracy, found.by_majority, found.difference.second_is_better) == (
+        0.5,
+        1.0,
+        True,
+    )
+    few = held_out(
+        method.solve(VOTES, known={i: TRUTH[i] for i in (*range(0, 40, 2), 1, 3, 5, 7)}), method
+    )
     assert (few.difference.first, few.difference.second) == (0, 4)
     assert not few.difference.second_is_better
     assert str(few).endswith("100.0 % by majority vote (inconclusive)")
 
 
 def test_an_answer_that_is_surer_than_right_is_overconfident():
-    votes = Votes.from_labels({"a": np.zeros(60, dtype=int), "b": np.zeros(60, dtype=int)}, classes=[0, 1])
+    votes = Votes.from_labels(
+        {"a": np.zeros(60, dtype=int), "b": np.zeros(60, dtype=int)}, classes=[0, 1]
+    )
     assert held_out(MajorityVote().solve(votes, known=TRUTH), MajorityVote()).overconfident
     assert not held_out(MajorityVote().solve(VOTES, known=TRUTH), MajorityVote()).overconfident
 
 
 def test_the_interval_is_that_of_wilson():
-    found = held_out(MajorityVote().solve(VOTES, known=np.where(np.arange(60) < 50, TRUTH, 1 - TRUTH)), MajorityVote())
+    found = held_out(
+        MajorityVote().solve(VOTES, known=np.where(np.arange(60) < 50, TRUTH, 1 - TRUTH)),
+        MajorityVote(),
+    )
     z, p, n = 1.959964, 50 / 60, 60
     middle, half = p + z * z / (2 * n), z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    assert found.interval == pytest.approx(((middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)), abs=1e-6)
+    assert found.interval == pytest.approx(
+        ((middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)), abs=1e-6
+    )
 
 
 def test_labels_the_method_was_given_do_not_judge_it():
@@ -125,7 +147,7 @@ def test_a_vote_for_a_class_the_answer_does_not_have_is_wrong():
     assert (found.consensus.accuracy, found.majority.accuracy) == (1.0, 0.0)
 
 
-# ---- is the majority vote better? --------------------------------------------------------------------------------------
+# ---- is the majority vote better? ----------------------------------------------------------------
 
 
 def better_than_majority():
@@ -140,17 +162,23 @@ def better_than_majority():
 def test_with_50_labels_a_better_method_is_hardly_ever_called_worse():
     votes, truth = better_than_majority()
     consensus = WeightedVote(weights=[4, 1, 1, 1, 1]).solve(votes)
-    gap = np.mean(consensus.labels() == truth) - np.mean(MajorityVote().solve(votes).labels() == truth)
+    gap = np.mean(consensus.labels() == truth) - np.mean(
+        MajorityVote().solve(votes).labels() == truth
+    )
     rng, found = np.random.default_rng(0), []
     for _ in range(200):
         some = rng.choice(400, 50, replace=False)
         found.append(judge(consensus, (some, truth[some])).difference)
     assert gap > 0.02
     assert sum(difference.second > difference.first for difference in found) > 20  # by chance
-    assert sum(difference.second_is_better for difference in found) <= 10  # the level of the test, 5 %
+    assert (
+        sum(difference.second_is_better for difference in found) <= 10
+    )  # the level of the test, 5 %
 
 
-@pytest.mark.parametrize(("method", "compared"), [(MajorityVote(), False), (SoftVote(), True), (EC3(), True)])
+@pytest.mark.parametrize(
+    ("method", "compared"), [(MajorityVote(), False), (SoftVote(), True), (EC3(), True)]
+)
 def test_nothing_is_said_of_the_majority_vote_itself_or_of_ties(method, compared):
     rng = np.random.default_rng(0)
     said = np.where(rng.random((60, 3)) < 0.7, TRUTH[:, None], 1 - TRUTH[:, None])
@@ -162,20 +190,27 @@ def test_nothing_is_said_of_the_majority_vote_itself_or_of_ties(method, compared
     assert method.solve(Votes.from_labels(said)).summary(truth=TRUTH).warning is None
 
 
-# ---- measures ---------------------------------------------------------------------------------------------------------
+# ---- measures ------------------------------------------------------------------------------------
 
 
 def test_the_measures_of_quality_by_hand():
     labels, truth = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])
     assert confusion(labels, truth, 3, np.ones(4)).tolist() == [[1, 0, 0], [1, 2, 0], [0, 0, 0]]
     assert macro_f(labels, truth, 3) == pytest.approx((2 / 3 + 4 / 5) / 2)
-    assert calibration(np.array([0.9, 1.0, 0.5]), np.array([True, False, True]), np.ones(3)) == [(0.5, 1.0, 1), (0.95, 0.5, 2)]
+    assert calibration(np.array([0.9, 1.0, 0.5]), np.array([True, False, True]), np.ones(3)) == [
+        (0.5, 1.0, 1),
+        (0.95, 0.5, 2),
+    ]
     assert Difference(0, 5).p_value == pytest.approx(2 / 32)
     assert mean_auc(np.array([[0.2, 0.8], [0.5, 0.5], [0.5, 0.5]]), np.array([1, 1, 0])) == 0.75
 
 
 def test_a_difference_is_judged_by_the_test_of_mcnemar():
-    assert [Difference(0, n).second_is_better for n in (0, 5, 6)] == [False, False, True]  # 2 / 2**5 > 0.05 > 2 / 2**6
+    assert [Difference(0, n).second_is_better for n in (0, 5, 6)] == [
+        False,
+        False,
+        True,
+    ]  # 2 / 2**5 > 0.05 > 2 / 2**6
     assert [Difference(0, n).inconclusive for n in (0, 5, 6)] == [False, True, False]
     assert not Difference(9, 0).second_is_better
 
@@ -185,7 +220,9 @@ def test_the_mean_area_is_that_of_scikit_learn():
     proba = rng.dirichlet(np.ones(3), 200).round(2)  # with ties
     proba[:, 2] = 1 - proba[:, 0] - proba[:, 1]
     codes = rng.integers(3, size=200)
-    assert mean_auc(proba, codes) == pytest.approx(roc_auc_score(codes, np.abs(proba), multi_class="ovr"), abs=1e-6)
+    assert mean_auc(proba, codes) == pytest.approx(
+        roc_auc_score(codes, np.abs(proba), multi_class="ovr"), abs=1e-6
+    )
 
 
 def test_the_area_is_chance_where_one_class_occurs_alone():
@@ -195,18 +232,29 @@ def test_the_area_is_chance_where_one_class_occurs_alone():
 def test_the_mean_f_is_that_of_scikit_learn_over_the_classes_that_occur():
     rng = np.random.default_rng(0)
     truth, said = rng.integers(4, size=300), rng.integers(5, size=300)
-    assert macro_f(said, truth, 6) == pytest.approx(f1_score(truth, said, average="macro", labels=range(4)))
+    assert macro_f(said, truth, 6) == pytest.approx(
+        f1_score(truth, said, average="macro", labels=range(4))
+    )
 
 
 def test_quality_by_weights_is_that_of_repeated_objects():
     rng = np.random.default_rng(0)
-    proba, truth, weight = rng.dirichlet(np.ones(3), 50).round(1), rng.integers(3, size=50), rng.integers(4, size=50)
+    proba, truth, weight = (
+        rng.dirichlet(np.ones(3), 50).round(1),
+        rng.integers(3, size=50),
+        rng.integers(4, size=50),
+    )
     labels = proba.argmax(axis=1)
     one, other = (
         quality(proba[chosen], labels[chosen], truth[chosen], counts)
-        for chosen, counts in ((slice(None), weight), (np.repeat(np.arange(50), weight), np.ones(weight.sum())))
+        for chosen, counts in (
+            (slice(None), weight),
+            (np.repeat(np.arange(50), weight), np.ones(weight.sum())),
+        )
     )
-    assert (one.accuracy, one.f_score, one.auc) == pytest.approx((other.accuracy, other.f_score, other.auc))
+    assert (one.accuracy, one.f_score, one.auc) == pytest.approx(
+        (other.accuracy, other.f_score, other.auc)
+    )
     assert one.calibration_error == pytest.approx(other.calibration_error)
 
 

@@ -64,7 +64,9 @@ def crowd(order):
     return Votes.from_long(np.tile(names, 8).tolist(), [f"w{v}" for v in voters], labels), known
 
 
-@pytest.mark.parametrize("names", [[f"task {i}" for i in range(200)], list(range(200, 0, -1)), list(range(200))])
+@pytest.mark.parametrize(
+    "names", [[f"task {i}" for i in range(200)], list(range(200, 0, -1)), list(range(200))]
+)
 def test_known_labels_are_hidden_in_turn_whatever_objects_are_called(names):
     votes, known = crowd(names)
     method = WeightedVote(weights="labels")
@@ -79,17 +81,23 @@ def judges(n=2000):
     truth = rng.choice(["good", "bad", "fair"], n, p=[0.5, 0.35, 0.15])
     said = {}
     for j in range(3):
-        said[f"fair {j}"] = np.where(rng.random(n) < 0.8, truth, rng.choice(["good", "bad", "fair"], n))
+        said[f"fair {j}"] = np.where(
+            rng.random(n) < 0.8, truth, rng.choice(["good", "bad", "fair"], n)
+        )
     said["always"] = np.full(n, "good")
     turned = pd.Series(truth).map({"good": "bad", "bad": "good", "fair": "fair"}).to_numpy()
     for j in range(2):
-        said[f"turned {j}"] = np.where(rng.random(n) < 0.9, turned, rng.choice(["good", "bad", "fair"], n))
+        said[f"turned {j}"] = np.where(
+            rng.random(n) < 0.9, turned, rng.choice(["good", "bad", "fair"], n)
+        )
     return Votes.from_labels(said)
 
 
 def test_votes_that_tell_nothing_and_bias_are_noted():
     notes = summarise(EC3().solve(judges())).notes
-    assert notes[0].text.startswith("Always the same label: always ('good'). Such votes carry no information about an object.")
+    assert notes[0].text.startswith(
+        "Always the same label: always ('good'). Such votes carry no information about an object."
+    )
     assert any(note.kind == BIAS for note in notes)
 
 
@@ -104,7 +112,9 @@ def test_a_summary_and_a_score_show_themselves_in_words():
     consensus = MajorityVote().solve(Votes.from_labels(SAID))
     summary = consensus.summary(truth=[0, 0, 1, 0])
     assert repr(summary) == str(summary)
-    assert repr(summary.judged).startswith("Judged by 4 true labels: 50.0 % correct (95 % interval ")
+    assert repr(summary.judged).startswith(
+        "Judged by 4 true labels: 50.0 % correct (95 % interval "
+    )
 
 
 @pytest.mark.parametrize("method", [EC3(), MajorityVote(), DawidSkene()])
@@ -163,7 +173,10 @@ def test_an_answer_of_one_class_is_noted_where_the_votes_are_not():
     said = {"a": ["x", "y"] * 50, "b": ["x", "y"] * 50, "c": ["x"] * 100}
     notes = summarise(WeightedVote(weights=[0.1, 0.1, 9]).solve(Votes.from_labels(said))).notes
     text = next(str(note) for note in notes if note.kind == ONE_CLASS)
-    assert text == "All objects got the class x, though most votes name another for 50.0 % of them. Compare with another method."
+    assert (
+        text
+        == "All objects got the class x, though most votes name another for 50.0 % of them. Compare with another method."
+    )
 
 
 def test_an_answer_that_changes_no_label_is_noted_but_not_where_all_votes_agree():
@@ -176,14 +189,18 @@ def test_an_answer_that_changes_no_label_is_noted_but_not_where_all_votes_agree(
 
 def test_overconfidence_on_known_labels_is_noted():
     truth = np.tile([0, 1], 30)
-    votes = Votes.from_labels({"a": np.zeros(60, dtype=int), "b": np.zeros(60, dtype=int)}, classes=[0, 1])
+    votes = Votes.from_labels(
+        {"a": np.zeros(60, dtype=int), "b": np.zeros(60, dtype=int)}, classes=[0, 1]
+    )
     summary = summarise(MajorityVote().solve(votes, known=truth), MajorityVote())
     assert "mean confidence is 1.000, but only 50.0 % are correct." in str(summary)
 
 
 def test_overconfidence_on_labels_to_judge_by_is_noted():
     truth = np.tile([0, 1], 30)
-    votes = Votes.from_labels({"a": np.zeros(60, dtype=int), "b": np.zeros(60, dtype=int)}, classes=[0, 1])
+    votes = Votes.from_labels(
+        {"a": np.zeros(60, dtype=int), "b": np.zeros(60, dtype=int)}, classes=[0, 1]
+    )
     notes = MajorityVote().solve(votes).summary(truth=truth).notes
     text = "The answer is overconfident: on the held-out labels the mean confidence is 1.000, but only 50.0 % are correct."
     assert [str(note) for note in notes if note.kind == OVERCONFIDENT] == [text]
@@ -201,8 +218,14 @@ def test_a_collapsed_coin_is_noted_as_such_and_as_one_class():
 
 
 def test_many_notes_of_one_kind_are_one():
-    said = {f"good{m}": ["x", "y"] * 50 for m in range(15)} | {f"same{m}": ["x"] * 100 for m in range(12)}
-    notes = [note for note in summarise(MajorityVote().solve(Votes.from_labels(said))).notes if note.kind == CONSTANT]
+    said = {f"good{m}": ["x", "y"] * 50 for m in range(15)} | {
+        f"same{m}": ["x"] * 100 for m in range(12)
+    }
+    notes = [
+        note
+        for note in summarise(MajorityVote().solve(Votes.from_labels(said))).notes
+        if note.kind == CONSTANT
+    ]
     assert len(notes) == 1
     assert "same9 ('x') and 2 more" in notes[0].text
 
@@ -216,18 +239,29 @@ def test_solvers_that_stopped_early_are_noted():
 def test_no_objects_have_a_summary():
     votes = Votes.from_labels({"a": [0, 1], "b": [0, 1]})
     summary = EC3().solve(votes).extend(votes[:0]).summary()
-    assert (summary.n_objects, summary.contested, list(summary.classes["share"])) == (0, 0.0, [0.0, 0.0])
+    assert (summary.n_objects, summary.contested, list(summary.classes["share"])) == (
+        0,
+        0.0,
+        [0.0, 0.0],
+    )
 
 
 def test_ten_notes_of_one_kind_are_one_line():
     failed = tuple(Note("left out", f"Model {i} failed.") for i in range(10))
-    summary = summarise(replace(MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 1]})), solved_notes=failed))
+    summary = summarise(
+        replace(
+            MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 1]})), solved_notes=failed
+        )
+    )
     line = next(line for line in str(summary).splitlines() if line.startswith("Note: Model"))
-    assert line == "Note: Model 0 failed. Model 1 failed. Model 2 failed. And 7 more notes of this kind."
+    assert (
+        line
+        == "Note: Model 0 failed. Model 1 failed. Model 2 failed. And 7 more notes of this kind."
+    )
     assert len(summary.as_dict()["notes"]) >= 10  # machines get them all
 
 
-# ---- answers ----------------------------------------------------------------------------------------------------------
+# ---- answers -------------------------------------------------------------------------------------
 
 
 def test_one_threshold_holds_for_the_summary_and_the_report(tmp_path):
@@ -235,7 +269,9 @@ def test_one_threshold_holds_for_the_summary_and_the_report(tmp_path):
     assert consensus.expand(close_calls(consensus)).tolist() == [False, True, True, False]
     assert summarise(consensus).contested == 0.5
     consensus.report(tmp_path / "page.html")
-    assert "50.0\N{NO-BREAK SPACE}% of all objects are close calls" in (tmp_path / "page.html").read_text("utf-8")
+    assert "50.0\N{NO-BREAK SPACE}% of all objects are close calls" in (
+        tmp_path / "page.html"
+    ).read_text("utf-8")
 
 
 def test_known_labels_are_no_close_calls():
@@ -245,18 +281,22 @@ def test_known_labels_are_no_close_calls():
 
 def test_weights_that_are_counts_stay_and_others_add_up_to_the_objects():
     counts, shares = ([2, 1, 3, 1], [0.2, 0.1, 0.3, 0.4])
-    one, other = (EC3().solve(Votes.from_labels(SAID, sample_weight=weight)) for weight in (counts, shares))
+    one, other = (
+        EC3().solve(Votes.from_labels(SAID, sample_weight=weight)) for weight in (counts, shares)
+    )
     assert object_weights(one).tolist() == counts
     assert np.allclose(object_weights(other), np.array(shares) * 4)
     assert row_weights(one).sum() == 7
 
 
-# ---- the majority vote beside the answer -----------------------------------------------------------------------------
+# ---- the majority vote beside the answer ---------------------------------------------------------
 
 
 def test_it_is_the_answer_of_the_method():
     rng = np.random.default_rng(0)
-    votes = Votes.from_labels({f"m{m}": rng.integers(4, size=200) for m in range(5)}, {"k": rng.integers(3, size=200)})
+    votes = Votes.from_labels(
+        {f"m{m}": rng.integers(4, size=200) for m in range(5)}, {"k": rng.integers(3, size=200)}
+    )
     consensus = EC3().solve(votes, known={3: 1, 8: 2})
     labels = consensus.classes[consensus.expand(majority(consensus).classes)]
     assert np.array_equal(labels, MajorityVote().solve(votes).labels())
@@ -281,14 +321,20 @@ def test_ties_are_found():
 @pytest.mark.filterwarnings("ignore::ec3learn.ExtendWarning")
 def test_a_class_that_the_answer_does_not_have_is_marked():
     consensus = MajorityVote().solve(Votes.from_labels({"a": ["x", "y"]}))
-    new = consensus.extend(Votes.from_labels({"a": ["x", "y"], "new": ["z", "z"], "newer": ["z", "z"]}))
+    new = consensus.extend(
+        Votes.from_labels({"a": ["x", "y"], "new": ["z", "z"], "newer": ["z", "z"]})
+    )
     assert majority(new).classes.tolist() == [-1, -1]
 
 
 def test_labels_that_were_held_fixed_are_not_counted_as_changed():
     votes = Votes.from_labels({"a": [0, 0, 1], "b": [0, 1, 1], "c": [1, 1, 1]})
     consensus = WeightedVote(weights=[1, 1, 9]).solve(votes, known={1: 0})
-    assert consensus.expand(changed_rows(consensus, majority(consensus))).tolist() == [True, False, False]
+    assert consensus.expand(changed_rows(consensus, majority(consensus))).tolist() == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_without_votes_there_is_none(tmp_path):
@@ -307,7 +353,9 @@ def test_copies_whom_the_answer_follows_are_named(copied):
     consensus = DawidSkene().solve(Votes.from_labels(said))
     texts = [str(note) for note in consensus.notes if note.kind == DECIDED_ALONE]
     if copied:
-        assert texts[0].startswith("The answer always follows m4, copy, though most votes name another class for ")
+        assert texts[0].startswith(
+            "The answer always follows m4, copy, though most votes name another class for "
+        )
         assert texts[0].endswith(" of the objects. If they copy each other, drop all but one.")
     else:
         assert texts == []
@@ -316,6 +364,9 @@ def test_copies_whom_the_answer_follows_are_named(copied):
 def test_ties_and_two_voters_name_nobody():
     rng = np.random.default_rng(0)
     truth = rng.integers(3, size=300)
-    said = {f"m{j}": np.where(rng.random(300) < right, truth, rng.integers(3, size=300)) for j, right in enumerate((0.8, 0.6))}
+    said = {
+        f"m{j}": np.where(rng.random(300) < right, truth, rng.integers(3, size=300))
+        for j, right in enumerate((0.8, 0.6))
+    }
     consensus = DawidSkene().solve(Votes.from_labels(said))
     assert DECIDED_ALONE not in {note.kind for note in consensus.notes}

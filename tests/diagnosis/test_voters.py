@@ -13,7 +13,15 @@ from sklearn.metrics import cohen_kappa_score, normalized_mutual_info_score
 from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, Panel, Votes, diagnosis, solve
 from ec3learn._checks import InputTypeError
 from ec3learn.answer.notes import BIAS
-from ec3learn.diagnosis import by_trouble, doubts, kappa, normalised_mutual_information, pairs, skills, without
+from ec3learn.diagnosis import (
+    by_trouble,
+    doubts,
+    kappa,
+    normalised_mutual_information,
+    pairs,
+    skills,
+    without,
+)
 from ec3learn.diagnosis.doubts import Bias, bias_of, judge_bias
 from ec3learn.diagnosis.metrics import confusion, sampled
 
@@ -26,7 +34,10 @@ GOOD = np.tile(["a", "b"], 300)
 
 def doubted(**said):
     votes = Votes.from_labels({f"good{m}": GOOD for m in range(5)} | said)
-    return {row["model"]: (row["doubt"], row["says"]) for row in doubts(MajorityVote().solve(votes)).rows()}
+    return {
+        row["model"]: (row["doubt"], row["says"])
+        for row in doubts(MajorityVote().solve(votes)).rows()
+    }
 
 
 def test_each_doubt_has_its_name():
@@ -55,14 +66,21 @@ def test_who_always_says_the_same_where_nearly_all_is_that_is_not_doubted():
 
 def scores_of(**said):
     good = np.where(GOOD == "a", 2, 4)
-    return Votes.from_labels({f"good{m}": good for m in range(5)} | said, classes=["a", "b"], scale=range(1, 6))
+    return Votes.from_labels(
+        {f"good{m}": good for m in range(5)} | said, classes=["a", "b"], scale=range(1, 6)
+    )
 
 
 def test_judges_who_score_are_doubted_by_whether_their_scores_rise_with_the_class():
     guess = np.random.default_rng(0).permutation(np.repeat([1, 2, 3, 4, 5], 120))
     lenient = np.where(GOOD == "a", 4, 5)  # always above the middle, and always right
-    votes = scores_of(turned=np.where(GOOD == "a", 5, 1), guess=guess, lazy=[5] * 600, lenient=lenient)
-    found = {row["model"]: (row["doubt"], row["says"]) for row in doubts(DawidSkene().solve(votes)).rows()}
+    votes = scores_of(
+        turned=np.where(GOOD == "a", 5, 1), guess=guess, lazy=[5] * 600, lenient=lenient
+    )
+    found = {
+        row["model"]: (row["doubt"], row["says"])
+        for row in doubts(DawidSkene().solve(votes)).rows()
+    }
     assert found == {
         "turned": ("worse than chance", None),
         "guess": ("no better than chance", None),
@@ -73,7 +91,9 @@ def test_judges_who_score_are_doubted_by_whether_their_scores_rise_with_the_clas
 def test_a_score_counts_for_the_class_it_falls_into():
     votes = scores_of(strict=np.where(GOOD == "a", 1, 3))  # 3 is the border between the classes
     table = DawidSkene().solve(votes).voters(GOOD)
-    assert dict(zip(table["model"], table["accuracy"], strict=True)) == {f"good{m}": 1.0 for m in range(5)} | {"strict": 0.75}
+    assert dict(zip(table["model"], table["accuracy"], strict=True)) == {
+        f"good{m}": 1.0 for m in range(5)
+    } | {"strict": 0.75}
 
 
 def test_kappa_is_that_of_scikit_learn():
@@ -86,12 +106,15 @@ def test_kappa_is_that_of_scikit_learn():
 def test_a_guesser_is_called_worse_than_chance_once_in_a_hundred_times():
     rng = np.random.default_rng(0)
     truth = rng.choice(3, 200, p=[0.6, 0.3, 0.1])
-    tables = (confusion(truth, rng.choice(3, 200, p=[0.5, 0.2, 0.3]), 3, np.ones(200)) for _ in range(4000))
+    tables = (
+        confusion(truth, rng.choice(3, 200, p=[0.5, 0.2, 0.3]), 3, np.ones(200))
+        for _ in range(4000)
+    )
     found = [kappa(table, np.arange(3)) for table in tables]
     assert 0.005 < np.mean([one.kappa < -one.noise for one in found]) < 0.016
 
 
-# ---- pairs -----------------------------------------------------------------------------------------------------------
+# ---- pairs ---------------------------------------------------------------------------------------
 
 
 def test_agreement_is_the_share_of_objects_both_voted_on():
@@ -114,14 +137,19 @@ def test_clusterings_are_compared_by_the_mutual_information_of_scikit_learn():
     found = pairs(EC3().solve(Votes.from_labels({"a": one}, {"k": one, "l": other})), "clustering")
     expected = normalized_mutual_info_score(one, other)
     assert found.similarity[0, 1] == pytest.approx(expected)
-    assert normalised_mutual_information(np.histogram2d(one, other, bins=4)[0]) == pytest.approx(expected)
+    assert normalised_mutual_information(np.histogram2d(one, other, bins=4)[0]) == pytest.approx(
+        expected
+    )
 
 
 def test_similar_models_are_next_to_each_other():
     rng = np.random.default_rng(0)
     one, other = rng.integers(2, size=(2, 300))
     said = {
-        f"{'ab'[m % 2]}{m}": np.where(rng.random(300) < 0.9, (one, other)[m % 2], rng.integers(2, size=300)) for m in range(8)
+        f"{'ab'[m % 2]}{m}": np.where(
+            rng.random(300) < 0.9, (one, other)[m % 2], rng.integers(2, size=300)
+        )
+        for m in range(8)
     }
     families = [name[0] for name in pairs(MajorityVote().solve(Votes.from_labels(said))).names]
     assert sorted(families[:4]) in (["a"] * 4, ["b"] * 4)
@@ -138,40 +166,59 @@ def test_two_that_never_depart_from_the_answer_are_not_redundant():
 
 
 def test_two_that_agree_no_more_than_class_frequencies_explain_are_not_redundant():
-    own = np.where(np.arange(60) % 10 == 0, "rare", "common")  # 82 % of the time two such voters agree by chance
+    own = np.where(
+        np.arange(60) % 10 == 0, "rare", "common"
+    )  # 82 % of the time two such voters agree by chance
     others = ["common"] * 60
     assert redundant({"own": own, "copy": own, "a": others, "b": others, "c": others}) == []
     often = np.tile(own, 20)
-    assert redundant({"own": often, "copy": often} | dict.fromkeys("abc", others * 20)) == [{"own", "copy"}]
+    assert redundant({"own": often, "copy": often} | dict.fromkeys("abc", others * 20)) == [
+        {"own", "copy"}
+    ]
 
 
 def test_a_copy_that_is_the_only_voter_somewhere_is_not_redundant():
     said, rest = [0, 1] * 30, [1, 1] * 30
-    votes = {"own": [*said, None], "copy": [*said, 1], "a": [*rest, None], "b": [*rest, None], "c": [*rest, None]}
+    votes = {
+        "own": [*said, None],
+        "copy": [*said, 1],
+        "a": [*rest, None],
+        "b": [*rest, None],
+        "c": [*rest, None],
+    }
     assert redundant(votes) == [{"own", "copy"}]  # own can be dropped
     found = pairs(MajorityVote().solve(Votes.from_labels(votes)))
     assert [found.names[b] for _, b in found.redundant] == ["own"]
     assert (
-        redundant(votes | {"own": [*said, None, 1], "copy": [*said, 1, None]} | {name: [*rest, None, None] for name in "abc"})
+        redundant(
+            votes
+            | {"own": [*said, None, 1], "copy": [*said, 1, None]}
+            | {name: [*rest, None, None] for name in "abc"}
+        )
         == []
     )
 
 
 def test_what_dropping_does_is_counted():
-    consensus = MajorityVote().solve(Votes.from_labels({"a": [0, 0, None], "b": [1, 0, 1], "c": [1, 0, None], "d": [0, 0, None]}))
+    consensus = MajorityVote().solve(
+        Votes.from_labels({"a": [0, 0, None], "b": [1, 0, 1], "c": [1, 0, None], "d": [0, 0, None]})
+    )
     assert without(consensus, "b") == (0.0, 1.0)
     assert without(consensus, "a") == (1.0, 0.0)
 
 
 def test_a_copy_is_redundant_but_not_where_others_do_not_replace_its_votes():
     good, own = np.tile(["a", "b"], 100), np.tile(["a", "b", "a", "a"], 50)
-    said = {f"good{m}": good for m in range(4)} | {"own": own.astype(object), "copy": own.astype(object)}
+    said = {f"good{m}": good for m in range(4)} | {
+        "own": own.astype(object),
+        "copy": own.astype(object),
+    }
     assert redundant(said) == [{"own", "copy"}]
     said["own"][:60], said["copy"][140:] = None, None  # each alone has votes on 60 objects
     assert redundant(said) == []
 
 
-# ---- bias ------------------------------------------------------------------------------------------------------------
+# ---- bias ----------------------------------------------------------------------------------------
 
 
 def annotators(threshold, n_objects=300, n_annotators=15):
@@ -185,7 +232,11 @@ def annotators(threshold, n_objects=300, n_annotators=15):
 
 def test_a_tied_vote_is_compared_as_one_for_the_first_class():
     tied = np.array([[0.5, 0.5], [0.2, 0.8]] * 20)
-    found = pairs(MajorityVote().solve(Votes.from_labels({"tied": tied, "first": [0, 1] * 20}, classes=[0, 1])))
+    found = pairs(
+        MajorityVote().solve(
+            Votes.from_labels({"tied": tied, "first": [0, 1] * 20}, classes=[0, 1])
+        )
+    )
     assert found.similarity[0, 1] == 1
 
 
@@ -199,7 +250,9 @@ def test_annotators_who_say_yes_too_rarely_are_biased_and_the_majority_suffers()
     assert f"answers otherwise for {100 * bias.apart[0]:.1f} % of the objects" in note.text
 
 
-@pytest.mark.parametrize("method", [DawidSkene(), Panel(), EC3(towards=DawidSkene()), Panel(clusterings="join")])
+@pytest.mark.parametrize(
+    "method", [DawidSkene(), Panel(), EC3(towards=DawidSkene()), Panel(clusterings="join")]
+)
 def test_methods_that_allow_for_bias_have_no_such_note(method, monkeypatch):
     monkeypatch.setattr(doubting, "judge_bias", lambda *_: Bias(2.0, (0.5,)))
     votes = annotators(1.0).add(clusterings={"k": [0, 1, 2] * 100})
@@ -255,7 +308,10 @@ def test_a_sample_is_no_evidence_for_more_objects_than_it_holds():
 FEW = {"a": [0, 0, 1, 1] * 7, "b": [0, 0, 1, 1] * 7, "c": [0, 1, 1, 1] * 7}
 
 
-@pytest.mark.parametrize("table", [{"a": [0, 1] * 20, "b": [1, 1] * 20}, {"a": [0] * 40, "b": [0] * 40, "c": [0] * 40}, FEW])
+@pytest.mark.parametrize(
+    "table",
+    [{"a": [0, 1] * 20, "b": [1, 1] * 20}, {"a": [0] * 40, "b": [0] * 40, "c": [0] * 40}, FEW],
+)
 def test_two_voters_one_class_or_28_objects_are_too_few_to_tell(table):
     votes = Votes.from_labels(table)
     assert judge_bias(votes, None, [MajorityVote().solve(votes).row_proba]) is None
@@ -283,7 +339,9 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("wrong", [{"a": [0, 1]}, np.zeros((2, 2)), Votes.from_labels({"a": [0, 1]})])
+@pytest.mark.parametrize(
+    "wrong", [{"a": [0, 1]}, np.zeros((2, 2)), Votes.from_labels({"a": [0, 1]})]
+)
 @pytest.mark.parametrize("name", ASKED)
 def test_the_diagnosis_of_what_is_no_consensus_is_refused(name, wrong):
     said = f"outcome must be a Consensus, got {type(wrong).__name__}. Solve votes first: EC3().solve(votes)."
@@ -292,7 +350,11 @@ def test_the_diagnosis_of_what_is_no_consensus_is_refused(name, wrong):
 
 
 def test_every_function_that_takes_a_consensus_is_asked_here():
-    takes = {name for name in diagnosis.__all__ if "outcome" in inspect.signature(getattr(diagnosis, name)).parameters}
+    takes = {
+        name
+        for name in diagnosis.__all__
+        if "outcome" in inspect.signature(getattr(diagnosis, name)).parameters
+    }
     assert takes == set(ASKED)
 
 
@@ -300,19 +362,19 @@ def test_labels_for_a_consensus_without_objects_or_votes_are_refused_with_what_h
     votes = Votes.from_labels({"a": [0, 1], "b": [0, 0]})
     MajorityVote().solve(votes).save(tmp_path / "x.ec3")
     loaded = Consensus.load(tmp_path / "x.ec3")
-    wanted = (
-        "truth needs objects to judge, and this consensus was loaded from a file without them. Save it with objects=True, or "
-    )
+    wanted = "truth needs objects to judge, and this consensus was loaded from a file without them. Save it with objects=True, or "
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}judge the answer of extend"):
         loaded.score({0: 1})
     assert loaded.extend(votes).score({0: 0}) == 1
     with pytest.raises(ValueError, match=r"^voters with known labels needs the votes"):
         loaded.voters({0: 1})
-    with pytest.raises(ValueError, match=re.escape("known must name objects by number, from 0 to 1, got 9.")):
+    with pytest.raises(
+        ValueError, match=re.escape("known must name objects by number, from 0 to 1, got 9.")
+    ):
         loaded.extend(votes).voters({9: 1})
 
 
-# ---- the table of voters -----------------------------------------------------------------------------------------------
+# ---- the table of voters -------------------------------------------------------------------------
 
 
 def crowd(seed=0, n=600):
@@ -321,7 +383,9 @@ def crowd(seed=0, n=600):
     truth = rng.random(n) < 0.4
     said = {f"good{j}": np.where(rng.random(n) < 0.9, truth, ~truth) for j in range(5)}
     said["yes-man"] = truth | (rng.random(n) < 0.5)
-    return Votes.from_labels({name: np.where(own, "yes", "no") for name, own in said.items()}), np.where(truth, "yes", "no")
+    return Votes.from_labels(
+        {name: np.where(own, "yes", "no") for name, own in said.items()}
+    ), np.where(truth, "yes", "no")
 
 
 def row_of(table, model):
@@ -377,15 +441,23 @@ def test_fair_voters_do_not_lean_however_many_classes_there_are(n_classes):
 def test_even_errors_are_no_lean_to_a_rare_class():
     rng = np.random.default_rng(0)
     truth = rng.choice(3, 300, p=[0.8, 0.1, 0.1])
-    said = {f"v{m}": np.where(rng.random(300) < 0.6, truth, (truth + rng.integers(1, 3, 300)) % 3) for m in range(7)}
+    said = {
+        f"v{m}": np.where(rng.random(300) < 0.6, truth, (truth + rng.integers(1, 3, 300)) % 3)
+        for m in range(7)
+    }
     assert Panel().solve(Votes.from_labels(said)).voters()["leans_to"] == [None] * 7
 
 
 def test_who_voted_less_than_five_times_is_not_said_to_lean():
-    shy, often = (["b" if i % 2 == 0 and i < 2 * n else None for i in range(600)] for n in (4, 12))  # only where it is "a"
+    shy, often = (
+        ["b" if i % 2 == 0 and i < 2 * n else None for i in range(600)] for n in (4, 12)
+    )  # only where it is "a"
     said = {f"good{m}": GOOD for m in range(5)} | {"shy": shy, "often": often}
     table = DawidSkene().solve(Votes.from_labels(said)).voters()
-    assert dict(zip(table["model"][5:], table["leans_to"][5:], strict=True)) == {"shy": None, "often": "b"}
+    assert dict(zip(table["model"][5:], table["leans_to"][5:], strict=True)) == {
+        "shy": None,
+        "often": "b",
+    }
 
 
 @pytest.mark.parametrize("cells", [6, 1_000_000], ids=["two voters at a time", "all at once"])
@@ -395,12 +467,19 @@ def test_voters_are_judged_alike_however_their_votes_are_kept(monkeypatch, cells
     truth = rng.integers(3, size=200)
     said = np.where(rng.random((200, 9)) < 0.6, truth[:, None], rng.integers(3, size=(200, 9)))
     asked = rng.random((200, 9)) < 0.4
-    columns = {f"v{m}": [int(z) if a else None for z, a in zip(said[:, m], asked[:, m], strict=True)] for m in range(9)}
+    columns = {
+        f"v{m}": [int(z) if a else None for z, a in zip(said[:, m], asked[:, m], strict=True)]
+        for m in range(9)
+    }
     objects, voters = np.nonzero(asked)
-    long = Votes.from_long(objects, [f"v{m}" for m in voters], said[asked], object_ids=np.arange(200))
+    long = Votes.from_long(
+        objects, [f"v{m}" for m in voters], said[asked], object_ids=np.arange(200)
+    )
     assert long.sparse is not None and Votes.from_labels(columns).sparse is None
     known = {i: int(truth[i]) for i in range(50)}
-    tables = [DawidSkene().solve(votes).voters(known) for votes in (Votes.from_labels(columns), long)]
+    tables = [
+        DawidSkene().solve(votes).voters(known) for votes in (Votes.from_labels(columns), long)
+    ]
     for name in ("model", "labels", "leans_to"):
         assert tables[0][name] == tables[1][name]
     for name in ("coverage", "agreement", "estimated", "accuracy", "low", "high"):
@@ -409,18 +488,28 @@ def test_voters_are_judged_alike_however_their_votes_are_kept(monkeypatch, cells
 
 def test_weights_that_are_no_counts_do_not_change_how_many_labels_there_are():
     votes, truth = crowd()
-    said = {model.name: [votes.said(i)[m] for i in range(len(truth))] for m, model in enumerate(votes.models)}
+    said = {
+        model.name: [votes.said(i)[m] for i in range(len(truth))]
+        for m, model in enumerate(votes.models)
+    }
     light = Votes.from_labels(said, classes=votes.classes, sample_weight=np.full(len(truth), 0.1))
     known = {i: truth[i] for i in range(60)}
     for judge in (lambda answer: answer.voters(known), lambda answer: answer.skills(known)):
-        plain, weighted = (judge(MajorityVote().solve(own)) for own in (Votes.from_labels(said, classes=votes.classes), light))
+        plain, weighted = (
+            judge(MajorityVote().solve(own))
+            for own in (Votes.from_labels(said, classes=votes.classes), light)
+        )
         for name in set(plain.columns) - {"model", "kind", "class"}:
             assert weighted[name] == pytest.approx(plain[name])
 
 
 def test_skills_are_the_shares_of_known_labels():
     votes, truth = crowd()
-    row = next(row for row in skills(Panel().solve(votes), truth).rows() if (row["model"], row["class"]) == ("yes-man", "yes"))
+    row = next(
+        row
+        for row in skills(Panel().solve(votes), truth).rows()
+        if (row["model"], row["class"]) == ("yes-man", "yes")
+    )
     said = np.array([votes.said(i)[5] for i in range(len(truth))])
     assert row["sensitivity"] == 1.0
     assert row["specificity"] == pytest.approx(np.mean(said[truth == "no"] == "no"))
@@ -439,12 +528,19 @@ def test_skills_without_labels_are_near_those_with():
 def test_who_always_says_the_same_has_a_specificity_of_zero_and_not_below(seed):
     rng = np.random.default_rng(seed)
     truth = rng.integers(3, size=100)
-    said = {name: np.where(rng.random(100) < 0.8, truth, 0) for name in "abcd"} | {"e": np.zeros(100, dtype=int)}
-    assert min(row["specificity"] for row in skills(Panel().solve(Votes.from_labels(said))).rows()) >= 0
+    said = {name: np.where(rng.random(100) < 0.8, truth, 0) for name in "abcd"} | {
+        "e": np.zeros(100, dtype=int)
+    }
+    assert (
+        min(row["specificity"] for row in skills(Panel().solve(Votes.from_labels(said))).rows())
+        >= 0
+    )
 
 
 def test_a_judge_who_scores_is_judged_by_what_the_scores_mean():
-    votes = Votes.from_labels({"a": [1, 5, 5, 1], "b": [1, 5, 3, 1]}, classes=["bad", "good"], scale=range(1, 6))
+    votes = Votes.from_labels(
+        {"a": [1, 5, 5, 1], "b": [1, 5, 3, 1]}, classes=["bad", "good"], scale=range(1, 6)
+    )
     table = MajorityVote().solve(votes).voters(["bad", "good", "good", "good"])
     assert table["accuracy"] == [0.75, 0.625]  # a 3 is half a vote for each class
 
@@ -453,7 +549,10 @@ def test_tables_of_classes_by_classes_are_not_kept_for_all_voters():
     """A table of 300 voters x 500 classes x 500 classes would take 600 MB."""
     rng = np.random.default_rng(0)
     votes = Votes.from_long(
-        rng.integers(2000, size=6000), rng.integers(300, size=6000), rng.integers(500, size=6000), repeats="last"
+        rng.integers(2000, size=6000),
+        rng.integers(300, size=6000),
+        rng.integers(500, size=6000),
+        repeats="last",
     )
     answer = MajorityVote().solve(votes)
     tracemalloc.start()
@@ -463,13 +562,16 @@ def test_tables_of_classes_by_classes_are_not_kept_for_all_voters():
     assert peak < 50e6
 
 
-# ---- those in trouble first --------------------------------------------------------------------------------------------
+# ---- those in trouble first ----------------------------------------------------------------------
 
 
 def test_voters_in_trouble_come_first_and_few_votes_do_not_condemn():
     rng = np.random.default_rng(0)
     truth = rng.integers(2, size=200)
-    said = {name: np.where(rng.random(200) < right, truth, 1 - truth) for name, right in (("good", 0.95), ("fair", 0.65))}
+    said = {
+        name: np.where(rng.random(200) < right, truth, 1 - truth)
+        for name, right in (("good", 0.95), ("fair", 0.65))
+    }
     said |= {"aah": said["good"], "zero": np.ones(200, dtype=int), "zany": 1 - truth}
     said["zest"] = np.array([1 - truth[0], *[None] * 199], dtype=object)
     votes = Votes.from_labels(said, {"noise": rng.integers(3, size=200), "km": truth})
@@ -483,11 +585,17 @@ def test_voters_of_a_saved_consensus_are_sorted_too(tmp_path):
     votes = Votes.from_labels({"one": [0, 1, 1, 0], "two": [0, 1, 1, 0], "bad": [1, 0, 1, 0]})
     consensus = MajorityVote().solve(votes)
     consensus.save(tmp_path / "x.ec3")
-    assert by_trouble(Consensus.load(tmp_path / "x.ec3"))["model"] == by_trouble(consensus)["model"] == ["bad", "one", "two"]
+    assert (
+        by_trouble(Consensus.load(tmp_path / "x.ec3"))["model"]
+        == by_trouble(consensus)["model"]
+        == ["bad", "one", "two"]
+    )
 
 
 def test_people_of_a_crowd_are_annotators():
-    crowd = MajorityVote().solve(Votes.from_long(["p", "p", "q"], ["ann", "bob", "ann"], ["x", "y", "x"]))
+    crowd = MajorityVote().solve(
+        Votes.from_long(["p", "p", "q"], ["ann", "bob", "ann"], ["x", "y", "x"])
+    )
     assert by_trouble(crowd)["kind"] == ["annotator", "annotator"]
     assert crowd.explain("p").by_model["kind"] == ["annotator", "annotator"]
     models = MajorityVote().solve(Votes.from_labels({"svm": ["x", "y"]}))
@@ -497,9 +605,20 @@ def test_people_of_a_crowd_are_annotators():
 @pytest.mark.parametrize(
     ("votes", "kinds"),
     [
-        (Votes.from_long(["p", "p", "q"], ["ann", "bob", "ann"], ["x", "y", "x"]), ["annotator", "annotator"]),
-        (Votes.from_labels({"a": [1, 3], "b": [3, 1]}, classes=["x", "y"], scale=[1, 2, 3]), ["judge", "judge"]),
-        (Votes.from_labels({"a": [1, 3], "b": ["x", "y"]}, classes=["x", "y"], scale={"a": [1, 2, 3]}), ["judge", "classifier"]),
+        (
+            Votes.from_long(["p", "p", "q"], ["ann", "bob", "ann"], ["x", "y", "x"]),
+            ["annotator", "annotator"],
+        ),
+        (
+            Votes.from_labels({"a": [1, 3], "b": [3, 1]}, classes=["x", "y"], scale=[1, 2, 3]),
+            ["judge", "judge"],
+        ),
+        (
+            Votes.from_labels(
+                {"a": [1, 3], "b": ["x", "y"]}, classes=["x", "y"], scale={"a": [1, 2, 3]}
+            ),
+            ["judge", "classifier"],
+        ),
     ],
 )
 def test_voters_are_called_alike_everywhere_and_after_loading(votes, kinds, tmp_path):
@@ -529,7 +648,9 @@ def test_a_single_vote_does_not_come_first_in_a_saved_crowd(tmp_path):
 def test_an_explanation_leaves_out_who_said_nothing():
     rows = [(f"q{i}", f"w{i % 40}", "x" if i % 3 else "y") for i in range(80)]
     rows += [("q0", "w5", "x")]
-    explanation = DawidSkene().solve(Votes.from_long(*map(list, zip(*rows, strict=True)))).explain("q0")
+    explanation = (
+        DawidSkene().solve(Votes.from_long(*map(list, zip(*rows, strict=True)))).explain("q0")
+    )
     assert len(explanation.by_model) > 40
     assert len(explanation.silent) == explanation.as_dict()["silent"] == 38
     assert "\nw5 " in str(explanation)
@@ -542,17 +663,24 @@ def test_an_explanation_leaves_out_who_said_nothing():
 def test_rows_that_count_several_times_stand_for_as_many_objects():
     said = {"a": [0, 1, 0], "b": [1, 0, 0]}
     counted = Votes.from_labels(said, sample_weight=[5, 3, 9])
-    repeated = Votes.from_labels({name: np.repeat(labels, [5, 3, 9]) for name, labels in said.items()})
+    repeated = Votes.from_labels(
+        {name: np.repeat(labels, [5, 3, 9]) for name, labels in said.items()}
+    )
     tables = [MajorityVote().solve(votes).contested(2)["alike"] for votes in (counted, repeated)]
     assert tables == [[5, 3], [5, 3]]
     consensus = MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 1]}))
     with pytest.warns(UserWarning, match=r"^8 votes are treated as missing .*: 'a' 5, 'b' 3\.$"):
-        consensus.extend(Votes.from_labels({"a": [2, 0, 0], "b": [1, 3, 0]}, sample_weight=[5, 3, 9]))
+        consensus.extend(
+            Votes.from_labels({"a": [2, 0, 0], "b": [1, 3, 0]}, sample_weight=[5, 3, 9])
+        )
 
 
 def test_weights_of_any_size_make_voters_no_more_biased():
     rng = np.random.default_rng(2)
     truth = rng.integers(2, size=300)
     said = {f"v{j}": np.where(rng.random(300) < 0.6 + 0.05 * j, truth, 1 - truth) for j in range(5)}
-    found = [judge_bias(Votes.from_labels(said, sample_weight=w), None, []).evidence for w in (None, np.full(300, 10.5))]
+    found = [
+        judge_bias(Votes.from_labels(said, sample_weight=w), None, []).evidence
+        for w in (None, np.full(300, 10.5))
+    ]
     assert found[0] == pytest.approx(found[1])

@@ -46,7 +46,10 @@ def pool():
 
 
 def clusterings():
-    return [("km3", KMeans(3, n_init=2, random_state=0)), ("km9", KMeans(9, n_init=2, random_state=0))]
+    return [
+        ("km3", KMeans(3, n_init=2, random_state=0)),
+        ("km9", KMeans(9, n_init=2, random_state=0)),
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +61,9 @@ def iris():
 def hidden(y, n_kept, seed=0):
     """The labels of a few rows of each class, None for the others."""
     rng = np.random.default_rng(seed)
-    kept = np.concatenate([rng.choice(np.flatnonzero(y == z), n_kept, replace=False) for z in np.unique(y)])
+    kept = np.concatenate(
+        [rng.choice(np.flatnonzero(y == z), n_kept, replace=False) for z in np.unique(y)]
+    )
     some = np.full(len(y), None, dtype=object)
     some[kept] = y[kept]
     return some
@@ -69,7 +74,7 @@ def made(**settings):
     return EC3Classifier(**settings)
 
 
-# ---- it works as people expect ---------------------------------------------------------------------------------------
+# ---- it works as people expect -------------------------------------------------------------------
 
 
 def test_it_learns_and_predicts(iris):
@@ -81,7 +86,9 @@ def test_it_learns_and_predicts(iris):
     assert model.n_features_in_ == 4
 
 
-@pytest.mark.parametrize("classes", [["a", "b", "c"], [10, -1, 7], np.array(["x", "y", "z"], dtype=object)])
+@pytest.mark.parametrize(
+    "classes", [["a", "b", "c"], [10, -1, 7], np.array(["x", "y", "z"], dtype=object)]
+)
 def test_labels_of_any_kind_come_back(iris, classes):
     X, new_X, y, new_y = iris
     names = np.array(classes)[y]
@@ -112,13 +119,18 @@ def test_true_and_false_come_back_where_some_are_missing(iris, kind):
 def test_a_lazy_table_is_to_be_collected_first(iris, argument):
     X, _, y, _ = iris
     lazy = {"X": X, "y": y} | {argument: pl.LazyFrame(X if argument == "X" else {"y": y})}
-    with pytest.raises(TypeError, match=rf"^{argument} must be held in memory, got a LazyFrame\. Collect it first\.$"):
+    with pytest.raises(
+        TypeError,
+        match=rf"^{argument} must be held in memory, got a LazyFrame\. Collect it first\.$",
+    ):
         made().fit(**lazy)
 
 
 @pytest.mark.parametrize("offsets", [False, True])
 def test_labels_follow_probabilities_everywhere(offsets):
-    X, y = make_classification(1200, 8, n_informative=3, weights=[0.9], class_sep=0.4, random_state=0)
+    X, y = make_classification(
+        1200, 8, n_informative=3, weights=[0.9], class_sep=0.4, random_state=0
+    )
     model = made(offsets=offsets, clusterers=[]).fit(X[:600], y[:600])
     assert (model.offsets_ is not None) == offsets
     assert_array_equal(model.predict(X[600:]), model.predict_proba(X[600:]).argmax(axis=1))
@@ -138,7 +150,12 @@ def test_no_row_depends_on_the_others(iris):
     X, new_X, y, _ = iris
     model = made().fit(X, y)
     whole = model.predict_proba(new_X)
-    assert_allclose(np.vstack([model.predict_proba(new_X[[i]]) for i in range(5)]), whole[:5], rtol=0, atol=1e-12)
+    assert_allclose(
+        np.vstack([model.predict_proba(new_X[[i]]) for i in range(5)]),
+        whole[:5],
+        rtol=0,
+        atol=1e-12,
+    )
     assert_allclose(model.predict_proba(new_X[::-1]), whole[::-1], rtol=0, atol=1e-12)
 
 
@@ -158,7 +175,10 @@ def test_it_is_pickled_and_cloned(iris):
 
 def test_sparse_features_work(iris):
     X, new_X, y, new_y = iris
-    trees = [("tree", DecisionTreeClassifier(random_state=0)), ("lr", LogisticRegression(max_iter=1000))]
+    trees = [
+        ("tree", DecisionTreeClassifier(random_state=0)),
+        ("lr", LogisticRegression(max_iter=1000)),
+    ]
     model = made(classifiers=trees).fit(sparse.csr_array(X), y)
     assert model.score(sparse.csr_array(new_X), new_y) > 0.9
 
@@ -168,7 +188,9 @@ def test_dataframes_reach_the_base_models_as_they_are(iris, frame):
     X, new_X, y, new_y = iris
     names = ["a", "b", "c", "d"]
     table, new_table = (frame(dict(zip(names, part.T, strict=True))) for part in (X, new_X))
-    chosen = make_pipeline(make_column_transformer(("passthrough", ["c", "d"])), LogisticRegression(max_iter=1000))
+    chosen = make_pipeline(
+        make_column_transformer(("passthrough", ["c", "d"])), LogisticRegression(max_iter=1000)
+    )
     model = made(classifiers=[("petals", chosen), ("nb", GaussianNB())]).fit(table, y)
     assert model.score(new_table, new_y) > 0.9
     assert model.feature_names_in_.tolist() == names
@@ -186,11 +208,16 @@ def test_transform_has_what_each_classifier_says(iris):
 
 def test_a_grid_search_reaches_base_models_and_method(iris):
     X, _, y, _ = iris
-    search = GridSearchCV(made(consensus=EC3()), {"classifiers__lr__C": [0.01, 1.0], "consensus__alpha": [0.1, 0.5]}, cv=2).fit(
-        X, y
-    )
+    search = GridSearchCV(
+        made(consensus=EC3()),
+        {"classifiers__lr__C": [0.01, 1.0], "consensus__alpha": [0.1, 0.5]},
+        cv=2,
+    ).fit(X, y)
     assert set(search.best_params_) == {"classifiers__lr__C", "consensus__alpha"}
-    assert search.best_params_["classifiers__lr__C"] == dict(search.best_estimator_.classifiers)["lr"].C
+    assert (
+        search.best_params_["classifiers__lr__C"]
+        == dict(search.best_estimator_.classifiers)["lr"].C
+    )
 
 
 def test_a_new_base_model_is_set_before_its_parameters():
@@ -202,10 +229,16 @@ def test_a_new_base_model_is_set_before_its_parameters():
 
 def test_a_base_model_can_be_dropped(iris):
     X, new_X, y, _ = iris
-    model = made(consensus="soft-vote").set_params(classifiers__nb="drop", clusterers__km9="drop").fit(X, y)
+    model = (
+        made(consensus="soft-vote")
+        .set_params(classifiers__nb="drop", clusterers__km9="drop")
+        .fit(X, y)
+    )
     assert list(model.estimators_) == ["lr", "tree"]
     assert list(model.clusterers_) == ["km3"]
-    assert model.set_params(classifiers__nb=GaussianNB()).fit(X, y).predict(new_X).shape == (len(new_X),)
+    assert model.set_params(classifiers__nb=GaussianNB()).fit(X, y).predict(new_X).shape == (
+        len(new_X),
+    )
 
 
 def test_a_pool_by_name_becomes_a_list_when_one_of_its_models_is_set():
@@ -221,9 +254,14 @@ def test_the_diagram_shows_the_base_models():
 def test_sample_weight_reaches_the_classifiers(iris):
     X, new_X, y, _ = iris
     weight = np.where(y == 0, 100.0, 1.0)
-    plain, weighted = made(consensus="soft-vote").fit(X, y), made(consensus="soft-vote").fit(X, y, sample_weight=weight)
+    plain, weighted = (
+        made(consensus="soft-vote").fit(X, y),
+        made(consensus="soft-vote").fit(X, y, sample_weight=weight),
+    )
     assert weighted.predict_proba(new_X)[:, 0].mean() > plain.predict_proba(new_X)[:, 0].mean()
-    with pytest.raises(TypeError, match=r"^fit takes sample_weight besides X and y, got 'weights'\.$"):
+    with pytest.raises(
+        TypeError, match=r"^fit takes sample_weight besides X and y, got 'weights'\.$"
+    ):
         made().fit(X, y, weights=y)
 
 
@@ -249,7 +287,9 @@ def test_sample_weight_reaches_pipelines_and_retraining(iris, routing):
     with config_context(enable_metadata_routing=routing):
         if routing:
             own[-1].set_fit_request(sample_weight=True)
-        made(classifiers=[("nb", own)], retrain_rounds=1).fit(X, hidden(y, 12), sample_weight=weight)
+        made(classifiers=[("nb", own)], retrain_rounds=1).fit(
+            X, hidden(y, 12), sample_weight=weight
+        )
     assert len(Weighed.seen) == 5 + 1 + 2
     assert all(own is not None and set(own) <= set(weight) for own in Weighed.seen)
 
@@ -257,11 +297,17 @@ def test_sample_weight_reaches_pipelines_and_retraining(iris, routing):
 def test_sample_weight_reaches_our_pools_and_who_cannot_take_it_is_named(iris):
     X, new_X, y, _ = iris
     weight = np.where(y == 1, 100.0, 1.0)
-    few = [(name, model) for name, model in classifier_pool(random_state=0) if name in ("lr", "nb", "knn")]
+    few = [
+        (name, model)
+        for name, model in classifier_pool(random_state=0)
+        if name in ("lr", "nb", "knn")
+    ]
     plain = made(classifiers=few, consensus="soft-vote").fit(X, y)
     with pytest.warns(UserWarning, match=f"^{re.escape(WITHOUT_WEIGHTS)}$"):
         weighted = made(classifiers=few, consensus="soft-vote").fit(X, y, sample_weight=weight)
-    one, other = (model.transform(new_X).reshape(len(new_X), 3, 3).mean(axis=0) for model in (plain, weighted))
+    one, other = (
+        model.transform(new_X).reshape(len(new_X), 3, 3).mean(axis=0) for model in (plain, weighted)
+    )
     names = list(plain.estimators_)
     assert_allclose(one[names.index("knn")], other[names.index("knn")])
     assert all(other[names.index(name), 1] > one[names.index(name), 1] for name in ("lr", "nb"))
@@ -273,13 +319,18 @@ def test_who_does_not_request_sample_weight_is_named(iris):
     with config_context(enable_metadata_routing=True):
         own = [("lr", LogisticRegression().set_fit_request(sample_weight=True))]
         own += [("nb", GaussianNB().set_fit_request(sample_weight=False))]
-        with pytest.warns(UserWarning, match=r"^Trained without sample_weight, because they do not request it: nb\.$"):
+        with pytest.warns(
+            UserWarning,
+            match=r"^Trained without sample_weight, because they do not request it: nb\.$",
+        ):
             made(classifiers=own, consensus="soft-vote").fit(X, y, sample_weight=np.ones(len(y)))
 
 
 def test_sample_weight_counts_in_the_consensus(iris):
     X, _, y, _ = iris
-    model = made(classifiers=pool()[:1], consensus="iec3").fit(X, y, sample_weight=np.arange(1, len(y) + 1))
+    model = made(classifiers=pool()[:1], consensus="iec3").fit(
+        X, y, sample_weight=np.arange(1, len(y) + 1)
+    )
     assert model.consensus_.votes.counts.sum() == len(y) * (len(y) + 1) / 2
 
 
@@ -290,7 +341,10 @@ def test_class_weights_by_class_reach_classifiers(iris):
              (None, {"ve": 50.0})]  # fmt: skip
     plain, heavy = (model.fit(X, names[y]).predict_proba(new_X).mean(axis=0) for model in trees)
     assert heavy[1] > plain[1] + 0.05
-    with pytest.raises(ValueError, match=r"^Unknown class in the class_weight of 'lr': 'setosa'\. Choose from: se, ve, vi\.$"):
+    with pytest.raises(
+        ValueError,
+        match=r"^Unknown class in the class_weight of 'lr': 'setosa'\. Choose from: se, ve, vi\.$",
+    ):
         made(classifiers=[("lr", LogisticRegression(class_weight={"setosa": 2}))]).fit(X, names[y])
 
 
@@ -325,7 +379,10 @@ def test_the_answers_are_the_same_for_any_n_jobs(n_kept):
     shown = hidden(y[:120], n_kept)
     own = [("forest", RandomForestClassifier(20, oob_score=True, random_state=0)), *pool()]
     one, two = (
-        made(classifiers=own, n_jobs=n, verbose=1, retrain_rounds=1).fit(X[:120], shown).predict_proba(X[120:]) for n in (1, 2)
+        made(classifiers=own, n_jobs=n, verbose=1, retrain_rounds=1)
+        .fit(X[:120], shown)
+        .predict_proba(X[120:])
+        for n in (1, 2)
     )
     assert_array_equal(one, two)
 
@@ -337,16 +394,23 @@ def test_the_answer_of_the_default_pools_for_a_row_does_not_depend_on_the_batch(
     whole = model.predict_proba(many)
     assert len(many) > classifier.ROWS_FOR_LIMITS
     assert_allclose(whole[: len(new_X)], model.predict_proba(new_X), rtol=0, atol=1e-12)
-    assert_allclose(whole[:3], np.vstack([model.predict_proba(new_X[[i]]) for i in range(3)]), rtol=0, atol=1e-12)
+    assert_allclose(
+        whole[:3],
+        np.vstack([model.predict_proba(new_X[[i]]) for i in range(3)]),
+        rtol=0,
+        atol=1e-12,
+    )
 
 
 def test_a_list_of_weights_and_a_frame_are_split_into_folds(iris):
     X, new_X, y, new_y = iris
-    model = made(classifiers=pool()[1:], consensus="soft-vote").fit(pl.DataFrame(X), y, sample_weight=[1.0] * len(y))
+    model = made(classifiers=pool()[1:], consensus="soft-vote").fit(
+        pl.DataFrame(X), y, sample_weight=[1.0] * len(y)
+    )
     assert model.score(pl.DataFrame(new_X), new_y) > 0.9
 
 
-# ---- honest about what it has seen -----------------------------------------------------------------------------------
+# ---- honest about what it has seen ---------------------------------------------------------------
 
 
 class Memory(ClassifierMixin, BaseEstimator):
@@ -384,12 +448,18 @@ def test_a_forest_votes_out_of_bag_instead_of_in_folds(monkeypatch):
     forest = RandomForestClassifier(60, oob_score=True, random_state=0)
     n_fits = []
     fit = RandomForestClassifier.fit
-    monkeypatch.setattr(RandomForestClassifier, "fit", lambda self, X, y: n_fits.append(len(X)) or fit(self, X, y))
+    monkeypatch.setattr(
+        RandomForestClassifier, "fit", lambda self, X, y: n_fits.append(len(X)) or fit(self, X, y)
+    )
     model = made(classifiers=[("forest", forest)], clusterers=[], consensus="soft-vote").fit(X, y)
     assert n_fits == [300]
     said = model.consensus_.votes.soft.shares_of(model.consensus_.votes.soft.models[0])
     assert_allclose(said, model.estimators_["forest"][0].oob_decision_function_)
-    assert np.mean(said.argmax(axis=1) == y) < 0.9 < np.mean(model.estimators_["forest"][0].predict(X) == y)
+    assert (
+        np.mean(said.argmax(axis=1) == y)
+        < 0.9
+        < np.mean(model.estimators_["forest"][0].predict(X) == y)
+    )
 
 
 def test_with_few_labels_a_forest_votes_in_folds(monkeypatch):
@@ -398,21 +468,31 @@ def test_with_few_labels_a_forest_votes_in_folds(monkeypatch):
     forest = RandomForestClassifier(60, oob_score=True, random_state=0)
     n_fits = []
     fit = RandomForestClassifier.fit
-    monkeypatch.setattr(RandomForestClassifier, "fit", lambda self, X, y: n_fits.append(len(X)) or fit(self, X, y))
+    monkeypatch.setattr(
+        RandomForestClassifier, "fit", lambda self, X, y: n_fits.append(len(X)) or fit(self, X, y)
+    )
     model = made(classifiers=[("forest", forest)], clusterers=[], consensus="soft-vote").fit(X, y)
     assert len(n_fits) == 6
     assert max(n_fits[:5]) < n_fits[5] == 16
-    assert np.isfinite(model.consensus_.votes.soft.shares_of(model.consensus_.votes.soft.models[0])).all()
+    assert np.isfinite(
+        model.consensus_.votes.soft.shares_of(model.consensus_.votes.soft.models[0])
+    ).all()
 
 
 def test_a_forest_behind_the_users_own_steps_votes_in_folds():
     X, y = make_classification(100, 6, n_informative=3, random_state=0)
-    forest = make_pipeline(SelectKBest(k=2), RandomForestClassifier(5, oob_score=True, random_state=0))
+    forest = make_pipeline(
+        SelectKBest(k=2), RandomForestClassifier(5, oob_score=True, random_state=0)
+    )
     model = EC3Classifier([("forest", forest)], [], consensus="soft-vote", random_state=0)
     with pytest.MonkeyPatch.context() as patch:
         n_rows = []
         fit = RandomForestClassifier.fit
-        patch.setattr(RandomForestClassifier, "fit", lambda self, X, y: n_rows.append(len(X)) or fit(self, X, y))
+        patch.setattr(
+            RandomForestClassifier,
+            "fit",
+            lambda self, X, y: n_rows.append(len(X)) or fit(self, X, y),
+        )
         model.fit(X, y)
     assert n_rows == [80] * 5 + [100]
 
@@ -420,9 +500,14 @@ def test_a_forest_behind_the_users_own_steps_votes_in_folds():
 def test_a_classifier_that_only_remembers_gets_no_undue_weight():
     X, y = make_classification(400, 10, n_informative=5, random_state=0)
     model = EC3Classifier(
-        [("memory", Memory()), ("lr", LogisticRegression())], clusterers=[], consensus=EC3(weights="labels"), random_state=0
+        [("memory", Memory()), ("lr", LogisticRegression())],
+        clusterers=[],
+        consensus=EC3(weights="labels"),
+        random_state=0,
     ).fit(X, y)
-    weight = dict(zip([m.name for m in model.consensus_.models], model.consensus_.weights, strict=True))
+    weight = dict(
+        zip([m.name for m in model.consensus_.models], model.consensus_.weights, strict=True)
+    )
     assert weight["memory"] < 0.1 * weight["lr"]
     said = [model.consensus_.votes.said(i)[0] for i in range(20)]
     assert all(answer == {0: 0.5, 1: 0.5} for answer in said)  # out of fold it has nothing to say
@@ -434,7 +519,10 @@ def test_rows_of_one_group_are_in_one_fold(cv):
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(100), 6)
     X, y = rng.normal(size=(100, 3))[groups], rng.integers(2, size=100)[groups]
-    knn = [("memory", Memory()), ("forest", RandomForestClassifier(20, oob_score=True, random_state=0))]
+    knn = [
+        ("memory", Memory()),
+        ("forest", RandomForestClassifier(20, oob_score=True, random_state=0)),
+    ]
     apart = made(classifiers=knn, cv=cv, clusterers=[]).fit(X, y, groups=groups)
     assert apart.candidates_["score"][-1] > 0.65  # log 2 = .69
     assert made(classifiers=knn, cv=3, clusterers=[]).fit(X, y).candidates_["score"][-1] < 0.3
@@ -442,7 +530,9 @@ def test_rows_of_one_group_are_in_one_fold(cv):
 
 def test_groups_of_another_number_of_rows_are_refused(iris):
     X, _, y, _ = iris
-    with pytest.raises(ValueError, match=rf"^groups must hold one group per row, {len(y)} in all, got 3\.$"):
+    with pytest.raises(
+        ValueError, match=rf"^groups must hold one group per row, {len(y)} in all, got 3\.$"
+    ):
         made().fit(X, y, groups=["a", "b", "c"])
 
 
@@ -456,7 +546,9 @@ def test_rows_in_no_fold_get_no_vote():
 
 
 def test_where_rows_are_many_some_folds_will_do(monkeypatch):
-    X, y = make_classification(600, 4, n_informative=3, n_redundant=0, flip_y=0.2, weights=[0.7], random_state=0)
+    X, y = make_classification(
+        600, 4, n_informative=3, n_redundant=0, flip_y=0.2, weights=[0.7], random_state=0
+    )
     everywhere = made(clusterers=[]).fit(X[:500], y[:500])
     monkeypatch.setattr(training, "ROWS_TO_JUDGE", 180)
     model = made(clusterers=[]).fit(X[:500], y[:500])
@@ -469,7 +561,14 @@ def test_where_rows_are_many_some_folds_will_do(monkeypatch):
 
 @pytest.mark.parametrize(
     ("counts", "n_folds"),
-    [([2000, 2000], 5), ([4000, 4000], 3), ([5000, 5000], 2), ([50_000, 50_000], 1), ([50_000, 100], 3), ([50_000, 9], 5)],
+    [
+        ([2000, 2000], 5),
+        ([4000, 4000], 3),
+        ([5000, 5000], 2),
+        ([50_000, 50_000], 1),
+        ([50_000, 100], 3),
+        ([50_000, 9], 5),
+    ],
 )
 def test_a_rare_class_needs_more_folds(counts, n_folds):
     assert training._enough_folds(np.array(counts), 5) == n_folds
@@ -480,7 +579,9 @@ def test_the_decision_function_is_made_of_log_probabilities(iris, n_classes):
     X, new_X, y, _ = iris
     model = made(consensus="soft-vote").fit(X[y < n_classes], y[y < n_classes])
     logs = np.log(model.predict_proba(new_X))
-    assert_allclose(model.decision_function(new_X), logs[:, 1] - logs[:, 0] if n_classes == 2 else logs)
+    assert_allclose(
+        model.decision_function(new_X), logs[:, 1] - logs[:, 0] if n_classes == 2 else logs
+    )
 
 
 def test_prefit_models_are_taken_as_they_are(iris):
@@ -502,7 +603,9 @@ def test_prefit_models_may_name_classes(iris):
     X, new_X, y, new_y = iris
     names = np.array(["se", "ve", "vi"])
     classifiers = [(name, model.fit(X, names[y])) for name, model in pool()]
-    model = EC3Classifier(classifiers, clusterers=[], consensus="soft-vote", prefit=True).fit(new_X, names[new_y])
+    model = EC3Classifier(classifiers, clusterers=[], consensus="soft-vote", prefit=True).fit(
+        new_X, names[new_y]
+    )
     assert (model.predict(new_X) == names[new_y]).mean() > 0.9
 
 
@@ -511,11 +614,14 @@ def test_prefit_models_may_know_classes_that_the_rows_lack(iris, consensus):
     X, new_X, y, new_y = iris
     classifiers = [(name, model.fit(X, y)) for name, model in pool()]
     rows = np.flatnonzero(new_y > 0)
-    model = EC3Classifier(classifiers, clusterers=[], consensus=consensus, prefit=True).fit(new_X[rows], new_y[rows])
+    model = EC3Classifier(classifiers, clusterers=[], consensus=consensus, prefit=True).fit(
+        new_X[rows], new_y[rows]
+    )
     assert model.classes_.tolist() == [0, 1, 2]
     assert (model.predict(new_X) == new_y).mean() > 0.9
     with pytest.raises(
-        ValueError, match=r"^y must hold labels of the kind that the classifiers were trained on, got int and str"
+        ValueError,
+        match=r"^y must hold labels of the kind that the classifiers were trained on, got int and str",
     ):
         model.fit(new_X, np.array(["a", "b", "c"])[new_y])
 
@@ -534,14 +640,17 @@ def test_a_prefit_model_that_predicts_an_unknown_class_is_refused(iris):
         EC3Classifier([("only", OnlyLabels())], [], prefit=True).fit(X[y < 2], y[y < 2])
 
 
-# ---- few labels ------------------------------------------------------------------------------------------------------
+# ---- few labels ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("marker", [None, np.nan, -1])
 def test_rows_without_labels_are_marked_in_three_ways(iris, marker):
     X, _, y, _ = iris
     some = hidden(y, 6)
-    labels = np.array([marker if label is None else label for label in some], dtype=object if marker is None else float)
+    labels = np.array(
+        [marker if label is None else label for label in some],
+        dtype=object if marker is None else float,
+    )
     model = made(unlabelled=-1).fit(X, labels)
     assert model.classes_.tolist() == [0, 1, 2]
     assert (model.transduction_ == y).mean() > 0.85
@@ -559,9 +668,14 @@ def test_retraining_helps_with_few_labels():
     X, y = load_digits(return_X_y=True)
     X, new_X, y, new_y = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
     some = hidden(y, 5)
-    base = [("lr", make_pipeline(LogisticRegression(max_iter=300))), ("nb", GaussianNB(var_smoothing=1e-2))]
+    base = [
+        ("lr", make_pipeline(LogisticRegression(max_iter=300))),
+        ("nb", GaussianNB(var_smoothing=1e-2)),
+    ]
     scores = {
-        n: EC3Classifier(base, [("km", KMeans(30, n_init=1, random_state=0))], retrain_rounds=n, random_state=0)
+        n: EC3Classifier(
+            base, [("km", KMeans(30, n_init=1, random_state=0))], retrain_rounds=n, random_state=0
+        )
         .fit(X / 16, some)
         .score(new_X / 16, new_y)
         for n in (0, 2)
@@ -572,7 +686,10 @@ def test_retraining_helps_with_few_labels():
 @pytest.mark.filterwarnings(FEWER_FOLDS)
 def test_fewer_labels_than_folds_mean_fewer_folds(iris):
     X, _, y, _ = iris
-    with pytest.warns(UserWarning, match=r"^No class has more than 3 labelled rows, fewer than cv=5 folds: votes come from 3 f"):
+    with pytest.warns(
+        UserWarning,
+        match=r"^No class has more than 3 labelled rows, fewer than cv=5 folds: votes come from 3 f",
+    ):
         model = made().fit(X, hidden(y, 3))
     assert any("fewer than cv=5 folds" in str(note) for note in model.notes_)
 
@@ -583,7 +700,9 @@ def test_a_rare_class_does_not_cost_the_others_their_folds(iris):
     with pytest.MonkeyPatch.context() as patch:
         n_rows = []
         fit = GaussianNB.fit
-        patch.setattr(GaussianNB, "fit", lambda self, X, y: n_rows.append(len(X)) or fit(self, X, y))
+        patch.setattr(
+            GaussianNB, "fit", lambda self, X, y: n_rows.append(len(X)) or fit(self, X, y)
+        )
         made(classifiers=[("nb", GaussianNB())], consensus="soft-vote").fit(X[rows], y[rows])
     assert len(n_rows) == 5 + 1
 
@@ -595,7 +714,7 @@ def test_classes_with_one_label_each_are_no_error_and_get_no_votes(iris):
         assert made().fit(X, hidden(y, 1)).classes_.tolist() == [0, 1, 2]
 
 
-# ---- choices ---------------------------------------------------------------------------------------------------------
+# ---- choices -------------------------------------------------------------------------------------
 
 
 def test_any_method_can_be_asked_for(iris):
@@ -614,14 +733,18 @@ def test_hard_votes_are_votes_for_one_class(iris):
 def test_a_row_without_a_vote_is_none_for_the_first_class(voting):
     X, y = make_classification(300, 4, random_state=0)
     fold = np.arange(300) % 4 - 1
-    model = made(cv=PredefinedSplit(fold), clusterers=[], consensus="dawid-skene", voting=voting).fit(X, y)
+    model = made(
+        cv=PredefinedSplit(fold), clusterers=[], consensus="dawid-skene", voting=voting
+    ).fit(X, y)
     assert [model.consensus_.votes.said(i)[0] is None for i in range(300)] == (fold < 0).tolist()
     assert model.voters_["coverage"] == [0.75] * 3
 
 
 def test_greedy_selection_leaves_guesses_out():
     X, y = make_classification(600, 10, n_informative=5, random_state=0)
-    model = EC3Classifier([("lr", LogisticRegression()), ("memory", Memory())], [], select="greedy", random_state=0).fit(X, y)
+    model = EC3Classifier(
+        [("lr", LogisticRegression()), ("memory", Memory())], [], select="greedy", random_state=0
+    ).fit(X, y)
     assert list(model.estimators_) == ["lr"]
     assert [note.kind for note in model.notes_ if "left out: memory" in note.text] == [LEFT_OUT]
 
@@ -634,7 +757,9 @@ def test_greedy_selection_leaves_none_out_where_no_votes_tell_classes_apart(iris
     some[np.flatnonzero(y == 0)[:n_first]] = 0
     model = made(select="greedy").fit(X, some)
     assert list(model.estimators_) == ["lr", "nb", "tree"]
-    assert any(str(note).startswith("Greedy selection left out no classifier: ") for note in model.notes_)
+    assert any(
+        str(note).startswith("Greedy selection left out no classifier: ") for note in model.notes_
+    )
 
 
 def test_the_table_of_voters_is_there_without_solving_again(iris, monkeypatch):
@@ -678,7 +803,9 @@ def test_a_report_can_be_written(iris, tmp_path):
     path = tmp_path / "report.html"
     model = made().fit(X, hidden(y, 10))
     model.report(path, truth=y, title="Irises", details={"data": "from R. A. Fisher"})
-    page = path.read_text(encoding="utf-8").replace("\xa0", " ")  # a percent sign stays with its number
+    page = path.read_text(encoding="utf-8").replace(
+        "\xa0", " "
+    )  # a percent sign stays with its number
     assert "Irises" in page and "EC3Classifier" in page and "R. A. Fisher" in page
     assert all(str(note).split(",")[0] in page for note in model.notes_)
 
@@ -688,7 +815,7 @@ def test_the_choice_is_noted(iris):
     assert made().fit(X, y).notes_[0].kind == CHOICE
 
 
-# ---- errors ----------------------------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 class Broken(ClassifierMixin, BaseEstimator):
@@ -716,23 +843,33 @@ def test_an_error_comes_without_warnings_of_the_jobs_it_stops(iris, recwarn):
     with pytest.raises(ValueError, match=r"^The classifier 'broken' failed"):
         made(classifiers=[("broken", Broken()), *pool()], n_jobs=2).fit(X, y)
     gc.collect()
-    assert not [warning for warning in recwarn if "cancelled" in str(warning.message) or "not used" in str(warning.message)]
+    assert not [
+        warning
+        for warning in recwarn
+        if "cancelled" in str(warning.message) or "not used" in str(warning.message)
+    ]
 
 
 def test_a_fitted_base_model_that_fails_can_be_dropped(iris):
     X, new_X, y, _ = iris
     good, narrow = GaussianNB().fit(X, y), GaussianNB().fit(np.asarray(X)[:, :2], y)
     two = [("good", good), ("narrow", narrow), ("unfitted", GaussianNB())]
-    with pytest.warns(UserWarning, match=r"^The classifier '\w+' failed and was left out \(") as caught:
+    with pytest.warns(
+        UserWarning, match=r"^The classifier '\w+' failed and was left out \("
+    ) as caught:
         model = made(classifiers=two, prefit=True, on_error="drop", clusterers=[]).fit(X, y)
     assert len(caught) == 2
     assert list(model.estimators_) == ["good"]
     assert_allclose(model.predict_proba(new_X).sum(axis=1), 1)
     with pytest.raises(
-        ValueError, match=r"^The classifier 'narrow' failed \(ValueError: .*\)\. Fix or remove it, or pass on_error="
+        ValueError,
+        match=r"^The classifier 'narrow' failed \(ValueError: .*\)\. Fix or remove it, or pass on_error=",
     ):
         made(classifiers=two[:2], prefit=True, clusterers=[]).fit(X, y)
-    with pytest.warns(UserWarning, match="left out"), pytest.raises(ValueError, match=r"^All classifiers failed\."):
+    with (
+        pytest.warns(UserWarning, match="left out"),
+        pytest.raises(ValueError, match=r"^All classifiers failed\."),
+    ):
         made(classifiers=two[1:], prefit=True, on_error="drop", clusterers=[]).fit(X, y)
 
 
@@ -749,23 +886,31 @@ def test_a_base_model_that_fails_while_retraining_keeps_its_votes(iris):
     X, new_X, y, _ = iris
     tired = [*pool()[:1], ("tired", TiresSoon())]
     with pytest.warns(
-        UserWarning, match=r"^The classifier 'tired' failed and was not retrained \(RuntimeError: too many rows\)\.$"
+        UserWarning,
+        match=r"^The classifier 'tired' failed and was not retrained \(RuntimeError: too many rows\)\.$",
     ):
         model = made(classifiers=tired, on_error="drop", retrain_rounds=1).fit(X, hidden(y, 10))
     assert [len(models) for models in model.estimators_.values()] == [3, 1]
     assert_allclose(model.predict_proba(new_X).sum(axis=1), 1)
-    with pytest.raises(ValueError, match=r"^The classifier 'tired' failed \(RuntimeError: too many rows\)\. Fix or remove it"):
+    with pytest.raises(
+        ValueError,
+        match=r"^The classifier 'tired' failed \(RuntimeError: too many rows\)\. Fix or remove it",
+    ):
         made(classifiers=tired, retrain_rounds=1).fit(X, hidden(y, 10))
 
 
 def test_what_is_not_begun_in_time_is_left_out(iris):
     X, new_X, y, new_y = iris
-    with pytest.warns(UserWarning, match=r"'\w+' was left out: time_limit was reached before its turn\.$") as caught:
+    with pytest.warns(
+        UserWarning, match=r"'\w+' was left out: time_limit was reached before its turn\.$"
+    ) as caught:
         model = made(time_limit=0).fit(X, hidden(y, 10))
     assert list(model.estimators_) == ["lr"]
     assert model.clusterers_ == {}
     assert len(caught) == 4
-    assert [note.kind for note in model.notes_].count(LEFT_OUT) == 5  # the pool was not retrained either
+    assert [note.kind for note in model.notes_].count(
+        LEFT_OUT
+    ) == 5  # the pool was not retrained either
     assert model.score(new_X, new_y) > 0.8
 
 
@@ -781,14 +926,20 @@ def test_a_time_limit_holds_while_retraining_too(iris, monkeypatch):
     monkeypatch.setattr(classifier, "time", clock)
     monkeypatch.setattr(training, "time", clock)
     slow = [("slow", TakesLong()), *pool()[:1]]
-    with pytest.warns(UserWarning, match=r"^The classifier 'lr' was not retrained: time_limit was reached before its turn\.$"):
+    with pytest.warns(
+        UserWarning,
+        match=r"^The classifier 'lr' was not retrained: time_limit was reached before its turn\.$",
+    ):
         model = made(classifiers=slow, time_limit=50, retrain_rounds=1).fit(X, hidden(y, 10))
     assert {name: len(models) for name, models in model.estimators_.items()} == {"slow": 3, "lr": 1}
 
 
 def test_with_time_enough_a_time_limit_changes_nothing(iris):
     X, new_X, y, _ = iris
-    one, other = (made(time_limit=t, consensus="soft-vote").fit(X, y).predict_proba(new_X) for t in (None, 1000))
+    one, other = (
+        made(time_limit=t, consensus="soft-vote").fit(X, y).predict_proba(new_X)
+        for t in (None, 1000)
+    )
     assert_array_equal(one, other)
 
 
@@ -796,7 +947,10 @@ def test_without_any_classifier_left_there_is_no_answer(iris):
     X, _, y, _ = iris
     with (
         pytest.warns(UserWarning, match="failed and was left out"),
-        pytest.raises(ValueError, match=r"^All classifiers failed\. The reasons are in the warnings above\. Pass others\.$"),
+        pytest.raises(
+            ValueError,
+            match=r"^All classifiers failed\. The reasons are in the warnings above\. Pass others\.$",
+        ),
     ):
         made(classifiers=[("broken", Broken())], on_error="drop").fit(X, y)
 
@@ -804,7 +958,8 @@ def test_without_any_classifier_left_there_is_no_answer(iris):
 def test_a_clustering_without_predict_is_named(iris):
     X, _, y, _ = iris
     with pytest.raises(
-        ValueError, match=r"^The clustering 'dbscan' failed \(it has no predict for new rows; wrap it in Landmarks"
+        ValueError,
+        match=r"^The clustering 'dbscan' failed \(it has no predict for new rows; wrap it in Landmarks",
     ):
         made(clusterers=[("dbscan", DBSCAN())]).fit(X, y)
 
@@ -813,10 +968,14 @@ REFUSED = {
     "Unknown scoring 'best'. Choose from: log_loss, roc_auc, accuracy, f1_macro, or a scorer of scikit-learn.": {
         "scoring": "best"
     },
-    "scoring must be the name of a score or a scorer, a function of (estimator, X, y), got 1.": {"scoring": 1},
+    "scoring must be the name of a score or a scorer, a function of (estimator, X, y), got 1.": {
+        "scoring": 1
+    },
     "offsets must be True or False, got 'yes'.": {"offsets": "yes"},
     "time_limit must be a finite number >= 0, got -1.": {"time_limit": -1},
-    "classifiers must hold at least one (name, estimator), got only 'drop'.": {"classifiers": [("lr", "drop")]},
+    "classifiers must hold at least one (name, estimator), got only 'drop'.": {
+        "classifiers": [("lr", "drop")]
+    },
     "classifiers must hold at least one (name, estimator), got an empty list.": {"classifiers": []},
     "classifiers must have different names, got 'lr' twice.": {"classifiers": [*pool(), *pool()]},
     "clusterers must have names without '__', got 'k__m'.": {"clusterers": [("k__m", KMeans())]},
@@ -825,11 +984,15 @@ REFUSED = {
     "Unknown on_error 'ignore'. Choose from: drop, raise.": {"on_error": "ignore"},
     "cv must be an integer >= 2, or a splitter that has split(X, y, groups), got 1.": {"cv": 1},
     "retrain_rounds must be 'auto' or an integer >= 0, got -1.": {"retrain_rounds": -1},
-    "classifiers and clusterers must have different names, got 'lr' in both.": {"clusterers": [("lr", KMeans())]},
+    "classifiers and clusterers must have different names, got 'lr' in both.": {
+        "clusterers": [("lr", KMeans())]
+    },
     "prefit must be True or False, got 'no'.": {"prefit": "no"},
     "n_jobs must be an integer other than 0, or None, got 0.": {"n_jobs": 0},
     "verbose must be an integer >= 0, got 'yes'.": {"verbose": "yes"},
-    "random_state must be an integer >= 0, a numpy RandomState or None, got 'x'.": {"random_state": "x"},
+    "random_state must be an integer >= 0, a numpy RandomState or None, got 'x'.": {
+        "random_state": "x"
+    },
 }
 NO_POOL = "classifiers must be the name of a pool or a list of (name, estimator), got "
 OF_ANOTHER_KIND = {
@@ -837,9 +1000,15 @@ OF_ANOTHER_KIND = {
     f"{NO_POOL}dict. Pass list(pool.items()).": {"classifiers": dict(pool())},
     f"{NO_POOL}KMeans() in it. Pass ('name', estimator).": {"classifiers": [KMeans()]},
     f"{NO_POOL}(1, KMeans()) in it. Pass ('name', estimator).": {"classifiers": [(1, KMeans())]},
-    f"{NO_POOL}'tree' under the name 't', which is not an estimator.": {"classifiers": [("t", "tree")]},
-    f"{NO_POOL}{Broken!r} under the name 't', which is not an estimator. Call it: Broken().": {"classifiers": [("t", Broken)]},
-    "clusterers must be the name of a pool or a list of (name, estimator), got NoneType. Pass [].": {"clusterers": None},
+    f"{NO_POOL}'tree' under the name 't', which is not an estimator.": {
+        "classifiers": [("t", "tree")]
+    },
+    f"{NO_POOL}{Broken!r} under the name 't', which is not an estimator. Call it: Broken().": {
+        "classifiers": [("t", Broken)]
+    },
+    "clusterers must be the name of a pool or a list of (name, estimator), got NoneType. Pass [].": {
+        "clusterers": None
+    },
     "unlabelled must be one label, got [-1].": {"unlabelled": [-1]},
 }
 
@@ -860,14 +1029,17 @@ def test_settings_of_another_kind_are_refused(iris, message):
 
 def test_an_unknown_consensus_is_met_with_all_that_are_known(iris):
     X, _, y, _ = iris
-    with pytest.raises(ValueError, match=r"^Unknown consensus 'best'\. Choose from: auto, panel, ec3, iec3, "):
+    with pytest.raises(
+        ValueError, match=r"^Unknown consensus 'best'\. Choose from: auto, panel, ec3, iec3, "
+    ):
         made(consensus="best").fit(X, y)
 
 
 def test_a_classifier_that_was_not_fitted_before_is_named(iris):
     X, _, y, _ = iris
     with pytest.raises(
-        ValueError, match=r"^The classifier 'lr' must be fitted where prefit=True \(.*Fit it, or pass prefit=False"
+        ValueError,
+        match=r"^The classifier 'lr' must be fitted where prefit=True \(.*Fit it, or pass prefit=False",
     ):
         made(classifiers=pool()[:1], clusterers=[], prefit=True).fit(X, y)
 
@@ -875,7 +1047,10 @@ def test_a_classifier_that_was_not_fitted_before_is_named(iris):
 def test_columns_of_one_name_are_refused(iris):
     X, _, y, _ = iris
     frame = pd.DataFrame(X, columns=list("abac"))
-    with pytest.raises(InputError, match=r"^X must have columns of different names, got 'a' 2 times\. Rename them\.$"):
+    with pytest.raises(
+        InputError,
+        match=r"^X must have columns of different names, got 'a' 2 times\. Rename them\.$",
+    ):
         made().fit(frame, y)
 
 
@@ -888,7 +1063,9 @@ def test_a_score_that_does_not_suit_the_classes_is_named(iris):
 
 def test_no_label_at_all_is_refused(iris):
     X, _, y, _ = iris
-    with pytest.raises(ValueError, match=r"^y must hold at least one label, got 90 missing ones\.$"):
+    with pytest.raises(
+        ValueError, match=r"^y must hold at least one label, got 90 missing ones\.$"
+    ):
         made().fit(X, np.full(len(y), None))
 
 
@@ -900,10 +1077,12 @@ def test_labels_of_two_kinds_are_refused(iris):
         made().fit(X, mixed)
 
 
-# ---- scikit-learn's own checks ---------------------------------------------------------------------------------------
+# ---- scikit-learn's own checks -------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore")  # they feed it all kinds of odd labels and rows, of which it warns
+@pytest.mark.filterwarnings(
+    "ignore"
+)  # they feed it all kinds of odd labels and rows, of which it warns
 @parametrize_with_checks([EC3Classifier()])
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
@@ -911,15 +1090,26 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 
 def test_free_text_is_warned_of():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"n": rng.normal(size=60), "job": ["cook", "clerk"] * 30, "words": [f"text {i}" for i in range(60)]})
+    frame = pd.DataFrame(
+        {
+            "n": rng.normal(size=60),
+            "job": ["cook", "clerk"] * 30,
+            "words": [f"text {i}" for i in range(60)],
+        }
+    )
     y = (frame["n"] > 0).astype(int)
     words = "The column 'words' holds 60 different texts in 60 rows, and the pool 'default' takes text for categories."
     with pytest.warns(UserWarning, match=words):
-        model = EC3Classifier("default", [], consensus="soft-vote", cv=2, random_state=0).fit(frame, y)
+        model = EC3Classifier("default", [], consensus="soft-vote", cv=2, random_state=0).fit(
+            frame, y
+        )
     assert str(model.notes_[0]).startswith(words)
 
 
 def test_parameters_of_a_method_need_a_method():
-    with pytest.raises(ValueError, match=r"consensus__alpha must be a parameter of a method, got consensus='auto'. Pass"):
+    with pytest.raises(
+        ValueError,
+        match=r"consensus__alpha must be a parameter of a method, got consensus='auto'. Pass",
+    ):
         EC3Classifier().set_params(consensus__alpha=0.3)
     assert EC3Classifier().set_params(consensus=EC3(), consensus__alpha=0.3).consensus.alpha == 0.3

@@ -40,7 +40,9 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 
 @pytest.mark.parametrize("model", FEW)
 def test_one_row_a_class_is_enough(model):
-    proba = model.fit([[0.0, 0.0], [5.0, 5.0], [0.0, 9.0]], ["a", "b", "c"]).predict_proba([[0.0, 0.0], [5.0, 5.0]])
+    proba = model.fit([[0.0, 0.0], [5.0, 5.0], [0.0, 9.0]], ["a", "b", "c"]).predict_proba(
+        [[0.0, 0.0], [5.0, 5.0]]
+    )
     assert proba.shape == (2, 3)
     assert_allclose(proba.sum(axis=1), 1)
 
@@ -57,13 +59,20 @@ def test_with_enough_rows_neighbours_are_those_of_scikit_learn(rows):
 
 def test_a_calibrated_machine_says_how_sure_it_is(rows):
     X, y = rows
-    flipped = np.where(np.random.default_rng(0).random(len(y)) < 0.2, 1 - y, y)  # nobody can be surer than 80 %
+    flipped = np.where(
+        np.random.default_rng(0).random(len(y)) < 0.2, 1 - y, y
+    )  # nobody can be surer than 80 %
     proba = CalibratedLinearSVM(random_state=0).fit(X, flipped).predict_proba(X)
-    assert proba.max(axis=1).mean() == pytest.approx((proba.argmax(axis=1) == flipped).mean(), abs=0.08)
+    assert proba.max(axis=1).mean() == pytest.approx(
+        (proba.argmax(axis=1) == flipped).mean(), abs=0.08
+    )
 
 
 def test_rows_are_kept_back_only_of_large_classes(rows):
-    few, many = (Perceptron(max_iter=3, min_kept_back=least, random_state=0).fit(*rows) for least in (1000, 100))
+    few, many = (
+        Perceptron(max_iter=3, min_kept_back=least, random_state=0).fit(*rows)
+        for least in (1000, 100)
+    )
     assert not few.model_.early_stopping
     assert many.model_.early_stopping
 
@@ -71,7 +80,12 @@ def test_rows_are_kept_back_only_of_large_classes(rows):
 def test_few_rows_get_half_the_rounds_and_trees_and_the_settings_stay(rows):
     X, y = rows[0][:100], rows[1][:100]
     boosting = Boosting(random_state=0).fit(X, y)
-    assert (boosting.n_iter_, boosting.max_iter, boosting.learning_rate, boosting.min_samples_leaf) == (50, 100, 0.1, 20)
+    assert (
+        boosting.n_iter_,
+        boosting.max_iter,
+        boosting.learning_rate,
+        boosting.min_samples_leaf,
+    ) == (50, 100, 0.1, 20)
     for forest in (RandomForest(20, random_state=0), ExtraTrees(20, random_state=0)):
         assert (len(forest.fit(X, y).estimators_), forest.n_estimators) == (10, 20)
 
@@ -113,11 +127,12 @@ def test_parameters_that_are_not_allowed_are_refused(model, message):
         model.fit([[0.0], [1.0]], [0, 1])
 
 
-# ---- ConvolutionalNetwork: what the extra cnn brings, and the sentence without it ------------------------------------
+# ---- ConvolutionalNetwork: what the extra cnn brings, and the sentence without it ----------------
 
 
 needs_torch = pytest.mark.skipif(
-    any(convolution.find_spec(name) is None for name in convolution.NEEDS), reason="torch and skorch are not installed"
+    any(convolution.find_spec(name) is None for name in convolution.NEEDS),
+    reason="torch and skorch are not installed",
 )
 MESSAGE = (
     "The convolutional network needs torch and skorch: pip install 'ec3learn[cnn]'. "
@@ -130,19 +145,31 @@ def without_torch(monkeypatch):
     monkeypatch.setattr(convolution, "find_spec", lambda name: None)
 
 
-@pytest.mark.parametrize("act", [lambda: classifier_pool("paper"), lambda: ConvolutionalNetwork().fit([[0.0], [1.0]], [0, 1])])
+@pytest.mark.parametrize(
+    "act",
+    [lambda: classifier_pool("paper"), lambda: ConvolutionalNetwork().fit([[0.0], [1.0]], [0, 1])],
+)
 def test_without_the_extra_a_sentence_says_so(without_torch, act):
     with pytest.raises(ModuleNotFoundError, match=re.escape(MESSAGE)):
         act()
 
 
 def test_the_other_classifiers_do_without_the_extra(without_torch):
-    assert [name for name, _ in classifier_pool("paper", without=["cnn"])] == ["dt", "nb", "knn", "lr", "svm", "sgd"]
+    assert [name for name, _ in classifier_pool("paper", without=["cnn"])] == [
+        "dt",
+        "nb",
+        "knn",
+        "lr",
+        "svm",
+        "sgd",
+    ]
     assert "cnn" in grids("paper")
 
 
 @needs_torch
-@parametrize_with_checks([ConvolutionalNetwork(max_epochs=10, lr=0.01, batch_size=32, random_state=0)])
+@parametrize_with_checks(
+    [ConvolutionalNetwork(max_epochs=10, lr=0.01, batch_size=32, random_state=0)]
+)
 def test_scikit_learn_accepts_the_network(estimator, check):
     check(estimator)
 
@@ -156,7 +183,12 @@ def flowers():
 @needs_torch
 def test_it_learns_to_tell_flowers_apart(flowers):
     X, y = flowers
-    assert ConvolutionalNetwork(max_epochs=50, batch_size=16, random_state=0).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
+    assert (
+        ConvolutionalNetwork(max_epochs=50, batch_size=16, random_state=0)
+        .fit(X[::2], y[::2])
+        .score(X[1::2], y[1::2])
+        > 0.9
+    )
 
 
 @needs_torch
@@ -165,7 +197,10 @@ def test_one_seed_one_answer_and_nobody_elses_seed_is_touched(flowers):
 
     torch.manual_seed(5)
     before = torch.random.get_rng_state()
-    once, again = (ConvolutionalNetwork(max_epochs=2, random_state=0).fit(*flowers).predict_proba(flowers[0]) for _ in range(2))
+    once, again = (
+        ConvolutionalNetwork(max_epochs=2, random_state=0).fit(*flowers).predict_proba(flowers[0])
+        for _ in range(2)
+    )
     assert_allclose(once, again)
     assert (torch.random.get_rng_state() == before).all()
 
@@ -173,7 +208,9 @@ def test_one_seed_one_answer_and_nobody_elses_seed_is_touched(flowers):
 @needs_torch
 def test_a_pickled_network_answers_alike(flowers):
     model = ConvolutionalNetwork(max_epochs=2, random_state=0).fit(*flowers)
-    assert_allclose(pickle.loads(pickle.dumps(model)).predict_proba(flowers[0]), model.predict_proba(flowers[0]))
+    assert_allclose(
+        pickle.loads(pickle.dumps(model)).predict_proba(flowers[0]), model.predict_proba(flowers[0])
+    )
 
 
 @needs_torch
@@ -182,7 +219,7 @@ def test_a_network_without_filters_is_refused(flowers):
         ConvolutionalNetwork(n_filters=0).fit(*flowers)
 
 
-# ---- naive Bayes with kernel density estimates ------------------------------------------------------------------------
+# ---- naive Bayes with kernel density estimates ---------------------------------------------------
 
 
 @parametrize_with_checks([KernelNaiveBayes(), KernelNaiveBayes(bandwidth=0.3, smoothing=0)])
@@ -206,9 +243,13 @@ def direct(X, y, new, multiple=None):
         for j in range(X.shape[1]):
             own = X[y == label, j]
             width = own.std() * (multiple or len(own) ** -0.2)
-            estimate = gaussian_kde(own, bw_method=width / own.std(ddof=1))  # scipy's unit is the other deviation
+            estimate = gaussian_kde(
+                own, bw_method=width / own.std(ddof=1)
+            )  # scipy's unit is the other deviation
             window = np.ptp(X[:, j]) / (len(np.unique(X[:, j])) - 1)
-            logs[:, c] += np.log([estimate.integrate_box_1d(x - window / 2, x + window / 2) for x in new[:, j]])
+            logs[:, c] += np.log(
+                [estimate.integrate_box_1d(x - window / 2, x + window / 2) for x in new[:, j]]
+            )
     proba = np.exp(logs - logs.max(axis=1, keepdims=True))
     return proba / proba.sum(axis=1, keepdims=True)
 
@@ -222,7 +263,10 @@ def test_it_agrees_with_estimates_of_scipy(table, bandwidth, multiple):
 
 
 def test_silverman_is_a_little_wider_than_scott(table):
-    scott, silverman = (KernelNaiveBayes(rule, smoothing=0).fit(*table).bandwidth_ for rule in ("scott", "silverman"))
+    scott, silverman = (
+        KernelNaiveBayes(rule, smoothing=0).fit(*table).bandwidth_
+        for rule in ("scott", "silverman")
+    )
     assert_allclose(silverman / scott, 0.75**-0.2)
 
 
@@ -248,7 +292,9 @@ def test_a_row_without_values_gets_the_priors(table):
 
 
 def test_a_feature_missing_in_a_whole_class_is_no_error():
-    model = KernelNaiveBayes().fit([[0.0, np.nan], [0.1, np.nan], [3.0, 1.0], [3.1, 2.0]], [0, 0, 1, 1])
+    model = KernelNaiveBayes().fit(
+        [[0.0, np.nan], [0.1, np.nan], [3.0, 1.0], [3.1, 2.0]], [0, 0, 1, 1]
+    )
     assert model.predict([[0.0, np.nan], [3.0, 1.5]]).tolist() == [0, 1]
 
 
@@ -284,7 +330,9 @@ def test_a_value_that_one_class_never_had_does_not_decide_alone():
     y = np.repeat([0, 1], 100)
     X = random.normal(size=(200, 3)) + 4 * y[:, None] * [1, 1, 0]
     X[-1, 2] = 50  # one stray row
-    plain, smoothed = (KernelNaiveBayes(smoothing=rows).fit(X, y).predict([[0, 0, 50]]) for rows in (0, 0.1))
+    plain, smoothed = (
+        KernelNaiveBayes(smoothing=rows).fit(X, y).predict([[0, 0, 50]]) for rows in (0, 0.1)
+    )
     assert (plain.item(), smoothed.item()) == (1, 0)
 
 
@@ -299,13 +347,18 @@ def test_a_weight_of_two_is_the_row_twice(table):
 def test_shifting_and_stretching_a_feature_changes_nothing(table):
     X, y = table
     plain = KernelNaiveBayes().fit(X, y).predict_proba(X)
-    assert_allclose(KernelNaiveBayes().fit(1e6 * X - 3e6, y).predict_proba(1e6 * X - 3e6), plain, atol=1e-6)
+    assert_allclose(
+        KernelNaiveBayes().fit(1e6 * X - 3e6, y).predict_proba(1e6 * X - 3e6), plain, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"bandwidth": "scot"}, "bandwidth must be 'scott', 'silverman' or a finite number > 0, got 'scot'."),
+        (
+            {"bandwidth": "scot"},
+            "bandwidth must be 'scott', 'silverman' or a finite number > 0, got 'scot'.",
+        ),
         ({"bandwidth": 0}, "bandwidth must be 'scott', 'silverman' or a finite number > 0, got 0."),
         ({"smoothing": -1}, "smoothing must be a finite number >= 0, got -1."),
         ({"priors": [0.5, 0.6]}, "priors must hold 2 numbers >= 0 that sum to 1, got [0.5, 0.6]."),

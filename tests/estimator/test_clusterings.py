@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.cluster import DBSCAN, AffinityPropagation, AgglomerativeClustering, KMeans, MeanShift, estimate_bandwidth
+from sklearn.cluster import (
+    DBSCAN,
+    AffinityPropagation,
+    AgglomerativeClustering,
+    KMeans,
+    MeanShift,
+    estimate_bandwidth,
+)
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
@@ -18,7 +25,9 @@ from ec3learn.estimator.models.clusterings import elbow
 COMPLETE = AgglomerativeClustering(3, linkage="complete")
 
 
-@parametrize_with_checks([KDistanceDBSCAN(), SilhouetteKMeans(max_clusters=4, random_state=0), QuantileMeanShift()])
+@parametrize_with_checks(
+    [KDistanceDBSCAN(), SilhouetteKMeans(max_clusters=4, random_state=0), QuantileMeanShift()]
+)
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
 
@@ -27,20 +36,24 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 def rows():
     """Four round clusters of 50 rows each, far apart."""
     random = np.random.default_rng(0)
-    return random.normal(size=(200, 2)) + np.repeat([[0, 0], [30, 0], [0, 30], [30, 30]], 50, axis=0)
+    return random.normal(size=(200, 2)) + np.repeat(
+        [[0, 0], [30, 0], [0, 30], [30, 30]], 50, axis=0
+    )
 
 
 TRUTH = np.repeat([0, 1, 2, 3], 50)
 
 
-# ---- eps -------------------------------------------------------------------------------------------------------------
+# ---- eps -----------------------------------------------------------------------------------------
 
 
 def test_the_elbow_is_where_the_curve_leaves_the_line_most():
     assert elbow(np.array([0.0, 0.1, 0.2, 0.3, 5.0])) == 0.3
 
 
-@pytest.mark.parametrize(("curve", "value"), [([0.0, 0.0, 0.0, 2.0], 2.0), ([0.0, 0.0], 1.0), ([3.0, 3.0, 3.0], 3.0)])
+@pytest.mark.parametrize(
+    ("curve", "value"), [([0.0, 0.0, 0.0, 2.0], 2.0), ([0.0, 0.0], 1.0), ([3.0, 3.0, 3.0], 3.0)]
+)
 def test_the_elbow_is_above_zero(curve, value):
     assert elbow(np.array(curve)) == value
 
@@ -74,7 +87,7 @@ def test_equal_rows_and_few_rows_are_no_error(rows):
     assert len(KDistanceDBSCAN().fit_predict(rows)) == len(rows)
 
 
-# ---- the number of clusters --------------------------------------------------------------------------------------------
+# ---- the number of clusters ----------------------------------------------------------------------
 
 
 def test_the_best_silhouette_finds_the_number_of_clusters(rows):
@@ -101,7 +114,7 @@ def test_rows_that_allow_no_choice_are_one_cluster(rows):
     assert SilhouetteKMeans().fit_predict(rows).tolist() == [0] * len(rows)
 
 
-# ---- the bandwidth -----------------------------------------------------------------------------------------------------
+# ---- the bandwidth -------------------------------------------------------------------------------
 
 
 def test_it_is_mean_shift_at_the_bandwidth_found(rows):
@@ -136,11 +149,14 @@ def test_parameters_that_are_not_allowed_are_refused(model, message):
         model.fit([[0.0], [1.0]])
 
 
-# ---- landmarks --------------------------------------------------------------------------------------------------------
+# ---- landmarks -----------------------------------------------------------------------------------
 
 
 @parametrize_with_checks(
-    [Landmarks(AgglomerativeClustering(2), n_landmarks=10, random_state=0), Landmarks(KMeans(2), random_state=0)]
+    [
+        Landmarks(AgglomerativeClustering(2), n_landmarks=10, random_state=0),
+        Landmarks(KMeans(2), random_state=0),
+    ]
 )
 def test_scikit_learn_accepts_landmarks(estimator, check):
     check(estimator)
@@ -167,7 +183,9 @@ INNER = [
 @pytest.mark.parametrize("inner", INNER)
 def test_with_no_more_rows_than_landmarks_the_clusterer_answers(many_rows, inner):
     some = many_rows[::12]
-    assert (Landmarks(inner, n_landmarks=len(some)).fit(some).labels_ == clone(inner).fit_predict(some)).all()
+    assert (
+        Landmarks(inner, n_landmarks=len(some)).fit(some).labels_ == clone(inner).fit_predict(some)
+    ).all()
 
 
 @pytest.mark.parametrize("inner", [COMPLETE, MeanShift(), DBSCAN(eps=5), GaussianMixture(3)])
@@ -189,11 +207,17 @@ def test_landmarks_are_kept_only_where_they_are_needed(many_rows):
 
 def test_a_row_gets_the_cluster_of_the_nearest_landmark(many_rows):
     model = Landmarks(COMPLETE, n_landmarks=50, random_state=0).fit(many_rows)
-    nearest = NearestNeighbors(n_neighbors=1).fit(model.landmarks_).kneighbors(many_rows, return_distance=False)[:, 0]
+    nearest = (
+        NearestNeighbors(n_neighbors=1)
+        .fit(model.landmarks_)
+        .kneighbors(many_rows, return_distance=False)[:, 0]
+    )
     assert (model.labels_ == model.landmark_labels_[nearest]).all()
 
 
-@pytest.mark.parametrize("inner", [DBSCAN(eps=2), KDistanceDBSCAN(), MeanShift(bandwidth=3, cluster_all=False)])
+@pytest.mark.parametrize(
+    "inner", [DBSCAN(eps=2), KDistanceDBSCAN(), MeanShift(bandwidth=3, cluster_all=False)]
+)
 def test_noise_stays_noise(inner):
     lonely = np.array([[200.0, 200.0], [-200.0, 200.0]])
     many_rows = np.vstack([np.random.default_rng(0).normal(size=(50, 2)), lonely])
@@ -206,7 +230,10 @@ def test_noise_stays_noise(inner):
 
 
 def test_one_seed_one_answer(many_rows):
-    answers = [Landmarks(KMeans(5), n_landmarks=60, random_state=seed).fit_predict(many_rows) for seed in (3, 3, 4)]
+    answers = [
+        Landmarks(KMeans(5), n_landmarks=60, random_state=seed).fit_predict(many_rows)
+        for seed in (3, 3, 4)
+    ]
     assert (answers[0] == answers[1]).all()
     assert (answers[0] != answers[2]).any()
 
@@ -230,7 +257,9 @@ def test_more_clusters_than_rows_are_no_error(inner):
 
 
 def test_one_landmark_is_enough():
-    assert Landmarks(KMeans(2), n_landmarks=1, random_state=0).fit_predict([[0.0], [1.0], [2.0]]).tolist() == [0, 0, 0]
+    assert Landmarks(KMeans(2), n_landmarks=1, random_state=0).fit_predict(
+        [[0.0], [1.0], [2.0]]
+    ).tolist() == [0, 0, 0]
 
 
 def test_sparse_rows_are_clustered_as_dense_ones(many_rows):
@@ -240,13 +269,18 @@ def test_sparse_rows_are_clustered_as_dense_ones(many_rows):
 
 
 def test_memory_does_not_grow_with_the_square_of_the_rows():
-    many_rows = np.random.default_rng(0).normal(size=(100_000, 3))  # a matrix of all distances would take 75 GiB
+    many_rows = np.random.default_rng(0).normal(
+        size=(100_000, 3)
+    )  # a matrix of all distances would take 75 GiB
     labels = Landmarks(COMPLETE, n_landmarks=200, random_state=0).fit_predict(many_rows)
     assert np.unique(labels).tolist() == [0, 1, 2]
 
 
 def test_what_cannot_cluster_is_refused():
-    with pytest.raises(TypeError, match=re.escape("clusterer must be a clustering with fit_predict, got NearestNeighbors.")):
+    with pytest.raises(
+        TypeError,
+        match=re.escape("clusterer must be a clustering with fit_predict, got NearestNeighbors."),
+    ):
         Landmarks(NearestNeighbors()).fit([[0.0], [1.0]])
 
 

@@ -67,7 +67,7 @@ def accuracy(labels, truth):
     return float(np.mean(np.asarray(labels) == truth))
 
 
-# ---- what it is good for ---------------------------------------------------------------------------------------------
+# ---- what it is good for -------------------------------------------------------------------------
 
 
 def test_features_and_votes_together_beat_each_alone(digits, table, fitted):
@@ -105,13 +105,25 @@ def test_known_labels_are_kept_and_help(digits, table, fitted):
     model = CrowdClassifier(linear(), random_state=0).fit(X, table, known=known)
     rest = np.setdiff1d(np.arange(N), list(known))
     assert_array_equal(model.transduction_[list(known)], list(known.values()))
-    assert accuracy(model.transduction_[rest], y[rest]) >= accuracy(fitted.transduction_[rest], y[rest]) - 0.01
+    assert (
+        accuracy(model.transduction_[rest], y[rest])
+        >= accuracy(fitted.transduction_[rest], y[rest]) - 0.01
+    )
 
 
-def test_without_an_estimator_the_one_is_taken_that_explains_the_votes_better(digits, table, monkeypatch):
-    monkeypatch.setattr(crowd, "classifier_pool", lambda **_: [("extra", DummyClassifier()), ("lr", linear()), ("nb", None)])
+def test_without_an_estimator_the_one_is_taken_that_explains_the_votes_better(
+    digits, table, monkeypatch
+):
+    monkeypatch.setattr(
+        crowd,
+        "classifier_pool",
+        lambda **_: [("extra", DummyClassifier()), ("lr", linear()), ("nb", None)],
+    )
     model = CrowdClassifier(method="dawid-skene", random_state=0, rounds=1).fit(digits[0], table)
-    assert str(model.notes_[0]) == "Classifier: logistic regression, which explains the votes better than extra trees."
+    assert (
+        str(model.notes_[0])
+        == "Classifier: logistic regression, which explains the votes better than extra trees."
+    )
     assert accuracy(model.transduction_, digits[1]) > 0.75
 
 
@@ -125,27 +137,37 @@ def small_crowd(n=60):
 def test_votes_on_named_objects_are_matched_with_the_names_of_rows():
     X, y, votes = small_crowd()
     names = [f"q{i}" for i in range(len(y))]  # sorted, q10 comes before q2
-    long = np.repeat(names, 3), np.tile(list(votes), len(y)), np.column_stack(list(votes.values())).ravel()
+    long = (
+        np.repeat(names, 3),
+        np.tile(list(votes), len(y)),
+        np.column_stack(list(votes.values())).ravel(),
+    )
     table = pd.DataFrame(X, index=names)
     one, other = (
-        CrowdClassifier(linear(), DawidSkene(), random_state=0).fit(table, own) for own in (long, Votes.from_long(*long))
+        CrowdClassifier(linear(), DawidSkene(), random_state=0).fit(table, own)
+        for own in (long, Votes.from_long(*long))
     )
     assert_array_equal(other.transduction_, one.transduction_)
     assert accuracy(other.transduction_, y) > 0.8
-    assert_array_equal(other.predict_with_votes(table[::-1], Votes.from_long(*long)), one.predict_with_votes(table, long)[::-1])
+    assert_array_equal(
+        other.predict_with_votes(table[::-1], Votes.from_long(*long)),
+        one.predict_with_votes(table, long)[::-1],
+    )
 
 
 def test_rows_that_every_tree_has_seen_are_answered_by_their_votes():
     X, y, votes = small_crowd()
     forest = RandomForestClassifier(3, oob_score=True, random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of scikit-learn: some rows have no out-of-bag score
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # of scikit-learn: some rows have no out-of-bag score
         model = CrowdClassifier(forest, DawidSkene(), random_state=0).fit(X, votes)
     assert not model.consensus_.votes.prior.given.all()
     assert accuracy(model.transduction_, y) > 0.7
 
 
-# ---- guards ----------------------------------------------------------------------------------------------------------
+# ---- guards --------------------------------------------------------------------------------------
 
 
 def test_useless_features_leave_the_answer_to_the_votes(digits, table):
@@ -153,15 +175,17 @@ def test_useless_features_leave_the_answer_to_the_votes(digits, table):
     model = CrowdClassifier(linear(), random_state=0).fit(X, table)
     alone = Auto().solve(Votes.from_labels(table))
     assert accuracy(model.transduction_, digits[1]) >= accuracy(alone.labels(), digits[1]) - 0.005
-    words = (
-        "The features were not used, because the votes do not bear out what the classifier says: the answer is that of the votes"
-    )
+    words = "The features were not used, because the votes do not bear out what the classifier says: the answer is that of the votes"
     assert any(str(note).startswith(words) for note in model.notes_)
-    assert_allclose(model.predict_proba(X[:2]), model.predict_proba(X[2:4]))  # the shares of the classes
+    assert_allclose(
+        model.predict_proba(X[:2]), model.predict_proba(X[2:4])
+    )  # the shares of the classes
 
 
 def test_a_weak_classifier_that_is_sure_of_itself_does_no_harm(digits, table):
-    weak = LinearSVC(max_iter=100, random_state=0)  # of raw features, half right, and it gives labels, not probabilities
+    weak = LinearSVC(
+        max_iter=100, random_state=0
+    )  # of raw features, half right, and it gives labels, not probabilities
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = CrowdClassifier(weak, DawidSkene(), random_state=0).fit(digits[0], table)
@@ -181,7 +205,9 @@ def test_voters_worse_than_chance_are_named_and_do_no_harm(digits):
 
 
 def test_one_class_needs_no_features(digits):
-    model = CrowdClassifier(linear()).fit(digits[0][:30], {"ann": ["x"] * 30, "bob": ["x"] * 29 + [None]})
+    model = CrowdClassifier(linear()).fit(
+        digits[0][:30], {"ann": ["x"] * 30, "bob": ["x"] * 29 + [None]}
+    )
     assert set(model.transduction_) == set(model.predict(digits[0][:5])) == {"x"}
     words = "The features were not used, because there is only one class: the answer is that of the votes alone."
     assert words in map(str, model.notes_)
@@ -190,10 +216,12 @@ def test_one_class_needs_no_features(digits):
 def test_a_second_fit_with_the_same_seed_is_the_same(digits, table, fitted):
     again = clone(fitted).fit(digits[0], table)
     assert_array_equal(again.consensus_.proba, fitted.consensus_.proba)
-    assert_array_equal(pickle.loads(pickle.dumps(again)).predict(digits[0][:9]), fitted.predict(digits[0][:9]))
+    assert_array_equal(
+        pickle.loads(pickle.dumps(again)).predict(digits[0][:9]), fitted.predict(digits[0][:9])
+    )
 
 
-# ---- what may be passed ----------------------------------------------------------------------------------------------
+# ---- what may be passed --------------------------------------------------------------------------
 
 
 def test_wide_long_and_ready_votes_give_the_same_answer(digits, table):
@@ -202,17 +230,28 @@ def test_wide_long_and_ready_votes_give_the_same_answer(digits, table):
     labels = table.to_numpy()[objects, voters].astype(int)
     names = np.array(NAMES)[voters]
     long = pd.DataFrame({"worker": names, "task": objects, "label": labels})
-    forms = [(objects, names, labels), long, pl.from_pandas(long.rename(columns={"worker": "voter", "task": "object"}))]
+    forms = [
+        (objects, names, labels),
+        long,
+        pl.from_pandas(long.rename(columns={"worker": "voter", "task": "object"})),
+    ]
     forms += [Votes.from_long(objects, names, labels, object_ids=range(N)), pl.from_pandas(table)]
-    wide, *others = (CrowdClassifier(linear(), DawidSkene(), random_state=0, rounds=1).fit(X, votes) for votes in (table, *forms))
+    wide, *others = (
+        CrowdClassifier(linear(), DawidSkene(), random_state=0, rounds=1).fit(X, votes)
+        for votes in (table, *forms)
+    )
     for model in others:
         assert_allclose(model.consensus_.proba, wide.consensus_.proba, atol=1e-6)
 
 
 def test_a_long_table_names_the_rows_of_a_pandas_table(digits):
     X = pd.DataFrame(digits[0][:60], index=[f"page {i}" for i in range(60)])
-    long = pd.DataFrame({"object": X.index.repeat(2), "voter": ["a", "b"] * 60, "label": digits[1][:60].repeat(2)})
-    assert_array_equal(CrowdClassifier(linear(), cv=3, random_state=0).fit(X, long).transduction_, digits[1][:60])
+    long = pd.DataFrame(
+        {"object": X.index.repeat(2), "voter": ["a", "b"] * 60, "label": digits[1][:60].repeat(2)}
+    )
+    assert_array_equal(
+        CrowdClassifier(linear(), cv=3, random_state=0).fit(X, long).transduction_, digits[1][:60]
+    )
 
 
 @pytest.mark.parametrize(
@@ -227,16 +266,28 @@ def test_a_long_table_names_the_rows_of_a_pandas_table(digits):
             pd.DataFrame,
             "The index of X must name every object that was voted on, got none for 't0'. Set it to the names of the objects.",
         ),
-        (lambda X: pd.DataFrame(X, index=["t0", "t1", "t1"]), "The index of X must not repeat, got 3 names for 2 objects."),
+        (
+            lambda X: pd.DataFrame(X, index=["t0", "t1", "t1"]),
+            "The index of X must not repeat, got 3 names for 2 objects.",
+        ),
     ],
 )
 def test_objects_of_a_long_table_that_are_no_rows_are_named(form, message):
-    long = pd.DataFrame({"object": ["t0", "t1", "t2"], "voter": ["a", "b", "a"], "label": [0, 1, 0]})
+    long = pd.DataFrame(
+        {"object": ["t0", "t1", "t2"], "voter": ["a", "b", "a"], "label": [0, 1, 0]}
+    )
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
         CrowdClassifier(linear()).fit(form([[0.0], [1.0], [2.0]]), long)
 
 
-@pytest.mark.parametrize("form", [sparse.csr_array, pd.DataFrame, lambda X: pl.DataFrame(X, schema=[f"x{i}" for i in range(64)])])
+@pytest.mark.parametrize(
+    "form",
+    [
+        sparse.csr_array,
+        pd.DataFrame,
+        lambda X: pl.DataFrame(X, schema=[f"x{i}" for i in range(64)]),
+    ],
+)
 def test_sparse_matrices_and_dataframes_are_accepted(form, digits, table):
     X = form(digits[0])
     model = CrowdClassifier(random_state=0, rounds=1, method="dawid-skene").fit(X, table)
@@ -278,13 +329,20 @@ def test_objects_without_votes_are_answered_by_their_features(digits, table):
 
 
 def test_a_voter_never_seen_is_warned_of(digits, fitted):
-    with pytest.warns(ExtendWarning, match=r"^2 votes are treated as missing because .* no base model \['stranger'\]"):
+    with pytest.warns(
+        ExtendWarning,
+        match=r"^2 votes are treated as missing because .* no base model \['stranger'\]",
+    ):
         fitted.predict_with_votes(digits[0][:2], {"stranger": [1, 2]})
 
 
 def test_a_classifier_without_probabilities_will_do(digits, table):
-    model = CrowdClassifier(make_pipeline(StandardScaler(), LinearSVC()), DawidSkene(), random_state=0).fit(digits[0], table)
-    assert accuracy(model.transduction_, digits[1]) >= accuracy(DawidSkene().solve(Votes.from_labels(table)).labels(), digits[1])
+    model = CrowdClassifier(
+        make_pipeline(StandardScaler(), LinearSVC()), DawidSkene(), random_state=0
+    ).fit(digits[0], table)
+    assert accuracy(model.transduction_, digits[1]) >= accuracy(
+        DawidSkene().solve(Votes.from_labels(table)).labels(), digits[1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -298,7 +356,10 @@ def test_a_classifier_without_probabilities_will_do(digits, table):
             "method must support a prior, got Majority vote, which does not. Take method='auto' or method='dawid-skene'.",
         ),
         ({"estimator": LogisticRegression}, "Call it: LogisticRegression()."),
-        ({"random_state": "x"}, "random_state must be an integer >= 0, a numpy RandomState or None, got 'x'."),
+        (
+            {"random_state": "x"},
+            "random_state must be an integer >= 0, a numpy RandomState or None, got 'x'.",
+        ),
     ],
 )
 def test_parameters_out_of_range_are_refused(changes, message, digits, table):
@@ -307,12 +368,16 @@ def test_parameters_out_of_range_are_refused(changes, message, digits, table):
 
 
 def test_votes_on_other_rows_are_refused(digits):
-    with pytest.raises(InputError, match=r"^votes must describe the 500 rows of X, got 2 objects.$"):
+    with pytest.raises(
+        InputError, match=r"^votes must describe the 500 rows of X, got 2 objects.$"
+    ):
         CrowdClassifier().fit(digits[0], {"ann": [1, 2]})
 
 
 def test_a_classifier_that_fails_is_an_error(digits, table):
-    with pytest.raises(InputError, match=r"^The classifier failed \(ValueError: .*\)\. Fix it, or pass another\.$"):
+    with pytest.raises(
+        InputError, match=r"^The classifier failed \(ValueError: .*\)\. Fix it, or pass another\.$"
+    ):
         CrowdClassifier(MultinomialNB()).fit(-digits[0], table)
 
 
@@ -333,5 +398,7 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 
 
 def test_a_lazy_table_is_refused_as_by_the_other_classifier():
-    with pytest.raises(TypeError, match=re.escape("X must be held in memory, got a LazyFrame. Collect it first.")):
+    with pytest.raises(
+        TypeError, match=re.escape("X must be held in memory, got a LazyFrame. Collect it first.")
+    ):
         CrowdClassifier().fit(pl.LazyFrame({"x": [1.0, 2.0]}), {"ann": [0, 1]})

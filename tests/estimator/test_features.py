@@ -40,14 +40,25 @@ COLUMNS = {
     "age": [20.0, 40.0, None, 60.0],
     "job": ["cook", None, "cook", "clerk"],
     "member": [True, False, True, None],
-    "since": [datetime.date(2020, 1, 1), datetime.date(2020, 1, 3), None, datetime.date(2020, 1, 2)],
+    "since": [
+        datetime.date(2020, 1, 1),
+        datetime.date(2020, 1, 3),
+        None,
+        datetime.date(2020, 1, 2),
+    ],
     "nothing": [None, None, None, None],
 }
 FRAMES = [pd.DataFrame, pl.DataFrame, pa.table]
 
 
 def named(features, table):
-    return dict(zip(features.get_feature_names_out(), np.asarray(features.transform(table)).T.tolist(), strict=True))
+    return dict(
+        zip(
+            features.get_feature_names_out(),
+            np.asarray(features.transform(table)).T.tolist(),
+            strict=True,
+        )
+    )
 
 
 @pytest.mark.parametrize("frame", FRAMES)
@@ -73,7 +84,10 @@ def test_every_kind_of_column_becomes_numbers(frame):
 
 def test_pandas_and_polars_give_the_same_numbers():
     columns = {name: COLUMNS[name] for name in ("age", "job", "nothing")}
-    assert_allclose(Features().fit_transform(pd.DataFrame(columns)), Features().fit_transform(pl.DataFrame(columns)))
+    assert_allclose(
+        Features().fit_transform(pd.DataFrame(columns)),
+        Features().fit_transform(pl.DataFrame(columns)),
+    )
 
 
 def test_arrays_of_objects_are_read_column_by_column():
@@ -85,24 +99,36 @@ def test_numbers_beside_text_in_a_list_stay_numbers():
     assert_allclose(Features().fit_transform([["a", 1.5], ["b", 2.5]]), [[-1, 1, 0], [1, 0, 1]])
 
 
-@pytest.mark.parametrize("make", [pd.Categorical, lambda values: pl.Series(map(str, values), dtype=pl.Categorical)])
+@pytest.mark.parametrize(
+    "make", [pd.Categorical, lambda values: pl.Series(map(str, values), dtype=pl.Categorical)]
+)
 def test_categories_are_text_even_if_they_are_numbers(make):
     frame = pd.DataFrame if make is pd.Categorical else pl.DataFrame
     assert Features().fit(frame({"code": make([1, 2, 1])})).text_columns_ == ["code"]
 
 
 def test_pandas_nullable_numbers_are_numbers():
-    table = pd.DataFrame({"n": pd.array([1, None, 3], dtype="Int64"), "b": pd.array([True, None, False], dtype="boolean")})
-    assert_allclose(Features(scale=None, missing="keep").fit_transform(table), [[1, 1], [np.nan, np.nan], [3, 0]])
+    table = pd.DataFrame(
+        {
+            "n": pd.array([1, None, 3], dtype="Int64"),
+            "b": pd.array([True, None, False], dtype="boolean"),
+        }
+    )
+    assert_allclose(
+        Features(scale=None, missing="keep").fit_transform(table),
+        [[1, 1], [np.nan, np.nan], [3, 0]],
+    )
 
 
 def test_columns_may_have_numbers_for_names():
     found = Features().fit_transform(pd.DataFrame({0: [1, 2], 1: ["a", "b"]}))
     assert_allclose(found, Features().fit_transform(pd.DataFrame({"n": [1, 2], "s": ["a", "b"]})))
-    assert_allclose(np.sort(np.abs(found), axis=1), [[0, 1, 1]] * 2)  # a standard number, and a column per label
+    assert_allclose(
+        np.sort(np.abs(found), axis=1), [[0, 1, 1]] * 2
+    )  # a standard number, and a column per label
 
 
-# ---- scales ----------------------------------------------------------------------------------------------------------
+# ---- scales --------------------------------------------------------------------------------------
 
 
 def test_standard_numbers_are_those_of_scikit_learn():
@@ -121,7 +147,10 @@ def test_normal_scores_of_many_rows_are_nearly_normal():
     X = np.random.default_rng(0).lognormal(sigma=3, size=(5000, 1))
     scores = Features(scale="normal").fit_transform(X)[:, 0]
     assert_allclose(np.sort(scores), ndtri((np.arange(5000) + 0.5) / 5000), atol=0.1)
-    assert_allclose(Features(scale="normal").fit(X).transform([[-5.0], [1e9]])[:, 0], [scores.min(), scores.max()])
+    assert_allclose(
+        Features(scale="normal").fit(X).transform([[-5.0], [1e9]])[:, 0],
+        [scores.min(), scores.max()],
+    )
 
 
 def test_without_scale_numbers_pass_through_untouched():
@@ -131,16 +160,21 @@ def test_without_scale_numbers_pass_through_untouched():
 
 def test_float32_stays_float32():
     X = np.random.default_rng(0).normal(size=(5, 2)).astype(np.float32)
-    assert all(Features(scale=scale).fit_transform(X).dtype == np.float32 for scale in ("standard", "normal", None))
+    assert all(
+        Features(scale=scale).fit_transform(X).dtype == np.float32
+        for scale in ("standard", "normal", None)
+    )
 
 
 def test_missing_numbers_are_kept_if_so_asked():
     X = np.array([[1.0, np.nan, np.nan], [np.nan, 2.0, np.nan], [3.0, 4.0, np.nan]])
     kept = Features(**TREES).fit_transform(X)
-    assert_allclose(kept, np.column_stack([X[:, :2], np.zeros(3)]))  # no number at all is no number to miss
+    assert_allclose(
+        kept, np.column_stack([X[:, :2], np.zeros(3)])
+    )  # no number at all is no number to miss
 
 
-# ---- text ------------------------------------------------------------------------------------------------------------
+# ---- text ----------------------------------------------------------------------------------------
 
 
 def test_rare_levels_share_a_column_and_new_ones_join_it():
@@ -148,7 +182,8 @@ def test_rare_levels_share_a_column_and_new_ones_join_it():
     features = Features(max_levels=2).fit(table)
     assert features.get_feature_names_out().tolist() == ["town=a", "town=b", "town=other"]
     assert_allclose(
-        features.transform(pd.DataFrame({"town": ["b", "d", "new", None]})), [[0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0]]
+        features.transform(pd.DataFrame({"town": ["b", "d", "new", None]})),
+        [[0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0]],
     )
 
 
@@ -168,7 +203,9 @@ def test_shares_start_from_the_overall_mix():
     features = Features(**TREES).fit(table, y)
     assert features.get_feature_names_out().tolist() == ["town: share of 1"]
     # Ten rows of the overall mix, half and half, are added to each level; a new level is that mix.
-    assert_allclose(features.transform(pd.DataFrame({"town": ["a", "b", "new"]})), [[7 / 20], [13 / 20], [0.5]])
+    assert_allclose(
+        features.transform(pd.DataFrame({"town": ["a", "b", "new"]})), [[7 / 20], [13 / 20], [0.5]]
+    )
 
 
 def test_of_many_classes_each_has_its_share():
@@ -187,13 +224,18 @@ def test_no_row_learns_its_own_class_through_its_level():
 
 
 def test_one_seed_one_answer():
-    table, y = pd.DataFrame({"town": list("abcd") * 10}), np.random.default_rng(0).integers(0, 2, 40)
-    once, again, other = (Features(**TREES, random_state=seed).fit_transform(table, y) for seed in (1, 1, 2))
+    table, y = (
+        pd.DataFrame({"town": list("abcd") * 10}),
+        np.random.default_rng(0).integers(0, 2, 40),
+    )
+    once, again, other = (
+        Features(**TREES, random_state=seed).fit_transform(table, y) for seed in (1, 1, 2)
+    )
     assert (once == again).all()
     assert (once != other).any()
 
 
-# ---- sparse ----------------------------------------------------------------------------------------------------------
+# ---- sparse --------------------------------------------------------------------------------------
 
 
 def test_sparse_matrices_stay_sparse_and_are_not_centred():
@@ -215,7 +257,7 @@ def test_wide_sparse_matrices_are_projected():
     assert len(features.get_feature_names_out()) == 100
 
 
-# ---- errors ----------------------------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -236,7 +278,9 @@ def test_parameters_that_are_not_allowed_are_refused(parameters, message):
 
 def test_text_where_numbers_were_is_refused():
     features = Features().fit(pd.DataFrame({"age": [1, 2]}))
-    with pytest.raises(ValueError, match=re.escape("X column 'age' must hold numbers as in fit, got 'old'.")):
+    with pytest.raises(
+        ValueError, match=re.escape("X column 'age' must hold numbers as in fit, got 'old'.")
+    ):
         features.transform(pd.DataFrame({"age": [None, "old"]}))
 
 
@@ -247,7 +291,9 @@ def test_numbers_that_were_text_are_levels():
 
 def test_a_column_without_values_may_come_later():
     features = Features().fit(pd.DataFrame({"age": [1.0, 3.0], "job": ["cook", "clerk"]}))
-    assert_allclose(features.transform(pd.DataFrame({"age": [None], "job": [None]}, dtype=object)), [[0, 0, 0]])
+    assert_allclose(
+        features.transform(pd.DataFrame({"age": [None], "job": [None]}, dtype=object)), [[0, 0, 0]]
+    )
 
 
 def test_infinite_numbers_in_a_frame_are_refused():
@@ -263,22 +309,29 @@ def test_lists_in_a_column_are_refused():
 
 
 def test_shares_need_classes():
-    message = "y must hold the classes where text='shares', got None. Pass y, or take text='columns'."
+    message = (
+        "y must hold the classes where text='shares', got None. Pass y, or take text='columns'."
+    )
     with pytest.raises(ValueError, match=re.escape(message)):
         Features(text="shares").fit(pd.DataFrame({"job": ["cook", "clerk"]}))
 
 
 def test_an_empty_frame_is_refused():
-    with pytest.raises(ValueError, match=re.escape("X must have at least one row and one column, got shape (0, 1).")):
+    with pytest.raises(
+        ValueError,
+        match=re.escape("X must have at least one row and one column, got shape (0, 1)."),
+    ):
         Features().fit(pd.DataFrame({"age": []}))
 
 
 def test_a_sparse_matrix_after_a_dense_table_is_refused():
-    with pytest.raises(TypeError, match=re.escape("X must be a dense table as in fit, got a sparse matrix.")):
+    with pytest.raises(
+        TypeError, match=re.escape("X must be a dense table as in fit, got a sparse matrix.")
+    ):
         Features().fit([[0.0], [1.0]]).transform(sparse.csr_array([[0.0]]))
 
 
-# ---- rows -------------------------------------------------------------------------------------------------------------
+# ---- rows ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", TABLES)
@@ -297,7 +350,9 @@ def test_a_column_with_an_index_is_picked_by_position():
     assert take_rows(pd.Series([1, 2, 3], index=[2, 1, 0]), np.array([0])).tolist() == [1]
 
 
-@pytest.mark.parametrize(("given", "weights"), [(None, [1, 1, 1]), (2, [2, 2, 2]), ([0, 1, 2], [0, 1, 2])])
+@pytest.mark.parametrize(
+    ("given", "weights"), [(None, [1, 1, 1]), (2, [2, 2, 2]), ([0, 1, 2], [0, 1, 2])]
+)
 def test_weights_are_one_number_per_row(given, weights):
     assert check_weights(given, VALUES).tolist() == weights
 
@@ -306,7 +361,10 @@ def test_weights_are_one_number_per_row(given, weights):
     ("given", "message"),
     [
         ([1, 1], "sample_weight must hold one number per row, 3 in all, got shape (2,)."),
-        ([[1], [1], [1]], "sample_weight must hold one number per row, 3 in all, got shape (3, 1)."),
+        (
+            [[1], [1], [1]],
+            "sample_weight must hold one number per row, 3 in all, got shape (3, 1).",
+        ),
         ([1, -2, 1], "sample_weight must hold numbers >= 0, got -2.0."),
         ([0, 0, 0], "sample_weight must hold a number > 0, got zero for every row."),
         ([1, np.nan, 1], "Input sample_weight contains NaN."),

@@ -16,7 +16,15 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
 from ec3learn import EC3Classifier
-from ec3learn.estimator import Features, InstalledClassifier, TableModel, classifier_pool, clusterer_pool, grids, pools
+from ec3learn.estimator import (
+    Features,
+    InstalledClassifier,
+    TableModel,
+    classifier_pool,
+    clusterer_pool,
+    grids,
+    pools,
+)
 from ec3learn.estimator.models import classifiers, convolution
 
 HAS_CNN = all(convolution.find_spec(name) for name in convolution.NEEDS)
@@ -26,7 +34,11 @@ CLASSIFIERS = [
     for pool, missing in POOLS.items()
     for name, _ in classifier_pool(pool, without=missing)
 ]
-CLUSTERINGS = [pytest.param(pool, name, id=f"{pool}-{name}") for pool in POOLS for name, _ in clusterer_pool(pool)]
+CLUSTERINGS = [
+    pytest.param(pool, name, id=f"{pool}-{name}")
+    for pool in POOLS
+    for name, _ in clusterer_pool(pool)
+]
 
 
 def classifier(pool, name, **options):
@@ -45,7 +57,10 @@ def columns():
     said = np.where((age > 40) | (job == "clerk"), "yes", "no")
     table = {
         "age": np.where(random.random(60) < 0.1, np.nan, age),
-        "job": [None if hole else str(level) for level, hole in zip(job, random.random(60) < 0.1, strict=True)],
+        "job": [
+            None if hole else str(level)
+            for level, hole in zip(job, random.random(60) < 0.1, strict=True)
+        ],
         "name": [f"person {i}" for i in range(60)],
         "member": random.random(60) < 0.5,
         "nothing": [None] * 60,
@@ -67,7 +82,7 @@ def numbers():
     return random.normal(size=(60, 4)) + 4 * (y[:, None] == ["a", "b", "c", "d"]), y
 
 
-# ---- classifiers -----------------------------------------------------------------------------------------------------
+# ---- classifiers ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("pool", "name"), CLASSIFIERS)
@@ -132,7 +147,9 @@ def test_installed_boosting_joins_the_strong_pool(library, numbers):
 
 
 def test_the_strong_pool_says_what_it_takes(numbers, monkeypatch):
-    monkeypatch.setattr(pools, "find_spec", lambda library: library if library == "xgboost" else None)
+    monkeypatch.setattr(
+        pools, "find_spec", lambda library: library if library == "xgboost" else None
+    )
     model = EC3Classifier("strong", [], random_state=0)
     assert [name for name, _ in classifier_pool("strong")][-1] == "xgboost"
     model._read(*numbers, None)
@@ -141,16 +158,24 @@ def test_the_strong_pool_says_what_it_takes(numbers, monkeypatch):
     ]
     monkeypatch.setattr(pools, "find_spec", lambda library: None)
     with pytest.raises(
-        ImportError, match=re.escape("needs one or more of catboost, lightgbm, xgboost, tabicl, tabpfn: pip install")
+        ImportError,
+        match=re.escape(
+            "needs one or more of catboost, lightgbm, xgboost, tabicl, tabpfn: pip install"
+        ),
     ):
         classifier_pool("strong")
 
 
 def test_boosting_is_left_out_where_classes_are_too_many():
     y = np.arange(240) % 120
-    model = EC3Classifier("fast", [], consensus="soft-vote", cv=2, random_state=0).fit(np.stack([y, -y], axis=1) + 0.0, y)
+    model = EC3Classifier("fast", [], consensus="soft-vote", cv=2, random_state=0).fit(
+        np.stack([y, -y], axis=1) + 0.0, y
+    )
     assert list(model.estimators_) == ["extra", "lr", "nb"]
-    assert str(model.notes_[0]) == "Left out of the pool 'fast', because they take too long with 120 classes: boosting."
+    assert (
+        str(model.notes_[0])
+        == "Left out of the pool 'fast', because they take too long with 120 classes: boosting."
+    )
 
 
 def test_a_library_that_is_not_installed_is_named(monkeypatch):
@@ -160,7 +185,9 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch):
 
 
 def test_any_library_with_the_usual_interface_will_do(monkeypatch):
-    made = SimpleNamespace(TabICLClassifier=lambda random_state: LogisticRegression(random_state=random_state))
+    made = SimpleNamespace(
+        TabICLClassifier=lambda random_state: LogisticRegression(random_state=random_state)
+    )
     monkeypatch.setattr("ec3learn._checks.find_spec", lambda library: library)
     monkeypatch.setattr(classifiers, "import_module", {"tabicl": made}.__getitem__)
     model = InstalledClassifier("tabicl", random_state=3).fit([[0.0], [1.0]], ["a", "b"])
@@ -194,7 +221,7 @@ def test_a_model_of_a_pool_can_be_cloned_and_pickled(numbers):
     assert_allclose(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
 
 
-# ---- clusterings -----------------------------------------------------------------------------------------------------
+# ---- clusterings ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("pool", "name"), CLUSTERINGS)
@@ -221,8 +248,18 @@ def test_every_clustering_goes_beyond_its_landmarks(numbers, pool, name):
 
 @pytest.mark.parametrize(("pool", "name"), CLUSTERINGS)
 def test_every_clustering_takes_a_handful_of_rows_and_equal_ones(pool, name):
-    assert len(clusterer(pool, name, n_classes=3).fit_predict([[0.0, 1.0], [1.0, 0.0], [5.0, 5.0]])) == 3
-    assert len(clusterer(pool, name, n_classes=3).fit_predict(np.repeat([[0.0, 1.0], [1.0, 0.0]], 20, axis=0))) == 40
+    assert (
+        len(clusterer(pool, name, n_classes=3).fit_predict([[0.0, 1.0], [1.0, 0.0], [5.0, 5.0]]))
+        == 3
+    )
+    assert (
+        len(
+            clusterer(pool, name, n_classes=3).fit_predict(
+                np.repeat([[0.0, 1.0], [1.0, 0.0]], 20, axis=0)
+            )
+        )
+        == 40
+    )
 
 
 @pytest.mark.parametrize(("pool", "name"), CLUSTERINGS)
@@ -235,7 +272,7 @@ def test_the_numbers_of_clusters_follow_the_number_of_classes():
     assert clusterer("default", "kmeans_2", n_classes=7).get_params()["n_clusters"] == 14
 
 
-# ---- names -----------------------------------------------------------------------------------------------------------
+# ---- names ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -293,10 +330,22 @@ def test_a_name_that_is_nowhere_is_refused(model):
             ValueError,
             "without must name models of the pool (dt, nb, knn, lr, svm, sgd, cnn), got 'rf'.",
         ),
-        (lambda: classifier_pool("paper", without="cnn"), TypeError, "without must be a list of names, got 'cnn'. Pass ['cnn']."),
+        (
+            lambda: classifier_pool("paper", without="cnn"),
+            TypeError,
+            "without must be a list of names, got 'cnn'. Pass ['cnn'].",
+        ),
         (lambda: classifier_pool(soft=1), ValueError, "soft must be True or False, got 1."),
-        (lambda: clusterer_pool(n_classes=0), ValueError, "n_classes must be an integer >= 1, got 0."),
-        (lambda: clusterer_pool(n_landmarks=0), ValueError, "n_landmarks must be an integer >= 1, got 0."),
+        (
+            lambda: clusterer_pool(n_classes=0),
+            ValueError,
+            "n_classes must be an integer >= 1, got 0.",
+        ),
+        (
+            lambda: clusterer_pool(n_landmarks=0),
+            ValueError,
+            "n_landmarks must be an integer >= 1, got 0.",
+        ),
     ],
 )
 def test_what_is_not_there_is_named(act, error, message):

@@ -27,7 +27,10 @@ pytestmark = [
 
 EXTENDS = [name for name in METHODS if name not in ("upe", "c3e-kl", "c3e-sl")]
 TAKES_KNOWN = [name for name in METHODS if name != "upe"]
-SMOOTH = {"c3e-kl": {"tol": 1e-10, "max_iter": 5000}, "upe": {"n_init": 3, "tol": 1e-10, "random_state": 0}}
+SMOOTH = {
+    "c3e-kl": {"tol": 1e-10, "max_iter": 5000},
+    "upe": {"n_init": 3, "tol": 1e-10, "random_state": 0},
+}
 CLOSE = {"rtol": 0, "atol": 2e-6}
 every_method = pytest.mark.parametrize("name", METHODS)
 
@@ -50,7 +53,9 @@ def assert_distributions(table):
 
 
 def test_the_methods_are_these():
-    wanted = "auto ec3 iec3 majority soft-vote weighted-vote bgcm upe c3e-kl c3e-sl bwa ebcc dawid-skene"
+    wanted = (
+        "auto ec3 iec3 majority soft-vote weighted-vote bgcm upe c3e-kl c3e-sl bwa ebcc dawid-skene"
+    )
     wanted += " dawid-skene-one-coin stacked"
     assert list(METHODS) == wanted.split()
 
@@ -81,13 +86,19 @@ def test_objects_of_a_crowd_that_share_a_row_have_the_answer_of_rows_of_their_ow
     rng = np.random.default_rng(0)
     objects = np.repeat(np.arange(90), 2)
     voters = np.ravel([rng.choice(["a", "b", "c", "d"], 2, replace=False) for _ in range(90)])
-    votes = Votes.from_long(objects, voters, np.where(rng.random(180) < 0.8, objects % 2, 1 - objects % 2))
-    apart = replace(votes, stores=Stores(sparse=votes.sparse[votes.index]), counts=np.ones(90), index=None)
+    votes = Votes.from_long(
+        objects, voters, np.where(rng.random(180) < 0.8, objects % 2, 1 - objects % 2)
+    )
+    apart = replace(
+        votes, stores=Stores(sparse=votes.sparse[votes.index]), counts=np.ones(90), index=None
+    )
     assert votes.n_rows < 45
     assert_allclose(quietly(name, votes).proba, quietly(name, apart).proba, **CLOSE)
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "upe"])  # not convex: see test_upe
+@pytest.mark.parametrize(
+    "name", [name for name in METHODS if name != "upe"]
+)  # not convex: see test_upe
 @given(any_tables(known=False), st.randoms(use_true_random=False))
 @hypothesis_settings(max_examples=20)
 def test_the_order_of_objects_and_models_does_not_matter(name, table, random):
@@ -105,11 +116,19 @@ def test_the_order_of_objects_and_models_does_not_matter(name, table, random):
 @every_method
 def test_names_do_not_matter(name, w8_table):
     renamed = RawTable(
-        {name.upper(): [None if z is None else "zyx"[z] for z in column] for name, column in w8_table.classifiers.items()},
-        {name.upper(): [z if z == -1 else 100 - z for z in column] for name, column in w8_table.clusterings.items()},
+        {
+            name.upper(): [None if z is None else "zyx"[z] for z in column]
+            for name, column in w8_table.classifiers.items()
+        },
+        {
+            name.upper(): [z if z == -1 else 100 - z for z in column]
+            for name, column in w8_table.clusterings.items()
+        },
         ["z", "y", "x"],
     )
-    assert_allclose(made(name).solve(renamed.votes()).proba, made(name).solve(w8_table.votes()).proba, **CLOSE)
+    assert_allclose(
+        made(name).solve(renamed.votes()).proba, made(name).solve(w8_table.votes()).proba, **CLOSE
+    )
 
 
 @every_method
@@ -152,13 +171,19 @@ def test_rows_kept_apart_get_the_answers_of_rows_solved_once(name, w8_table, mon
 
 @every_method
 def test_votes_kept_sparsely_get_the_same_answers(name, w8_table):
-    assert_allclose(made(name).solve(w8_table.long_votes()).proba, made(name).solve(w8_table.votes()).proba, **CLOSE)
+    assert_allclose(
+        made(name).solve(w8_table.long_votes()).proba,
+        made(name).solve(w8_table.votes()).proba,
+        **CLOSE,
+    )
 
 
 @every_method
 def test_unanimous_models_are_followed(name):
     truth = np.array([0, 1, 2, 2, 1, 0, 0, 1, 2, 2])
-    votes = Votes.from_labels({f"c{m}": truth for m in range(3)}, {"k0": truth + 5, "k1": (truth + 1) % 3})
+    votes = Votes.from_labels(
+        {f"c{m}": truth for m in range(3)}, {"k0": truth + 5, "k1": (truth + 1) % 3}
+    )
     assert_array_equal(made(name).solve(votes).labels(), truth)
 
 
@@ -170,11 +195,17 @@ def test_a_unanimous_table_of_one_class_is_sure(name):
 
 @every_method
 def test_an_object_without_any_vote_is_noted_and_gets_what_all_got(name):
-    votes = Votes.from_labels({"c": ["a", "b", None, "b"], "d": ["a", "b", None, None]}, {"k": [0, 1, None, 1]})
+    votes = Votes.from_labels(
+        {"c": ["a", "b", None, "b"], "d": ["a", "b", None, None]}, {"k": [0, 1, None, 1]}
+    )
     consensus = made(name).solve(votes)
     assert consensus.unanswered.tolist() == [False, False, True, False]
     assert any("1 object has no vote" in str(note) for note in consensus.notes)
-    unsure = name in ("auto", "stacked", "dawid-skene-one-coin")  # which give the mean of the others' probabilities
+    unsure = name in (
+        "auto",
+        "stacked",
+        "dawid-skene-one-coin",
+    )  # which give the mean of the others' probabilities
     wanted = consensus.proba[[0, 1, 3]].mean(axis=0) if unsure else [1 / 3, 2 / 3]
     assert_allclose(consensus.proba[2], wanted, rtol=0, atol=0.02)
 
@@ -189,7 +220,9 @@ def test_votes_without_any_class_vote_are_refused(name):
 
 @every_method
 def test_what_is_no_votes_is_refused(name):
-    with pytest.raises(TypeError, match=r"^votes must be a Votes, got list\. Make one with Votes\.from_labels\.$"):
+    with pytest.raises(
+        TypeError, match=r"^votes must be a Votes, got list\. Make one with Votes\.from_labels\.$"
+    ):
         METHODS[name]().solve([[0, 1]])
 
 
@@ -211,20 +244,30 @@ def test_the_same_seed_gives_the_same_answer(name, w8):
 @every_method
 def test_a_model_without_weight_is_as_good_as_absent(name, w8_table):
     w8_table.weights = {"c1": 0.0, "k0": 0.0}
-    absent = RawTable({n: w8_table.classifiers[n] for n in ("c0", "c2")}, {"k1": w8_table.clusterings["k1"]}, w8_table.classes)
-    assert_allclose(made(name).solve(w8_table.votes()).proba, made(name).solve(absent.votes()).proba, **CLOSE)
+    absent = RawTable(
+        {n: w8_table.classifiers[n] for n in ("c0", "c2")},
+        {"k1": w8_table.clusterings["k1"]},
+        w8_table.classes,
+    )
+    assert_allclose(
+        made(name).solve(w8_table.votes()).proba, made(name).solve(absent.votes()).proba, **CLOSE
+    )
 
 
 @every_method
 def test_clusterings_without_weight_are_as_good_as_absent(name, w8_table):
     alone = RawTable(w8_table.classifiers, {}, w8_table.classes)
     w8_table.weights = {"k0": 0.0, "k1": 0.0}
-    assert_allclose(made(name).solve(w8_table.votes()).proba, made(name).solve(alone.votes()).proba, **CLOSE)
+    assert_allclose(
+        made(name).solve(w8_table.votes()).proba, made(name).solve(alone.votes()).proba, **CLOSE
+    )
 
 
 @pytest.mark.parametrize("name", ["auto", "stacked"])
 def test_known_labels_teach_nothing_of_a_voter_without_weight(name, w8_table):
-    absent = RawTable({n: w8_table.classifiers[n] for n in ("c0", "c2")}, w8_table.clusterings, w8_table.classes)
+    absent = RawTable(
+        {n: w8_table.classifiers[n] for n in ("c0", "c2")}, w8_table.clusterings, w8_table.classes
+    )
     w8_table.weights = {"c1": 0.0}
     known = {0: 0, 2: 1, 5: 2, 7: 0}
     one, other = (made(name).solve(table.votes(), known).proba for table in (w8_table, absent))
@@ -237,7 +280,9 @@ def test_soft_voters_without_weight_do_not_make_the_votes_soft():
     said = {f"h{m}": np.where(rng.random(40) < 0.8, truth, 1 - truth) for m in range(3)}
     soft = {f"s{m}": rng.dirichlet([1, 1], 40) for m in range(4)}
     votes = Votes.from_labels({**said, **soft}, weights=dict.fromkeys(soft, 0.0))
-    assert_allclose(Panel().solve(votes).proba, Panel().solve(Votes.from_labels(said)).proba, **CLOSE)
+    assert_allclose(
+        Panel().solve(votes).proba, Panel().solve(Votes.from_labels(said)).proba, **CLOSE
+    )
 
 
 def test_weights_learned_from_labels_take_a_classifier_of_weight_two_for_two(w8_table):
@@ -249,18 +294,33 @@ def test_weights_learned_from_labels_take_a_classifier_of_weight_two_for_two(w8_
     assert_allclose(one, other, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("method", [EC3(weights="agreement"), EC3(0.5, 0, 0.5, 0, weights="agreement"), WeightedVote()])
+@pytest.mark.parametrize(
+    "method", [EC3(weights="agreement"), EC3(0.5, 0, 0.5, 0, weights="agreement"), WeightedVote()]
+)
 def test_weights_learned_from_agreement_do_not_depend_on_those_given(method, w8_table):
     given = np.array([1.0, 3.0, 0.5, 1.0, 2.0])
-    alike = np.where([True, True, True, False, False], given[:3].mean(), given)  # each voted on everything
-    weighted, plain = (method.solve(replace(w8_table.votes(), weights=own)).weights for own in (given, alike))
+    alike = np.where(
+        [True, True, True, False, False], given[:3].mean(), given
+    )  # each voted on everything
+    weighted, plain = (
+        method.solve(replace(w8_table.votes(), weights=own)).weights for own in (given, alike)
+    )
     assert_allclose(*(own / own[0] for own in ((weighted / given)[:3], (plain / alike)[:3])))
 
 
-LEARN_VOTERS = ("auto", "stacked", "weighted-vote", "bwa", "ebcc", "dawid-skene", "dawid-skene-one-coin")
+LEARN_VOTERS = (
+    "auto",
+    "stacked",
+    "weighted-vote",
+    "bwa",
+    "ebcc",
+    "dawid-skene",
+    "dawid-skene-one-coin",
+)
 
 
-# In UPE each model has a penalty of its own. What is learned of voters is learned as if all had the same weight.
+# In UPE each model has a penalty of its own. What is learned of voters is learned as if all had the
+# same weight.
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in ("upe", *LEARN_VOTERS)])
 def test_a_model_of_weight_two_is_two_models(name, w8_table):
     w8_table.weights = {"c1": 2.0, "k0": 2.0}
@@ -272,14 +332,19 @@ def test_a_model_of_weight_two_is_two_models(name, w8_table):
     method = made(name)
     if isinstance(method, EC3):
         method.set_params(delta=0)  # delta holds each group once, whatever its model's weight
-    assert_allclose(method.solve(w8_table.votes()).proba, method.solve(doubled.votes()).proba, rtol=0, atol=1e-5)
+    assert_allclose(
+        method.solve(w8_table.votes()).proba, method.solve(doubled.votes()).proba, rtol=0, atol=1e-5
+    )
 
 
 def four_alike(weights=None, n_objects=400):
     """Return the votes of four voters who are right in about 70 %, with these weights, and the truth."""
     rng = np.random.default_rng(3)
     truth = rng.integers(3, size=n_objects)
-    said = {f"h{j}": np.where(rng.random(n_objects) < 0.55, truth, rng.integers(3, size=n_objects)) for j in range(4)}
+    said = {
+        f"h{j}": np.where(rng.random(n_objects) < 0.55, truth, rng.integers(3, size=n_objects))
+        for j in range(4)
+    }
     return Votes.from_labels(said, weights=weights), truth
 
 
@@ -288,7 +353,9 @@ def four_alike(weights=None, n_objects=400):
 def test_who_weighs_more_is_not_taken_for_better_because_it_agrees_with_itself(name, weight):
     (equal, truth), (votes, _) = four_alike(), four_alike({"h0": weight})
     right = [np.mean(quietly(name, own).labels() == truth) for own in (equal, votes)]
-    assert right[1] > right[0] - 0.05  # where a weight counts in learning, 1.5 is enough for h0 to decide alone
+    assert (
+        right[1] > right[0] - 0.05
+    )  # where a weight counts in learning, 1.5 is enough for h0 to decide alone
 
 
 @pytest.mark.parametrize("name", LEARN_VOTERS)
@@ -345,7 +412,12 @@ def test_objects_of_the_table_keep_their_answers_when_they_come_again(name, vote
 @pytest.mark.parametrize("name", EXTENDS)
 def test_a_new_object_gets_the_same_answer_alone_and_in_company(name, w8):
     consensus = made(name).solve(w8)
-    assert_allclose(consensus.extend(w8[[3, 1, 4]]).proba[1], consensus.extend(w8[[1]]).proba[0], rtol=0, atol=1e-15)
+    assert_allclose(
+        consensus.extend(w8[[3, 1, 4]]).proba[1],
+        consensus.extend(w8[[1]]).proba[0],
+        rtol=0,
+        atol=1e-15,
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in EXTENDS])
@@ -418,12 +490,15 @@ def test_the_parts_of_an_object_without_votes_add_up_too(name):
 def test_objects_without_votes_get_the_mean_of_all_starts():
     rng = np.random.default_rng(1)
     truth = rng.integers(3, size=30)
-    said = {f"v{j}": [*np.where(rng.random(30) < 0.6, truth, rng.integers(3, size=30)).tolist(), None] for j in range(4)}
+    said = {
+        f"v{j}": [*np.where(rng.random(30) < 0.6, truth, rng.integers(3, size=30)).tolist(), None]
+        for j in range(4)
+    }
     consensus = EBCC(starts=3, random_state=0).solve(Votes.from_labels(said))
     assert_allclose(consensus.extend(consensus.votes).proba, consensus.proba, rtol=0, atol=1e-12)
 
 
-# ---- answers on a scale ----------------------------------------------------------------------------------------------
+# ---- answers on a scale --------------------------------------------------------------------------
 
 
 @every_method
@@ -454,7 +529,7 @@ def test_known_labels_beside_answers_on_a_scale_are_kept_and_parts_add_up(name, 
         assert_allclose(sum(parts.parts.values()), consensus.proba[last], rtol=0, atol=1e-9)
 
 
-# ---- by name ---------------------------------------------------------------------------------------------------------
+# ---- by name -------------------------------------------------------------------------------------
 
 
 def test_an_unknown_method_gives_the_nearest_and_all():
@@ -483,14 +558,16 @@ def test_a_method_stands_for_itself():
     assert method_of(method, "method") is method
 
 
-# ---- what a review found ---------------------------------------------------------------------------------------------
+# ---- what a review found -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "upe"])
 def test_towards_any_method_soft_votes_get_the_answers_they_had(name):
     rng = np.random.default_rng(1)
     shares = {f"p{m}": rng.dirichlet([1, 1], 30) for m in range(3)}
-    votes = Votes.from_probabilities(shares, {"soft": rng.dirichlet(np.ones(3), 30), "hard": rng.integers(2, size=30)})
+    votes = Votes.from_probabilities(
+        shares, {"soft": rng.dirichlet(np.ones(3), 30), "hard": rng.integers(2, size=30)}
+    )
     consensus = EC3(towards=made(name)).solve(votes)
     if consensus.rule is not None:
         assert_allclose(consensus.extend(votes).proba, consensus.proba, **CLOSE)
@@ -500,7 +577,9 @@ def test_towards_any_method_soft_votes_get_the_answers_they_had(name):
 @every_method
 def test_objects_without_weight_are_answered_by_their_own_votes(name):
     said = {"a": list("pqpqpq"), "b": list("pqpqqq"), "c": list("pqpppq")}
-    votes = Votes.from_labels(said, {"k": [0, 1, 0, 1, 0, 1], "u": list(range(6))}, sample_weight=[0, 1, 1, 1, 1, 1])
+    votes = Votes.from_labels(
+        said, {"k": [0, 1, 0, 1, 0, 1], "u": list(range(6))}, sample_weight=[0, 1, 1, 1, 1, 1]
+    )
     assert made(name).solve(votes).labels()[0] == "p"
 
 
@@ -515,7 +594,9 @@ def test_a_voter_may_say_a_class_it_never_said_before(name):
     said = {"a": list("xxyyxy"), "b": list("xxyzxz"), "c": list("xyyzxz")}
     table = RawTable(said, {}, ["x", "y", "z"])
     new = Votes.from_labels({"a": ["z"], "b": ["z"]}, classes=["x", "y", "z"])
-    wide, long = (made(name).solve(votes).extend(new) for votes in (table.votes(), table.long_votes()))
+    wide, long = (
+        made(name).solve(votes).extend(new) for votes in (table.votes(), table.long_votes())
+    )
     assert_allclose(wide.proba, long.proba, **CLOSE)
     assert not long.unanswered.any()
 
@@ -525,7 +606,9 @@ def test_equal_rows_of_small_weight_are_solved_once(name):
     said = {"a": list("pqpqpq"), "b": list("pqpqqq"), "c": list("pqpppq")}
     clusters = {"k": [0, 1, 0, 1, 0, 1]}
     merged = Votes.from_labels(said, clusters, sample_weight=[0.25] * 6)
-    apart = Votes.from_labels(said, {**clusters, "u": range(6)}, weights={"u": 0}, sample_weight=[0.25] * 6)
+    apart = Votes.from_labels(
+        said, {**clusters, "u": range(6)}, weights={"u": 0}, sample_weight=[0.25] * 6
+    )
     assert_allclose(made(name).solve(merged).proba, made(name).solve(apart).proba, **CLOSE)
 
 
@@ -539,7 +622,9 @@ def test_a_tie_is_broken_alike_in_any_company(name):
 def test_weights_reach_the_method_gone_towards():
     votes = Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "bad": [1, 1, 0, 1, 0]})
     without = EC3(towards="dawid-skene").solve(votes.drop("bad"))
-    assert_allclose(EC3(weights={"bad": 0}, towards="dawid-skene").solve(votes).proba, without.proba, **CLOSE)
+    assert_allclose(
+        EC3(weights={"bad": 0}, towards="dawid-skene").solve(votes).proba, without.proba, **CLOSE
+    )
 
 
 def test_numbers_of_numpy_in_lists_are_saved(w8, tmp_path):
@@ -551,7 +636,10 @@ def test_who_is_named_worse_than_chance_has_no_weight():
     rng = np.random.default_rng(0)
     for _ in range(30):
         truth = rng.integers(2, size=25)
-        said = {f"c{m}": np.where(rng.random(25) < p, truth, 1 - truth) for m, p in enumerate(rng.uniform(0.3, 0.75, 5))}
+        said = {
+            f"c{m}": np.where(rng.random(25) < p, truth, 1 - truth)
+            for m, p in enumerate(rng.uniform(0.3, 0.75, 5))
+        }
         consensus = METHODS["weighted-vote"](reweight_rounds=1).solve(Votes.from_labels(said))
         weight = dict(zip(said, consensus.weights, strict=True))
         assert all(weight[name] == 0 for name in consensus.worse_than_chance)
@@ -561,18 +649,26 @@ def test_who_is_named_worse_than_chance_has_no_weight():
 def test_a_method_gone_towards_that_was_cut_off_says_so(w8):
     from ec3learn import DawidSkene
 
-    with pytest.warns(UserWarning, match=r"^Dawid-Skene stopped at max_iter=1 before reaching tol=1e-05\. "):
+    with pytest.warns(
+        UserWarning, match=r"^Dawid-Skene stopped at max_iter=1 before reaching tol=1e-05\. "
+    ):
         EC3(towards=DawidSkene(max_iter=1)).solve(w8)
 
 
 def test_a_class_in_the_place_of_a_method_is_refused_with_the_remedy():
-    with pytest.raises(TypeError, match=r"^towards must be a method or its name, got ABCMeta\. Call it: EC3\(\)\.$|got type"):
+    with pytest.raises(
+        TypeError,
+        match=r"^towards must be a method or its name, got ABCMeta\. Call it: EC3\(\)\.$|got type",
+    ):
         method_of(EC3, "towards")
 
 
 def test_the_words_for_a_tie_fit_the_method():
     votes = Votes.from_labels({"a": list("pqpq"), "b": list("qqpq")})
-    why = {name: METHODS[name]().solve(votes).contested(1).columns["why"][0] for name in ("majority", "dawid-skene", "iec3")}
+    why = {
+        name: METHODS[name]().solve(votes).contested(1).columns["why"][0]
+        for name in ("majority", "dawid-skene", "iec3")
+    }
     assert why["majority"].endswith("decided by the more common class")
     assert why["dawid-skene"].endswith("by who said it")
     assert why["iec3"].endswith("decided by its groups")
@@ -582,13 +678,15 @@ def test_an_extension_to_nothing_can_be_looked_at(w8):
     assert "Consensus" in METHODS["majority"]().solve(w8).extend(w8[:0])._repr_html_()
 
 
-# ---- weights far apart -------------------------------------------------------------------------------------------------
+# ---- weights far apart ---------------------------------------------------------------------------
 
 ALL_MODELS = ["c0", "c1", "c2", "k0", "k1"]
 
 
 @pytest.mark.parametrize("factor", [1e200, 1e-200])
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "upe"])  # which counts them as votes
+@pytest.mark.parametrize(
+    "name", [name for name in METHODS if name != "upe"]
+)  # which counts them as votes
 def test_only_the_ratios_of_weights_matter(name, factor, w8_table):
     weights = dict(zip(ALL_MODELS, [1.0, 3.0, 0.5, 1.0, 2.0], strict=True))
     tables = (weights, {model: factor * weight for model, weight in weights.items()})
@@ -606,14 +704,19 @@ def test_an_extreme_weight_gives_distributions_or_an_error(name, weight, w8_tabl
     try:
         assert_distributions(quietly(name, replace(w8_table, weights={"c1": weight}).votes()).proba)
     except InputError as error:
-        assert re.match("weights must be 0 or at least 1e-60 of the largest, got|The answer is no distribution", str(error))
+        assert re.match(
+            "weights must be 0 or at least 1e-60 of the largest, got|The answer is no distribution",
+            str(error),
+        )
 
 
 @every_method
 @pytest.mark.parametrize("weight", EXTREMES)
 def test_an_extreme_weight_of_an_object_gives_distributions_or_an_error(name, weight, w8_table):
     try:
-        assert_distributions(quietly(name, replace(w8_table, sample_weight=[weight, *[1.0] * 7]).votes()).proba)
+        assert_distributions(
+            quietly(name, replace(w8_table, sample_weight=[weight, *[1.0] * 7]).votes()).proba
+        )
     except InputError as error:
         assert re.match("The answer is no distribution", str(error))
 
@@ -637,7 +740,9 @@ def test_extreme_terms_of_ec3_give_distributions_or_an_error(term, weight, known
 @pytest.mark.parametrize("factor", [1e200, 1e-200])
 def test_only_the_ratios_of_the_terms_of_ec3_matter(factor, w8):
     plain = EC3(known_weight=2.0).solve(w8, known={0: 1})
-    scaled = EC3(0.25 * factor, 0.35 * factor, 0.35 * factor, 0.05 * factor, known_weight=2.0).solve(w8, known={0: 1})
+    scaled = EC3(
+        0.25 * factor, 0.35 * factor, 0.35 * factor, 0.05 * factor, known_weight=2.0
+    ).solve(w8, known={0: 1})
     assert_allclose(scaled.proba, plain.proba, rtol=0, atol=1e-12)
     assert scaled.objective == pytest.approx(plain.objective * factor)
 
@@ -658,14 +763,14 @@ def test_rounding_that_small_weights_magnify_is_put_right(weight):
     truth = rng.integers(0, 2, 500)
     classifiers = {f"v{j}": np.where(rng.random(500) < 0.7, truth, 1 - truth) for j in range(3)}
     votes = Votes.from_labels(classifiers, {"g": (truth * 13 + rng.integers(0, 40, 500)) % 40})
-    assert_allclose(EC3(0.4, 0.5, weight, weight).solve(votes).proba.sum(axis=1), 1, rtol=0, atol=1e-9)
+    assert_allclose(
+        EC3(0.4, 0.5, weight, weight).solve(votes).proba.sum(axis=1), 1, rtol=0, atol=1e-9
+    )
 
 
 def test_an_answer_that_is_no_distribution_is_refused(w8):
     consensus = EC3().solve(w8)
-    wanted = (
-        "The answer is no distribution over the classes, since numbers in it overflowed or lost their digits. Choose weights "
-    )
+    wanted = "The answer is no distribution over the classes, since numbers in it overflowed or lost their digits. Choose weights "
     wanted += "and parameters that differ by fewer orders of magnitude."
     for wrong in (np.nan, np.inf, -1e-12, 1e-5):
         broken = consensus.row_proba.copy()
@@ -676,7 +781,7 @@ def test_an_answer_that_is_no_distribution_is_refused(w8):
     assert_allclose(rounded.row_proba, consensus.row_proba, rtol=0, atol=1e-10)
 
 
-# ---- memory ------------------------------------------------------------------------------------------------------------
+# ---- memory --------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -684,7 +789,10 @@ def many_classes():
     """300 objects, 60 annotators, 500 classes, three votes per object: confusion matrices would have 15 million entries."""
     rng = np.random.default_rng(0)
     return Votes.from_long(
-        np.repeat(np.arange(300), 3), rng.integers(60, size=900), rng.integers(500, size=900), classes=range(500)
+        np.repeat(np.arange(300), 3),
+        rng.integers(60, size=900),
+        rng.integers(500, size=900),
+        classes=range(500),
     )
 
 
@@ -698,9 +806,12 @@ def peak(act):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("name", ["auto", "ec3", "iec3", "majority", "soft-vote", "weighted-vote", "bgcm", "c3e-sl"])
+@pytest.mark.parametrize(
+    "name", ["auto", "ec3", "iec3", "majority", "soft-vote", "weighted-vote", "bgcm", "c3e-sl"]
+)
 def test_memory_does_not_grow_with_annotators_times_squared_classes(name, many_classes):
-    # One table of confusion matrices takes 120 MB; the answers take 1.2 MB, the distributions of groups with members 3.6 MB.
+    # One table of confusion matrices takes 120 MB; the answers take 1.2 MB, the distributions of
+    # groups with members 3.6 MB.
     assert peak(lambda: quietly(name, many_classes)) < 30e6
 
 
@@ -720,16 +831,22 @@ def test_confusion_matrices_that_would_fill_the_memory_are_refused(name, many_cl
 
 
 def test_the_default_says_why_it_takes_the_weighted_vote_for_very_many_classes(many_classes):
-    wanted = "The weighted vote was taken, because so many voters and classes leave no memory for EBCC."
+    wanted = (
+        "The weighted vote was taken, because so many voters and classes leave no memory for EBCC."
+    )
     assert wanted in map(str, quietly("auto", many_classes).notes)
 
 
 @pytest.mark.parametrize("name", ["ec3", "majority", "weighted-vote", "bgcm"])
-def test_a_sparse_table_of_classes_gives_the_answers_of_a_dense_one(name, crowd, monkeypatch, tmp_path):
+def test_a_sparse_table_of_classes_gives_the_answers_of_a_dense_one(
+    name, crowd, monkeypatch, tmp_path
+):
     dense = quietly(name, crowd)
     monkeypatch.setattr("ec3learn.answer.rule.DENSE", 0)
     small = crowd[range(20)]  # fewer rows than groups
     assert_allclose(quietly(name, crowd).proba, dense.proba, rtol=0, atol=1e-12)
     assert_allclose(dense.extend(small).proba, dense.proba[:20], rtol=0, atol=1e-12)
     dense.save(tmp_path / "a.ec3")
-    assert_allclose(Consensus.load(tmp_path / "a.ec3").extend(small).proba, dense.proba[:20], rtol=0, atol=1e-12)
+    assert_allclose(
+        Consensus.load(tmp_path / "a.ec3").extend(small).proba, dense.proba[:20], rtol=0, atol=1e-12
+    )

@@ -45,8 +45,14 @@ def solved_densely(raw, alpha, beta, normalize):
         if isinstance(column, np.ndarray):
             shares = np.nan_to_num(column)
         else:
-            values = raw.classes if is_classifier else sorted({v for v in column if v is not None and v != -1})
-            shares = np.array([[float(v == own) for own in values] for v in column]).reshape(n_objects, -1)
+            values = (
+                raw.classes
+                if is_classifier
+                else sorted({v for v in column if v is not None and v != -1})
+            )
+            shares = np.array([[float(v == own) for own in values] for v in column]).reshape(
+                n_objects, -1
+            )
         for g, share in enumerate(shares.T):
             edges.append(weight * share)
             pulls.append(alpha * weight if is_classifier else 0.0)
@@ -54,7 +60,13 @@ def solved_densely(raw, alpha, beta, normalize):
     a, pulls, labels = np.array(edges).T, np.array(pulls), np.array(labels)
     counts = np.ones(n_objects) if raw.sample_weight is None else np.array(raw.sample_weight)
     size = counts @ a
-    weight_of = np.array([raw.weights.get(name, 1.0) for name, column in models for _ in range(_width(raw, name, column))])
+    weight_of = np.array(
+        [
+            raw.weights.get(name, 1.0)
+            for name, column in models
+            for _ in range(_width(raw, name, column))
+        ]
+    )
     if normalize:
         a = a * np.divide(weight_of, size, out=np.zeros_like(size), where=size > 0)
     h = np.zeros(n_objects)
@@ -71,7 +83,11 @@ def solved_densely(raw, alpha, beta, normalize):
 def _width(raw, name, column):
     if isinstance(column, np.ndarray):
         return column.shape[1]
-    return len(raw.classes) if name in raw.classifiers else len({v for v in column if v is not None and v != -1})
+    return (
+        len(raw.classes)
+        if name in raw.classifiers
+        else len({v for v in column if v is not None and v != -1})
+    )
 
 
 @pytest.mark.parametrize("solver", ["direct", "cg"])
@@ -81,9 +97,19 @@ def test_the_golden_numbers(solver, w8, t7, t6):
     assert plain.objective == pytest.approx(4.297113, abs=1e-6)
     assert_allclose(toy.proba, table(T7_PLAIN), **GOLDEN)
     assert toy.objective == pytest.approx(3.095002, abs=1e-6)
-    assert toy.labels().tolist() == [0, 0, 0, 1, 1, 2, 1]  # the consensus that BGCM's paper prints for this table
+    assert toy.labels().tolist() == [
+        0,
+        0,
+        0,
+        1,
+        1,
+        2,
+        1,
+    ]  # the consensus that BGCM's paper prints for this table
     six = [[0.730769, 0.269231], [0.576923, 0.423077], [0.192308, 0.807692]]
-    assert_allclose(BGCM(solver=solver).solve(t6).proba, np.array(six)[[0, 1, 1, 0, 2, 2]], **GOLDEN)
+    assert_allclose(
+        BGCM(solver=solver).solve(t6).proba, np.array(six)[[0, 1, 1, 0, 2, 2]], **GOLDEN
+    )
 
 
 @pytest.mark.parametrize("solver", ["direct", "cg"])
@@ -96,7 +122,11 @@ def test_the_golden_numbers_with_normalised_groups(solver, w8):
 @pytest.mark.parametrize("solver", ["direct", "cg"])
 def test_the_golden_numbers_with_a_known_label(solver, w8):
     consensus = BGCM(solver=solver).solve(w8, known={2: 0})
-    assert_allclose(consensus.proba[[2, 7]], [[0.877693, 0.077223, 0.045084], [0.400364, 0.097745, 0.501891]], **GOLDEN)
+    assert_allclose(
+        consensus.proba[[2, 7]],
+        [[0.877693, 0.077223, 0.045084], [0.400364, 0.097745, 0.501891]],
+        **GOLDEN,
+    )
     assert consensus.settings["method"] == "BGCM-L"
 
 
@@ -111,10 +141,23 @@ def test_one_sweep_from_uniform_rows(w8):
 @pytest.mark.parametrize("seed", range(30))
 def test_an_independent_dense_solution_agrees(seed, normalize):
     rng = np.random.default_rng([seed, 1])
-    raw = random_table(rng, soft=seed % 2 == 0, weighted=seed % 3 == 0, sample_weighted=seed % 5 == 0, known=seed % 4 == 0)
-    consensus = BGCM(alpha=1.5, beta=3.0, normalize=normalize).solve(raw.votes(), known=raw.known or None)
+    raw = random_table(
+        rng,
+        soft=seed % 2 == 0,
+        weighted=seed % 3 == 0,
+        sample_weighted=seed % 5 == 0,
+        known=seed % 4 == 0,
+    )
+    consensus = BGCM(alpha=1.5, beta=3.0, normalize=normalize).solve(
+        raw.votes(), known=raw.known or None
+    )
     answered = ~consensus.unanswered
-    assert_allclose(consensus.proba[answered], solved_densely(raw, 1.5, 3.0, normalize)[answered], rtol=0, atol=1e-8)
+    assert_allclose(
+        consensus.proba[answered],
+        solved_densely(raw, 1.5, 3.0, normalize)[answered],
+        rtol=0,
+        atol=1e-8,
+    )
 
 
 @given(any_tables())
@@ -140,11 +183,14 @@ def test_the_answer_is_a_minimum(w8):
     assert best == pytest.approx(consensus.objective)
     rng = np.random.default_rng(0)
     for _ in range(20):
-        moved = consensus.row_proba + 1e-3 * rng.normal(size=(8, 3)), consensus.group_proba + 1e-3 * rng.normal(size=(16, 3))
+        moved = (
+            consensus.row_proba + 1e-3 * rng.normal(size=(8, 3)),
+            consensus.group_proba + 1e-3 * rng.normal(size=(16, 3)),
+        )
         assert graph.objective(*moved) > best
 
 
-# ---- the published loop ----------------------------------------------------------------------------------------------
+# ---- the published loop --------------------------------------------------------------------------
 
 
 def test_the_loop_never_raises_the_objective_and_ends_at_the_exact_answer(w8):
@@ -157,9 +203,15 @@ def test_the_loop_fails_beyond_a_few_hundred_objects_where_the_exact_answer_does
     rng = np.random.default_rng(0)
     n_objects = 3000
     truth = rng.integers(3, size=n_objects)
-    noisy = [np.where(rng.random(n_objects) < p, truth, rng.integers(3, size=n_objects)) for p in [0.6] * 3 + [0.8] * 3]
+    noisy = [
+        np.where(rng.random(n_objects) < p, truth, rng.integers(3, size=n_objects))
+        for p in [0.6] * 3 + [0.8] * 3
+    ]
     votes = Votes.from_labels(np.stack(noisy[:3], axis=1), np.stack(noisy[3:], axis=1))
-    looped = [(BGCM(solver="loop", random_state=seed).solve(votes).labels() == truth).mean() for seed in range(5)]
+    looped = [
+        (BGCM(solver="loop", random_state=seed).solve(votes).labels() == truth).mean()
+        for seed in range(5)
+    ]
     exact = (BGCM().solve(votes).labels() == truth).mean()
     assert exact > (MajorityVote().solve(votes).labels() == truth).mean()
     assert np.median(looped) < 0.6 < exact
@@ -171,7 +223,7 @@ def test_a_loop_that_is_cut_off_says_so(w8):
         BGCM(solver="loop", max_iter=2, random_state=0).solve(w8)
 
 
-# ---- errors ----------------------------------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 REFUSED = {
     "alpha must be a finite number > 0, got 0.": {"alpha": 0},
@@ -194,7 +246,10 @@ def test_a_vote_reaches_the_end_of_a_long_chain_of_clusters():
     n_objects = 60
     votes = Votes.from_labels(
         {"c": ["a", *[None] * (n_objects - 1)]},
-        {"even": [i // 2 for i in range(n_objects)], "odd": [(i + 1) // 2 for i in range(n_objects)]},
+        {
+            "even": [i // 2 for i in range(n_objects)],
+            "odd": [(i + 1) // 2 for i in range(n_objects)],
+        },
         classes=["a", "b"],
     )
     consensus = BGCM().solve(votes)

@@ -40,7 +40,9 @@ def similarity(raw):
         if isinstance(column, np.ndarray):
             shares = np.nan_to_num(column)
         else:
-            shares = np.array([[float(v == own) for own in set(column) - {None, -1}] for v in column]).reshape(n_objects, -1)
+            shares = np.array(
+                [[float(v == own) for own in set(column) - {None, -1}] for v in column]
+            ).reshape(n_objects, -1)
         covered = shares.sum(axis=1) > 0.5
         together += weight * shares @ shares.T
         covering += weight * np.outer(covered, covered)
@@ -98,7 +100,9 @@ def test_the_published_passes_over_objects_end_at_the_answer(w8, w8_table):
     np.fill_diagonal(full, 0)
     pi, answer = SoftVote().solve(w8).proba, np.full((8, 3), 1 / 3)
     for _ in range(200):
-        for i, companions in enumerate(full):  # y_i = (pi_i + 2 alpha sum_j s_ij y_j) / (1 + 2 alpha sum_j s_ij)
+        for i, companions in enumerate(
+            full
+        ):  # y_i = (pi_i + 2 alpha sum_j s_ij y_j) / (1 + 2 alpha sum_j s_ij)
             answer[i] = (pi[i] + 0.2 * companions @ answer) / (1 + 0.2 * companions.sum())
     assert_allclose(C3ESL(alpha=0.1 * W8_DEGREE).solve(w8).proba, answer, rtol=0, atol=1e-9)
 
@@ -117,8 +121,12 @@ def test_without_clusterings_the_squared_loss_is_the_mean_vote(w8):
 
 
 def test_alpha_means_the_same_at_any_size(w8_table):
-    # 40 copies of each object: the copies add their own companions, so compare two sizes that are both large
-    small, large = (C3ESL().solve(w8_table.taken(np.repeat(np.arange(8), n)).votes()).proba[::n] for n in (200, 20_000))
+    # 40 copies of each object: the copies add their own companions, so compare two sizes that are
+    # both large
+    small, large = (
+        C3ESL().solve(w8_table.taken(np.repeat(np.arange(8), n)).votes()).proba[::n]
+        for n in (200, 20_000)
+    )
     assert_allclose(small, large, rtol=0, atol=2e-3)
 
 

@@ -15,13 +15,18 @@ def noisy_votes(n=120, seed=0):
     """Five voters of falling quality on two classes, and a clustering that follows the classes."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(2, size=n)
-    said = {f"v{j}": np.where(rng.random(n) < right, truth, 1 - truth) for j, right in enumerate((0.95, 0.8, 0.7, 0.6, 0.55))}
+    said = {
+        f"v{j}": np.where(rng.random(n) < right, truth, 1 - truth)
+        for j, right in enumerate((0.95, 0.8, 0.7, 0.6, 0.55))
+    }
     return Votes.from_labels(said, {"km": np.where(rng.random(n) < 0.9, truth, 1 - truth)}), truth
 
 
 def test_the_share_on_which_methods_disagree_is_counted_by_object():
     votes = Votes.from_labels(
-        {"a": [0, 0, 1, 1, 0], "b": [0, 1, 1, 1, 0], "c": [0, 1, 0, 1, 1]}, sample_weight=[1, 1, 1, 5, 2], weights=[5, 1, 1]
+        {"a": [0, 0, 1, 1, 0], "b": [0, 1, 1, 1, 0], "c": [0, 1, 0, 1, 1]},
+        sample_weight=[1, 1, 1, 5, 2],
+        weights=[5, 1, 1],
     )
     compared = compare(votes, methods={"weighted": WeightedVote(), "majority": MajorityVote()})
     by_hand = compared.answers["weighted"].labels() != compared.answers["majority"].labels()
@@ -43,8 +48,13 @@ def test_each_method_is_cross_validated_on_the_same_known_labels():
     rows = {row["method"]: row for row in compared.table.rows()}
     for name in ("majority", "ds"):
         score = held_out(compared.answers[name], methods[name])
-        assert (rows[name]["correct"], rows[name]["low"], rows[name]["high"]) == (score.accuracy, *score.interval)
-    without = judge(methods["upe"].solve(votes), known)  # it supports no known labels, and so has seen none of them
+        assert (rows[name]["correct"], rows[name]["low"], rows[name]["high"]) == (
+            score.accuracy,
+            *score.interval,
+        )
+    without = judge(
+        methods["upe"].solve(votes), known
+    )  # it supports no known labels, and so has seen none of them
     assert rows["upe"]["correct"] == without.consensus.accuracy
     assert compared.table["correct"] == sorted(compared.table["correct"], reverse=True)
     assert "80 objects without a known label" in str(compared)
@@ -62,7 +72,9 @@ def test_true_labels_judge_every_method():
     votes, truth = noisy_votes()
     compared = compare(votes, methods=["majority", "dawid-skene"], truth=truth)
     right = {name: (answer.labels() == truth).mean() for name, answer in compared.answers.items()}
-    assert dict(zip(compared.table["method"], compared.table["correct"], strict=True)) == pytest.approx(right)
+    assert dict(
+        zip(compared.table["method"], compared.table["correct"], strict=True)
+    ) == pytest.approx(right)
 
 
 def test_disputed_objects_come_first_and_say_who_says_what():
@@ -71,10 +83,16 @@ def test_disputed_objects_come_first_and_say_who_says_what():
     codes = np.stack([answer.labels() for answer in compared.answers.values()])
     against = np.minimum((codes == 0).sum(axis=0), (codes == 1).sum(axis=0))
     disputed = compared.disputed(1000)
-    assert [against[i] for i in disputed["object"]] == sorted((against[i] for i in disputed["object"]), reverse=True)
+    assert [against[i] for i in disputed["object"]] == sorted(
+        (against[i] for i in disputed["object"]), reverse=True
+    )
     assert sum(disputed["alike"]) == (against > 0).sum() > 0
     first = next(disputed.rows())
-    names = [name for name, code in zip(compared.answers, codes[:, first["object"]], strict=True) if code == first["label"]]
+    names = [
+        name
+        for name, code in zip(compared.answers, codes[:, first["object"]], strict=True)
+        if code == first["label"]
+    ]
     assert f"{first['label']}: {', '.join(names)}" in first["who"]
     assert "majority" in names
 
@@ -89,7 +107,9 @@ def test_shares_of_pairs_and_methods_fit_together():
 
 
 def test_a_method_that_cannot_answer_is_left_out_with_the_reason():
-    compared = compare(noisy_votes()[0], methods={"majority": "majority", "bad": DawidSkene(max_iter=-1)})
+    compared = compare(
+        noisy_votes()[0], methods={"majority": "majority", "bad": DawidSkene(max_iter=-1)}
+    )
     assert list(compared.answers) == ["majority"]
     assert "Left out: bad. max_iter must be an integer >= 1, got -1." in str(compared)
 
@@ -109,11 +129,13 @@ def test_wrong_methods_are_refused(methods, sentence):
 
 
 def test_wrong_labels_are_an_error_and_not_a_reason_to_leave_a_method_out():
-    with pytest.raises(ValueError, match=re.escape("known must hold classes, [0, 1], got 7 for object 3")):
+    with pytest.raises(
+        ValueError, match=re.escape("known must hold classes, [0, 1], got 7 for object 3")
+    ):
         compare(noisy_votes()[0], {3: 7}, ["majority"])
 
 
-# ---- plans ------------------------------------------------------------------------------------------------------------
+# ---- plans ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -158,7 +180,9 @@ def test_few_voters_have_as_many_distinct_rows_as_random_votes(by_rows):
     assert plan(1_000_000, n_classifiers=3, method=EC3()).distinct_rows == 8
 
 
-@pytest.mark.parametrize(("n_distinct", "different"), [(50, 50), (5_000, 1_000), (300_000, 1_200), (900_000, 1_600)])
+@pytest.mark.parametrize(
+    ("n_distinct", "different"), [(50, 50), (5_000, 1_000), (300_000, 1_200), (900_000, 1_600)]
+)
 def test_the_share_of_rows_that_differ_is_kept_where_rows_are_read(n_distinct, different):
     assert planning._n_different(1_000_000, n_distinct, 1_000, 4_000) == different
 
@@ -173,10 +197,19 @@ def test_what_solving_takes_is_measured():
 def test_votes_that_exist_are_solved_in_part_and_scaled_up(by_rows, monkeypatch):
     solved = []
     monkeypatch.setattr(EC3, "solve", lambda self, votes: _Solved(votes.n_rows, solved))
-    monkeypatch.setattr(planning._Cost, "of", classmethod(lambda cls, work: (work(), cls(solved[-1] / 1e3, solved[-1] * 1e3))[1]))
-    votes = Votes.from_labels({f"k{m}": [(i >> m) & 1 for i in range(4096)] for m in range(12)}, sample_weight=[2.0] * 4096)
+    monkeypatch.setattr(
+        planning._Cost,
+        "of",
+        classmethod(lambda cls, work: (work(), cls(solved[-1] / 1e3, solved[-1] * 1e3))[1]),
+    )
+    votes = Votes.from_labels(
+        {f"k{m}": [(i >> m) & 1 for i in range(4096)] for m in range(12)},
+        sample_weight=[2.0] * 4096,
+    )
     seconds = 4.096 + 3096 * 1e3 / planning.FILLING
-    assert planning.plan_votes(votes, EC3()) == Plan(8192, 4096, pytest.approx(seconds), pytest.approx(0.004096))
+    assert planning.plan_votes(votes, EC3()) == Plan(
+        8192, 4096, pytest.approx(seconds), pytest.approx(0.004096)
+    )
     assert solved == [1000, 250]
 
 
@@ -185,12 +218,25 @@ def test_of_many_classes_fewer_votes_are_solved():
     assert rows == {2: 1_250_000, 10: 1_250_000, 11: 619_834, 50: 30_000, 1000: 5_000}
 
 
-@pytest.mark.parametrize(("n_classes", "per_row", "seconds", "n_solved"), [(11, 0.1, 20, 1), (11, 0.02, 8, 2), (5, 0.1, 40, 2)])
-def test_what_is_slow_because_of_many_classes_is_solved_once(monkeypatch, n_classes, per_row, seconds, n_solved):
+@pytest.mark.parametrize(
+    ("n_classes", "per_row", "seconds", "n_solved"),
+    [(11, 0.1, 20, 1), (11, 0.02, 8, 2), (5, 0.1, 40, 2)],
+)
+def test_what_is_slow_because_of_many_classes_is_solved_once(
+    monkeypatch, n_classes, per_row, seconds, n_solved
+):
     solved = []
-    monkeypatch.setattr(planning._Cost, "of", classmethod(lambda cls, work: (work(), cls(per_row * solved[-1], 0))[1]))
-    votes = Votes.from_labels({"a": np.arange(100) % n_classes}, {f"k{m}": np.arange(100) >> m for m in range(7)})
-    assert solving_cost(votes, lambda part: solved.append(part.n_rows), 400).seconds == pytest.approx(seconds)
+    monkeypatch.setattr(
+        planning._Cost,
+        "of",
+        classmethod(lambda cls, work: (work(), cls(per_row * solved[-1], 0))[1]),
+    )
+    votes = Votes.from_labels(
+        {"a": np.arange(100) % n_classes}, {f"k{m}": np.arange(100) >> m for m in range(7)}
+    )
+    assert solving_cost(
+        votes, lambda part: solved.append(part.n_rows), 400
+    ).seconds == pytest.approx(seconds)
     assert len(solved) == n_solved
 
 
@@ -227,10 +273,16 @@ class _Solved:
     ],
 )
 def test_a_plan_reads_as_a_sentence(seconds, gigabytes, says):
-    assert str(Plan(1_000_000, 4096, seconds, gigabytes)) == f"1,000,000 rows, 4,096 of them distinct: {says}"
+    assert (
+        str(Plan(1_000_000, 4096, seconds, gigabytes))
+        == f"1,000,000 rows, 4,096 of them distinct: {says}"
+    )
 
 
-@pytest.mark.parametrize(("argument", "value"), [("n_rows", 0), ("n_distinct", 0), ("n_classes", 1.5), ("n_clusterings", -1)])
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [("n_rows", 0), ("n_distinct", 0), ("n_classes", 1.5), ("n_clusterings", -1)],
+)
 def test_sizes_must_be_whole_numbers(argument, value):
     with pytest.raises(ValueError, match=f"{argument} must be"):
         plan(**{"n_rows": 10, argument: value})

@@ -10,7 +10,9 @@ import pytest
 
 from ec3learn import EC3, Auto, DawidSkene, MajorityVote, Votes, WeightedVote
 
-FOLDER = Path(os.environ.get("EC3LEARN_DATA", Path(__file__).parents[3] / "shared" / "data")) / "crowd"
+FOLDER = (
+    Path(os.environ.get("EC3LEARN_DATA", Path(__file__).parents[3] / "shared" / "data")) / "crowd"
+)
 
 
 @pytest.fixture(scope="module", params=["product", "dog"])
@@ -18,7 +20,9 @@ def crowd(request):
     if not FOLDER.is_dir():
         pytest.skip("the crowds are not at hand: set EC3LEARN_DATA to their folder")
     answers = pd.read_parquet(FOLDER / f"{request.param}_answers.parquet")
-    truth = pd.read_parquet(FOLDER / f"{request.param}_truth.parquet").set_index("question")["truth"]
+    truth = pd.read_parquet(FOLDER / f"{request.param}_truth.parquet").set_index("question")[
+        "truth"
+    ]
     votes = Votes.from_long(answers["question"], answers["worker"], answers["answer"])
     return request.param, votes, truth.loc[list(votes.object_ids)].to_numpy()
 
@@ -29,11 +33,16 @@ def accuracy(method, crowd):
 
 
 def test_majority_vote(crowd):
-    assert accuracy(MajorityVote(), crowd) == pytest.approx({"product": 0.8966, "dog": 0.8116}[crowd[0]], abs=1e-4)
+    assert accuracy(MajorityVote(), crowd) == pytest.approx(
+        {"product": 0.8966, "dog": 0.8116}[crowd[0]], abs=1e-4
+    )
 
 
 def test_dawid_skene_sees_through_biased_annotators(crowd):
-    assert round(accuracy(DawidSkene(prior="uniform"), crowd), 4) >= {"product": 0.94, "dog": 0.84}[crowd[0]]
+    assert (
+        round(accuracy(DawidSkene(prior="uniform"), crowd), 4)
+        >= {"product": 0.94, "dog": 0.84}[crowd[0]]
+    )
 
 
 def test_one_coin_is_between_majority_and_tables(crowd):
@@ -51,11 +60,16 @@ def test_iec3_towards_dawid_skene_keeps_what_it_has(crowd):
 
 
 def test_the_default_is_nearly_as_good_as_the_best_method_on_this_crowd(crowd):
-    rivals = (MajorityVote(), WeightedVote(), DawidSkene(prior="uniform"), DawidSkene(one_coin=True, prior="uniform"))
+    rivals = (
+        MajorityVote(),
+        WeightedVote(),
+        DawidSkene(prior="uniform"),
+        DawidSkene(one_coin=True, prior="uniform"),
+    )
     assert accuracy(Auto(), crowd) >= max(accuracy(method, crowd) for method in rivals) - 0.015
 
 
-# ---- the recipe for users of crowd-kit (docs/tables.md) --------------------------------------------------------------
+# ---- the recipe for users of crowd-kit (docs/tables.md) ------------------------------------------
 
 THEIRS = pytest.mark.filterwarnings("ignore")  # it uses what pandas deprecates
 
@@ -64,7 +78,9 @@ THEIRS = pytest.mark.filterwarnings("ignore")  # it uses what pandas deprecates
 def crowdkit():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return pytest.importorskip("crowdkit.aggregation", reason="crowd-kit is not installed (extra bench)")
+        return pytest.importorskip(
+            "crowdkit.aggregation", reason="crowd-kit is not installed (extra bench)"
+        )
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +113,9 @@ def test_the_majority_vote_is_that_of_crowd_kit_except_on_ties(crowdkit, answers
     assert 200 < untied.sum() < 300
     assert (consensus.labels() == theirs.labels_[ours.index])[untied].all()
     voters = consensus.voters()
-    np.testing.assert_allclose(voters["agreement"], theirs.skills_[voters["model"]], atol=0.05)  # which count the ties
+    np.testing.assert_allclose(
+        voters["agreement"], theirs.skills_[voters["model"]], atol=0.05
+    )  # which count the ties
 
 
 @THEIRS
@@ -107,9 +125,13 @@ def test_dawid_skene_is_that_of_crowd_kit_where_both_have_converged(crowdkit, an
     ours = proba(consensus)
     assert (consensus.labels() == theirs.labels_[ours.index]).all()
     np.testing.assert_allclose(ours, theirs.probas_.loc[ours.index, ours.columns], atol=1e-3)
-    errors = theirs.errors_.loc["w03"].loc[list("abc"), list("abc")].to_numpy()  # rows: what it says
+    errors = (
+        theirs.errors_.loc["w03"].loc[list("abc"), list("abc")].to_numpy()
+    )  # rows: what it says
     confusion = consensus.confusion("w03")
-    np.testing.assert_allclose(np.array([confusion[f"says {label}"] for label in "abc"]), errors, atol=0.05)
+    np.testing.assert_allclose(
+        np.array([confusion[f"says {label}"] for label in "abc"]), errors, atol=0.05
+    )
 
 
 @THEIRS
@@ -117,5 +139,7 @@ def test_known_labels_are_the_true_labels_of_crowd_kit(crowdkit, answers):
     true = pd.Series({"q000": "c", "q001": "a"})
     theirs = crowdkit.DawidSkene(n_iter=2000, tol=1e-12).fit(answers, true_labels=true)
     votes = Votes.from_long(answers["task"], answers["worker"], answers["label"])
-    ours = proba(DawidSkene(prior="uniform", smoothing=1e-9, tol=1e-12).solve(votes, known=true.to_dict()))
+    ours = proba(
+        DawidSkene(prior="uniform", smoothing=1e-9, tol=1e-12).solve(votes, known=true.to_dict())
+    )
     assert (ours.idxmax(axis=1) == theirs.labels_[ours.index]).all()

@@ -54,9 +54,13 @@ def biased():
 
 def test_the_golden_numbers_of_one_coin(w8):
     consensus = DawidSkene(one_coin=True, prior="uniform", tol=1e-15).solve(w8)
-    assert_allclose(consensus.proba.ravel(), np.array(W8_ONE_COIN.split(), dtype=float), rtol=0, atol=2e-6)
+    assert_allclose(
+        consensus.proba.ravel(), np.array(W8_ONE_COIN.split(), dtype=float), rtol=0, atol=2e-6
+    )
     skills = [0.585862, 0.585565, 0.994466]
-    prior = 0.01 * (np.log(skills) + np.log1p(-np.array(skills))).sum()  # the smoothing, as a prior of each skill
+    prior = (
+        0.01 * (np.log(skills) + np.log1p(-np.array(skills))).sum()
+    )  # the smoothing, as a prior of each skill
     assert -consensus.objective == pytest.approx(-22.774319 + prior, abs=1e-5)
 
 
@@ -89,7 +93,13 @@ def test_em_written_out_in_full_agrees(seed):
 @hypothesis_settings(max_examples=25)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_likelihood_never_falls(one_coin, clusterings, table, smoothing):
-    method = DawidSkene(one_coin=one_coin, prior="uniform", clusterings=clusterings, smoothing=smoothing, max_iter=60)
+    method = DawidSkene(
+        one_coin=one_coin,
+        prior="uniform",
+        clusterings=clusterings,
+        smoothing=smoothing,
+        max_iter=60,
+    )
     consensus = method.solve(table.votes(), known=table.known or None)
     scale = 1e-9 * (1 + abs(consensus.objective))
     assert all(later <= earlier + scale for earlier, later in pairwise(consensus.history))
@@ -114,21 +124,34 @@ def test_clusterings_as_voters_decide_what_classifiers_leave_open():
     rng = np.random.default_rng(0)
     truth = rng.integers(3, size=600)
     weak = [np.where(rng.random(600) < 0.5, truth, rng.integers(3, size=600)) for _ in range(3)]
-    good = [np.where(rng.random(600) < 0.9, truth, rng.integers(3, size=600)) + 10 for _ in range(2)]
+    good = [
+        np.where(rng.random(600) < 0.9, truth, rng.integers(3, size=600)) + 10 for _ in range(2)
+    ]
     votes = Votes.from_labels(np.stack(weak, axis=1), np.stack(good, axis=1))
-    accuracy = {c: (DawidSkene(clusterings=c).solve(votes).labels() == truth).mean() for c in ("ignore", "voters")}
+    accuracy = {
+        c: (DawidSkene(clusterings=c).solve(votes).labels() == truth).mean()
+        for c in ("ignore", "voters")
+    }
     assert accuracy["voters"] > accuracy["ignore"] + 0.1
 
 
 def test_ignored_clusterings_change_nothing(w8):
-    assert_allclose(DawidSkene().solve(w8).proba, DawidSkene().solve(w8.drop("k0", "k1")).proba, rtol=0, atol=1e-12)
+    assert_allclose(
+        DawidSkene().solve(w8).proba,
+        DawidSkene().solve(w8.drop("k0", "k1")).proba,
+        rtol=0,
+        atol=1e-12,
+    )
 
 
 def test_known_labels_are_held_and_teach_the_confusions():
     truth = np.array([0, 1] * 20)
     liar = 1 - truth
     votes = Votes.from_labels({"liar": liar, "another": liar, "honest": truth})
-    free, taught = DawidSkene().solve(votes), DawidSkene().solve(votes, known={i: truth[i] for i in range(10)})
+    free, taught = (
+        DawidSkene().solve(votes),
+        DawidSkene().solve(votes, known={i: truth[i] for i in range(10)}),
+    )
     assert (free.labels() == liar).all()  # the majority lies
     assert (taught.labels() == truth).all()
 
@@ -140,7 +163,9 @@ def test_a_soft_vote_counts_by_its_shares(w8_table):
         for name, column in w8_table.classifiers.items()
     }
     soft = Votes.from_probabilities(one_hot, w8_table.clusterings)
-    assert_allclose(DawidSkene().solve(soft).proba, DawidSkene().solve(hard).proba, rtol=0, atol=1e-9)
+    assert_allclose(
+        DawidSkene().solve(soft).proba, DawidSkene().solve(hard).proba, rtol=0, atol=1e-9
+    )
 
 
 def test_evidence_adds_up_to_the_odds(biased):
@@ -148,7 +173,9 @@ def test_evidence_adds_up_to_the_odds(biased):
     explanation = consensus.explain(7)
     total = sum(explanation.parts.values())
     assert explanation.unit == "log evidence"
-    assert total[1] - total[0] == pytest.approx(np.log(consensus.proba[7, 1] / consensus.proba[7, 0]), abs=1e-6)
+    assert total[1] - total[0] == pytest.approx(
+        np.log(consensus.proba[7, 1] / consensus.proba[7, 0]), abs=1e-6
+    )
     assert "In units of log evidence" in repr(explanation)
 
 
@@ -159,7 +186,9 @@ def test_a_known_label_is_explained_by_itself(w8):
 
 REFUSED = {
     "one_coin must be True or False, got 'no'.": {"one_coin": "no"},
-    "Unknown clusterings 'votes'. Did you mean 'voters'? Choose from: ignore, voters.": {"clusterings": "votes"},
+    "Unknown clusterings 'votes'. Did you mean 'voters'? Choose from: ignore, voters.": {
+        "clusterings": "votes"
+    },
     "smoothing must be a finite number > 0, got 0.": {"smoothing": 0},
     "tol must be a finite number > 0, got 0.": {"tol": 0},
     "Unknown prior 'flat'. Choose from: learned, diagonal, uniform.": {"prior": "flat"},
@@ -179,12 +208,18 @@ def test_a_run_that_is_cut_off_says_so(w8):
         DawidSkene(max_iter=3).solve(w8)
 
 
-def test_rounds_on_a_crowd_with_one_vote_per_object_cost_the_different_votes_not_the_objects(monkeypatch):
+def test_rounds_on_a_crowd_with_one_vote_per_object_cost_the_different_votes_not_the_objects(
+    monkeypatch,
+):
     rng = np.random.default_rng(0)
-    votes = Votes.from_long(np.arange(30_000), rng.integers(20, size=30_000), rng.integers(3, size=30_000))
+    votes = Votes.from_long(
+        np.arange(30_000), rng.integers(20, size=30_000), rng.integers(3, size=30_000)
+    )
     seen, step = set(), ConfusionModel.e_step_by_row
     monkeypatch.setattr(
-        ConfusionModel, "e_step_by_row", lambda model, *given: seen.add(model.groups.n_rows) or step(model, *given)
+        ConfusionModel,
+        "e_step_by_row",
+        lambda model, *given: seen.add(model.groups.n_rows) or step(model, *given),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # nothing tells the voters apart
@@ -194,10 +229,17 @@ def test_rounds_on_a_crowd_with_one_vote_per_object_cost_the_different_votes_not
 
 @pytest.mark.parametrize("one_coin", [False, True])
 @pytest.mark.parametrize("prior", ["learned", "diagonal", "uniform"])
-def test_what_it_learned_can_be_saved_and_answers_for_an_object_without_votes(tmp_path, prior, one_coin):
+def test_what_it_learned_can_be_saved_and_answers_for_an_object_without_votes(
+    tmp_path, prior, one_coin
+):
     votes = Votes.from_labels({"a": [0, 0, 1, 1, 2], "b": [0, 0, 1, 2, 2], "c": [0, 1, 1, 1, 2]})
     consensus = DawidSkene(prior=prior, one_coin=one_coin).solve(votes)
     nothing = Votes.from_labels({"a": [None]}, classes=[0, 1, 2])
     assert_allclose(consensus.extend(nothing).proba.sum(axis=1), 1, rtol=0, atol=1e-12)
     consensus.save(tmp_path / "saved.ec3")
-    assert_allclose(Consensus.load(tmp_path / "saved.ec3").extend(votes).proba, consensus.proba, rtol=0, atol=1e-9)
+    assert_allclose(
+        Consensus.load(tmp_path / "saved.ec3").extend(votes).proba,
+        consensus.proba,
+        rtol=0,
+        atol=1e-9,
+    )

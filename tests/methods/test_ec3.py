@@ -30,7 +30,7 @@ def group_rows(consensus, groups):
     return consensus.group_proba[[place[group] for group in groups]].reshape(len(groups), -1)
 
 
-# ---- 1: cases small enough to check by hand ----------------------------------------------------------------------------
+# ---- 1: cases small enough to check by hand ------------------------------------------------------
 
 
 def test_a_clustering_breaks_a_tie(tiny_votes):
@@ -38,8 +38,8 @@ def test_a_clustering_breaks_a_tie(tiny_votes):
 
 
 def test_two_objects_in_one_cluster_move_towards_each_other():
-    # Y^o = (1, 0) and (0, 1), one cluster of both; the other two groups have one member. With alpha = 0 only
-    # K^c = [[p, q], [q, p]] couples them, p + q = 1. A^c = [[2, 1], [1, 2]], so q = 1/3.
+    # Y^o = (1, 0) and (0, 1), one cluster of both; the other two groups have one member. With alpha
+    # = 0 only K^c = [[p, q], [q, p]] couples them, p + q = 1. A^c = [[2, 1], [1, 2]], so q = 1/3.
     # Stationary: gamma (f - 1) + beta q (f - (1 - f)) = 0, times two for the two ordered pairs.
     votes = Votes.from_labels({"c": ["a", "b"]}, {"k": [0, 0]})
     consensus = EC3(alpha=0, beta=1, gamma=1, delta=0).solve(votes)
@@ -48,9 +48,10 @@ def test_two_objects_in_one_cluster_move_towards_each_other():
 
 
 def test_a_group_is_the_mean_of_its_members_and_of_the_votes_on_them():
-    # beta = 0, one classifier, all agree: F^o = F^g = Y; then one object of two voted otherwise in the shared cluster:
-    # EC3, K^m = 1/2 each. F^g_k = 1/2 by symmetry. 2 gamma (f - 1) + alpha/2 (f - g) + alpha/2 (f - 1/2) = 0, with the own
-    # group g: alpha/2 (g - f) + 2 delta (g - 1) = 0; delta = 0 gives g = f, so f = (2 gamma + alpha/4) / (2 gamma + alpha/2).
+    # beta = 0, one classifier, all agree: F^o = F^g = Y; then one object of two voted otherwise in
+    # the shared cluster: EC3, K^m = 1/2 each. F^g_k = 1/2 by symmetry. 2 gamma (f - 1) + alpha/2 (f
+    # - g) + alpha/2 (f - 1/2) = 0, with the own group g: alpha/2 (g - f) + 2 delta (g - 1) = 0;
+    # delta = 0 gives g = f, so f = (2 gamma + alpha/4) / (2 gamma + alpha/2).
     votes = Votes.from_labels({"c": ["a", "b"]}, {"k": [0, 0]})
     consensus = EC3(alpha=4, beta=0, gamma=1, delta=0, balanced=False).solve(votes)
     assert_allclose(consensus.proba, [[0.75, 0.25], [0.25, 0.75]], **EXACT)
@@ -62,7 +63,7 @@ def test_an_object_nobody_voted_on_follows_its_cluster():
     assert EC3().solve(votes).labels()[4] == "b"
 
 
-# ---- 2: limits with a known answer -------------------------------------------------------------------------------------
+# ---- 2: limits with a known answer ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("solver", ["auto", "direct", "cg", "bcd"])
@@ -98,7 +99,9 @@ def test_without_clusterings_equal_voters_keep_their_majority():
 
 def test_ec3_and_iec3_agree_when_all_groups_have_one_size():
     votes = Votes.from_labels({"c": [0, 0, 1, 1], "d": [0, 1, 1, 0]}, {"k": [0, 1, 0, 1]})
-    assert_allclose(EC3(balanced=True).solve(votes).proba, EC3(balanced=False).solve(votes).proba, **EXACT)
+    assert_allclose(
+        EC3(balanced=True).solve(votes).proba, EC3(balanced=False).solve(votes).proba, **EXACT
+    )
 
 
 def test_clusters_of_one_object_each_change_no_label(w8_table):
@@ -115,12 +118,14 @@ def test_a_known_label_that_pulls_ever_harder_becomes_a_fixed_one(w8):
 
 def test_a_model_of_tiny_weight_is_as_good_as_absent(w8):
     light = Votes.from_labels(
-        {"c0": [0, 0, 1, 1, 1, 2, 2, 2], "c1": [0, 0, 0, 1, 2, 1, 2, 0]}, {"k": [0, 1] * 4}, weights={"k": 1e-12}
+        {"c0": [0, 0, 1, 1, 1, 2, 2, 2], "c1": [0, 0, 0, 1, 2, 1, 2, 0]},
+        {"k": [0, 1] * 4},
+        weights={"k": 1e-12},
     )
     assert_allclose(EC3().solve(light).proba, EC3().solve(light.drop("k")).proba, atol=1e-8)
 
 
-# ---- 3: the dense minimiser --------------------------------------------------------------------------------------------
+# ---- 3: the dense minimiser ----------------------------------------------------------------------
 
 KINDS = {
     "plain": {"missing": 0.0},
@@ -129,7 +134,13 @@ KINDS = {
     "weighted": {"weighted": True},
     "sample-weighted": {"sample_weighted": True},
     "known": {"known": True},
-    "everything": {"soft": True, "weighted": True, "sample_weighted": True, "known": True, "missing": 0.3},
+    "everything": {
+        "soft": True,
+        "weighted": True,
+        "sample_weighted": True,
+        "known": True,
+        "missing": 0.3,
+    },
 }
 
 
@@ -164,7 +175,13 @@ def test_the_answer_is_the_dense_minimiser_where_the_gradient_is_zero(kind, seed
 def test_a_crowd_from_a_long_table_is_solved_by_the_dense_minimiser(seed, solver):
     rng = np.random.default_rng([seed, 99])
     table = random_table(rng, weighted=True, sample_weighted=True, known=True, missing=0.5)
-    assert_minimises(table, table.long_votes(), {"balanced": bool(seed % 2)}, [np.inf, 2.0][seed // 2 % 2], solver)
+    assert_minimises(
+        table,
+        table.long_votes(),
+        {"balanced": bool(seed % 2)},
+        [np.inf, 2.0][seed // 2 % 2],
+        solver,
+    )
 
 
 @pytest.mark.parametrize("zero", ["alpha", "beta", "gamma", "delta"])
@@ -190,7 +207,7 @@ def test_objects_no_vote_reaches_get_the_mean_vote(table, settings):
     assert_allclose(consensus.proba[dense.silent], dense.Fo[dense.silent], **EXACT)
 
 
-# ---- 4: two routes to one answer ---------------------------------------------------------------------------------------
+# ---- 4: two routes to one answer -----------------------------------------------------------------
 
 ROUTES = {"direct": {"solver": "direct"}, "cg": {"solver": "cg"}, "bcd": BCD}
 
@@ -198,7 +215,12 @@ ROUTES = {"direct": {"solver": "direct"}, "cg": {"solver": "cg"}, "bcd": BCD}
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("seed", range(12))
 def test_all_solvers_agree(route, seed):
-    oddities = {"soft": seed % 2 == 0, "known": seed % 3 == 0, "weighted": True, "sample_weighted": True}
+    oddities = {
+        "soft": seed % 2 == 0,
+        "known": seed % 3 == 0,
+        "weighted": True,
+        "sample_weighted": True,
+    }
     table = random_table(np.random.default_rng([seed, 3]), **oddities)
     auto = EC3(known_weight=1.5).solve(table.votes(), known=table.known or None)
     other = EC3(known_weight=1.5, **ROUTES[route]).solve(table.votes(), known=table.known or None)
@@ -209,13 +231,23 @@ def test_all_solvers_agree(route, seed):
 
 @pytest.mark.parametrize(
     ("alpha", "beta", "gamma", "factored"),
-    [(0.25, 0.35, 0.35, False), (0.25, 0, 0.35, False), (0, 0.35, 0.35, False), (0.25, 0.35, 1e-3, True), (0.25, 0, 1e-3, True)],
+    [
+        (0.25, 0.35, 0.35, False),
+        (0.25, 0, 0.35, False),
+        (0, 0.35, 0.35, False),
+        (0.25, 0.35, 1e-3, True),
+        (0.25, 0, 1e-3, True),
+    ],
 )
-def test_many_groups_are_solved_in_rounds_unless_little_ties_objects_to_their_votes(monkeypatch, alpha, beta, gamma, factored):
+def test_many_groups_are_solved_in_rounds_unless_little_ties_objects_to_their_votes(
+    monkeypatch, alpha, beta, gamma, factored
+):
     rng, factor, factorised = np.random.default_rng(0), system._factor, []
     chains = [(np.arange(900) + shift) // 9 for shift in (0, 3, 6)]  # which take long to go along
     votes = Votes.from_labels(rng.integers(0, 2, (900, 3)), np.stack(chains, axis=1))
-    monkeypatch.setattr(system, "_factor", lambda *given: factorised.append(given) or factor(*given))
+    monkeypatch.setattr(
+        system, "_factor", lambda *given: factorised.append(given) or factor(*given)
+    )
     method = EC3(alpha=alpha, beta=beta, gamma=gamma, delta=0, solver="direct")
     found = method.solve(votes)
     assert bool(factorised) == factored
@@ -257,7 +289,11 @@ def test_known_labels_may_come_as_array_dict_pair_or_list_of_pairs(w8, known_wei
 
 
 def test_known_labels_of_a_long_table_name_its_objects():
-    objects, voters, labels = ["q2", "q1", "q2", "q3"], ["a", "a", "b", "b"], ["yes", "no", "no", "yes"]
+    objects, voters, labels = (
+        ["q2", "q1", "q2", "q3"],
+        ["a", "a", "b", "b"],
+        ["yes", "no", "no", "yes"],
+    )
     consensus = EC3().solve(Votes.from_long(objects, voters, labels), known={"q1": "yes"})
     assert consensus.labels()[consensus.object_ids == "q1"].tolist() == ["yes"]
     assert consensus.proba[0].tolist() == [0, 1]
@@ -274,15 +310,26 @@ def test_an_object_that_counts_twice_is_one_that_stands_there_twice(w8_table):
 
 def test_a_classifier_of_weight_two_is_one_that_votes_twice(w8_table):
     heavy = RawTable(**{**vars(w8_table), "weights": {"c0": 2.0}})
-    twice = RawTable(**{**vars(w8_table), "classifiers": {**w8_table.classifiers, "again": w8_table.classifiers["c0"]}})
+    twice = RawTable(
+        **{
+            **vars(w8_table),
+            "classifiers": {**w8_table.classifiers, "again": w8_table.classifiers["c0"]},
+        }
+    )
     # delta pulls once for each group, however much the group weighs: left out here.
-    assert_allclose(EC3(delta=0).solve(heavy.votes()).proba, EC3(delta=0).solve(twice.votes()).proba, **EXACT)
+    assert_allclose(
+        EC3(delta=0).solve(heavy.votes()).proba, EC3(delta=0).solve(twice.votes()).proba, **EXACT
+    )
 
 
 def test_weights_of_the_method_multiply_those_of_the_votes(w8_table):
     inside = RawTable(**{**vars(w8_table), "weights": {"c0": 3.0, "c2": 0.5}})
     half = RawTable(**{**vars(w8_table), "weights": {"c0": 1.5}})
-    assert_allclose(EC3().solve(inside.votes()).proba, EC3(weights={"c0": 2.0, "c2": 0.5}).solve(half.votes()).proba, **EXACT)
+    assert_allclose(
+        EC3().solve(inside.votes()).proba,
+        EC3(weights={"c0": 2.0, "c2": 0.5}).solve(half.votes()).proba,
+        **EXACT,
+    )
 
 
 def test_weights_may_be_numbers_in_the_order_of_the_classifiers(w8):
@@ -293,7 +340,10 @@ def test_weights_may_be_numbers_in_the_order_of_the_classifiers(w8):
 
 
 def test_certain_probabilities_are_hard_votes(w8_table):
-    soft = {name: np.eye(3)[[0 if z is None else z for z in said]] for name, said in w8_table.classifiers.items()}
+    soft = {
+        name: np.eye(3)[[0 if z is None else z for z in said]]
+        for name, said in w8_table.classifiers.items()
+    }
     soft["c2"][6] = np.nan
     votes = Votes.from_probabilities(soft, w8_table.clusterings)
     assert_allclose(EC3().solve(votes).proba, EC3().solve(w8_table.votes()).proba, **EXACT)
@@ -310,8 +360,9 @@ def test_the_default_solver_has_no_randomness(w8):
     assert_array_equal(EC3(random_state=0).solve(w8).proba, EC3(random_state=1).solve(w8).proba)
 
 
-# ---- 6: golden numbers -------------------------------------------------------------------------------------------------
-# W8 and its numbers are those of the method's specification, made there by a dense implementation of its own; six digits.
+# ---- 6: golden numbers ---------------------------------------------------------------------------
+# W8 and its numbers are those of the method's specification, made there by a dense implementation
+# of its own; six digits.
 
 W8_OBJECTS = {
     False: """0.818800 0.124706 0.056494  0.604460 0.320780 0.074760  0.597231 0.309811 0.092959  0.080574 0.799334 0.120092
@@ -328,7 +379,9 @@ SIX_DIGITS = {"atol": 6e-7, "rtol": 0}
 @pytest.mark.parametrize("route", ROUTES)
 def test_w8_has_the_numbers_of_the_specification(w8, balanced, route):
     consensus = EC3(balanced=balanced, **ROUTES[route]).solve(w8)
-    assert_allclose(consensus.proba.ravel(), np.array(W8_OBJECTS[balanced].split(), dtype=float), **SIX_DIGITS)
+    assert_allclose(
+        consensus.proba.ravel(), np.array(W8_OBJECTS[balanced].split(), dtype=float), **SIX_DIGITS
+    )
     assert consensus.objective == pytest.approx(W8_OBJECTIVE[balanced], abs=6e-7)
     assert_allclose(group_rows(consensus, [("k1", 3)])[0], W8_LAST_CLUSTER[balanced], **SIX_DIGITS)
 
@@ -336,16 +389,26 @@ def test_w8_has_the_numbers_of_the_specification(w8, balanced, route):
 @pytest.mark.parametrize("balanced", [True, False])
 def test_the_dense_minimiser_itself_has_the_numbers_of_the_specification(w8_table, balanced):
     dense = minimiser(w8_table, balanced=balanced)
-    assert_allclose(dense.Fo.ravel(), np.array(W8_OBJECTS[balanced].split(), dtype=float), **SIX_DIGITS)
-    assert_allclose(dense.d, [0.285586, 0.248801, 0.265116, 0.265661, 0.260140, 0.293806, 0.379217, 0.283098], **SIX_DIGITS)
+    assert_allclose(
+        dense.Fo.ravel(), np.array(W8_OBJECTS[balanced].split(), dtype=float), **SIX_DIGITS
+    )
+    assert_allclose(
+        dense.d,
+        [0.285586, 0.248801, 0.265116, 0.265661, 0.260140, 0.293806, 0.379217, 0.283098],
+        **SIX_DIGITS,
+    )
     assert_allclose(dense.Kc[0], [0.407796, 0.284216, 0.227140, 0, 0, 0, 0, 0.080849], **SIX_DIGITS)
     first_row = dense.Km[0][dense.Km[0] > 0]
-    assert_allclose(first_row, [0.24, 0.12, 0.24, 0.16, 0.24] if balanced else [0.2] * 5, **SIX_DIGITS)
+    assert_allclose(
+        first_row, [0.24, 0.12, 0.24, 0.16, 0.24] if balanced else [0.2] * 5, **SIX_DIGITS
+    )
     second = [dense.groups.index(("c1", z)) for z in range(3)]
-    assert_allclose(dense.Yg[second], [[4 / 6, 1 / 6, 1 / 6], [0, 5 / 6, 1 / 6], [0, 0.4, 0.6]], **SIX_DIGITS)
+    assert_allclose(
+        dense.Yg[second], [[4 / 6, 1 / 6, 1 / 6], [0, 5 / 6, 1 / 6], [0, 0.4, 0.6]], **SIX_DIGITS
+    )
 
 
-# ---- 8: properties -----------------------------------------------------------------------------------------------------
+# ---- 8: properties -------------------------------------------------------------------------------
 
 
 def assert_distributions(proba):
@@ -367,7 +430,13 @@ def test_every_row_is_a_distribution(table, settings, solver):
 @given(any_votes(), st.sampled_from(["equal", "agreement"]))
 def test_nothing_is_ever_nan(votes, weights):
     consensus = EC3(weights=weights).solve(votes)
-    numbers = [consensus.proba, consensus.group_proba, consensus.confidence, consensus.margin, consensus.weights]
+    numbers = [
+        consensus.proba,
+        consensus.group_proba,
+        consensus.confidence,
+        consensus.margin,
+        consensus.weights,
+    ]
     assert all(np.isfinite(array).all() for array in [*numbers, consensus.objective])
 
 
@@ -402,7 +471,13 @@ def test_names_and_order_of_classes_do_not_matter(table, settings):
         name: said[:, ::-1] if isinstance(said, np.ndarray) else [names.get(z) for z in said]
         for name, said in table.classifiers.items()
     }
-    renamed = RawTable(**{**vars(table), "classifiers": turned, "classes": [names[z] for z in reversed(table.classes)]})
+    renamed = RawTable(
+        **{
+            **vars(table),
+            "classifiers": turned,
+            "classes": [names[z] for z in reversed(table.classes)],
+        }
+    )
     one, other = EC3(**settings).solve(table.votes()), EC3(**settings).solve(renamed.votes())
     assert_allclose(other.proba[:, ::-1], one.proba, **EXACT)
 
@@ -410,10 +485,15 @@ def test_names_and_order_of_classes_do_not_matter(table, settings):
 @given(any_tables(soft=False), any_settings())
 def test_names_of_clusters_do_not_matter(table, settings):
     renamed = {
-        name: [None if k is None or k == -1 else f"cluster {9 - k}" for k in said] for name, said in table.clusterings.items()
+        name: [None if k is None or k == -1 else f"cluster {9 - k}" for k in said]
+        for name, said in table.clusterings.items()
     }
-    other = EC3(**settings).solve(RawTable(**{**vars(table), "clusterings": renamed}).votes(), known=table.known or None)
-    assert_allclose(other.proba, EC3(**settings).solve(table.votes(), known=table.known or None).proba, **EXACT)
+    other = EC3(**settings).solve(
+        RawTable(**{**vars(table), "clusterings": renamed}).votes(), known=table.known or None
+    )
+    assert_allclose(
+        other.proba, EC3(**settings).solve(table.votes(), known=table.known or None).proba, **EXACT
+    )
 
 
 @given(any_tables(known=False), any_settings())
@@ -427,7 +507,12 @@ def test_unanimous_votes_win(table, settings):
 def test_equal_rows_get_equal_answers(table, settings):
     consensus = EC3(**settings, solver="cg").solve(table.votes(), known=table.known or None)
     rows = [
-        repr([[said[i] for said in (*table.classifiers.values(), *table.clusterings.values())], table.known.get(i)])
+        repr(
+            [
+                [said[i] for said in (*table.classifiers.values(), *table.clusterings.values())],
+                table.known.get(i),
+            ]
+        )
         for i in range(table.n_objects)
     ]
     for i, j in product(range(table.n_objects), repeat=2):
@@ -451,19 +536,43 @@ def test_the_exact_answer_is_never_above_the_paper_s_loop(votes, settings):
     assert EC3(**settings).solve(votes).objective <= loop.objective + 1e-9
 
 
-# ---- degenerate input has a defined answer -----------------------------------------------------------------------------
+# ---- degenerate input has a defined answer -------------------------------------------------------
 
 DEGENERATE = {
     "one object": (Votes.from_labels({"c": ["a"]}), [[1.0]]),
-    "one object in a cluster of its own": (Votes.from_labels({"c": ["b"]}, {"k": [4]}, classes=["a", "b"]), [[0, 1]]),
-    "one class voted": (Votes.from_labels({"c": ["a", "a"], "d": ["a", None]}, classes=["a", "b"]), [[1, 0], [1, 0]]),
+    "one object in a cluster of its own": (
+        Votes.from_labels({"c": ["b"]}, {"k": [4]}, classes=["a", "b"]),
+        [[0, 1]],
+    ),
+    "one class voted": (
+        Votes.from_labels({"c": ["a", "a"], "d": ["a", None]}, classes=["a", "b"]),
+        [[1, 0], [1, 0]],
+    ),
     "one class at all": (Votes.from_labels([[1, 1], [1, 1]]), [[1.0], [1.0]]),
-    "a cluster of everything": (Votes.from_labels({"c": ["a", "a"]}, {"k": [0, 0]}), [[1.0], [1.0]]),
-    "every object its own cluster": (Votes.from_labels({"c": ["a", "b"]}, {"k": [0, 1]}), [[1, 0], [0, 1]]),
-    "an object nobody voted on": (Votes.from_labels({"c": ["a", None, "b"]}, {"k": [0, 0, 1]}), [[1, 0], [1, 0], [0, 1]]),
-    "an object in no group": (Votes.from_labels({"c": ["a", "b", None]}, {"k": [0, 1, -1]}), [[1, 0], [0, 1], [0.5, 0.5]]),
-    "a clustering of noise only": (Votes.from_labels({"c": ["a", "b"]}, {"k": [-1, -1]}), [[1, 0], [0, 1]]),
-    "a classifier without any vote": (Votes.from_labels({"c": ["a", "b"], "d": [None, None]}), [[1, 0], [0, 1]]),
+    "a cluster of everything": (
+        Votes.from_labels({"c": ["a", "a"]}, {"k": [0, 0]}),
+        [[1.0], [1.0]],
+    ),
+    "every object its own cluster": (
+        Votes.from_labels({"c": ["a", "b"]}, {"k": [0, 1]}),
+        [[1, 0], [0, 1]],
+    ),
+    "an object nobody voted on": (
+        Votes.from_labels({"c": ["a", None, "b"]}, {"k": [0, 0, 1]}),
+        [[1, 0], [1, 0], [0, 1]],
+    ),
+    "an object in no group": (
+        Votes.from_labels({"c": ["a", "b", None]}, {"k": [0, 1, -1]}),
+        [[1, 0], [0, 1], [0.5, 0.5]],
+    ),
+    "a clustering of noise only": (
+        Votes.from_labels({"c": ["a", "b"]}, {"k": [-1, -1]}),
+        [[1, 0], [0, 1]],
+    ),
+    "a classifier without any vote": (
+        Votes.from_labels({"c": ["a", "b"], "d": [None, None]}),
+        [[1, 0], [0, 1]],
+    ),
     "clusters no vote reaches": (
         Votes.from_labels({"c": ["a", None, None]}, {"k": [0, 1, 1]}, classes=["a", "b"]),
         [[1, 0], [1, 0], [1, 0]],
@@ -472,7 +581,10 @@ DEGENERATE = {
         Votes.from_labels({"c": ["a", "b"], "d": ["b", "b"]}, weights={"d": 0}),
         [[1, 0], [0, 1]],
     ),
-    "an object of weight 0": (Votes.from_labels({"c": ["a", "b"]}, sample_weight=[1, 0]), [[1, 0], [0, 1]]),
+    "an object of weight 0": (
+        Votes.from_labels({"c": ["a", "b"]}, sample_weight=[1, 0]),
+        [[1, 0], [0, 1]],
+    ),
 }
 
 
@@ -502,7 +614,12 @@ def test_an_object_tied_to_votes_by_a_weightless_object_only_is_not_reached():
 
 
 def test_a_cluster_tied_to_votes_by_a_weightless_model_only_is_not_reached():
-    votes = Votes.from_labels({"c": ["a", None, None]}, {"k": [0, 0, -1], "j": [-1, 5, 5]}, weights={"k": 0}, classes=["a", "b"])
+    votes = Votes.from_labels(
+        {"c": ["a", None, None]},
+        {"k": [0, 0, -1], "j": [-1, 5, 5]},
+        weights={"k": 0},
+        classes=["a", "b"],
+    )
     consensus = EC3().solve(votes)
     assert consensus.unanswered.tolist() == [False, True, True]
     assert_allclose(consensus.proba, [[1, 0]] * 3)
@@ -510,7 +627,10 @@ def test_a_cluster_tied_to_votes_by_a_weightless_model_only_is_not_reached():
 
 def test_a_cluster_tied_to_votes_by_a_weightless_object_only_is_not_reached():
     votes = Votes.from_labels(
-        {"c": ["a", None, None]}, {"k": [0, 0, -1], "j": [-1, 5, 5]}, sample_weight=[1, 0, 1], classes=["a", "b"]
+        {"c": ["a", None, None]},
+        {"k": [0, 0, -1], "j": [-1, 5, 5]},
+        sample_weight=[1, 0, 1],
+        classes=["a", "b"],
     )
     consensus = EC3().solve(votes)
     assert consensus.unanswered.tolist() == [False, False, True]
@@ -536,16 +656,30 @@ def test_known_labels_of_nobody_change_nothing(w8):
 
 def test_many_fine_clusterings_are_solved_like_the_dense_minimiser():
     rng = np.random.default_rng(0)
-    clusterings = {f"k{m}": rng.integers(40, size=60).tolist() for m in range(3)} | {"own": list(range(60))}
-    table = RawTable({"c": rng.integers(3, size=60).tolist(), "d": rng.integers(3, size=60).tolist()}, clusterings, [0, 1, 2])
+    clusterings = {f"k{m}": rng.integers(40, size=60).tolist() for m in range(3)} | {
+        "own": list(range(60))
+    }
+    table = RawTable(
+        {"c": rng.integers(3, size=60).tolist(), "d": rng.integers(3, size=60).tolist()},
+        clusterings,
+        [0, 1, 2],
+    )
     for solver in ("direct", "cg"):
         assert_minimises(table, table.votes(), {}, np.inf, solver)
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_more_groups_than_a_dense_system_holds_are_solved_like_the_dense_minimiser(monkeypatch, seed):
+def test_more_groups_than_a_dense_system_holds_are_solved_like_the_dense_minimiser(
+    monkeypatch, seed
+):
     monkeypatch.setattr("ec3learn.algebra.membership.MOST_JOINT_GROUPS", 0)
-    table = random_table(np.random.default_rng([seed, 11]), soft=True, weighted=True, sample_weighted=True, known=True)
+    table = random_table(
+        np.random.default_rng([seed, 11]),
+        soft=True,
+        weighted=True,
+        sample_weighted=True,
+        known=True,
+    )
     assert_minimises(table, table.votes(), {}, np.inf)
 
 
@@ -557,7 +691,7 @@ def test_thousands_of_clusters_are_solved_as_in_a_dense_system():
     assert_allclose(EC3(beta=0, solver="direct").solve(votes).proba, rounds.proba, **EXACT)
 
 
-# ---- towards another method --------------------------------------------------------------------------------------------
+# ---- towards another method ----------------------------------------------------------------------
 
 
 @given(any_votes(), any_settings())
@@ -599,7 +733,9 @@ def test_a_consensus_towards_another_method_is_saved_with_it(w8, tmp_path):
 
 def test_towards_a_method_that_can_not_extend_can_not_extend(w8):
     consensus = EC3(towards=C3ESL()).solve(w8)
-    with pytest.raises(ValueError, match=r"^iEC3 towards C3E-SL cannot be extended to new objects\. "):
+    with pytest.raises(
+        ValueError, match=r"^iEC3 towards C3E-SL cannot be extended to new objects\. "
+    ):
         consensus.extend(w8)
 
 
@@ -612,12 +748,13 @@ def test_clusterings_reach_objects_the_other_method_has_no_answer_for():
 
 def test_an_unknown_method_to_go_towards_is_refused(w8):
     with pytest.raises(
-        ValueError, match=r"^Unknown towards 'dawid'\. Did you mean 'dawid-skene'\? Choose from: votes, auto, ec3, "
+        ValueError,
+        match=r"^Unknown towards 'dawid'\. Did you mean 'dawid-skene'\? Choose from: votes, auto, ec3, ",
     ):
         EC3(towards="dawid").solve(w8)
 
 
-# ---- learned weights ---------------------------------------------------------------------------------------------------
+# ---- learned weights -----------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -627,7 +764,9 @@ def planted():
     truth = rng.integers(2, size=2000)
     right = rng.random((2000, 6)) < [0.8, 0.8, 0.8, 0.8, 0.8, 0.2]
     said = np.where(right, truth[:, None], 1 - truth[:, None])
-    return Votes.from_labels({**{f"good{m}": said[:, m] for m in range(5)}, "liar": said[:, 5]}), truth
+    return Votes.from_labels(
+        {**{f"good{m}": said[:, m] for m in range(5)}, "liar": said[:, 5]}
+    ), truth
 
 
 def test_a_classifier_worse_than_chance_gets_no_weight_and_is_named(planted):
@@ -664,7 +803,8 @@ def test_known_labels_teach_the_weights(planted):
 def test_weights_learned_from_labels_are_the_log_odds_of_being_right_by_class():
     votes = Votes.from_labels({"c": [0, 0, 0, 0], "d": [0, 0, 1, 1]}, classes=[0, 1])
     consensus = EC3(weights="labels").solve(votes, known=[0, 0, 0, 1])
-    # c names 3 of 3 zeros and 0 of 1 ones, d 2 and 1; one vote's worth of chance is added to each class
+    # c names 3 of 3 zeros and 0 of 1 ones, d 2 and 1; one vote's worth of chance is added to each
+    # class
     right = np.array([(3.5 / 4 + 0.5 / 2) / 2, (2.5 / 4 + 1.5 / 2) / 2])
     odds = np.log(right / (1 - right))
     assert_allclose(consensus.weights, odds / odds.mean())
@@ -674,7 +814,9 @@ def test_if_no_classifier_is_better_than_chance_all_count_equally():
     votes = Votes.from_labels({"c": [0, 0, 1, 1], "d": [0, 1, 0, 1]})
     consensus = EC3(weights="labels").solve(votes, known=[1, 1, 0, 0])
     assert consensus.weights.tolist() == [1, 1]
-    assert "No classifier is better than chance, so all were weighted equally." in map(str, consensus.notes)
+    assert "No classifier is better than chance, so all were weighted equally." in map(
+        str, consensus.notes
+    )
 
 
 def test_no_round_of_reweighting_leaves_equal_weights(planted):
@@ -694,27 +836,41 @@ def test_random_classifiers_cost_learned_weights_little():
     truth = rng.integers(2, size=4000)
     skilled = np.where(rng.random((4000, 5)) < 0.8, truth[:, None], 1 - truth[:, None])
     votes = Votes.from_labels(np.hstack([skilled, rng.integers(2, size=(4000, 10))]))
-    accuracy = {w: (EC3(weights=w).solve(votes).labels() == truth).mean() for w in ("equal", "agreement")}
+    accuracy = {
+        w: (EC3(weights=w).solve(votes).labels() == truth).mean() for w in ("equal", "agreement")
+    }
     alone = (EC3().solve(Votes.from_labels(skilled)).labels() == truth).mean()
     assert accuracy["equal"] < alone - 0.05
     assert accuracy["agreement"] > alone - 0.005
 
 
-# ---- 5: the wording of errors and warnings -----------------------------------------------------------------------------
+# ---- 5: the wording of errors and warnings -------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["alpha", "beta", "gamma", "delta"])
 @pytest.mark.parametrize("value", [-0.2, np.nan, np.inf, "0.3", None, [0.1], 1j])
 def test_a_term_s_weight_that_is_none_is_refused(w8, name, value):
-    with pytest.raises(ValueError, match=re.escape(f"{name} must be a finite number >= 0, got {value!r}.")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"{name} must be a finite number >= 0, got {value!r}.")
+    ):
         EC3(**{name: value}).solve(w8)
 
 
 REFUSED = {
-    "gamma and delta must not both be 0, got 0 and 0: nothing would tie the consensus to the votes.": {"gamma": 0, "delta": 0},
-    "gamma and alpha must not both be 0, got 0 and 0: nothing would tie the objects to the votes.": {"gamma": 0, "alpha": 0},
-    "known_weight must be a number > 0, got 0. Use numpy.inf to keep known labels fixed.": {"known_weight": 0},
-    "known_weight must be a number > 0, got nan. Use numpy.inf to keep known labels fixed.": {"known_weight": np.nan},
+    "gamma and delta must not both be 0, got 0 and 0: nothing would tie the consensus to the votes.": {
+        "gamma": 0,
+        "delta": 0,
+    },
+    "gamma and alpha must not both be 0, got 0 and 0: nothing would tie the objects to the votes.": {
+        "gamma": 0,
+        "alpha": 0,
+    },
+    "known_weight must be a number > 0, got 0. Use numpy.inf to keep known labels fixed.": {
+        "known_weight": 0
+    },
+    "known_weight must be a number > 0, got nan. Use numpy.inf to keep known labels fixed.": {
+        "known_weight": np.nan
+    },
     "Unknown solver 'lu'. Choose from: auto, bcd, cg, direct.": {"solver": "lu"},
     "tol must be a finite number > 0, got 0.": {"tol": 0},
     "max_iter must be an integer >= 1, got 0.": {"max_iter": 0},
@@ -724,9 +880,13 @@ REFUSED = {
     "Unknown weights 'equl'. Did you mean 'equal'? Choose from: agreement, equal, labels, or pass one number per classifier.": {
         "weights": "equl"
     },
-    "weights='labels' needs known labels, got none. Pass known, or take weights='agreement'.": {"weights": "labels"},
+    "weights='labels' needs known labels, got none. Pass known, or take weights='agreement'.": {
+        "weights": "labels"
+    },
     "weights must name classifiers, got 'k0'. Choose from: c0, c1, c2.": {"weights": {"k0": 1}},
-    "weights must have one number for each of the 3 classifiers, got shape (2,).": {"weights": [1, 1]},
+    "weights must have one number for each of the 3 classifiers, got shape (2,).": {
+        "weights": [1, 1]
+    },
     "weights must be finite and >= 0, got -1.0 at position 1.": {"weights": [1, -1, 1]},
     "votes must hold at least one class vote whose classifier and object have a weight above 0, got none.": {
         "weights": [0, 0, 0]
@@ -747,7 +907,9 @@ def test_settings_that_are_no_numbers_are_refused_by_name(w8, setting):
 
 
 def test_weights_that_are_no_numbers_are_refused(w8):
-    with pytest.raises(TypeError, match=re.escape("weights must hold numbers, got ['a', 'b', 'c'].")):
+    with pytest.raises(
+        TypeError, match=re.escape("weights must hold numbers, got ['a', 'b', 'c'].")
+    ):
         EC3(weights=["a", "b", "c"]).solve(w8)
 
 
@@ -761,7 +923,9 @@ def test_votes_without_anything_to_go_by_are_refused(weights):
 
 
 def test_votes_on_objects_of_weight_0_only_are_refused():
-    votes = Votes.from_labels({"c": ["a", None]}, {"k": [0, 1]}, classes=["a", "b"], sample_weight=[0, 1])
+    votes = Votes.from_labels(
+        {"c": ["a", None]}, {"k": [0, 1]}, classes=["a", "b"], sample_weight=[0, 1]
+    )
     with pytest.raises(ValueError, match="votes must hold at least one class vote"):
         EC3().solve(votes)
 
@@ -773,7 +937,11 @@ def test_what_is_no_votes_is_refused():
 
 
 BAD_KNOWN = {
-    "known must have one entry for each of the 8 objects, got 3. Pass a dict of object -> label to name only a few.": [0, 1, 2],
+    "known must have one entry for each of the 8 objects, got 3. Pass a dict of object -> label to name only a few.": [
+        0,
+        1,
+        2,
+    ],
     "known must pair each object with a label, got 2 objects and 1 labels.": ([0, 1], [2]),
     "known must name objects by number, from 0 to 7, got 8.": {8: 1},
     "known must name objects by number, from 0 to 7, got -1.": {-1: 1},
@@ -832,11 +1000,19 @@ def test_a_known_object_that_a_long_table_lacks_is_refused(name):
 
 
 KNOWN_OTHERWISE = {  # ids and labels that another file spells otherwise
-    "known must name objects that were voted on, got '7'. There is an object 7: pass numbers in both places.": {"7": "yes"},
-    "known must hold classes, ['no', 'yes'], got ' YES' for object 7. Did you mean 'yes'?": {7: " YES"},
-    "known must hold classes, ['no', 'yes'], got 1 for object 7. Labels are the classes themselves, not their numbers.": {7: 1},
+    "known must name objects that were voted on, got '7'. There is an object 7: pass numbers in both places.": {
+        "7": "yes"
+    },
+    "known must hold classes, ['no', 'yes'], got ' YES' for object 7. Did you mean 'yes'?": {
+        7: " YES"
+    },
+    "known must hold classes, ['no', 'yes'], got 1 for object 7. Labels are the classes themselves, not their numbers.": {
+        7: 1
+    },
     "known must be a dict of object -> label, or an array, got DataFrame. Pass one of its columns, or "
-    "dict(zip(table[objects], table[labels])) with the names of two.": pd.DataFrame({"object": [7], "label": ["yes"]}),
+    "dict(zip(table[objects], table[labels])) with the names of two.": pd.DataFrame(
+        {"object": [7], "label": ["yes"]}
+    ),
 }
 
 
@@ -858,8 +1034,14 @@ def test_stopping_early_is_warned_about_and_reported(w8, solver, tol):
 
 
 def test_a_scaling_that_stops_early_is_warned_about(w8, monkeypatch):
-    monkeypatch.setattr("ec3learn.methods.ec3.objective.co_occurrence_scaling", partial(co_occurrence_scaling, max_iter=2))
-    with pytest.warns(UserWarning, match=r"The scaling of K\^c stopped after 2 rounds with change .*: it converges slowly"):
+    monkeypatch.setattr(
+        "ec3learn.methods.ec3.objective.co_occurrence_scaling",
+        partial(co_occurrence_scaling, max_iter=2),
+    )
+    with pytest.warns(
+        UserWarning,
+        match=r"The scaling of K\^c stopped after 2 rounds with change .*: it converges slowly",
+    ):
         consensus = EC3().solve(w8)
     assert_allclose(consensus.proba.sum(axis=1), 1)
 
@@ -872,7 +1054,7 @@ def test_the_paper_s_loop_stops_at_the_paper_s_epsilon_by_default(w8):
     assert len(consensus.history) == consensus.n_iter
 
 
-# ---- 7: scikit-learn's face --------------------------------------------------------------------------------------------
+# ---- 7: scikit-learn's face ----------------------------------------------------------------------
 
 
 def test_scikit_learn_clones_it():
@@ -912,7 +1094,7 @@ def test_the_settings_stand_in_the_consensus(w8):
     assert settings["known_weight"] == "inf"
 
 
-# ---- found by use --------------------------------------------------------------------------------------------------------
+# ---- found by use --------------------------------------------------------------------------------
 
 
 def test_every_group_has_a_distribution_when_alpha_is_0():
@@ -923,7 +1105,9 @@ def test_every_group_has_a_distribution_when_alpha_is_0():
 def test_when_nobody_beats_chance_nobody_is_said_to_be_left_out():
     votes = Votes.from_labels({"a": [0, 1], "b": [0, 1]})
     consensus = EC3(weights="labels").solve(votes, known=[1, 0])
-    assert list(map(str, consensus.notes)) == ["No classifier is better than chance, so all were weighted equally."]
+    assert list(map(str, consensus.notes)) == [
+        "No classifier is better than chance, so all were weighted equally."
+    ]
 
 
 def test_tiny_shares_of_the_last_class_count_in_iec3():
@@ -936,15 +1120,16 @@ def test_tiny_shares_of_the_last_class_count_in_iec3():
 def test_a_dense_system_over_too_many_groups_is_refused():
     fine = {f"k{m}": np.random.default_rng(m).permutation(6000) for m in range(2)}
     votes = Votes.from_labels({"c": np.arange(6000) % 2}, fine)
-    message = (
-        "solver='direct' needs a dense matrix over groups, at most 10,000 of them, got 12,002. Take solver='cg' or solver='auto'."
-    )
+    message = "solver='direct' needs a dense matrix over groups, at most 10,000 of them, got 12,002. Take solver='cg' or solver='auto'."
     with pytest.raises(ValueError, match=re.escape(message)):
         EC3(solver="direct").solve(votes)
 
 
 def test_the_title_names_the_method_it_goes_towards(w8):
-    titles = [EC3(towards=other).solve(w8).settings["method"] for other in ("votes", "dawid-skene", DawidSkene())]
+    titles = [
+        EC3(towards=other).solve(w8).settings["method"]
+        for other in ("votes", "dawid-skene", DawidSkene())
+    ]
     assert titles == ["iEC3", "iEC3 towards Dawid-Skene", "iEC3 towards Dawid-Skene"]
 
 

@@ -7,7 +7,18 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from ec3learn import BWA, EBCC, EC3, Consensus, DawidSkene, MajorityVote, Panel, Scale, SoftVote, Votes
+from ec3learn import (
+    BWA,
+    EBCC,
+    EC3,
+    Consensus,
+    DawidSkene,
+    MajorityVote,
+    Panel,
+    Scale,
+    SoftVote,
+    Votes,
+)
 from ec3learn.answer.notes import BIAS, COLLAPSE, ONE_CLASS
 
 from .. import dense
@@ -28,14 +39,16 @@ def jury(seed, n_objects=40, n_voters=7, n_classes=3, missing=0.3):
 
 
 def votes_by_name(answers):
-    return {f"v{j}": [None if x < 0 else int(x) for x in column] for j, column in enumerate(answers.T)}
+    return {
+        f"v{j}": [None if x < 0 else int(x) for x in column] for j, column in enumerate(answers.T)
+    }
 
 
 def votes_of(answers, n_classes=3):
     return Votes.from_labels(votes_by_name(answers), classes=range(n_classes))
 
 
-# ---- beside sums written out in full ---------------------------------------------------------------------------------
+# ---- beside sums written out in full -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -52,8 +65,12 @@ def test_rounds_of_dawid_skene_with_a_prior_agree_with_loops(seed, rounds, prior
 @pytest.mark.parametrize(("prior", "learned"), [("diagonal", False), ("learned", True)])
 def test_rounds_of_ebcc_agree_with_loops(seed, prior, learned, class_votes):
     answers, _ = jury(seed)
-    ours = EBCC(prior=prior, class_votes=class_votes, tol=1e-300, max_iter=6).solve(votes_of(answers))
-    assert_allclose(ours.proba, dense.subtypes(answers, 3, 2, learned, 6, class_votes), rtol=0, atol=1e-10)
+    ours = EBCC(prior=prior, class_votes=class_votes, tol=1e-300, max_iter=6).solve(
+        votes_of(answers)
+    )
+    assert_allclose(
+        ours.proba, dense.subtypes(answers, 3, 2, learned, 6, class_votes), rtol=0, atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -66,20 +83,42 @@ def test_rounds_of_a_learned_coin_agree_with_loops(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_bwa_agrees_with_loops(seed):
     answers, _ = jury(seed)
-    assert_allclose(BWA(tol=1e-14, max_iter=2000).solve(votes_of(answers)).proba, dense.bwa(answers, 3), rtol=0, atol=1e-9)
+    assert_allclose(
+        BWA(tol=1e-14, max_iter=2000).solve(votes_of(answers)).proba,
+        dense.bwa(answers, 3),
+        rtol=0,
+        atol=1e-9,
+    )
 
 
-# Computed by a prototype of its own, to six digits: the three classifiers of W8, iterated to the end.
+# Computed by a prototype of its own, to six digits: the three classifiers of W8, iterated to the
+# end.
 GOLDEN = {
-    "iBCC": (DawidSkene(prior="diagonal", tol=1e-12), [0.995508, 0.001324, 0.003168], [0.053043, 0.013552, 0.933404]),
-    "pooled": (DawidSkene(tol=1e-12), [0.991373, 0.000207, 0.008420], [0.010903, 0.011979, 0.977118]),
-    "EBCC": (EBCC(tol=1e-12, max_iter=3000), [0.995552, 0.001325, 0.003123], [0.053921, 0.013776, 0.932303]),
+    "iBCC": (
+        DawidSkene(prior="diagonal", tol=1e-12),
+        [0.995508, 0.001324, 0.003168],
+        [0.053043, 0.013552, 0.933404],
+    ),
+    "pooled": (
+        DawidSkene(tol=1e-12),
+        [0.991373, 0.000207, 0.008420],
+        [0.010903, 0.011979, 0.977118],
+    ),
+    "EBCC": (
+        EBCC(tol=1e-12, max_iter=3000),
+        [0.995552, 0.001325, 0.003123],
+        [0.053921, 0.013776, 0.932303],
+    ),
     "EBCC learned": (
         EBCC(prior="learned", tol=1e-12, max_iter=3000),
         [0.994280, 0.000103, 0.005616],
         [0.007948, 0.009297, 0.982754],
     ),
-    "BWA": (BWA(tol=1e-12, max_iter=3000), [0.955553, 0.027957, 0.016490], [0.326003, 0.027255, 0.646741]),
+    "BWA": (
+        BWA(tol=1e-12, max_iter=3000),
+        [0.955553, 0.027957, 0.016490],
+        [0.326003, 0.027255, 0.646741],
+    ),
 }
 
 
@@ -90,7 +129,7 @@ def test_the_golden_numbers(name, w8):
     assert_allclose(proba[[0, 7]], [first, last], rtol=0, atol=1e-6)
 
 
-# ---- what a prior is for ---------------------------------------------------------------------------------------------
+# ---- what a prior is for -------------------------------------------------------------------------
 
 
 def test_voters_with_few_votes_are_judged_like_the_average_voter():
@@ -101,7 +140,10 @@ def test_voters_with_few_votes_are_judged_like_the_average_voter():
     right = rng.random(len(objects)) < 0.75
     said = np.where(right, truth[objects], rng.integers(3, size=len(objects)))
     votes = Votes.from_long(objects, [f"v{v}" for v in voters], said)
-    accuracy = {prior: (DawidSkene(prior=prior).solve(votes).labels() == truth).mean() for prior in ("learned", "uniform")}
+    accuracy = {
+        prior: (DawidSkene(prior=prior).solve(votes).labels() == truth).mean()
+        for prior in ("learned", "uniform")
+    }
     assert accuracy["learned"] > accuracy["uniform"] + 0.05
 
 
@@ -125,7 +167,7 @@ def test_several_starts_are_the_same_for_the_same_seed():
     assert not np.array_equal(one, other)
 
 
-# ---- grades ----------------------------------------------------------------------------------------------------------
+# ---- grades --------------------------------------------------------------------------------------
 
 
 def graded(n=400, n_judges=5, seed=0):
@@ -133,11 +175,16 @@ def graded(n=400, n_judges=5, seed=0):
     rng = np.random.default_rng(seed)
     truth = rng.integers(2, size=n)
     shift = np.linspace(-3, 3, n_judges)
-    scores = np.clip(np.rint(rng.normal(np.where(truth, 6.0, 3.0)[:, None] + shift, 1.5, (n, n_judges))), 0, 9).astype(int)
+    scores = np.clip(
+        np.rint(rng.normal(np.where(truth, 6.0, 3.0)[:, None] + shift, 1.5, (n, n_judges))), 0, 9
+    ).astype(int)
     return Votes.from_labels(scores, classes=[0, 1], scale=range(10)), truth
 
 
-@pytest.mark.parametrize("method", [DawidSkene(), DawidSkene(prior="diagonal"), DawidSkene(prior="uniform"), EBCC(), Panel()])
+@pytest.mark.parametrize(
+    "method",
+    [DawidSkene(), DawidSkene(prior="diagonal"), DawidSkene(prior="uniform"), EBCC(), Panel()],
+)
 def test_what_each_score_means_is_learned(method):
     votes, truth = graded()
     learned = (method.solve(votes).labels() == truth).mean()
@@ -150,13 +197,20 @@ def test_grades_are_extended_saved_and_explained(tmp_path):
     consensus.save(tmp_path / "jury.ec3")
     again = Consensus.load(tmp_path / "jury.ec3").extend(votes)
     assert_allclose(again.proba, consensus.proba, rtol=0, atol=1e-12)
-    assert_allclose(sum(consensus.explain(3).parts.values()), consensus.proba[3], rtol=0, atol=1e-12)
+    assert_allclose(
+        sum(consensus.explain(3).parts.values()), consensus.proba[3], rtol=0, atol=1e-12
+    )
 
 
 def test_two_scales_and_plain_votes_are_answered_together():
     votes, truth = graded()
     stars = np.clip(
-        votes.as_class_votes().n_rows * 0 + 1 + 3 * truth + np.random.default_rng(0).integers(-1, 2, len(truth)), 1, 5
+        votes.as_class_votes().n_rows * 0
+        + 1
+        + 3 * truth
+        + np.random.default_rng(0).integers(-1, 2, len(truth)),
+        1,
+        5,
     )
     plain = np.where(np.random.default_rng(1).random(len(truth)) < 0.8, truth, 1 - truth)
     both = votes.add({"stars": stars}, scale=Scale(range(1, 6))).add({"plain": plain})
@@ -174,9 +228,15 @@ def rare_class(seed, n_objects=800):
 
 def test_errors_do_not_make_a_rare_class_common():
     for votes, truth in map(rare_class, range(3)):
-        default, majority, printed = (method.solve(votes) for method in (Panel(), MajorityVote(), EBCC()))
+        default, majority, printed = (
+            method.solve(votes) for method in (Panel(), MajorityVote(), EBCC())
+        )
         assert (default.labels() == truth).mean() > (majority.labels() == truth).mean() + 0.02
-        assert printed.proba[:, 1].mean() > EBCC(class_votes=0.1).solve(votes).proba[:, 1].mean() > truth.mean()
+        assert (
+            printed.proba[:, 1].mean()
+            > EBCC(class_votes=0.1).solve(votes).proba[:, 1].mean()
+            > truth.mean()
+        )
 
 
 def test_the_class_votes_of_ebcc_are_checked():
@@ -184,10 +244,13 @@ def test_the_class_votes_of_ebcc_are_checked():
         EBCC(class_votes=-1).solve(votes_of(jury(0)[0]))
 
 
-# ---- what a review found ---------------------------------------------------------------------------------------------
+# ---- what a review found -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", [MajorityVote(), SoftVote(), BWA(), EC3(), DawidSkene(one_coin=True), EC3(towards=Panel())])
+@pytest.mark.parametrize(
+    "method",
+    [MajorityVote(), SoftVote(), BWA(), EC3(), DawidSkene(one_coin=True), EC3(towards=Panel())],
+)
 def test_grades_taken_as_class_votes_keep_known_labels_and_are_extended(method):
     votes, _ = graded(n=60)
     known = {0: 1, 5: 0, 7: 0}
@@ -195,11 +258,15 @@ def test_grades_taken_as_class_votes_keep_known_labels_and_are_extended(method):
     assert consensus.labels()[[0, 5, 7]].tolist() == [1, 0, 0]
     rest = np.setdiff1d(np.arange(60), list(known))
     assert_allclose(consensus.extend(votes).proba[rest], consensus.proba[rest], rtol=0, atol=1e-9)
-    assert_allclose(method.solve(votes).extend(votes).proba, method.solve(votes).proba, rtol=0, atol=1e-9)
+    assert_allclose(
+        method.solve(votes).extend(votes).proba, method.solve(votes).proba, rtol=0, atol=1e-9
+    )
 
 
 def test_a_direction_to_be_learned_is_refused_for_new_objects():
-    votes = Votes.from_labels({"j": [0, 9, 1, 8]}, classes=[0, 1], scale=Scale(range(10), direction="learn"))
+    votes = Votes.from_labels(
+        {"j": [0, 9, 1, 8]}, classes=[0, 1], scale=Scale(range(10), direction="learn")
+    )
     consensus = SoftVote().solve(votes, known={0: 1, 1: 0})
     assert consensus.labels().tolist() == [1, 0, 1, 0]
     wanted = (
@@ -215,14 +282,20 @@ def test_a_panel_that_hardens_some_votes_extends_and_explains(long, tmp_path):
     rng = np.random.default_rng(0)
     votes = Votes.from_probabilities({f"p{m}": rng.dirichlet([1, 1], 30) for m in range(3)})
     if long:  # repeated votes are soft ones, kept sparsely
-        votes = Votes.from_long(rng.integers(30, size=300), rng.integers(4, size=300), rng.integers(2, size=300))
+        votes = Votes.from_long(
+            rng.integers(30, size=300), rng.integers(4, size=300), rng.integers(2, size=300)
+        )
     members = [MajorityVote(), EC3(towards=MajorityVote()), Panel([MajorityVote(), DawidSkene()])]
     for method in (Panel(members), EC3(towards=Panel(members))):
         consensus = method.solve(votes)
         consensus.save(tmp_path / "c.ec3", overwrite=True)
         for again in (consensus, Consensus.load(tmp_path / "c.ec3")):
             assert_allclose(again.extend(votes).proba, consensus.proba, rtol=0, atol=1e-12)
-        assert_allclose(sum(consensus.explain(votes.object_ids[1] if long else 1).parts.values()), consensus.proba[1], atol=1e-12)
+        assert_allclose(
+            sum(consensus.explain(votes.object_ids[1] if long else 1).parts.values()),
+            consensus.proba[1],
+            atol=1e-12,
+        )
 
 
 @pytest.mark.parametrize("method", [BWA(max_iter=1), DawidSkene(max_iter=1), EBCC(max_iter=1)])
@@ -232,7 +305,9 @@ def test_a_single_round_is_allowed_and_warned_about(method):
 
 
 def test_a_member_that_was_cut_off_says_so():
-    with pytest.warns(UserWarning, match=r"^Dawid-Skene stopped at max_iter=1 before reaching tol=1e-05\. "):
+    with pytest.warns(
+        UserWarning, match=r"^Dawid-Skene stopped at max_iter=1 before reaching tol=1e-05\. "
+    ):
         Panel([DawidSkene(max_iter=1), MajorityVote()]).solve(votes_of(jury(0)[0]))
 
 
@@ -251,7 +326,7 @@ def test_a_grader_without_weight_is_as_good_as_absent():
     assert_allclose(Panel().solve(more).proba, Panel().solve(votes).proba, rtol=0, atol=1e-9)
 
 
-# ---- subtypes from a sample ------------------------------------------------------------------------------------------
+# ---- subtypes from a sample ----------------------------------------------------------------------
 
 
 @pytest.fixture

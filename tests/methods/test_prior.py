@@ -10,7 +10,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
 import ec3learn
-from ec3learn import BWA, EBCC, EC3, METHODS, UPE, Consensus, DawidSkene, MajorityVote, Panel, SoftVote, Votes, WeightedVote
+from ec3learn import (
+    BWA,
+    EBCC,
+    EC3,
+    METHODS,
+    UPE,
+    Consensus,
+    DawidSkene,
+    MajorityVote,
+    Panel,
+    SoftVote,
+    Votes,
+    WeightedVote,
+)
 from ec3learn._checks import InputError
 from ec3learn.algebra import trust
 from ec3learn.votes import Prior, Trust
@@ -45,8 +58,12 @@ def crowd():
     truth = rng.integers(K, size=N)
     objects = np.concatenate([np.arange(N), np.flatnonzero(rng.random(N) < 0.5)])
     voters = rng.integers(12, size=len(objects))
-    labels = np.where(rng.random(len(objects)) < 0.6, truth[objects], rng.integers(K, size=len(objects)))
-    return Votes.from_long(objects, voters, labels, object_ids=range(N), classes=range(K), repeats="last"), truth
+    labels = np.where(
+        rng.random(len(objects)) < 0.6, truth[objects], rng.integers(K, size=len(objects))
+    )
+    return Votes.from_long(
+        objects, voters, labels, object_ids=range(N), classes=range(K), repeats="last"
+    ), truth
 
 
 def informed(truth, share=0.9, sure=0.8, seed=1):
@@ -61,29 +78,40 @@ def unmerged(votes):
     return replace(votes.only_rows(votes.index), counts=np.ones(len(votes)))
 
 
-# ---- what it is worth ------------------------------------------------------------------------------------------------
+# ---- what it is worth ----------------------------------------------------------------------------
 
 
 @every_admitting
 def test_a_good_prior_helps(method, crowd):
     votes, truth = crowd
-    assert accuracy(method.solve(votes, prior=informed(truth)), truth) > accuracy(method.solve(votes), truth) + 0.05
+    assert (
+        accuracy(method.solve(votes, prior=informed(truth)), truth)
+        > accuracy(method.solve(votes), truth) + 0.05
+    )
 
 
 @every_admitting
 @pytest.mark.parametrize("kind", ["noise", "wrong"])
 def test_a_prior_worse_than_the_votes_does_not_hurt(method, kind, crowd):
     votes, truth = crowd
-    prior = np.random.default_rng(2).dirichlet(np.ones(K), N) if kind == "noise" else informed((truth + 1) % K)
+    prior = (
+        np.random.default_rng(2).dirichlet(np.ones(K), N)
+        if kind == "noise"
+        else informed((truth + 1) % K)
+    )
     alone, together = method.solve(votes), method.solve(votes, prior=prior)
     assert accuracy(together, truth) >= accuracy(alone, truth) - 0.005
     assert_allclose(together.proba, alone.proba, atol=1e-9)
-    assert "The votes do not bear out the prior of 400 objects: it was not used." in map(str, together.notes)
+    assert "The votes do not bear out the prior of 400 objects: it was not used." in map(
+        str, together.notes
+    )
 
 
 def test_a_prior_that_is_too_sure_is_taken_down(crowd):
     votes, truth = crowd
-    modest, boastful = (DawidSkene().solve(votes, prior=informed(truth, sure=sure)).trust for sure in (0.6, 0.999))
+    modest, boastful = (
+        DawidSkene().solve(votes, prior=informed(truth, sure=sure)).trust for sure in (0.6, 0.999)
+    )
     assert boastful.slope < 1 < modest.slope
 
 
@@ -92,9 +120,14 @@ def test_a_prior_that_is_too_sure_is_taken_down(crowd):
 def test_agreement_shows_how_often_a_class_is_right(shares, right):
     rng = np.random.default_rng(0)
     truth = rng.choice(3, 6000, p=shares)
-    said = {f"v{j}": np.where(rng.random(6000) < 0.6, truth, rng.choice(3, 6000, p=shares)) for j in range(3)}
+    said = {
+        f"v{j}": np.where(rng.random(6000) < 0.6, truth, rng.choice(3, 6000, p=shares))
+        for j in range(3)
+    }
     named = np.where(rng.random(6000) < right, truth, rng.choice(3, 6000, p=shares))
-    assert trust.share_right(unmerged(Votes.from_labels(said)), named) == pytest.approx(np.mean(named == truth), abs=0.03)
+    assert trust.share_right(unmerged(Votes.from_labels(said)), named) == pytest.approx(
+        np.mean(named == truth), abs=0.03
+    )
 
 
 def test_without_two_votes_on_an_object_agreement_shows_nothing():
@@ -118,7 +151,8 @@ def test_a_note_says_how_many_votes_it_is_worth(crowd):
     consensus = ec3learn.solve(votes, prior=informed(truth))
     (note,) = (str(note) for note in consensus.notes if note.kind == "prior")
     assert re.fullmatch(
-        r"The prior of 400 objects was trusted: it counts as much as \d\.\d votes, its log-probabilities times \d\.\d\d\.", note
+        r"The prior of 400 objects was trusted: it counts as much as \d\.\d votes, its log-probabilities times \d\.\d\d\.",
+        note,
     )
 
 
@@ -126,11 +160,17 @@ def test_known_labels_calibrate_it(crowd):
     _, truth = crowd
     prior = informed(truth, share=0.7, sure=0.95)
     errs = prior.argmax(axis=1) != truth
-    echo = Votes.from_labels({f"copy {j}": prior.argmax(axis=1) for j in range(3)}, classes=range(K))  # they bear out its errors
+    echo = Votes.from_labels(
+        {f"copy {j}": prior.argmax(axis=1) for j in range(3)}, classes=range(K)
+    )  # they bear out its errors
     known = {i: int(truth[i]) for i in range(200)}
-    blind, taught = (DawidSkene().solve(echo, known=labels, prior=prior).trust for labels in (None, known))
+    blind, taught = (
+        DawidSkene().solve(echo, known=labels, prior=prior).trust for labels in (None, known)
+    )
     left = np.arange(200, N)
-    losses = [-one.log_proba(prior[left])[np.arange(200), truth[left]].mean() for one in (blind, taught)]
+    losses = [
+        -one.log_proba(prior[left])[np.arange(200), truth[left]].mean() for one in (blind, taught)
+    ]
     assert errs.any()
     assert losses[1] < losses[0]
 
@@ -150,7 +190,9 @@ def test_it_is_learned_from_a_sample_of_many_rows(crowd, monkeypatch):
 def test_what_voters_weigh_does_not_change_how_far_it_is_trusted(method, crowd):
     votes, truth = crowd
     heavy = replace(votes, weights=np.where(np.arange(len(votes.models)) == 0, 4.0, 1.0))
-    plain, weighted = (ec3learn.solve(own, method=method, prior=informed(truth)) for own in (votes, heavy))
+    plain, weighted = (
+        ec3learn.solve(own, method=method, prior=informed(truth)) for own in (votes, heavy)
+    )
     assert (weighted.trust.slope, weighted.trust.weight) == (plain.trust.slope, plain.trust.weight)
     right = [np.mean(own.labels() == truth) for own in (plain, weighted)]
     assert right[1] > right[0] - 0.05
@@ -158,10 +200,13 @@ def test_what_voters_weigh_does_not_change_how_far_it_is_trusted(method, crowd):
 
 def test_one_class_leaves_nothing_to_trust():
     votes = Votes.from_labels({"a": ["x", "x"]})
-    assert ec3learn.solve(votes, method="dawid-skene", prior=[[1.0], [1.0]]).labels().tolist() == ["x", "x"]
+    assert ec3learn.solve(votes, method="dawid-skene", prior=[[1.0], [1.0]]).labels().tolist() == [
+        "x",
+        "x",
+    ]
 
 
-# ---- objects, rows and forms -----------------------------------------------------------------------------------------
+# ---- objects, rows and forms ---------------------------------------------------------------------
 
 
 @every_admitting
@@ -175,11 +220,18 @@ def test_objects_without_a_prior_are_answered_by_their_votes(method, crowd):
 def test_the_order_of_objects_voters_and_classes_does_not_matter(method):
     rng = np.random.default_rng(2)
     truth = rng.integers(K, size=60)
-    said = {f"v{j}": np.where(rng.random(60) < 0.6, truth, rng.integers(K, size=60)) for j in range(4)}
-    prior = 0.5 * rng.dirichlet(np.ones(K), 60) + 0.5 * np.eye(K)[np.where(rng.random(60) < 0.8, truth, rng.integers(K, size=60))]
+    said = {
+        f"v{j}": np.where(rng.random(60) < 0.6, truth, rng.integers(K, size=60)) for j in range(4)
+    }
+    prior = (
+        0.5 * rng.dirichlet(np.ones(K), 60)
+        + 0.5 * np.eye(K)[np.where(rng.random(60) < 0.8, truth, rng.integers(K, size=60))]
+    )
     one = method.solve(Votes.from_labels(said, classes=range(K)), prior=prior).proba
     objects, classes = rng.permutation(60), rng.permutation(K)
-    turned = Votes.from_labels({name: said[name][objects] for name in reversed(said)}, classes=classes.tolist())
+    turned = Votes.from_labels(
+        {name: said[name][objects] for name in reversed(said)}, classes=classes.tolist()
+    )
     other = method.solve(turned, prior=prior[np.ix_(objects, classes)]).proba
     assert_allclose(other, one[np.ix_(objects, classes)], rtol=0, atol=1e-5)
 
@@ -220,7 +272,10 @@ def test_a_dataframe_is_matched_by_the_names_of_its_columns_and_a_dict_by_object
     ("prior", "message"),
     [
         ([[0.5, 0.5]], "prior must have one row for each of the 3 objects, got 1 row."),
-        ([[1.0], [1.0], [1.0]], "prior must have one column for each of the 2 classes, got shape (3, 1)."),
+        (
+            [[1.0], [1.0], [1.0]],
+            "prior must have one column for each of the 2 classes, got shape (3, 1).",
+        ),
         ([0.1, 0.2, 0.3], "prior must have one column for each of the 2 classes, got shape (3,)."),
         (
             [[0.5, 0.6], [1, 0], [0, 1]],
@@ -228,7 +283,10 @@ def test_a_dataframe_is_matched_by_the_names_of_its_columns_and_a_dict_by_object
             "Divide each row by its sum.",
         ),
         ({7: [0.5, 0.5]}, "prior must name objects by number, from 0 to 2, got 7."),
-        (pd.DataFrame({"x": [1.0] * 3}), "prior must have one column per class, named [0, 1], got ['x'] for 'prior'."),
+        (
+            pd.DataFrame({"x": [1.0] * 3}),
+            "prior must have one column per class, named [0, 1], got ['x'] for 'prior'.",
+        ),
     ],
 )
 def test_a_prior_that_does_not_fit_is_refused(prior, message):
@@ -236,7 +294,9 @@ def test_a_prior_that_does_not_fit_is_refused(prior, message):
         DawidSkene().solve(Votes.from_labels({"a": [0, 1, 0]}), prior=prior)
 
 
-@pytest.mark.parametrize("method", [MajorityVote(), METHODS["bgcm"](), UPE(), Panel(["dawid-skene", "majority"])])
+@pytest.mark.parametrize(
+    "method", [MajorityVote(), METHODS["bgcm"](), UPE(), Panel(["dawid-skene", "majority"])]
+)
 def test_a_method_without_a_place_for_a_prior_says_so(method, crowd):
     title = "Majority vote" if isinstance(method, Panel) else method.title
     message = f"{title} does not support a prior. Leave prior out, or take another method, such as method='auto'."
@@ -244,7 +304,7 @@ def test_a_method_without_a_place_for_a_prior_says_so(method, crowd):
         method.solve(crowd[0], prior=informed(crowd[1]))
 
 
-# ---- what follows from the answer ------------------------------------------------------------------------------------
+# ---- what follows from the answer ----------------------------------------------------------------
 
 
 @every_admitting
@@ -255,7 +315,11 @@ def test_a_solved_object_is_extended_to_the_answer_it_had(method, crowd, tmp_pat
     assert_allclose(consensus.extend(votes, prior=prior).proba, consensus.proba, atol=2e-3)
     consensus.save(tmp_path / "saved.ec3")
     saved = Consensus.load(tmp_path / "saved.ec3")
-    assert_allclose(saved.extend(votes[:20], prior=prior[:20]).proba, consensus.extend(votes, prior=prior).proba[:20], atol=1e-9)
+    assert_allclose(
+        saved.extend(votes[:20], prior=prior[:20]).proba,
+        consensus.extend(votes, prior=prior).proba[:20],
+        atol=1e-9,
+    )
 
 
 def test_a_consensus_without_a_prior_refuses_one_for_new_objects(crowd):
@@ -282,9 +346,14 @@ def test_an_explanation_has_the_prior_and_adds_up(method, crowd):
 
 def test_the_majority_vote_to_compare_with_has_no_part_in_the_prior(crowd):
     votes, truth = crowd
-    consensus = ec3learn.solve(votes, prior=informed(truth), known={i: int(truth[i]) for i in range(60)})
+    consensus = ec3learn.solve(
+        votes, prior=informed(truth), known={i: int(truth[i]) for i in range(60)}
+    )
     plain = ec3learn.diagnosis.majority(MajorityVote().solve(votes))
-    assert_allclose(consensus.expand(ec3learn.diagnosis.majority(consensus).proba), MajorityVote().solve(votes).proba)
+    assert_allclose(
+        consensus.expand(ec3learn.diagnosis.majority(consensus).proba),
+        MajorityVote().solve(votes).proba,
+    )
     assert plain is not None
     assert consensus.summary(ec3learn.Auto()).held_out is not None
 
@@ -293,12 +362,18 @@ def test_the_majority_vote_to_compare_with_has_no_part_in_the_prior(crowd):
 def test_a_prior_is_said_to_decide_where_it_does(method):
     rng = np.random.default_rng(0)
     truth = rng.integers(2, size=300)
-    said = {name: np.where(rng.random(300) < 0.7, truth, 1 - truth).astype(float) for name in "abcd"}
+    said = {
+        name: np.where(rng.random(300) < 0.7, truth, 1 - truth).astype(float) for name in "abcd"
+    }
     for votes in said.values():
         votes[0] = np.nan
     prior = np.column_stack([1 - truth, truth]) * 0.8 + 0.1
     prior[150:] = np.nan
-    rows = ec3learn.solve(Votes.from_labels(said), prior=prior, method=method).contested(300, distinct=False).rows()
+    rows = (
+        ec3learn.solve(Votes.from_labels(said), prior=prior, method=method)
+        .contested(300, distinct=False)
+        .rows()
+    )
     why = {row["object"]: row["why"] for row in rows}
     assert why.pop(0) == "nobody voted on it: its prior decides"
     decided = {i: text for i, text in why.items() if "decided by" in text or "overruled by" in text}
@@ -315,7 +390,9 @@ def test_a_prior_of_no_object_is_not_used(crowd):
 def test_a_prior_is_trusted_in_a_table_whose_classes_alternate():
     rng, n = np.random.default_rng(0), 2 * trust.SAMPLE
     truth = np.arange(n) % 2
-    said = np.column_stack([np.where(rng.random(n) < p, truth, 1 - truth) for p in (0.7, 0.65, 0.6)])
+    said = np.column_stack(
+        [np.where(rng.random(n) < p, truth, 1 - truth) for p in (0.7, 0.65, 0.6)]
+    )
     sure = expit(2 * truth - 1 + rng.normal(size=n))
     prior = np.column_stack([1 - sure, sure])
     votes, start = Votes.from_labels(said).with_prior(prior), said.mean(axis=1)
@@ -327,7 +404,10 @@ def test_a_prior_is_trusted_in_a_table_whose_classes_alternate():
 def test_a_prior_of_few_values_is_trusted_alike_in_any_order_of_voters_and_classes(seed):
     rng, n = np.random.default_rng(seed), 240
     truth = rng.integers(3, size=n)
-    said = {f"v{j}": np.where(rng.random(n) < 0.55 + 0.05 * j, truth, rng.integers(3, size=n)) for j in range(5)}
+    said = {
+        f"v{j}": np.where(rng.random(n) < 0.55 + 0.05 * j, truth, rng.integers(3, size=n))
+        for j in range(5)
+    }
     prior = np.full((n, 3), 0.15)
     prior[np.arange(n), np.where(rng.random(n) < 0.7, truth, rng.integers(3, size=n))] = 0.7
     order = np.array([2, 0, 1])

@@ -21,11 +21,16 @@ T7 = """
 T6 = "0.941812 0.058188  0.612734 0.387266  0.612734 0.387266  0.941812 0.058188  0.015886 0.984114  0.015886 0.984114"
 
 
-@pytest.mark.parametrize(("name", "numbers", "cost"), [("w8", W8, 19.606573), ("t7", T7, 15.729473), ("t6", T6, 9.258309)])
+@pytest.mark.parametrize(
+    ("name", "numbers", "cost"),
+    [("w8", W8, 19.606573), ("t7", T7, 15.729473), ("t6", T6, 9.258309)],
+)
 def test_the_golden_numbers(name, numbers, cost, request):
     consensus = UPE(n_init=12, tol=1e-9, random_state=0).solve(request.getfixturevalue(name))
     assert consensus.objective == pytest.approx(cost, abs=1e-6)
-    assert_allclose(consensus.proba.ravel(), np.array(numbers.split(), dtype=float), rtol=0, atol=1e-5)
+    assert_allclose(
+        consensus.proba.ravel(), np.array(numbers.split(), dtype=float), rtol=0, atol=1e-5
+    )
 
 
 def test_the_golden_cost_and_gradient(w8):
@@ -36,7 +41,9 @@ def test_the_golden_cost_and_gradient(w8):
     by_object = gradient.reshape(18, 2)[:8][w8.index]
     assert cost == pytest.approx(44.644443, abs=1e-6)
     assert np.linalg.norm(gradient) == pytest.approx(6.129123, abs=1e-6)
-    assert_allclose(by_object[:2].ravel(), [2.840180, 1.375014, 1.295450, 0.033754], rtol=0, atol=1e-6)
+    assert_allclose(
+        by_object[:2].ravel(), [2.840180, 1.375014, 1.295450, 0.033754], rtol=0, atol=1e-6
+    )
     assert_allclose(gradient[-2:], [0.143336, -0.138848], rtol=0, atol=1e-6)
 
 
@@ -53,7 +60,9 @@ def test_the_gradient_is_that_of_finite_differences(seed):
 def test_the_gradient_is_zero_at_the_answer(w8):
     consensus = UPE(tol=1e-10, random_state=0).solve(w8)
     worse = UPE(tol=1e-10, random_state=1).solve(w8)
-    assert consensus.objective == pytest.approx(worse.objective, abs=1e-7)  # all starts reach the optimum here
+    assert consensus.objective == pytest.approx(
+        worse.objective, abs=1e-7
+    )  # all starts reach the optimum here
     assert consensus.converged
 
 
@@ -69,7 +78,9 @@ def test_more_starts_are_never_worse(t7):
 
 def test_the_order_of_objects_does_not_matter_where_all_starts_end_alike(w8_table):
     order = [3, 1, 7, 0, 6, 2, 5, 4]
-    one, other = (UPE(tol=1e-10, random_state=0).solve(t.votes()) for t in (w8_table, w8_table.taken(order)))
+    one, other = (
+        UPE(tol=1e-10, random_state=0).solve(t.votes()) for t in (w8_table, w8_table.taken(order))
+    )
     assert_allclose(other.proba, one.proba[order], rtol=0, atol=1e-5)
 
 
@@ -85,7 +96,9 @@ REFUSED = {
     "gamma must be a finite number > 0, got 0.": {"gamma": 0},
     "eta must be a finite number > 0, got nan.": {"eta": np.nan},
     "n_init must be an integer >= 1, got 0.": {"n_init": 0},
-    "random_state must be an integer >= 0, a numpy Generator or None, got 'x'.": {"random_state": "x"},
+    "random_state must be an integer >= 0, a numpy Generator or None, got 'x'.": {
+        "random_state": "x"
+    },
 }
 
 

@@ -7,13 +7,30 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
-from ec3learn import EC3, DawidSkene, MajorityVote, ReliabilityWarning, SoftVote, Votes, WeightedVote
+from ec3learn import (
+    EC3,
+    DawidSkene,
+    MajorityVote,
+    ReliabilityWarning,
+    SoftVote,
+    Votes,
+    WeightedVote,
+)
 from ec3learn.answer.notes import LONG_TABLE, LOOK_ALIKE, NO_ANSWER, ONE_VOTER, WEIGHTS
 
 
 def test_the_probabilities_are_shares_of_the_votes(w8):
     third = 1 / 3
-    wanted = [[3, 0, 0], [2, 1, 0], [2, 1, 0], [0, 3, 0], [0, 2, 1], [0, 2, 1], [0, 0, 3], [1, 0, 2]]
+    wanted = [
+        [3, 0, 0],
+        [2, 1, 0],
+        [2, 1, 0],
+        [0, 3, 0],
+        [0, 2, 1],
+        [0, 2, 1],
+        [0, 0, 3],
+        [1, 0, 2],
+    ]
     assert_allclose(MajorityVote().solve(w8).proba, np.array(wanted) * third, rtol=0, atol=1e-15)
 
 
@@ -31,13 +48,19 @@ def test_a_tie_goes_to_the_class_with_more_votes_overall_then_to_the_first():
 
 
 def test_majority_counts_a_soft_vote_for_its_most_probable_class():
-    votes = Votes.from_probabilities({"c": [[0.6, 0.4], [0.1, 0.9]], "d": [[0.55, 0.45], [0.2, 0.8]], "e": [0, 0]})
+    votes = Votes.from_probabilities(
+        {"c": [[0.6, 0.4], [0.1, 0.9]], "d": [[0.55, 0.45], [0.2, 0.8]], "e": [0, 0]}
+    )
     assert_allclose(MajorityVote().solve(votes).proba, [[1, 0], [1 / 3, 2 / 3]], rtol=0, atol=1e-15)
 
 
 def test_majority_shares_a_soft_vote_that_is_tied():
-    votes = Votes.from_probabilities({"c": [[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]], "d": [[1, 0, 0], [0, 0, 1]]})
-    assert_allclose(MajorityVote().solve(votes).proba, [[0.75, 0.25, 0], [0, 0, 1]], rtol=0, atol=1e-15)
+    votes = Votes.from_probabilities(
+        {"c": [[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]], "d": [[1, 0, 0], [0, 0, 1]]}
+    )
+    assert_allclose(
+        MajorityVote().solve(votes).proba, [[0.75, 0.25, 0], [0, 0, 1]], rtol=0, atol=1e-15
+    )
 
 
 def test_majority_hardens_the_votes_on_new_objects_too():
@@ -53,7 +76,12 @@ def test_a_soft_vote_is_the_mean_probability_of_those_who_voted():
 
 
 def test_a_soft_vote_is_ec3_with_gamma_alone(w8):
-    assert_allclose(SoftVote().solve(w8).proba, EC3(alpha=0, beta=0, delta=0).solve(w8).proba, rtol=0, atol=1e-12)
+    assert_allclose(
+        SoftVote().solve(w8).proba,
+        EC3(alpha=0, beta=0, delta=0).solve(w8).proba,
+        rtol=0,
+        atol=1e-12,
+    )
 
 
 def test_given_weights_count_as_that_many_votes():
@@ -73,7 +101,10 @@ def test_learned_weights_beat_the_majority_where_skill_differs():
     truth = rng.integers(2, size=3000)
     right = rng.random((3000, 5)) < [0.95, 0.95, 0.6, 0.6, 0.6]
     votes = Votes.from_labels(np.where(right, truth[:, None], 1 - truth[:, None]))
-    accuracy = {type(m).__name__: (m.solve(votes).labels() == truth).mean() for m in (MajorityVote(), WeightedVote())}
+    accuracy = {
+        type(m).__name__: (m.solve(votes).labels() == truth).mean()
+        for m in (MajorityVote(), WeightedVote())
+    }
     assert accuracy["WeightedVote"] > accuracy["MajorityVote"] + 0.05
 
 
@@ -87,7 +118,7 @@ def test_a_wrong_number_of_rounds_is_refused(w8):
         WeightedVote(reweight_rounds=-1).solve(w8)
 
 
-# ---- notes on tables that may not be what they seem --------------------------------------------------------------------
+# ---- notes on tables that may not be what they seem ----------------------------------------------
 
 
 def kinds(votes):
@@ -111,14 +142,26 @@ def test_labels_that_look_alike_are_named(labels, named):
 
 
 @pytest.mark.parametrize(
-    "labels", [["no", "yes"], ["1", "10", "1.5", "1.50"], ["x1.0", "x1"], ["1.0.0", "1.0", "2"], [1, 2], [True, False]]
+    "labels",
+    [
+        ["no", "yes"],
+        ["1", "10", "1.5", "1.50"],
+        ["x1.0", "x1"],
+        ["1.0.0", "1.0", "2"],
+        [1, 2],
+        [True, False],
+    ],
 )
 def test_labels_that_differ_are_not_noted(labels):
     assert kinds(Votes.from_labels({"a": labels, "b": labels})) == []
 
 
 def test_voters_that_look_alike_are_named():
-    (note,) = MajorityVote().solve(Votes.from_long([1, 1, 2, 2], ["gpt", "ann", "GPT ", "ann"], list("abab"))).notes
+    (note,) = (
+        MajorityVote()
+        .solve(Votes.from_long([1, 1, 2, 2], ["gpt", "ann", "GPT ", "ann"], list("abab")))
+        .notes
+    )
     assert note.kind == LOOK_ALIKE
     wanted = "Some voters differ only in case, spaces or how a number is written, and count as different voters: "
     assert str(note) == f"{wanted}'GPT ' and 'gpt'. Write them alike if they are the same."
@@ -126,45 +169,69 @@ def test_voters_that_look_alike_are_named():
 
 def test_a_single_voter_is_noted():
     (note,) = MajorityVote().solve(Votes.from_labels({"a": ["x", "y"]}, {"k": [0, 1]})).notes
-    assert (note.kind, str(note)) == (ONE_VOTER, "There is only one voter, so nothing tells where it is wrong.")
+    assert (note.kind, str(note)) == (
+        ONE_VOTER,
+        "There is only one voter, so nothing tells where it is wrong.",
+    )
 
 
 @pytest.mark.parametrize(("weights", "number"), [([0.25] * 4, 2), ([0.5] * 4, 2), ([2.0] * 4, 4)])
 def test_objects_without_a_vote_are_counted_by_whole_weights_only(weights, number):
-    votes = Votes.from_labels({"a": ["x", "y", None, None], "b": ["x", "y", None, None]}, sample_weight=weights)
-    assert any(f"{number} objects have no vote" in str(note) for note in MajorityVote().solve(votes.merged()).notes)
+    votes = Votes.from_labels(
+        {"a": ["x", "y", None, None], "b": ["x", "y", None, None]}, sample_weight=weights
+    )
+    assert any(
+        f"{number} objects have no vote" in str(note)
+        for note in MajorityVote().solve(votes.merged()).notes
+    )
 
 
 def test_a_single_column_may_be_a_long_table():
-    (small,), (note,) = (MajorityVote().solve(Votes.from_labels({"label": ["x", "y"] * n})).notes for n in (1, 100))
+    (small,), (note,) = (
+        MajorityVote().solve(Votes.from_labels({"label": ["x", "y"] * n})).notes for n in (1, 100)
+    )
     assert (small.kind, note.kind) == (ONE_VOTER, LONG_TABLE)
     assert str(small) == str(note)
-    assert str(note).endswith("If the table has one row per vote, name its columns of objects and voters.")
+    assert str(note).endswith(
+        "If the table has one row per vote, name its columns of objects and voters."
+    )
     assert kinds(Votes.from_long([1, 2], ["ann", "ann"], ["x", "y"])) == [ONE_VOTER]
 
 
 @pytest.mark.parametrize(
     ("labels", "remedy"),
-    [(["x", "Unknown"], "missing='Unknown'"), (["x", "n/a"], "missing='n/a'"), ([0, 1, 2, -1], "missing=-1")],
+    [
+        (["x", "Unknown"], "missing='Unknown'"),
+        (["x", "n/a"], "missing='n/a'"),
+        ([0, 1, 2, -1], "missing=-1"),
+    ],
 )
 def test_a_label_that_may_mean_no_answer_is_named(labels, remedy):
     (note,) = MajorityVote().solve(Votes.from_labels({"a": labels, "b": labels})).notes
     assert note.kind == NO_ANSWER
-    assert str(note) == f"The label {labels[-1]!r} counts as a class. If it means that a voter did not answer, pass {remedy}."
+    assert (
+        str(note)
+        == f"The label {labels[-1]!r} counts as a class. If it means that a voter did not answer, pass {remedy}."
+    )
 
 
-@pytest.mark.parametrize("labels", [["no", "nay"], ["+", "-"], ["none", "mild"], [-1, 0, 1], [-2, -1, 0], [0, 1], [False, True]])
+@pytest.mark.parametrize(
+    "labels",
+    [["no", "nay"], ["+", "-"], ["none", "mild"], [-1, 0, 1], [-2, -1, 0], [0, 1], [False, True]],
+)
 def test_other_labels_are_answers(labels):
     assert kinds(Votes.from_labels({"a": labels, "b": labels})) == []
 
 
 def test_shares_that_round_below_zero_are_zero():
     shares = [[0, 0, 1], [0.8, 0.2, 0]]
-    votes = Votes.from_labels({"soft": np.array(shares), "sure": ["a", None]}, classes=["a", "b", "c"])
+    votes = Votes.from_labels(
+        {"soft": np.array(shares), "sure": ["a", None]}, classes=["a", "b", "c"]
+    )
     assert SoftVote().solve(votes).proba[1].tolist() == [0.8, 0.2, 0]
 
 
-# ---- weights ----------------------------------------------------------------------------------------------------------
+# ---- weights -------------------------------------------------------------------------------------
 
 
 def annotators(seed, *, threshold, spread, n_objects=108, n_annotators=39):
@@ -188,7 +255,9 @@ def test_an_annotator_who_always_says_the_same_gets_no_weight():
     truth = rng.random(1000) < 0.2
     right = rng.random((1000, 4)) < 0.8
     said = np.where(right, truth[:, None], ~truth[:, None])
-    votes = Votes.from_labels({**{f"a{j}": said[:, j] for j in range(4)}, "no": np.zeros(1000, dtype=bool)})
+    votes = Votes.from_labels(
+        {**{f"a{j}": said[:, j] for j in range(4)}, "no": np.zeros(1000, dtype=bool)}
+    )
     weights = WeightedVote().solve(votes).weights
     assert weights[4] < 0.01
     assert (weights[:4] > 0.5).all()
@@ -199,9 +268,15 @@ def test_an_annotator_who_always_says_the_same_gets_no_weight():
 def test_bias_that_weights_cannot_fix_is_warned_about(method, seed):
     votes, truth = annotators(seed, threshold=0.9, spread=0.5)
     assert accuracy(DawidSkene(), votes, truth) > accuracy(method, votes, truth) + 0.05
-    with pytest.warns(ReliabilityWarning, match=r"^The voters look biased, .*, and one weight each cannot fix that:"):
+    with pytest.warns(
+        ReliabilityWarning,
+        match=r"^The voters look biased, .*, and one weight each cannot fix that:",
+    ):
         consensus = method.solve(votes)
-    assert any("compare with method='dawid-skene' or towards='dawid-skene'" in str(note) for note in consensus.notes)
+    assert any(
+        "compare with method='dawid-skene' or towards='dawid-skene'" in str(note)
+        for note in consensus.notes
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -229,10 +304,14 @@ def test_agreement_by_class_loses_less_where_annotators_are_biased():
 
 
 def test_weights_that_do_not_settle_are_warned_about():
-    # Two camps of equal strength: the weights drift to one of them, slowly at first; two rounds are too few.
+    # Two camps of equal strength: the weights drift to one of them, slowly at first; two rounds are
+    # too few.
     rng = np.random.default_rng(3)
     truth = rng.integers(2, size=300)
     skill = norm.cdf(np.linspace(-0.2, 0.9, 9))
     said = np.where(rng.random((300, 9)) < skill, truth[:, None], 1 - truth[:, None])
-    with pytest.warns(ReliabilityWarning, match=r"^Weights from agreement did not settle in 1 round\. Raise reweight_rounds, "):
+    with pytest.warns(
+        ReliabilityWarning,
+        match=r"^Weights from agreement did not settle in 1 round\. Raise reweight_rounds, ",
+    ):
         WeightedVote(reweight_rounds=1).solve(Votes.from_labels(said))

@@ -9,14 +9,20 @@ from ec3learn.paper.datasets import Dataset
 from ec3learn.paper.protocol import Protocol
 from ec3learn.paper.run import COLUMNS
 
-SMALL = Protocol(max_rows=150, n_landmarks=60, without=("nb", "svm", "sgd", "cnn", "affinity", "kmeans", "BAG", "BOO", "XGB"))
+SMALL = Protocol(
+    max_rows=150,
+    n_landmarks=60,
+    without=("nb", "svm", "sgd", "cnn", "affinity", "kmeans", "BAG", "BOO", "XGB"),
+)
 
 
 def blobs(n_rows=200, n_classes=3, seed=0):
     """Three blobs that overlap, and a nominal feature that says a little."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(n_classes, size=n_rows)
-    frame = pd.DataFrame(rng.normal(size=(n_rows, 3)) + 1.5 * np.eye(3)[codes], columns=["a", "b", "c"])
+    frame = pd.DataFrame(
+        rng.normal(size=(n_rows, 3)) + 1.5 * np.eye(3)[codes], columns=["a", "b", "c"]
+    )
     frame["kind"] = pd.Categorical(np.where(rng.random(n_rows) < 0.5, codes.astype(str), "other"))
     return frame.assign(target=pd.Categorical([f"class {z}" for z in codes]))
 
@@ -47,8 +53,17 @@ def folder(tmp_path):
 def rows():
     """Rows of all experiments, three data sets and two seeds; a score is a hash of its name, so that it never changes."""
     names = ("titanic", "magic", "creditcard", "waveform", "sensor_sample")
-    made = [(experiment, name, seed, *row) for name in names for seed in (0, 1) for experiment, row in _made_up(name, seed)]
-    made += [("datasets", name, 0, "", head, "value", 10.0 + k) for name in names for k, head in enumerate(HEADS)]
+    made = [
+        (experiment, name, seed, *row)
+        for name in names
+        for seed in (0, 1)
+        for experiment, row in _made_up(name, seed)
+    ]
+    made += [
+        ("datasets", name, 0, "", head, "value", 10.0 + k)
+        for name in names
+        for k, head in enumerate(HEADS)
+    ]
     return pd.DataFrame(made, columns=list(COLUMNS))
 
 
@@ -60,24 +75,43 @@ FORMS = ("iEC3", "iEC3, soft votes", "iEC3, learned weights")
 def _score(*words):
     """A number from 0.6 to 0.9 that follows from the words."""
     text = " ".join(map(str, words))
-    return round(0.6 + 0.3 * (sum(ord(sign) * (place % 13 + 1) for place, sign in enumerate(text)) % 997) / 997, 4)
+    return round(
+        0.6
+        + 0.3 * (sum(ord(sign) * (place % 13 + 1) for place, sign in enumerate(text)) % 997) / 997,
+        4,
+    )
 
 
 def _made_up(name, seed):
     def scored(experiment, method, setting, metrics=("auc", "f")):
-        return [(experiment, (method, setting, metric, _score(name, seed, method, setting, metric))) for metric in metrics]
+        return [
+            (experiment, (method, setting, metric, _score(name, seed, method, setting, metric)))
+            for metric in metrics
+        ]
 
     for experiment in ("accuracy", "accuracy_large", "labels_5", "labels_20"):
         yield experiment, ("", "", "n_rows", 2500.0)
         yield experiment, ("", "", "n_test", 500.0)
-        for method in (*paper.CLASSIFIERS, *paper.ENSEMBLES, "majority vote", "soft vote", "weighted vote", "Dawid-Skene"):
+        for method in (
+            *paper.CLASSIFIERS,
+            *paper.ENSEMBLES,
+            "majority vote",
+            "soft vote",
+            "weighted vote",
+            "Dawid-Skene",
+        ):
             yield from scored(experiment, method, "none", METRICS)
         for method in ("BGCM", "UPE", "EC3", "C3E-SL", "iEC3, mass rule"):
             yield from scored(experiment, method, "paper", METRICS)
         for method in FORMS:
             for setting in ("none", "paper", "both"):
                 yield from scored(experiment, method, setting, METRICS)
-    for setting in ("0.25 0.35 0.35 0.05", "0.00 0.00 1.00 0.00", "0.10 0.40 0.50 0.00", "0.50 0.00 0.25 0.25"):
+    for setting in (
+        "0.25 0.35 0.35 0.05",
+        "0.00 0.00 1.00 0.00",
+        "0.10 0.40 0.50 0.00",
+        "0.50 0.00 0.25 0.25",
+    ):
         yield from scored("parameters", "iEC3", setting, ["auc"])
     yield from scored("parameters", "iEC3, tuned", "0.10 0.40 0.50 0.00", ["auc"])
     for tol in paper.EPSILONS:
@@ -100,7 +134,13 @@ def _made_up(name, seed):
         for removed in paper.REMOVED:
             yield from scored("imbalance", method, f"{removed:.2f}", ["auc", "f_touched"])
     for experiment in ("random_classifiers", "random_clusterings"):
-        for method in ("iEC3", "UPE", "majority vote", "iEC3, learned weights", "iEC3, learned weights, hard votes"):
+        for method in (
+            "iEC3",
+            "UPE",
+            "majority vote",
+            "iEC3, learned weights",
+            "iEC3, learned weights, hard votes",
+        ):
             for n_random in (0, 5, 10, 15):
                 yield from scored(experiment, method, str(n_random), ["auc"])
     for method in ("iEC3", "BGCM", "UPE", "iEC3, exact", "BGCM, exact"):
@@ -133,7 +173,10 @@ def _clustered(scored):
     for labels in ("all", "20", "5"):
         for method in ("best classifier", "soft vote"):
             yield from scored("noisy_truth", method, labels, ["auc"])
-        for setting in (f"{labels} none", *(f"{labels} {kind} {level}" for kind in ("independent", "same") for level in LEVELS)):
+        for setting in (
+            f"{labels} none",
+            *(f"{labels} {kind} {level}" for kind in ("independent", "same") for level in LEVELS),
+        ):
             if not setting.endswith("none"):
                 yield from scored("noisy_truth", "clusterings", setting, ["nmi"])
             for method in ("iEC3", "iEC3, learned weights"):

@@ -20,7 +20,12 @@ from ec3learn.paper import datasets
 from ec3learn.paper.datasets import DatasetError, load
 from ec3learn.paper.datasets.registry import DATASETS
 
-MAIL = "\n".join(",".join([*(f"{(i * j) % 7 / 10}" for j in range(57)), str(i % 2)]) for i in range(40)) + "\n"
+MAIL = (
+    "\n".join(
+        ",".join([*(f"{(i * j) % 7 / 10}" for j in range(57)), str(i % 2)]) for i in range(40)
+    )
+    + "\n"
+)
 
 
 def zipped(**files):
@@ -84,7 +89,14 @@ def mail(server, monkeypatch):
     """Spambase, small, on our server, with its checksum known."""
     content = zipped(spambase__data=MAIL)
     server.files["/spambase.zip"] = content
-    put(monkeypatch, "spambase", server, "/spambase.zip", (40, 57, 2), sha256=hashlib.sha256(content).hexdigest())
+    put(
+        monkeypatch,
+        "spambase",
+        server,
+        "/spambase.zip",
+        (40, 57, 2),
+        sha256=hashlib.sha256(content).hexdigest(),
+    )
     return content
 
 
@@ -93,13 +105,17 @@ def put(monkeypatch, name, server, path, shape, **known):
     monkeypatch.setitem(DATASETS, name, there)
 
 
-# ---- where they are looked for ---------------------------------------------------------------------------------------
+# ---- where they are looked for -------------------------------------------------------------------
 
 
-def test_a_folder_comes_before_the_cache_and_the_cache_before_the_network(tmp_path, cache, mail, server):
+def test_a_folder_comes_before_the_cache_and_the_cache_before_the_network(
+    tmp_path, cache, mail, server
+):
     for place, n_rows in ((tmp_path / "mine", 3), (cache, 4)):
         place.mkdir(parents=True)
-        pd.DataFrame({"x": range(n_rows), "target": ["a"] * n_rows}).to_parquet(place / "spambase.parquet")
+        pd.DataFrame({"x": range(n_rows), "target": ["a"] * n_rows}).to_parquet(
+            place / "spambase.parquet"
+        )
     assert len(load("spambase", tmp_path / "mine").X) == 3
     assert len(load("spambase").X) == 4
     (cache / "spambase.parquet").unlink()
@@ -113,18 +129,26 @@ def test_the_folder_may_be_named_by_the_environment(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_is_none_is_refused(tmp_path):
-    with pytest.raises(DatasetError, match=re.escape(f"folder must be a folder with Parquet files, got '{tmp_path / 'no'}'.")):
+    with pytest.raises(
+        DatasetError,
+        match=re.escape(f"folder must be a folder with Parquet files, got '{tmp_path / 'no'}'."),
+    ):
         load("magic", tmp_path / "no")
 
 
 def test_an_unknown_name_gets_the_nearest():
-    with pytest.raises(ValueError, match=r"Unknown data set 'Spambse'. Did you mean 'spambase'\? Choose from: titanic, "):
+    with pytest.raises(
+        ValueError,
+        match=r"Unknown data set 'Spambse'. Did you mean 'spambase'\? Choose from: titanic, ",
+    ):
         load("Spambse")
 
 
 @pytest.mark.parametrize("act", [lambda: load("magic", 5), lambda: datasets.at_hand(5)])
 def test_what_is_no_folder_s_name_is_refused(act):
-    with pytest.raises(TypeError, match=r"^folder must be the name of a folder with Parquet files, got 5\.$"):
+    with pytest.raises(
+        TypeError, match=r"^folder must be the name of a folder with Parquet files, got 5\.$"
+    ):
         act()
 
 
@@ -142,7 +166,15 @@ def test_waveforms_that_can_not_be_made_are_refused(given, words):
 
 
 def test_users_see_what_they_need():
-    assert datasets.__all__ == ["Dataset", "DatasetError", "at_hand", "cache_folder", "load", "names", "waveforms"]
+    assert datasets.__all__ == [
+        "Dataset",
+        "DatasetError",
+        "at_hand",
+        "cache_folder",
+        "load",
+        "names",
+        "waveforms",
+    ]
 
 
 def test_a_file_cut_off_is_refused(tmp_path):
@@ -153,12 +185,17 @@ def test_a_file_cut_off_is_refused(tmp_path):
 
 def test_the_class_must_be_the_last_column(tmp_path):
     pd.DataFrame({"target": ["a"], "x": [1.0]}).to_parquet(tmp_path / "magic.parquet")
-    with pytest.raises(DatasetError, match="The last column of magic must be 'target', the class, got 'x'"):
+    with pytest.raises(
+        DatasetError, match="The last column of magic must be 'target', the class, got 'x'"
+    ):
         load("magic", tmp_path)
 
 
 def test_what_can_only_be_in_a_folder_says_so():
-    with pytest.raises(DatasetError, match=r"sensor_sample is not published .* Set EC3LEARN_DATA to a folder with sensor_sample"):
+    with pytest.raises(
+        DatasetError,
+        match=r"sensor_sample is not published .* Set EC3LEARN_DATA to a folder with sensor_sample",
+    ):
         load("sensor_sample")
 
 
@@ -172,7 +209,10 @@ def test_iris_and_waveform_need_no_file_and_say_what_they_are():
 def test_waveforms_are_mixtures_of_the_published_waves():
     frame = datasets.waveforms(60_000, seed=1)
     means = frame.groupby("target", observed=True).mean().to_numpy()
-    first, second = np.maximum(6 - np.abs(np.arange(1, 22) - 7), 0), np.maximum(6 - np.abs(np.arange(1, 22) - 15), 0)
+    first, second = (
+        np.maximum(6 - np.abs(np.arange(1, 22) - 7), 0),
+        np.maximum(6 - np.abs(np.arange(1, 22) - 15), 0),
+    )
     np.testing.assert_allclose(means[0], (first + second) / 2, atol=0.05)
 
 
@@ -184,7 +224,7 @@ def test_content_changes_with_a_cell(tmp_path):
     assert load("magic", tmp_path).content != before
 
 
-# ---- the network -----------------------------------------------------------------------------------------------------
+# ---- the network ---------------------------------------------------------------------------------
 
 
 def test_a_data_set_is_fetched_once(mail, server, cache):
@@ -199,7 +239,10 @@ def test_a_data_set_is_fetched_once(mail, server, cache):
 
 def test_a_download_that_was_cut_off_goes_on(mail, server, cache):
     server.cut = 100
-    with pytest.raises(DatasetError, match=r"spambase could not be downloaded .*cut off; the next call resumes from here"):
+    with pytest.raises(
+        DatasetError,
+        match=r"spambase could not be downloaded .*cut off; the next call resumes from here",
+    ):
         load("spambase")
     assert (cache / "spambase.part").read_bytes() == mail[:100]
     server.cut = None
@@ -223,7 +266,8 @@ def test_a_whole_file_left_from_a_kill_is_taken(mail, server, cache):
 def test_another_checksum_is_refused_and_nothing_kept(mail, server, cache):
     server.files["/spambase.zip"] = zipped(spambase__data=MAIL.replace("0.1", "0.2", 1))
     with pytest.raises(
-        DatasetError, match=r"must have the sha256 \w+, got \w+; it was deleted\. Try again when the network is up, or set"
+        DatasetError,
+        match=r"must have the sha256 \w+, got \w+; it was deleted\. Try again when the network is up, or set",
     ):
         load("spambase")
     assert list(cache.iterdir()) == []
@@ -235,14 +279,19 @@ def test_without_a_known_checksum_the_first_download_sets_it(server, monkeypatch
     load("magic")
     (cache / "magic.parquet").unlink()
     server.files["/magic.zip"] = zipped(magic04__data="1,2,3,4,5,6,7,8,9,11,g\n")
-    with pytest.raises(DatasetError, match=r"must have the sha256 .* magic.json records that of the first download"):
+    with pytest.raises(
+        DatasetError, match=r"must have the sha256 .* magic.json records that of the first download"
+    ):
         load("magic")
 
 
 def test_published_rows_features_and_classes_are_checked(server, monkeypatch, cache):
     server.files["/magic.zip"] = zipped(magic04__data="1,2,3,4,5,6,7,8,9,10,g\n")
     put(monkeypatch, "magic", server, "/magic.zip", (19020, 10, 2))
-    with pytest.raises(DatasetError, match=r"was deleted: it must have 19020 rows, 10 features and 2 classes, got 1, 10 and 1\."):
+    with pytest.raises(
+        DatasetError,
+        match=r"was deleted: it must have 19020 rows, 10 features and 2 classes, got 1, 10 and 1\.",
+    ):
         load("magic")
     assert list(cache.iterdir()) == []
 
@@ -250,7 +299,10 @@ def test_published_rows_features_and_classes_are_checked(server, monkeypatch, ca
 def test_a_page_in_place_of_the_file_is_not_kept(server, monkeypatch, cache):
     server.files["/magic.zip"] = b"<html>We have moved.</html>"
     put(monkeypatch, "magic", server, "/magic.zip", None)
-    with pytest.raises(DatasetError, match=r"magic: the file at .* cannot be used and was deleted: File is not a zip file\."):
+    with pytest.raises(
+        DatasetError,
+        match=r"magic: the file at .* cannot be used and was deleted: File is not a zip file\.",
+    ):
         load("magic")
     assert list(cache.iterdir()) == []
 
@@ -260,13 +312,16 @@ def test_offline_is_one_sentence_with_what_to_do(server, monkeypatch):
     server.shutdown()
     server.server_close()
     with pytest.raises(
-        DatasetError, match=r"^magic could not be downloaded from http.*\. Try again when the network is up, or set EC3LEARN_DATA"
+        DatasetError,
+        match=r"^magic could not be downloaded from http.*\. Try again when the network is up, or set EC3LEARN_DATA",
     ):
         load("magic")
 
 
 def test_download_may_be_forbidden(mail, server):
-    with pytest.raises(DatasetError, match=r"spambase is neither in a folder nor .*, and download=False\. Set"):
+    with pytest.raises(
+        DatasetError, match=r"spambase is neither in a folder nor .*, and download=False\. Set"
+    ):
         load("spambase", download=False)
     assert server.asked == []
 
@@ -275,8 +330,13 @@ def test_openml_says_where_the_file_is_and_what_its_md5_is(server, monkeypatch):
     text = "@relation titanic\n@attribute Class real\n@attribute Age real\n@attribute Sex real\n@attribute y {-1.0,1.0}\n@data\n"
     text += "1,2,3,-1.0\n2,2,1,1.0\n"
     server.files["/titanic.arff"] = text.encode()
-    described = {"url": f"{server.url}/titanic.arff", "md5_checksum": hashlib.md5(text.encode()).hexdigest()}
-    server.files["/api/v1/json/data/40704"] = json.dumps({"data_set_description": described}).encode()
+    described = {
+        "url": f"{server.url}/titanic.arff",
+        "md5_checksum": hashlib.md5(text.encode()).hexdigest(),
+    }
+    server.files["/api/v1/json/data/40704"] = json.dumps(
+        {"data_set_description": described}
+    ).encode()
     put(monkeypatch, "titanic", server, "/api/v1/json/data/40704", (2, 3, 2))
     assert load("titanic").y.tolist() == ["-1.0", "1.0"]
 
@@ -284,9 +344,13 @@ def test_openml_says_where_the_file_is_and_what_its_md5_is(server, monkeypatch):
 def test_another_md5_than_openml_says_is_refused(server, monkeypatch):
     server.files["/titanic.arff"] = b"@relation titanic\n"
     described = {"url": f"{server.url}/titanic.arff", "md5_checksum": "0" * 32}
-    server.files["/api/v1/json/data/40704"] = json.dumps({"data_set_description": described}).encode()
+    server.files["/api/v1/json/data/40704"] = json.dumps(
+        {"data_set_description": described}
+    ).encode()
     put(monkeypatch, "titanic", server, "/api/v1/json/data/40704", (2, 3, 2))
-    with pytest.raises(DatasetError, match=f"must have the md5 {'0' * 32}, got \\w+; it was deleted"):
+    with pytest.raises(
+        DatasetError, match=f"must have the md5 {'0' * 32}, got \\w+; it was deleted"
+    ):
         load("titanic")
 
 
@@ -297,11 +361,13 @@ def test_a_bar_is_shown_on_a_terminal(mail, server, monkeypatch, capsys):
     assert "Downloading spambase" in capsys.readouterr().err
 
 
-# ---- files as they are published -------------------------------------------------------------------------------------
+# ---- files as they are published -----------------------------------------------------------------
 
 
 def test_sensor_is_read_as_published(server, monkeypatch):
-    rows = "\n".join(" ".join([*(f"{i + j:.2e}" for j in range(48)), str(i % 11 + 1)]) for i in range(22))
+    rows = "\n".join(
+        " ".join([*(f"{i + j:.2e}" for j in range(48)), str(i % 11 + 1)]) for i in range(22)
+    )
     server.files["/s.zip"] = zipped(Sensorless_drive_diagnosis__txt=rows)
     put(monkeypatch, "sensor", server, "/s.zip", (22, 48, 11))
     data = load("sensor")
@@ -310,7 +376,9 @@ def test_sensor_is_read_as_published(server, monkeypatch):
 
 
 def test_susy_is_read_as_published(server, monkeypatch):
-    rows = "\n".join(",".join([f"{i % 2:.18e}", *(f"{i * j:.6e}" for j in range(18))]) for i in range(6))
+    rows = "\n".join(
+        ",".join([f"{i % 2:.18e}", *(f"{i * j:.6e}" for j in range(18))]) for i in range(6)
+    )
     server.files["/s.zip"] = zipped(SUSY__csv__gz=gzip.compress(rows.encode(), mtime=0))
     put(monkeypatch, "susy", server, "/s.zip", (6, 18, 2))
     data = load("susy")
@@ -331,16 +399,15 @@ def test_letter_statlog_image_are_read_as_published(server, monkeypatch):
     head = "; segments\n\nBRICKFACE,SKY\n\nREGION-CENTROID-COL,...\n"
     segment = ",".join(["1.5"] * 19)
     server.files["/image.zip"] = zipped(
-        segmentation__data=f"{head}BRICKFACE,{segment}\n", segmentation__test=f"{head}SKY,{segment}\n"
+        segmentation__data=f"{head}BRICKFACE,{segment}\n",
+        segmentation__test=f"{head}SKY,{segment}\n",
     )
     put(monkeypatch, "image", server, "/image.zip", (2, 19, 2))
     assert load("image").y.tolist() == ["BRICKFACE", "SKY"]
 
 
 def test_adults_with_a_missing_value_are_left_out(server, monkeypatch):
-    person = (
-        "39, {}, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, United-States, {}\n"
-    )
+    person = "39, {}, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, United-States, {}\n"
     train = person.format("State-gov", "<=50K") + person.format("?", "<=50K")
     test = "|1x3 Cross validator\n" + person.format("Private", ">50K.")
     server.files["/adult.zip"] = zipped(adult__data=train, adult__test=test)
@@ -361,9 +428,20 @@ def test_diabetes_is_read_as_published(server, monkeypatch):
 
 
 def test_credit_cards_are_read_as_published(server, monkeypatch):
-    sheet = pd.DataFrame({"ID": [1, 2], "LIMIT_BAL": [20_000, 50_000], "SEX": [2, 1], "EDUCATION": [1, 2], "MARRIAGE": [1, 1]})
+    sheet = pd.DataFrame(
+        {
+            "ID": [1, 2],
+            "LIMIT_BAL": [20_000, 50_000],
+            "SEX": [2, 1],
+            "EDUCATION": [1, 2],
+            "MARRIAGE": [1, 1],
+        }
+    )
     monkeypatch.setattr("ec3learn._checks.find_spec", lambda name: name)
-    monkeypatch.setattr("pandas.read_excel", lambda file, header: sheet.assign(default=[1, 0]) if header == 1 else None)
+    monkeypatch.setattr(
+        "pandas.read_excel",
+        lambda file, header: sheet.assign(default=[1, 0]) if header == 1 else None,
+    )
     server.files["/c.zip"] = zipped(cards__xls="a workbook")
     put(monkeypatch, "creditcard", server, "/c.zip", (2, 4, 2))
     data = load("creditcard")
@@ -375,14 +453,19 @@ def test_a_workbook_needs_xlrd(server, monkeypatch):
     monkeypatch.setattr("ec3learn._checks.find_spec", lambda name: None if name == "xlrd" else name)
     server.files["/c.zip"] = zipped(cards__xls="a workbook")
     put(monkeypatch, "creditcard", server, "/c.zip", (2, 4, 2))
-    with pytest.raises(ModuleNotFoundError, match=re.escape("needs xlrd: pip install 'ec3learn[paper]'.")):
+    with pytest.raises(
+        ModuleNotFoundError, match=re.escape("needs xlrd: pip install 'ec3learn[paper]'.")
+    ):
         load("creditcard")
 
 
 def test_a_file_the_archive_lacks_is_named(server, monkeypatch):
     server.files["/magic.zip"] = zipped(readme__txt="moved")
     put(monkeypatch, "magic", server, "/magic.zip", None)
-    with pytest.raises(DatasetError, match=r"was deleted: the archive has no file 'magic04.data', only readme.txt\."):
+    with pytest.raises(
+        DatasetError,
+        match=r"was deleted: the archive has no file 'magic04.data', only readme.txt\.",
+    ):
         load("magic")
 
 
@@ -390,4 +473,6 @@ def test_a_file_the_archive_lacks_is_named(server, monkeypatch):
 def test_the_libraries_of_the_paper_are_asked_for_when_it_is_imported(library):
     program = f"import sys; sys.modules[{library!r}] = None; import ec3learn.paper"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert "Loading data sets needs pandas and pyarrow: pip install 'ec3learn[paper]'." in done.stderr
+    assert (
+        "Loading data sets needs pandas and pyarrow: pip install 'ec3learn[paper]'." in done.stderr
+    )

@@ -24,13 +24,37 @@ from ec3learn.paper import published as paper
 from ec3learn.paper.clustering_studies import noisy_truth
 from ec3learn.paper.datasets import Dataset
 from ec3learn.paper.protocol import Case, Outputs, Protocol, Setup, base_outputs, ensembles, split
-from ec3learn.paper.run import COLUMNS, EXPERIMENTS, Unit, finished, hours, merge, read, run, units, write
+from ec3learn.paper.run import (
+    COLUMNS,
+    EXPERIMENTS,
+    Unit,
+    finished,
+    hours,
+    merge,
+    read,
+    run,
+    units,
+    write,
+)
 from ec3learn.paper.studies import class_f, scores, unmerged
 
 from .conftest import SMALL, blobs
 
 FEW = ["clustering_nmi", "drop_clustering", "drop_term"]
-LEFT_OUT = ("nb", "knn", "svm", "sgd", "cnn", "affinity", "kmeans", "meanshift", "BAG", "BOO", "XGB", "RF")
+LEFT_OUT = (
+    "nb",
+    "knn",
+    "svm",
+    "sgd",
+    "cnn",
+    "affinity",
+    "kmeans",
+    "meanshift",
+    "BAG",
+    "BOO",
+    "XGB",
+    "RF",
+)
 TINY = Protocol(max_rows=60, n_landmarks=40, without=LEFT_OUT)
 PROGRAM = """
 from ec3learn.paper.run import run
@@ -55,9 +79,15 @@ def test_rows_have_one_schema(folder, tmp_path):
 def test_killed_at_any_time_it_goes_on_and_no_row_is_lost_or_doubled(folder, tmp_path):
     out = tmp_path / "out"
     program = PROGRAM.format(out=str(out), folder=str(folder))
-    environment = {**os.environ, "EC3LEARN_CACHE": str(tmp_path / "other cache"), "OMP_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "EC3LEARN_CACHE": str(tmp_path / "other cache"),
+        "OMP_NUM_THREADS": "1",
+    }
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    process = subprocess.Popen([sys.executable, "-c", program], env=environment, cwd=root, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, cwd=root, stderr=subprocess.DEVNULL
+    )
     until = time.monotonic() + 60
     while len(finished(out)) < 4 and process.poll() is None and time.monotonic() < until:
         time.sleep(0.005)
@@ -72,7 +102,10 @@ def test_killed_at_any_time_it_goes_on_and_no_row_is_lost_or_doubled(folder, tmp
     assert sorted(path.name for path in out.iterdir()) == sorted(
         [*(f"{name}.parquet" for name in FEW), "cost.csv", "protocol.json"]
     )
-    assert len((out / "cost.csv").read_text().splitlines()) in (11, 12)  # the kill may fall between a unit and its line
+    assert len((out / "cost.csv").read_text().splitlines()) in (
+        11,
+        12,
+    )  # the kill may fall between a unit and its line
     assert 0 < hours(out) < 0.1
     kept = read(out).merge(before[list(COLUMNS[:3])].drop_duplicates())
     pd.testing.assert_frame_equal(kept.sort_values(list(COLUMNS)).reset_index(drop=True), before)
@@ -83,8 +116,18 @@ def test_killed_at_any_time_it_goes_on_and_no_row_is_lost_or_doubled(folder, tmp
 
 def test_several_at_a_time_give_the_same_rows(folder, tmp_path):
     for n_jobs in (1, 2):
-        with parallel_config(backend="threading"):  # processes do the same, but take seconds to start
-            run(FEW[:1], ["iris", "image"], repeats=1, n_jobs=n_jobs, out=tmp_path / str(n_jobs), folder=folder, protocol=TINY)
+        with parallel_config(
+            backend="threading"
+        ):  # processes do the same, but take seconds to start
+            run(
+                FEW[:1],
+                ["iris", "image"],
+                repeats=1,
+                n_jobs=n_jobs,
+                out=tmp_path / str(n_jobs),
+                folder=folder,
+                protocol=TINY,
+            )
     pd.testing.assert_frame_equal(sorted_rows(tmp_path / "1"), sorted_rows(tmp_path / "2"))
 
 
@@ -149,16 +192,26 @@ def test_a_merge_that_was_cut_off_doubles_no_row(tmp_path, monkeypatch):
 
 def test_seeds_come_in_turn_so_that_all_data_sets_are_there_early():
     order = list(units(["accuracy", "drop_term"], ["iris", "magic"], repeats=2))
-    assert [(unit.seed, unit.dataset) for unit in order[::2]] == [(0, "iris"), (0, "magic"), (1, "iris"), (1, "magic")]
+    assert [(unit.seed, unit.dataset) for unit in order[::2]] == [
+        (0, "iris"),
+        (0, "magic"),
+        (1, "iris"),
+        (1, "magic"),
+    ]
 
 
 def test_an_experiment_keeps_to_its_data_sets_unless_both_are_named():
     assert {unit.dataset for unit in units(["imbalance"], ["iris", "magic"], 1)} == {"magic"}
-    assert {unit.dataset for unit in units(["imbalance"], ["iris", "magic"], 1, named=True)} == {"iris", "magic"}
+    assert {unit.dataset for unit in units(["imbalance"], ["iris", "magic"], 1, named=True)} == {
+        "iris",
+        "magic",
+    }
 
 
 def test_unknown_names_are_refused_before_anything_is_run(tmp_path):
-    with pytest.raises(ValueError, match=r"Unknown experiment 'acuracy'. Did you mean 'accuracy'\?"):
+    with pytest.raises(
+        ValueError, match=r"Unknown experiment 'acuracy'. Did you mean 'accuracy'\?"
+    ):
         run(["acuracy"], out=tmp_path)
     with pytest.raises(ValueError, match=r"Unknown data set 'irsi'. Did you mean 'iris'\?"):
         run(["accuracy"], ["irsi"], out=tmp_path)
@@ -166,19 +219,34 @@ def test_unknown_names_are_refused_before_anything_is_run(tmp_path):
 
 def test_rows_of_two_protocols_do_not_mix(folder, tmp_path):
     run(FEW[:1], ["iris"], repeats=1, out=tmp_path / "out", folder=folder, protocol=TINY)
-    with pytest.raises(ValueError, match=r"same protocol, got .*out, whose rows have max_rows 60, not 70\. Choose"):
-        run(FEW[:1], ["iris"], repeats=2, out=tmp_path / "out", folder=folder, protocol=replace(TINY, max_rows=70))
+    with pytest.raises(
+        ValueError, match=r"same protocol, got .*out, whose rows have max_rows 60, not 70\. Choose"
+    ):
+        run(
+            FEW[:1],
+            ["iris"],
+            repeats=2,
+            out=tmp_path / "out",
+            folder=folder,
+            protocol=replace(TINY, max_rows=70),
+        )
 
 
 def test_no_rows_says_how_to_make_some(tmp_path):
-    with pytest.raises(InputError, match=re.escape(f"{tmp_path} holds no rows. Make some: ec3learn paper run --out {tmp_path}.")):
+    with pytest.raises(
+        InputError,
+        match=re.escape(
+            f"{tmp_path} holds no rows. Make some: ec3learn paper run --out {tmp_path}."
+        ),
+    ):
         read(tmp_path)
 
 
 def test_rows_of_another_kind_are_refused(tmp_path):
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "drop_term.parquet")
     with pytest.raises(
-        InputError, match="must have the columns experiment, dataset, seed, method, setting, metric, value, got a"
+        InputError,
+        match="must have the columns experiment, dataset, seed, method, setting, metric, value, got a",
     ):
         read(tmp_path)
 
@@ -186,7 +254,9 @@ def test_rows_of_another_kind_are_refused(tmp_path):
 def test_without_a_terminal_a_log_gets_a_line_per_unit(folder, tmp_path, capsys):
     run(FEW, ["iris"], repeats=1, out=tmp_path / "out", folder=folder, protocol=TINY)
     lines = capsys.readouterr().err.splitlines()
-    assert [re.sub(r": \d+\.\d s$", "", line) for line in lines] == [f"iris 0 {name}" for name in FEW]
+    assert [re.sub(r": \d+\.\d s$", "", line) for line in lines] == [
+        f"iris 0 {name}" for name in FEW
+    ]
 
 
 def test_a_bar_says_how_far_it_is_on_a_terminal(folder, tmp_path, capsys, monkeypatch):
@@ -196,7 +266,7 @@ def test_a_bar_says_how_far_it_is_on_a_terminal(folder, tmp_path, capsys, monkey
     assert "iris 0 drop_term" in capsys.readouterr().err
 
 
-# ---- the commands ----------------------------------------------------------------------------------------------------
+# ---- the commands --------------------------------------------------------------------------------
 
 
 def called(*words, of=app):
@@ -206,7 +276,17 @@ def called(*words, of=app):
 
 
 def test_from_a_run_to_a_table(folder, tmp_path):
-    words = ("datasets", "--datasets", "iris, image", "--repeats", 1, "--data", folder, "--out", tmp_path / "out")
+    words = (
+        "datasets",
+        "--datasets",
+        "iris, image",
+        "--repeats",
+        1,
+        "--data",
+        folder,
+        "--out",
+        tmp_path / "out",
+    )
     assert "2 units run; all rows are in" in called("run", *words)
     assert "Nothing left to run" in called("run", *words)
     text = called("tables", "datasets", "--rows", tmp_path / "out")
@@ -221,7 +301,9 @@ def test_tables_go_to_files(rows, tmp_path, monkeypatch):
 
 def test_a_figure_by_name(rows, tmp_path, monkeypatch):
     monkeypatch.setattr("ec3learn.paper.run.read", lambda folder: rows)
-    assert called("figures", "epsilon", "--out", tmp_path) == f"Written: {tmp_path / 'epsilon.png'}\n"
+    assert (
+        called("figures", "epsilon", "--out", tmp_path) == f"Written: {tmp_path / 'epsilon.png'}\n"
+    )
 
 
 def test_experiments_are_listed():
@@ -239,18 +321,30 @@ def test_data_sets_are_listed(folder):
 
 def test_an_error_names_the_option(tmp_path, capsys):
     assert main(["datasets", "--data", str(tmp_path / "nowhere")]) == 2
-    assert capsys.readouterr().err.startswith("ec3learn: --data must be a folder with Parquet files, got '")
+    assert capsys.readouterr().err.startswith(
+        "ec3learn: --data must be a folder with Parquet files, got '"
+    )
 
 
 def test_rows_of_another_protocol_are_refused_by_the_option(folder, tmp_path, capsys):
-    words = ["paper", "run", "datasets", "--datasets", "iris", "--data", str(folder), "--out", str(tmp_path / "out")]
+    words = [
+        "paper",
+        "run",
+        "datasets",
+        "--datasets",
+        "iris",
+        "--data",
+        str(folder),
+        "--out",
+        str(tmp_path / "out"),
+    ]
     assert main(words) == 0
     assert main([*words, "--max-rows", "100"]) == 2
     sentence = r"^ec3learn: --out must be a folder with rows of the same protocol, got .*max_rows 2500, not 100\."
     assert re.search(sentence, capsys.readouterr().err, flags=re.M)
 
 
-# ---- studies ----------------------------------------------------------------------------------------------------------
+# ---- studies -------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -262,12 +356,16 @@ def test_scores_of_a_small_answer():
     test = Outputs(np.array([0, 0, 1, 1]), np.zeros(4, dtype=bool), 2, rare=1, n_rows=4)
     proba = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7], [0.8, 0.2]])
     found = {metric: value for _, _, metric, value in scores("m", "s", proba, test)}
-    assert found == pytest.approx({"auc": 0.75, "auc_hard": 0.5, "f": 0.5, "f_macro": 0.5, "accuracy": 0.5})
+    assert found == pytest.approx(
+        {"auc": 0.75, "auc_hard": 0.5, "f": 0.5, "f_macro": 0.5, "accuracy": 0.5}
+    )
 
 
 def test_the_class_f_two_classes_is_that_of_the_rare_one():
     test = Outputs(np.array([0, 0, 0, 1]), np.zeros(4, dtype=bool), 2, rare=1, n_rows=4)
-    found = {metric: value for _, _, metric, value in scores("m", "s", np.eye(2)[[0, 0, 1, 1]], test)}
+    found = {
+        metric: value for _, _, metric, value in scores("m", "s", np.eye(2)[[0, 0, 1, 1]], test)
+    }
     assert found["f"] == pytest.approx(2 / 3)
     assert found["f_macro"] == pytest.approx((2 / 3 + 4 / 5) / 2)
 
@@ -278,7 +376,9 @@ def test_class_f_a_class_nobody_names_is_0():
 
 SLOW = ("nmi_bound", "noisy_truth", "like_for_like")  # tested by themselves, or on fewer sizes
 QUICK = [
-    name for name in EXPERIMENTS if name not in ("accuracy", "labels_5", "labels_20", "imbalance", "random_clusterings", *SLOW)
+    name
+    for name in EXPERIMENTS
+    if name not in ("accuracy", "labels_5", "labels_20", "imbalance", "random_clusterings", *SLOW)
 ]
 
 
@@ -299,17 +399,26 @@ def test_accuracy_has_the_methods_of_the_paper_and_ours_without_clusterings_too(
     rows = list(EXPERIMENTS[name].study(Case(data, 0, SMALL, kept)))
     here = {method for method, _, metric, _ in rows if metric == "auc"}
     assert here >= set(paper.METHODS) - {"NB", "SVM", "SGD", "CNN", "BAG", "BOO", "XGB"}
-    assert {setting for method, setting, *_ in rows if method == "iEC3"} == {"none", "paper", "both"}
+    assert {setting for method, setting, *_ in rows if method == "iEC3"} == {
+        "none",
+        "paper",
+        "both",
+    }
     assert all(0 <= value <= 1 for _, _, metric, value in rows if not metric.startswith("n_"))
 
 
 def test_imbalance_names_the_class_that_was_touched(data, kept, monkeypatch):
     monkeypatch.setattr(paper, "REMOVED", (0.0, 0.3))
     case = Case(data, 0, SMALL, kept)
-    rows = {(method, setting, metric): value for method, setting, metric, value in EXPERIMENTS["imbalance"].study(case)}
+    rows = {
+        (method, setting, metric): value
+        for method, setting, metric, value in EXPERIMENTS["imbalance"].study(case)
+    }
     assert {setting for _, setting, _ in rows} == {f"{share:.2f}" for share in paper.REMOVED}
     outputs = case.outputs(tuned=False, removed=0.3)
-    full, left = (np.bincount(case.outputs(tuned=False, removed=share).test.truth) for share in paper.REMOVED)
+    full, left = (
+        np.bincount(case.outputs(tuned=False, removed=share).test.truth) for share in paper.REMOVED
+    )
     assert np.flatnonzero(full != left).tolist() == [outputs.touched]
     labels = MajorityVote().solve(outputs.test.votes()).labels()
     (by_hand,) = f1_score(outputs.test.truth, labels, labels=[outputs.touched], average=None)
@@ -335,14 +444,20 @@ def test_noisy_copies_match_the_classes_as_asked(monkeypatch, data, kept):
 
 
 def test_tuned_clusterings_are_those_that_match_the_validation_set_best(data, kept):
-    rows = {row[:3]: row[3] for row in EXPERIMENTS["tuned_clusterings"].study(Case(data, 0, SMALL, kept))}
+    rows = {
+        row[:3]: row[3]
+        for row in EXPERIMENTS["tuned_clusterings"].study(Case(data, 0, SMALL, kept))
+    }
     assert rows["K-Means", "NMI", "nmi"] > 0.1
     assert {way for _, way, _ in rows} == {"none", "NMI", "silhouette"}
 
 
 def test_no_clustering_of_few_distinct_rows_is_above_the_bound(data):
     few = replace(data, X=data.X[["kind"]])
-    bound = {setting: value for _, setting, _, value in EXPERIMENTS["nmi_bound"].study(Case(few, 0, SMALL))}
+    bound = {
+        setting: value
+        for _, setting, _, value in EXPERIMENTS["nmi_bound"].study(Case(few, 0, SMALL))
+    }
     test = split(len(few.codes), 0, SMALL.max_rows).test
     own = normalized_mutual_info_score(few.codes[test], few.X["kind"].iloc[test] == "other")
     assert own <= bound["mean"] <= bound["smaller"] <= 1
@@ -352,7 +467,9 @@ def test_published_loops_are_timed_on_one_row_per_object(monkeypatch, data, kept
     monkeypatch.setattr(studies, "SIZES", (20, 40))
     rows = EXPERIMENTS["like_for_like"].study(Case(data, 0, SMALL, kept))
     assert {(method, setting) for method, setting, *_ in rows} == {
-        (method, size) for method in ("iEC3", "BGCM", "UPE", "iEC3, exact", "BGCM, exact") for size in ("20", "40")
+        (method, size)
+        for method in ("iEC3", "BGCM", "UPE", "iEC3, exact", "BGCM, exact")
+        for size in ("20", "40")
     }
     votes = Votes.from_labels({"a": [0, 1, 0, 0], "b": [0, 1, 0, 1]})
     apart = unmerged(votes)
@@ -360,7 +477,7 @@ def test_published_loops_are_timed_on_one_row_per_object(monkeypatch, data, kept
     np.testing.assert_allclose(EC3().solve(apart).proba, EC3().solve(votes).proba)
 
 
-# ---- one repeat ------------------------------------------------------------------------------------------------------
+# ---- one repeat ----------------------------------------------------------------------------------
 
 
 def tables(outputs):
@@ -398,7 +515,10 @@ def test_no_label_of_the_test_part_reaches_any_output(data, labels):
 
 def test_labels_of_the_training_part_do_reach_the_outputs(data):
     shuffled = relabelled(data, split(len(data.y), 0, SMALL.max_rows).train)
-    ours, theirs = base_outputs(data, Setup(0, tuned=False), SMALL), base_outputs(shuffled, Setup(0, tuned=False), SMALL)
+    ours, theirs = (
+        base_outputs(data, Setup(0, tuned=False), SMALL),
+        base_outputs(shuffled, Setup(0, tuned=False), SMALL),
+    )
     assert (ours.proba["LR"] != theirs.proba["LR"]).any()
     np.testing.assert_array_equal(ours.clusters["DBSCAN"], theirs.clusters["DBSCAN"])
 
@@ -463,15 +583,31 @@ def test_votes_are_hard_or_soft_with_the_clusterings_asked_for(data):
     assert outputs.votes(soft=True).soft is not None
 
 
-def test_without_torch_it_says_what_to_install_and_nothing_that_the_command_lacks(folder, tmp_path, monkeypatch, capsys):
+def test_without_torch_it_says_what_to_install_and_nothing_that_the_command_lacks(
+    folder, tmp_path, monkeypatch, capsys
+):
     monkeypatch.setattr("ec3learn._checks.find_spec", lambda name: None)
-    words = ["paper", "run", "drop_term", "--datasets", "iris", "--data", str(folder), "--out", str(tmp_path / "out")]
+    words = [
+        "paper",
+        "run",
+        "drop_term",
+        "--datasets",
+        "iris",
+        "--data",
+        str(folder),
+        "--out",
+        str(tmp_path / "out"),
+    ]
     assert main(words) == 2
-    message = "ec3learn: The paper's convolutional network needs torch: pip install 'ec3learn[paper]'."
+    message = (
+        "ec3learn: The paper's convolutional network needs torch: pip install 'ec3learn[paper]'."
+    )
     assert capsys.readouterr().err.splitlines()[-1] == message
 
 
 def test_without_xgboost_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr("ec3learn._checks.find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match=r"needs xgboost: pip install 'ec3learn\[paper\]'\."):
+    with pytest.raises(
+        ModuleNotFoundError, match=r"needs xgboost: pip install 'ec3learn\[paper\]'\."
+    ):
         ensembles(without=())

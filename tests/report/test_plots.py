@@ -22,7 +22,10 @@ import matplotlib.pyplot as plt
 def consensus() -> Consensus:
     rng = np.random.default_rng(0)
     truth = rng.integers(3, size=200)
-    said = {f"c{m}": np.where(rng.random(200) < 0.4 + 0.1 * m, truth, rng.integers(3, size=200)) for m in range(5)}
+    said = {
+        f"c{m}": np.where(rng.random(200) < 0.4 + 0.1 * m, truth, rng.integers(3, size=200))
+        for m in range(5)
+    }
     said["turned"] = (truth + 1) % 3
     clusters = {"kmeans": truth * 2 + rng.integers(2, size=200)}
     return WeightedVote("agreement").solve(Votes.from_labels(said, clusters))
@@ -41,7 +44,9 @@ PICTURES = {
     "contested_objects": plots.contested_objects,
     "cluster_classes": lambda consensus, ax=None: plots.cluster_classes(consensus, "kmeans", ax=ax),
     "weight_simplex": lambda _, ax=None: plots.weight_simplex(np.eye(4) + 0.1, [1, 2, 3, 4], ax=ax),
-    "scaling_lines": lambda _, ax=None: plots.scaling_lines({"a": ([1, 10], [1, 10]), "b": ([1, 10], [2, 30])}, ax=ax),
+    "scaling_lines": lambda _, ax=None: plots.scaling_lines(
+        {"a": ([1, 10], [1, 10]), "b": ([1, 10], [2, 30])}, ax=ax
+    ),
 }
 
 
@@ -62,30 +67,46 @@ def test_every_picture_draws_where_it_is_told_and_opens_no_figure(draw, consensu
 def test_cells_are_the_shares_of_objects_named_alike(consensus):
     ax = plots.agreement_map(consensus)
     names = [label.get_text() for label in ax.get_yticklabels()]
-    votes = {name: np.array([consensus.votes.said(i)[m] for i in range(200)]) for m, name in enumerate(["c0", "c1"])}
+    votes = {
+        name: np.array([consensus.votes.said(i)[m] for i in range(200)])
+        for m, name in enumerate(["c0", "c1"])
+    }
     cells = ax.images[0].get_array()
-    assert_allclose(cells[names.index("c0"), names.index("c1")], np.mean(votes["c0"] == votes["c1"]))
+    assert_allclose(
+        cells[names.index("c0"), names.index("c1")], np.mean(votes["c0"] == votes["c1"])
+    )
 
 
 def test_columns_are_the_shares_of_objects_by_confidence(consensus):
-    heights = [column.get_height() for column in plots.confidence_histogram(consensus, bins=4).patches]
+    heights = [
+        column.get_height() for column in plots.confidence_histogram(consensus, bins=4).patches
+    ]
     assert_allclose(heights, np.histogram(consensus.confidence, bins=4, range=(0, 1))[0] / 200)
 
 
 @pytest.mark.parametrize("by", ["weight", "agreement"])
 def test_bars_are_the_weights_or_agreements(by, consensus):
     ax = plots.reliability_bars(consensus, by=by)
-    drawn = {label.get_text(): bar.get_width() for label, bar in zip(ax.get_yticklabels(), ax.patches, strict=True)}
+    drawn = {
+        label.get_text(): bar.get_width()
+        for label, bar in zip(ax.get_yticklabels(), ax.patches, strict=True)
+    }
     table = consensus.voters()
     expected = {
-        name: value for name, kind, value in zip(table["model"], table["kind"], table[by], strict=True) if kind != "clustering"
+        name: value
+        for name, kind, value in zip(table["model"], table["kind"], table[by], strict=True)
+        if kind != "clustering"
     }
     assert drawn == pytest.approx(expected)
 
 
 def test_classifiers_worse_than_chance_are_hatched(consensus):
     ax = plots.reliability_bars(consensus)
-    hatched = [label.get_text() for label, bar in zip(ax.get_yticklabels(), ax.patches, strict=True) if bar.get_hatch()]
+    hatched = [
+        label.get_text()
+        for label, bar in zip(ax.get_yticklabels(), ax.patches, strict=True)
+        if bar.get_hatch()
+    ]
     assert hatched == list(consensus.worse_than_chance) == ["turned"]
 
 
@@ -111,7 +132,10 @@ def test_the_best_setting_is_ringed_between_its_corners():
 
 def test_slopes_are_those_of_powers():
     ax = plots.scaling_lines({"line": ([1e3, 1e4], [1, 10]), "square": ([1e3, 1e4], [1, 100])})
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["line: slope 1.00", "square: slope 2.00"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "line: slope 1.00",
+        "square: slope 2.00",
+    ]
 
 
 def a_hundred() -> Consensus:
@@ -141,11 +165,16 @@ def of_classes(n_classes: int, name: str = "class") -> Consensus:
     rng = np.random.default_rng(n_classes)
     names = np.array([f"{name} {z}" for z in range(n_classes)], dtype=object)
     truth = rng.integers(n_classes, size=400)
-    said = {f"m{m}": names[np.where(rng.random(400) < 0.5, truth, rng.integers(n_classes, size=400))] for m in range(4)}
+    said = {
+        f"m{m}": names[np.where(rng.random(400) < 0.5, truth, rng.integers(n_classes, size=400))]
+        for m in range(4)
+    }
     said["turned"] = names[(truth + 1) % n_classes]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ReliabilityWarning)  # of the one that is turned
-        return WeightedVote("agreement").solve(Votes.from_labels(said, {"k": truth + rng.integers(30, size=400)}))
+        return WeightedVote("agreement").solve(
+            Votes.from_labels(said, {"k": truth + rng.integers(30, size=400)})
+        )
 
 
 FULL = {
@@ -153,12 +182,16 @@ FULL = {
     "weights": plots.reliability_bars,
     "agreement": lambda c: plots.reliability_bars(c, by="agreement"),
     "clusters": lambda c: plots.cluster_classes(c, "k"),
-    "lines": lambda c: plots.scaling_lines({name: ([1, 10], [1, 10 + i]) for i, name in enumerate([*c.classes, *"abcde"])}),
+    "lines": lambda c: plots.scaling_lines(
+        {name: ([1, 10], [1, 10 + i]) for i, name in enumerate([*c.classes, *"abcde"])}
+    ),
 }
 
 
 @pytest.mark.parametrize("draw", FULL.values(), ids=FULL)
-@pytest.mark.parametrize(("n_classes", "name"), [(2, "c"), (5, "a class with a long name, the"), (26, "c")])
+@pytest.mark.parametrize(
+    ("n_classes", "name"), [(2, "c"), (5, "a class with a long name, the"), (26, "c")]
+)
 def test_a_legend_covers_neither_bars_nor_title(draw, n_classes, name):
     ax = draw(of_classes(n_classes, name))
     ax.figure.canvas.draw()
@@ -186,35 +219,66 @@ def test_a_colour_bar_is_as_high_as_the_map():
 
 
 def test_names_are_cut_in_the_middle_because_they_may_differ_at_the_end():
-    consensus = EC3().solve(Votes.from_labels({f"an annotator with a long name {m}": ["a", "b"] for m in range(3)}))
+    consensus = EC3().solve(
+        Votes.from_labels({f"an annotator with a long name {m}": ["a", "b"] for m in range(3)})
+    )
     labels = [label.get_text() for label in plots.reliability_bars(consensus).get_yticklabels()]
     assert labels == [f"an annotator …ong name {m}" for m in range(3)]
 
 
 def test_names_are_drawn_as_they_are():
-    consensus = EC3().solve(Votes.from_labels({"$\\frac{1}$": ["a", "b"], "x" * 10_000: ["a", "b"]}))
+    consensus = EC3().solve(
+        Votes.from_labels({"$\\frac{1}$": ["a", "b"], "x" * 10_000: ["a", "b"]})
+    )
     ax = plots.reliability_bars(consensus)
     ax.figure.canvas.draw()
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["\\$\\frac{1}\\$", "x" * 13 + "…" + "x" * 10]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [
+        "\\$\\frac{1}\\$",
+        "x" * 13 + "…" + "x" * 10,
+    ]
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda c: plots.agreement_map(c, kind="tree"), "Unknown kind 'tree'. Choose from: classifier, clustering."),
-        (lambda c: plots.reliability_bars(c, by="size"), "Unknown by 'size'. Choose from: weight, agreement."),
+        (
+            lambda c: plots.agreement_map(c, kind="tree"),
+            "Unknown kind 'tree'. Choose from: classifier, clustering.",
+        ),
+        (
+            lambda c: plots.reliability_bars(c, by="size"),
+            "Unknown by 'size'. Choose from: weight, agreement.",
+        ),
         (lambda c: plots.cluster_classes(c, "k"), "Unknown clustering 'k'. Choose from: kmeans."),
-        (lambda c: plots.weight_simplex([[1, 2]], [1]), r"settings must be n x 4 and scores n numbers, got shapes \(1, 2\)"),
+        (
+            lambda c: plots.weight_simplex([[1, 2]], [1]),
+            r"settings must be n x 4 and scores n numbers, got shapes \(1, 2\)",
+        ),
         (lambda c: plots.weight_simplex([[-1, 2, 0, 0]], [1]), "settings must hold weights >= 0"),
         (lambda c: plots.scaling_lines({}), "seconds must hold at least one method, got none."),
-        (lambda c: plots.scaling_lines({"a": ([1, 0], [1, 1])}), r"seconds\['a'\] must pair numbers of objects with seconds"),
-        (lambda c: plots.scaling_lines({"a": [1, 2, 3]}), r"seconds\['a'\] must pair .* all > 0, got \[1, 2, 3\]\."),
+        (
+            lambda c: plots.scaling_lines({"a": ([1, 0], [1, 1])}),
+            r"seconds\['a'\] must pair numbers of objects with seconds",
+        ),
+        (
+            lambda c: plots.scaling_lines({"a": [1, 2, 3]}),
+            r"seconds\['a'\] must pair .* all > 0, got \[1, 2, 3\]\.",
+        ),
         (lambda c: plots.scaling_lines({"a": 5}), r"seconds\['a'\] must pair .* all > 0, got 5\."),
-        (lambda c: plots.weight_simplex([[1, 1, 1, 1]], [np.nan]), r"scores must be finite numbers, got nan\."),
+        (
+            lambda c: plots.weight_simplex([[1, 1, 1, 1]], [np.nan]),
+            r"scores must be finite numbers, got nan\.",
+        ),
         (lambda c: plots.confidence_histogram(c, bins=0), r"bins must be an integer >= 1, got 0\."),
-        (lambda c: plots.confidence_histogram(c, bins="x"), r"bins must be an integer >= 1, got 'x'\."),
+        (
+            lambda c: plots.confidence_histogram(c, bins="x"),
+            r"bins must be an integer >= 1, got 'x'\.",
+        ),
         (lambda c: plots.contested_objects(c, 2.5), r"n must be an integer >= 0, got 2\.5\."),
-        (lambda c: plots.cluster_classes(c, "kmeans", most=0), r"most must be an integer >= 1, got 0\."),
+        (
+            lambda c: plots.cluster_classes(c, "kmeans", most=0),
+            r"most must be an integer >= 1, got 0\.",
+        ),
     ],
 )
 def test_what_is_refused(call, words, consensus):
@@ -222,7 +286,9 @@ def test_what_is_refused(call, words, consensus):
         call(consensus)
 
 
-@pytest.mark.parametrize("name", ["agreement_map", "confidence_histogram", "reliability_bars", "contested_objects"])
+@pytest.mark.parametrize(
+    "name", ["agreement_map", "confidence_histogram", "reliability_bars", "contested_objects"]
+)
 def test_votes_that_were_not_solved_are_refused(name, consensus):
     words = "consensus must be a Consensus, got Votes. Solve votes first: EC3().solve(votes)."
     with pytest.raises(TypeError, match=re.escape(words)):
@@ -232,8 +298,14 @@ def test_votes_that_were_not_solved_are_refused(name, consensus):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda c: plots.weight_simplex("x", [1]), "settings and scores must hold numbers, n x 4 and n of them, got others."),
-        (lambda c: plots.scaling_lines([1]), "seconds must be a dict of method -> (numbers of objects, seconds), got list."),
+        (
+            lambda c: plots.weight_simplex("x", [1]),
+            "settings and scores must hold numbers, n x 4 and n of them, got others.",
+        ),
+        (
+            lambda c: plots.scaling_lines([1]),
+            "seconds must be a dict of method -> (numbers of objects, seconds), got list.",
+        ),
         (
             lambda c: plots.confidence_histogram(c, ax=matplotlib.figure.Figure()),
             "ax must be matplotlib axes, got Figure. Pass figure.subplots().",
@@ -253,7 +325,10 @@ def test_a_picture_of_no_contested_object_is_empty(consensus):
 
 def test_without_matplotlib_one_sentence_says_what_to_do(monkeypatch, consensus):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ModuleNotFoundError, match=r"Drawing plots needs matplotlib: pip install 'ec3learn\[plots\]'\."):
+    with pytest.raises(
+        ModuleNotFoundError,
+        match=r"Drawing plots needs matplotlib: pip install 'ec3learn\[plots\]'\.",
+    ):
         plots.confidence_histogram(consensus)
 
 
@@ -263,5 +338,9 @@ def test_pictures_are_drawn_without_a_display(tmp_path):
         "c = EC3().solve(Votes.from_labels({'a': [0, 1, 1], 'b': [0, 0, 1]}))\n"
         f"plots.confidence_histogram(c).figure.savefig({str(tmp_path / 'p.png')!r})"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env={"PATH": "", "HOME": str(tmp_path), "OMP_NUM_THREADS": "1"})
+    subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        env={"PATH": "", "HOME": str(tmp_path), "OMP_NUM_THREADS": "1"},
+    )
     assert (tmp_path / "p.png").stat().st_size > 1000

@@ -60,7 +60,10 @@ def a_pool(n=400, missing=0.0, seed=0):
     rng = np.random.default_rng(seed)
     truth = rng.integers(3, size=n)
     names = np.array(["ant", "bee", "cat"], dtype=object)
-    said = {f"m{m}": names[np.where(rng.random(n) < 0.55 + 0.08 * m, truth, rng.integers(3, size=n))] for m in range(5)}
+    said = {
+        f"m{m}": names[np.where(rng.random(n) < 0.55 + 0.08 * m, truth, rng.integers(3, size=n))]
+        for m in range(5)
+    }
     for column in said.values():
         column[rng.random(n) < missing] = None
     clusters = {"fine": truth * 4 + rng.integers(4, size=n), "noise": rng.integers(6, size=n)}
@@ -91,7 +94,7 @@ def text_of(consensus, **options):
     return page_of(facts_of(consensus, **options)).decode()
 
 
-# ---- the facts -------------------------------------------------------------------------------------------------------
+# ---- the facts -----------------------------------------------------------------------------------
 
 
 def test_shares_confidence_and_changes_are_those_of_the_consensus(pool):
@@ -101,7 +104,9 @@ def test_shares_confidence_and_changes_are_those_of_the_consensus(pool):
     assert {name: shares[0] for name, shares in facts["classes"]["rows"]} == pytest.approx(
         {name: np.mean(labels == name) for name in consensus.classes}
     )
-    assert facts["confidence"]["shares"] == pytest.approx(np.histogram(consensus.confidence, 20, (0, 1))[0] / 400)
+    assert facts["confidence"]["shares"] == pytest.approx(
+        np.histogram(consensus.confidence, 20, (0, 1))[0] / 400
+    )
     assert facts["changes"]["n"] == np.sum(labels != majority) > 0
     assert sum(n for _, _, n in facts["changes"]["moves"]) == facts["changes"]["n"]
 
@@ -120,19 +125,27 @@ def test_held_out_labels_judge_the_answer_beside_the_majority_vote(pool):
 
 def test_labels_the_method_was_given_do_not_judge_it():
     said, clusters, truth = a_pool()
-    consensus = EC3().solve(Votes.from_labels(said, clusters), known={i: truth[i] for i in range(100)})
+    consensus = EC3().solve(
+        Votes.from_labels(said, clusters), known={i: truth[i] for i in range(100)}
+    )
     quality = facts_of(consensus, truth=truth)["quality"]
     assert (quality["fair"]["n"], quality["n_both"], quality["given"]["n"]) == (300, 100, 100)
     assert quality["fair"]["answers"][0]["accuracy"] == np.mean((consensus.labels() == truth)[100:])
-    assert "100 further labels were given to the method, so they are left out" in text_of(consensus, truth=truth)
+    assert "100 further labels were given to the method, so they are left out" in text_of(
+        consensus, truth=truth
+    )
 
 
 def test_with_given_labels_only_the_base_models_and_the_majority_vote_are_judged():
     said, clusters, truth = a_pool()
-    consensus = EC3().solve(Votes.from_labels(said, clusters), known={i: truth[i] for i in range(100)})
+    consensus = EC3().solve(
+        Votes.from_labels(said, clusters), known={i: truth[i] for i in range(100)}
+    )
     facts = facts_of(consensus)
     assert facts["quality"]["fair"] is None
-    assert facts["models"]["rows"][2]["accuracy"] == pytest.approx(np.mean(said["m2"][:100] == truth[:100]))
+    assert facts["models"]["rows"][2]["accuracy"] == pytest.approx(
+        np.mean(said["m2"][:100] == truth[:100])
+    )
     majority = MajorityVote().solve(Votes.from_labels(said, clusters)).labels()
     assert facts["quality"]["given"]["majority"] == np.mean(majority[:100] == truth[:100])
     assert "No fair test." in text_of(consensus, truth={0: truth[0]})
@@ -141,18 +154,31 @@ def test_with_given_labels_only_the_base_models_and_the_majority_vote_are_judged
 def test_changes_that_all_go_to_the_common_class_are_remarked_on(tmp_path):
     rare = ["b"] * 10 + ["a"] * 90
     votes = Votes.from_labels(
-        {"one": rare, "two": rare, "three": ["a"] * 100, "four": ["a"] * 99 + ["b"]}, weights=[1.1, 1, 1, 1]
+        {"one": rare, "two": rare, "three": ["a"] * 100, "four": ["a"] * 99 + ["b"]},
+        weights=[1.1, 1, 1, 1],
     )
-    smooth = replace(MajorityVote().solve(votes), solved_proba=SoftVote().solve(votes).row_proba @ np.array([[1, 0], [0.5, 0.5]]))
+    smooth = replace(
+        MajorityVote().solve(votes),
+        solved_proba=SoftVote().solve(votes).row_proba @ np.array([[1, 0], [0.5, 0.5]]),
+    )
     remark = "All of them went to <bdi>a</bdi>, the most common class"
-    assert facts_of(replace(smooth, settings={"method": "smooth"}, made_by="Smooth", rule=None))["changes"]["to_common"] == "a"
-    replace(smooth, settings={"method": "smooth"}, made_by="Smooth", rule=None).report(tmp_path / "a.html")
+    assert (
+        facts_of(replace(smooth, settings={"method": "smooth"}, made_by="Smooth", rule=None))[
+            "changes"
+        ]["to_common"]
+        == "a"
+    )
+    replace(smooth, settings={"method": "smooth"}, made_by="Smooth", rule=None).report(
+        tmp_path / "a.html"
+    )
     assert remark in (tmp_path / "a.html").read_text()
     assert facts_of(MajorityVote().solve(votes))["changes"]["to_common"] is None
 
 
 def test_an_answer_that_changes_nothing_is_warned_of():
-    consensus = EC3().solve(Votes.from_labels({"a": [0, 1, 1, 0], "b": [0, 1, 1, 0], "c": [1, 1, 1, 0]}))
+    consensus = EC3().solve(
+        Votes.from_labels({"a": [0, 1, 1, 0], "b": [0, 1, 1, 0], "c": [1, 1, 1, 0]})
+    )
     assert "No label differs from the majority vote's." in facts_of(consensus)["warnings"][0]
 
 
@@ -161,7 +187,9 @@ def test_an_answer_that_is_no_better_than_the_majority_vote_is_warned_of(pool):
     majority = MajorityVote().solve(consensus.votes).labels()
     warnings = facts_of(consensus, truth=majority)["warnings"]
     assert len(warnings) == 1
-    assert warnings[0].startswith("The majority vote is better on the held-out labels: where the two differ, it is right on ")
+    assert warnings[0].startswith(
+        "The majority vote is better on the held-out labels: where the two differ, it is right on "
+    )
 
 
 def test_a_collapse_and_confidence_far_above_the_truth_are_warned_of():
@@ -169,15 +197,24 @@ def test_a_collapse_and_confidence_far_above_the_truth_are_warned_of():
     truth = rng.integers(2, size=600)
     honest = np.where(rng.random((600, 12)) < 0.75, truth[:, None], 1 - truth[:, None])
     votes = Votes.from_labels(np.hstack([np.zeros((600, 9), dtype=int), honest]))
-    warnings = facts_of(DawidSkene(one_coin=True, prior="uniform").solve(votes), truth=truth)["warnings"]
-    for sentence in ("One number per voter may have collapsed", "All objects got the class 0", "The answer is overconfident"):
+    warnings = facts_of(DawidSkene(one_coin=True, prior="uniform").solve(votes), truth=truth)[
+        "warnings"
+    ]
+    for sentence in (
+        "One number per voter may have collapsed",
+        "All objects got the class 0",
+        "The answer is overconfident",
+    ):
         assert sum(warning.startswith(sentence) for warning in warnings) == 1
 
 
 def test_copies_are_redundant_and_good_models_are_not():
     rng = np.random.default_rng(0)
     truth = rng.integers(3, size=2000)
-    good = {f"good{m}": np.where(rng.random(2000) < 0.993, truth, (truth + 1 + m % 2) % 3) for m in range(4)}
+    good = {
+        f"good{m}": np.where(rng.random(2000) < 0.993, truth, (truth + 1 + m % 2) % 3)
+        for m in range(4)
+    }
     clusters = {"k": truth, "renamed": 7 - truth, "other": rng.integers(5, size=2000)}
     consensus = EC3().solve(Votes.from_labels(good | {"copy": good["good1"]}, clusters))
     classifiers, clusterings = facts_of(consensus)["pairs"]
@@ -188,7 +225,11 @@ def test_copies_are_redundant_and_good_models_are_not():
 
 def test_a_classifier_that_turns_classes_around_is_worse_than_chance(pool):
     consensus, _ = pool
-    turned = {"turned": [{"ant": "bee", "bee": "cat", "cat": "ant"}[label] for label in consensus.labels()]}
+    turned = {
+        "turned": [
+            {"ant": "bee", "bee": "cat", "cat": "ant"}[label] for label in consensus.labels()
+        ]
+    }
     assert facts_of(EC3().solve(consensus.votes.add(turned)))["models"]["worse"] == ["turned"]
     learned = facts_of(WeightedVote().solve(consensus.votes.add(turned)))["models"]
     assert learned["worse"] == ["turned"]
@@ -213,7 +254,11 @@ def test_classifiers_that_guess_or_always_say_the_same_say_nothing(pool):
     consensus, _ = pool
     rng = np.random.default_rng(1)
     others = {"guess": rng.choice(["ant", "bee", "cat"], 400), "same": ["bee"] * 400}
-    facts = facts_of(MajorityVote().solve(consensus.votes.add(others).add({f"c{i}": consensus.labels() for i in range(9)})))
+    facts = facts_of(
+        MajorityVote().solve(
+            consensus.votes.add(others).add({f"c{i}": consensus.labels() for i in range(9)})
+        )
+    )
     remarks = {row["model"]: row["remark"] for row in facts["models"]["rows"]}
     assert remarks["guess"] == "no better than chance"
     assert remarks["same"] == "always says \u2068bee\u2069"
@@ -225,7 +270,11 @@ def test_classifiers_that_guess_or_always_say_the_same_say_nothing(pool):
 
 def test_nothing_is_said_of_few_votes_or_of_the_only_class_there():
     few = {"a": ["x", "y"] * 20, "b": ["x", "y"] * 20, "turned": ["y", "x"] * 10 + [None] * 20}
-    one = {"a": ["x"] * 40 + ["y"] * 40, "b": ["x"] * 40 + ["y"] * 40, "half": ["x"] * 40 + [None] * 40}
+    one = {
+        "a": ["x"] * 40 + ["y"] * 40,
+        "b": ["x"] * 40 + ["y"] * 40,
+        "half": ["x"] * 40 + [None] * 40,
+    }
     for said in (few, one):
         facts = facts_of(MajorityVote().solve(Votes.from_labels(said)))
         assert {row["remark"] for row in facts["models"]["rows"]} == {None}
@@ -233,7 +282,9 @@ def test_nothing_is_said_of_few_votes_or_of_the_only_class_there():
 
 def test_soft_votes_are_judged_by_their_most_probable_class():
     truth = np.arange(300) % 3
-    good, turned = (0.32 + 0.04 * (np.arange(3) == (truth[:, None] + shift) % 3) for shift in (0, 1))
+    good, turned = (
+        0.32 + 0.04 * (np.arange(3) == (truth[:, None] + shift) % 3) for shift in (0, 1)
+    )
     votes = Votes.from_probabilities({"a": good, "b": good, "c": good, "turned": turned})
     assert facts_of(SoftVote().solve(votes))["models"]["worse"] == ["turned"]
 
@@ -242,9 +293,14 @@ def test_the_page_has_the_facts_of_the_summary():
     said, clusters, truth = a_pool()
     said["same"] = ["bee"] * 400
     method = EC3()
-    consensus = method.solve(Votes.from_labels(said, clusters), known={i: truth[i] for i in range(100)})
+    consensus = method.solve(
+        Votes.from_labels(said, clusters), known={i: truth[i] for i in range(100)}
+    )
     summary = consensus.summary(method)
-    page, notebook = html.unescape(text_of(consensus, summary=summary)), html.unescape(consensus._repr_html_())
+    page, notebook = (
+        html.unescape(text_of(consensus, summary=summary)),
+        html.unescape(consensus._repr_html_()),
+    )
     page = page.replace("\N{NO-BREAK SPACE}", " ")
     assert str(summary.held_out) in page
     assert summary.notes
@@ -255,10 +311,14 @@ def test_the_page_has_the_facts_of_the_summary():
 
 def test_the_section_on_trust_has_what_the_diagnosis_says():
     said, clusters, truth = a_pool()
-    consensus = Auto().solve(Votes.from_labels(said, clusters), known=dict(enumerate(truth[:40].tolist())))
+    consensus = Auto().solve(
+        Votes.from_labels(said, clusters), known=dict(enumerate(truth[:40].tolist()))
+    )
     rest = np.where(np.arange(400) < 40, None, truth)
     trust = facts_of(consensus, truth=truth)["trust"]
-    assert trust["calibration"] == [str(note) for note in consensus.notes if note.kind == CALIBRATION]
+    assert trust["calibration"] == [
+        str(note) for note in consensus.notes if note.kind == CALIBRATION
+    ]
     assert trust["ask"] == list(consensus.ask(50).rows())
     assert trust["estimates"] == list(consensus.estimate(None, rest).rows())
     assert trust["correlation"] == error_correlation(consensus.votes, rest)
@@ -292,7 +352,9 @@ def test_the_objects_to_ask_about_are_a_csv_file_in_the_page():
     said, _, _ = a_pool()
     consensus = Auto().solve(Votes.from_labels(said))
     page = page_of(facts_of(consensus)).decode()
-    content = re.search(r'download="ask.csv" href="data:text/csv;charset=utf-8;base64,([^"]+)"', page)[1]
+    content = re.search(
+        r'download="ask.csv" href="data:text/csv;charset=utf-8;base64,([^"]+)"', page
+    )[1]
     rows = list(csv.DictReader(io.StringIO(base64.b64decode(content).decode("utf-8-sig"))))
     assert [int(row["object"]) for row in rows] == consensus.ask(50)["object"]
 
@@ -300,7 +362,9 @@ def test_the_objects_to_ask_about_are_a_csv_file_in_the_page():
 def test_voters_have_intervals_and_leans_in_the_page():
     said, _, truth = a_pool()
     said["yes"] = np.where(np.arange(400) % 2, "bee", truth)
-    page = html.unescape(page_of(facts_of(Auto().solve(Votes.from_labels(said)), truth=truth)).decode())
+    page = html.unescape(
+        page_of(facts_of(Auto().solve(Votes.from_labels(said)), truth=truth)).decode()
+    )
     row = re.search(r"<tr><th scope=\"row\"><bdi>yes</bdi>.*?</tr>", page)[0]
     assert re.search(r"\d+ to \d+\s%", row)
     assert "<bdi>bee</bdi> " in row
@@ -310,7 +374,9 @@ def test_what_clusters_hold_adds_up(pool):
     consensus, _ = pool
     fine = facts_of(consensus)["clusterings"]["blocks"][0]
     assert sum(row["share"] for row in fine["rows"]) == pytest.approx(1)
-    assert all(sum(share for _, _, share in row["holds"]) == pytest.approx(1) for row in fine["rows"])
+    assert all(
+        sum(share for _, _, share in row["holds"]) == pytest.approx(1) for row in fine["rows"]
+    )
 
 
 def test_what_tipped_an_object_adds_up_to_its_margin(pool):
@@ -321,28 +387,48 @@ def test_what_tipped_an_object_adds_up_to_its_margin(pool):
 def test_the_code_in_the_report_repeats_the_answer():
     said, clusters, _ = a_pool(60)
     votes = Votes.from_labels(said, clusters)
-    for method in (EC3(alpha=0.5, towards=DawidSkene(one_coin=True)), C3EKL(), WeightedVote([1, 2, 3, 4, 5]), SoftVote()):
+    for method in (
+        EC3(alpha=0.5, towards=DawidSkene(one_coin=True)),
+        C3EKL(),
+        WeightedVote([1, 2, 3, 4, 5]),
+        SoftVote(),
+    ):
         consensus = method.solve(votes)
         scope = {"votes": votes}
         exec(code_of(consensus), scope)
         assert np.array_equal(scope["consensus"].proba, consensus.proba)
 
 
-# ---- how objects are counted -----------------------------------------------------------------------------------------
+# ---- how objects are counted ---------------------------------------------------------------------
 
 
 def counts_of(facts):
     """Return the numbers of a report that count objects."""
     columns = ("coverage", "agreement", "accuracy")
-    table = [[row["model"], *(round(row[column], 9) for column in columns)] for row in facts["models"]["rows"]]
+    table = [
+        [row["model"], *(round(row[column], 9) for column in columns)]
+        for row in facts["models"]["rows"]
+    ]
     return [
-        (facts["n_objects"], facts["n_open"], facts["changes"]["n"], facts["changes"]["tied"], facts["contested"]["n_close"]),
+        (
+            facts["n_objects"],
+            facts["n_open"],
+            facts["changes"]["n"],
+            facts["changes"]["tied"],
+            facts["contested"]["n_close"],
+        ),
         facts["contested"]["n_given"],
         sorted(facts["changes"]["moves"]),
         facts["cards"][3:],
         table,
-        [(pair["kind"], sorted(pair["names"]), sorted(np.ravel(pair["cells"]).round(9))) for pair in facts["pairs"]],
-        [[(row["name"], round(row["size"], 9)) for row in block["rows"]] for block in facts["clusterings"]["blocks"]],
+        [
+            (pair["kind"], sorted(pair["names"]), sorted(np.ravel(pair["cells"]).round(9)))
+            for pair in facts["pairs"]
+        ],
+        [
+            [(row["name"], round(row["size"], 9)) for row in block["rows"]]
+            for block in facts["clusterings"]["blocks"]
+        ],
         [round(block["median_size"], 9) for block in facts["clusterings"]["blocks"]],
         sorted(row["alike"] for row in facts["contested"]["rows"]),
     ]
@@ -350,9 +436,17 @@ def counts_of(facts):
 
 def test_a_lazy_table_is_counted_like_the_same_table_in_memory():
     pl = pytest.importorskip("polars")
-    mails = pl.DataFrame({name: list(column) for name, column in demo_votes().columns.items() if name != "truth"})
-    columns = {"classifiers": ["svm", "tree", "bayes", "knn", "rules"], "clusterings": ["kmeans", "dbscan"], "known": "gold"}
-    lazy, eager = (combine(table, **columns, return_consensus=True)[1] for table in (mails.lazy(), mails))
+    mails = pl.DataFrame(
+        {name: list(column) for name, column in demo_votes().columns.items() if name != "truth"}
+    )
+    columns = {
+        "classifiers": ["svm", "tree", "bayes", "knn", "rules"],
+        "clusterings": ["kmeans", "dbscan"],
+        "known": "gold",
+    }
+    lazy, eager = (
+        combine(table, **columns, return_consensus=True)[1] for table in (mails.lazy(), mails)
+    )
     facts = facts_of(lazy, n_contested=1000)
     assert counts_of(facts) == counts_of(facts_of(eager, n_contested=1000))
     assert facts["quality"]["given"]["n"] == 60
@@ -369,13 +463,19 @@ def test_whole_weights_count_like_repeated_objects():
     times = np.random.default_rng(0).integers(1, 4, size=150)
     repeat = {name: np.repeat(column, times) for name, column in said.items()}
     weighted = EC3().solve(Votes.from_labels(said, clusters, sample_weight=times))
-    repeated = EC3().solve(Votes.from_labels(repeat, {name: np.repeat(column, times) for name, column in clusters.items()}))
+    repeated = EC3().solve(
+        Votes.from_labels(
+            repeat, {name: np.repeat(column, times) for name, column in clusters.items()}
+        )
+    )
     one = facts_of(weighted, truth=truth)
     other = facts_of(repeated, truth=np.repeat(truth, times))
     assert (one["n_objects"], one["changes"]["n"]) == (times.sum(), other["changes"]["n"])
     assert one["quality"]["fair"]["confusion"] == other["quality"]["fair"]["confusion"]
     assert one["quality"]["fair"]["difference"] == other["quality"]["fair"]["difference"]
-    assert one["quality"]["fair"]["answers"][0]["auc"] == pytest.approx(other["quality"]["fair"]["answers"][0]["auc"])
+    assert one["quality"]["fair"]["answers"][0]["auc"] == pytest.approx(
+        other["quality"]["fair"]["answers"][0]["auc"]
+    )
     assert [row["accuracy"] for row in one["models"]["rows"]] == pytest.approx(
         [row["accuracy"] for row in other["models"]["rows"]]
     )
@@ -386,12 +486,14 @@ def test_weights_that_are_not_whole_add_up_to_the_objects():
     weight = np.random.default_rng(0).random(150) / 1000
     facts = facts_of(EC3().solve(Votes.from_labels(said, clusters, sample_weight=weight)))
     assert facts["n_objects"] == 150
-    assert sum(row["size"] for row in facts["clusterings"]["blocks"][1]["rows"]) == pytest.approx(150)
+    assert sum(row["size"] for row in facts["clusterings"]["blocks"][1]["rows"]) == pytest.approx(
+        150
+    )
     assert facts["changes"]["n"] == round(150 * facts["changes"]["share"])
     assert "for as many objects as there are" in page_of(facts).decode()
 
 
-# ---- given labels ----------------------------------------------------------------------------------------------------
+# ---- given labels --------------------------------------------------------------------------------
 
 
 def test_labels_held_fixed_are_neither_changed_nor_sure():
@@ -402,7 +504,9 @@ def test_labels_held_fixed_are_neither_changed_nor_sure():
     changed = (consensus.labels() != MajorityVote().solve(votes).labels())[100:]
     assert (facts["n_open"], facts["changes"]["n"]) == (300, changed.sum())
     assert facts["changes"]["share"] == pytest.approx(changed.mean())
-    assert facts["confidence"]["shares"] == pytest.approx(np.histogram(consensus.confidence[100:], 20, (0, 1))[0] / 300)
+    assert facts["confidence"]["shares"] == pytest.approx(
+        np.histogram(consensus.confidence[100:], 20, (0, 1))[0] / 300
+    )
     assert facts["summary"].endswith(f"mean confidence {consensus.confidence[100:].mean():.3f}")
     text = page_of(facts).decode()
     assert f"{changed.sum()} of 300 objects without a given label" in text
@@ -424,17 +528,23 @@ def test_where_all_labels_were_given_it_is_said(tmp_path):
     assert "trained on these very labels" not in text
 
 
-# ---- every kind of consensus -----------------------------------------------------------------------------------------
+# ---- every kind of consensus ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", [EC3(), BGCM(), UPE(), C3EKL(), C3ESL(), DawidSkene(), SoftVote(), WeightedVote()], ids=repr)
+@pytest.mark.parametrize(
+    "method",
+    [EC3(), BGCM(), UPE(), C3EKL(), C3ESL(), DawidSkene(), SoftVote(), WeightedVote()],
+    ids=repr,
+)
 def test_every_method_has_a_report(method):
     said, clusters, truth = a_pool(80, missing=0.3)
     assert "How good it is" in text_of(method.solve(Votes.from_labels(said, clusters)), truth=truth)
 
 
 def test_crowds_soft_votes_one_class_and_weights_have_reports(crowd, tmp_path):
-    soft = Votes.from_probabilities({"a": [[0.9, 0.1], [0.5, 0.5]], "b": [[0.2, 0.8], [np.nan, np.nan]]}, sample_weight=[1, 3])
+    soft = Votes.from_probabilities(
+        {"a": [[0.9, 0.1], [0.5, 0.5]], "b": [[0.2, 0.8], [np.nan, np.nan]]}, sample_weight=[1, 3]
+    )
     one = Votes.from_labels({"a": ["x", None]})
     assert "Objects have weights" in text_of(EC3().solve(soft), truth=[0, 1])
     assert "There is only one class" in text_of(MajorityVote().solve(one))
@@ -454,7 +564,9 @@ def test_a_loaded_consensus_says_what_cannot_be_shown(pool, tmp_path):
     with_objects, without = Consensus.load(tmp_path / "answer"), Consensus.load(tmp_path / "rule")
     facts = facts_of(with_objects, truth=truth)
     assert facts["quality"]["fair"]["n"] == 400
-    assert facts["models"]["accuracy_by"] is None  # its voters cannot be judged by labels, since it has no votes
+    assert (
+        facts["models"]["accuracy_by"] is None
+    )  # its voters cannot be judged by labels, since it has no votes
     assert "keeps the answers but not the votes" in text_of(with_objects)
     assert "loaded from a file without objects" in text_of(without)
     with pytest.raises(ValueError, match="truth needs objects to judge"):
@@ -464,7 +576,9 @@ def test_a_loaded_consensus_says_what_cannot_be_shown(pool, tmp_path):
 def test_the_page_stays_small(hostile):
     rng = np.random.default_rng(0)
     said = rng.integers(30, size=(300, 120))
-    many = MajorityVote().solve(Votes.from_labels(said, {f"k{m}": rng.integers(50, size=300) for m in range(30)}))
+    many = MajorityVote().solve(
+        Votes.from_labels(said, {f"k{m}": rng.integers(50, size=300) for m in range(30)})
+    )
     assert len(page_of(facts_of(many, truth=said[:, 0]))) < 2_000_000
     assert len(page_of(facts_of(hostile))) < 2_000_000
 
@@ -477,17 +591,23 @@ def test_a_page_of_long_names_has_fewer_contested_objects(pool, monkeypatch):
     assert re.search(r"The \d+ most contested of", small)
 
 
-# ---- the file --------------------------------------------------------------------------------------------------------
+# ---- the file ------------------------------------------------------------------------------------
 
 
 def test_a_file_that_exists_is_replaced_only_when_asked(pool, tmp_path):
     path = tmp_path / "report.html"
     path.write_text("mine")
-    with pytest.raises(FileExistsError, match=r"report\.html exists already\. Pass overwrite=True to replace it\."):
+    with pytest.raises(
+        FileExistsError, match=r"report\.html exists already\. Pass overwrite=True to replace it\."
+    ):
         pool[0].report(path)
     assert path.read_text() == "mine"
     pool[0].report(
-        path, overwrite=True, title="Bees & ants", command=["ec3learn", "combine", "my votes.csv"], details={"seed": 3}
+        path,
+        overwrite=True,
+        title="Bees & ants",
+        command=["ec3learn", "combine", "my votes.csv"],
+        details={"seed": 3},
     )
     text = path.read_text("utf-8")
     assert "<title>Bees &amp; ants</title>" in text
@@ -505,18 +625,42 @@ def test_nothing_is_left_of_a_report_that_failed(pool, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"truth": ["dog"] * 400}, ValueError, "truth must hold classes, .* got 'dog' for object 0"),
-        ({"truth": ["ant"]}, ValueError, "truth must have one entry for each of the 400 objects, got 1"),
+        (
+            {"truth": ["dog"] * 400},
+            ValueError,
+            "truth must hold classes, .* got 'dog' for object 0",
+        ),
+        (
+            {"truth": ["ant"]},
+            ValueError,
+            "truth must have one entry for each of the 400 objects, got 1",
+        ),
         ({"truth": 5}, TypeError, "^truth must be an array with one label per object, .* got int"),
-        ({"truth": {999: "ant"}}, ValueError, "^truth must name objects by number, from 0 to 399, got 999"),
-        ({"truth": ([0, 0], ["ant", "bee"])}, ValueError, "^truth must give an object one label, got two for 0"),
-        ({"truth": ["ant", 1] * 200}, TypeError, "^truth must hold labels of one kind: .* got str and int"),
+        (
+            {"truth": {999: "ant"}},
+            ValueError,
+            "^truth must name objects by number, from 0 to 399, got 999",
+        ),
+        (
+            {"truth": ([0, 0], ["ant", "bee"])},
+            ValueError,
+            "^truth must give an object one label, got two for 0",
+        ),
+        (
+            {"truth": ["ant", 1] * 200},
+            TypeError,
+            "^truth must hold labels of one kind: .* got str and int",
+        ),
         ({"title": None}, TypeError, "title must be a string, got None"),
         ({"command": 5}, TypeError, "command must be a string or a list of strings, got 5"),
         ({"details": "x"}, TypeError, "details must be a dict of name -> value, got 'x'"),
         ({"path": 5}, TypeError, "path must be the name of a file, got 5"),
         ({"n_contested": -1}, ValueError, "n_contested must be an integer >= 0, got -1"),
-        ({"path": "no/such/folder/report.html"}, FileNotFoundError, "path must lie in a folder that exists"),
+        (
+            {"path": "no/such/folder/report.html"},
+            FileNotFoundError,
+            "path must lie in a folder that exists",
+        ),
     ],
 )
 def test_what_is_refused(options, error, words, pool, tmp_path):
@@ -526,18 +670,25 @@ def test_what_is_refused(options, error, words, pool, tmp_path):
 
 def test_labels_to_judge_a_long_table_by_name_its_objects(tmp_path):
     consensus = EC3().solve(Votes.from_long(["q1", "q2"], ["a", "b"], ["x", "y"]))
-    with pytest.raises(ValueError, match=r"^truth must name objects that were voted on, got 'q9'\. The first objects are"):
+    with pytest.raises(
+        ValueError,
+        match=r"^truth must name objects that were voted on, got 'q9'\. The first objects are",
+    ):
         consensus.report(tmp_path / "report.html", truth={"q9": "x"})
 
 
 def test_without_jinja2_one_sentence_says_what_to_do(pool, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ModuleNotFoundError, match=r"A report needs jinja2: pip install 'ec3learn\[report\]'\."):
+    with pytest.raises(
+        ModuleNotFoundError, match=r"A report needs jinja2: pip install 'ec3learn\[report\]'\."
+    ):
         pool[0].report(tmp_path / "report.html")
 
 
 def test_the_csv_file_has_no_formulas(hostile):
-    content = re.search(r'href="data:text/csv;charset=utf-8;base64,([^"]+)"', text_of(hostile)).group(1)
+    content = re.search(
+        r'href="data:text/csv;charset=utf-8;base64,([^"]+)"', text_of(hostile)
+    ).group(1)
     rows = list(csv.DictReader(io.StringIO(base64.b64decode(content).decode("utf-8-sig"))))
     assert len(rows) == len(hostile.contested(200))
     assert "'=HYPERLINK(1)" in {row["object"] for row in rows}
@@ -545,12 +696,17 @@ def test_the_csv_file_has_no_formulas(hostile):
 
 
 def test_the_page_names_no_other_place(pool):
-    assert not re.search(r"""https?://|//[a-z]+\.|@import|url\(|<link(?! rel="icon" href="data:,")""", text_of(pool[0]))
+    assert not re.search(
+        r"""https?://|//[a-z]+\.|@import|url\(|<link(?! rel="icon" href="data:,")""",
+        text_of(pool[0]),
+    )
 
 
-# ---- in a browser ----------------------------------------------------------------------------------------------------
+# ---- in a browser --------------------------------------------------------------------------------
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -565,7 +721,9 @@ in_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is install
 
 @pytest.fixture(scope="module")
 def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright's Python package is not installed")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="Playwright's Python package is not installed"
+    )
     with playwright.sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield chromium
@@ -579,7 +737,12 @@ def judged_crowd():
     said = np.where(rng.random((300, 20)) < 0.75, truth[:, None], truth[::-1, None])
     said[:, 0], said[:, 1] = "yes", rng.permutation(truth)
     objects, voters = np.nonzero(rng.random((300, 20)) < 0.4)
-    votes = Votes.from_long(objects, [f"annotator {j}" for j in voters], said[objects, voters], object_ids=np.arange(300))
+    votes = Votes.from_long(
+        objects,
+        [f"annotator {j}" for j in voters],
+        said[objects, voters],
+        object_ids=np.arange(300),
+    )
     return solve(votes)
 
 
@@ -588,7 +751,12 @@ def pages(pool, hostile, tmp_path_factory):
     folder = tmp_path_factory.mktemp("reports")
     pool[0].report(folder / "pool.html", truth=pool[1])
     judged_crowd().report(folder / "crowd.html", truth=["no", "yes"] * 150)
-    hostile.report(folder / "hostile.html", title=HOSTILE[0], command=HOSTILE[1], details={HOSTILE[2]: HOSTILE[11]})
+    hostile.report(
+        folder / "hostile.html",
+        title=HOSTILE[0],
+        command=HOSTILE[1],
+        details={HOSTILE[2]: HOSTILE[11]},
+    )
     return folder
 
 
@@ -600,10 +768,20 @@ def opened(browser, pages):
     def open_page(name, **options):
         contexts.append(browser.new_context(accept_downloads=True, **options))
         page = contexts[-1].new_page()
-        page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
+        page.on(
+            "console",
+            lambda message: (
+                complaints.append(message.text) if message.type in ("error", "warning") else None
+            ),
+        )
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on(
-            "request", lambda request: complaints.append(request.url) if not request.url.startswith(("file:", "data:")) else None
+            "request",
+            lambda request: (
+                complaints.append(request.url)
+                if not request.url.startswith(("file:", "data:"))
+                else None
+            ),
         )
         page.goto((pages / f"{name}.html").as_uri())
         return page
@@ -617,7 +795,9 @@ def opened(browser, pages):
 def test_no_line_begins_with_a_percent_sign():
     said, _, truth = a_pool()
     consensus = Auto().solve(Votes.from_labels(said), known={i: truth[i] for i in range(0, 400, 5)})
-    facts = facts_of(consensus, truth=truth, summary=consensus.summary(Auto()), command="ec3learn --classes 7 %")
+    facts = facts_of(
+        consensus, truth=truth, summary=consensus.summary(Auto()), command="ec3learn --classes 7 %"
+    )
     text = page_of(facts).decode()
     shown = re.sub(r"<(style|script|pre)\b.*?</\1>|<[^>]*>", "", text, flags=re.DOTALL)
     assert len(re.findall(r"\d(?:&nbsp;|\u00a0)%", shown)) > 50
@@ -673,10 +853,22 @@ def test_hostile_names_are_shown_and_do_nothing(opened):
     assert page.locator("img, main script, main style").count() == 0
     assert page.locator("h1").inner_text() == HOSTILE[0]
     shown = page.locator("#contested-table tbody th").all_inner_texts()
-    assert {HOSTILE[0], HOSTILE[2], HOSTILE[3], "�gnp.exe", "two⏎lines", "x" * 47 + "…", "half ? pair", "(empty)"} <= set(shown)
+    assert {
+        HOSTILE[0],
+        HOSTILE[2],
+        HOSTILE[3],
+        "�gnp.exe",
+        "two⏎lines",
+        "x" * 47 + "…",
+        "half ? pair",
+        "(empty)",
+    } <= set(shown)
     long_name = page.locator("#contested-table tbody th bdi[title]", has_text="xxx")
     assert len(long_name.get_attribute("title")) == 300
-    assert page.get_by_text(HOSTILE[3], exact=True).first.evaluate("element => element.tagName") == "BDI"
+    assert (
+        page.get_by_text(HOSTILE[3], exact=True).first.evaluate("element => element.tagName")
+        == "BDI"
+    )
 
 
 @in_browser
@@ -754,16 +946,23 @@ def test_text_has_enough_contrast(scheme, opened):
 def test_a_cell_of_the_heat_map_names_its_models(opened):
     page = opened("pool")
     page.locator("table.heat").first.locator("tbody tr").first.locator("td").nth(1).hover()
-    assert re.fullmatch(r"\u2068m\d\u2069 and \u2068m\d\u2069: \d+ %", page.locator("#status-classifier").inner_text())
+    assert re.fullmatch(
+        r"\u2068m\d\u2069 and \u2068m\d\u2069: \d+ %",
+        page.locator("#status-classifier").inner_text(),
+    )
 
 
-# ---- a crowd -------------------------------------------------------------------------------------------------------------
+# ---- a crowd -------------------------------------------------------------------------------------
 
 
 def test_many_annotators_are_folded_with_those_in_trouble_first(tmp_path):
     rng = np.random.default_rng(0)
     truth = rng.integers(2, size=200)
-    rows = [(i, f"w{j:02d}", int(truth[i] if rng.random() < 0.9 else 1 - truth[i])) for j in range(30) for i in range(j, 200, 5)]
+    rows = [
+        (i, f"w{j:02d}", int(truth[i] if rng.random() < 0.9 else 1 - truth[i]))
+        for j in range(30)
+        for i in range(j, 200, 5)
+    ]
     rows = [(i, name, 1 - truth[i] if name == "w29" else said) for i, name, said in rows]
     crowd = Votes.from_long(*map(list, zip(*rows, strict=True)))
     MajorityVote().solve(crowd).report(tmp_path / "crowd.html")
@@ -786,7 +985,10 @@ def test_the_rows_that_are_folded_are_those_that_the_style_hides():
 def test_judges_who_score_are_in_the_table_of_voters():
     rng = np.random.default_rng(0)
     good = rng.random(300) < 0.5
-    scores = {f"j{j}": np.clip(np.round(3 + 1.5 * (2 * good - 1) + rng.normal(size=300)), 1, 5) for j in range(4)}
+    scores = {
+        f"j{j}": np.clip(np.round(3 + 1.5 * (2 * good - 1) + rng.normal(size=300)), 1, 5)
+        for j in range(4)
+    }
     votes = Votes.from_labels(scores, classes=["bad", "good"], scale=Scale(range(1, 6)))
     facts = facts_of(Auto().solve(votes), truth=np.where(good, "good", "bad"))
     assert facts["summary"].startswith("Panel of 4 judges: 300")

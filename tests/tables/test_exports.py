@@ -21,20 +21,38 @@ def rows_of(table, columns=SAID):
     return [list(row) for row in table.select(columns).rows()]
 
 
-# ---- Label Studio ------------------------------------------------------------------------------------------------------
+# ---- Label Studio --------------------------------------------------------------------------------
 
 
 def choice(question, *labels):
-    return {"id": "r1", "from_name": question, "to_name": "text", "type": "choices", "value": {"choices": list(labels)}}
+    return {
+        "id": "r1",
+        "from_name": question,
+        "to_name": "text",
+        "type": "choices",
+        "value": {"choices": list(labels)},
+    }
 
 
 def annotation(annotator, *results, **others):
-    plain = {"id": 5, "was_cancelled": False, "ground_truth": False, "lead_time": 2.5, "created_at": "2024-05-17T08:00:00Z"}
+    plain = {
+        "id": 5,
+        "was_cancelled": False,
+        "ground_truth": False,
+        "lead_time": 2.5,
+        "created_at": "2024-05-17T08:00:00Z",
+    }
     return plain | {"completed_by": annotator, "result": list(results)} | others
 
 
 def task(number, *annotations, predictions=(), **data):
-    return {"id": number, "data": data, "annotations": list(annotations), "predictions": list(predictions), "drafts": []}
+    return {
+        "id": number,
+        "data": data,
+        "annotations": list(annotations),
+        "predictions": list(predictions),
+        "drafts": [],
+    }
 
 
 def label_studio(tasks, **options):
@@ -43,27 +61,48 @@ def label_studio(tasks, **options):
 
 def test_each_annotation_of_label_studio_is_a_row():
     tasks = [
-        task(1, annotation(7, choice("mood", "good")), annotation(8, choice("mood", "bad")), text="fine", meta={"x": 1}),
+        task(
+            1,
+            annotation(7, choice("mood", "good")),
+            annotation(8, choice("mood", "bad")),
+            text="fine",
+            meta={"x": 1},
+        ),
         task(2, annotation(7, choice("mood", "bad")), text="rain"),
     ]
     table = label_studio(tasks)
     assert table.columns == ["text", "id", "annotator", "mood"]
-    assert table.rows() == [("fine", 1, "7", "good"), ("fine", 1, "8", "bad"), ("rain", 2, "7", "bad")]
+    assert table.rows() == [
+        ("fine", 1, "7", "good"),
+        ("fine", 1, "8", "bad"),
+        ("rain", 2, "7", "bad"),
+    ]
 
 
 def test_skipped_annotations_and_what_is_said_about_regions_are_no_votes():
     region = choice("mood", "bad")
     region["value"] |= {"start": 0, "end": 4, "text": "fine"}
     relation = {"from_id": "a", "to_id": "b", "type": "relation", "direction": "right"}
-    text = {"from_name": "why", "to_name": "text", "type": "textarea", "value": {"text": ["because"]}}
+    text = {
+        "from_name": "why",
+        "to_name": "text",
+        "type": "textarea",
+        "value": {"text": ["because"]},
+    }
     skipped = annotation(8, choice("mood", "bad"), was_cancelled=True)
-    table = label_studio([task(1, annotation(7, region, relation, text, choice("mood", "good")), skipped)])
+    table = label_studio(
+        [task(1, annotation(7, region, relation, text, choice("mood", "good")), skipped)]
+    )
     assert table.rows() == [(1, "7", "good")]
 
 
 @pytest.mark.parametrize(
     ("kind", "value", "answer"),
-    [("rating", {"rating": 4}, 4), ("number", {"number": 7}, 7), ("pairwise", {"selected": "left"}, "left")],
+    [
+        ("rating", {"rating": 4}, 4),
+        ("number", {"number": 7}, 7),
+        ("pairwise", {"selected": "left"}, "left"),
+    ],
 )
 def test_ratings_numbers_and_comparisons_are_votes(kind, value, answer):
     result = {"from_name": "mood", "to_name": "text", "type": kind, "value": value}
@@ -71,14 +110,29 @@ def test_ratings_numbers_and_comparisons_are_votes(kind, value, answer):
 
 
 def test_a_question_with_several_choices_is_a_question_for_each_choice():
-    tasks = [task(1, annotation(7, choice("topics", "sport", "news")), annotation(8, choice("topics", "sport")), annotation(9))]
+    tasks = [
+        task(
+            1,
+            annotation(7, choice("topics", "sport", "news")),
+            annotation(8, choice("topics", "sport")),
+            annotation(9),
+        )
+    ]
     table = label_studio(tasks)
-    assert table.select("topics=news", "topics=sport").rows() == [(True, True), (False, True), (None, None)]
+    assert table.select("topics=news", "topics=sport").rows() == [
+        (True, True),
+        (False, True),
+        (None, None),
+    ]
 
 
 def test_a_ground_truth_is_a_known_label_and_no_vote():
     tasks = [
-        task(1, annotation(7, choice("mood", "bad")), annotation(9, choice("mood", "good"), ground_truth=True)),
+        task(
+            1,
+            annotation(7, choice("mood", "bad")),
+            annotation(9, choice("mood", "good"), ground_truth=True),
+        ),
         task(2, annotation(7, choice("mood", "good"))),
         task(3, annotation(9, choice("mood", "bad"), ground_truth=True)),
     ]
@@ -88,31 +142,68 @@ def test_a_ground_truth_is_a_known_label_and_no_vote():
         [2, "7", "good", None],
         [3, "9", None, "bad"],
     ]
-    answers = combine(table, objects="id", voters="annotator", classifiers="mood", known="mood_known", method="majority")
+    answers = combine(
+        table,
+        objects="id",
+        voters="annotator",
+        classifiers="mood",
+        known="mood_known",
+        method="majority",
+    )
     assert answers["consensus"].to_list() == ["good", "good", "bad"]
 
 
 def test_predictions_vote_if_asked_to():
-    predictions = [{"id": 3, "model_version": "bert", "score": 0.9, "result": [choice("mood", "bad")]}]
+    predictions = [
+        {"id": 3, "model_version": "bert", "score": 0.9, "result": [choice("mood", "bad")]}
+    ]
     tasks = [task(1, annotation(7, choice("mood", "good")), predictions=predictions)]
     assert rows_of(label_studio(tasks)) == [[1, "7", "good"]]
     assert rows_of(label_studio(tasks, predictions=True)) == [[1, "7", "good"], [1, "bert", "bad"]]
 
 
 def test_annotators_exported_in_full_go_by_their_address():
-    tasks = [task(1, annotation({"id": 7, "email": "ann@example.org", "first_name": "Ann"}, choice("mood", "good")))]
+    tasks = [
+        task(
+            1,
+            annotation(
+                {"id": 7, "email": "ann@example.org", "first_name": "Ann"}, choice("mood", "good")
+            ),
+        )
+    ]
     assert rows_of(label_studio(tasks)) == [[1, "ann@example.org", "good"]]
 
 
 # The same three annotations in the three forms, as the converter of Label Studio writes them.
 TASKS = [
-    task(1, annotation(7, choice("mood", "good"), choice("topics", "a", "b")), annotation(8, choice("mood", "bad")), text="[hm"),
+    task(
+        1,
+        annotation(7, choice("mood", "good"), choice("topics", "a", "b")),
+        annotation(8, choice("mood", "bad")),
+        text="[hm",
+    ),
     task(2, annotation(7, choice("mood", "bad"), choice("topics", "a")), text="{no JSON"),
 ]
-TASKS[0]["annotations"][1]["result"].append({"from_name": "stars", "to_name": "text", "type": "rating", "value": {"rating": 2}})
+TASKS[0]["annotations"][1]["result"].append(
+    {"from_name": "stars", "to_name": "text", "type": "rating", "value": {"rating": 2}}
+)
 SMALL = [
-    {"text": "[hm", "id": 1, "mood": "good", "topics": {"choices": ["a", "b"]}, "annotator": 7, "annotation_id": 5},
-    {"text": "[hm", "id": 1, "mood": "bad", "stars": [{"rating": 2}], "annotator": 8, "annotation_id": 6},
+    {
+        "text": "[hm",
+        "id": 1,
+        "mood": "good",
+        "topics": {"choices": ["a", "b"]},
+        "annotator": 7,
+        "annotation_id": 5,
+    },
+    {
+        "text": "[hm",
+        "id": 1,
+        "mood": "bad",
+        "stars": [{"rating": 2}],
+        "annotator": 8,
+        "annotation_id": 6,
+    },
     {"text": "{no JSON", "id": 2, "mood": "bad", "topics": "a", "annotator": 7, "annotation_id": 7},
 ]
 
@@ -124,7 +215,12 @@ def write_csv(path):
         writer = csv.DictWriter(file, fields, quoting=csv.QUOTE_NONNUMERIC)
         writer.writeheader()
         for row in SMALL:
-            writer.writerow({key: value if isinstance(value, (str, int)) else json.dumps(value) for key, value in row.items()})
+            writer.writerow(
+                {
+                    key: value if isinstance(value, (str, int)) else json.dumps(value)
+                    for key, value in row.items()
+                }
+            )
 
 
 def test_all_forms_of_an_export_of_label_studio_have_the_same_votes(tmp_path):
@@ -132,7 +228,10 @@ def test_all_forms_of_an_export_of_label_studio_have_the_same_votes(tmp_path):
     (tmp_path / "small.json").write_text(json.dumps(SMALL), encoding="utf-8-sig")
     write_csv(tmp_path / "all.csv")
     columns = ["text", "annotator", "mood", "topics=a", "topics=b", "stars"]
-    full, small, text = (rows_of(label_studio(tmp_path / name), columns) for name in ("full.json", "small.json", "all.csv"))
+    full, small, text = (
+        rows_of(label_studio(tmp_path / name), columns)
+        for name in ("full.json", "small.json", "all.csv")
+    )
     assert full == [
         ["[hm", "7", "good", True, True, None],
         ["[hm", "8", "bad", None, None, 2],
@@ -153,7 +252,7 @@ def test_values_of_several_types_become_text():
     assert table["large"].to_list() == [str(2**70), None]
 
 
-# ---- Argilla -----------------------------------------------------------------------------------------------------------
+# ---- Argilla -------------------------------------------------------------------------------------
 
 NESTED = [
     {
@@ -171,7 +270,14 @@ NESTED = [
         "status": "pending",
         "_server_id": None,
     },
-    {"id": "r2", "fields": {"text": "rain"}, "metadata": {}, "suggestions": {}, "responses": {}, "vectors": {}},
+    {
+        "id": "r2",
+        "fields": {"text": "rain"},
+        "metadata": {},
+        "suggestions": {},
+        "responses": {},
+        "vectors": {},
+    },
 ]
 FLAT = [
     {
@@ -187,7 +293,14 @@ FLAT = [
         "mood.suggestion.score": 0.7,
         "mood.suggestion.agent": "gpt",
     },
-    {"id": "r2", "text": "rain", "source": None, "mood.responses": None, "mood.responses.users": None, "mood.suggestion": None},
+    {
+        "id": "r2",
+        "text": "rain",
+        "source": None,
+        "mood.responses": None,
+        "mood.responses.users": None,
+        "mood.suggestion": None,
+    },
 ]
 
 
@@ -213,7 +326,9 @@ def test_only_submitted_responses_are_votes_where_the_export_tells():
 
 
 def test_records_of_argilla_may_be_a_dataset_of_hugging_face():
-    datasets = pytest.importorskip("datasets", reason="Hugging Face datasets is not installed (extra datasets)")
+    datasets = pytest.importorskip(
+        "datasets", reason="Hugging Face datasets is not installed (extra datasets)"
+    )
     dataset = datasets.Dataset.from_list(FLAT)
     assert read_argilla(dataset, suggestions=True, backend="polars").equals(
         read_argilla(FLAT, suggestions=True, backend="polars")
@@ -224,14 +339,23 @@ def test_records_of_argilla_may_be_a_dataset_of_hugging_face():
 def test_records_that_argilla_makes_are_read():
     rg = pytest.importorskip("argilla", reason="argilla is not installed")
     users = ["00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"]
-    responses = [rg.Response("mood", label, user_id=user) for user, label in zip(users, ["good", "bad"], strict=True)]
+    responses = [
+        rg.Response("mood", label, user_id=user)
+        for user, label in zip(users, ["good", "bad"], strict=True)
+    ]
     suggestions = [rg.Suggestion("mood", "bad", agent="gpt")]
-    record = rg.Record(id="r1", fields={"text": "fine"}, responses=responses, suggestions=suggestions)
+    record = rg.Record(
+        id="r1", fields={"text": "fine"}, responses=responses, suggestions=suggestions
+    )
     table = read_argilla([record.to_dict()], suggestions=True, backend="polars")
-    assert rows_of(table) == [["r1", users[0], "good"], ["r1", users[1], "bad"], ["r1", "gpt", "bad"]]
+    assert rows_of(table) == [
+        ["r1", users[0], "good"],
+        ["r1", users[1], "bad"],
+        ["r1", "gpt", "bad"],
+    ]
 
 
-# ---- the command, and what is refused ----------------------------------------------------------------------------------
+# ---- the command, and what is refused ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("tool", "items"), [("label-studio", TASKS), ("argilla", NESTED)])
@@ -244,7 +368,13 @@ def test_the_command_reads_an_export_as_the_library_does(tmp_path, tool, items):
         answered = combine_file(table, naming, "majority", prefix="")
         answered.write(str(tmp_path / "out.csv"))
     written = pl.read_csv(tmp_path / "out.csv")
-    expected = combine(read(items, backend="polars"), objects="id", voters="annotator", classifiers="mood", method="majority")
+    expected = combine(
+        read(items, backend="polars"),
+        objects="id",
+        voters="annotator",
+        classifiers="mood",
+        method="majority",
+    )
     assert written.columns == expected.columns
     assert written["consensus"].to_list() == expected["consensus"].to_list()
 
@@ -252,8 +382,16 @@ def test_the_command_reads_an_export_as_the_library_does(tmp_path, tool, items):
 @pytest.mark.parametrize(
     ("read", "content", "words"),
     [
-        (read_label_studio, b'[{"id": 1', "cannot be read as an export of Label Studio: Expecting ',' delimiter"),
-        (read_label_studio, b"\xff\xfe[]", "cannot be read as an export of Label Studio: 'utf-8' codec can't decode"),
+        (
+            read_label_studio,
+            b'[{"id": 1',
+            "cannot be read as an export of Label Studio: Expecting ',' delimiter",
+        ),
+        (
+            read_label_studio,
+            b"\xff\xfe[]",
+            "cannot be read as an export of Label Studio: 'utf-8' codec can't decode",
+        ),
         (read_label_studio, b"[" * 100_000, "cannot be read as an export of Label Studio: "),
         (
             read_label_studio,
@@ -261,11 +399,27 @@ def test_the_command_reads_an_export_as_the_library_does(tmp_path, tool, items):
             "must be an export of Label Studio, but item 1 in it is not as Label Studio writes it. Export it as JSON, JSON-MIN",
         ),
         (read_label_studio, b"[5]", "must be an export of Label Studio, but item 0 in it is not"),
-        (read_label_studio, b"", "must have annotations with labels or ratings, got 0 items without any. Export it as JSON"),
-        (read_label_studio, json.dumps(task(1, annotation(7))).encode(), "labels or ratings, got 1 item without any."),
+        (
+            read_label_studio,
+            b"",
+            "must have annotations with labels or ratings, got 0 items without any. Export it as JSON",
+        ),
+        (
+            read_label_studio,
+            json.dumps(task(1, annotation(7))).encode(),
+            "labels or ratings, got 1 item without any.",
+        ),
         (read_argilla, b"no JSON", "cannot be read as an export of Argilla: Expecting value"),
-        (read_argilla, json.dumps(TASKS).encode(), "got 2 items without any. Export it by dataset.records.to_json(path)."),
-        (read_argilla, b'[{"id": 1, "responses": [5]}]', "must be an export of Argilla, but item 0 in it is not"),
+        (
+            read_argilla,
+            json.dumps(TASKS).encode(),
+            "got 2 items without any. Export it by dataset.records.to_json(path).",
+        ),
+        (
+            read_argilla,
+            b'[{"id": 1, "responses": [5]}]',
+            "must be an export of Argilla, but item 0 in it is not",
+        ),
     ],
 )
 def test_what_is_no_export_is_refused_in_one_sentence(tmp_path, read, content, words):
@@ -278,11 +432,28 @@ def test_what_is_no_export_is_refused_in_one_sentence(tmp_path, read, content, w
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.sampled_from(["choices", "a"]),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=3)
+    | st.sampled_from(["choices", "a"]),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["id", "data", "annotations", "annotator", "result", "value", "responses", "x.responses", "type"]),
+            st.sampled_from(
+                [
+                    "id",
+                    "data",
+                    "annotations",
+                    "annotator",
+                    "result",
+                    "value",
+                    "responses",
+                    "x.responses",
+                    "type",
+                ]
+            ),
             inner,
             max_size=4,
         )

@@ -50,7 +50,18 @@ HOSTILE = [
     "'",
     "\\N",
 ]
-FILES = ["csv", "csv.gz", "csv.zst", "tsv", "jsonl", "jsonl.gz", "jsonl.zst", "parquet", "arrow", "feather"]
+FILES = [
+    "csv",
+    "csv.gz",
+    "csv.zst",
+    "tsv",
+    "jsonl",
+    "jsonl.gz",
+    "jsonl.zst",
+    "parquet",
+    "arrow",
+    "feather",
+]
 
 
 def opened(path, given=None, **options):
@@ -69,7 +80,9 @@ def put(folder, name, columns):
     if name.startswith("x.csv") or name.startswith("x.tsv"):
         plain = frame.write_csv(separator="\t" if ".tsv" in name else ",").encode()
     elif ".jsonl" in name:
-        plain = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in frame.to_dicts()).encode()
+        plain = "".join(
+            json.dumps(row, ensure_ascii=False) + "\n" for row in frame.to_dicts()
+        ).encode()
     elif ".parquet" in name:
         frame.write_parquet(path)
         return path
@@ -82,9 +95,13 @@ def put(folder, name, columns):
     return path
 
 
-def answered_of(table, method="majority", classifiers="vote", max_rows=1_000_000, proba=False, **options):
+def answered_of(
+    table, method="majority", classifiers="vote", max_rows=1_000_000, proba=False, **options
+):
     """Solve a table of a file, by default by its column `vote`."""
-    return combine_file(table, Naming(classifiers, **options), method, proba=proba, prefix="", max_rows=max_rows)
+    return combine_file(
+        table, Naming(classifiers, **options), method, proba=proba, prefix="", max_rows=max_rows
+    )
 
 
 def combined(path, out, **options):
@@ -94,7 +111,7 @@ def combined(path, out, **options):
     return rows_of(out)
 
 
-# ---- what goes in comes out --------------------------------------------------------------------------------------------
+# ---- what goes in comes out ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ending", FILES)
@@ -109,7 +126,9 @@ def test_every_format_gives_back_its_columns_and_the_labels_as_they_were(tmp_pat
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "arrow"])
 def test_any_format_can_be_written_from_any(tmp_path, ending):
-    path = put(tmp_path, "x.jsonl", {"vote": ["a", "b", None], "n": [1, 2, 3], "f": [0.5, 1.0, None]})
+    path = put(
+        tmp_path, "x.jsonl", {"vote": ["a", "b", None], "n": [1, 2, 3], "f": [0.5, 1.0, None]}
+    )
     rows = combined(path, tmp_path / f"out.{ending}")
     assert [str(row["n"]) for row in rows] == ["1", "2", "3"]
     assert [row["vote"] for row in rows] == ["a", "b", None]
@@ -118,7 +137,14 @@ def test_any_format_can_be_written_from_any(tmp_path, ending):
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "arrow"])
 @given(
     st.lists(
-        st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=5)),
+        st.one_of(
+            st.none(),
+            st.text(
+                st.characters(exclude_categories=["Cs"], exclude_characters="\0"),
+                min_size=1,
+                max_size=5,
+            ),
+        ),
         min_size=1,
         max_size=6,
     ).filter(any)
@@ -126,15 +152,27 @@ def test_any_format_can_be_written_from_any(tmp_path, ending):
 @fuzzed(10)
 def test_any_label_survives(tmp_path_factory, ending, labels):
     folder = tmp_path_factory.mktemp("files")
-    path = put(folder, f"x.{ending}", {"vote": pl.Series(labels, dtype=pl.String), "n": ["x"] * len(labels)})
+    path = put(
+        folder,
+        f"x.{ending}",
+        {"vote": pl.Series(labels, dtype=pl.String), "n": ["x"] * len(labels)},
+    )
     rows = combined(path, folder / f"out.{ending}", max_classes=100)
     assert [None if row["vote"] is None else str(row["vote"]) for row in rows] == labels
     assert all(row["consensus"] is not None for row in rows)
 
 
 def test_columns_of_parquet_keep_their_types(tmp_path):
-    columns = {"vote": ["a", "b"], "i": pl.Series([1, None], dtype=pl.Int8), "t": pl.Series([0, 1]).cast(pl.Datetime("us"))}
-    columns |= {"l": [[1, 2], []], "s": [{"x": 1}, {"x": None}], "f": pl.Series([0.5, None], dtype=pl.Float32)}
+    columns = {
+        "vote": ["a", "b"],
+        "i": pl.Series([1, None], dtype=pl.Int8),
+        "t": pl.Series([0, 1]).cast(pl.Datetime("us")),
+    }
+    columns |= {
+        "l": [[1, 2], []],
+        "s": [{"x": 1}, {"x": None}],
+        "f": pl.Series([0.5, None], dtype=pl.Float32),
+    }
     path = put(tmp_path, "x.parquet", columns)
     combined(path, tmp_path / "out.parquet")
     before, after = pq.read_table(path), pq.read_table(tmp_path / "out.parquet")
@@ -143,7 +181,7 @@ def test_columns_of_parquet_keep_their_types(tmp_path):
         assert after.schema.field(name).type == before.schema.field(name).type
 
 
-# ---- columns of any type ------------------------------------------------------------------------------------------------
+# ---- columns of any type -------------------------------------------------------------------------
 
 
 def _bounded(low, high):
@@ -154,12 +192,16 @@ DAYS = _bounded(-700_000, 2_000_000)
 MOMENTS = _bounded(-(2**53), 2**53)
 TYPES = {
     pa.bool_(): st.booleans(),
-    **{pa.type_for_alias(f"int{n}"): _bounded(-(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (8, 16, 32, 64)},
+    **{
+        pa.type_for_alias(f"int{n}"): _bounded(-(2 ** (n - 1)), 2 ** (n - 1) - 1)
+        for n in (8, 16, 32, 64)
+    },
     **{pa.type_for_alias(f"uint{n}"): _bounded(0, 2**n - 1) for n in (8, 16, 32, 64)},
     **{kind: st.floats(width=width) for kind, width in ((pa.float32(), 32), (pa.float64(), 64))},
     pa.float16(): st.floats(width=16, allow_nan=False).map(np.float16),
     **dict.fromkeys(
-        [pa.string(), pa.large_string(), pa.string_view()], st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+        [pa.string(), pa.large_string(), pa.string_view()],
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=4),
     ),
     **dict.fromkeys([pa.binary(), pa.large_binary(), pa.binary_view()], st.binary(max_size=4)),
     pa.binary(3): st.binary(min_size=3, max_size=3),
@@ -167,11 +209,21 @@ TYPES = {
     pa.date64(): DAYS.map(lambda day: day * 86_400_000),
     **{pa.time32(unit): _bounded(0, 86_399) for unit in ("s", "ms")},
     **{pa.time64(unit): _bounded(0, 86_399_999_999) for unit in ("us", "ns")},
-    **{pa.timestamp(unit): MOMENTS if unit in ("us", "ns") else _bounded(-(2**40), 2**40) for unit in ("s", "ms", "us", "ns")},
-    **{pa.timestamp(unit, zone): MOMENTS for unit in ("us", "ns") for zone in ("UTC", "Europe/Berlin")},
+    **{
+        pa.timestamp(unit): MOMENTS if unit in ("us", "ns") else _bounded(-(2**40), 2**40)
+        for unit in ("s", "ms", "us", "ns")
+    },
+    **{
+        pa.timestamp(unit, zone): MOMENTS
+        for unit in ("us", "ns")
+        for zone in ("UTC", "Europe/Berlin")
+    },
     **{pa.duration(unit): _bounded(-(2**40), 2**40) for unit in ("s", "ms", "us", "ns")},
     pa.month_day_nano_interval(): st.tuples(_bounded(-9, 9), _bounded(-9, 9), MOMENTS),
-    **{kind(9, 2): _bounded(-(10**8), 10**8).map(lambda n: Decimal(n).scaleb(-2)) for kind in (pa.decimal32, pa.decimal128)},
+    **{
+        kind(9, 2): _bounded(-(10**8), 10**8).map(lambda n: Decimal(n).scaleb(-2))
+        for kind in (pa.decimal32, pa.decimal128)
+    },
     pa.decimal128(9, -2): _bounded(-99, 99).map(lambda n: Decimal(n).scaleb(2)),
     pa.decimal256(60, 4): _bounded(-(10**50), 10**50).map(lambda n: Decimal(f"{n}E-4")),
 }
@@ -179,8 +231,14 @@ TYPES = {
 
 def _nested(kinds):
     return st.one_of(
-        kinds.flatmap(lambda kind: st.sampled_from([pa.list_(kind), pa.large_list(kind), pa.list_view(kind), pa.list_(kind, 2)])),
-        st.lists(kinds, min_size=1, max_size=2).map(lambda inner: pa.struct({f"f{i}": kind for i, kind in enumerate(inner)})),
+        kinds.flatmap(
+            lambda kind: st.sampled_from(
+                [pa.list_(kind), pa.large_list(kind), pa.list_view(kind), pa.list_(kind, 2)]
+            )
+        ),
+        st.lists(kinds, min_size=1, max_size=2).map(
+            lambda inner: pa.struct({f"f{i}": kind for i, kind in enumerate(inner)})
+        ),
         kinds.map(lambda kind: pa.map_(pa.string(), kind)),
     )
 
@@ -189,7 +247,9 @@ def values_of(kind):
     """Values that a type of Arrow can hold, or null."""
     if pa.types.is_map(kind):
         values = st.lists(
-            st.tuples(st.text("ab", max_size=2), values_of(kind.item_type)), max_size=2, unique_by=lambda pair: pair[0]
+            st.tuples(st.text("ab", max_size=2), values_of(kind.item_type)),
+            max_size=2,
+            unique_by=lambda pair: pair[0],
         )
     elif pa.types.is_struct(kind):
         values = st.fixed_dictionaries({field.name: values_of(field.type) for field in kind})
@@ -206,7 +266,9 @@ def any_columns(draw):
     """Some columns of Arrow, of any type, and one of votes."""
     kinds = st.just(pa.null()) | st.recursive(st.sampled_from(list(TYPES)), _nested, max_leaves=2)
     n_rows = draw(_bounded(1, 4))
-    columns = {"vote": pa.array(draw(st.lists(st.sampled_from("ab"), min_size=n_rows, max_size=n_rows)))}
+    columns = {
+        "vote": pa.array(draw(st.lists(st.sampled_from("ab"), min_size=n_rows, max_size=n_rows)))
+    }
     for j in range(draw(_bounded(1, 3))):
         kind = draw(kinds)
         column = pa.array(draw(st.lists(values_of(kind), min_size=n_rows, max_size=n_rows)), kind)
@@ -226,7 +288,9 @@ def save_table(table, path):
 
 
 def load_table(path):
-    return pq.read_table(path) if path.suffix == ".parquet" else pa.ipc.open_file(str(path)).read_all()
+    return (
+        pq.read_table(path) if path.suffix == ".parquet" else pa.ipc.open_file(str(path)).read_all()
+    )
 
 
 def as_in_parquet(table):
@@ -253,14 +317,19 @@ def as_in_parquet(table):
 @pytest.mark.parametrize("ending", ["arrow", "parquet"])
 @fuzzed(60)
 @given(table=any_columns(), into=st.sampled_from(["arrow", "parquet"]))
-def test_columns_of_any_type_come_back_bit_for_bit_or_are_refused(tmp_path_factory, ending, table, into):
+def test_columns_of_any_type_come_back_bit_for_bit_or_are_refused(
+    tmp_path_factory, ending, table, into
+):
     assume(is_kept(tmp_path_factory.mktemp("types"), table, ending, into))
 
 
 @pytest.mark.parametrize("into", ["arrow", "parquet"])
 @pytest.mark.parametrize("ending", ["arrow", "parquet"])
 def test_each_type_comes_back_bit_for_bit(tmp_path, ending, into):
-    tables = {kind: pa.table({"vote": ["a", "b", "b"], "x": pa.array(some_values(kind), kind)}) for kind in TYPES}
+    tables = {
+        kind: pa.table({"vote": ["a", "b", "b"], "x": pa.array(some_values(kind), kind)})
+        for kind in TYPES
+    }
     lost = [kind for kind, table in tables.items() if not is_kept(tmp_path, table, ending, into)]
     assert len(lost) <= 2  # Parquet has no intervals, and no decimals with a negative scale
 
@@ -269,7 +338,9 @@ def is_kept(folder, table, ending, into):
     """Combine a table, and check that its columns came back; False if Arrow itself cannot write it."""
     try:
         before = save_table(table, folder / f"x.{ending}")
-        expected = save_table(before, folder / f"expected.{into}")  # Parquet has no type for some, and fewer for others
+        expected = save_table(
+            before, folder / f"expected.{into}"
+        )  # Parquet has no type for some, and fewer for others
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid, OSError):
         return False
     out = folder / f"out.{into}"
@@ -303,10 +374,13 @@ def some_values(kind):
 
 @pytest.mark.parametrize("ending", ["arrow", "parquet"])
 @pytest.mark.parametrize(
-    ("kind", "named"), [(pa.duration("us"), r"duration\[us\]"), (pa.decimal256(50, 2), r"decimal256\(50, 2\)")]
+    ("kind", "named"),
+    [(pa.duration("us"), r"duration\[us\]"), (pa.decimal256(50, 2), r"decimal256\(50, 2\)")],
 )
 def test_what_text_cannot_keep_is_refused(tmp_path, ending, kind, named):
-    save_table(pa.table({"vote": ["a", "b"], "long": pa.array([1, None], kind)}), tmp_path / f"x.{ending}")
+    save_table(
+        pa.table({"vote": ["a", "b"], "long": pa.array([1, None], kind)}), tmp_path / f"x.{ending}"
+    )
     words = f"Column 'long' holds {named}, which csv cannot keep as it is. Pass out_format='parquet', or leave the column out."
     with pytest.raises(ValueError, match=words):
         combined(tmp_path / f"x.{ending}", tmp_path / "out.csv")
@@ -316,9 +390,14 @@ def test_a_column_that_only_arrow_reads_is_no_vote_and_no_name(tmp_path):
     path = tmp_path / "x.arrow"
     save_table(pa.table({"vote": ["a", "b"], "long": pa.array([1, None], pa.duration("us"))}), path)
     with opened(path) as table:
-        with pytest.raises(ValueError, match=re.escape("got Duration(time_unit='us') in column 'long'.")):
+        with pytest.raises(
+            ValueError, match=re.escape("got Duration(time_unit='us') in column 'long'.")
+        ):
             answered_of(table, classifiers="long")
-        with pytest.raises(ValueError, match=re.escape("must name a column of text, numbers or times, got duration[us] in")):
+        with pytest.raises(
+            ValueError,
+            match=re.escape("must name a column of text, numbers or times, got duration[us] in"),
+        ):
             combine_file(table, Naming("vote"), "majority", id="long")
 
 
@@ -326,7 +405,10 @@ def test_an_arrow_file_of_several_batches_keeps_its_order(tmp_path):
     n = 200_000
     votes = np.random.default_rng(0).integers(5, size=n).astype(str).tolist()
     table = pa.table({"n": pa.array(range(n), pa.duration("s")), "vote": votes})
-    with pa.OSFile(str(tmp_path / "x.arrow"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+    with (
+        pa.OSFile(str(tmp_path / "x.arrow"), "wb") as file,
+        pa.ipc.new_file(file, table.schema) as writer,
+    ):
         for batch in table.to_batches(max_chunksize=30_000):
             writer.write_batch(batch)
     for ending in ("arrow", "parquet"):
@@ -342,7 +424,10 @@ def test_an_arrow_file_of_several_batches_keeps_its_order(tmp_path):
     [
         ("9007199254740993 0.5 1", ["9007199254740993", "0.5", "1"]),
         ("9223372036854775808 0.5", ["9223372036854775808", "0.5"]),
-        ("9223372036854775808 18446744073709551615", ["9223372036854775808", "18446744073709551615"]),
+        (
+            "9223372036854775808 18446744073709551615",
+            ["9223372036854775808", "18446744073709551615"],
+        ),
         ("-9007199254740993 1", ["-9007199254740993", "1"]),
         ("9007199254740992 0.5", ["9007199254740992.0", "0.5"]),
     ],
@@ -357,7 +442,9 @@ def test_numbers_of_json_keep_their_digits(tmp_path, numbers, written):
 @pytest.mark.parametrize("number", ["9007199254740993", "9223372036854775808"])
 def test_a_vote_that_would_lose_its_digits_is_refused(tmp_path, number):
     (tmp_path / "x.jsonl").write_text(f'{{"vote": {number}}}\n{{"vote": 0.5}}\n')
-    with pytest.raises(ValueError, match=re.escape("Column 'vote' must hold labels of one type, got ['float', 'l")):
+    with pytest.raises(
+        ValueError, match=re.escape("Column 'vote' must hold labels of one type, got ['float', 'l")
+    ):
         combined(tmp_path / "x.jsonl", tmp_path / "out.csv")
 
 
@@ -365,7 +452,10 @@ def test_a_vote_that_would_lose_its_digits_is_refused(tmp_path, number):
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
 def test_a_column_named_like_a_new_one_is_refused_in_any_case(tmp_path, name, ending):
     path = put(tmp_path, f"x.{ending}", {"vote": ["a"], name: ["mine"]})
-    with pytest.raises(ValueError, match=f"table must have no column '{name}', because .* is added. Rename it, or pass prefix"):
+    with pytest.raises(
+        ValueError,
+        match=f"table must have no column '{name}', because .* is added. Rename it, or pass prefix",
+    ):
         combined(path, tmp_path / "out.csv")
 
 
@@ -390,7 +480,11 @@ def test_whole_numbers_of_csv_are_numbers_if_all_labels_are(tmp_path):
     (tmp_path / "x.csv").write_text("vote,other,z\n0,1,007\n1,,7\n10,-1,7\n")
     with opened(tmp_path / "x.csv") as table:
         both = table.with_labels([["vote", "other"], ["z"]]).relation
-        assert both.project("vote, other, z").fetchall() == [(0, 1, "007"), (1, None, "7"), (10, -1, "7")]
+        assert both.project("vote, other, z").fetchall() == [
+            (0, 1, "007"),
+            (1, None, "7"),
+            (10, -1, "7"),
+        ]
         mixed = table.with_labels([["vote", "z"]]).relation
         assert mixed.project("vote").fetchall() == [("0",), ("1",), ("10",)]
 
@@ -404,7 +498,20 @@ def test_whole_numbers_of_csv_are_numbers_if_all_labels_are(tmp_path):
         ("9007199254740993.0 1", [9007199254740993, 1]),
         *(
             (f"1.0 {text}", ["1.0", text])
-            for text in ("x1.0", "-01.0", "007.0", "1.00", "1e3", "+1", "-0.0", ".0", "x.0", "1.0.0", "1.5", " 1.0")
+            for text in (
+                "x1.0",
+                "-01.0",
+                "007.0",
+                "1.00",
+                "1e3",
+                "+1",
+                "-0.0",
+                ".0",
+                "x.0",
+                "1.0.0",
+                "1.5",
+                " 1.0",
+            )
         ),
         ("1.0 9999999999999999999.0", ["1.0", "9999999999999999999.0"]),
     ],
@@ -426,25 +533,37 @@ def test_labels_that_mean_no_vote_hide_no_whole_numbers(tmp_path):
 
 
 @pytest.mark.parametrize("last, found", [("3", (1, 2, 3, 2, 3)), ("x", ("1", "2", "3", "2", "x"))])
-def test_columns_are_integers_if_all_are_however_many_are_asked_about_at_once(tmp_path, monkeypatch, last, found):
+def test_columns_are_integers_if_all_are_however_many_are_asked_about_at_once(
+    tmp_path, monkeypatch, last, found
+):
     monkeypatch.setattr("ec3learn.tables.files.table.AT_ONCE", 2)
     (tmp_path / "x.csv").write_text(f"a,b,c,d,e\n1,2,3,2,{last}\n")
     with opened(tmp_path / "x.csv") as table:
-        assert table.with_labels([list("abcde")]).relation.project("a, b, c, d, e").fetchall() == [found]
+        assert table.with_labels([list("abcde")]).relation.project("a, b, c, d, e").fetchall() == [
+            found
+        ]
 
 
 def test_a_label_that_means_no_vote_is_no_number_that_is_written_otherwise(tmp_path):
     (tmp_path / "x.csv").write_text("vote\n7\n007\n")
     with opened(tmp_path / "x.csv") as table:
-        assert table.with_labels([["vote"]], ["007"]).relation.project("vote").fetchall() == [(7,), (None,)]
-        assert table.with_text(["vote"], ["007"], integers=True).relation.project("vote").fetchall() == [("7",), (None,)]
+        assert table.with_labels([["vote"]], ["007"]).relation.project("vote").fetchall() == [
+            (7,),
+            (None,),
+        ]
+        assert table.with_text(["vote"], ["007"], integers=True).relation.project(
+            "vote"
+        ).fetchall() == [("7",), (None,)]
 
 
 @pytest.mark.parametrize("said", ["2", "2.0"])
 def test_a_whole_number_that_means_no_vote_may_be_written_as_a_float(tmp_path, said):
     (tmp_path / "x.csv").write_text("a,b\n0,2.0\n2,1.0\n")
     with opened(tmp_path / "x.csv") as table:
-        assert table.with_labels([["a", "b"]], [said]).relation.project("a, b").fetchall() == [(0, None), (None, 1)]
+        assert table.with_labels([["a", "b"]], [said]).relation.project("a, b").fetchall() == [
+            (0, None),
+            (None, 1),
+        ]
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet", "arrow"])
@@ -452,12 +571,20 @@ def test_labels_that_mean_no_vote_are_taken_by_the_type_of_their_column(tmp_path
     columns = {"i": [0, 2], "f": [2.0, 1.0], "t": ["2", "NA"], "b": [True, False]}
     with opened(put(tmp_path, f"x.{ending}", columns)) as table:
         votes = table.with_labels([[name] for name in columns], ["2", "NA", "True"])
-        assert votes.relation.project("i, f, t, b").fetchall() == [(0, None, None, None), (None, 1.0, None, False)]
-        assert table.connection.sql(votes.sql).fetchall() == list(zip(*columns.values(), strict=True))
+        assert votes.relation.project("i, f, t, b").fetchall() == [
+            (0, None, None, None),
+            (None, 1.0, None, False),
+        ]
+        assert table.connection.sql(votes.sql).fetchall() == list(
+            zip(*columns.values(), strict=True)
+        )
 
 
 def test_numbers_beyond_64_bits_and_nested_values_of_json_are_kept(tmp_path):
-    lines = ['{"vote":"a","big":123456789012345678901234567890,"deep":[1,{"x":null}]}', '{"vote":"b","big":1,"late":true}']
+    lines = [
+        '{"vote":"a","big":123456789012345678901234567890,"deep":[1,{"x":null}]}',
+        '{"vote":"b","big":1,"late":true}',
+    ]
     (tmp_path / "x.jsonl").write_text("\n".join(lines))
     combined(tmp_path / "x.jsonl", tmp_path / "out.jsonl")
     first, second = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
@@ -494,7 +621,9 @@ def test_an_empty_line_is_a_missing_value_of_a_single_column(tmp_path):
 
 def test_a_column_without_a_name_is_called_after_its_place(tmp_path):
     (tmp_path / "x.csv").write_text(",vote\n0,a\n")
-    with pytest.warns(UserWarning, match=re.escape("columns without a name, named ['column_1'] here.")):
+    with pytest.warns(
+        UserWarning, match=re.escape("columns without a name, named ['column_1'] here.")
+    ):
         assert rows_of(tmp_path / "x.csv") == [{"column_1": "0", "vote": "a"}]
 
 
@@ -505,23 +634,33 @@ def test_hostile_names_of_columns_and_files_are_only_names(tmp_path):
     path = folder / "k=v *.csv"
     with open(path, "w", newline="") as file:
         csv.writer(file).writerows([[*names, "vote"], [*"123456", "u"]])
-    assert list(combined(path, folder / "o'ut [1].parquet")[0]) == [*names, "vote", "consensus", "confidence"]
+    assert list(combined(path, folder / "o'ut [1].parquet")[0]) == [
+        *names,
+        "vote",
+        "consensus",
+        "confidence",
+    ]
 
 
 def test_an_arrow_stream_is_read_as_a_file_is(tmp_path):
     table = pa.table({"vote": ["a", None]})
-    with pa.OSFile(str(tmp_path / "x.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+    with (
+        pa.OSFile(str(tmp_path / "x.arrow"), "wb") as file,
+        pa.ipc.new_stream(file, table.schema) as writer,
+    ):
         writer.write_table(table)
     assert rows_of(tmp_path / "x.arrow") == table.to_pylist()
 
 
-# ---- spreadsheets ------------------------------------------------------------------------------------------------------
+# ---- spreadsheets --------------------------------------------------------------------------------
 
 
 def workbook(folder, **sheets):
     """Write sheets, given as rows, and return the path."""
     pytest.importorskip("fastexcel", reason="spreadsheets are read by fastexcel (extra excel)")
-    book = pytest.importorskip("openpyxl", reason="openpyxl writes the spreadsheets of this test").Workbook()
+    book = pytest.importorskip(
+        "openpyxl", reason="openpyxl writes the spreadsheets of this test"
+    ).Workbook()
     book.remove(book.active)
     for name, rows in sheets.items():
         sheet = book.create_sheet(name)
@@ -533,7 +672,10 @@ def workbook(folder, **sheets):
 
 def test_cells_of_a_spreadsheet_are_read_as_fields_of_a_csv_file(tmp_path):
     day = datetime.date(2024, 5, 17)
-    path = workbook(tmp_path, votes=[["vote", "mixed", "day"], ["a", 1, day], [None, "unsure", None], ["007", 0.25, day]])
+    path = workbook(
+        tmp_path,
+        votes=[["vote", "mixed", "day"], ["a", 1, day], [None, "unsure", None], ["007", 0.25, day]],
+    )
     assert rows_of(path) == [
         {"vote": "a", "mixed": "1", "day": "2024-05-17 00:00:00"},
         {"vote": None, "mixed": "unsure", "day": None},
@@ -558,17 +700,24 @@ def test_a_spreadsheet_is_found_by_its_content_on_standard_input(tmp_path, monke
 def test_another_sheet_than_the_first_is_read_by_its_name(tmp_path):
     path = workbook(tmp_path, first=[["vote"], ["a"]], second=[["vote"], ["b"]])
     assert rows_of(path, sheet="second") == [{"vote": "b"}]
-    with pytest.warns(UserWarning, match=r"x.xlsx has 2 sheets; 'first' is read. Pass sheet for another: second\."):
+    with pytest.warns(
+        UserWarning, match=r"x.xlsx has 2 sheets; 'first' is read. Pass sheet for another: second\."
+    ):
         assert rows_of(path) == [{"vote": "a"}]
     with pytest.raises(ValueError, match=re.escape("x.xlsx, ['first', 'second'], got 'third'.")):
         rows_of(path, sheet="third")
-    with pytest.raises(ValueError, match="sheet must be left out unless the file is a spreadsheet, got 'first' for csv"):
+    with pytest.raises(
+        ValueError,
+        match="sheet must be left out unless the file is a spreadsheet, got 'first' for csv",
+    ):
         rows_of(path, "csv", sheet="first")
 
 
 def test_a_column_of_a_spreadsheet_without_a_name_is_called_after_its_place(tmp_path):
     path = workbook(tmp_path, votes=[["vote", None], ["a", "b"]])
-    with pytest.warns(UserWarning, match=re.escape("has columns without a name, named ['column_2'] here.")):
+    with pytest.warns(
+        UserWarning, match=re.escape("has columns without a name, named ['column_2'] here.")
+    ):
         assert rows_of(path) == [{"vote": "a", "column_2": "b"}]
 
 
@@ -588,7 +737,7 @@ def test_a_spreadsheet_without_its_library_tells_the_extra(tmp_path, monkeypatch
         rows_of(tmp_path / "x.xlsx")
 
 
-# ---- what can't be read ------------------------------------------------------------------------------------------------
+# ---- what can't be read --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -596,30 +745,102 @@ def test_a_spreadsheet_without_its_library_tells_the_extra(tmp_path, monkeypatch
     [
         ("x.csv", b"", "must name its columns in the first line, got an empty one."),
         ("x.csv", b"\n1,2\n", "must name its columns in the first line, got an empty one."),
-        ("x.csv", b'a,b\n1,2\n"x\ny",2\n3\n', "must have 2 fields in every line, as in the first, got 1 in line 5."),
-        ("x.csv", b"a,b\n1,2,3\n", "must have 2 fields in every line, as in the first, got 3 in line 2."),
-        ("x.csv", b'a,b\n1,"2\n3,4\n', "must close every quote, got one in line 2 that is open at the end."),
-        ("x.csv", b'a,b\n"1,2\n3,4\n', "must close every quote, got one in line 2 that is open at the end."),
-        ("x.csv", b'a,b\n"1\n",2\n3,"4""\n', "must close every quote, got one in line 4 that is open at the end."),
-        ("x.csv", b'a,b\n5" disk,"2', "must close every quote, got one in line 2 that is open at the end."),
-        ("x.csv", b'"a,b\n1,2\n', "must close every quote, got one in line 1 that is open at the end."),
+        (
+            "x.csv",
+            b'a,b\n1,2\n"x\ny",2\n3\n',
+            "must have 2 fields in every line, as in the first, got 1 in line 5.",
+        ),
+        (
+            "x.csv",
+            b"a,b\n1,2,3\n",
+            "must have 2 fields in every line, as in the first, got 3 in line 2.",
+        ),
+        (
+            "x.csv",
+            b'a,b\n1,"2\n3,4\n',
+            "must close every quote, got one in line 2 that is open at the end.",
+        ),
+        (
+            "x.csv",
+            b'a,b\n"1,2\n3,4\n',
+            "must close every quote, got one in line 2 that is open at the end.",
+        ),
+        (
+            "x.csv",
+            b'a,b\n"1\n",2\n3,"4""\n',
+            "must close every quote, got one in line 4 that is open at the end.",
+        ),
+        (
+            "x.csv",
+            b'a,b\n5" disk,"2',
+            "must close every quote, got one in line 2 that is open at the end.",
+        ),
+        (
+            "x.csv",
+            b'"a,b\n1,2\n',
+            "must close every quote, got one in line 1 that is open at the end.",
+        ),
         ("x.csv", b'a\n"', "must close every quote, got one in line 2 that is open at the end."),
-        ("x.csv", b'a,b\n1,2\n3,"' + b"4,5\n" * 5_000_000, "must close every quote, got one in line 3 that is open at the end."),
-        ("x.csv", b"a;b\n1;2\n", "must have ',' between its columns, got 'a;b'. Pass delimiter=';'."),
-        ("x.csv", b"a,a\n1,2\n", "must have columns that differ in more than case, got 'a' and 'a'. Rename one."),
-        ("x.csv", b"a,B,b\n1,2,3\n", "must have columns that differ in more than case, got 'B' and 'b'. Rename one."),
-        ("x.csv", b"file_row_number\n1\n", "must have no column named 'file_row_number', which is reserved. Rename it."),
-        ("x.csv", b"a,b\0\n1,2\n", "must have no NUL in the name of a column, got 'b\\x00'. Rename it."),
-        ("x.jsonl", b'{"b\\u0000": 1}\n', "must have no NUL in the name of a column, got 'b\\x00'. Rename it."),
+        (
+            "x.csv",
+            b'a,b\n1,2\n3,"' + b"4,5\n" * 5_000_000,
+            "must close every quote, got one in line 3 that is open at the end.",
+        ),
+        (
+            "x.csv",
+            b"a;b\n1;2\n",
+            "must have ',' between its columns, got 'a;b'. Pass delimiter=';'.",
+        ),
+        (
+            "x.csv",
+            b"a,a\n1,2\n",
+            "must have columns that differ in more than case, got 'a' and 'a'. Rename one.",
+        ),
+        (
+            "x.csv",
+            b"a,B,b\n1,2,3\n",
+            "must have columns that differ in more than case, got 'B' and 'b'. Rename one.",
+        ),
+        (
+            "x.csv",
+            b"file_row_number\n1\n",
+            "must have no column named 'file_row_number', which is reserved. Rename it.",
+        ),
+        (
+            "x.csv",
+            b"a,b\0\n1,2\n",
+            "must have no NUL in the name of a column, got 'b\\x00'. Rename it.",
+        ),
+        (
+            "x.jsonl",
+            b'{"b\\u0000": 1}\n',
+            "must have no NUL in the name of a column, got 'b\\x00'. Rename it.",
+        ),
         ("x.csv", b"a,b\n\xe9,2\n", "Pass another encoding, such as latin-1 or utf-16."),
-        ("x.csv", "a,b\n1,2\n".encode("utf-16"), "Pass another encoding, such as latin-1 or utf-16."),
+        (
+            "x.csv",
+            "a,b\n1,2\n".encode("utf-16"),
+            "Pass another encoding, such as latin-1 or utf-16.",
+        ),
         ("x.csv.gz", b"no gzip", "cannot be read as csv: "),
         ("x.csv.zst", b"no zstd", "cannot be read as csv: "),
         ("x.jsonl", b"", "must have columns, got none."),
-        ("x.jsonl", b'{"a": 1}\n{"a": \n', "must hold a JSON object in each line, expecting value in line 2."),
+        (
+            "x.jsonl",
+            b'{"a": 1}\n{"a": \n',
+            "must hold a JSON object in each line, expecting value in line 2.",
+        ),
         ("x.jsonl", b'{"a": 1}\n5\n', "must hold a JSON object in each line, got 5 in line 2."),
-        ("x.jsonl", b'[{"a": 1}]\n', 'must hold a JSON object in each line, got [{"a": 1}] in line 1.'),
-        ("x.jsonl", b'{"a": 1}\n{"a": 1, "a": 2}\n', "must hold a JSON object in each line, got a key twice in line 2."),
+        (
+            "x.jsonl",
+            b'[{"a": 1}]\n',
+            'must hold a JSON object in each line, got [{"a": 1}] in line 1.',
+        ),
+        (
+            "x.jsonl",
+            b'{"a": 1}\n{"a": 1, "a": 2}\n',
+            "must hold a JSON object in each line, got a key twice in line 2.",
+        ),
         ("x.jsonl", b'{"a": "\xff"}\n', "Pass another encoding, such as latin-1 or utf-16."),
         ("x.parquet", b"", "cannot be read as parquet: "),
         ("x.parquet", b"PAR1 and nonsense PAR1", "cannot be read as parquet: "),
@@ -649,21 +870,31 @@ def test_the_last_line_is_read_whatever_ends_it(tmp_path, ending, encoding):
 def test_a_csv_file_of_many_blocks_is_read_whole(tmp_path, monkeypatch, size):
     monkeypatch.setattr("ec3learn.tables.files.reading.BLOCK", size)
     labels = [f"label {i}" for i in range(100)]
-    (tmp_path / "x.csv").write_text("\n".join(["vote,n", *(f"{label},{i}" for i, label in enumerate(labels))]))
+    (tmp_path / "x.csv").write_text(
+        "\n".join(["vote,n", *(f"{label},{i}" for i, label in enumerate(labels))])
+    )
     assert [row["vote"] for row in rows_of(tmp_path / "x.csv")] == labels
 
 
-@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.zst", "jsonl", "jsonl.gz", "jsonl.zst", "parquet", "arrow"])
+@pytest.mark.parametrize(
+    "ending", ["csv", "csv.gz", "csv.zst", "jsonl", "jsonl.gz", "jsonl.zst", "parquet", "arrow"]
+)
 @fuzzed(10)
 @given(data=st.data())
-def test_a_file_that_was_cut_is_refused_unless_all_its_rows_but_the_last_are_whole(tmp_path_factory, ending, data):
+def test_a_file_that_was_cut_is_refused_unless_all_its_rows_but_the_last_are_whole(
+    tmp_path_factory, ending, data
+):
     folder = tmp_path_factory.mktemp("cut")
     labels = data.draw(st.lists(st.sampled_from(HOSTILE), min_size=1, max_size=6))
     rows = [{"vote": label, "n": str(i)} for i, label in enumerate(labels)]
     if "csv" in ending:  # as some programs do, with quotes around everything
         cells = [["vote", "n"], *map(list, map(dict.values, rows))]
-        lines = (",".join('"' + cell.replace('"', '""') + '"' for cell in row) + "\n" for row in cells)
-        with pa.output_stream(folder / f"x.{ending}", compression={"gz": "gzip", "zst": "zstd"}.get(ending[4:])) as file:
+        lines = (
+            ",".join('"' + cell.replace('"', '""') + '"' for cell in row) + "\n" for row in cells
+        )
+        with pa.output_stream(
+            folder / f"x.{ending}", compression={"gz": "gzip", "zst": "zstd"}.get(ending[4:])
+        ) as file:
             file.write("".join(lines).encode())
     else:
         put(folder, f"x.{ending}", {name: [row[name] for row in rows] for name in ("vote", "n")})
@@ -675,7 +906,9 @@ def test_a_file_that_was_cut_is_refused_unless_all_its_rows_but_the_last_are_who
     except (ValueError, UserWarning) as refused:
         assert "\n" not in str(refused)
     else:
-        sure = len(found) - 1 if ending == "csv" else len(found)  # a last line of two fields, one empty, looks whole
+        sure = (
+            len(found) - 1 if ending == "csv" else len(found)
+        )  # a last line of two fields, one empty, looks whole
         assert found[:sure] == rows[:sure]
 
 
@@ -684,7 +917,10 @@ def test_too_many_columns_are_refused_at_once(tmp_path, ending):
     names = ["vote", *(f"c{i}" for i in range(10_000))]
     path = put(tmp_path, f"x.{ending}", {name: ["a"] for name in names})
     with pytest.raises(
-        ValueError, match=re.escape("must have at most 10,000 columns, got 10,001. Leave out columns that are not")
+        ValueError,
+        match=re.escape(
+            "must have at most 10,000 columns, got 10,001. Leave out columns that are not"
+        ),
     ):
         rows_of(path)
 
@@ -697,16 +933,20 @@ def test_a_wrong_label_is_counted_by_rows_of_the_file(tmp_path):
         answered_of(table, classes=["a", "b"])
     with (
         opened(path) as table,
-        pytest.raises(ValueError, match=re.escape("'c' at row 41 of the file, counted from 1, in column 'vo")),
+        pytest.raises(
+            ValueError, match=re.escape("'c' at row 41 of the file, counted from 1, in column 'vo")
+        ),
     ):
         answered_of(table, classes=["a", "b"], scale=["a", "b"])
 
 
 def test_wrong_probabilities_are_counted_by_rows_of_the_file(tmp_path):
-    path = put(tmp_path, "x.csv", {"p_a": ["0.9"] * 5 + ["0.8"] * 3 + ["0.1"], "p_b": ["0.1"] * 5 + ["0.4"] * 3 + ["0.9"]})
-    words = (
-        "got a row that sums to 1.2 at row 6 of the file, counted from 1, in column 'm', and 2 more. Divide each row by its sum."
+    path = put(
+        tmp_path,
+        "x.csv",
+        {"p_a": ["0.9"] * 5 + ["0.8"] * 3 + ["0.1"], "p_b": ["0.1"] * 5 + ["0.4"] * 3 + ["0.9"]},
     )
+    words = "got a row that sums to 1.2 at row 6 of the file, counted from 1, in column 'm', and 2 more. Divide each row by its sum."
     with opened(path) as table, pytest.raises(ValueError, match=re.escape(words)):
         answered_of(table, classifiers={"m": "p_*"})
 
@@ -720,7 +960,10 @@ def test_half_a_parquet_file_is_refused(tmp_path):
 
 def test_labels_of_several_kinds_in_json_are_refused(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"vote": 1}\n{"vote": "1"}\n')
-    with pytest.raises(ValueError, match=re.escape("Column 'vote' must hold labels of one type, got ['int', 'text'].")):
+    with pytest.raises(
+        ValueError,
+        match=re.escape("Column 'vote' must hold labels of one type, got ['int', 'text']."),
+    ):
         combined(tmp_path / "x.jsonl", tmp_path / "out.csv")
 
 
@@ -743,12 +986,15 @@ def test_any_bytes_are_a_table_or_are_refused(tmp_path_factory, ending, content)
             assert "\n" not in str(refused)
 
 
-# ---- what can't be written ---------------------------------------------------------------------------------------------
+# ---- what can't be written -----------------------------------------------------------------------
 
 
 def test_a_file_that_exists_is_not_replaced_unless_told(tmp_path):
     (tmp_path / "out.csv").write_text("precious")
-    with pytest.raises(FileExistsError, match=re.escape("out.csv exists already. Pass overwrite=True to replace it.")):
+    with pytest.raises(
+        FileExistsError,
+        match=re.escape("out.csv exists already. Pass overwrite=True to replace it."),
+    ):
         require_outputs({"out": str(tmp_path / "out.csv")}, False, {})
     require_outputs({"out": str(tmp_path / "out.csv"), "save": None}, True, {})
 
@@ -775,8 +1021,14 @@ def test_a_link_stays_a_link(tmp_path):
 def test_the_output_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
     path, out, steps = put(tmp_path, "x.csv", {"vote": ["a"]}), tmp_path / "out.csv", []
     flush, rename = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda file: (steps.append(("flushed", os.fstat(file).st_ino)), flush(file)))
-    monkeypatch.setattr(os, "replace", lambda one, other: (steps.append(("named", os.stat(one).st_ino)), rename(one, other)))
+    monkeypatch.setattr(
+        os, "fsync", lambda file: (steps.append(("flushed", os.fstat(file).st_ino)), flush(file))
+    )
+    monkeypatch.setattr(
+        os,
+        "replace",
+        lambda one, other: (steps.append(("named", os.stat(one).st_ino)), rename(one, other)),
+    )
     combined(path, out)
     assert steps == [("flushed", out.stat().st_ino), ("named", out.stat().st_ino)]
 
@@ -786,7 +1038,10 @@ def test_an_output_that_appears_meanwhile_is_not_replaced(tmp_path):
     with opened(path, beside=str(out)) as table:
         answered = answered_of(table)
         out.write_text("precious")
-        with pytest.raises(FileExistsError, match=re.escape("out.csv exists already. Pass overwrite=True to replace it.")):
+        with pytest.raises(
+            FileExistsError,
+            match=re.escape("out.csv exists already. Pass overwrite=True to replace it."),
+        ):
             answered.write(str(out))
     assert out.read_text() == "precious"
 
@@ -794,7 +1049,9 @@ def test_an_output_that_appears_meanwhile_is_not_replaced(tmp_path):
 def test_duckdb_never_fetches_an_extension(tmp_path):
     with opened(put(tmp_path, "x.csv", {"vote": ["a"]})) as table:
         for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
-            assert table.connection.sql(f"SELECT current_setting('{setting}')").fetchall() == [(False,)]
+            assert table.connection.sql(f"SELECT current_setting('{setting}')").fetchall() == [
+                (False,)
+            ]
 
 
 @pytest.mark.parametrize("ending", FILES)
@@ -803,7 +1060,8 @@ def test_files_are_read_solved_and_written_without_a_socket(tmp_path, ending):
     program = "import sys; sys.addaudithook(lambda event, _: event.startswith('socket.') and sys.exit(f'touched {event}'))\n"
     program += PROGRAM.replace("while True:", "if True:")
     done = subprocess.run(
-        [sys.executable, "-c", program, tmp_path / f"x.{ending}", tmp_path / f"out.{ending}"], capture_output=True
+        [sys.executable, "-c", program, tmp_path / f"x.{ending}", tmp_path / f"out.{ending}"],
+        capture_output=True,
     )
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -824,12 +1082,16 @@ def test_a_device_that_is_full_is_told(tmp_path):
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl", "arrow"])
 def test_a_full_disk_leaves_the_old_output_whole(tmp_path, ending):
-    frame = pl.DataFrame({"vote": ["a", "b"] * 50_000}).with_columns(n=pl.int_range(pl.len()).hash())
+    frame = pl.DataFrame({"vote": ["a", "b"] * 50_000}).with_columns(
+        n=pl.int_range(pl.len()).hash()
+    )
     frame.write_parquet(tmp_path / "x.parquet")
     out = tmp_path / f"out.{ending}"
     out.write_text("old")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))  # what a full disk does, for files of this process
+    resource.setrlimit(
+        resource.RLIMIT_FSIZE, (100_000, hard)
+    )  # what a full disk does, for files of this process
     try:
         with pytest.raises(OSError, match="cannot be written: "):
             combined(tmp_path / "x.parquet", out)
@@ -842,7 +1104,11 @@ def test_a_full_disk_leaves_the_old_output_whole(tmp_path, ending):
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "arrow"])
 def test_a_full_disk_is_not_the_fault_of_the_input(tmp_path, ending):
     numbers = np.random.default_rng(0).integers(2**60, size=40_000)
-    path = put(tmp_path, f"x.{ending}", {"vote": ["a", "b"] * 20_000, "n": [str(number) for number in numbers]})
+    path = put(
+        tmp_path,
+        f"x.{ending}",
+        {"vote": ["a", "b"] * 20_000, "n": [str(number) for number in numbers]},
+    )
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
@@ -858,8 +1124,12 @@ def test_no_output_but_out_may_be_a_file_that_is_read(tmp_path, argument):
     path = put(tmp_path, "x.csv", {"vote": ["a"]})
     (tmp_path / "link").symlink_to(path)
     require_outputs({"out": str(path)}, True, {"votes": str(path)}, out_has_votes=True)
-    with pytest.raises(ValueError, match=f"{argument} must not be a file that is read, got '.*link'"):
-        require_outputs({argument: str(tmp_path / "link")}, True, {"votes": str(path)}, out_has_votes=True)
+    with pytest.raises(
+        ValueError, match=f"{argument} must not be a file that is read, got '.*link'"
+    ):
+        require_outputs(
+            {argument: str(tmp_path / "link")}, True, {"votes": str(path)}, out_has_votes=True
+        )
     with pytest.raises(ValueError, match=r"out must not be a file that is read, got '.*x.csv'"):
         require_outputs({"out": str(path)}, True, {"known": str(path), "truth": None})
 
@@ -867,7 +1137,10 @@ def test_no_output_but_out_may_be_a_file_that_is_read(tmp_path, argument):
 def many_rows(path, labels, n_rows=50_000):
     """Write a table of several row groups, whose votes are drawn from labels and null."""
     rng = np.random.default_rng(0)
-    votes = {f"v{j}": [[*labels, None][z] for z in rng.integers(len(labels) + 1, size=n_rows)] for j in range(3)}
+    votes = {
+        f"v{j}": [[*labels, None][z] for z in rng.integers(len(labels) + 1, size=n_rows)]
+        for j in range(3)
+    }
     table = pl.DataFrame({"id": range(n_rows), **votes, "said, 'so'": ['\n"', "é"] * (n_rows // 2)})
     table.write_parquet(path, row_group_size=3_000)
     return table
@@ -875,7 +1148,9 @@ def many_rows(path, labels, n_rows=50_000):
 
 @pytest.mark.parametrize("labels", [["a", "b'", "\n,"], [-1, 7, 2**40], [True, False]])
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_answers_are_the_same_and_in_order_found_by_hash_or_by_joining(tmp_path, monkeypatch, labels, ending):
+def test_answers_are_the_same_and_in_order_found_by_hash_or_by_joining(
+    tmp_path, monkeypatch, labels, ending
+):
     table = many_rows(tmp_path / "x.parquet", labels)
     written = []
     for found_by_hash in (True, False):
@@ -908,7 +1183,9 @@ def test_a_row_without_an_answer_is_told(tmp_path):
     with opened(tmp_path / "x.parquet") as rows:
         answered = answered_of(rows, "iec3", ["v0", "v1"])
         fewer = replace(answered, answers=answered.answers.head(5))
-        with pytest.raises(OSError, match=r"cannot be written: .*the file was changed while it was read"):
+        with pytest.raises(
+            OSError, match=r"cannot be written: .*the file was changed while it was read"
+        ):
             write(rows, fewer, str(tmp_path / "out.csv"), Format("csv"), overwrite=False)
     assert not (tmp_path / "out.csv").exists()
 
@@ -931,14 +1208,19 @@ def test_killed_at_any_moment_the_output_is_whole(tmp_path, pause):
     pl.DataFrame({"vote": ["a", "b"] * 20_000}).write_parquet(tmp_path / "x.parquet")
     out = tmp_path / "out.csv"
     out.write_text("old\n")
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, tmp_path / "x.parquet", out], stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, tmp_path / "x.parquet", out], stdout=subprocess.PIPE
+    )
     assert process.stdout.readline() == b"writing\n"
     time.sleep(pause)
     process.kill()
     process.communicate()
     lines = out.read_text().splitlines()
     assert lines == ["old"] or (len(lines) == 40_001 and lines[-1].startswith("b,b,"))
-    assert {name for name in os.listdir(tmp_path) if not name.startswith(".ec3learn-")} == {"out.csv", "x.parquet"}
+    assert {name for name in os.listdir(tmp_path) if not name.startswith(".ec3learn-")} == {
+        "out.csv",
+        "x.parquet",
+    }
 
 
 @pytest.mark.parametrize(
@@ -951,7 +1233,12 @@ def test_killed_at_any_moment_the_output_is_whole(tmp_path, pause):
             "The format of 'votes.db' does not follow from its name. Pass format: csv, tsv, jsonl, parquet, arrow, excel, "
             "label-studio, argilla.",
         ),
-        ("votes.xlsx.gz", None, None, "The format of 'votes.xlsx.gz' does not follow from its name."),
+        (
+            "votes.xlsx.gz",
+            None,
+            None,
+            "The format of 'votes.xlsx.gz' does not follow from its name.",
+        ),
         ("-", None, None, "The format of standard input does not follow from its content."),
         ("x.parquet.gz", None, None, "The format of 'x.parquet.gz' does not follow from its name."),
         (
@@ -960,8 +1247,18 @@ def test_killed_at_any_moment_the_output_is_whole(tmp_path, pause):
             None,
             "Unknown format 'xml'. Choose from: csv, tsv, jsonl, parquet, arrow, excel, label-studio, argilla;",
         ),
-        ("x.csv", None, "ab", "delimiter must be a single character, for CSV only, got 'ab' for csv."),
-        ("x.parquet", None, ";", "delimiter must be a single character, for CSV only, got ';' for parquet."),
+        (
+            "x.csv",
+            None,
+            "ab",
+            "delimiter must be a single character, for CSV only, got 'ab' for csv.",
+        ),
+        (
+            "x.parquet",
+            None,
+            ";",
+            "delimiter must be a single character, for CSV only, got ';' for parquet.",
+        ),
     ],
 )
 def test_an_unknown_format_is_refused(path, given, delimiter, words):
@@ -969,9 +1266,18 @@ def test_an_unknown_format_is_refused(path, given, delimiter, words):
         Format.of(path, given, delimiter)
 
 
-@pytest.mark.parametrize("path", ["x.CSV", "a.b.tsv.gz", "x.ndjson.zst", "x.pq", "x.ipc", "-", "x.XLSX", "x.ods"])
+@pytest.mark.parametrize(
+    "path", ["x.CSV", "a.b.tsv.gz", "x.ndjson.zst", "x.pq", "x.ipc", "-", "x.XLSX", "x.ods"]
+)
 def test_the_format_is_found_by_the_name_or_as_said(path):
-    assert Format.of(path, "csv" if path == "-" else None).name in ("csv", "tsv", "jsonl", "parquet", "arrow", "excel")
+    assert Format.of(path, "csv" if path == "-" else None).name in (
+        "csv",
+        "tsv",
+        "jsonl",
+        "parquet",
+        "arrow",
+        "excel",
+    )
 
 
 def test_a_tab_may_be_written_as_backslash_t():
@@ -992,6 +1298,8 @@ def test_an_output_that_exists_is_replaced_only_if_asked(tmp_path):
 
 def test_a_single_class_may_be_the_most(tmp_path):
     with opened(put(tmp_path, "x.csv", {"vote": ["a", "a"]})) as table:
-        assert combine_file(table, Naming("vote", max_classes=1), "majority").consensus.classes.tolist() == ["a"]
+        assert combine_file(
+            table, Naming("vote", max_classes=1), "majority"
+        ).consensus.classes.tolist() == ["a"]
         with pytest.raises(ValueError, match="max_classes must be an integer >= 1, got 0"):
             combine_file(table, Naming("vote", max_classes=0), "majority")

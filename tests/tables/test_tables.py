@@ -20,7 +20,18 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from polars.testing import assert_frame_equal
 
-from ec3learn import EC3, METHODS, Auto, Consensus, DawidSkene, ExtendWarning, Panel, ReliabilityWarning, Scale, Votes
+from ec3learn import (
+    EC3,
+    METHODS,
+    Auto,
+    Consensus,
+    DawidSkene,
+    ExtendWarning,
+    Panel,
+    ReliabilityWarning,
+    Scale,
+    Votes,
+)
 from ec3learn._checks import InputError
 from ec3learn.answer.notes import BIAS, CHOICE, REPEATS
 from ec3learn.tables import combine, extend, votes_from
@@ -30,17 +41,30 @@ from ..strategies import any_tables, fuzzed
 
 EXACT = {"atol": 1e-9, "rtol": 0}
 IN_MEMORY = ["pandas", "polars", "pyarrow"]
-DASK = pytest.param("dask", marks=pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"))
+DASK = pytest.param(
+    "dask", marks=pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+)
 LAZY = ["polars-lazy", "duckdb", DASK]
-SPARK = pytest.param("spark", marks=pytest.mark.filterwarnings("ignore"))  # pyspark warns of newer pandas and of its own files
+SPARK = pytest.param(
+    "spark", marks=pytest.mark.filterwarnings("ignore")
+)  # pyspark warns of newer pandas and of its own files
 KINDS = [*IN_MEMORY, *LAZY, SPARK]
-EXTENDING = ["ec3", "iec3", "majority", "soft-vote", "weighted-vote", "bgcm", "dawid-skene", "dawid-skene-one-coin"]
+EXTENDING = [
+    "ec3",
+    "iec3",
+    "majority",
+    "soft-vote",
+    "weighted-vote",
+    "bgcm",
+    "dawid-skene",
+    "dawid-skene-one-coin",
+]
 
 CLASSIFIERS, CLUSTERINGS = ["svm", "knn", "tree"], ["km", "db"]
 ALL = {"classifiers": CLASSIFIERS, "clusterings": CLUSTERINGS}
 
 
-# ---- tables ------------------------------------------------------------------------------------------------------------
+# ---- tables --------------------------------------------------------------------------------------
 
 
 def votes_table(n=300, seed=0):
@@ -50,10 +74,15 @@ def votes_table(n=300, seed=0):
     table = {"id": np.arange(n), "weight": rng.random(n)}
     for name in CLASSIFIERS:
         said = np.where(rng.random(n) < 0.6, truth, rng.integers(3, size=n))
-        table[name] = [None if gone else ["spam", "ham", ""][z] for z, gone in zip(said, rng.random(n) < 0.15, strict=True)]
+        table[name] = [
+            None if gone else ["spam", "ham", ""][z]
+            for z, gone in zip(said, rng.random(n) < 0.15, strict=True)
+        ]
     for name, noise in (("km", -1), ("db", None)):
         said = np.where(rng.random(n) < 0.8, truth, rng.integers(3, size=n))
-        table[name] = [noise if gone else int(z) for z, gone in zip(said, rng.random(n) < 0.1, strict=True)]
+        table[name] = [
+            noise if gone else int(z) for z, gone in zip(said, rng.random(n) < 0.1, strict=True)
+        ]
     table["gold"] = [["spam", "ham", ""][z] if i % 40 == 0 else None for i, z in enumerate(truth)]
     types = {"id": pl.Int32, "km": pl.Int8, "db": pl.Int64, "gold": pl.String}
     return pl.DataFrame(table, schema_overrides=types)
@@ -64,7 +93,13 @@ def long_table(n=60):
     wide = votes_table(n)
     columns = ["id", "km", "gold", *CLASSIFIERS]
     rows = [
-        {"task": f"q{row['id']}", "worker": name, "answer": row[name], "topic": row["km"], "gold": row["gold"]}
+        {
+            "task": f"q{row['id']}",
+            "worker": name,
+            "answer": row[name],
+            "topic": row["km"],
+            "gold": row["gold"],
+        }
         for row in wide.select(columns).rows(named=True)
         for name in CLASSIFIERS
     ]
@@ -108,7 +143,9 @@ def _as_duckdb(request, frame):
 
 def _as_spark(request, frame):
     texts = [name for name, dtype in frame.schema.items() if dtype in (pl.Categorical, pl.Enum)]
-    arrow = frame.with_columns(pl.col(texts).cast(pl.String)).to_arrow(compat_level=pl.CompatLevel.oldest())
+    arrow = frame.with_columns(pl.col(texts).cast(pl.String)).to_arrow(
+        compat_level=pl.CompatLevel.oldest()
+    )
     return request.getfixturevalue("spark").createDataFrame(arrow).repartition(3)
 
 
@@ -136,12 +173,14 @@ def rows_of(table, *, sort=True):
 def solved(frame, method=None, known=None, **options):
     """The same answer by the other route: arrays, votes, solve."""
     votes = Votes.from_labels(
-        {name: frame[name].to_list() for name in CLASSIFIERS}, {name: frame[name].to_list() for name in CLUSTERINGS}, **options
+        {name: frame[name].to_list() for name in CLASSIFIERS},
+        {name: frame[name].to_list() for name in CLUSTERINGS},
+        **options,
     )
     return (method or Auto()).solve(votes, None if known is None else frame[known].to_list())
 
 
-# ---- the same answer on every kind of table ----------------------------------------------------------------------------
+# ---- the same answer on every kind of table ------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -151,17 +190,25 @@ def test_the_answer_is_that_of_votes_in_memory(made, kind):
     rows, expected = rows_of(table), solved(frame)
     assert rows["consensus"].to_list() == expected.labels().tolist()
     assert_allclose(rows["confidence"], expected.confidence, **EXACT)
-    assert_allclose(rows.select(f"proba_{label}" for label in expected.classes), expected.proba, **EXACT)
+    assert_allclose(
+        rows.select(f"proba_{label}" for label in expected.classes), expected.proba, **EXACT
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_table_comes_back_as_it_was_with_columns_behind(made, kind):
     table = made(kind, votes_table())
     answered = combine(table, **ALL)
-    before, after = nw.from_native(table).collect_schema(), nw.from_native(answered).collect_schema()
+    before, after = (
+        nw.from_native(table).collect_schema(),
+        nw.from_native(answered).collect_schema(),
+    )
     assert type(answered) is type(table)
     assert list(after.items())[: len(before)] == list(before.items())
-    assert list(after.items())[len(before) :] == [("consensus", nw.String()), ("confidence", nw.Float64())]
+    assert list(after.items())[len(before) :] == [
+        ("consensus", nw.String()),
+        ("confidence", nw.Float64()),
+    ]
     assert_frame_equal(rows_of(answered).select(before.names()), rows_of(table))
 
 
@@ -210,7 +257,9 @@ def test_categoricals_enums_and_bools_vote(made, kind):
 def test_labels_that_are_whole_numbers_come_back_as_such(made, kind):
     frame = votes_table(80)
     answered = combine(made(kind, frame), classifiers=CLUSTERINGS, missing=-1)
-    expected = Auto().solve(Votes.from_labels({name: frame[name].to_list() for name in CLUSTERINGS}, missing=-1))
+    expected = Auto().solve(
+        Votes.from_labels({name: frame[name].to_list() for name in CLUSTERINGS}, missing=-1)
+    )
     assert nw.from_native(answered).collect_schema()["consensus"] == nw.Int64
     assert rows_of(answered)["consensus"].to_list() == expected.labels().tolist()
 
@@ -228,11 +277,16 @@ def test_hostile_names_and_labels_survive(made, kind):
     labels = ["a,b", 'say "hi"', "two\nlines", "🦆", "=1+1", "", "null", "it's", "tab\t"]
     names = ["a.b", 'with "quotes"', "back`tick", "spaß ☃", "select", "it's; DROP TABLE votes"]
     rng = np.random.default_rng(0)
-    said = {name: [labels[z] for z in (np.arange(40) + rng.integers(2, size=40)) % len(labels)] for name in names}
+    said = {
+        name: [labels[z] for z in (np.arange(40) + rng.integers(2, size=40)) % len(labels)]
+        for name in names
+    }
     frame = pl.DataFrame({"id": range(40), **said})
     table = made(kind, frame)
     answered = rows_of(combine(table, classifiers=names))
-    assert answered["consensus"].to_list() == Auto().solve(Votes.from_labels(said)).labels().tolist()
+    assert (
+        answered["consensus"].to_list() == Auto().solve(Votes.from_labels(said)).labels().tolist()
+    )
     assert_frame_equal(answered.select(frame.columns), rows_of(table))
 
 
@@ -250,9 +304,18 @@ def test_nan_is_no_vote_and_both_zeros_are_one_label(made, kind, max_rows):
 @fuzzed(15)
 def test_every_table_has_one_answer(table):
     frame = pl.DataFrame({"id": range(table.n_objects), **table.classifiers, **table.clusterings})
-    frame = frame.with_columns(gold=pl.Series([table.known.get(i) for i in range(table.n_objects)], dtype=pl.String))
-    frame = frame.with_columns(pl.col(list(table.classifiers)).cast(pl.String), pl.col(list(table.clusterings)).cast(pl.Int64))
-    chosen = {"classifiers": list(table.classifiers), "clusterings": list(table.clusterings), "classes": table.classes}
+    frame = frame.with_columns(
+        gold=pl.Series([table.known.get(i) for i in range(table.n_objects)], dtype=pl.String)
+    )
+    frame = frame.with_columns(
+        pl.col(list(table.classifiers)).cast(pl.String),
+        pl.col(list(table.clusterings)).cast(pl.Int64),
+    )
+    chosen = {
+        "classifiers": list(table.classifiers),
+        "clusterings": list(table.clusterings),
+        "classes": table.classes,
+    }
     expected = EC3().solve(table.votes(), table.known or None)
     for kind in ["pandas", "polars", "pyarrow", "polars-lazy", "duckdb"]:
         rows = rows_of(combine(MAKERS[kind](None, frame), known="gold", method="iec3", **chosen))
@@ -260,7 +323,7 @@ def test_every_table_has_one_answer(table):
         assert_allclose(rows["confidence"], expected.confidence, **EXACT)
 
 
-# ---- what comes to this process ----------------------------------------------------------------------------------------
+# ---- what comes to this process ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [*LAZY, SPARK])
@@ -302,17 +365,28 @@ def test_duckdb_answers_on_the_connection_of_the_relation_and_leaves_nothing_the
     gc.collect()
     answered.create("answered")
     assert connection.sql("SELECT count(consensus) FROM answered").fetchall() == [(300,)]
-    assert connection.sql("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall() == [("answered",), ("votes",)]
-    assert connection.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall() == []
+    assert connection.sql("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall() == [
+        ("answered",),
+        ("votes",),
+    ]
+    assert (
+        connection.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall() == []
+    )
 
 
 @pytest.mark.parametrize("kind", LAZY)
 def test_many_partitions_give_one_answer_again_and_again(tmp_path, kind):
-    frame = pl.concat([votes_table(2000, seed=seed) for seed in range(8)]).with_columns(id=pl.int_range(16_000))
+    frame = pl.concat([votes_table(2000, seed=seed) for seed in range(8)]).with_columns(
+        id=pl.int_range(16_000)
+    )
     for part in range(8):
         frame[part * 2000 : (part + 1) * 2000].write_parquet(tmp_path / f"{part}.parquet")
     files = str(tmp_path / "*.parquet")
-    read = {"dask": dd.read_parquet, "duckdb": duckdb.connect().read_parquet, "polars-lazy": pl.scan_parquet}[kind]
+    read = {
+        "dask": dd.read_parquet,
+        "duckdb": duckdb.connect().read_parquet,
+        "polars-lazy": pl.scan_parquet,
+    }[kind]
     expected = solved(frame)
     for _ in range(3):
         rows = rows_of(combine(read(files), **ALL))
@@ -322,7 +396,9 @@ def test_many_partitions_give_one_answer_again_and_again(tmp_path, kind):
 
 @pytest.fixture
 def datasets():
-    module = pytest.importorskip("datasets", reason="Hugging Face datasets is not installed (extra datasets)")
+    module = pytest.importorskip(
+        "datasets", reason="Hugging Face datasets is not installed (extra datasets)"
+    )
     module.disable_progress_bars()
     return module
 
@@ -335,7 +411,9 @@ def test_a_dataset_of_hugging_face_comes_back_with_the_answers_of_its_rows(datas
     assert type(answered) is type(dataset)
     assert answered["id"][:] == dataset["id"][:]
     assert_frame_equal(answered.to_polars().sort("id"), pl.from_arrow(expected))
-    assert {name: answered.features[name] for name in dataset.column_names} == dict(dataset.features)
+    assert {name: answered.features[name] for name in dataset.column_names} == dict(
+        dataset.features
+    )
 
 
 def test_class_labels_of_a_dataset_vote_by_name_and_minus_one_is_none(datasets):
@@ -343,8 +421,15 @@ def test_class_labels_of_a_dataset_vote_by_name_and_minus_one_is_none(datasets):
     columns = {"svm": [0, 1, None, 0], "knn": [0, 1, 1, -1], "gold": [-1, -1, 1, -1]}
     dataset = datasets.Dataset.from_dict(columns, datasets.Features(dict.fromkeys(columns, label)))
     votes = votes_from(dataset, classifiers=["svm", "knn"])
-    assert [votes.said(i) for i in range(4)] == [["ham", "ham"], ["spam", "spam"], [None, "spam"], ["ham", None]]
-    answered, consensus = combine(dataset, classifiers=["svm", "knn"], known="gold", return_consensus=True)
+    assert [votes.said(i) for i in range(4)] == [
+        ["ham", "ham"],
+        ["spam", "spam"],
+        [None, "spam"],
+        ["ham", None],
+    ]
+    answered, consensus = combine(
+        dataset, classifiers=["svm", "knn"], known="gold", return_consensus=True
+    )
     assert answered["consensus"][:] == ["ham", "spam", "spam", "ham"]
     assert answered["svm"][:] == columns["svm"]
     assert extend(dataset, consensus)["consensus"][:] == ["ham", "spam", "spam", "ham"]
@@ -352,7 +437,9 @@ def test_class_labels_of_a_dataset_vote_by_name_and_minus_one_is_none(datasets):
 
 def test_one_split_of_a_dataset_is_combined_at_a_time(datasets):
     splits = datasets.DatasetDict({"train": datasets.Dataset.from_dict({"svm": ["a"]})})
-    with pytest.raises(TypeError, match=re.escape("or a Dataset of Hugging Face, got DatasetDict.")):
+    with pytest.raises(
+        TypeError, match=re.escape("or a Dataset of Hugging Face, got DatasetDict.")
+    ):
         combine(splits, classifiers="svm")
 
 
@@ -362,16 +449,20 @@ def test_the_import_needs_no_engine():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-# ---- too many distinct rows --------------------------------------------------------------------------------------------
+# ---- too many distinct rows ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_beyond_max_rows_are_answered_from_the_groups(made, kind):
     frame = votes_table()
-    table, consensus = combine(made(kind, frame), **ALL, proba=True, max_rows=50, return_consensus=True)
+    table, consensus = combine(
+        made(kind, frame), **ALL, proba=True, max_rows=50, return_consensus=True
+    )
     rows = rows_of(table)
     expected = consensus.extend(solved(frame).votes)
-    assert_allclose(rows.select(f"proba_{label}" for label in expected.classes), expected.proba, **EXACT)
+    assert_allclose(
+        rows.select(f"proba_{label}" for label in expected.classes), expected.proba, **EXACT
+    )
     assert_allclose(rows["confidence"], expected.confidence, **EXACT)
     assert rows["consensus"].to_list() == expected.labels().tolist()
 
@@ -380,7 +471,9 @@ def test_rows_beyond_max_rows_are_answered_from_the_groups(made, kind):
 def test_the_consensus_says_that_a_sample_was_solved(made, kind):
     frame = votes_table()
     _, consensus = combine(made(kind, frame), **ALL, max_rows=50, return_consensus=True)
-    most = frame.group_by([*CLASSIFIERS, *CLUSTERINGS]).len()["len"].sort(descending=True)[:50].sum()
+    most = (
+        frame.group_by([*CLASSIFIERS, *CLUSTERINGS]).len()["len"].sort(descending=True)[:50].sum()
+    )
     assert str(consensus.solved_notes[-1]) == (
         f"Solved on the 50 most frequent distinct rows (max_rows), {most / 3:.1f} % of the table; every row is answered from its "
         "groups."
@@ -401,7 +494,9 @@ def biased_table():
 @pytest.mark.parametrize("method", ["majority", "iec3"])
 def test_biased_voters_are_warned_about_unless_the_notes_can_be_read(made, kind, method, recwarn):
     asked = {"classifiers": "*", "method": method}
-    with pytest.warns(ReliabilityWarning, match=r"^The voters look biased, not only unreliable") as warned:
+    with pytest.warns(
+        ReliabilityWarning, match=r"^The voters look biased, not only unreliable"
+    ) as warned:
         combine(made(kind, biased_table()), **asked)
     assert warned[0].filename == __file__
     _, consensus = combine(made(kind, biased_table()), return_consensus=True, **asked)
@@ -428,19 +523,28 @@ def test_a_sample_gives_one_answer_again_and_again(made, kind):
 
 @pytest.mark.parametrize("kind", ["polars", "polars-lazy", "duckdb", DASK])
 def test_classes_outside_the_sample_are_classes(made, kind):
-    frame = votes_table().with_columns(svm=pl.when(pl.col("id") == 7).then(pl.lit("rare")).otherwise(pl.col("svm")))
+    frame = votes_table().with_columns(
+        svm=pl.when(pl.col("id") == 7).then(pl.lit("rare")).otherwise(pl.col("svm"))
+    )
     _, consensus = combine(made(kind, frame), **ALL, max_rows=20, return_consensus=True)
     assert consensus.classes.tolist() == ["", "ham", "rare", "spam"]
 
 
-@pytest.mark.parametrize(("kind", "known_weight"), [*((kind, np.inf) for kind in [*IN_MEMORY, "polars-lazy"]), ("duckdb", 0.5)])
+@pytest.mark.parametrize(
+    ("kind", "known_weight"),
+    [*((kind, np.inf) for kind in [*IN_MEMORY, "polars-lazy"]), ("duckdb", 0.5)],
+)
 def test_rows_with_known_labels_are_always_solved(made, kind, known_weight):
     frame = votes_table()
     method = EC3(known_weight=known_weight)
-    table, consensus = combine(made(kind, frame), **ALL, known="gold", method=method, max_rows=40, return_consensus=True)
+    table, consensus = combine(
+        made(kind, frame), **ALL, known="gold", method=method, max_rows=40, return_consensus=True
+    )
     rows = rows_of(table)
     gold = frame["gold"].is_not_null().to_numpy()
-    assert (consensus.known.codes >= 0).sum() == frame.filter(gold).select([*CLASSIFIERS, *CLUSTERINGS, "gold"]).n_unique()
+    assert (consensus.known.codes >= 0).sum() == frame.filter(gold).select(
+        [*CLASSIFIERS, *CLUSTERINGS, "gold"]
+    ).n_unique()
     assert nw.from_native(table).collect_schema()["consensus"] == nw.String
     if known_weight == np.inf:
         assert rows.filter(gold)["consensus"].to_list() == frame.filter(gold)["gold"].to_list()
@@ -449,26 +553,45 @@ def test_rows_with_known_labels_are_always_solved(made, kind, known_weight):
     sure = {(*votes.said(i), code_of[i]): consensus.confidence[i] for i in range(len(votes))}
     for row in rows.filter(gold).rows(named=True):
         said = [None if row[name] == -1 else row[name] for name in [*CLASSIFIERS, *CLUSTERINGS]]
-        assert row["confidence"] == pytest.approx(sure[*said, consensus.classes.tolist().index(row["gold"])], abs=1e-9)
+        assert row["confidence"] == pytest.approx(
+            sure[*said, consensus.classes.tolist().index(row["gold"])], abs=1e-9
+        )
 
 
 @pytest.mark.parametrize("kind", [DASK, SPARK])
 def test_known_labels_of_whole_numbers_stay_whole_numbers(made, kind):
     frame = votes_table(60).with_columns(gold=pl.when(pl.col("id") < 4).then(pl.col("db")))
-    table = combine(made(kind, frame), classifiers=["db"], clusterings=["tree", "knn"], known="gold", max_rows=15)
+    table = combine(
+        made(kind, frame),
+        classifiers=["db"],
+        clusterings=["tree", "knn"],
+        known="gold",
+        max_rows=15,
+    )
     assert nw.from_native(table).collect_schema()["consensus"] == nw.Int64
-    assert rows_of(table).filter(pl.col("gold").is_not_null()).select(pl.col("consensus") == pl.col("gold"))["consensus"].all()
+    assert (
+        rows_of(table)
+        .filter(pl.col("gold").is_not_null())
+        .select(pl.col("consensus") == pl.col("gold"))["consensus"]
+        .all()
+    )
 
 
-@pytest.mark.parametrize("method", [*EXTENDING, EC3(towards=DawidSkene()), EC3(towards="majority", alpha=0.0)])
+@pytest.mark.parametrize(
+    "method", [*EXTENDING, EC3(towards=DawidSkene()), EC3(towards="majority", alpha=0.0)]
+)
 def test_engines_answer_from_the_groups_as_arrays_do(made, method, kind="duckdb"):
     frame = votes_table(60)
     model = combine(frame, **ALL, method=method, return_consensus=True)[1]
-    new = votes_table(40, seed=5).with_columns(pl.when(pl.col("id") < 3).then(None).otherwise(pl.col(CLASSIFIERS)).name.keep())
+    new = votes_table(40, seed=5).with_columns(
+        pl.when(pl.col("id") < 3).then(None).otherwise(pl.col(CLASSIFIERS)).name.keep()
+    )
     rows = rows_of(extend(made(kind, new), model, proba=True, max_rows=0))
     expected = model.extend(solved(new, classes=model.classes).votes)
     assert rows["consensus"].to_list() == expected.labels().tolist()
-    assert_allclose(rows.select(f"proba_{label}" for label in expected.classes), expected.proba, **EXACT)
+    assert_allclose(
+        rows.select(f"proba_{label}" for label in expected.classes), expected.proba, **EXACT
+    )
 
 
 @pytest.mark.parametrize("kind", ["polars-lazy", DASK, SPARK])
@@ -477,19 +600,28 @@ def test_other_engines_answer_from_the_groups_as_arrays_do(made, kind):
 
 
 def test_a_method_that_cannot_extend_is_refused_beyond_max_rows():
-    with pytest.raises(ValueError, match=re.escape("cannot be extended to rows it has not solved. Raise max_rows, or take")):
+    with pytest.raises(
+        ValueError,
+        match=re.escape("cannot be extended to rows it has not solved. Raise max_rows, or take"),
+    ):
         combine(votes_table().lazy(), **ALL, method="c3e-sl", max_rows=20)
 
 
 @pytest.mark.parametrize("kind", ["polars", "polars-lazy"])
 def test_mass_needs_all_rows(made, kind):
-    with pytest.raises(ValueError, match=re.escape("rule='mass' needs all distinct rows at once, got more than max_rows=20.")):
+    with pytest.raises(
+        ValueError,
+        match=re.escape("rule='mass' needs all distinct rows at once, got more than max_rows=20."),
+    ):
         combine(made(kind, votes_table()), **ALL, rule="mass", max_rows=20)
 
 
 @pytest.mark.parametrize("kind", ["polars", "polars-lazy"])
 def test_a_sample_of_known_rows_alone_is_refused(made, kind):
-    with pytest.raises(ValueError, match=re.escape("max_rows must leave room for rows without a known label, got 5.")):
+    with pytest.raises(
+        ValueError,
+        match=re.escape("max_rows must leave room for rows without a known label, got 5."),
+    ):
         combine(made(kind, votes_table()), **ALL, known="gold", max_rows=5)
 
 
@@ -506,7 +638,9 @@ def chosen_in(consensus):
         ("duckdb", CLUSTERINGS, "iEC3 towards Dawid-Skene"),
     ],
 )
-def test_the_default_for_a_sample_is_one_that_the_engine_can_answer_by(made, kind, clusterings, chosen):
+def test_the_default_for_a_sample_is_one_that_the_engine_can_answer_by(
+    made, kind, clusterings, chosen
+):
     named = {"classifiers": CLASSIFIERS, "clusterings": clusterings}
     _, consensus = combine(made(kind, votes_table()), **named, max_rows=30, return_consensus=True)
     assert chosen_in(consensus) == [chosen]
@@ -514,10 +648,16 @@ def test_the_default_for_a_sample_is_one_that_the_engine_can_answer_by(made, kin
 
 def test_the_default_for_a_sample_of_probabilities_is_a_mean_of_them(made):
     rng = np.random.default_rng(0)
-    spam = np.clip(rng.integers(2, size=(60, 1)) * 0.6 + rng.uniform(0.1, 0.3, size=(60, 3)), 0, 1).round(2)
-    frame = pl.DataFrame({f"{m}{z}": spam[:, m] if z else 1 - spam[:, m] for m in range(3) for z in (0, 1)})
+    spam = np.clip(
+        rng.integers(2, size=(60, 1)) * 0.6 + rng.uniform(0.1, 0.3, size=(60, 3)), 0, 1
+    ).round(2)
+    frame = pl.DataFrame(
+        {f"{m}{z}": spam[:, m] if z else 1 - spam[:, m] for m in range(3) for z in (0, 1)}
+    )
     soft = {f"m{m}": {"ham": f"{m}0", "spam": f"{m}1"} for m in range(3)}
-    _, consensus = combine(made("duckdb", frame), classifiers=soft, max_rows=30, return_consensus=True)
+    _, consensus = combine(
+        made("duckdb", frame), classifiers=soft, max_rows=30, return_consensus=True
+    )
     assert chosen_in(consensus) == ["Weighted vote"]
 
 
@@ -528,18 +668,26 @@ def test_a_panel_that_is_asked_for_answers_a_sample(made, kind):
     table, consensus = combine(made(kind, frame), **named, max_rows=20, return_consensus=True)
     votes = Votes.from_labels({name: frame[name].to_list() for name in CLASSIFIERS})
     rows, unknown = rows_of(table), frame["gold"].is_null().to_numpy()
-    assert_allclose(rows["confidence"].to_numpy()[unknown], consensus.extend(votes).confidence[unknown], **EXACT)
+    assert_allclose(
+        rows["confidence"].to_numpy()[unknown], consensus.extend(votes).confidence[unknown], **EXACT
+    )
     assert rows.filter(~unknown)["consensus"].to_list() == frame.filter(~unknown)["gold"].to_list()
 
 
 @pytest.mark.parametrize(
-    ("method", "named"), [("auto", ALL), *((name, {"classifiers": CLASSIFIERS}) for name in ("bwa", "ebcc"))]
+    ("method", "named"),
+    [("auto", ALL), *((name, {"classifiers": CLASSIFIERS}) for name in ("bwa", "ebcc"))],
 )
 @pytest.mark.parametrize("n_rows", [300, 0])
-def test_what_joins_cannot_answer_is_answered_some_rows_at_a_time(made, monkeypatch, method, named, n_rows):
+def test_what_joins_cannot_answer_is_answered_some_rows_at_a_time(
+    made, monkeypatch, method, named, n_rows
+):
     monkeypatch.setattr("ec3learn.tables.pipeline.CHUNK", 7)
     frame = votes_table()
-    model, new = combine(frame, **named, method=method, return_consensus=True)[1], frame.head(n_rows)
+    model, new = (
+        combine(frame, **named, method=method, return_consensus=True)[1],
+        frame.head(n_rows),
+    )
     table = extend(made("duckdb", new), model, proba=True, max_rows=0)
     gc.collect()
     for _ in range(2):  # a relation can be read again
@@ -548,7 +696,9 @@ def test_what_joins_cannot_answer_is_answered_some_rows_at_a_time(made, monkeypa
 
 @pytest.mark.parametrize("kind", ["polars-lazy", "duckdb"])
 @pytest.mark.parametrize("chunk", [1, 7, 1000])
-def test_objects_that_joins_cannot_answer_are_answered_with_all_their_votes(made, monkeypatch, kind, chunk):
+def test_objects_that_joins_cannot_answer_are_answered_with_all_their_votes(
+    made, monkeypatch, kind, chunk
+):
     monkeypatch.setattr("ec3learn.tables.pipeline.CHUNK", chunk)
     frame = long_table().sample(fraction=1, shuffle=True, seed=0)
     model = combine(frame, **LONG, clusterings="topic", return_consensus=True)[1]
@@ -560,9 +710,7 @@ def test_objects_that_joins_cannot_answer_are_answered_with_all_their_votes(made
 @pytest.mark.parametrize("kind", [SPARK])
 def test_spark_does_not_answer_by_a_panel(made, kind):
     model = combine(votes_table(), **ALL, return_consensus=True)[1]
-    words = (
-        "The engine cannot answer by Panel with clusterings for rows that were not solved. Raise max_rows, or solve by another"
-    )
+    words = "The engine cannot answer by Panel with clusterings for rows that were not solved. Raise max_rows, or solve by another"
     with pytest.raises(ValueError, match=re.escape(words)):
         extend(made(kind, votes_table()), model, max_rows=0)
 
@@ -570,11 +718,13 @@ def test_spark_does_not_answer_by_a_panel(made, kind):
 @pytest.mark.parametrize("max_rows", [1000, 0])
 def test_a_consensus_that_cannot_extend_is_refused_with_any_max_rows(made, max_rows):
     model = combine(votes_table(), **ALL, method="c3e-sl", return_consensus=True)[1]
-    with pytest.raises(ValueError, match=r"cannot be extended to new objects\. Solve old and new objects together"):
+    with pytest.raises(
+        ValueError, match=r"cannot be extended to new objects\. Solve old and new objects together"
+    ):
         extend(made("duckdb", votes_table()), model, max_rows=max_rows)
 
 
-# ---- which columns -----------------------------------------------------------------------------------------------------
+# ---- which columns -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "polars-lazy", "duckdb"])
@@ -591,8 +741,12 @@ def test_a_consensus_that_cannot_extend_is_refused_with_any_max_rows(made, max_r
     ],
 )
 def test_columns_are_chosen_by_name_pattern_selector_or_dict(made, kind, chosen):
-    table = pl.DataFrame({"clf_svm": ["a", "b"], "clf_knn": ["a", "a"], "km": [0, 1], "gold": ["a", None]})
-    votes = combine(made(kind, table), classifiers=chosen, clusterings="km", known="gold", return_consensus=True)[1].models
+    table = pl.DataFrame(
+        {"clf_svm": ["a", "b"], "clf_knn": ["a", "a"], "km": [0, 1], "gold": ["a", None]}
+    )
+    votes = combine(
+        made(kind, table), classifiers=chosen, clusterings="km", known="gold", return_consensus=True
+    )[1].models
     assert [(model.name, model.kind) for model in votes] == [
         ("clf_svm", "classifier"),
         ("clf_knn", "classifier"),
@@ -603,7 +757,9 @@ def test_columns_are_chosen_by_name_pattern_selector_or_dict(made, kind, chosen)
 @pytest.mark.parametrize("kind", ["polars", "polars-lazy"])
 def test_selectors_of_polars_choose_from_its_tables(made, kind):
     votes = votes_from(
-        made(kind, votes_table()), classifiers=pl.selectors.by_name("svm", "knn"), clusterings=pl.selectors.integer()
+        made(kind, votes_table()),
+        classifiers=pl.selectors.by_name("svm", "knn"),
+        clusterings=pl.selectors.integer(),
     )
     assert [model.name for model in votes.models] == ["svm", "knn", "id", "km", "db"]
 
@@ -633,7 +789,9 @@ def soft_table():
 
 
 def soft_answer(method):
-    svm = np.array([[np.nan, np.nan] if spam is None else [ham, spam] for spam, ham in SHARES], dtype=float)
+    svm = np.array(
+        [[np.nan, np.nan] if spam is None else [ham, spam] for spam, ham in SHARES], dtype=float
+    )
     gmm = np.array([[1, 0], [0.5, 0.5], [0, 1], [np.nan, np.nan], [1, 0]])
     labels = {"svm": svm, "knn": soft_table()["knn"].to_list()}
     return method.solve(Votes.from_labels(labels, {"gmm": gmm}, classes=["ham", "spam"]))
@@ -642,20 +800,36 @@ def soft_answer(method):
 @pytest.mark.parametrize("kind", KINDS)
 def test_soft_votes_are_groups_of_columns(made, kind):
     chosen = {"svm": ["svm_spam", "svm_ham"], "knn": "knn"}
-    table = combine(made(kind, soft_table()), classifiers=chosen, clusterings={"gmm": "gmm_*"}, classes=["ham", "spam"])
+    table = combine(
+        made(kind, soft_table()),
+        classifiers=chosen,
+        clusterings={"gmm": "gmm_*"},
+        classes=["ham", "spam"],
+    )
     expected = soft_answer(Auto())
     assert rows_of(table)["consensus"].to_list() == expected.labels().tolist()
     assert_allclose(rows_of(table)["confidence"], expected.confidence, atol=1e-7)
 
 
 @pytest.mark.parametrize(
-    ("kind", "method"), [("duckdb", "iec3"), ("duckdb", "majority"), ("duckdb", "soft-vote"), ("polars-lazy", "majority")]
+    ("kind", "method"),
+    [
+        ("duckdb", "iec3"),
+        ("duckdb", "majority"),
+        ("duckdb", "soft-vote"),
+        ("polars-lazy", "majority"),
+    ],
 )
 def test_soft_votes_are_answered_from_the_groups(made, kind, method):
-    chosen = {"classifiers": {"svm": ["svm_spam", "svm_ham"], "knn": "knn"}, "clusterings": {"gmm": ["gmm_0", "gmm_1"]}}
+    chosen = {
+        "classifiers": {"svm": ["svm_spam", "svm_ham"], "knn": "knn"},
+        "clusterings": {"gmm": ["gmm_0", "gmm_1"]},
+    }
     model = combine(soft_table(), **chosen, method=method, return_consensus=True)[1]
     rows = rows_of(extend(made(kind, soft_table()), model, **chosen, max_rows=0, proba=True))
-    assert_allclose(rows.select(f"proba_{label}" for label in model.classes), model.proba, atol=1e-7)
+    assert_allclose(
+        rows.select(f"proba_{label}" for label in model.classes), model.proba, atol=1e-7
+    )
 
 
 def test_nan_in_a_soft_vote_is_no_vote_as_null_is():
@@ -677,7 +851,10 @@ def test_nan_in_a_soft_vote_is_no_vote_as_null_is():
 )
 def test_the_classes_of_soft_votes_are_keys_or_in_the_order_of_classes(chosen, classes):
     table = pl.DataFrame({"a": [0.9, 0.2], "b": [0.1, 0.8]})
-    assert combine(table, classifiers=chosen, classes=classes)["consensus"].to_list() == ["spam", "ham"]
+    assert combine(table, classifiers=chosen, classes=classes)["consensus"].to_list() == [
+        "spam",
+        "ham",
+    ]
 
 
 def test_soft_columns_called_after_their_classes_are_matched_by_name():
@@ -688,10 +865,13 @@ def test_soft_columns_called_after_their_classes_are_matched_by_name():
 
 def test_numbers_in_the_names_of_soft_columns_are_classes_that_are_numbers():
     table = pl.DataFrame({"svm_0": [0.9, 0.2], "svm_1": [0.1, 0.8], "knn": [0, 1]})
-    assert combine(table, classifiers={"svm": "svm_*", "knn": "knn"})["consensus"].to_list() == [0, 1]
+    assert combine(table, classifiers={"svm": "svm_*", "knn": "knn"})["consensus"].to_list() == [
+        0,
+        1,
+    ]
 
 
-# ---- long tables -------------------------------------------------------------------------------------------------------
+# ---- long tables ---------------------------------------------------------------------------------
 
 LONG = {"classifiers": "answer", "objects": "task", "voters": "worker"}
 
@@ -705,7 +885,9 @@ def long_answer(frame, method=None, known=False):
         {"topic": objects["topic"].to_list()},
         object_ids=objects["task"].to_list(),
     )
-    gold = {task: label for task, label in objects.select("task", "gold").rows() if label is not None}
+    gold = {
+        task: label for task, label in objects.select("task", "gold").rows() if label is not None
+    }
     return (method or Auto()).solve(votes, gold if known else None)
 
 
@@ -715,7 +897,9 @@ def test_known_labels_of_a_pandas_table_go_by_the_names_of_its_rows(names):
     known = pd.Series(["y", None, None], index=names[::-1])
     answered = combine(table, classifiers=["a", "b"], known=known, method="majority")
     assert answered["consensus"].tolist() == ["x", "y", "y"]
-    assert combine(table, classifiers=["a", "b"], known=known.tolist(), method="majority")["consensus"].tolist() == [
+    assert combine(table, classifiers=["a", "b"], known=known.tolist(), method="majority")[
+        "consensus"
+    ].tolist() == [
         "y",
         "y",
         "x",
@@ -744,20 +928,30 @@ def test_a_long_table_has_the_answer_of_its_object_in_every_row(made, kind):
 @pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY, SPARK])
 def test_objects_of_a_long_table_beyond_max_rows_are_answered_from_the_groups(made, kind):
     frame = long_table(40)
-    table, consensus = combine(made(kind, frame), **LONG, clusterings="topic", max_rows=25, return_consensus=True)
+    table, consensus = combine(
+        made(kind, frame), **LONG, clusterings="topic", max_rows=25, return_consensus=True
+    )
     expected = consensus.extend(long_answer(frame).votes)
     rows, number = rows_of(table), {task: i for i, task in enumerate(expected.object_ids)}
     assert len(consensus.votes) == 25
-    assert_allclose(rows["confidence"], expected.confidence[[number[task] for task in rows["task"]]], **EXACT)
+    assert_allclose(
+        rows["confidence"], expected.confidence[[number[task] for task in rows["task"]]], **EXACT
+    )
 
 
 @pytest.mark.parametrize("max_rows", [1000, 5])
 def test_objects_of_a_long_table_that_have_the_same_votes_have_their_own_answers(max_rows):
     rng = np.random.default_rng(0)
     frame = pl.DataFrame(
-        {"task": rng.permutation(300), "worker": rng.choice(["a", "b"], 300), "answer": rng.integers(3, size=300)}
+        {
+            "task": rng.permutation(300),
+            "worker": rng.choice(["a", "b"], 300),
+            "answer": rng.integers(3, size=300),
+        }
     )
-    table, consensus = combine(frame, **LONG, method="majority", max_rows=max_rows, return_consensus=True)
+    table, consensus = combine(
+        frame, **LONG, method="majority", max_rows=max_rows, return_consensus=True
+    )
     assert table["consensus"].to_list() == frame["answer"].to_list()
     said = dict(frame.select("task", "answer").rows())
     assert consensus.labels().tolist() == [said[task] for task in consensus.object_ids.tolist()]
@@ -768,14 +962,19 @@ def test_objects_of_a_long_table_that_have_the_same_votes_have_their_own_answers
 def test_objects_of_a_long_table_can_be_asked_about_by_name(made, kind, max_rows):
     frame = long_table()
     consensus = combine(made(kind, frame), **LONG, max_rows=max_rows, return_consensus=True)[1]
-    said = {(task, worker): answer for task, worker, answer in frame.select("task", "worker", "answer").rows()}
+    said = {
+        (task, worker): answer
+        for task, worker, answer in frame.select("task", "worker", "answer").rows()
+    }
     for task in consensus.object_ids:
         assert consensus.explain(task).said["svm"] == said[task, "svm"]
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars-lazy"])
 def test_an_object_with_two_clusters_is_refused(made, kind):
-    table = pl.DataFrame({"task": ["q", "q"], "worker": ["a", "b"], "answer": ["x", "x"], "topic": [0, 1]})
+    table = pl.DataFrame(
+        {"task": ["q", "q"], "worker": ["a", "b"], "answer": ["x", "x"], "topic": [0, 1]}
+    )
     sentence = "'topic' must hold one value for all rows of an object, or none in some of them, got two for object 'q'"
     with pytest.raises(ValueError, match=sentence):
         combine(made(kind, table), **LONG, clusterings="topic")
@@ -785,9 +984,13 @@ def test_an_object_with_two_clusters_is_refused(made, kind):
 def test_a_known_label_on_one_row_of_an_object_is_enough(made, kind):
     frame = long_table()
     once = frame.with_columns(
-        gold=pl.when(pl.col("worker") == "knn").then("gold"), topic=pl.when(pl.col("worker") == "svm").then("topic")
+        gold=pl.when(pl.col("worker") == "knn").then("gold"),
+        topic=pl.when(pl.col("worker") == "svm").then("topic"),
     )
-    tables = (combine(made(kind, table), **LONG, clusterings="topic", known="gold") for table in (once, frame))
+    tables = (
+        combine(made(kind, table), **LONG, clusterings="topic", known="gold")
+        for table in (once, frame)
+    )
     some, all_rows = (rows_of(table).sort("task", "worker") for table in tables)
     assert frame["gold"].drop_nulls().len() > once["gold"].drop_nulls().len() > 0
     assert some["consensus"].to_list() == all_rows["consensus"].to_list()
@@ -799,16 +1002,22 @@ def test_a_known_label_on_one_row_of_an_object_is_enough(made, kind):
 def test_a_long_table_can_be_answered_with_one_row_per_object(made, kind, max_rows):
     frame = long_table()
     how = {"clusterings": "topic", "method": "majority", "max_rows": max_rows}
-    one = rows_of(combine(made(kind, frame), **LONG, **how, per_object=True), sort=False).drop("__index_level_0__", strict=False)
+    one = rows_of(combine(made(kind, frame), **LONG, **how, per_object=True), sort=False).drop(
+        "__index_level_0__", strict=False
+    )
     each = rows_of(combine(made(kind, frame), **LONG, **how))
-    expected = each.unique("task", keep="first", maintain_order=True).select("task", "consensus", "confidence")
+    expected = each.unique("task", keep="first", maintain_order=True).select(
+        "task", "consensus", "confidence"
+    )
     assert one.sort("task").equals(expected.sort("task"))
     if kind in IN_MEMORY:
         assert one["task"].to_list() == expected["task"].to_list()
 
 
 def test_new_objects_of_a_long_table_can_be_answered_with_one_row_each():
-    votes = pd.DataFrame({"task": ["q2", "q1", "q2"], "worker": ["a", "a", "b"], "answer": ["yes", "no", "no"]})
+    votes = pd.DataFrame(
+        {"task": ["q2", "q1", "q2"], "worker": ["a", "a", "b"], "answer": ["yes", "no", "no"]}
+    )
     long = {"objects": "task", "voters": "worker", "classifiers": "answer"}
     _, consensus = combine(votes, **long, method="majority", return_consensus=True)
     answers = extend(votes, consensus, **long, per_object=True)
@@ -817,10 +1026,21 @@ def test_new_objects_of_a_long_table_can_be_answered_with_one_row_each():
 
 
 def test_an_answer_off_the_scale_names_the_column_of_a_long_table():
-    scores = pd.DataFrame({"task": [1, 1, 2], "judge": ["a", "b", "a"], "score": ["1", "5", "refused"]})
+    scores = pd.DataFrame(
+        {"task": [1, 1, 2], "judge": ["a", "b", "a"], "score": ["1", "5", "refused"]}
+    )
     message = "got 'refused' at row 2 in column 'score'. Pass missing='refused' if it means no vote"
-    with pytest.raises(InputError, match=f"^classifiers must hold answers of the scale, .*{re.escape(message)}"):
-        combine(scores, objects="task", voters="judge", classifiers="score", scale=range(1, 6), classes=["bad", "good"])
+    with pytest.raises(
+        InputError, match=f"^classifiers must hold answers of the scale, .*{re.escape(message)}"
+    ):
+        combine(
+            scores,
+            objects="task",
+            voters="judge",
+            classifiers="score",
+            scale=range(1, 6),
+            classes=["bad", "good"],
+        )
 
 
 def test_one_row_per_object_needs_a_long_table():
@@ -834,7 +1054,8 @@ def test_known_labels_of_a_long_table_may_be_given_by_object(made, kind):
     frame = long_table()
     known = dict(frame.filter(pl.col("gold").is_not_null()).select("task", "gold").rows())
     by_name, by_column = (
-        rows_of(combine(made(kind, frame), **LONG, known=given)).sort("task", "worker") for given in (known, "gold")
+        rows_of(combine(made(kind, frame), **LONG, known=given)).sort("task", "worker")
+        for given in (known, "gold")
     )
     assert len(known) > 1
     assert by_name["consensus"].to_list() == by_column["consensus"].to_list()
@@ -847,30 +1068,42 @@ def test_known_labels_of_rows_in_memory_may_be_given_by_number(made, kind):
     known = {row: label for row, label in enumerate(frame["gold"]) if label is not None}
     for labels in (known, frame["gold"].to_numpy()):
         answers = rows_of(combine(made(kind, frame), **ALL, known=labels))
-        assert answers["consensus"].to_list() == rows_of(combine(frame, **ALL, known="gold"))["consensus"].to_list()
+        assert (
+            answers["consensus"].to_list()
+            == rows_of(combine(frame, **ALL, known="gold"))["consensus"].to_list()
+        )
 
 
 def test_known_labels_of_a_lazy_table_are_a_column_or_go_by_object():
     sentence = "known must name a column of a lazy table, got dict."
     with pytest.raises(ValueError, match=sentence):
         combine(votes_table().lazy(), **ALL, known={0: "spam"})
-    with pytest.raises(ValueError, match="known must name a column, got labels by object, and more objects than max_rows=20"):
+    with pytest.raises(
+        ValueError,
+        match="known must name a column, got labels by object, and more objects than max_rows=20",
+    ):
         combine(long_table().lazy(), **LONG, known={"q1": "spam"}, max_rows=20)
 
 
-# ---- repeated votes, and answers on a scale ----------------------------------------------------------------------------
+# ---- repeated votes, and answers on a scale ------------------------------------------------------
 
 
 def repeated_table(n=60):
     """A long table in which every third vote is followed by another of the same voter."""
     once = long_table(n)
-    again = once.filter(pl.col("id") % 3 == 0).with_columns(answer=pl.lit("spam"), id=pl.col("id") + 10_000)
+    again = once.filter(pl.col("id") % 3 == 0).with_columns(
+        answer=pl.lit("spam"), id=pl.col("id") + 10_000
+    )
     return pl.concat([once, again])
 
 
 def repeated_votes(frame, repeats):
     ids = frame["task"].unique(maintain_order=True).to_list()
-    return Votes.from_long(*(frame[name].to_list() for name in ("task", "worker", "answer")), object_ids=ids, repeats=repeats)
+    return Votes.from_long(
+        *(frame[name].to_list() for name in ("task", "worker", "answer")),
+        object_ids=ids,
+        repeats=repeats,
+    )
 
 
 @pytest.mark.parametrize("repeats", ["mean", "last", "first"])
@@ -882,7 +1115,9 @@ def test_repeated_votes_are_taken_in_as_asked(made, kind, repeats):
     expected = dict(zip(votes.object_ids, Auto().solve(votes).confidence, strict=True))
     rows = rows_of(table)
     assert_allclose(rows["confidence"], [expected[task] for task in rows["task"]], **EXACT)
-    assert any(note.kind == REPEATS and "repeated a voter's vote" in str(note) for note in consensus.notes)
+    assert any(
+        note.kind == REPEATS and "repeated a voter's vote" in str(note) for note in consensus.notes
+    )
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars-lazy", "duckdb", DASK, SPARK])
@@ -899,7 +1134,10 @@ def test_repeated_votes_may_be_refused(made):
     frame = repeated_table()
     with pytest.raises(ValueError, match=re.escape("voters must have one vote per object, got ")):
         combine(frame, **LONG, repeats="error")
-    with pytest.raises(ValueError, match=re.escape("Unknown repeats 'most'. Choose from: mean, last, first, error.")):
+    with pytest.raises(
+        ValueError,
+        match=re.escape("Unknown repeats 'most'. Choose from: mean, last, first, error."),
+    ):
         combine(frame, **LONG, repeats="most")
     words = "repeats must be 'mean' where an engine answers for objects that were not solved, got 'last'. Raise max_rows"
     with pytest.raises(ValueError, match=re.escape(words)):
@@ -914,8 +1152,12 @@ def graded_table(n=200, seed=0):
     """Three judges who score from 0 to 9, one of them with gaps and one the other way round."""
     rng = np.random.default_rng(seed)
     toxic = rng.integers(2, size=n)
-    scores = {name: np.clip(rng.normal(2 + 5 * toxic, 2).round(), 0, 9).astype(int) for name in JUDGES}
-    table = pl.DataFrame({"id": range(n), **scores}, schema_overrides={"bob": pl.Int8, "cy": pl.Int16})
+    scores = {
+        name: np.clip(rng.normal(2 + 5 * toxic, 2).round(), 0, 9).astype(int) for name in JUDGES
+    }
+    table = pl.DataFrame(
+        {"id": range(n), **scores}, schema_overrides={"bob": pl.Int8, "cy": pl.Int16}
+    )
     gold = [["fine", "toxic"][z] if i % 10 == 0 else None for i, z in enumerate(toxic)]
     gone = pl.Series(rng.random(n) < 0.1)
     return table.with_columns(cy=9 - pl.col("cy"), gold=pl.Series(gold)).with_columns(
@@ -924,7 +1166,9 @@ def graded_table(n=200, seed=0):
 
 
 def graded_votes(frame, scale=range(10)):
-    return Votes.from_labels({name: frame[name].to_list() for name in JUDGES}, classes=["fine", "toxic"], scale=scale)
+    return Votes.from_labels(
+        {name: frame[name].to_list() for name in JUDGES}, classes=["fine", "toxic"], scale=scale
+    )
 
 
 @pytest.mark.parametrize("known", [None, "gold"])
@@ -941,13 +1185,17 @@ def test_scores_are_answered_as_those_in_memory(made, kind, known):
 def test_scores_beyond_max_rows_are_answered_from_the_groups(made, kind):
     frame = graded_table()
     table, consensus = combine(made(kind, frame), **GRADED, max_rows=40, return_consensus=True)
-    assert_allclose(rows_of(table)["confidence"], consensus.extend(graded_votes(frame)).confidence, **EXACT)
+    assert_allclose(
+        rows_of(table)["confidence"], consensus.extend(graded_votes(frame)).confidence, **EXACT
+    )
 
 
 @pytest.mark.parametrize("max_rows", [1000, 0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_new_scores_are_answered_by_the_scales_of_a_saved_consensus(made, kind, max_rows, tmp_path):
-    combine(graded_table(), **GRADED, method="dawid-skene", return_consensus=True)[1].save(tmp_path / "judges.ec3")
+    combine(graded_table(), **GRADED, method="dawid-skene", return_consensus=True)[1].save(
+        tmp_path / "judges.ec3"
+    )
     saved, new = Consensus.load(tmp_path / "judges.ec3"), graded_table(30, seed=1)
     rows = rows_of(extend(made(kind, new), saved, max_rows=max_rows))
     assert_allclose(rows["confidence"], saved.extend(graded_votes(new)).confidence, **EXACT)
@@ -966,7 +1214,8 @@ def test_new_scores_may_be_of_some_judges_in_columns_of_other_names():
 def test_scores_in_a_long_table_may_have_a_scale_each_and_voters_may_be_new(made, kind):
     wide = graded_table(100).with_columns(cy=pl.col("gold").fill_null("fine"))
     long = pl.concat(
-        wide.select("id", worker=pl.lit(name), task="id", answer=pl.col(name).cast(pl.String)) for name in JUDGES
+        wide.select("id", worker=pl.lit(name), task="id", answer=pl.col(name).cast(pl.String))
+        for name in JUDGES
     ).with_columns(id=pl.int_range(300))
     digits = [str(score) for score in range(10)]
     given = {**LONG, "classes": ["fine", "toxic"]}
@@ -977,19 +1226,32 @@ def test_scores_in_a_long_table_may_have_a_scale_each_and_voters_may_be_new(made
     assert rows_of(only).height == 200
     graded = long.filter(pl.col("worker") != "cy")
     _, judges = combine(made(kind, graded), **given, scale=digits, return_consensus=True)
-    with pytest.warns(ExtendWarning, match=r"93 votes are treated as missing because the consensus has no base model \['eve'\]"):
-        extend(made(kind, graded.with_columns(worker=pl.col("worker").replace("bob", "eve"))), judges, **LONG)
+    with pytest.warns(
+        ExtendWarning,
+        match=r"93 votes are treated as missing because the consensus has no base model \['eve'\]",
+    ):
+        extend(
+            made(kind, graded.with_columns(worker=pl.col("worker").replace("bob", "eve"))),
+            judges,
+            **LONG,
+        )
 
 
 @pytest.mark.parametrize("kind", ["polars", "duckdb"])
 def test_scores_outside_the_scale_are_refused_or_missing(made, kind):
     table = made(kind, graded_table())
-    words = re.escape("classifiers must hold answers of the scale, [0, 1, 2, 3, 4, 5, 6, 7, 8], got 9 at ")
+    words = re.escape(
+        "classifiers must hold answers of the scale, [0, 1, 2, 3, 4, 5, 6, 7, 8], got 9 at "
+    )
     with pytest.raises(ValueError, match=words):
         combine(table, **GRADED | {"scale": range(9)})
     rows = rows_of(combine(table, **GRADED | {"scale": Scale(range(9), outside="missing")}))
-    nulled = graded_table().with_columns(pl.when(pl.col(name) < 9).then(pl.col(name)).alias(name) for name in JUDGES)
-    assert_allclose(rows["confidence"], Auto().solve(graded_votes(nulled, range(9))).confidence, **EXACT)
+    nulled = graded_table().with_columns(
+        pl.when(pl.col(name) < 9).then(pl.col(name)).alias(name) for name in JUDGES
+    )
+    assert_allclose(
+        rows["confidence"], Auto().solve(graded_votes(nulled, range(9))).confidence, **EXACT
+    )
     small = graded_table().filter(pl.max_horizontal(JUDGES) < 9)
     judges = combine(small, **GRADED | {"scale": range(9)}, return_consensus=True)[1]
     with pytest.raises(ValueError, match=words):
@@ -998,20 +1260,30 @@ def test_scores_outside_the_scale_are_refused_or_missing(made, kind):
 
 
 def test_votes_from_a_table_of_scores_are_graders():
-    votes = votes_from(graded_table(), **GRADED | {"scale": {"ann": range(10), "bob": range(10)}, "classifiers": JUDGES[:2]})
+    votes = votes_from(
+        graded_table(),
+        **GRADED | {"scale": {"ann": range(10), "bob": range(10)}, "classifiers": JUDGES[:2]},
+    )
     assert [model.kind for model in votes.models] == ["grader", "grader"]
     with pytest.raises(ValueError, match=re.escape("Unknown voter 'anne'. Did you mean 'ann'?")):
         votes_from(graded_table(), **GRADED | {"scale": {"anne": range(10)}})
-    with pytest.raises(ValueError, match=re.escape("classes must say what the ends of a scale mean, from low to high, got ")):
+    with pytest.raises(
+        ValueError,
+        match=re.escape("classes must say what the ends of a scale mean, from low to high, got "),
+    ):
         votes_from(graded_table(), classifiers=JUDGES, scale=range(10))
 
 
-# ---- extend, votes_from ------------------------------------------------------------------------------------------------
+# ---- extend, votes_from --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("kind", "max_rows"),
-    [*((kind, 1000) for kind in [*IN_MEMORY, "polars-lazy", "duckdb"]), ("polars-lazy", 0), ("duckdb", 0)],
+    [
+        *((kind, 1000) for kind in [*IN_MEMORY, "polars-lazy", "duckdb"]),
+        ("polars-lazy", 0),
+        ("duckdb", 0),
+    ],
 )
 def test_new_objects_get_the_answer_of_the_model(made, kind, max_rows):
     model = combine(votes_table(), **ALL, method="iec3", return_consensus=True)[1]
@@ -1020,7 +1292,9 @@ def test_new_objects_get_the_answer_of_the_model(made, kind, max_rows):
     answered = extend(table, model, max_rows=max_rows)
     assert type(answered) is type(table)
     assert rows_of(answered).columns == [*new.columns, "consensus", "confidence"]
-    assert_allclose(rows_of(answered)["confidence"], model.extend(solved(new).votes).confidence, **EXACT)
+    assert_allclose(
+        rows_of(answered)["confidence"], model.extend(solved(new).votes).confidence, **EXACT
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -1041,9 +1315,13 @@ def test_no_new_objects_get_no_answers(made, kind):
 @pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
 def test_new_objects_without_any_vote_are_answered_by_their_clusters(made, kind):
     model = combine(votes_table(), **ALL, method="iec3", return_consensus=True)[1]
-    new = votes_table(5).with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in CLASSIFIERS)
+    new = votes_table(5).with_columns(
+        pl.lit(None, dtype=pl.String).alias(name) for name in CLASSIFIERS
+    )
     votes = Votes.from_labels(
-        dict.fromkeys(CLASSIFIERS, [None] * 5), {name: new[name].to_list() for name in CLUSTERINGS}, classes=[""]
+        dict.fromkeys(CLASSIFIERS, [None] * 5),
+        {name: new[name].to_list() for name in CLUSTERINGS},
+        classes=[""],
     )
     for max_rows in (1000, 0):
         rows = rows_of(extend(made(kind, new), model, max_rows=max_rows))
@@ -1053,7 +1331,10 @@ def test_new_objects_without_any_vote_are_answered_by_their_clusters(made, kind)
 def test_a_model_whose_columns_are_not_all_there_answers_with_a_warning():
     model = combine(votes_table(), **ALL, return_consensus=True)[1]
     with pytest.warns(
-        ExtendWarning, match=re.escape("no column for 2 base models of the consensus; treated as missing: ['tree', 'db']")
+        ExtendWarning,
+        match=re.escape(
+            "no column for 2 base models of the consensus; treated as missing: ['tree', 'db']"
+        ),
     ):
         extend(votes_table().drop("tree", "db"), model)
 
@@ -1069,11 +1350,16 @@ def test_labels_never_seen_are_counted():
 def test_votes_come_from_any_table(made, kind):
     votes = votes_from(made(kind, votes_table()), **ALL)
     assert votes.counts.sum() == 300
-    assert_allclose(sorted(set(Auto().solve(votes).confidence.round(9))), sorted(set(solved(votes_table()).confidence.round(9))))
+    assert_allclose(
+        sorted(set(Auto().solve(votes).confidence.round(9))),
+        sorted(set(solved(votes_table()).confidence.round(9))),
+    )
 
 
 def test_lazy_votes_beyond_max_rows_are_refused():
-    with pytest.raises(ValueError, match=re.escape("table must have at most max_rows=50 distinct rows, got more.")):
+    with pytest.raises(
+        ValueError, match=re.escape("table must have at most max_rows=50 distinct rows, got more.")
+    ):
         votes_from(votes_table().lazy(), **ALL, max_rows=50)
 
 
@@ -1084,7 +1370,7 @@ def test_at_least_one_row_is_loaded():
         votes_from(one, classifiers=["svm", "knn"], max_rows=0)
 
 
-# ---- what is asked of the consensus, and what is refused ---------------------------------------------------------------
+# ---- what is asked of the consensus, and what is refused -----------------------------------------
 
 
 def test_a_method_with_parameters_solves():
@@ -1104,30 +1390,58 @@ def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
     consensus = combine(made(kind, votes_table()), **ALL, return_consensus=True)[1]
     n_distinct = votes_table().select([*CLASSIFIERS, *CLUSTERINGS]).n_unique()
     expected = solved(votes_table()).voters()
-    assert_allclose([x or 0 for x in consensus.voters()["agreement"]], [x or 0 for x in expected["agreement"]], **EXACT)
+    assert_allclose(
+        [x or 0 for x in consensus.voters()["agreement"]],
+        [x or 0 for x in expected["agreement"]],
+        **EXACT,
+    )
     assert_allclose(consensus.voters()["coverage"], expected["coverage"], **EXACT)
-    assert f"the {n_distinct} distinct rows of the table, each counted as often as it occurs" in str(consensus.solved_notes[-1])
+    assert (
+        f"the {n_distinct} distinct rows of the table, each counted as often as it occurs"
+        in str(consensus.solved_notes[-1])
+    )
 
 
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"classifiers": ["smv"]}, "classifiers must name a column of the table, got 'smv'. Did you mean 'svm'?"),
+        (
+            {"classifiers": ["smv"]},
+            "classifiers must name a column of the table, got 'smv'. Did you mean 'svm'?",
+        ),
         (
             {"classifiers": "clf"},
             "classifiers must name a column of the table, got 'clf'. The columns are ['id', 'weight', 'svm'",
         ),
         ({"classifiers": "tre"}, "got 'tre'. Did you mean 'tree'?"),
         ({"classifiers": "k"}, "got 'k'. Write 'k*' for all columns that begin with it."),
-        ({"classifiers": "clf_*"}, "classifiers must match columns of the table, got 'clf_*'. The columns are ['id',"),
+        (
+            {"classifiers": "clf_*"},
+            "classifiers must match columns of the table, got 'clf_*'. The columns are ['id',",
+        ),
         ({"classifiers": []}, "classifiers must name at least one column, got none."),
-        ({"classifiers": {"a": "smv"}}, "classifiers must name a column of the table, got 'smv'. Did you mean 'svm'?"),
-        ({"clusterings": ["kmm"]}, "clusterings must name a column of the table, got 'kmm'. Did you mean 'km'?"),
-        ({"known": "golt"}, "known must name a column of the table, got 'golt'. Did you mean 'gold'?"),
+        (
+            {"classifiers": {"a": "smv"}},
+            "classifiers must name a column of the table, got 'smv'. Did you mean 'svm'?",
+        ),
+        (
+            {"clusterings": ["kmm"]},
+            "clusterings must name a column of the table, got 'kmm'. Did you mean 'km'?",
+        ),
+        (
+            {"known": "golt"},
+            "known must name a column of the table, got 'golt'. Did you mean 'gold'?",
+        ),
         ({"known": "svm"}, "known must not be the column of a base model, got 'svm'."),
         ({"objects": "id"}, "objects and voters must be given together, got objects alone."),
-        ({"objects": "id", "voters": "km"}, "must name the one column of labels of a long table, got ['svm', 'knn', 'tree']."),
-        ({"classifiers": ["weight"]}, "classifiers must hold labels (ints, bools, strings or categoricals), got 0."),
+        (
+            {"objects": "id", "voters": "km"},
+            "must name the one column of labels of a long table, got ['svm', 'knn', 'tree'].",
+        ),
+        (
+            {"classifiers": ["weight"]},
+            "classifiers must hold labels (ints, bools, strings or categoricals), got 0.",
+        ),
         (
             {"clusterings": ["weight"]},
             "in column 'weight'. The columns of a soft model are passed as clusterings={'name': {'class': ",
@@ -1151,8 +1465,14 @@ def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
         ({"max_classes": 0}, "max_classes must be an integer >= 1, got 0."),
         ({"proba": "yes"}, "proba must be True or False, got 'yes'."),
         ({"number": 1}, "number must be True or False, got 1."),
-        ({"number": True, "max_rows": 5}, "number=True needs all distinct rows at once, got more than max_rows=5."),
-        ({"clusterings": ["svm"]}, "classifiers and clusterings must name different columns, got 'svm' for both."),
+        (
+            {"number": True, "max_rows": 5},
+            "number=True needs all distinct rows at once, got more than max_rows=5.",
+        ),
+        (
+            {"clusterings": ["svm"]},
+            "classifiers and clusterings must name different columns, got 'svm' for both.",
+        ),
         ({"known": "km"}, "known must not be the column of a base model, got 'km'."),
     ],
 )
@@ -1165,21 +1485,29 @@ def test_wrong_arguments_are_refused_in_one_sentence(made, kind, changed, words)
 @pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
 def test_a_row_has_the_number_by_which_its_object_is_explained(made, kind):
     frame = votes_table()
-    table, consensus = combine(made(kind, frame), **ALL, known="gold", number=True, return_consensus=True)
+    table, consensus = combine(
+        made(kind, frame), **ALL, known="gold", number=True, return_consensus=True
+    )
     for row in rows_of(table).head(5).rows(named=True):
         explanation = consensus.explain(row["number"])
-        assert [explanation.said[name] for name in CLASSIFIERS] == [row[name] for name in CLASSIFIERS]
+        assert [explanation.said[name] for name in CLASSIFIERS] == [
+            row[name] for name in CLASSIFIERS
+        ]
         assert explanation.label == row["consensus"]
 
 
 def test_the_objects_of_a_long_table_have_no_numbers():
-    with pytest.raises(ValueError, match=re.escape("number must be False for a long table, got True.")):
+    with pytest.raises(
+        ValueError, match=re.escape("number must be False for a long table, got True.")
+    ):
         combine(long_table(), classifiers="answer", objects="task", voters="worker", number=True)
 
 
 @pytest.mark.parametrize("kind", ["polars", "duckdb"])
 def test_names_and_soft_models_may_stand_in_one_list(made, kind):
-    frame = pl.DataFrame({"id": [0, 1], "clf_a": ["x", "y"], "clf_p_x": [0.9, 0.2], "clf_p_y": [0.1, 0.8]})
+    frame = pl.DataFrame(
+        {"id": [0, 1], "clf_a": ["x", "y"], "clf_p_x": [0.9, 0.2], "clf_p_y": [0.1, 0.8]}
+    )
     chosen = ["clf_*", {"lr": "clf_p_*"}]  # the pattern leaves out what the soft model takes
     _, consensus = combine(made(kind, frame), classifiers=chosen, return_consensus=True)
     assert [model.name for model in consensus.models] == ["clf_a", "lr"]
@@ -1187,11 +1515,15 @@ def test_names_and_soft_models_may_stand_in_one_list(made, kind):
 
 @pytest.mark.parametrize("kind", ["pandas", "duckdb"])
 def test_soft_votes_may_be_written_as_text(made, kind):
-    frame = pl.DataFrame({"id": [0, 1, 2], "p_x": ["0.90", "2e-1", None], "p_y": ["0.10", "0.8", None]})
+    frame = pl.DataFrame(
+        {"id": [0, 1, 2], "p_x": ["0.90", "2e-1", None], "p_y": ["0.10", "0.8", None]}
+    )
     table = combine(made(kind, frame), classifiers={"lr": "p_*"}, method="soft-vote")
     assert rows_of(table)["consensus"].to_list()[:2] == ["x", "y"]
     broken = made(kind, frame.with_columns(p_x=pl.lit("high")))
-    with pytest.raises(ValueError, match=re.escape("A soft model must have numbers in column 'p_x', got 'high'.")):
+    with pytest.raises(
+        ValueError, match=re.escape("A soft model must have numbers in column 'p_x', got 'high'.")
+    ):
         combine(broken, classifiers={"lr": "p_*"})
 
 
@@ -1199,7 +1531,12 @@ def test_soft_votes_may_be_written_as_text(made, kind):
 def test_measurements_written_as_text_are_no_classes_unless_told(made, kind):
     texts = [f"{i / 30:.2f}" for i in range(1, 31)]
     table = made(kind, pl.DataFrame({"id": range(30), "m": texts}))
-    with pytest.raises(ValueError, match=re.escape("got 30 different numbers such as '0.03'. Leave out columns of measurements")):
+    with pytest.raises(
+        ValueError,
+        match=re.escape(
+            "got 30 different numbers such as '0.03'. Leave out columns of measurements"
+        ),
+    ):
         combine(table, classifiers="m")
     assert len(rows_of(combine(table, classifiers="m", classes=texts, method="majority"))) == 30
 
@@ -1207,12 +1544,23 @@ def test_measurements_written_as_text_are_no_classes_unless_told(made, kind):
 @pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
 def test_columns_that_are_there_already_are_not_overwritten(made, kind):
     table = made(kind, votes_table().with_columns(consensus=1, proba_ham=2))
-    with pytest.raises(ValueError, match=re.escape("no column 'consensus', because one is added. Rename it, or pass prefix=")):
+    with pytest.raises(
+        ValueError,
+        match=re.escape("no column 'consensus', because one is added. Rename it, or pass prefix="),
+    ):
         combine(table, **ALL)
     with pytest.raises(ValueError, match=re.escape("table must have no column 'proba_ham'")):
         combine(made(kind, votes_table().with_columns(proba_ham=2)), **ALL, proba=True)
-    names = nw.from_native(combine(table, **ALL, proba=True, prefix="ec3_")).collect_schema().names()
-    assert names[-5:] == ["ec3_consensus", "ec3_confidence", "ec3_proba_", "ec3_proba_ham", "ec3_proba_spam"]
+    names = (
+        nw.from_native(combine(table, **ALL, proba=True, prefix="ec3_")).collect_schema().names()
+    )
+    assert names[-5:] == [
+        "ec3_consensus",
+        "ec3_confidence",
+        "ec3_proba_",
+        "ec3_proba_ham",
+        "ec3_proba_spam",
+    ]
 
 
 @pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")  # of labels that look alike
@@ -1239,12 +1587,21 @@ def test_columns_that_differ_only_in_case_are_one_for_duckdb(made, max_rows):
 def test_thousands_of_classes_are_refused_unless_told(made, kind):
     labels = [*range(1200)] * 2
     table = made(kind, pl.DataFrame({"id": range(2400), "a": labels, "b": [3] * 2400}))
-    with pytest.raises(ValueError, match=re.escape("at most 1,000 classes (max_classes), got 1,200, most in 'a'.")):
+    with pytest.raises(
+        ValueError, match=re.escape("at most 1,000 classes (max_classes), got 1,200, most in 'a'.")
+    ):
         combine(table, classifiers=["a", "b"])
     with pytest.raises(ValueError, match=r"at most 1,000 classes \(max_classes\), got"):
         combine(table, classifiers=["a", "b"], max_rows=20)
     assert (
-        combine(table, classifiers=["a", "b"], max_classes=2000, method="majority", return_consensus=True)[1].classes.size == 1200
+        combine(
+            table,
+            classifiers=["a", "b"],
+            max_classes=2000,
+            method="majority",
+            return_consensus=True,
+        )[1].classes.size
+        == 1200
     )
 
 
@@ -1258,31 +1615,47 @@ def test_a_table_without_rows_is_refused(made, kind):
 def test_types_that_are_no_labels_are_refused(made, kind):
     table = votes_table(5).with_columns(day=pl.date(2020, 1, 1))
     with pytest.raises(
-        TypeError, match=re.escape("hold labels (ints, bools, strings or categoricals), got Date in column 'day'.")
+        TypeError,
+        match=re.escape(
+            "hold labels (ints, bools, strings or categoricals), got Date in column 'day'."
+        ),
     ):
         combine(made(kind, table), classifiers=["svm", "day"])
 
 
 @pytest.mark.parametrize("table", [[[1]], "votes.csv", None, np.ones((2, 2)), {"a": [1]}])
 def test_what_is_no_table_is_refused(table):
-    with pytest.raises(TypeError, match=re.escape("table must be a pandas, polars or Arrow table, a polars LazyFrame, a DuckDB")):
+    with pytest.raises(
+        TypeError,
+        match=re.escape(
+            "table must be a pandas, polars or Arrow table, a polars LazyFrame, a DuckDB"
+        ),
+    ):
         combine(table, classifiers="a")
 
 
 def test_what_is_no_choice_of_columns_is_refused():
-    with pytest.raises(TypeError, match="classifiers must be column names, a pattern such as 'clf_"):
+    with pytest.raises(
+        TypeError, match="classifiers must be column names, a pattern such as 'clf_"
+    ):
         combine(votes_table(), classifiers=3)
 
 
 def test_what_is_no_model_is_refused():
-    with pytest.raises(TypeError, match=re.escape("consensus must be a Consensus, got str. Consensus.load(path) reads one")):
+    with pytest.raises(
+        TypeError,
+        match=re.escape("consensus must be a Consensus, got str. Consensus.load(path) reads one"),
+    ):
         extend(votes_table(), "model.ec3")
 
 
 def test_a_table_without_the_columns_of_the_model_is_refused():
     model = combine(votes_table(), **ALL, return_consensus=True)[1]
     with pytest.raises(
-        ValueError, match=re.escape("like the classifiers of the consensus, ['svm', 'knn', 'tree'], got ['other'].")
+        ValueError,
+        match=re.escape(
+            "like the classifiers of the consensus, ['svm', 'knn', 'tree'], got ['other']."
+        ),
     ):
         extend(pl.DataFrame({"other": [1]}), model)
 
@@ -1290,58 +1663,82 @@ def test_a_table_without_the_columns_of_the_model_is_refused():
 @pytest.mark.filterwarnings("ignore")
 def test_names_that_spark_takes_apart_are_refused(made):
     table = made("spark", pl.DataFrame({"a.b": ["x", "y"]}))
-    with pytest.raises(ValueError, match=re.escape("without dots and backticks on Spark, got 'a.b'. Rename it.")):
+    with pytest.raises(
+        ValueError, match=re.escape("without dots and backticks on Spark, got 'a.b'. Rename it.")
+    ):
         combine(table, classifiers=["a.b"])
 
 
-# ---- columns that are no votes ---------------------------------------------------------------------------------------
+# ---- columns that are no votes -------------------------------------------------------------------
 
 
 def test_names_of_objects_are_no_votes():
-    frame = pl.DataFrame({"id": [f"mail-{i}" for i in range(300)], "svm": ["spam", "ham", "ham"] * 100})
+    frame = pl.DataFrame(
+        {"id": [f"mail-{i}" for i in range(300)], "svm": ["spam", "ham", "ham"] * 100}
+    )
     words = "got 300 different labels in 300 rows of column 'id', which seem to name objects. Leave it out,"
     for table in (frame, frame.lazy()):
         with pytest.raises(ValueError, match=re.escape(words)):
             combine(table, classifiers=["id", "svm"])
-    assert combine(frame, classifiers=["id", "svm"], classes=["spam", "ham", *frame["id"]]).height == 300
+    assert (
+        combine(frame, classifiers=["id", "svm"], classes=["spam", "ham", *frame["id"]]).height
+        == 300
+    )
 
 
 def test_measurements_beside_labels_are_no_votes():
-    frame = pl.DataFrame({"score": [f"{i / 7:.3f}" for i in range(90)], "svm": ["spam", "ham", "ham"] * 30})
+    frame = pl.DataFrame(
+        {"score": [f"{i / 7:.3f}" for i in range(90)], "svm": ["spam", "ham", "ham"] * 30}
+    )
     with pytest.raises(ValueError, match=re.escape("got 90 different numbers such as '0.143'")):
         combine(frame, classifiers=["score", "svm"])
 
 
-# ---- other names in a connection, and our own ------------------------------------------------------------------------
+# ---- other names in a connection, and our own ----------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["answers", "l", "r", "written", "__ec3learn_", "__ec3learn_answers"])
+@pytest.mark.parametrize(
+    "name", ["answers", "l", "r", "written", "__ec3learn_", "__ec3learn_answers"]
+)
 @pytest.mark.parametrize("max_rows", [1000, 20])
 def test_other_tables_of_a_connection_change_nothing(name, max_rows):
     frame = votes_table()
     connection = duckdb.connect()
     connection.from_arrow(frame.to_arrow()).create("votes")
     expected = rows_of(combine(connection.table("votes"), **ALL, max_rows=max_rows))
-    wrong = frame.select("id", *CLASSIFIERS, *CLUSTERINGS).with_columns(consensus=pl.lit("eggs"), confidence=0.5)
+    wrong = frame.select("id", *CLASSIFIERS, *CLUSTERINGS).with_columns(
+        consensus=pl.lit("eggs"), confidence=0.5
+    )
     connection.from_arrow(pl.concat([wrong, wrong]).to_arrow()).create(name)
-    assert_frame_equal(rows_of(combine(connection.table("votes"), **ALL, max_rows=max_rows)), expected)
+    assert_frame_equal(
+        rows_of(combine(connection.table("votes"), **ALL, max_rows=max_rows)), expected
+    )
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars-lazy", "duckdb"])
 def test_columns_that_begin_like_ours_are_refused(made, kind):
     table = made(kind, votes_table().with_columns(__ec3learn_count=2))
-    with pytest.raises(ValueError, match=re.escape("no column that begins with '__ec3learn_', got '__ec3learn_count'. Rename")):
+    with pytest.raises(
+        ValueError,
+        match=re.escape("no column that begins with '__ec3learn_', got '__ec3learn_count'. Rename"),
+    ):
         combine(table, **ALL)
 
 
 @pytest.mark.parametrize("max_rows", [1000, 20])
-def test_a_connection_that_sees_no_python_variables_gives_the_same_answers_and_stays_so(made, max_rows):
+def test_a_connection_that_sees_no_python_variables_gives_the_same_answers_and_stays_so(
+    made, max_rows
+):
     frame = votes_table()
     connection = duckdb.connect(config={"python_enable_replacements": False})
     connection.from_arrow(frame.to_arrow()).create("votes")
     expected = rows_of(combine(made("duckdb", frame), **ALL, max_rows=max_rows))
-    assert_frame_equal(rows_of(combine(connection.table("votes"), **ALL, max_rows=max_rows)), expected)
-    assert connection.sql("SELECT current_setting('python_enable_replacements')").fetchall() == [(False,)]
+    assert_frame_equal(
+        rows_of(combine(connection.table("votes"), **ALL, max_rows=max_rows)), expected
+    )
+    assert connection.sql("SELECT current_setting('python_enable_replacements')").fetchall() == [
+        (False,)
+    ]
 
 
 def test_a_locked_connection_that_sees_no_python_variables_is_refused():
@@ -1353,7 +1750,7 @@ def test_a_locked_connection_that_sees_no_python_variables_is_refused():
         combine(connection.table("votes"), **ALL)
 
 
-# ---- rows out are rows in ------------------------------------------------------------------------------------------------
+# ---- rows out are rows in ------------------------------------------------------------------------
 
 # Labels that are equal to somebody: to a collation without case or accents, or as floats.
 ALIKE = {
@@ -1381,33 +1778,63 @@ MAKERS |= {"duckdb-nocase": _as_collated("NOCASE"), "duckdb-noaccent": _as_colla
 @st.composite
 def alike_tables(draw):
     """Tables of labels that are nearly equal; integers may be beside floats."""
-    kinds = draw(st.sampled_from([["text"], ["ints"], ["ints", "floats"], ["large ints"], ["large ints", "floats"]]))
+    kinds = draw(
+        st.sampled_from(
+            [["text"], ["ints"], ["ints", "floats"], ["large ints"], ["large ints", "floats"]]
+        )
+    )
     n_rows = draw(st.integers(1, 12))
     columns = {"id": pl.Series(range(n_rows), dtype=pl.Int64)}
     for j, kind in enumerate([*kinds, kinds[0]]):
         dtype, labels = ALIKE[kind]
         said = draw(st.lists(st.sampled_from(labels), min_size=n_rows, max_size=n_rows))
         columns[f"v{j}"] = pl.Series([labels[0], *said[1:]], dtype=dtype)
-    columns["k"] = pl.Series(draw(st.lists(st.sampled_from(["x", "X", None]), min_size=n_rows, max_size=n_rows)), dtype=pl.String)
+    columns["k"] = pl.Series(
+        draw(st.lists(st.sampled_from(["x", "X", None]), min_size=n_rows, max_size=n_rows)),
+        dtype=pl.String,
+    )
     return pl.DataFrame(columns)
 
 
 def has_inexact_floats(frame):
-    floats = [value for column in frame if column.dtype == pl.Float64 for value in column if value is not None]
+    floats = [
+        value
+        for column in frame
+        if column.dtype == pl.Float64
+        for value in column
+        if value is not None
+    ]
     return any(abs(value) >= 2**53 for value in floats)
 
 
 def is_same_row(one, other):
-    return all((a is None and b is None) or a == b or (a != a and b != b) for a, b in zip(one, other, strict=True))
+    return all(
+        (a is None and b is None) or a == b or (a != a and b != b)
+        for a, b in zip(one, other, strict=True)
+    )
 
 
 @pytest.mark.filterwarnings("ignore::ec3learn.ExtendWarning")
 @fuzzed(15)
-@given(frame=alike_tables(), max_rows=st.sampled_from([1, 3, 1000]), method=st.sampled_from(["majority", "iec3", "dawid-skene"]))
-def test_every_row_comes_back_once_as_it_was_and_with_the_answer_of_its_own_votes(frame, max_rows, method):
+@given(
+    frame=alike_tables(),
+    max_rows=st.sampled_from([1, 3, 1000]),
+    method=st.sampled_from(["majority", "iec3", "dawid-skene"]),
+)
+def test_every_row_comes_back_once_as_it_was_and_with_the_answer_of_its_own_votes(
+    frame, max_rows, method
+):
     voters = [name for name in frame.columns if name.startswith("v")]
     chosen = {"classifiers": voters, "clusterings": ["k"], "method": method, "max_rows": max_rows}
-    for kind in ["pandas", "polars", "pyarrow", "polars-lazy", "duckdb", "duckdb-nocase", "duckdb-noaccent"]:
+    for kind in [
+        "pandas",
+        "polars",
+        "pyarrow",
+        "polars-lazy",
+        "duckdb",
+        "duckdb-nocase",
+        "duckdb-noaccent",
+    ]:
         table = MAKERS[kind](None, frame)
         before = rows_of(table)
         if has_inexact_floats(before.select(voters)):  # as pandas makes them of integers with gaps
@@ -1418,9 +1845,13 @@ def test_every_row_comes_back_once_as_it_was_and_with_the_answer_of_its_own_vote
         rows = rows_of(answered)
         assert all(map(is_same_row, rows.select(frame.columns).rows(), before.rows())), kind
         assert rows.height == frame.height, kind
-        said, clusters = ({name: before[name].to_list() for name in names} for names in (voters, ["k"]))
+        said, clusters = (
+            {name: before[name].to_list() for name in names} for names in (voters, ["k"])
+        )
         expected = Votes.from_labels(said, clusters, classes=consensus.classes)
-        proba = (consensus.extend(expected) if max_rows < 1000 else METHODS[method]().solve(expected)).proba
+        proba = (
+            consensus.extend(expected) if max_rows < 1000 else METHODS[method]().solve(expected)
+        ).proba
         assert_allclose(rows["confidence"], proba.max(axis=1), **EXACT, err_msg=kind)
 
 
@@ -1430,31 +1861,52 @@ def test_every_row_comes_back_once_as_it_was_and_with_the_answer_of_its_own_vote
 @pytest.mark.parametrize("kind", [DASK, SPARK])
 def test_every_row_comes_back_once_also_where_python_works_in_parts(made, kind, max_rows):
     rng = np.random.default_rng(0)
-    integers = [label for label in ALIKE["ints"][1] if label is not None]  # with gaps, pandas would make floats of them
+    integers = [
+        label for label in ALIKE["ints"][1] if label is not None
+    ]  # with gaps, pandas would make floats of them
     for dtype, labels in (ALIKE["text"], (pl.Int64, integers)):
-        said = {f"v{j}": pl.Series([labels[z] for z in rng.integers(len(labels), size=60)], dtype=dtype) for j in range(2)}
+        said = {
+            f"v{j}": pl.Series([labels[z] for z in rng.integers(len(labels), size=60)], dtype=dtype)
+            for j in range(2)
+        }
         frame = pl.DataFrame({"id": range(60), **said})
-        rows = rows_of(combine(made(kind, frame), classifiers=["v0", "v1"], method="majority", max_rows=max_rows))
+        rows = rows_of(
+            combine(
+                made(kind, frame), classifiers=["v0", "v1"], method="majority", max_rows=max_rows
+            )
+        )
         assert_frame_equal(rows.select(frame.columns), frame, check_dtypes=False)
 
 
 def test_objects_without_a_vote_are_counted_as_often_as_they_occur(made):
-    frame = pl.DataFrame({"svm": ["spam", "ham", None, None, None], "tree": ["spam", "ham", None, None, None]})
-    _, consensus = combine(made("polars-lazy", frame), classifiers=["svm", "tree"], method="majority", return_consensus=True)
+    frame = pl.DataFrame(
+        {"svm": ["spam", "ham", None, None, None], "tree": ["spam", "ham", None, None, None]}
+    )
+    _, consensus = combine(
+        made("polars-lazy", frame),
+        classifiers=["svm", "tree"],
+        method="majority",
+        return_consensus=True,
+    )
     assert "3 objects have no vote and got the mean vote of all." in map(str, consensus.notes)
 
 
 @pytest.mark.parametrize("kind", [*LAZY, SPARK])
 def test_two_answers_for_one_row_are_an_error(made, kind):
     frame = nw.from_native(made(kind, votes_table()))
-    small = {"pyarrow": pa.table, "polars": pl.DataFrame, "pandas": pd.DataFrame}[ENGINES[frame.implementation].backend]
+    small = {"pyarrow": pa.table, "polars": pl.DataFrame, "pandas": pd.DataFrame}[
+        ENGINES[frame.implementation].backend
+    ]
     answers = nw.from_native(small({"svm": ["spam", "spam"], "answer": [1, 2]}))
     with pytest.raises(Exception, match=r"more than one answer|m:1|many-to-one"):
         rows_of(join(frame, answers, ["svm"]).to_native())
 
 
 def test_two_lazy_answers_for_one_row_are_an_error_when_polars_runs():
-    table, answers = (nw.from_native(pl.LazyFrame({"k": keys, name: [1, 2]})) for keys, name in (("xy", "v"), ("xx", "answer")))
+    table, answers = (
+        nw.from_native(pl.LazyFrame({"k": keys, name: [1, 2]}))
+        for keys, name in (("xy", "v"), ("xx", "answer"))
+    )
     with pytest.raises(pl.exceptions.ComputeError, match="m:1"):
         join(table, answers, ["k"]).to_native().collect()
 

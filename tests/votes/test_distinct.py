@@ -11,7 +11,10 @@ from ec3learn.votes.reading import Column
 
 
 def columns_of(table, low=0):
-    return [Column(f"m{j}", column, low, np.arange(low, int(column.max()) + 1)) for j, column in enumerate(np.asarray(table).T)]
+    return [
+        Column(f"m{j}", column, low, np.arange(low, int(column.max()) + 1))
+        for j, column in enumerate(np.asarray(table).T)
+    ]
 
 
 def rebuilt(columns):
@@ -25,12 +28,22 @@ def rebuilt(columns):
 
 @pytest.mark.parametrize(
     ("n_models", "n_labels", "n_objects"),
-    [(1, 2, 1), (2, 3, 50), (3, 300, 1000), (12, 2, 5000), (30, 3, 200), (70, 5, 300), (6, 1000, 400)],
+    [
+        (1, 2, 1),
+        (2, 3, 50),
+        (3, 300, 1000),
+        (12, 2, 5000),
+        (30, 3, 200),
+        (70, 5, 300),
+        (6, 1000, 400),
+    ],
 )
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.uint64])
 def test_a_table_is_its_distinct_rows_spread_out(n_models, n_labels, n_objects, dtype):
     rng = np.random.default_rng(0)
-    some = rng.integers(min(n_labels, np.iinfo(dtype).max), size=(max(1, n_objects // 4), n_models)).astype(dtype)
+    some = rng.integers(
+        min(n_labels, np.iinfo(dtype).max), size=(max(1, n_objects // 4), n_models)
+    ).astype(dtype)
     table = some[rng.integers(len(some), size=n_objects)]
     assert_array_equal(rebuilt(columns_of(table)), table)
 
@@ -96,7 +109,12 @@ def test_rows_whose_hashes_clash_have_numbers_of_their_own(monkeypatch):
 def test_columns_are_one_table_only_where_they_are_all_of_its_rows():
     table = np.random.default_rng(0).integers(3, size=(40, 4))
     every_other = table[::2]
-    columns = [Column(f"m{j}", table[::2, j], 0, np.arange(3)) for j in range(4)]  # views that begin where the columns do
+    columns = [
+        Column(f"m{j}", table[::2, j], 0, np.arange(3)) for j in range(4)
+    ]  # views that begin where the columns do
     assert distinct._one_table(columns) is None
     assert_array_equal(rebuilt(columns), every_other)
-    assert_array_equal(distinct._one_table([Column(f"m{j}", table[:, j], 0, np.arange(3)) for j in (1, 2)]), table[:, 1:3])
+    assert_array_equal(
+        distinct._one_table([Column(f"m{j}", table[:, j], 0, np.arange(3)) for j in (1, 2)]),
+        table[:, 1:3],
+    )

@@ -20,21 +20,30 @@ def test_a_score_of_0_to_9_is_a_vote_for_the_nearer_end():
 
 
 def test_the_middle_of_an_odd_scale_is_half_a_vote_for_either_side():
-    assert_array_equal(class_shares(Scale([1, 2, 3, 4, 5]).positions, 2), [[1, 0], [1, 0], [0.5, 0.5], [0, 1], [0, 1]])
+    assert_array_equal(
+        class_shares(Scale([1, 2, 3, 4, 5]).positions, 2),
+        [[1, 0], [1, 0], [0.5, 0.5], [0, 1], [0, 1]],
+    )
 
 
 def test_three_classes_divide_a_scale_evenly():
-    assert_array_equal(class_shares(Scale([1, 2, 3, 4, 5]).positions, 3).argmax(axis=1), [0, 0, 1, 2, 2])
+    assert_array_equal(
+        class_shares(Scale([1, 2, 3, 4, 5]).positions, 3).argmax(axis=1), [0, 0, 1, 2, 2]
+    )
 
 
 def test_an_answer_without_an_order_is_no_vote_for_a_class():
-    votes = Votes.from_labels({"j": [0, "unsure", 9]}, classes=FINE_TOXIC, scale=Scale(range(10), unordered=["unsure"]))
+    votes = Votes.from_labels(
+        {"j": [0, "unsure", 9]}, classes=FINE_TOXIC, scale=Scale(range(10), unordered=["unsure"])
+    )
     assert [votes.as_class_votes().said(i) for i in range(3)] == [["fine"], [None], ["toxic"]]
     assert votes.said(1) == ["unsure"]
 
 
 def test_a_scale_that_runs_down_is_turned_around():
-    votes = Votes.from_labels({"j": [1, 5]}, classes=FINE_TOXIC, scale=Scale(range(1, 6), direction="down"))
+    votes = Votes.from_labels(
+        {"j": [1, 5]}, classes=FINE_TOXIC, scale=Scale(range(1, 6), direction="down")
+    )
     assert [votes.as_class_votes().said(i) for i in range(2)] == [["toxic"], ["fine"]]
 
 
@@ -59,40 +68,62 @@ def test_the_direction_is_learned_from_known_labels_for_each_voter_alone():
 
 def test_the_direction_is_learned_of_a_voter_who_uses_one_end_and_saw_one_class_more_often():
     said = {"j": [*[3] * 8, 0, 0, *[None] * 6, 4], "other": [*["toxic"] * 8, *["fine"] * 8, None]}
-    votes = Votes.from_labels(said, classes=FINE_TOXIC, scale={"j": Scale(range(10), direction="learn")})
+    votes = Votes.from_labels(
+        said, classes=FINE_TOXIC, scale={"j": Scale(range(10), direction="learn")}
+    )
     consensus = SoftVote().solve(votes, known=dict(enumerate(said["other"][:16])))
-    assert consensus.votes.said(16) == ["fine", None]  # 4 is below the middle, and the high end means toxic
+    assert consensus.votes.said(16) == [
+        "fine",
+        None,
+    ]  # 4 is below the middle, and the high end means toxic
 
 
 def test_without_labels_that_tell_the_direction_a_method_asks_for_them():
-    votes = Votes.from_labels({"j": [0, 9]}, classes=FINE_TOXIC, scale=Scale(range(10), direction="learn"))
-    message = "known must tell which end of the scale of 'j' means which class, got no labels that do."
+    votes = Votes.from_labels(
+        {"j": [0, 9]}, classes=FINE_TOXIC, scale=Scale(range(10), direction="learn")
+    )
+    message = (
+        "known must tell which end of the scale of 'j' means which class, got no labels that do."
+    )
     with pytest.raises(ValueError, match=re.escape(message)):
         MajorityVote().solve(votes)
 
 
 def test_wide_and_long_tables_of_scores_are_the_same_votes():
     scores = np.random.default_rng(0).integers(10, size=(30, 4))
-    wide = Votes.from_labels({f"j{j}": scores[:, j] for j in range(4)}, classes=FINE_TOXIC, scale=range(10))
+    wide = Votes.from_labels(
+        {f"j{j}": scores[:, j] for j in range(4)}, classes=FINE_TOXIC, scale=range(10)
+    )
     objects, voters = np.indices(scores.shape)
     long = Votes.from_long(
-        objects.ravel(), [f"j{j}" for j in voters.ravel()], scores.ravel(), classes=FINE_TOXIC, scale=range(10)
+        objects.ravel(),
+        [f"j{j}" for j in voters.ravel()],
+        scores.ravel(),
+        classes=FINE_TOXIC,
+        scale=range(10),
     )
     assert_allclose(SoftVote().solve(long).proba, SoftVote().solve(wide).proba)
     assert [long.said(i) for i in range(30)] == [wide.said(i) for i in range(30)]
 
 
 def test_scores_and_classes_stand_side_by_side_in_a_long_table():
-    votes = Votes.from_long([0, 0, 1, 1], ["a", "b", "a", "b"], [7, "fine", 2, "toxic"], scale={"a": range(10)})
+    votes = Votes.from_long(
+        [0, 0, 1, 1], ["a", "b", "a", "b"], [7, "fine", 2, "toxic"], scale={"a": range(10)}
+    )
     assert_array_equal(votes.classes, FINE_TOXIC)
-    assert [votes.as_class_votes().said(i) for i in range(2)] == [["toxic", "fine"], ["fine", "toxic"]]
+    assert [votes.as_class_votes().said(i) for i in range(2)] == [
+        ["toxic", "fine"],
+        ["fine", "toxic"],
+    ]
 
 
 def test_a_method_that_needs_classes_says_that_it_took_them_from_scores():
     votes = Votes.from_labels({"a": [0, 9], "b": [1, 8]}, classes=FINE_TOXIC, scale=range(10))
     (note,) = EC3().solve(votes).notes
     assert note.kind == GRADES
-    assert str(note).startswith("2 voters answered on a scale, and each answer was taken as a vote for the nearest class.")
+    assert str(note).startswith(
+        "2 voters answered on a scale, and each answer was taken as a vote for the nearest class."
+    )
 
 
 def test_new_scores_are_answered_by_a_saved_consensus(tmp_path):
@@ -109,7 +140,9 @@ def test_a_score_out_of_range_is_refused_or_missing():
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         Votes.from_labels({"j": [0, 11, -3]}, classes=FINE_TOXIC, scale=range(10))
-    votes = Votes.from_labels({"j": [0, 11, 9]}, classes=FINE_TOXIC, scale=Scale(range(10), outside="missing"))
+    votes = Votes.from_labels(
+        {"j": [0, 11, 9]}, classes=FINE_TOXIC, scale=Scale(range(10), outside="missing")
+    )
     assert [votes.said(i) for i in range(3)] == [[0], [None], [9]]
 
 
@@ -118,9 +151,15 @@ def test_a_score_out_of_range_is_refused_or_missing():
     [
         (lambda: Scale([1]), "values must name at least two answers, from low to high, got [1]."),
         (lambda: Scale([1, 2, 1]), "values and unordered must not repeat, got [1, 2, 1]."),
-        (lambda: Scale("123"), "values must be a sequence of labels (ints, bools or strings), got '123'."),
+        (
+            lambda: Scale("123"),
+            "values must be a sequence of labels (ints, bools or strings), got '123'.",
+        ),
         (lambda: Scale([0.5, 1.0]), "values must hold labels (ints, bools or strings), got 0.5."),
-        (lambda: Scale([1, 2], direction="sideways"), "Unknown direction 'sideways'. Choose from: up, down, learn."),
+        (
+            lambda: Scale([1, 2], direction="sideways"),
+            "Unknown direction 'sideways'. Choose from: up, down, learn.",
+        ),
         (
             lambda: Votes.from_labels({"j": [1, 2]}, scale=[1, 2]),
             "classes must say what the ends of a scale mean, from low to high, got none. "
@@ -152,7 +191,9 @@ def test_a_scale_with_a_direction_keeps_it_whatever_labels_say():
 
 def test_shares_on_answers_outside_the_order_are_no_vote():
     shares = np.array([[0.4, 0.1, 0.5], [1, 0, 0], [0, 0, 1]])
-    votes = Votes.from_labels({"judge": shares}, classes=["bad", "good"], scale=Scale([0, 1], unordered=["unsure"]))
+    votes = Votes.from_labels(
+        {"judge": shares}, classes=["bad", "good"], scale=Scale([0, 1], unordered=["unsure"])
+    )
     first, second, third = (votes.as_class_votes().said(i)[0] for i in range(3))
     assert first == pytest.approx({"bad": 0.8, "good": 0.2})
     assert second == pytest.approx({"bad": 1.0, "good": 0.0})
@@ -166,7 +207,11 @@ def test_a_score_may_be_text_as_language_models_write_it():
 
 
 def test_a_number_of_any_length_is_off_the_scale_instead_of_too_large():
-    votes = Votes.from_labels({"j": ["9" * 400, "3"]}, classes=["bad", "good"], scale=Scale(range(1, 6), outside="missing"))
+    votes = Votes.from_labels(
+        {"j": ["9" * 400, "3"]},
+        classes=["bad", "good"],
+        scale=Scale(range(1, 6), outside="missing"),
+    )
     assert votes.n_votes.tolist() == [1]
 
 

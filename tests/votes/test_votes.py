@@ -29,16 +29,26 @@ def said(votes):
 
 
 def plain(votes):
-    return [[value.item() if isinstance(value, np.generic) else value for value in row] for row in said(votes)]
+    return [
+        [value.item() if isinstance(value, np.generic) else value for value in row]
+        for row in said(votes)
+    ]
 
 
-# ---- distinct labels stay distinct -------------------------------------------------------------------------------------
+# ---- distinct labels stay distinct ---------------------------------------------------------------
 
 
 def values_of(column):
     """What a column holds, as its own library lists it: None for what is missing."""
     dates = isinstance(column, np.ndarray) and column.dtype.kind in "mM"
-    listing = next((name for name in ("tolist", "to_list", "to_pylist") if hasattr(column, name) and not dates), "__iter__")
+    listing = next(
+        (
+            name
+            for name in ("tolist", "to_list", "to_pylist")
+            if hasattr(column, name) and not dates
+        ),
+        "__iter__",
+    )
     return [None if is_missing(value) else value for value in getattr(column, listing)()]
 
 
@@ -52,7 +62,9 @@ def labels_out(column, place):
     if place == "objects":
         ids = Votes.from_long(column, ["c"] * n, [0] * n).object_ids.tolist()
         return [next(name for name in ids if name == value) for value in values_of(column)]
-    known = MajorityVote().solve(Votes.from_labels({"c": [0] * n}, classes=values_of(column)), known=column)
+    known = MajorityVote().solve(
+        Votes.from_labels({"c": [0] * n}, classes=values_of(column)), known=column
+    )
     return known.labels().tolist()
 
 
@@ -63,7 +75,9 @@ def test_distinct_values_are_distinct_labels_or_refused(column, place):
         out = labels_out(column, place)
     except InputError:
         return
-    assert out == [None if value == -1 and place == "clusterings" else value for value in values_of(column)]
+    assert out == [
+        None if value == -1 and place == "clusterings" else value for value in values_of(column)
+    ]
 
 
 @pytest.mark.parametrize("place", ["classifiers", "clusterings"])
@@ -73,7 +87,7 @@ def test_the_largest_integers_come_back(place, top):
     assert labels_out(column, place) == [top, top - 1, top]
 
 
-# ---- labels come back as given -----------------------------------------------------------------------------------------
+# ---- labels come back as given -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64])
@@ -90,7 +104,13 @@ def test_bools_come_back_as_bools():
 
 
 def test_strings_come_back_as_strings():
-    votes = Votes.from_labels({"c": ["no", "yes"], "d": np.array(["yes", "yes"]), "e": np.array(["no", None], dtype=object)})
+    votes = Votes.from_labels(
+        {
+            "c": ["no", "yes"],
+            "d": np.array(["yes", "yes"]),
+            "e": np.array(["no", None], dtype=object),
+        }
+    )
     assert votes.classes.tolist() == ["no", "yes"]
     assert all(type(label) is str for label in EC3().solve(votes).labels())
 
@@ -109,18 +129,32 @@ FRAMES = {
     "pandas": pd.DataFrame({"c": ["a", "b", None], "d": ["b", "b", "a"]}),
     "pandas strings": pd.DataFrame({"c": ["a", "b", pd.NA], "d": ["b", "b", "a"]}, dtype="string"),
     "pandas objects": pd.DataFrame({"c": ["a", "b", np.nan], "d": ["b", "b", "a"]}, dtype=object),
-    "pandas categories": pd.DataFrame({"c": ["a", "b", None], "d": ["b", "b", "a"]}, dtype="category"),
-    "pandas, rows named": pd.DataFrame({"c": ["a", "b", None], "d": ["b", "b", "a"]}, index=["x", "y", "z"]),
+    "pandas categories": pd.DataFrame(
+        {"c": ["a", "b", None], "d": ["b", "b", "a"]}, dtype="category"
+    ),
+    "pandas, rows named": pd.DataFrame(
+        {"c": ["a", "b", None], "d": ["b", "b", "a"]}, index=["x", "y", "z"]
+    ),
     "polars": pl.DataFrame({"c": ["a", "b", None], "d": ["b", "b", "a"]}),
-    "polars categories": pl.DataFrame({"c": ["a", "b", None], "d": ["b", "b", "a"]}).cast(pl.Categorical),
-    "polars enums": pl.DataFrame({"c": ["a", "b", None], "d": ["b", "b", "a"]}).cast(pl.Enum(["a", "b", "z"])),
+    "polars categories": pl.DataFrame({"c": ["a", "b", None], "d": ["b", "b", "a"]}).cast(
+        pl.Categorical
+    ),
+    "polars enums": pl.DataFrame({"c": ["a", "b", None], "d": ["b", "b", "a"]}).cast(
+        pl.Enum(["a", "b", "z"])
+    ),
     "pyarrow": pa.table({"c": ["a", "b", None], "d": ["b", "b", "a"]}),
     "pyarrow dictionary": pa.table(
-        {"c": pa.array(["a", "b", None]).dictionary_encode(), "d": pa.array(["b", "b", "a"]).dictionary_encode()}
+        {
+            "c": pa.array(["a", "b", None]).dictionary_encode(),
+            "d": pa.array(["b", "b", "a"]).dictionary_encode(),
+        }
     ),
     "dict of series": {"c": pd.Series(["a", "b", None]), "d": pl.Series(["b", "b", "a"])},
     "dict of lists": {"c": ["a", "b", None], "d": ("b", "b", "a")},
-    "dict of masked arrays": {"c": np.ma.MaskedArray(["a", "b", "?"], mask=[0, 0, 1]), "d": np.array(["b", "b", "a"])},
+    "dict of masked arrays": {
+        "c": np.ma.MaskedArray(["a", "b", "?"], mask=[0, 0, 1]),
+        "d": np.array(["b", "b", "a"]),
+    },
 }
 
 
@@ -135,7 +169,9 @@ def test_dataframes_and_dicts_of_strings_are_read(frame):
 NUMBERS = {
     "pandas floats with NaN": pd.DataFrame({"c": [1.0, 2.0, np.nan], "d": [2.0, 2.0, 1.0]}),
     "pandas Int64 with NA": pd.DataFrame({"c": [1, 2, pd.NA], "d": [2, 2, 1]}, dtype="Int64"),
-    "pandas categories": pd.DataFrame({"c": pd.Categorical([1, 2, None]), "d": pd.Categorical([2, 2, 1])}),
+    "pandas categories": pd.DataFrame(
+        {"c": pd.Categorical([1, 2, None]), "d": pd.Categorical([2, 2, 1])}
+    ),
     "polars": pl.DataFrame({"c": [1, 2, None], "d": [2, 2, 1]}),
     "pyarrow": pa.table({"c": [1, 2, None], "d": [2, 2, 1]}),
     "numpy floats with NaN": np.array([[1, 2], [2, 2], [np.nan, 1]]),
@@ -215,11 +251,13 @@ def test_columns_of_an_array_are_counted_by_kind():
     ]
 
 
-# ---- probabilities -----------------------------------------------------------------------------------------------------
+# ---- probabilities -------------------------------------------------------------------------------
 
 
 def test_probabilities_are_kept_as_given():
-    votes = Votes.from_probabilities({"lr": [[0.9, 0.1], [np.nan, np.nan]], "hard": ["ham", "spam"]}, classes=["ham", "spam"])
+    votes = Votes.from_probabilities(
+        {"lr": [[0.9, 0.1], [np.nan, np.nan]], "hard": ["ham", "spam"]}, classes=["ham", "spam"]
+    )
     assert said(votes)[0] == [{"ham": pytest.approx(0.9), "spam": pytest.approx(0.1)}, "ham"]
     assert said(votes)[1] == [None, "spam"]
 
@@ -235,7 +273,9 @@ def test_columns_follow_the_sorted_labels_of_hard_classifiers():
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_columns_of_a_dataframe_are_matched_by_name(make):
-    votes = Votes.from_probabilities({"lr": make({"b": [0.1, 0.2], "a": [0.9, 0.8]})}, classes=["a", "b"])
+    votes = Votes.from_probabilities(
+        {"lr": make({"b": [0.1, 0.2], "a": [0.9, 0.8]})}, classes=["a", "b"]
+    )
     assert EC3().solve(votes).labels().tolist() == ["a", "a"]
 
 
@@ -245,7 +285,9 @@ def test_names_of_columns_become_the_classes():
 
 
 def test_soft_clusterings_stand_beside_hard_ones():
-    votes = Votes.from_labels({"c": ["a", "b"]}, {"hard": [0, 1], "soft": np.array([[0.5, 0.5], [0, 1]])})
+    votes = Votes.from_labels(
+        {"c": ["a", "b"]}, {"hard": [0, 1], "soft": np.array([[0.5, 0.5], [0, 1]])}
+    )
     assert said(votes)[0] == ["a", 0, {0: 0.5, 1: 0.5}]
 
 
@@ -254,7 +296,7 @@ def test_a_masked_row_of_probabilities_is_a_missing_vote():
     assert said(Votes.from_probabilities({"c": table}))[1] == [None]
 
 
-# ---- long tables -------------------------------------------------------------------------------------------------------
+# ---- long tables ---------------------------------------------------------------------------------
 
 
 def test_a_long_table_has_its_objects_sorted():
@@ -284,7 +326,9 @@ def test_columns_of_a_dataframe_make_a_long_table(make):
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_long_table_equals_the_wide_one(seed):
-    table = random_table(np.random.default_rng(seed), weighted=True, sample_weighted=True, missing=0.5)
+    table = random_table(
+        np.random.default_rng(seed), weighted=True, sample_weighted=True, missing=0.5
+    )
     wide, long = table.votes(), table.long_votes()
     assert plain(long) == plain(wide)
     assert_allclose(EC3().solve(long).proba, EC3().solve(wide).proba, **EXACT)
@@ -295,7 +339,9 @@ def test_many_classifiers_that_hardly_vote_equal_the_long_table():
     wide = np.where(rng.random((200, 20)) < 0.1, rng.integers(3, size=(200, 20)), -9)
     wide[:, 0] = rng.integers(3, size=200)
     asked = np.argwhere(wide != -9)
-    long = Votes.from_long(asked[:, 0], [f"classifier_{j}" for j in asked[:, 1]], wide[tuple(asked.T)])
+    long = Votes.from_long(
+        asked[:, 0], [f"classifier_{j}" for j in asked[:, 1]], wide[tuple(asked.T)]
+    )
     sparse = Votes.from_labels(wide, missing=-9)
     order = [model.name for model in sparse.models]
     assert sorted(order) == [model.name for model in long.models]
@@ -308,7 +354,7 @@ def test_a_crowd_costs_memory_for_its_votes_only(crowd):
     assert crowd.sparse.nnz == crowd.n_votes.sum()
 
 
-# ---- other votes from these --------------------------------------------------------------------------------------------
+# ---- other votes from these ----------------------------------------------------------------------
 
 
 @given(any_tables(known=False))
@@ -319,12 +365,19 @@ def test_some_rows_are_the_votes_on_these_objects(table):
         assert said(whole[chosen]) == [whole.said(i) for i in rows]
     part = whole[rows]
     assert part.n_objects == len(rows)
-    assert_allclose(part.counts.sum(), len(rows) if table.sample_weight is None else sum(table.taken(rows).sample_weight))
+    assert_allclose(
+        part.counts.sum(),
+        len(rows) if table.sample_weight is None else sum(table.taken(rows).sample_weight),
+    )
 
 
 def test_some_rows_are_solved_like_a_table_of_them(w8_table):
     rows = [7, 2, 2, 0, 5]
-    assert_allclose(EC3().solve(w8_table.votes()[rows]).proba, EC3().solve(w8_table.taken(rows).votes()).proba, **EXACT)
+    assert_allclose(
+        EC3().solve(w8_table.votes()[rows]).proba,
+        EC3().solve(w8_table.taken(rows).votes()).proba,
+        **EXACT,
+    )
 
 
 def test_one_row_may_be_taken_by_its_number(w8):
@@ -342,14 +395,17 @@ def test_dropping_and_adding_a_clustering_gives_the_same_votes(table):
     table.clusterings["last"] = [i % 2 for i in range(table.n_objects)]
     votes = table.votes()
     again = votes.drop("last").add(
-        clusterings={"last": table.clusterings["last"]}, weights={"last": table.weights.get("last", 1.0)}
+        clusterings={"last": table.clusterings["last"]},
+        weights={"last": table.weights.get("last", 1.0)},
     )
     assert said(again) == said(votes)
     assert_allclose(EC3().solve(again).proba, EC3().solve(votes).proba, **EXACT)
 
 
 def test_dropping_models_is_never_having_had_them(w8_table):
-    few = type(w8_table)({"c0": w8_table.classifiers["c0"]}, {"k1": w8_table.clusterings["k1"]}, w8_table.classes)
+    few = type(w8_table)(
+        {"c0": w8_table.classifiers["c0"]}, {"k1": w8_table.clusterings["k1"]}, w8_table.classes
+    )
     dropped = w8_table.votes().drop("c1", "c2", "k0")
     assert repr(dropped) == repr(few.votes())
     assert_allclose(EC3().solve(dropped).proba, EC3().solve(few.votes()).proba, **EXACT)
@@ -368,7 +424,9 @@ def test_votes_joined_are_votes_made_at_once(seed):
 
 def test_the_sum_of_two_votes_has_the_models_of_both():
     one = Votes.from_labels({"c": ["a", "b", "a"]}, {"k": [0, 0, 1]}, weights={"c": 2.0})
-    other = Votes.from_probabilities({"d": [[0.5, 0.5], [1, 0], [0, 1]]}, classes=["a", "b"], weights={"d": 3.0})
+    other = Votes.from_probabilities(
+        {"d": [[0.5, 0.5], [1, 0], [0, 1]]}, classes=["a", "b"], weights={"d": 3.0}
+    )
     both = one + other
     assert [model.name for model in both.models] == ["c", "k", "d"]
     assert both.weights.tolist() == [2.0, 1.0, 3.0]
@@ -396,10 +454,14 @@ def test_object_weights_and_names_of_the_right_summand_are_not_lost_silently():
 
 def test_added_columns_are_counted_on():
     votes = Votes.from_labels([[0], [1]]).add([[1], [1]], [[0], [0]])
-    assert [model.name for model in votes.models] == ["classifier_0", "classifier_1", "clustering_0"]
+    assert [model.name for model in votes.models] == [
+        "classifier_0",
+        "classifier_1",
+        "clustering_0",
+    ]
 
 
-# ---- repr and immutability ---------------------------------------------------------------------------------------------
+# ---- repr and immutability -----------------------------------------------------------------------
 
 
 def test_the_repr_says_objects_classes_models_and_the_share_missing(w8):
@@ -415,18 +477,26 @@ def test_the_repr_speaks_of_one_in_the_singular():
 
 def test_the_repr_groups_thousands():
     votes = Votes.from_labels(np.zeros((12_345, 1), dtype=np.int8))
-    assert repr(votes) == "Votes(12,345 objects, 1 class, 1 classifier, 0 clusterings, 0.0 % missing)"
+    assert (
+        repr(votes) == "Votes(12,345 objects, 1 class, 1 classifier, 0 clusterings, 0.0 % missing)"
+    )
 
 
 @pytest.mark.parametrize("sample_weight", [None, [1, 2, 0]])
 def test_soft_and_sparse_missing_votes_are_counted(sample_weight):
-    votes = Votes.from_labels({"c": np.array([[0.5, 0.5], [np.nan] * 2, [np.nan] * 2])}, sample_weight=sample_weight)
+    votes = Votes.from_labels(
+        {"c": np.array([[0.5, 0.5], [np.nan] * 2, [np.nan] * 2])}, sample_weight=sample_weight
+    )
     assert repr(votes).endswith("66.7 % missing)")
 
 
 def arrays_of(votes):
     soft = [] if votes.soft is None else [votes.soft.table]
-    sparse = [] if votes.sparse is None else [votes.sparse.data, votes.sparse.indices, votes.sparse.indptr]
+    sparse = (
+        []
+        if votes.sparse is None
+        else [votes.sparse.data, votes.sparse.indices, votes.sparse.indptr]
+    )
     others = [votes.sample_weight, votes.object_ids, votes.index]
     labels = [model.labels for model in votes.models]
     return [
@@ -462,8 +532,18 @@ def test_the_stores_of_votes_can_not_be_set(w8):
 def test_changing_the_array_afterwards_changes_nothing(n_objects):
     rng = np.random.default_rng(0)
     labels, clusters = rng.integers(3, size=(n_objects, 2)), rng.integers(90, size=(n_objects, 2))
-    shares, sample_weight, weights = rng.dirichlet(np.ones(3), n_objects), np.ones(n_objects), np.ones(5)
-    hard = Votes.from_labels(labels, clusters, sample_weight=sample_weight, weights=weights[:4], classes=classes_of_three())
+    shares, sample_weight, weights = (
+        rng.dirichlet(np.ones(3), n_objects),
+        np.ones(n_objects),
+        np.ones(5),
+    )
+    hard = Votes.from_labels(
+        labels,
+        clusters,
+        sample_weight=sample_weight,
+        weights=weights[:4],
+        classes=classes_of_three(),
+    )
     soft = Votes.from_labels({"p": shares, "c": labels[:, 0]}, {"k": clusters[:, 0]})
     before = said(hard), said(soft)
     for array in (labels, clusters, shares, sample_weight, weights):
@@ -491,7 +571,7 @@ def test_the_user_s_arrays_stay_writable():
     assert all(array.flags.writeable for array in (labels, shares, weight, classes))
 
 
-# ---- refused, and in which words ---------------------------------------------------------------------------------------
+# ---- refused, and in which words -----------------------------------------------------------------
 
 
 def refused(kind, message):
@@ -680,10 +760,26 @@ LABEL_ERRORS = [
         "classifiers must hold at least one vote, got only missing ones.",
         lambda: Votes.from_labels({"c": [None, None]}, {"k": [0, 1]}),
     ),
-    (TypeError, "classes must be a list of labels, got 'ab'.", lambda: Votes.from_labels([["a"]], classes="ab")),
-    (TypeError, "classes must be a list of labels, got 3.", lambda: Votes.from_labels([[0]], classes=3)),
-    (TypeError, "classes must be a list of labels, got array(3).", lambda: Votes.from_labels([[0]], classes=np.array(3))),
-    (ValueError, "classes must name at least one class, got none.", lambda: Votes.from_labels([[0]], classes=[])),
+    (
+        TypeError,
+        "classes must be a list of labels, got 'ab'.",
+        lambda: Votes.from_labels([["a"]], classes="ab"),
+    ),
+    (
+        TypeError,
+        "classes must be a list of labels, got 3.",
+        lambda: Votes.from_labels([[0]], classes=3),
+    ),
+    (
+        TypeError,
+        "classes must be a list of labels, got array(3).",
+        lambda: Votes.from_labels([[0]], classes=np.array(3)),
+    ),
+    (
+        ValueError,
+        "classes must name at least one class, got none.",
+        lambda: Votes.from_labels([[0]], classes=[]),
+    ),
     (
         TypeError,
         "classes must be all ints, all bools or all strings, got [0, 'a'].",
@@ -694,7 +790,11 @@ LABEL_ERRORS = [
         "classes must be all ints, all bools or all strings, got [0.5, 1.5].",
         lambda: Votes.from_labels([[0]], classes=[0.5, 1.5]),
     ),
-    (ValueError, "classes must not repeat, got [0, 1, 0].", lambda: Votes.from_labels([[0]], classes=[0, 1, 0])),
+    (
+        ValueError,
+        "classes must not repeat, got [0, 1, 0].",
+        lambda: Votes.from_labels([[0]], classes=[0, 1, 0]),
+    ),
     (
         ValueError,
         "Unknown base model 'svn'. Did you mean 'svm'? Choose from: svm, k.",
@@ -715,7 +815,11 @@ LABEL_ERRORS = [
         "weights must be finite and >= 0, got nan at position 0.",
         lambda: Votes.from_labels([[0, 0]], weights=[np.nan, 1]),
     ),
-    (TypeError, "weights must hold numbers, got ['a'].", lambda: Votes.from_labels([[0]], weights=["a"])),
+    (
+        TypeError,
+        "weights must hold numbers, got ['a'].",
+        lambda: Votes.from_labels([[0]], weights=["a"]),
+    ),
     (
         ValueError,
         "sample_weight must have one number for each of the 2 objects, got shape (1,).",
@@ -795,7 +899,9 @@ SHARE_ERRORS = [
     (
         ValueError,
         "probabilities must have one column per class, named ['a', 'b'], got ['a', 'c'] for 'lr'.",
-        lambda: Votes.from_probabilities({"lr": pd.DataFrame({"a": [1.0], "c": [0.0]})}, classes=["a", "b"]),
+        lambda: Votes.from_probabilities(
+            {"lr": pd.DataFrame({"a": [1.0], "c": [0.0]})}, classes=["a", "b"]
+        ),
     ),
     (
         ValueError,
@@ -806,7 +912,9 @@ SHARE_ERRORS = [
         ValueError,
         "probabilities must have one row per object and one column for each of the 2 classes, got shape (2, 3) for 'lr'. "
         "Transpose it.",
-        lambda: Votes.from_probabilities({"lr": [[0.9, 0.2, 0.3], [0.1, 0.8, 0.7]]}, classes=["a", "b"]),
+        lambda: Votes.from_probabilities(
+            {"lr": [[0.9, 0.2, 0.3], [0.1, 0.8, 0.7]]}, classes=["a", "b"]
+        ),
     ),
     (
         ValueError,
@@ -838,7 +946,10 @@ def test_a_table_of_three_dimensions_is_refused():
     with pytest.raises(ValueError, match="classifiers must be 2-dimensional"):
         Votes.from_labels(np.zeros((2, 2, 2), dtype=int))
     with pytest.raises(
-        ValueError, match=re.escape("probabilities must have columns of 1 or 2 dimensions, got shape (2, 2, 2) for 'lr'.")
+        ValueError,
+        match=re.escape(
+            "probabilities must have columns of 1 or 2 dimensions, got shape (2, 2, 2) for 'lr'."
+        ),
     ):
         Votes.from_probabilities({"lr": np.full((2, 2, 2), 0.5)})
 
@@ -941,8 +1052,14 @@ def test_a_voter_and_a_clustering_may_not_share_a_name():
 
 
 JOIN_ERRORS = [
-    ("Unknown base model 'svn'. Did you mean 'svm'? Choose from: svm, knn, k.", lambda votes: votes.drop("svn")),
-    ("names must leave at least one classifier, got 'svm', 'knn'.", lambda votes: votes.drop("svm", "knn")),
+    (
+        "Unknown base model 'svn'. Did you mean 'svm'? Choose from: svm, knn, k.",
+        lambda votes: votes.drop("svn"),
+    ),
+    (
+        "names must leave at least one classifier, got 'svm', 'knn'.",
+        lambda votes: votes.drop("svm", "knn"),
+    ),
     ("classifiers or clusterings must be given, got neither.", lambda votes: votes.add()),
     (
         "The added base models must describe the same objects, got 3 rows for 2 objects.",
@@ -975,7 +1092,10 @@ def test_models_that_do_not_fit_are_refused(message, act):
 
 
 def test_votes_with_a_prior_are_joined_on_the_same_objects_only():
-    one, other = Votes.from_long(["q1", "q2"], ["a", "a"], [0, 1]), Votes.from_long(["q8", "q9"], ["b", "b"], [0, 1])
+    one, other = (
+        Votes.from_long(["q1", "q2"], ["a", "a"], [0, 1]),
+        Votes.from_long(["q8", "q9"], ["b", "b"], [0, 1]),
+    )
     with pytest.raises(ValueError, match="other must have the same object_ids, got different ones"):
         one.with_prior({"q1": [0.5, 0.5]}) + other
 
@@ -1046,16 +1166,21 @@ def test_shares_passed_as_labels_are_shown_the_way():
 
 @pytest.mark.parametrize("i", [8, -9, "x", True, 1.0])
 def test_nothing_was_said_about_what_is_no_object(w8, i):
-    with pytest.raises(IndexError, match=f"^{re.escape(f'i must be the number of an object, from 0 to 7, got {i!r}.')}$"):
+    with pytest.raises(
+        IndexError,
+        match=f"^{re.escape(f'i must be the number of an object, from 0 to 7, got {i!r}.')}$",
+    ):
         w8.said(i)
 
 
 def test_models_are_dropped_by_names_one_by_one(w8):
-    with pytest.raises(TypeError, match=re.escape("names must be strings, one by one, got ['c0'].")):
+    with pytest.raises(
+        TypeError, match=re.escape("names must be strings, one by one, got ['c0'].")
+    ):
         w8.drop(["c0"])
 
 
-# ---- several votes of a voter on one object --------------------------------------------------------------------------
+# ---- several votes of a voter on one object ------------------------------------------------------
 
 
 OBJECTS = ["q1", "q1", "q1", "q1", "q2"]
@@ -1074,7 +1199,9 @@ def test_repeated_votes_are_one_soft_vote():
 
 @pytest.mark.parametrize(("repeats", "said"), [("first", "a"), ("last", "b")])
 def test_the_first_or_the_last_of_repeated_votes_is_kept(repeats, said):
-    votes = Votes.from_long(["q1", "q1"], ["ann", "ann"], ["a", "b"], classes=["a", "b"], repeats=repeats)
+    votes = Votes.from_long(
+        ["q1", "q1"], ["ann", "ann"], ["a", "b"], classes=["a", "b"], repeats=repeats
+    )
     assert votes.said(0) == [said]
 
 
@@ -1100,27 +1227,41 @@ def test_a_repeated_vote_counts_for_its_most_frequent_label_in_the_majority_vote
 @pytest.mark.parametrize("method", [SoftVote(), MajorityVote(), EC3(), DawidSkene()])
 def test_repeated_votes_give_the_answer_of_the_same_soft_votes(method):
     rng = np.random.default_rng(0)
-    shares = rng.multinomial(3, [0.5, 0.3, 0.2], size=(40, 5)) / 3  # three votes of each of five voters
+    shares = (
+        rng.multinomial(3, [0.5, 0.3, 0.2], size=(40, 5)) / 3
+    )  # three votes of each of five voters
     soft = Votes.from_probabilities({f"v{v}": shares[:, v] for v in range(5)})
     objects, voters, classes = np.nonzero(shares)
     times = np.rint(3 * shares[objects, voters, classes]).astype(int)
-    long = Votes.from_long(np.repeat(objects, times), [f"v{v}" for v in np.repeat(voters, times)], np.repeat(classes, times))
+    long = Votes.from_long(
+        np.repeat(objects, times),
+        [f"v{v}" for v in np.repeat(voters, times)],
+        np.repeat(classes, times),
+    )
     assert_allclose(method.solve(long).proba, method.solve(soft).proba, atol=1e-9)
 
 
-# ---- several labels that mean "no vote" --------------------------------------------------------------------------------
+# ---- several labels that mean "no vote" ----------------------------------------------------------
 
 
 def test_several_labels_may_mean_no_vote():
-    votes = Votes.from_labels({"a": ["x", "NA", "y"], "b": ["n/a", "x", "y"]}, {"k": ["c", "NA", "d"]}, missing=["NA", "n/a"])
-    assert [votes.said(i) for i in range(3)] == [["x", None, "c"], [None, "x", None], ["y", "y", "d"]]
+    votes = Votes.from_labels(
+        {"a": ["x", "NA", "y"], "b": ["n/a", "x", "y"]},
+        {"k": ["c", "NA", "d"]},
+        missing=["NA", "n/a"],
+    )
+    assert [votes.said(i) for i in range(3)] == [
+        ["x", None, "c"],
+        [None, "x", None],
+        ["y", "y", "d"],
+    ]
     numbers = Votes.from_labels({"a": [0, 9, 1]}, {"k": [7, 8, 9]}, missing=(9, 8))
     assert [numbers.said(i) for i in range(3)] == [[0, 7], [None, None], [1, None]]
     long = Votes.from_long(["q", "q", "r"], ["a", "b", "a"], ["x", "NA", "?"], missing={"NA", "?"})
     assert [long.said(i) for i in range(2)] == [["x", None], [None, None]]
 
 
-# ---- objects of a crowd that have the same votes -----------------------------------------------------------------------
+# ---- objects of a crowd that have the same votes -------------------------------------------------
 
 
 def one_vote_each(n=400, clusterings=None):
@@ -1133,7 +1274,9 @@ def test_objects_with_the_same_votes_are_one_row_of_a_crowd():
     votes, voters, labels = one_vote_each()
     assert votes.n_rows == 6
     assert votes.counts.sum() == votes.n_objects == 400
-    assert [dict(zip("abc", votes.said(i), strict=True))[voter] for i, voter in enumerate(voters)] == labels.tolist()
+    assert [
+        dict(zip("abc", votes.said(i), strict=True))[voter] for i, voter in enumerate(voters)
+    ] == labels.tolist()
     assert votes.n_votes.sum() == 400
 
 
@@ -1154,12 +1297,14 @@ def test_votes_join_a_crowd_whose_objects_share_rows():
     votes, _, labels = one_vote_each()
     both = votes.add_votes([7, 500], ["d", "d"], ["x", "y"])
     assert both.said(7)[3] == "x"
-    assert [next(said for said in both.said(i)[:3] if said is not None) for i in range(400)] == labels.tolist()
+    assert [
+        next(said for said in both.said(i)[:3] if said is not None) for i in range(400)
+    ] == labels.tolist()
     assert both.said(400) == [None, None, None, "y"]
     assert both.n_rows == 8
 
 
-# ---- two crowds in one -------------------------------------------------------------------------------------------------
+# ---- two crowds in one ---------------------------------------------------------------------------
 
 
 def said_by_name(votes):
@@ -1173,12 +1318,19 @@ def said_by_name(votes):
     }
 
 
-long_rows = st.lists(st.tuples(st.sampled_from("pqrs"), st.sampled_from("abc"), st.sampled_from("xyz")), min_size=1, max_size=12)
+long_rows = st.lists(
+    st.tuples(st.sampled_from("pqrs"), st.sampled_from("abc"), st.sampled_from("xyz")),
+    min_size=1,
+    max_size=12,
+)
 
 
 def once_each(rows):
     """The rows, the last vote of a voter on an object only."""
-    return [(*pair, label) for pair, label in {(item, voter): label for item, voter, label in rows}.items()]
+    return [
+        (*pair, label)
+        for pair, label in {(item, voter): label for item, voter, label in rows}.items()
+    ]
 
 
 def crowd_of(rows):
@@ -1209,15 +1361,22 @@ def test_new_votes_join_a_crowd_behind_what_it_has():
 def test_objects_of_a_crowd_keep_their_clusters_and_new_ones_have_none():
     old = crowd_of([("q1", "ann", "no"), ("q2", "bob", "yes")]).add(clusterings={"topic": [5, 6]})
     both = old + crowd_of([("q3", "ann", "yes")]).add(clusterings={"place": [1]})
-    said = [dict(zip([model.name for model in both.models], both.said(i), strict=True)) for i in range(3)]
+    said = [
+        dict(zip([model.name for model in both.models], both.said(i), strict=True))
+        for i in range(3)
+    ]
     assert [(row["topic"], row["place"]) for row in said] == [(5, None), (6, None), (None, 1)]
 
 
 def test_a_voter_on_a_scale_goes_on_with_it():
     scale = {"classes": ["bad", "good"], "scale": range(3)}
-    old, new = (Votes.from_long([item], ["ann"], [grade], **scale) for item, grade in (("q1", 0), ("q2", 2)))
+    old, new = (
+        Votes.from_long([item], ["ann"], [grade], **scale) for item, grade in (("q1", 0), ("q2", 2))
+    )
     assert said_by_name(old + new) == {("q1", "ann"): 0, ("q2", "ann"): 2}
-    with pytest.raises(ValueError, match="Base model 'ann' must be of one kind, with one scale, in both votes"):
+    with pytest.raises(
+        ValueError, match="Base model 'ann' must be of one kind, with one scale, in both votes"
+    ):
         old + Votes.from_long(["q3"], ["ann"], ["bad"])
 
 
@@ -1225,8 +1384,12 @@ MISFITS = {
     "other must have no vote by a voter on an object that these votes have, got 1 more, the first by 'a' on 'q'.": (
         lambda one: one.merge(one, "error")
     ),
-    "other must name objects as these votes do, by str, got int.": lambda one: one + Votes.from_long([1], ["a"], ["x"]),
-    "other must name classes as these votes do, by str, got int.": lambda one: one + Votes.from_long(["q"], ["b"], [1]),
+    "other must name objects as these votes do, by str, got int.": lambda one: (
+        one + Votes.from_long([1], ["a"], ["x"])
+    ),
+    "other must name classes as these votes do, by str, got int.": lambda one: (
+        one + Votes.from_long(["q"], ["b"], [1])
+    ),
     "other must come from a long table, whose objects have names, without a prior.": (
         lambda one: one.merge(Votes.from_labels({"b": ["x"]}))
     ),
@@ -1245,21 +1408,29 @@ def test_crowds_that_do_not_fit_together_are_refused(sentence):
         MISFITS[sentence](crowd_of([("q", "a", "x")]))
 
 
-# ---- other forms of probabilities ------------------------------------------------------------------------------------
+# ---- other forms of probabilities ----------------------------------------------------------------
 
 
 def test_one_number_per_object_is_the_probability_of_the_second_class():
     one = Votes.from_probabilities({"lr": [0.25, 0.5, np.nan]}, classes=["ham", "spam"])
-    both = Votes.from_probabilities({"lr": [[0.75, 0.25], [0.5, 0.5], [np.nan, np.nan]]}, classes=["ham", "spam"])
+    both = Votes.from_probabilities(
+        {"lr": [[0.75, 0.25], [0.5, 0.5], [np.nan, np.nan]]}, classes=["ham", "spam"]
+    )
     assert [one.said(i) for i in range(3)] == [both.said(i) for i in range(3)]
-    with pytest.raises(ValueError, match="must have one column per class, got one number per object for 'lr', and 3"):
+    with pytest.raises(
+        ValueError,
+        match="must have one column per class, got one number per object for 'lr', and 3",
+    ):
         Votes.from_probabilities({"lr": [0.25, 0.9]}, classes=["a", "b", "c"])
 
 
 def test_scores_can_be_made_to_sum_to_1():
     votes = Votes.from_probabilities({"lr": [[2, 6], [1, 0]]}, normalize=True)
     assert votes.said(0)[0] == {0: 0.25, 1: 0.75}
-    with pytest.raises(ValueError, match="must have rows that are non-negative and sum to 1, got a row that sums to 8"):
+    with pytest.raises(
+        ValueError,
+        match="must have rows that are non-negative and sum to 1, got a row that sums to 8",
+    ):
         Votes.from_probabilities({"lr": [[2.0, 6.0], [1.0, 0.0]]})
     with pytest.raises(ValueError, match="sum to 1, got a row that sums to 0 at row 1"):
         Votes.from_probabilities({"lr": [[2.0, 6.0], [0.0, 0.0]]}, normalize=True)
@@ -1267,11 +1438,14 @@ def test_scores_can_be_made_to_sum_to_1():
 
 @pytest.mark.parametrize("excess", [2e-6, 1e-4, 9e-3, -2e-6, -9e-3])
 def test_rows_that_miss_one_by_more_than_a_millionth_are_refused(excess):
-    with pytest.raises(InputError, match="must have rows that are non-negative and sum to 1, got a row that sums to"):
+    with pytest.raises(
+        InputError,
+        match="must have rows that are non-negative and sum to 1, got a row that sums to",
+    ):
         Votes.from_probabilities({"c": [[0.5, 0.5], [0.5, 0.5 + excess]]})
 
 
-# ---- odd tables ------------------------------------------------------------------------------------------------------
+# ---- odd tables ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("door", ["from_labels", "from_probabilities", "combine", "votes_from"])
@@ -1286,7 +1460,10 @@ def test_two_columns_of_one_name_are_refused_in_words(door, library):
         "combine": lambda: combine(table, classifiers="b"),
         "votes_from": lambda: votes_from(table, classifiers="b"),
     }
-    with pytest.raises(ValueError, match=r"^table must have columns of different names, got 'a' 2 times\. Rename them\.$"):
+    with pytest.raises(
+        ValueError,
+        match=r"^table must have columns of different names, got 'a' 2 times\. Rename them\.$",
+    ):
         doors[door]()
 
 
@@ -1298,7 +1475,10 @@ def test_votes_on_an_object_that_is_not_there_are_refused(ask, i):
 
 
 def test_columns_of_different_length_are_refused():
-    with pytest.raises(ValueError, match="must have columns that describe the same objects, got 1 row for 'a' and 2 for 'b'"):
+    with pytest.raises(
+        ValueError,
+        match="must have columns that describe the same objects, got 1 row for 'a' and 2 for 'b'",
+    ):
         Votes.from_labels({"a": [0], "b": [0, 1]})
 
 
@@ -1308,9 +1488,13 @@ def test_shared_votes_of_a_crowd_are_hardened_where_all_are_shared():
 
 
 def test_repeated_scores_are_hardened_alike_in_long_and_in_wide_tables():
-    long = Votes.from_long(["q"] * 5, list("aaabb"), [1, 1, 3, 2, 3], classes=["x", "y"], scale=[1, 2, 3])
+    long = Votes.from_long(
+        ["q"] * 5, list("aaabb"), [1, 1, 3, 2, 3], classes=["x", "y"], scale=[1, 2, 3]
+    )
     shares = {"a": np.array([[2 / 3, 0, 1 / 3]]), "b": np.array([[0, 0.5, 0.5]])}
-    wide = Votes.from_labels(shares, {"k": np.array([[0.7, 0.3]])}, classes=["x", "y"], scale=[1, 2, 3])
+    wide = Votes.from_labels(
+        shares, {"k": np.array([[0.7, 0.3]])}, classes=["x", "y"], scale=[1, 2, 3]
+    )
     first, second, clusters = wide.hardened().said(0)
     assert first == 1
     assert second == {1: 0.0, 2: 0.5, 3: 0.5}
@@ -1346,7 +1530,10 @@ def test_voters_alone_say_what_they_said_and_clusterings_nothing(votes):
         return
     alone, row = found
     silent = [
-        [said if model.is_voter else None for model, said in zip(votes.models, votes.said(i), strict=True)]
+        [
+            said if model.is_voter else None
+            for model, said in zip(votes.models, votes.said(i), strict=True)
+        ]
         for i in range(len(votes))
     ]
     assert said(alone) == silent
@@ -1364,16 +1551,24 @@ def test_clusterings_alone_make_rows_differ():
     assert votes.drop("k").voters_alone() is None
 
 
-# ---- names of objects -------------------------------------------------------------------------------------------------
+# ---- names of objects ----------------------------------------------------------------------------
 
 
 def crowd(**more):
-    return Votes.from_long(np.repeat(["q1", "q2", "q3"], 3), ["a", "b", "c"] * 3, list("xxyyyxxyx"), **more)
+    return Votes.from_long(
+        np.repeat(["q1", "q2", "q3"], 3), ["a", "b", "c"] * 3, list("xxyyyxxyx"), **more
+    )
 
 
 def test_a_label_or_prior_goes_to_every_copy_of_an_object():
     drawn = crowd()[[0, 0, 2, 0, 1]]
-    assert MajorityVote().solve(drawn, known={"q1": "y", "q2": "x"}).labels().tolist() == ["y", "y", "x", "y", "x"]
+    assert MajorityVote().solve(drawn, known={"q1": "y", "q2": "x"}).labels().tolist() == [
+        "y",
+        "y",
+        "x",
+        "y",
+        "x",
+    ]
     informed = drawn.with_prior({"q1": [0.1, 0.9]})
     rows = np.arange(5) if informed.index is None else informed.index
     assert_array_equal(informed.prior.given[rows], [True, True, False, True, False])
@@ -1388,12 +1583,19 @@ def test_a_label_is_known_wherever_it_stands_among_gaps(labels):
 def test_pandas_tables_are_matched_by_the_names_of_objects():
     prior = pd.DataFrame({"x": [0.5, 0.2, 0.9], "y": [0.5, 0.8, 0.1]}, index=["q3", "q2", "q1"])
     by_name = {name: row.tolist() for name, row in prior.iterrows()}
-    assert_array_equal(crowd().with_prior(prior).prior.proba, crowd().with_prior(by_name).prior.proba)
+    assert_array_equal(
+        crowd().with_prior(prior).prior.proba, crowd().with_prior(by_name).prior.proba
+    )
     assert_array_equal(crowd().with_prior(prior[1:]).prior.given, [True, True, False])
-    assert_array_equal(crowd().with_prior(prior.set_axis([5, 6, 7])).prior.proba, prior)  # no names of objects
+    assert_array_equal(
+        crowd().with_prior(prior.set_axis([5, 6, 7])).prior.proba, prior
+    )  # no names of objects
     weights = pd.Series([9, 1, 2], index=["q2", "q1", "q3"])
     assert crowd(sample_weight=weights).sample_weight.tolist() == [1, 9, 2]
-    with pytest.raises(InputError, match=r"^sample_weight must have one number for each of the 3 objects, got none for 'q3'\.$"):
+    with pytest.raises(
+        InputError,
+        match=r"^sample_weight must have one number for each of the 3 objects, got none for 'q3'\.$",
+    ):
         crowd(sample_weight=weights[:2])
 
 
@@ -1403,7 +1605,13 @@ def test_votes_that_are_added_are_read_on_the_scale_of_the_crowd(direction):
     objects, voters, labels = [0, 0, 1, 1], ["a", "b", "a", "b"], ["low", "low", "high", "unsure"]
     votes = Votes.from_long(objects, voters, labels, classes=["ok", "bad"], scale=scale)
     more = votes.add_votes([0, 1], ["d", "d"], ["low", "mid"])
-    at_once = Votes.from_long([*objects, 0, 1], [*voters, "d", "d"], [*labels, "low", "mid"], classes=["ok", "bad"], scale=scale)
+    at_once = Votes.from_long(
+        [*objects, 0, 1],
+        [*voters, "d", "d"],
+        [*labels, "low", "mid"],
+        classes=["ok", "bad"],
+        scale=scale,
+    )
     assert more.classes.tolist() == ["ok", "bad"]
     assert said(more) == said(at_once)
     assert_array_equal(more.group_meaning.toarray(), at_once.group_meaning.toarray())
@@ -1411,28 +1619,38 @@ def test_votes_that_are_added_are_read_on_the_scale_of_the_crowd(direction):
     assert plainly.add_votes([0], ["b"], ["y"]).classes.tolist() == ["x", "y"]
 
 
-# ---- what cannot be meant ---------------------------------------------------------------------------------------------
+# ---- what cannot be meant ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rows", [None, (0,), [[0, 1]], "a", 1.5, 3])
 def test_what_picks_no_objects_is_refused(rows):
     with pytest.raises(
-        IndexError, match=r"^rows must be a number, a slice, a mask or an array of numbers of objects, from 0 to 2"
+        IndexError,
+        match=r"^rows must be a number, a slice, a mask or an array of numbers of objects, from 0 to 2",
     ):
         crowd()[rows]
 
 
-@pytest.mark.parametrize(("labels", "missing", "meant"), [([-1, 0, 1], "-1", "-1"), (["-1", "0"], -1, "'-1'")])
+@pytest.mark.parametrize(
+    ("labels", "missing", "meant"), [([-1, 0, 1], "-1", "-1"), (["-1", "0"], -1, "'-1'")]
+)
 def test_a_missing_label_of_another_kind_is_refused(labels, missing, meant):
-    message = re.escape(f"missing must be written as the labels are, got {missing!r}. Pass missing={meant}.")
+    message = re.escape(
+        f"missing must be written as the labels are, got {missing!r}. Pass missing={meant}."
+    )
     with pytest.raises(InputError, match=f"^{message}$"):
         Votes.from_labels({"a": labels}, missing=missing)
 
 
 def test_sure_probabilities_of_the_second_class_are_no_labels():
-    assert Votes.from_probabilities({"m": [1.0, 0.0]}, classes=["no", "yes"]).said(0) == [{"no": 0.0, "yes": 1.0}]
+    assert Votes.from_probabilities({"m": [1.0, 0.0]}, classes=["no", "yes"]).said(0) == [
+        {"no": 0.0, "yes": 1.0}
+    ]
     assert Votes.from_probabilities({"m": [1.0, 0.0]}, classes=[0, 1]).said(0) == [1]
-    with pytest.raises(InputError, match=r"^probabilities must be tables of both classes where 0 and 1 could be labels as well"):
+    with pytest.raises(
+        InputError,
+        match=r"^probabilities must be tables of both classes where 0 and 1 could be labels as well",
+    ):
         Votes.from_probabilities({"m": [1.0, 1.0], "n": [0.9, 0.8]}, classes=[1, 2])
 
 
@@ -1443,7 +1661,10 @@ def test_probabilities_may_be_negative_by_rounding_only():
 
 
 def test_probabilities_that_are_no_dense_finite_table_are_refused():
-    with pytest.raises(TypeError, match=r"^probabilities must be dense tables, .* got a sparse matrix for 'm'\. Use its toarray"):
+    with pytest.raises(
+        TypeError,
+        match=r"^probabilities must be dense tables, .* got a sparse matrix for 'm'\. Use its toarray",
+    ):
         Votes.from_probabilities({"m": sparse.csr_array(np.eye(2))})
     with pytest.raises(InputError, match="a row that sums to inf at row 0"):
         Votes.from_probabilities({"m": [[1e308, 1e308]]}, normalize=True)

@@ -1,8 +1,9 @@
 """Bayesian relatives of Dawid-Skene, solved variationally: voters with few votes are judged by what all voters do.
 
-Every voter has a prior b over what it says when the truth is k (counts of votes it seems to have cast already), and every class
-may have M subtypes of objects, easy ones and hard ones, on which voters err differently (EBCC; M = 1 is iBCC). With
-E ln x = psi(x) - psi(sum of x), psi the digamma function, and the mean votes counted by class as the prior a of the classes:
+Every voter has a prior b over what it says when the truth is k (counts of votes it seems to have
+cast already), and every class may have M subtypes of objects, easy ones and hard ones, on which
+voters err differently (EBCC; M = 1 is iBCC). With E ln x = psi(x) - psi(sum of x), psi the digamma
+function, and the mean votes counted by class as the prior a of the classes:
 
     mu_jkml = b_jkl + sum_i s_i q_ikm a_i,jl     nu_k = a_k + sum_im s_i q_ikm     eta_km = .1/M + sum_i s_i q_ikm
     q_ikm ~ exp( E ln nu_k + E ln eta_km + sum_jl w_j a_i,jl E ln mu_jkml )
@@ -25,10 +26,14 @@ from .linear import chunks, sample_rows
 from .membership import Membership, membership, scatter_to_votes
 
 ON, OFF = 4.0, 1.0  # votes a voter seems to have cast for the true class, and for each other one
-SKILL_VOTES = 4.0  # how many votes it takes to move a voter's skill half way from the crowd's to its own
+SKILL_VOTES = (
+    4.0  # how many votes it takes to move a voter's skill half way from the crowd's to its own
+)
 GRADE_VOTES = 5.0  # the strength of the pooled prior for answers on a scale
 SUBTYPE_MASS = 0.1
-SAMPLE = 100_000  # distinct rows that subtypes are learned from, where there are more than twice as many
+SAMPLE = (
+    100_000  # distinct rows that subtypes are learned from, where there are more than twice as many
+)
 ENOUGH = 1_000  # votes by which half of the voters or more are still to be judged in such a sample
 ROUNDS = 10  # that subtypes take, and mostly more
 WARM_UP = 3  # rounds before the prior of skills is learned
@@ -44,8 +49,8 @@ class SubtypeModel(ConfusionModel):
     subtypes
         M, the number of subtypes of each class.
     pooled
-        Take the prior of each voter from what all voters say, shifted by how much better or worse it is than they are; else it
-        is strong on the diagonal.
+        Take the prior of each voter from what all voters say, shifted by how much better or worse
+        it is than they are; else it is strong on the diagonal.
     class_votes
         How many times the mean votes count as the prior a of the classes.
     """
@@ -66,21 +71,28 @@ class SubtypeModel(ConfusionModel):
         self.fixed = np.ones((votes.n_groups, votes.n_classes))
         self.classifiers = self._blocks("classifier")
         if self.classifiers.size:
-            self.fixed[self.classifiers.ravel()] = np.tile(_diagonal(votes.n_classes), (len(self.classifiers), 1))
+            self.fixed[self.classifiers.ravel()] = np.tile(
+                _diagonal(votes.n_classes), (len(self.classifiers), 1)
+            )
         self.graders = [] if not pooled else self._grader_blocks()
 
     def fit(self, start: Array, tol: float, max_iter: int, tilt: Array | None = None) -> Fit:
         """Alternate the steps from a first answer until it moves by less than `tol` on average.
 
-        At first the subtypes of an object are divided by how much its votes agree, or by what each group favours (`tilt`, groups
-        x subtypes). With subtypes and very many distinct rows, voters with many votes are learned from a sample of the rows.
+        At first the subtypes of an object are divided by how much its votes agree, or by what each
+        group favours (`tilt`, groups x subtypes). With subtypes and very many distinct rows, voters
+        with many votes are learned from a sample of the rows.
         """
         n_classes = self.votes.n_classes
         if self._samples():
             part, rows = self._sample()
             learned = part.fit(start[rows], tol, max_iter, tilt)
             return replace(learned, proba=self._answers(learned.evidence, learned.prior))
-        class_votes = np.ones(n_classes) if self.votes.has_graders else self.class_votes * (self.counted @ start)
+        class_votes = (
+            np.ones(n_classes)
+            if self.votes.has_graders
+            else self.class_votes * (self.counted @ start)
+        )
         kinds = _easy_and_hard(start, self.subtypes) if tilt is None else self._tilted(tilt)
         mass = (start[:, :, None] * kinds[:, None, :]).reshape(len(start), -1)
         converged, n_iter = False, 0
@@ -88,19 +100,25 @@ class SubtypeModel(ConfusionModel):
             n_iter += 1
             evidence, prior = self.variational_step(mass, class_votes)
             converged = self._update(mass, evidence, prior) < tol
-        return Fit(mass.reshape(len(mass), n_classes, -1).sum(axis=2), evidence, prior, n_iter, converged)
+        return Fit(
+            mass.reshape(len(mass), n_classes, -1).sum(axis=2), evidence, prior, n_iter, converged
+        )
 
     def variational_step(self, mass: Array, class_votes: Array) -> tuple[Array, Array]:
         """Return E ln of what each group says about each class and subtype, and E ln of their shares."""
         n_classes, subtypes = self.votes.n_classes, self.subtypes
         counts = self.votes.counts
-        sums = scatter_to_votes(self.votes, self.groups, mass if (counts == 1).all() else counts[:, None] * mass)
+        sums = scatter_to_votes(
+            self.votes, self.groups, mass if (counts == 1).all() else counts[:, None] * mass
+        )
         np.maximum(sums, 0.0, out=sums)
         by_class = sums.reshape(len(sums), n_classes, subtypes).sum(axis=2)
         posterior = sums + np.repeat(self._prior(by_class), subtypes, axis=1)
         totals = self._by_model(posterior)
         shares = (self.counted @ mass).reshape(n_classes, subtypes)
-        class_mass = np.maximum(class_votes + shares.sum(axis=1), 0.01)  # a class without any vote is unlikely, not impossible
+        class_mass = np.maximum(
+            class_votes + shares.sum(axis=1), 0.01
+        )  # a class without any vote is unlikely, not impossible
         type_mass = SUBTYPE_MASS / subtypes + shares
         if self.pooled and subtypes == 1:  # the posterior mean judges rare answers less harshly
             return np.log(posterior / totals), np.log(class_mass / class_mass.sum())
@@ -139,24 +157,34 @@ class SubtypeModel(ConfusionModel):
 
     def _sample(self) -> tuple[SubtypeModel, Array]:
         """Return the same model of some rows: all that are labelled or very frequent, and others that stand for the rest."""
-        rows, counts = sample_rows(self.votes.counts, SAMPLE, None if self.known is None else self.known >= 0)
+        rows, counts = sample_rows(
+            self.votes.counts, SAMPLE, None if self.known is None else self.known >= 0
+        )
         some = replace(self.votes.only_rows(rows), counts=counts)
         known = None if self.known is None else self.known[rows]
         clusterings = bool((self.weight[~self.votes.is_voter[self.group_model]] > 0).any())
-        options: dict[str, Any] = {"subtypes": self.subtypes, "pooled": self.pooled, "class_votes": self.class_votes}
-        model = SubtypeModel(some, membership(some, ROUNDS), known, with_clusterings=clusterings, **options)
+        options: dict[str, Any] = {
+            "subtypes": self.subtypes,
+            "pooled": self.pooled,
+            "class_votes": self.class_votes,
+        }
+        model = SubtypeModel(
+            some, membership(some, ROUNDS), known, with_clusterings=clusterings, **options
+        )
         return model, rows
 
     def _tilted(self, tilt: Array) -> Array:
         leaning = self.groups.gather(tilt[self.groups.order])
         return softmax(leaning / np.sqrt(np.maximum(self.weight_of_rows, 1.0))[:, None], axis=1)
 
-    # ---- priors ------------------------------------------------------------------------------------------------------
+    # ---- priors ----------------------------------------------------------------------------------
 
     def _blocks(self, kind: str) -> Array:
         """Return the groups of each base model of a kind that takes part, models x its groups."""
         offsets, votes = self.votes.offsets, self.votes
-        own = [m for m, model in enumerate(votes.models) if model.kind == kind and votes.weights[m] > 0]
+        own = [
+            m for m, model in enumerate(votes.models) if model.kind == kind and votes.weights[m] > 0
+        ]
         n_groups = votes.models[own[0]].n_groups if own else 0
         return offsets[own][:, None] + np.arange(n_groups)
 
@@ -166,7 +194,10 @@ class SubtypeModel(ConfusionModel):
         for m, model in enumerate(self.votes.models):
             if model.kind == "grader" and self.votes.weights[m] > 0:
                 scales.setdefault(tuple(model.labels.tolist()), []).append(m)
-        return [self.votes.offsets[own][:, None] + np.arange(len(labels)) for labels, own in scales.items()]
+        return [
+            self.votes.offsets[own][:, None] + np.arange(len(labels))
+            for labels, own in scales.items()
+        ]
 
     def _prior(self, sums: Array) -> Array:
         """Return b, groups x classes, from the expected votes of each group on each class."""
@@ -178,7 +209,9 @@ class SubtypeModel(ConfusionModel):
             own += 1 / sums.shape[1] if self.subtypes > 1 else 0.0
             prior[self.classifiers.ravel()] = own.reshape(-1, sums.shape[1])
         for block in self.graders:
-            together = np.tensordot(self.weight[block[:, 0]], sums[block], axes=1) + 1 / block.shape[1]
+            together = (
+                np.tensordot(self.weight[block[:, 0]], sums[block], axes=1) + 1 / block.shape[1]
+            )
             prior[block] = GRADE_VOTES * together / together.sum(axis=0)
         return prior
 
@@ -199,8 +232,9 @@ def _easy_and_hard(start: Array, subtypes: int) -> Array:
 def _pooled_prior(sums: Array, weight: Array) -> Array:
     """Return the prior of each voter, voters x answers x classes, from their expected votes; each counts by its weight.
 
-    It is the crowd's confusion matrix with the odds of being right multiplied by rho_j, by which the voter is right more often
-    than the crowd would be on the same classes; a few votes of the crowd keep rho_j of a voter with few votes near 1.
+    It is the crowd's confusion matrix with the odds of being right multiplied by rho_j, by which
+    the voter is right more often than the crowd would be on the same classes; a few votes of the
+    crowd keep rho_j of a voter with few votes near 1.
     """
     n_voters, n_classes = len(sums), sums.shape[2]
     crowd = np.tensordot(weight, sums, axes=1) + _diagonal(n_classes)
@@ -213,7 +247,9 @@ def _pooled_prior(sums: Array, weight: Array) -> Array:
     mean = np.clip(weight @ expected / max(float(weight @ total), 1e-300), 1e-6, 1 - 1e-6)
 
     def odds(hits: Array) -> Array:
-        return (hits + SKILL_VOTES * mean) / (np.maximum(total - hits, 0.0) + SKILL_VOTES * (1 - mean))
+        return (hits + SKILL_VOTES * mean) / (
+            np.maximum(total - hits, 0.0) + SKILL_VOTES * (1 - mean)
+        )
 
     skill = expit(logit(hit) + np.log(odds(right) / odds(expected))[:, None])  # voters x classes
     wrong = np.where(np.eye(n_classes, dtype=bool), 0.0, crowd) / (1 - hit)
@@ -225,8 +261,9 @@ def _pooled_prior(sums: Array, weight: Array) -> Array:
 class CoinModel(ConfusionModel):
     """One skill per voter with a prior Beta(b) that is learned from all voters; the classes are equally likely beforehand.
 
-    After a few rounds b moves by one step of Minka's fixed point per round, with one voter more whose votes are the first b.
-    Clusters name no class, so a clustering that takes part has a distribution over its clusters for each class.
+    After a few rounds b moves by one step of Minka's fixed point per round, with one voter more
+    whose votes are the first b. Clusters name no class, so a clustering that takes part has a
+    distribution over its clusters for each class.
     """
 
     def __init__(self, *args: Any, learned: bool = True, **options: Any) -> None:
@@ -244,16 +281,30 @@ class CoinModel(ConfusionModel):
         once = bool((votes.counts == 1).all())
         converged, n_iter = False, 0
         while not converged and n_iter < max_iter:
-            sums = np.maximum(scatter_to_votes(votes, self.groups, proba if once else votes.counts[:, None] * proba), 0.0)
+            sums = np.maximum(
+                scatter_to_votes(
+                    votes, self.groups, proba if once else votes.counts[:, None] * proba
+                ),
+                0.0,
+            )
             right = self._of_model(sums[np.arange(len(sums)), self.own_class])
-            counts = np.column_stack([right, np.maximum(self._of_model(sums.sum(axis=1)) - right, 0.0)])
+            counts = np.column_stack(
+                [right, np.maximum(self._of_model(sums.sum(axis=1)) - right, 0.0)]
+            )
             if self.learned and n_iter >= WARM_UP:
                 beta = _minka_step(beta, np.vstack([counts[voters], first]), weight)
             skill = digamma(counts + beta) - digamma((counts + beta).sum(axis=1, keepdims=True))
-            hit, miss = skill[self.group_model, 0], skill[self.group_model, 1] - np.log(max(n_classes - 1, 1))
-            evidence = np.where(np.arange(n_classes) == self.own_class[:, None], hit[:, None], miss[:, None])
+            hit, miss = (
+                skill[self.group_model, 0],
+                skill[self.group_model, 1] - np.log(max(n_classes - 1, 1)),
+            )
+            evidence = np.where(
+                np.arange(n_classes) == self.own_class[:, None], hit[:, None], miss[:, None]
+            )
             if len(clusters):
-                evidence[clusters] = (digamma(sums + OFF) - digamma(self._by_model(sums + OFF)))[clusters]
+                evidence[clusters] = (digamma(sums + OFF) - digamma(self._by_model(sums + OFF)))[
+                    clusters
+                ]
             n_iter += 1
             answer, _ = self.e_step(evidence, prior)
             converged = float(mean_moves(votes.counts, proba, answer).sum()) / 2 < tol

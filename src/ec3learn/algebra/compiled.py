@@ -38,7 +38,9 @@ class RowLoops:
     def _by_code(self, table: Array) -> Array:
         """Return the sum over the groups of each code of a table over groups, with as many columns as loops take at a time."""
         more = [(0, 0)] * (table.ndim - 1) + [(0, -table.shape[-1] % self._loops.FOUR)]
-        return np.pad(table, more) if table.ndim > 1 and more[-1][1] else np.ascontiguousarray(table)
+        return (
+            np.pad(table, more) if table.ndim > 1 and more[-1][1] else np.ascontiguousarray(table)
+        )
 
     def _by_group(self, sums: Array) -> Array:
         """Return the sum over the codes of each group of a table over codes."""
@@ -53,21 +55,29 @@ class RowLoops:
         by_code = self._by_code(table.reshape(len(table), math.prod(table.shape[1:])))
         for rows in chunks(self.n_rows, CHUNK // 8):
             out = np.empty((rows.stop - rows.start, math.prod(table.shape[1:])))
-            self._loops.gather_table(self._starts[rows.start : rows.stop + 1], self._places, by_code, out, 0, len(out))
+            self._loops.gather_table(
+                self._starts[rows.start : rows.stop + 1], self._places, by_code, out, 0, len(out)
+            )
             yield rows, out.reshape(len(out), *table.shape[1:])
 
     def gather(self, table: Array) -> Array:
         """Return A^m table."""
         out, by_code = np.empty((self.n_rows, *table.shape[1:])), self._by_code(table)
         loop = self._loops.gather_column if table.ndim == 1 else self._loops.gather_table
-        in_threads(lambda begin, end: loop(self._starts, self._places, by_code, out, begin, end), self.n_rows)
+        in_threads(
+            lambda begin, end: loop(self._starts, self._places, by_code, out, begin, end),
+            self.n_rows,
+        )
         return out
 
     def scatter(self, values: Array) -> Array:
         """Return A^m' values."""
         loop = self._loops.scatter_column if values.ndim == 1 else self._loops.scatter_table
         values = np.ascontiguousarray(values)
-        return self._sums(values.shape[1:], lambda sums, *rows: loop(self._starts, self._places, values, sums, *rows))
+        return self._sums(
+            values.shape[1:],
+            lambda sums, *rows: loop(self._starts, self._places, values, sums, *rows),
+        )
 
     gather_shared, scatter_shared = gather, scatter
 
@@ -90,8 +100,16 @@ class RowLoops:
             some = slice(begin, min(begin + 2, table.shape[2]))
             quads = np.zeros((self.n_groups, 2, 2))
             quads[:, :, : some.stop - begin] = table[:, :, some]
-            given = (self._starts, self._places, *factors, weights, self._by_code(quads.reshape(-1, 4)))
-            found = self._sums((4,), lambda sums, *rows, given=given: self._loops.couple(*given, sums, *rows))
+            given = (
+                self._starts,
+                self._places,
+                *factors,
+                weights,
+                self._by_code(quads.reshape(-1, 4)),
+            )
+            found = self._sums(
+                (4,), lambda sums, *rows, given=given: self._loops.couple(*given, sums, *rows)
+            )
             out[:, :, some] = found.reshape(-1, 2, 2)[:, :, : some.stop - begin]
         return out
 
@@ -101,20 +119,40 @@ class RowLoops:
         given = (self._starts, self._places, self._by_code(column), counts, out)
         return out, self._sums((), lambda sums, *rows: self._loops.invert(*given, sums, *rows))
 
-    def posterior(self, table: Array, prior: Array, counts: Array, proba: Array) -> tuple[Array, float] | None:
+    def posterior(
+        self, table: Array, prior: Array, counts: Array, proba: Array
+    ) -> tuple[Array, float] | None:
         """Replace `proba` by the softmax of A^m table + prior; see `Membership`."""
         n_classes = proba.shape[1]
         flat = proba.reshape(self.n_rows, math.prod(proba.shape[1:]))
         logs = np.empty(self.n_rows)
-        given = (self._starts, self._places, self._by_code(table), prior, n_classes, counts, flat, logs)
-        return logs, sum(in_threads(lambda begin, end: float(self._loops.posterior(*given, begin, end)), self.n_rows))
+        given = (
+            self._starts,
+            self._places,
+            self._by_code(table),
+            prior,
+            n_classes,
+            counts,
+            flat,
+            logs,
+        )
+        return logs, sum(
+            in_threads(
+                lambda begin, end: float(self._loops.posterior(*given, begin, end)), self.n_rows
+            )
+        )
 
     def mean_of_terms(self, terms: Terms) -> tuple[Array, Array, float, float] | None:
         """Return the mean of some terms for each row, which rows none reaches, and two sums for P; see `Membership`."""
         by_code, loop = self._by_code(terms.table), self._loops.mean_of_terms
-        proba, unanswered = np.empty((self.n_rows, len(terms.fallback))), np.empty(self.n_rows, dtype=bool)
+        proba, unanswered = (
+            np.empty((self.n_rows, len(terms.fallback))),
+            np.empty(self.n_rows, dtype=bool),
+        )
         given = (*terms[1:], proba, unanswered)
-        found = in_threads(lambda *rows: loop(self._starts, self._places, by_code, *given, *rows), self.n_rows)
+        found = in_threads(
+            lambda *rows: loop(self._starts, self._places, by_code, *given, *rows), self.n_rows
+        )
         squares, tension = (float(sum(part)) for part in zip(*found, strict=True))
         return proba, unanswered, squares, tension
 
@@ -144,15 +182,26 @@ class CountedPairs(JointMembership):
 
         in_threads(work, len(out))
 
-    def _count(self, blocks: Sequence[Sequence[int]], first: Array, rows: slice, columns: Array, counts: Array) -> None:
+    def _count(
+        self,
+        blocks: Sequence[Sequence[int]],
+        first: Array,
+        rows: slice,
+        columns: Array,
+        counts: Array,
+    ) -> None:
         """Add some rows' weights to the counts of the joint codes of all blocks, in threads.
 
-        Some blocks at a time, whose counts fit the cache together: so the weights need not be read for each of them.
+        Some blocks at a time, whose counts fit the cache together: so the weights need not be read
+        for each of them.
         """
         if not blocks or columns.shape[1] != self._loops.SIX:
             return super()._count(blocks, first, rows, columns, counts)
         codes = np.empty((len(self._codes), len(columns)), dtype=np.uint16)
-        sizes, line = np.array([self._n_codes[m] for m in self._codes]), {m: k for k, m in enumerate(self._codes)}
+        sizes, line = (
+            np.array([self._n_codes[m] for m in self._codes]),
+            {m: k for k, m in enumerate(self._codes)},
+        )
         for own, m in zip(codes, self._codes, strict=True):
             own[:] = self._codes[m][rows]
 
@@ -177,8 +226,15 @@ class CompiledMembership(RowLoops, CountedPairs):
         table = np.empty((self.n_rows, len(self._blocks)), dtype=smallest_uint(n_codes))
 
         def fill(rows: slice) -> None:
-            for places, block, first in zip(table[rows].T, self._blocks, self._first_code.tolist(), strict=False):
-                np.add(self._joint_column(block, rows, np.dtype(np.uint16)), first, out=places, casting="unsafe")
+            for places, block, first in zip(
+                table[rows].T, self._blocks, self._first_code.tolist(), strict=False
+            ):
+                np.add(
+                    self._joint_column(block, rows, np.dtype(np.uint16)),
+                    first,
+                    out=places,
+                    casting="unsafe",
+                )
 
         each_in_threads(fill, list(chunks(self.n_rows)))
         self._places, width = table.ravel(), np.uint32 if table.size < 1 << 32 else np.uint64
@@ -188,7 +244,10 @@ class CompiledMembership(RowLoops, CountedPairs):
         """Join as many models as leave a table with a number for each code and class in the cache."""
         for most in (256, 64, 16):
             blocks = blocks_of(self._n_codes, most)
-            if n_classes * sum(math.prod(self._n_codes[m] for m in block) for block in blocks) <= CACHED:
+            if (
+                n_classes * sum(math.prod(self._n_codes[m] for m in block) for block in blocks)
+                <= CACHED
+            ):
                 return blocks
         return [[m] for m in self._n_codes]
 
@@ -201,8 +260,12 @@ class CompiledMembership(RowLoops, CountedPairs):
         return np.concatenate(self.joint_tables(table))
 
     def _by_group(self, sums: Array) -> Array:
-        by_block = np.split(sums.reshape(len(sums), math.prod(sums.shape[1:])), self._first_code[1:-1])
-        return self.fold_sums(by_block, by_block[0].shape[1]).reshape(self.n_groups, *sums.shape[1:])
+        by_block = np.split(
+            sums.reshape(len(sums), math.prod(sums.shape[1:])), self._first_code[1:-1]
+        )
+        return self.fold_sums(by_block, by_block[0].shape[1]).reshape(
+            self.n_groups, *sums.shape[1:]
+        )
 
     def gather_parts(self, table: Any) -> Iterator[tuple[slice, Array]]:
         """Return A^m table, some rows at a time; a sparse table is made dense, for there are few groups."""
@@ -216,7 +279,11 @@ class CompiledSoft(CountedPairs):
 
     def empty_sums(self, width: int) -> list[Array]:
         """Return a table of zeros for each joint column, parts of one table."""
-        return np.split(np.zeros((self._first_code[-1], width)), self._first_code[1:-1]) if self._blocks else []
+        return (
+            np.split(np.zeros((self._first_code[-1], width)), self._first_code[1:-1])
+            if self._blocks
+            else []
+        )
 
     def invert(self, column: Array, counts: Array) -> tuple[Array, Array] | None:
         """Return 1 over A^m column, and A^m' of that times the counts; see `Membership`."""
@@ -229,7 +296,9 @@ class CompiledSoft(CountedPairs):
             sums = np.zeros(len(joint))
             return sums, self._loops.invert_soft(*given, sums, begin, end)
 
-        joint_sums, soft_sums = (sum(parts[1:], parts[0]) for parts in zip(*in_threads(work, self.n_rows), strict=True))
+        joint_sums, soft_sums = (
+            sum(parts[1:], parts[0]) for parts in zip(*in_threads(work, self.n_rows), strict=True)
+        )
         by_block = np.split(joint_sums[:, None], self._first_code[1:-1]) if self._blocks else []
         found = self.fold_sums(by_block, 1)[:, 0]
         found[self._soft_groups] = self._basis.T @ soft_sums
@@ -237,17 +306,24 @@ class CompiledSoft(CountedPairs):
 
     def mean_of_terms(self, terms: Terms) -> tuple[Array, Array, float, float] | None:
         """Return the mean of some terms for each row, which rows none reaches, and two sums for P; see `Membership`."""
-        proba, unanswered = np.empty((self.n_rows, len(terms.fallback))), np.empty(self.n_rows, dtype=bool)
+        proba, unanswered = (
+            np.empty((self.n_rows, len(terms.fallback))),
+            np.empty(self.n_rows, dtype=bool),
+        )
         squares = tension = 0.0
         for rows, sums in self.gather_parts(terms.table):
             part = self._loops.mean_of_sums(sums, *terms[1:], proba, unanswered, rows.start)
             squares, tension = squares + part[0], tension + part[1]
         return proba, unanswered, squares, tension
 
-    def weigh(self, rows: slice, table: Array, weights: Array, out: Array, sums: Sequence[Array]) -> None:
+    def weigh(
+        self, rows: slice, table: Array, weights: Array, out: Array, sums: Sequence[Array]
+    ) -> None:
         """Set `out` to each weight times each column of a table of some rows, and add it to the sums by joint code."""
         total = sums[0].base if self._blocks else np.empty((0, out.shape[1]))
-        keys = np.ascontiguousarray(self.keys[:, rows])  # one kind of array, so that one kind of loop is compiled
+        keys = np.ascontiguousarray(
+            self.keys[:, rows]
+        )  # one kind of array, so that one kind of loop is compiled
         self._loops.weigh(keys, self._first_code, table, weights, out, total)
 
 
@@ -255,7 +331,13 @@ class _ManyGroups(SparseMembership):
     """What crowds and very many groups have in common: the sparse matrix is made when it is asked for."""
 
     def __init__(self, votes: Votes, loops: Any) -> None:
-        self._votes, self._loops, self.hard, self.prior, self.n_rows = votes, loops, None, votes.prior, votes.n_rows
+        self._votes, self._loops, self.hard, self.prior, self.n_rows = (
+            votes,
+            loops,
+            None,
+            votes.prior,
+            votes.n_rows,
+        )
 
     @property
     def matrix(self) -> sparse.csr_array:
@@ -269,7 +351,9 @@ class _ManyGroups(SparseMembership):
 
     def count_classes(self, codes: Array, counts: Array, n_classes: int) -> sparse.csr_array:
         """Return how much of each class each group has: rows have these classes and counts."""
-        rows = sparse.csr_array((counts, codes, np.arange(self.n_rows + 1)), shape=(self.n_rows, n_classes))
+        rows = sparse.csr_array(
+            (counts, codes, np.arange(self.n_rows + 1)), shape=(self.n_rows, n_classes)
+        )
         return sparse.csr_array(self.matrix.T @ rows)
 
 
@@ -297,8 +381,8 @@ class CompiledCrowd(RowLoops, _ManyGroups):
 class ColumnMembership(_ManyGroups):
     """A^m for very many groups, as one column of codes per model: the groups of one model at a time are to fit the cache.
 
-    The codes of a model's shared groups come first, then those of its groups of a single row, then that of a missing vote. Models
-    with few groups are joined.
+    The codes of a model's shared groups come first, then those of its groups of a single row, then
+    that of a missing vote. Models with few groups are joined.
     """
 
     def __init__(self, votes: Votes, loops: Any) -> None:
@@ -306,11 +390,19 @@ class ColumnMembership(_ManyGroups):
         is_large = np.array([model.n_groups > FEW for model in votes.models])
         small, large = (np.flatnonzero(chosen).tolist() for chosen in (~is_large, is_large))
         few = np.flatnonzero(~is_large[votes.group_model])
-        joined = replace(votes, models=tuple(votes.models[m] for m in small), stores=votes.stores.only(small, votes.group_model))
+        joined = replace(
+            votes,
+            models=tuple(votes.models[m] for m in small),
+            stores=votes.stores.only(small, votes.group_model),
+        )
         self._few = JointMembership(joined) if small else None
         numbered = [_shared_first(votes.hard[m], votes.models[m].n_groups) for m in large]
         self._columns = [codes for codes, _, _ in numbered]
-        groups = [own[at] + votes.offsets[m] for at in (1, 2) for m, own in zip(large, numbered, strict=True)]
+        groups = [
+            own[at] + votes.offsets[m]
+            for at in (1, 2)
+            for m, own in zip(large, numbered, strict=True)
+        ]
         self.order = np.concatenate([few, *groups])
         ends = np.cumsum([len(few), *map(len, groups)]).tolist()
         spans = [slice(*both) for both in pairwise(ends)]
@@ -326,7 +418,11 @@ class ColumnMembership(_ManyGroups):
         pieces = [self._piece(table, m) for m in range(len(self._columns))]
         joint = None if self._few is None else self._few.gather(table[: self._n_few])
         for rows in chunks(self.n_rows):
-            out = np.zeros((rows.stop - rows.start, *table.shape[1:])) if joint is None else joint[rows]
+            out = (
+                np.zeros((rows.stop - rows.start, *table.shape[1:]))
+                if joint is None
+                else joint[rows]
+            )
             for piece, codes in zip(pieces, self._columns, strict=True):
                 out += np.take(piece, codes[rows], axis=0)
             yield rows, out
@@ -374,11 +470,15 @@ class ColumnMembership(_ManyGroups):
             sizes = [shared.stop - shared.start + 1 for shared in self._shared[begin:end]]
             most = max(sizes, default=0)
             room = np.empty((most, 2) if paired else most)  # used again, for new memory is slow
-            for codes, shared, size in zip(self._columns[begin:end], self._shared[begin:end], sizes, strict=True):
+            for codes, shared, size in zip(
+                self._columns[begin:end], self._shared[begin:end], sizes, strict=True
+            ):
                 sums = room[:size]
                 sums[:] = 0.0
                 scatter(codes, *values, sums)
-                for own, factor in zip(sums[:-1].T if paired else [sums[:-1]], between, strict=True):
+                for own, factor in zip(
+                    sums[:-1].T if paired else [sums[:-1]], between, strict=True
+                ):
                     own *= factor[shared]
                 sums[-1] = 0.0
                 gather(codes, sums, *out)
@@ -390,14 +490,18 @@ class ColumnMembership(_ManyGroups):
             sums = self._few.empty_sums(len(values))
             for keys, own in zip(self._few.keys, sums, strict=True):
                 scatter(keys, *values, own if paired else own[:, 0])
-            coupled = self._few.fold_sums(sums, len(values)) * np.stack([own[: self._n_few] for own in between], axis=1)
+            coupled = self._few.fold_sums(sums, len(values)) * np.stack(
+                [own[: self._n_few] for own in between], axis=1
+            )
             for keys, own in zip(self._few.keys, self._few.joint_tables(coupled), strict=True):
                 gather(keys, own if paired else own[:, 0], *found)
         return iter(found)
 
     def _piece(self, table: Array, m: int) -> Array:
         """Return the rows of a table that one column's codes stand for, and zeros for a missing vote."""
-        return np.concatenate([table[self._shared[m]], table[self._solo[m]], np.zeros((1, *table.shape[1:]))])
+        return np.concatenate(
+            [table[self._shared[m]], table[self._solo[m]], np.zeros((1, *table.shape[1:]))]
+        )
 
     def _gathered(self, table: Array, piece_of: Callable[[Array, int], Array]) -> Array:
         """Return the sums over rows of one number for each code, by column; those of a column may all be 0."""
@@ -412,7 +516,8 @@ class ColumnMembership(_ManyGroups):
 def _shared_first(codes: Array, n_groups: int) -> tuple[Array, Array, Array]:
     """Return codes numbered anew, with the groups of several rows first, and the old numbers of these and of the others.
 
-    Groups without rows have no number; a missing vote, which has the code `n_groups`, has the last one.
+    Groups without rows have no number; a missing vote, which has the code `n_groups`, has the last
+    one.
     """
     size = np.bincount(codes, minlength=n_groups)[:n_groups]
     shared, solo = np.flatnonzero(size > 1), np.flatnonzero(size == 1)

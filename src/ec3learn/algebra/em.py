@@ -1,14 +1,15 @@
 """The EM algorithm of Dawid and Skene: the confusion matrix of each voter, and the true classes, from the votes alone.
 
-A voter says g when the truth is z with probability C_gz, independently of the others. EM finds the most likely C, the shares p of
-the classes, and the distribution q_i of each object's truth:
+A voter says g when the truth is z with probability C_gz, independently of the others. EM finds the
+most likely C, the shares p of the classes, and the distribution q_i of each object's truth:
 
     E:  q_iz ~ p_z prod_g C_gz^(w a_ig)        M:  C_gz ~ t + sum_i s_i q_iz a_ig,    p_z ~ sum_i s_i q_iz
 
-Everything is in logarithms and over distinct rows: a step gathers one table over an object's groups and scatters it back. A soft
-vote a_ig counts by its shares, a model's weight w as that many equal votes, and the smoothing t is a prior that keeps C above 0.
-Methods pass votes in which each w is 0 or 1, since who counts twice agrees with itself (`methods.weights`). A prior r_i of an
-object itself multiplies q_iz by r_iz over the share of z.
+Everything is in logarithms and over distinct rows: a step gathers one table over an object's groups
+and scatters it back. A soft vote a_ig counts by its shares, a model's weight w as that many equal
+votes, and the smoothing t is a prior that keeps C above 0. Methods pass votes in which each w is 0
+or 1, since who counts twice agrees with itself (`methods.weights`). A prior r_i of an object itself
+multiplies q_iz by r_iz over the share of z.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class Fit:
     prior: Array
     n_iter: int
     converged: bool
-    likelihoods: list[float] = field(default_factory=list)  # the log-likelihood after each round, where it is what rises
+    likelihoods: list[float] = field(
+        default_factory=list
+    )  # the log-likelihood after each round, where it is what rises
 
 
 def n_confusions(votes: Votes) -> int:
@@ -65,8 +68,8 @@ class ConfusionModel:
     known
         The class of each row whose label is known, -1 for the others; None where there is none.
     one_coin
-        Give each classifier one number instead of a confusion matrix: the probability of being right. It is wrong in every way
-        alike.
+        Give each classifier one number instead of a confusion matrix: the probability of being
+        right. It is wrong in every way alike.
     with_clusterings
         Take clusterings as voters too, whose labels have no names.
     smoothing
@@ -92,10 +95,16 @@ class ConfusionModel:
         self.weight = np.where(takes_part, votes.weights, 0.0)[self.group_model]
         self.size = np.array([model.n_groups for model in votes.models])[self.group_model]
         self.own_class = np.maximum(votes.group_class, 0)
-        self.coins = np.flatnonzero(votes.is_classifier[self.group_model]) if one_coin else np.empty(0, dtype=np.int64)
+        self.coins = (
+            np.flatnonzero(votes.is_classifier[self.group_model])
+            if one_coin
+            else np.empty(0, dtype=np.int64)
+        )
         self.weight_of_rows = groups.gather(self.weight[groups.order])
         self.total = max(float(votes.counts.sum()), 1e-300)
-        self.answered = self.weight_of_rows > 0 if known is None else (self.weight_of_rows > 0) | (known >= 0)
+        self.answered = (
+            self.weight_of_rows > 0 if known is None else (self.weight_of_rows > 0) | (known >= 0)
+        )
         self.own_evidence: Array | None = None  # of each row, besides its votes
         if votes.prior is not None and votes.prior.trust is not None:
             self.answered |= votes.prior.given
@@ -115,13 +124,17 @@ class ConfusionModel:
             evidence, prior = self.m_step(proba)
             proba, likelihood = self.e_step(evidence, prior)
             likelihoods.append(likelihood)
-            converged = len(likelihoods) > 1 and likelihoods[-1] - likelihoods[-2] < tol * self.total
+            converged = (
+                len(likelihoods) > 1 and likelihoods[-1] - likelihoods[-2] < tol * self.total
+            )
         return Fit(proba, evidence, prior, len(likelihoods), converged, likelihoods)
 
     def m_step(self, proba: Array) -> tuple[Array, Array]:
         """Return the logarithms of the C and the p that fit the truth best."""
         n_classes, smoothing = self.votes.n_classes, self.smoothing
-        sums = np.maximum(scatter_to_votes(self.votes, self.groups, self.votes.counts[:, None] * proba), 0.0)
+        sums = np.maximum(
+            scatter_to_votes(self.votes, self.groups, self.votes.counts[:, None] * proba), 0.0
+        )
         mass = self.counted @ proba
         prior = np.log(np.maximum(mass + 1e-12, 1e-12)) - np.log(mass.sum() + 1e-12 * n_classes)
         totals = self._by_model(sums)
@@ -137,7 +150,10 @@ class ConfusionModel:
 
     def e_step_by_row(self, evidence: Array, prior: Array) -> tuple[Array, Array]:
         """Return q, and the log-likelihood of the votes on each row."""
-        proba, likelihood = np.empty((self.groups.n_rows, self.votes.n_classes)), np.empty(self.groups.n_rows)
+        proba, likelihood = (
+            np.empty((self.groups.n_rows, self.votes.n_classes)),
+            np.empty(self.groups.n_rows),
+        )
         if self.by_votes_alone:
             found = self.groups.posterior(self._table(evidence), prior, self.votes.counts, proba)
             if found is not None:
@@ -151,10 +167,13 @@ class ConfusionModel:
         """Return the evidence of the groups by their weights, in the order that A^m has them in."""
         return (self.weight[:, None] * evidence)[self.groups.order]
 
-    def _posterior(self, evidence: Array, prior: Array) -> Iterator[tuple[slice, Array, Array, Array]]:
+    def _posterior(
+        self, evidence: Array, prior: Array
+    ) -> Iterator[tuple[slice, Array, Array, Array]]:
         """Return q, some rows at a time, with the rows in columns: few long lines are quicker than many short ones.
 
-        With it come the two parts of each row's likelihood: the logarithm of its largest term, and the sum of all terms over it.
+        With it come the two parts of each row's likelihood: the logarithm of its largest term, and
+        the sum of all terms over it.
         """
         n_classes = self.votes.n_classes
         for rows, sums in self.groups.gather_parts(self._table(evidence)):
@@ -184,9 +203,15 @@ class ConfusionModel:
         """Return the logarithms of C where each classifier has one number, the probability of being right."""
         n_classes, smoothing = self.votes.n_classes, self.smoothing
         right = sums[np.arange(len(sums)), self.own_class][:, None]
-        skill = (self._by_model(right) + smoothing) / (totals.sum(axis=1, keepdims=True) + smoothing * min(n_classes, 2))
+        skill = (self._by_model(right) + smoothing) / (
+            totals.sum(axis=1, keepdims=True) + smoothing * min(n_classes, 2)
+        )
         wrong = (1 - skill) / max(n_classes - 1, 1)
-        return np.log(np.where(np.arange(n_classes) == self.own_class[:, None], skill, np.maximum(wrong, 1e-300)))
+        return np.log(
+            np.where(
+                np.arange(n_classes) == self.own_class[:, None], skill, np.maximum(wrong, 1e-300)
+            )
+        )
 
     def _log_prior(self, evidence: Array) -> float:
         """Return the logarithm of the prior that the smoothing stands for, up to a constant."""
@@ -194,9 +219,12 @@ class ConfusionModel:
         if len(self.coins):
             n_classes, own = evidence.shape[1], self.own_class
             right = evidence[np.arange(len(own)), own]
-            wrong = evidence[np.arange(len(own)), (own + 1) % n_classes] + np.log(max(n_classes - 1, 1))
+            wrong = evidence[np.arange(len(own)), (own + 1) % n_classes] + np.log(
+                max(n_classes - 1, 1)
+            )
             per_group[self.coins] = 0.0
-            # The one number of a classifier occurs in each of its groups, and is counted in the first only.
+            # The one number of a classifier occurs in each of its groups, and is counted in the
+            # first only.
             first = self.coins[np.diff(self.group_model[self.coins], prepend=-1) != 0]
             per_group[first] = (right + wrong)[first]
         return self.smoothing * float(self.weight @ per_group)

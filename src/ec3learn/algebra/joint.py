@@ -1,8 +1,9 @@
 """A^m as joint columns, for hard and soft votes with up to a few thousand groups.
 
-Three voters with 4 classes each have 64 joint codes. So one integer per row holds what all three voted, and one look-up in a
-table of 64 entries sums over the row's three groups: a pass over the rows serves several models. Pairs of groups are counted the
-same way: the count of any pair follows from the counts of all joint codes by addition.
+Three voters with 4 classes each have 64 joint codes. So one integer per row holds what all three
+voted, and one look-up in a table of 64 entries sums over the row's three groups: a pass over the
+rows serves several models. Pairs of groups are counted the same way: the count of any pair follows
+from the counts of all joint codes by addition.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from ..votes.layout import SoftShares
 from .linear import CHUNK, chunks
 from .sparse import Membership, Weights, entries
 
-JOINT_CODES = 1 << 12  # codes of a joint column in gather and scatter: a table of them stays in the cache
+JOINT_CODES = (
+    1 << 12
+)  # codes of a joint column in gather and scatter: a table of them stays in the cache
 GRAM_CODES = 1 << 16  # codes of a joint column in grams: fewer passes matter more
 
 
@@ -39,17 +42,28 @@ class JointMembership(Membership):
         self.n_shared, self.order = self.n_groups, np.arange(self.n_groups)
         self._codes = dict(votes.hard)
         self._first_group = votes.offsets
-        # A missing vote is one more code after those of the groups, for which no table has an entry.
+        # A missing vote is one more code after those of the groups, for which no table has an
+        # entry.
         self._n_groups_of = [model.n_groups for model in votes.models]
-        self._n_codes = {m: self._n_groups_of[m] + bool((codes == self._n_groups_of[m]).any()) for m, codes in votes.hard.items()}
+        self._n_codes = {
+            m: self._n_groups_of[m] + bool((codes == self._n_groups_of[m]).any())
+            for m, codes in votes.hard.items()
+        }
         self._blocks = self._joined(votes.n_classes)
-        self._first_code = np.cumsum([0, *(math.prod(self._n_codes[m] for m in block) for block in self._blocks)])
+        self._first_code = np.cumsum(
+            [0, *(math.prod(self._n_codes[m] for m in block) for block in self._blocks)]
+        )
         self._soft = votes.soft
         if votes.soft is not None:
-            self._soft_groups = np.concatenate([self._groups(model.number) for model in votes.soft.models])
+            self._soft_groups = np.concatenate(
+                [self._groups(model.number) for model in votes.soft.models]
+            )
             self._basis = votes.soft.basis()
         n_columns = len(self._blocks) + (votes.soft is not None)
-        self.gram_cost, self.product_cost = 15.0 * self.n_rows * n_columns**2, 5.0 * self.n_rows * n_columns
+        self.gram_cost, self.product_cost = (
+            15.0 * self.n_rows * n_columns**2,
+            5.0 * self.n_rows * n_columns,
+        )
 
     def _joined(self, n_classes: int) -> list[list[int]]:
         """Return the models of each joint column."""
@@ -116,11 +130,15 @@ class JointMembership(Membership):
     def grams(self, weights: Weights, n_whole: int, rows: Array) -> tuple[Array, Array]:
         """Return A^m' W A^m for each of some weights, groups x groups, dense; see `Membership`."""
         n_weights = len(weights)
-        blocks = _pair_cover(self._n_codes, min(self._gram_codes, max(JOINT_CODES, self.n_rows // 4)))
+        blocks = _pair_cover(
+            self._n_codes, min(self._gram_codes, max(JOINT_CODES, self.n_rows // 4))
+        )
         sizes = [[self._n_codes[m] for m in block] for block in blocks]
         first = np.cumsum([0, *map(math.prod, sizes)])
         counts = np.zeros((first[-1], n_weights))
-        together = 8 * CHUNK if self._soft is None else CHUNK // 8  # counts are read and written once for each
+        together = (
+            8 * CHUNK if self._soft is None else CHUNK // 8
+        )  # counts are read and written once for each
         columns = np.empty((min(self.n_rows, together), n_weights))
         soft = None if self._soft is None else _SoftGrams(self, self._soft, self._basis, n_weights)
         for part in chunks(self.n_rows, together):
@@ -146,23 +164,36 @@ class JointMembership(Membership):
             for k, weight in enumerate(weights):
                 out[part, k] = math.prod(column[some] for column in weight)
 
-    def _count(self, blocks: Sequence[Sequence[int]], first: Array, rows: slice, columns: Array, counts: Array) -> None:
+    def _count(
+        self,
+        blocks: Sequence[Sequence[int]],
+        first: Array,
+        rows: slice,
+        columns: Array,
+        counts: Array,
+    ) -> None:
         """Add some rows' weights to the counts of the joint codes of all blocks, which stand one after the other."""
         for block, begin, end in zip(blocks, first, first[1:], strict=False):
-            counts[begin:end] += _sums_by_key(self._joint_column(block, rows, np.dtype(np.int32)), columns, end - begin)
+            counts[begin:end] += _sums_by_key(
+                self._joint_column(block, rows, np.dtype(np.int32)), columns, end - begin
+            )
 
-    # ---- sums by joint code ------------------------------------------------------------------------------------------
+    # ---- sums by joint code ----------------------------------------------------------------------
 
     def empty_sums(self, width: int) -> list[Array]:
         """Return a table of zeros for each joint column, with one row per code."""
-        return [np.zeros((math.prod(self._n_codes[m] for m in block), width)) for block in self._blocks]
+        return [
+            np.zeros((math.prod(self._n_codes[m] for m in block), width)) for block in self._blocks
+        ]
 
     def add_to_sums(self, rows: slice, values: Array, sums: Sequence[Array]) -> None:
         """Add some rows' values to the sums by joint code."""
         for keys, total in zip(self.keys, sums, strict=True):
             total += _sums_by_key(keys[rows], values, len(total))
 
-    def weigh(self, rows: slice, table: Array, weights: Array, out: Array, sums: Sequence[Array]) -> None:
+    def weigh(
+        self, rows: slice, table: Array, weights: Array, out: Array, sums: Sequence[Array]
+    ) -> None:
         """Set `out` to each weight times each column of a table of some rows, and add it to the sums by joint code."""
         n, n_columns = table.shape
         np.multiply(weights[:, :, None], table[:, None, :], out=out.reshape(n, -1, n_columns))
@@ -178,7 +209,7 @@ class JointMembership(Membership):
                 out[self._span(m)] = own[: self._n_groups_of[m]]
         return out
 
-    # ---- joint columns -----------------------------------------------------------------------------------------------
+    # ---- joint columns ---------------------------------------------------------------------------
 
     def _span(self, m: int) -> slice:
         return slice(int(self._first_group[m]), int(self._first_group[m + 1]))
@@ -214,7 +245,11 @@ class JointMembership(Membership):
             with_last = cube
             for m in reversed(others):  # pairs (first model, last) are read from the smallest cube
                 both = with_last.sum(axis=tuple(range(1, with_last.ndim - 2)))
-                pairs.write(self._span(m), self._span(last), both[:, : self._n_groups_of[m], : self._n_groups_of[last]])
+                pairs.write(
+                    self._span(m),
+                    self._span(last),
+                    both[:, : self._n_groups_of[m], : self._n_groups_of[last]],
+                )
                 with_last = with_last.sum(axis=-2)
             pairs.write_own(self._groups(last), with_last[:, : self._n_groups_of[last]])
             block, cube = others, cube.sum(axis=-1)
@@ -255,7 +290,9 @@ class _SoftGrams:
     Soft shares are table x basis, so their Gram matrix is basis' (table' W table) basis.
     """
 
-    def __init__(self, groups: JointMembership, soft: SoftShares, basis: Array, n_weights: int) -> None:
+    def __init__(
+        self, groups: JointMembership, soft: SoftShares, basis: Array, n_weights: int
+    ) -> None:
         self.groups, self.table, self.basis, self.n_weights = groups, soft.table, basis, n_weights
         self.width = basis.shape[0]
         self.inner = np.zeros((self.width, n_weights * self.width))
@@ -277,7 +314,9 @@ class _SoftGrams:
             mixed = across[:, columns] @ self.basis
             out[i][:, soft_groups] += mixed
             out[i][soft_groups] += mixed.T
-            out[i][np.ix_(soft_groups, soft_groups)] = self.basis.T @ self.inner[:, columns] @ self.basis
+            out[i][np.ix_(soft_groups, soft_groups)] = (
+                self.basis.T @ self.inner[:, columns] @ self.basis
+            )
 
 
 def _sums_by_key(keys: Array, values: Array, n_keys: int) -> Array:
@@ -286,7 +325,8 @@ def _sums_by_key(keys: Array, values: Array, n_keys: int) -> Array:
         return np.bincount(keys, weights=values[:, 0], minlength=n_keys)[:, None]
     index = keys.astype(np.int32, copy=False)
     one_hot = sparse.csc_array(
-        (np.ones(len(index)), index, np.arange(len(index) + 1, dtype=np.int32)), shape=(n_keys, len(index))
+        (np.ones(len(index)), index, np.arange(len(index) + 1, dtype=np.int32)),
+        shape=(n_keys, len(index)),
     )
     return np.asarray(one_hot @ values)
 
@@ -309,7 +349,8 @@ def blocks_of(n_codes: dict[int, int], most: int) -> list[list[int]]:
 def _pair_cover(n_codes: dict[int, int], most: int) -> list[list[int]]:
     """Return blocks of models such that any two models meet in one of them.
 
-    Greedily: each block starts with a pair that has not met yet, and takes in whoever completes most such pairs.
+    Greedily: each block starts with a pair that has not met yet, and takes in whoever completes
+    most such pairs.
     """
     models = sorted(n_codes, key=lambda m: -n_codes[m])
     if len(models) == 1:
@@ -317,12 +358,16 @@ def _pair_cover(n_codes: dict[int, int], most: int) -> list[list[int]]:
     unmet = {m: set(models) - {m} for m in models}
     cover = []
     for pair in sorted(
-        combinations(models, 2), key=lambda pair: (n_codes[pair[0]] * n_codes[pair[1]], sorted(pair)), reverse=True
+        combinations(models, 2),
+        key=lambda pair: (n_codes[pair[0]] * n_codes[pair[1]], sorted(pair)),
+        reverse=True,
     ):
         if pair[1] not in unmet[pair[0]]:
             continue
         block, size = set(pair), n_codes[pair[0]] * n_codes[pair[1]]
-        while gains := {m: len(unmet[m] & block) for m in models if m not in block and n_codes[m] * size <= most}:
+        while gains := {
+            m: len(unmet[m] & block) for m in models if m not in block and n_codes[m] * size <= most
+        }:
             best = max(gains, key=lambda m: (gains[m], -n_codes[m]))
             if not gains[best]:
                 break

@@ -22,7 +22,9 @@ def chunks(n_rows: int, size: int = CHUNK) -> Iterator[slice]:
 def evenly(n: int, most: int) -> Array:
     """Return at most so many numbers below n, one at random from each stretch: a table may repeat itself at regular distances."""
     ends = np.arange(most + 1) * n // most
-    return np.arange(n) if n <= most else ends[:-1] + np.random.default_rng(0).integers(np.diff(ends))
+    return (
+        np.arange(n) if n <= most else ends[:-1] + np.random.default_rng(0).integers(np.diff(ends))
+    )
 
 
 def sample_rows(counts: Array, size: int, kept: Array | None = None) -> tuple[Array, Array]:
@@ -58,9 +60,10 @@ def spread_of(values: Array) -> float:
 def solve_by_elimination(couplings: Array, rights: Array) -> Array:
     """Solve (diag(C 1 + R 1) - C) X = R for couplings C >= 0 and right-hand sides R >= 0, at any scale.
 
-    Every unknown is a weighted mean of the others and of its right-hand side. Unknowns are put into the others' equations one by
-    one, and what is left on the diagonal is added up, not subtracted (Grassmann, Taksar and Heyman): so nothing cancels, and each
-    number is right to nearly all its digits however far the weights are apart. Both arguments are overwritten.
+    Every unknown is a weighted mean of the others and of its right-hand side. Unknowns are put into
+    the others' equations one by one, and what is left on the diagonal is added up, not subtracted
+    (Grassmann, Taksar and Heyman): so nothing cancels, and each number is right to nearly all its
+    digits however far the weights are apart. Both arguments are overwritten.
     """
     n = len(couplings)
     couplings.flat[:: n + 1] = 0.0
@@ -95,7 +98,15 @@ def conjugate_gradients(
     inverse = 1 / diagonal
     preconditioner = LinearOperator(shape, matvec=lambda vector: inverse * vector, dtype=np.float64)
     rounds: list[Array] = []  # the solution so far, which is one vector all along
-    solved, status = cg(operator, right, rtol=tol, atol=0.0, maxiter=max_iter, M=preconditioner, callback=rounds.append)
+    solved, status = cg(
+        operator,
+        right,
+        rtol=tol,
+        atol=0.0,
+        maxiter=max_iter,
+        M=preconditioner,
+        callback=rounds.append,
+    )
     return solved, len(rounds), status == 0
 
 
@@ -111,8 +122,9 @@ def solve_free_rows(
 ) -> tuple[int, bool]:
     """Solve apply(column) = right for the free rows of a table, one column after the other; all other rows stay as they are.
 
-    The system must be symmetric in the inner product weighted by `counts`. So it is solved for sqrt(counts) x column, in which it
-    is symmetric in the plain sense. Free rows must count. Returns the most rounds a column took, and whether all converged.
+    The system must be symmetric in the inner product weighted by `counts`. So it is solved for
+    sqrt(counts) x column, in which it is symmetric in the plain sense. Free rows must count.
+    Returns the most rounds a column took, and whether all converged.
     """
     root = np.sqrt(counts)
     inverse_root = np.divide(1.0, root, out=np.zeros_like(root), where=free)

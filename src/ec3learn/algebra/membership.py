@@ -1,11 +1,14 @@
 """A^m, which row is in which group, as a few products: no matrix here is ever larger than the votes.
 
-A^c = A^m A^m', which says how many groups two objects share, is never formed: a product with it is two products with A^m.
+A^c = A^m A^m', which says how many groups two objects share, is never formed: a product with it is
+two products with A^m.
 
-All forms of A^m answer alike. `JointMembership` codes several models into one joint column, so that one pass over the rows serves
-them all; it suits hard and soft votes with up to a few thousand groups. `SparseMembership` suits crowds and very many groups. For
-large tables there are compiled loops: in place of the first `CompiledMembership`, or `CompiledSoft` if votes are soft; in place
-of the second, if votes are hard, `CompiledCrowd` where there are far fewer groups than rows, and `ColumnMembership` elsewhere.
+All forms of A^m answer alike. `JointMembership` codes several models into one joint column, so that
+one pass over the rows serves them all; it suits hard and soft votes with up to a few thousand
+groups. `SparseMembership` suits crowds and very many groups. For large tables there are compiled
+loops: in place of the first `CompiledMembership`, or `CompiledSoft` if votes are soft; in place of
+the second, if votes are hard, `CompiledCrowd` where there are far fewer groups than rows, and
+`ColumnMembership` elsewhere.
 """
 
 from __future__ import annotations
@@ -49,12 +52,18 @@ MOST_JOINT_GROUPS = 3_000  # beyond this a dense groups x groups matrix is no lo
 
 def membership(votes: Votes, passes: int = 1) -> Membership:
     """Return A^m in the form that suits the votes, and how many times they will be read at least."""
-    n_votes = passes * (votes.n_rows * len(votes.hard) + (0 if votes.sparse is None else votes.sparse.nnz))
+    n_votes = passes * (
+        votes.n_rows * len(votes.hard) + (0 if votes.sparse is None else votes.sparse.nnz)
+    )
     if votes.sparse is None and votes.n_groups <= MOST_JOINT_GROUPS:
-        loops = compiled(n_votes if votes.soft is None else passes * votes.n_rows * len(votes.models))
+        loops = compiled(
+            n_votes if votes.soft is None else passes * votes.n_rows * len(votes.models)
+        )
         if loops is None:
             return JointMembership(votes)
-        return CompiledMembership(votes, loops) if votes.soft is None else CompiledSoft(votes, loops)
+        return (
+            CompiledMembership(votes, loops) if votes.soft is None else CompiledSoft(votes, loops)
+        )
     loops = compiled(SPARSE_COST * n_votes) if votes.is_hard else None
     if loops is not None and 2 * votes.n_groups <= votes.n_rows:
         return CompiledCrowd(votes, loops)
@@ -87,18 +96,26 @@ def squares_of_votes(votes: Votes, sums: Array) -> Array:
         squares[own : own + model.n_groups] = votes.counts @ votes.soft.shares_of(model) ** 2  # type: ignore[union-attr]
     if votes.sparse is not None:
         share, counts = votes.sparse.data, np.repeat(votes.counts, np.diff(votes.sparse.indptr))
-        squares -= np.bincount(votes.sparse.indices, weights=counts * share * (1 - share), minlength=votes.n_groups)
+        squares -= np.bincount(
+            votes.sparse.indices, weights=counts * share * (1 - share), minlength=votes.n_groups
+        )
     return squares
 
 
-def count_classes(votes: Votes, groups: Membership, codes: Array, counts: Array, n_classes: int) -> sparse.csr_array:
+def count_classes(
+    votes: Votes, groups: Membership, codes: Array, counts: Array, n_classes: int
+) -> sparse.csr_array:
     """Return `groups.count_classes` in the order the votes have their groups in: one entry per group and class that occur."""
     found = groups.count_classes(codes, counts, n_classes).tocoo()
     group, of_class = found.coords
-    return sparse.csr_array((found.data, (groups.order[group], of_class)), shape=(votes.n_groups, n_classes))
+    return sparse.csr_array(
+        (found.data, (groups.order[group], of_class)), shape=(votes.n_groups, n_classes)
+    )
 
 
-def reached_groups(groups: Membership, counts: Array, live: Array, voted: Array, labelled: Array) -> Array:
+def reached_groups(
+    groups: Membership, counts: Array, live: Array, voted: Array, labelled: Array
+) -> Array:
     """Return which groups are connected, over any number of shared rows that count, with a `voted` group or `labelled` row."""
     reached = voted & live
     for _ in range(10):  # a few passes reach everything but long chains
@@ -110,7 +127,9 @@ def reached_groups(groups: Membership, counts: Array, live: Array, voted: Array,
     return _connected_groups(groups, counts, live, voted, labelled)
 
 
-def _connected_groups(groups: Membership, counts: Array, live: Array, voted: Array, labelled: Array) -> Array:
+def _connected_groups(
+    groups: Membership, counts: Array, live: Array, voted: Array, labelled: Array
+) -> Array:
     """Return the same from the components of the graph of rows and groups: slower, and however long the chains are."""
     matrix = groups.matrix.tocoo()
     kept = (counts[matrix.coords[0]] > 0) & live[matrix.coords[1]]

@@ -1,6 +1,7 @@
 """K^c, the doubly stochastic scaling of A^c.
 
-K^c = diag(d) A diag(w) A' diag(d), where A is A^m and w weighs the groups. Its rows, weighted by the counts s, sum to 1 where
+K^c = diag(d) A diag(w) A' diag(d), where A is A^m and w weighs the groups. Its rows, weighted by
+the counts s, sum to 1 where
 
     d_i (A w y)_i = 1    with    y = A' (s d)
 """
@@ -25,16 +26,22 @@ class Scaling(NamedTuple):
 
 
 def co_occurrence_scaling(
-    groups: Membership, group_weights: Array, counts: Array, sizes: Array, tol: float = 1e-11, max_iter: int = 200
+    groups: Membership,
+    group_weights: Array,
+    counts: Array,
+    sizes: Array,
+    tol: float = 1e-11,
+    max_iter: int = 200,
 ) -> Scaling:
     """Return d, for groups of these sizes (A' s).
 
-    The rounds go from y to d and back, on the logarithm of whichever is shorter. Near the solution a round multiplies the error
-    by -K^c, whose eigenvalues lie in [0, 1]: that of a factor common to all entries is 1, and most others are near 0. So half of
-    the mean step is taken, which settles the common factor, and nine tenths of the rest; steps are mixed with those before by
-    Anderson's rule. The start is scaled so that the sum of w y^2 is that of the counts, as it is in the end. Groups of a single
-    row lie on the diagonal of A^c: for given y of the shared groups, d solves the quadratic equation
-    d_i ((A w y)_i + own_i d_i) = 1.
+    The rounds go from y to d and back, on the logarithm of whichever is shorter. Near the solution
+    a round multiplies the error by -K^c, whose eigenvalues lie in [0, 1]: that of a factor common
+    to all entries is 1, and most others are near 0. So half of the mean step is taken, which
+    settles the common factor, and nine tenths of the rest; steps are mixed with those before by
+    Anderson's rule. The start is scaled so that the sum of w y^2 is that of the counts, as it is in
+    the end. Groups of a single row lie on the diagonal of A^c: for given y of the shared groups, d
+    solves the quadratic equation d_i ((A w y)_i + own_i d_i) = 1.
     """
     n_shared = groups.n_shared
     weights = group_weights[:n_shared]
@@ -65,7 +72,11 @@ def co_occurrence_scaling(
         if at_once is not None:
             d, image = at_once
         else:
-            d = to_rows(state) if by_group else inverse(*groups.through([counts * state], [weights]))
+            d = (
+                to_rows(state)
+                if by_group
+                else inverse(*groups.through([counts * state], [weights]))
+            )
             image = groups.scatter_shared(counts * d) if by_group else d
         move = _logs(image, dead)
         move -= logs
@@ -89,8 +100,8 @@ def _logs(values: Array, dead: Array) -> Array:
 class _Anderson:
     """Anderson's mixing for a fixed-point iteration x <- x + f(x).
 
-    The next point is the combination of the last images x + f(x), with shares that sum to 1, for which the same combination of
-    the moves f(x) is shortest.
+    The next point is the combination of the last images x + f(x), with shares that sum to 1, for
+    which the same combination of the moves f(x) is shortest.
     """
 
     def __init__(self) -> None:

@@ -29,8 +29,12 @@ def entries(votes: Votes) -> sparse.csr_array:
     if votes.soft is not None:
         soft = votes.soft
         shares = sparse.csr_array(np.hstack([soft.shares_of(model) for model in soft.models]))
-        columns = np.concatenate([votes.offsets[model.number] + np.arange(model.n_groups) for model in soft.models])
-        parts.append(sparse.csr_array((shares.data, columns[shares.indices], shares.indptr), shape=shape))
+        columns = np.concatenate(
+            [votes.offsets[model.number] + np.arange(model.n_groups) for model in soft.models]
+        )
+        parts.append(
+            sparse.csr_array((shares.data, columns[shares.indices], shares.indptr), shape=shape)
+        )
     total = parts[0]
     for part in parts[1:]:
         total = total + part
@@ -43,7 +47,9 @@ def votes_cast(votes: Votes) -> tuple[Array, Array, Array]:
     counted = (votes.is_voter & (votes.weights > 0))[votes.group_model[matrix.coords[1]]]
     (row, group), share = (place[counted] for place in matrix.coords), matrix.data[counted]
     n_models = len(votes.models)
-    pair, vote = np.unique(row.astype(np.int64) * n_models + votes.group_model[group], return_inverse=True)
+    pair, vote = np.unique(
+        row.astype(np.int64) * n_models + votes.group_model[group], return_inverse=True
+    )
     said = np.zeros((len(pair), votes.n_classes))
     np.add.at(said, vote, share[:, None] * votes.group_meaning[group].toarray())
     rows, voters = np.divmod(pair, n_models)
@@ -55,7 +61,9 @@ class Terms(NamedTuple):
 
     table: Array  # the groups' weighted distributions without the last class, one term beside the other
     pulls: Array  # how hard each term pulls
-    inverses: tuple[Array, ...]  # for each term, 1 over the weights of each row's groups; 0 where it has none
+    inverses: tuple[
+        Array, ...
+    ]  # for each term, 1 over the weights of each row's groups; 0 where it has none
     fallback: Array  # the answer for rows that no term reaches
     counts: Array
     in_group: Array
@@ -65,11 +73,12 @@ class Terms(NamedTuple):
 class Membership(ABC):
     """A^m: which row is in which group, by how much.
 
-    `order` says which group of the votes each of its groups is. The first `n_shared` groups may have several rows; each of those
-    after them has a single row, which it couples with nobody. `product_cost` is what a product with A^m and back takes, in
-    nanoseconds as measured, and `gram_cost` what `grams` takes: infinite where it would need too much memory. `hard` has the same
-    rows with soft votes hardened, for rules that take them so; None where there is nothing to harden. `prior` are class
-    probabilities of the rows from elsewhere, where there are any.
+    `order` says which group of the votes each of its groups is. The first `n_shared` groups may
+    have several rows; each of those after them has a single row, which it couples with nobody.
+    `product_cost` is what a product with A^m and back takes, in nanoseconds as measured, and
+    `gram_cost` what `grams` takes: infinite where it would need too much memory. `hard` has the
+    same rows with soft votes hardened, for rules that take them so; None where there is nothing to
+    harden. `prior` are class probabilities of the rows from elsewhere, where there are any.
     """
 
     n_rows: int
@@ -121,32 +130,42 @@ class Membership(ABC):
     def couple(self, table: Array, factors: Sequence[Array], weights: Array) -> Array:
         """Return what rows that are means of their groups give back to them: A^m' (factor_a m) for each of two couplings a.
 
-        Here m = weights x sum_b factor_b A^m table_b. The table and what is returned are groups x couplings x classes.
+        Here m = weights x sum_b factor_b A^m table_b. The table and what is returned are groups x
+        couplings x classes.
         """
         out = np.empty_like(table)
         for z in range(table.shape[2]):
-            mean = weights * sum(factor * self.gather(table[:, a, z].copy()) for a, factor in enumerate(factors))
+            mean = weights * sum(
+                factor * self.gather(table[:, a, z].copy()) for a, factor in enumerate(factors)
+            )
             for a, factor in enumerate(factors):
                 out[:, a, z] = self.scatter(factor * mean)
         return out
 
     def through(self, values: Iterable[Array], between: Sequence[Array]) -> Iterable[Array]:
         """Return A^m (between x A^m' values) over the shared groups, for each of one or two columns of values."""
-        return (self.gather_shared(factor * self.scatter_shared(column)) for column, factor in zip(values, between, strict=True))
+        return (
+            self.gather_shared(factor * self.scatter_shared(column))
+            for column, factor in zip(values, between, strict=True)
+        )
 
-    def posterior(self, table: Array, prior: Array, counts: Array, proba: Array) -> tuple[Array, float] | None:
+    def posterior(
+        self, table: Array, prior: Array, counts: Array, proba: Array
+    ) -> tuple[Array, float] | None:
         """Replace `proba` by the softmax of A^m table + prior, where a compiled loop does it in one go; else return None.
 
-        Returns the logarithm of each row's sum, and by how much the probabilities moved, rows counted by `counts`. The table may
-        have several columns per class, side by side; their moves are taken together where `proba` is 3-dimensional.
+        Returns the logarithm of each row's sum, and by how much the probabilities moved, rows
+        counted by `counts`. The table may have several columns per class, side by side; their moves
+        are taken together where `proba` is 3-dimensional.
         """
         return None
 
     def mean_of_terms(self, terms: Terms) -> tuple[Array, Array, float, float] | None:
         """Return the mean of some terms for each row, where a compiled loop does it in one go; else None.
 
-        Returns the answers, which rows got the fallback, the squared length of the answers (of rows `in_group`), and their
-        squared distance to the mean of the target term times half its pull; both counted by `counts`.
+        Returns the answers, which rows got the fallback, the squared length of the answers (of rows
+        `in_group`), and their squared distance to the mean of the target term times half its pull;
+        both counted by `counts`.
         """
         return None
 
@@ -154,20 +173,27 @@ class Membership(ABC):
     def grams(self, weights: Weights, n_whole: int, rows: Array) -> tuple[Array, Array]:
         """Return A^m' W A^m for each of some weights, dense.
 
-        For the first `n_whole` weights they are groups x groups; for the others there are only the rows of some groups.
+        For the first `n_whole` weights they are groups x groups; for the others there are only the
+        rows of some groups.
         """
 
 
 class SparseMembership(Membership):
     """A^m as two sparse matrices: of the groups that rows share, and of those with a single row, which fine clusterings have.
 
-    Its groups have an order of their own, shared ones first, so that a table over groups is cut in two instead of picked from:
-    `order` says which group of the votes each is. Groups without members are left out.
+    Its groups have an order of their own, shared ones first, so that a table over groups is cut in
+    two instead of picked from: `order` says which group of the votes each is. Groups without
+    members are left out.
     """
 
     gram_cost = math.inf
 
-    def __init__(self, matrix: sparse.csr_array, hard: sparse.csr_array | None = None, prior: Prior | None = None) -> None:
+    def __init__(
+        self,
+        matrix: sparse.csr_array,
+        hard: sparse.csr_array | None = None,
+        prior: Prior | None = None,
+    ) -> None:
         self.hard = None if hard is None else SparseMembership(hard, prior=prior)
         self.prior = prior
         n_rows, n_groups = matrix.shape
@@ -179,8 +205,14 @@ class SparseMembership(Membership):
         number = np.cumsum(is_shared, dtype=number_type) - number_type.type(1)
         shared = (_pick(matrix.data, stays), number[matrix.indices[stays]], starts)
         np.logical_not(stays, out=stays)
-        solo_groups = matrix.indices[stays]  # each has one entry, so the order of the entries will do
-        solo = (_pick(matrix.data, stays), np.arange(len(solo_groups), dtype=number_type), matrix.indptr - starts)
+        solo_groups = matrix.indices[
+            stays
+        ]  # each has one entry, so the order of the entries will do
+        solo = (
+            _pick(matrix.data, stays),
+            np.arange(len(solo_groups), dtype=number_type),
+            matrix.indptr - starts,
+        )
         self.shared = sparse.csr_array(shared, shape=(n_rows, len(shared_groups)))
         self.solo = sparse.csr_array(solo, shape=(n_rows, len(solo_groups)))
         self.order = np.concatenate([shared_groups, solo_groups])
@@ -201,7 +233,9 @@ class SparseMembership(Membership):
 
     def gather(self, table: Array) -> Array:
         """Return A^m table."""
-        return _by_columns(self.shared, table[: self.n_shared]) + _by_columns(self.solo, table[self.n_shared :])
+        return _by_columns(self.shared, table[: self.n_shared]) + _by_columns(
+            self.solo, table[self.n_shared :]
+        )
 
     def scatter(self, values: Array) -> Array:
         """Return A^m' values."""
@@ -212,7 +246,9 @@ class SparseMembership(Membership):
 
     def count_classes(self, codes: Array, counts: Array, n_classes: int) -> sparse.csr_array:
         """Return how much of each class each group has: rows have these classes and counts."""
-        rows = sparse.csr_array((counts, codes, np.arange(self.n_rows + 1)), shape=(self.n_rows, n_classes))
+        rows = sparse.csr_array(
+            (counts, codes, np.arange(self.n_rows + 1)), shape=(self.n_rows, n_classes)
+        )
         return sparse.csr_array(sparse.vstack([self.shared.T @ rows, self.solo.T @ rows]))
 
     def gather_shared(self, column: Array) -> Array:
@@ -230,7 +266,9 @@ class SparseMembership(Membership):
     def grams(self, weights: Weights, n_whole: int, rows: Array) -> tuple[Array, Array]:
         """Return A^m' W A^m for each of some weights, groups x groups, dense; see `Membership`."""
         matrix, columns = self.matrix, [np.asarray(math.prod(weight)) for weight in weights]
-        found = np.stack([(matrix.T @ matrix.multiply(column[:, None]).tocsr()).toarray() for column in columns])
+        found = np.stack(
+            [(matrix.T @ matrix.multiply(column[:, None]).tocsr()).toarray() for column in columns]
+        )
         return found[:n_whole], found[n_whole:, rows]
 
 

@@ -1,15 +1,17 @@
 """How far to trust class probabilities that come from elsewhere: learned from the votes, together with the voters' confusions.
 
-Dawid-Skene with r_i = softmax(s ln p_i + b) in the place of the classes' shares. After each round s and b are fitted to the
-answers z, so a p that the votes contradict ends at s = 0, which is Dawid-Skene alone, and one that is too sure of itself below 1:
+Dawid-Skene with r_i = softmax(s ln p_i + b) in the place of the classes' shares. After each round s
+and b are fitted to the answers z, so a p that the votes contradict ends at s = 0, which is
+Dawid-Skene alone, and one that is too sure of itself below 1:
 
     C, as in `bayes`     s, b = argmax sum_i c_i sum_k z_ik ln r_ik     z_ik ~ r_ik prod_j C_j,y_ij,k
 
-The C that an object is answered by comes from other objects: with few votes, C would else fit whatever p says.
+The C that an object is answered by comes from other objects: with few votes, C would else fit
+whatever p says.
 
-It is solved twice, from p and from the mean votes, and the solution is taken that explains the votes better. C may have adapted
-to errors of p, and then r is too sure. So r is made no surer than p is right, judged by how often votes agree with p and with
-each other.
+It is solved twice, from p and from the mean votes, and the solution is taken that explains the
+votes better. C may have adapted to errors of p, and then r is too sure. So r is made no surer than
+p is right, judged by how often votes agree with p and with each other.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ SAMPLE = 20_000  # distinct rows that a handful of numbers is learned from, wher
 TOL, MOST_ROUNDS = 1e-4, 50
 FOLDS = 4  # of the rows
 LEAST_SKILL = 0.2  # log-odds of a vote's being right over chance
-LITTLE, MOST_VOTES = 0.25, 20.0  # votes: a prior that is worth less is not used, and none is worth more
+LITTLE, MOST_VOTES = (
+    0.25,
+    20.0,
+)  # votes: a prior that is worth less is not used, and none is worth more
 LEAST_LABELS = 30  # to calibrate on
 SLOPE_SPREAD = 0.4  # standard deviation of the logarithm of a slope, before any label is seen
 
@@ -47,7 +52,8 @@ def learn_trust(votes: Votes, start: Array, known: Array | None = None) -> Trust
     start : array
         The mean vote on each row.
     known : array or None
-        The class of each row whose label is known, -1 for the others. From 30 of them on, the slope is calibrated on them.
+        The class of each row whose label is known, -1 for the others. From 30 of them on, the slope
+        is calibrated on them.
     """
     assert votes.prior is not None
     if votes.n_classes < 2 or not votes.prior.given.any():
@@ -57,7 +63,11 @@ def learn_trust(votes: Votes, start: Array, known: Array | None = None) -> Trust
         rest = np.flatnonzero(~labelled)
         drawn = rest[evenly(len(rest), SAMPLE)]
         rows = np.union1d(np.flatnonzero(labelled), drawn)
-        votes, start, known = votes.only_rows(rows), start[rows], None if known is None else known[rows]
+        votes, start, known = (
+            votes.only_rows(rows),
+            start[rows],
+            None if known is None else known[rows],
+        )
     assert votes.prior is not None
     groups = membership(votes)
     model = TrustModel(votes, groups, known, _folds(votes, groups, start))
@@ -66,7 +76,11 @@ def learn_trust(votes: Votes, start: Array, known: Array | None = None) -> Trust
     if trust.weight < LITTLE:
         return replace(_no_trust(trust.shares), likelihood=trust.likelihood)
     trust = _no_surer_than_right(trust, votes)
-    labelled = np.flatnonzero(model.prior.given & (known >= 0)) if known is not None else np.empty(0, dtype=np.int64)
+    labelled = (
+        np.flatnonzero(model.prior.given & (known >= 0))
+        if known is not None
+        else np.empty(0, dtype=np.int64)
+    )
     if known is None or len(labelled) < LEAST_LABELS:
         return trust
     means = np.exp(trust.log_proba(model.prior.proba[labelled]))
@@ -89,13 +103,16 @@ class TrustModel(SubtypeModel):
     def learn(self, proba: Array) -> tuple[Trust, float]:
         """Alternate the steps from a first answer; return the trust, and its likelihood with the prior of the voters.
 
-        The likelihood is that of votes which had no part in the confusion matrices. Alone it cannot tell a solution from one in
-        which classes have changed places, so it is the prior of the voters that decides between those.
+        The likelihood is that of votes which had no part in the confusion matrices. Alone it cannot
+        tell a solution from one in which classes have changed places, so it is the prior of the
+        voters that decides between those.
         """
         votes, given = self.votes, self.prior.given
         numbers = np.append(1.0, np.zeros(votes.n_classes))
         for _ in range(MOST_ROUNDS):
-            numbers = fit_slope_and_offsets(self.logs, proba[given], votes.counts[given], numbers, (0.0, 1.0))
+            numbers = fit_slope_and_offsets(
+                self.logs, proba[given], votes.counts[given], numbers, (0.0, 1.0)
+            )
             meant = log_softmax(numbers[0] * self.logs + numbers[1:], axis=1)
             answer, likelihood = np.empty_like(proba), 0.0
             for f in range(FOLDS):
@@ -104,17 +121,25 @@ class TrustModel(SubtypeModel):
                 evidence, log_shares = self.variational_step(kept, self.counted @ kept)
                 self.own_evidence = np.zeros_like(proba)
                 self.own_evidence[given] = meant - log_shares
-                answer[own], by_row = (part[own] for part in self.e_step_by_row(evidence, log_shares))
+                answer[own], by_row = (
+                    part[own] for part in self.e_step_by_row(evidence, log_shares)
+                )
                 likelihood += float(votes.counts[own] @ by_row)
             moved = float(mean_moves(votes.counts, proba, answer).sum()) / 2
             proba = answer
             if moved < TOL:
                 break
-        trust = Trust(float(numbers[0]), numbers[1:], normalised(np.maximum(self.counted @ proba, LEAST)), 1.0)
+        trust = Trust(
+            float(numbers[0]), numbers[1:], normalised(np.maximum(self.counted @ proba, LEAST)), 1.0
+        )
         worth = self._worth(proba, trust)
-        named = np.flatnonzero((votes.group_class >= 0) & (self.weight > 0))  # a voter is thought to be right more often than not
+        named = np.flatnonzero(
+            (votes.group_class >= 0) & (self.weight > 0)
+        )  # a voter is thought to be right more often than not
         diagonal = (ON - OFF) * float(evidence[named, votes.group_class[named]].sum())
-        return replace(trust, weight=worth, likelihood=likelihood / self.total), likelihood + diagonal
+        return replace(
+            trust, weight=worth, likelihood=likelihood / self.total
+        ), likelihood + diagonal
 
     def _worth(self, proba: Array, trust: Trust) -> float:
         """Return how many votes the prior is worth: the log-odds of being right over chance, relative to those of a vote."""
@@ -122,38 +147,57 @@ class TrustModel(SubtypeModel):
         top = trust.log_proba(self.prior.proba[given]).argmax(axis=1)
         mass = votes.counts[given, None] * proba[given]
         right = np.bincount(top, weights=mass[np.arange(len(top)), top], minlength=votes.n_classes)
-        sums = self.weight[:, None] * scatter_to_votes(votes, self.groups, votes.counts[:, None] * proba)
+        sums = self.weight[:, None] * scatter_to_votes(
+            votes, self.groups, votes.counts[:, None] * proba
+        )
         voter = np.flatnonzero(np.diff(votes.group_meaning.indptr))
-        # Voters who are no better than chance, judged by the answer, bear out nothing: they would fit another answer as well.
-        by_votes = _log_odds(votes.group_meaning[voter].multiply(sums[voter]).sum(axis=0), sums[voter].sum(axis=0))
-        return min(_log_odds(right, mass.sum(axis=0)) / by_votes, MOST_VOTES) if by_votes > LEAST_SKILL else 0.0
+        # Voters who are no better than chance, judged by the answer, bear out nothing: they would
+        # fit another answer as well.
+        by_votes = _log_odds(
+            votes.group_meaning[voter].multiply(sums[voter]).sum(axis=0), sums[voter].sum(axis=0)
+        )
+        return (
+            min(_log_odds(right, mass.sum(axis=0)) / by_votes, MOST_VOTES)
+            if by_votes > LEAST_SKILL
+            else 0.0
+        )
 
 
 def _folds(votes: Votes, groups: Membership, start: Array) -> Array:
     """Return the number of each row's fold: folds are alike in how sure priors are."""
     assert votes.prior is not None
     folds = np.empty(votes.n_rows, dtype=np.int64)
-    folds[rows_in_own_order(votes, groups, start, np.nan_to_num(votes.prior.proba))] = np.arange(len(folds)) % FOLDS
+    folds[rows_in_own_order(votes, groups, start, np.nan_to_num(votes.prior.proba))] = (
+        np.arange(len(folds)) % FOLDS
+    )
     return folds
 
 
 def rows_in_own_order(votes: Votes, groups: Membership, start: Array, given: Array) -> Array:
     """Return the rows in an order that does not depend on that of rows, voters and classes; neighbours are alike.
 
-    They are ordered by how sure what is given is, by how far the mean vote (`start`) agrees with it and is sure itself, by how
-    far their voters agree with mean votes elsewhere, and by how common their classes are.
+    They are ordered by how sure what is given is, by how far the mean vote (`start`) agrees with it
+    and is sure itself, by how far their voters agree with mean votes elsewhere, and by how common
+    their classes are.
     """
     shares = normalised(votes.counts @ start)
     by_voter = normalised(agreement_by_voter(votes, groups, start))
-    said = groups.gather((by_voter[votes.group_model][:, None] * votes.group_meaning.toarray())[groups.order])
+    said = groups.gather(
+        (by_voter[votes.group_model][:, None] * votes.group_meaning.toarray())[groups.order]
+    )
     alike = ((said, start), (said, given), (start, start), (start, given), (given, given))
-    keys = [*(table @ shares for table in (said, start, given)), *(np.einsum("iz,iz->i", *pair) for pair in alike)]
+    keys = [
+        *(table @ shares for table in (said, start, given)),
+        *(np.einsum("iz,iz->i", *pair) for pair in alike),
+    ]
     return np.lexsort([key.round(9) for key in keys])
 
 
 def agreement_by_voter(votes: Votes, groups: Membership, start: Array) -> Array:
     """Return how far each voter agrees with the mean vote (`start`), in votes."""
-    agreed = votes.group_meaning.multiply(scatter_to_votes(votes, groups, votes.counts[:, None] * start)).sum(axis=1)
+    agreed = votes.group_meaning.multiply(
+        scatter_to_votes(votes, groups, votes.counts[:, None] * start)
+    ).sum(axis=1)
     return np.bincount(votes.group_model, weights=agreed, minlength=len(votes.models))
 
 
@@ -171,10 +215,18 @@ def _no_surer_than_right(trust: Trust, votes: Votes) -> Trust:
     right = share_right(votes.only_rows(rows), top)
 
     def scaled(factor: float) -> Trust:
-        return replace(trust, slope=factor * trust.slope, offsets=factor * trust.offsets, weight=factor * trust.weight)
+        return replace(
+            trust,
+            slope=factor * trust.slope,
+            offsets=factor * trust.offsets,
+            weight=factor * trust.weight,
+        )
 
     def too_sure(factor: float) -> float:
-        return float(counts @ np.exp(scaled(factor).log_proba(proba))[np.arange(len(top)), top]) - right
+        return (
+            float(counts @ np.exp(scaled(factor).log_proba(proba))[np.arange(len(top)), top])
+            - right
+        )
 
     if too_sure(1.0) <= 0:
         return trust
@@ -184,9 +236,10 @@ def _no_surer_than_right(trust: Trust, votes: Votes) -> Trust:
 def share_right(votes: Votes, classes: Array) -> float:
     """Return how many of the rows' classes are right, from how often votes agree with them and with each other.
 
-    Let two votes on an object be right independently of each other and of its class here, but for the truth. With y centred, the
-    covariance of two votes is a^2 s, and that of a vote and the class a b s, where s = 1 - sum_k share_k^2 is that of the truth
-    itself. So b = cov(vote, class) / sqrt(s cov(vote, vote)), and b + (1 - b) (1 - s) are right: those by chance too.
+    Let two votes on an object be right independently of each other and of its class here, but for
+    the truth. With y centred, the covariance of two votes is a^2 s, and that of a vote and the
+    class a b s, where s = 1 - sum_k share_k^2 is that of the truth itself. So b = cov(vote, class)
+    / sqrt(s cov(vote, vote)), and b + (1 - b) (1 - s) are right: those by chance too.
 
     Parameters
     ----------
@@ -209,7 +262,9 @@ def share_right(votes: Votes, classes: Array) -> float:
     said -= weight @ said / max(float(weight.sum()), 1e-300)
     sums = np.zeros((votes.n_rows, n_classes))
     np.add.at(sums, row, said)
-    by_pairs = float(votes.counts @ (sums**2).sum(axis=1) - weight @ (said**2).sum(axis=1))  # cov(vote, vote) x pairs
+    by_pairs = float(
+        votes.counts @ (sums**2).sum(axis=1) - weight @ (said**2).sum(axis=1)
+    )  # cov(vote, vote) x pairs
     spread = 1 - float(shares @ shares)  # s
     if by_pairs <= 0 or spread <= 0:
         return 1.0
@@ -225,13 +280,22 @@ def _log_odds(right: Array, total: Array) -> float:
     return max(float(np.log((n_classes - 1) * share / max(1 - share, 1e-3))), 0.0)
 
 
-def fit_slope_and_offsets(logs: Array, targets: Array, counts: Array, start: Array, prior: tuple[float, float]) -> Array:
+def fit_slope_and_offsets(
+    logs: Array, targets: Array, counts: Array, start: Array, prior: tuple[float, float]
+) -> Array:
     """Return the slope and the offsets of log-probabilities that fit soft targets best.
 
-    `prior` holds the slope near 1 and the offsets near 0: the inverse variances of what is thought of them beforehand.
+    `prior` holds the slope near 1 and the offsets near 0: the inverse variances of what is thought
+    of them beforehand.
     """
-    by_class, weighted = np.ascontiguousarray(logs.T), np.ascontiguousarray((counts[:, None] * targets).T)  # a few long lines
-    held, middle = np.append(prior[0], np.full(len(start) - 1, prior[1])), np.append(1.0, np.zeros(len(start) - 1))
+    by_class, weighted = (
+        np.ascontiguousarray(logs.T),
+        np.ascontiguousarray((counts[:, None] * targets).T),
+    )  # a few long lines
+    held, middle = (
+        np.append(prior[0], np.full(len(start) - 1, prior[1])),
+        np.append(1.0, np.zeros(len(start) - 1)),
+    )
 
     def cost(numbers: Array) -> tuple[float, Array]:
         fit = log_softmax(numbers[0] * by_class + numbers[1:, None], axis=0)
@@ -240,13 +304,17 @@ def fit_slope_and_offsets(logs: Array, targets: Array, counts: Array, start: Arr
         return float(-np.vdot(weighted, fit) + pull @ (numbers - middle) / 2), slopes
 
     bounds = [(0.0, MOST_SLOPE), *[(None, None)] * (len(start) - 1)]
-    return np.asarray(minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 10}).x)
+    return np.asarray(
+        minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 10}).x
+    )
 
 
 def learn_slope(proba: Array, codes: Array, counts: Array) -> float:
     """Return the slope of log-probabilities with the least log loss on labels, held near 1 by a normal prior of its logarithm."""
     logs = np.log(np.maximum(proba, 1e-300))
-    ahead = (logs - logs[np.arange(len(codes)), codes][:, None]).T.copy()  # of the label; a class per row, to sum over them fast
+    ahead = (
+        logs - logs[np.arange(len(codes)), codes][:, None]
+    ).T.copy()  # of the label; a class per row, to sum over them fast
     most = ahead.max(axis=0)
     ahead -= most
 

@@ -1,6 +1,7 @@
 """Answers for new objects, without solving again: their votes are looked up among the groups of an outcome.
 
-An answer depends on the object's own groups alone, so an object whose row was in the solved table gets the answer it had there.
+An answer depends on the object's own groups alone, so an object whose row was in the solved table
+gets the answer it had there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ class ExtendWarning(UserWarning):
     """New votes name base models, classes or clusters that the consensus has never seen."""
 
 
-def require_rule(outcome: Outcome, what: str = "new objects", otherwise: str = "Solve old and new objects together") -> None:
+def require_rule(
+    outcome: Outcome,
+    what: str = "new objects",
+    otherwise: str = "Solve old and new objects together",
+) -> None:
     """Refuse methods that cannot answer for objects they have not solved."""
     if outcome.rule is None:
         raise InputError(
@@ -37,7 +42,9 @@ def require_rule(outcome: Outcome, what: str = "new objects", otherwise: str = "
 def extended_answers(outcome: Outcome, votes: Votes) -> tuple[Array, Array]:
     """Return the class probabilities of each distinct row of new votes, and which rows no vote reaches."""
     assert outcome.rule is not None
-    groups = SparseMembership(aligned_entries(outcome, votes), hard_entries(outcome, votes), votes.prior)
+    groups = SparseMembership(
+        aligned_entries(outcome, votes), hard_entries(outcome, votes), votes.prior
+    )
     return outcome.rule.all_answers(groups)
 
 
@@ -61,8 +68,12 @@ def trusted_as_before(outcome: Outcome, votes: Votes) -> Votes:
     if votes.prior is None:
         return votes
     if outcome.trust is None:
-        phrase = "This consensus was solved without a prior, so it does not know how far to trust one"
-        raise InputError("prior", phrase=phrase, remedy=f"Leave {arg('prior')} out, or solve with one.")
+        phrase = (
+            "This consensus was solved without a prior, so it does not know how far to trust one"
+        )
+        raise InputError(
+            "prior", phrase=phrase, remedy=f"Leave {arg('prior')} out, or solve with one."
+        )
     return replace(votes, prior=Prior(votes.prior.proba, outcome.trust))
 
 
@@ -78,9 +89,13 @@ def aligned_entries(outcome: Outcome, votes: Votes, warn: bool = True) -> sparse
     offsets = outcome.group_offsets
     number = {(model.name, model.kind): m for m, model in enumerate(outcome.models)}
     target = np.full(votes.n_groups, -1, dtype=np.int64)
-    places: dict[tuple[int, int], Array] = {}  # classifiers have the same classes, and there may be thousands of them
+    places: dict[
+        tuple[int, int], Array
+    ] = {}  # classifiers have the same classes, and there may be thousands of them
     matrix = entries(votes)
-    for m in np.unique(votes.group_model[matrix.indices]).tolist():  # those who voted: in a crowd, few on any one object
+    for m in np.unique(
+        votes.group_model[matrix.indices]
+    ).tolist():  # those who voted: in a crowd, few on any one object
         model = votes.models[m]
         ours = number.get((model.name, model.kind))
         if ours is not None:
@@ -88,7 +103,9 @@ def aligned_entries(outcome: Outcome, votes: Votes, warn: bool = True) -> sparse
             if both not in places:
                 places[both] = matching_labels(model.labels, outcome.models[ours].labels)
             matched = places[both]
-            target[votes.offsets[m] : votes.offsets[m + 1]] = np.where(matched < 0, -1, matched + offsets[ours])
+            target[votes.offsets[m] : votes.offsets[m + 1]] = np.where(
+                matched < 0, -1, matched + offsets[ours]
+            )
     column, starts, data = target[matrix.indices], matrix.indptr, matrix.data
     seen = column >= 0
     if not seen.all():
@@ -103,7 +120,9 @@ def aligned_entries(outcome: Outcome, votes: Votes, warn: bool = True) -> sparse
 def matching_labels(labels: Array, ours: Array) -> Array:
     """Return the place of each label among ours, -1 for labels that are not; 1, True and "1" are three labels."""
     place = {(kind_of(label), label): j for j, label in enumerate(ours.tolist())}
-    return np.array([place.get((kind_of(label), label), -1) for label in labels.tolist()], dtype=np.int64)
+    return np.array(
+        [place.get((kind_of(label), label), -1) for label in labels.tolist()], dtype=np.int64
+    )
 
 
 def _warn_unseen(outcome: Outcome, votes: Votes, matrix: sparse.csr_array, target: Array) -> None:
@@ -112,7 +131,12 @@ def _warn_unseen(outcome: Outcome, votes: Votes, matrix: sparse.csr_array, targe
     unseen, n_models = target[matrix.indices] < 0, len(votes.models)
     entry = row_of[unseen] * n_models + votes.group_model[matrix.indices[unseen]]
     rows, owner = np.divmod(np.unique(entry), n_models)  # a soft vote is one vote
-    lost = np.bincount(owner, weights=votes.n_alike[rows], minlength=n_models).round().astype(int).tolist()
+    lost = (
+        np.bincount(owner, weights=votes.n_alike[rows], minlength=n_models)
+        .round()
+        .astype(int)
+        .tolist()
+    )
     ours = {model.name: model.kind for model in outcome.models}
     parts, models, labels = [], [], {}
     for model, n in zip(votes.models, lost, strict=True):
@@ -123,7 +147,12 @@ def _warn_unseen(outcome: Outcome, votes: Votes, matrix: sparse.csr_array, targe
     if models:
         parts.append(f"the consensus has no base model {listed(models)}, only {listed(list(ours))}")
     if labels:
-        who, named = "it" if models else "the consensus", ", ".join(f"{name!r} {n}" for name, n in labels.items())
+        who, named = (
+            "it" if models else "the consensus",
+            ", ".join(f"{name!r} {n}" for name, n in labels.items()),
+        )
         parts.append(f"{who} has never seen the class or cluster: {named}")
     missing = "1 vote is" if sum(lost) == 1 else f"{sum(lost):,} votes are"
-    warnings.warn(f"{missing} treated as missing because {', and '.join(parts)}.", ExtendWarning, stacklevel=5)
+    warnings.warn(
+        f"{missing} treated as missing because {', and '.join(parts)}.", ExtendWarning, stacklevel=5
+    )

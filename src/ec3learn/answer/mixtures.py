@@ -1,6 +1,7 @@
 """Rules that are no plain mean: subtypes of objects, precisions per class, logarithms of votes, and a panel of several rules.
 
-Each gathers one table over an object's groups, like the rules in `rule`, and makes the answer from the sums.
+Each gathers one table over an object's groups, like the rules in `rule`, and makes the answer from
+the sums.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class SumRule(Rule):
         """Return the class probabilities and which rows no group reaches, some rows at a time."""
         groups, width = self.own_form(groups), self.table.shape[1]
         at = places_in(groups, self.groups)
-        table = np.zeros((groups.n_groups, width + 1))  # the last column counts the groups that take part
+        table = np.zeros(
+            (groups.n_groups, width + 1)
+        )  # the last column counts the groups that take part
         table[at[at >= 0], :width] = self.table[at >= 0]
         table[at[at >= 0], width] = 1.0
         for rows, sums in groups.gather_parts(table):
@@ -58,9 +61,13 @@ class SumRule(Rule):
         """Return what each (base model, term) gave to the classes of one object; the fallback where nothing reaches it."""
         places, shares = row.shares_of(self.groups, self.hard_votes)
         if len(places) or (row.prior is not None and row.prior.given[0]):
-            return self.parts_of_reached(row, self.groups[places], shares[:, None] * self.table[places])
+            return self.parts_of_reached(
+                row, self.groups[places], shares[:, None] * self.table[places]
+            )
         logs = log_of(self.fallback)
-        return {(NOBODY, PRIOR): logs - logs.mean() if self.unit == "log evidence" else self.fallback}
+        return {
+            (NOBODY, PRIOR): logs - logs.mean() if self.unit == "log evidence" else self.fallback
+        }
 
     @abstractmethod
     def parts_of_reached(self, row: Row, groups: Array, given: Array) -> Contributions:
@@ -71,8 +78,9 @@ class SumRule(Rule):
 class SubtypeRule(SumRule):
     """Evidence for each class and subtype adds up, and the subtypes of a class are summed: z_k ~ sum_m exp(prior + evidence).
 
-    With one subtype per class that is the rule of Dawid and Skene: ln z_k = prior_k + sum_j ln P(vote of j | k), normalised.
-    Voters whose errors correlate repeat each other: with n votes the answer is tempered, z_k^(1/T), T = 1 + (n - 1) correlation.
+    With one subtype per class that is the rule of Dawid and Skene: ln z_k = prior_k + sum_j ln
+    P(vote of j | k), normalised. Voters whose errors correlate repeat each other: with n votes the
+    answer is tempered, z_k^(1/T), T = 1 + (n - 1) correlation.
     """
 
     prior: Array  # classes x subtypes, flattened, logarithms
@@ -88,7 +96,9 @@ class SubtypeRule(SumRule):
         joint += self.prior[:, None]
         if prior is not None:
             joint += np.repeat(prior.evidence.T, len(joint) // len(self.fallback), axis=0)
-        joint -= joint.max(axis=0)  # so that exp does not overflow; it cancels when the classes are normalised
+        joint -= joint.max(
+            axis=0
+        )  # so that exp does not overflow; it cancels when the classes are normalised
         np.exp(joint, out=joint)
         proba = joint.reshape(len(self.fallback), -1, len(sums)).sum(axis=1)
         if self.correlation > 0:
@@ -98,8 +108,9 @@ class SubtypeRule(SumRule):
     def parts_of_reached(self, row: Row, groups: Array, given: Array) -> Contributions:
         """Return the evidence for each class of the prior and of each base model, averaged over subtypes.
 
-        ln sum_m exp(x_m) = sum_m r_m x_m + H(r), with r the shares of the subtypes and H their entropy. So the contributions,
-        with H as the one of the subtypes, add up to the logarithms of the class probabilities, less their mean.
+        ln sum_m exp(x_m) = sum_m r_m x_m + H(r), with r the shares of the subtypes and H their
+        entropy. So the contributions, with H as the one of the subtypes, add up to the logarithms
+        of the class probabilities, less their mean.
         """
         n_classes = len(self.fallback)
         total = self.prior + given.sum(axis=0)
@@ -131,12 +142,15 @@ def tempered(by_class: Array, n_votes: Array, correlation: float) -> Array:
 class PrecisionRule(SumRule):
     """A mean per class in which each voter has a precision, then normalised: z_k ~ (own_k + sum v y_k) / (ballast + sum v).
 
-    The table has the precisions times what the group says in its first half, and the precisions in its second.
+    The table has the precisions times what the group says in its first half, and the precisions in
+    its second.
     """
 
     own: Array  # what the ballast says, one number per class
     ballast: float
-    prior_precision: Array | None = None  # of a row's own prior, which is one voter more; one number per class
+    prior_precision: Array | None = (
+        None  # of a row's own prior, which is one voter more; one number per class
+    )
 
     kind: ClassVar[str] = "precision"
 
@@ -147,7 +161,10 @@ class PrecisionRule(SumRule):
     def means(self, sums: Array, prior: Prior | None) -> Array:
         """Return the mean of each class alone."""
         n_classes = len(self.fallback)
-        said, total = self.ballast * self.own + sums[:, :n_classes], self.ballast + sums[:, n_classes:]
+        said, total = (
+            self.ballast * self.own + sums[:, :n_classes],
+            self.ballast + sums[:, n_classes:],
+        )
         if prior is not None and self.prior_precision is not None:
             precision = prior.given[:, None] * self.prior_precision
             said, total = said + precision * prior.trusted, total + precision
@@ -161,7 +178,8 @@ class PrecisionRule(SumRule):
             pull = row.prior.given[0] * self.prior_precision
             of_prior = pull * row.prior.trusted[0]
             sums = sums + np.concatenate([of_prior, pull])
-        # z_k = said_k / total_k / norm: each part of said_k is divided by the same two numbers, so the parts add up to z_k.
+        # z_k = said_k / total_k / norm: each part of said_k is divided by the same two numbers, so
+        # the parts add up to z_k.
         scale = 1 / (self.ballast + sums[n_classes:])
         scale /= ((self.ballast * self.own + sums[:n_classes]) * scale).sum()
         found = {(NOBODY, PRIOR): self.ballast * self.own * scale}
@@ -173,8 +191,8 @@ class PrecisionRule(SumRule):
 class LogPoolRule(SumRule):
     """A pool of logarithms: ln z_k = prior_k + sum_j weight_j ln y_jk, for what voter j gives to class k, `LEAST` at least.
 
-    The table has a column for each voter and class, with a 1 for the group by which the voter says so: its sums are the y_jk. The
-    prior is that of the fallback.
+    The table has a column for each voter and class, with a 1 for the group by which the voter says
+    so: its sums are the y_jk. The prior is that of the fallback.
     """
 
     voter_weights: Array
@@ -268,7 +286,9 @@ class RegressionRule(Rule):
 
     def answers(self, groups: Membership, known: KnownLabels | None = None) -> Answers:
         """Return the class probabilities and which rows the other rule does not answer, some rows at a time."""
-        for (rows, before, unanswered), (_, added) in zip(self.base.answers(groups), self.added(groups), strict=True):
+        for (rows, before, unanswered), (_, added) in zip(
+            self.base.answers(groups), self.added(groups), strict=True
+        ):
             proba = self.finish(before, unanswered, added)
             if known is not None:
                 known.overwrite(proba, unanswered, rows)
@@ -300,7 +320,8 @@ class RegressionRule(Rule):
 
 def moves_of_each(rule: Rule, row: Row) -> Contributions:
     """Return by how much each base model moves the answer: the answer less that without its vote; and what is left over."""
-    # The row as it is, and under it once more for each base model that voted, without that vote: all are answered in one go.
+    # The row as it is, and under it once more for each base model that voted, without that vote:
+    # all are answered in one go.
     models = np.unique(row.owner[row.entries.indices]).tolist()
 
     def with_each_left_out(one: sparse.csr_array) -> sparse.csr_array:
@@ -309,12 +330,18 @@ def moves_of_each(rule: Rule, row: Row) -> Contributions:
 
     prior = None if row.prior is None else row.prior.take(np.zeros(1 + len(models), dtype=np.int64))
     hard = None if row.hard is None else with_each_left_out(row.hard)
-    (answer, *without), _ = rule.all_answers(SparseMembership(with_each_left_out(row.entries), hard, prior))
-    found: Contributions = {(m, VOTES): answer - other for m, other in zip(models, without, strict=True)}
+    (answer, *without), _ = rule.all_answers(
+        SparseMembership(with_each_left_out(row.entries), hard, prior)
+    )
+    found: Contributions = {
+        (m, VOTES): answer - other for m, other in zip(models, without, strict=True)
+    }
     return {**found, (NOBODY, REST): answer - sum(found.values(), np.zeros(len(rule.fallback)))}
 
 
 def _without(one: sparse.csr_array, left_out: Array) -> sparse.csr_array:
     """Return one row without some of its entries."""
     kept = ~left_out
-    return sparse.csr_array((one.data[kept], one.indices[kept], np.array([0, int(kept.sum())])), shape=one.shape)
+    return sparse.csr_array(
+        (one.data[kept], one.indices[kept], np.array([0, int(kept.sum())])), shape=one.shape
+    )

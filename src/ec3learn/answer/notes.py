@@ -14,7 +14,9 @@ WORSE_THAN_CHANCE = "worse than chance"  # voters that got no weight
 WEIGHTS = "weights"  # learned weights that should not be believed
 BIAS = "bias"  # voters that are biased, not only unreliable
 CONSTANT = "constant"  # voters that always say the same
-NO_BETTER_THAN_CHANCE = "no better than chance"  # voters that agree with the answer as often as random votes would
+NO_BETTER_THAN_CHANCE = (
+    "no better than chance"  # voters that agree with the answer as often as random votes would
+)
 NOT_JUDGED = "not judged"  # true labels that judge nothing
 NOT_CONVERGED = "not converged"  # the solver stopped early
 ONE_CLASS = "one class"  # all objects got the same class
@@ -28,7 +30,9 @@ CHOICE = "choice"  # which method was chosen, and why
 FEATURES = "features"  # what the features of the objects added to the votes
 PRIOR = "prior"  # how far class probabilities from elsewhere were trusted
 REPEATS = "repeats"  # several votes of a voter on one object
-LOOK_ALIKE = "look alike"  # labels or voters that differ only in case, spaces or how a number is written
+LOOK_ALIKE = (
+    "look alike"  # labels or voters that differ only in case, spaces or how a number is written
+)
 NO_ANSWER = "no answer"  # a label that may mean that a voter did not answer
 DECIDED_ALONE = "decided alone"  # voters whom the answer follows on every object, though most votes often name another class
 ONE_VOTER = "one voter"  # nobody to compare a voter with
@@ -42,9 +46,25 @@ UNUSED_LABELS = "unused labels"  # known labels that the method does not support
 WARNING = "warning"  # a warning of the method
 
 # Kinds that say: look twice before you use the answer. The others only say how it came about.
-ABOUT_VOTERS = {WORSE_THAN_CHANCE, WEIGHTS, BIAS, CONSTANT, NO_BETTER_THAN_CHANCE, ONE_VOTER, TWO_VOTERS, DECIDED_ALONE}
+ABOUT_VOTERS = {
+    WORSE_THAN_CHANCE,
+    WEIGHTS,
+    BIAS,
+    CONSTANT,
+    NO_BETTER_THAN_CHANCE,
+    ONE_VOTER,
+    TWO_VOTERS,
+    DECIDED_ALONE,
+}
 ABOUT_LABELS = {LOOK_ALIKE, LONG_TABLE, CONTRADICTION}
-ABOUT_THE_ANSWER = {NOT_CONVERGED, ONE_CLASS, SAME_AS_MAJORITY, WORSE_THAN_MAJORITY, OVERCONFIDENT, COLLAPSE}
+ABOUT_THE_ANSWER = {
+    NOT_CONVERGED,
+    ONE_CLASS,
+    SAME_AS_MAJORITY,
+    WORSE_THAN_MAJORITY,
+    OVERCONFIDENT,
+    COLLAPSE,
+}
 WARNINGS = ABOUT_VOTERS | ABOUT_LABELS | ABOUT_THE_ANSWER
 
 MOST_OF_A_KIND = 3  # notes that are shown in full
@@ -86,7 +106,8 @@ def one_per_kind(notes: Iterable[Note]) -> list[Note]:
     --------
     >>> failed = [Note("left out", f"{name} failed.") for name in ("svm", "knn", "tree", "bayes", "rules")]
     >>> [str(note) for note in one_per_kind([*failed, Note("repeats", "2 votes were repeated.")])]
-    ['svm failed. knn failed. tree failed. And 2 more notes of this kind.', '2 votes were repeated.']
+    ['svm failed. knn failed. tree failed. And 2 more notes of this kind.', '2 votes were
+    repeated.']
     """
     by_kind: dict[str, list[str]] = {}
     for note in notes:

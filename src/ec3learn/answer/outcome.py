@@ -1,7 +1,8 @@
 """Outcome: the class probabilities that a method found, where they came from, and what follows from them directly.
 
-Objects with the same votes and clusters have the same answer, so everything is kept once per distinct row; `expand` repeats it
-per object. `Consensus`, which users hold, is an outcome that can also be judged, extended, saved and shown.
+Objects with the same votes and clusters have the same answer, so everything is kept once per
+distinct row; `expand` repeats it per object. `Consensus`, which users hold, is an outcome that can
+also be judged, extended, saved and shown.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ NOT_REACHED = "no vote, not even through others in the same groups, and got the 
 class Solution:
     """What a method finds besides class probabilities, and how it got there."""
 
-    group_table: tuple[Array, Array] | None = None  # numbers of groups and their distributions; None: the means of their members
+    group_table: tuple[Array, Array] | None = (
+        None  # numbers of groups and their distributions; None: the means of their members
+    )
     objective: float | None = None
     n_iter: int = 0
     converged: bool = True
@@ -62,14 +65,19 @@ class Outcome(Solution):
     unanswered_rows: Array | None = None
     solved_notes: tuple[Note, ...] = ()  # those of the method
     trust: Trust | None = None  # how far class probabilities from elsewhere are trusted
-    stored_mass: Array | None = None  # the mass of the classes that breaks ties, where it is that of another table
-    stored_voters: Table | None = None  # the table of voters, where there are no votes to make it from
+    stored_mass: Array | None = (
+        None  # the mass of the classes that breaks ties, where it is that of another table
+    )
+    stored_voters: Table | None = (
+        None  # the table of voters, where there are no votes to make it from
+    )
     stored_total: float | None = None  # how many objects its shares are of, where that is known
 
     def __post_init__(self) -> None:
         """Refuse answers that are no distributions: an outcome that exists is valid.
 
-        Rounding may leave -1e-17 for 0, and small weights of a method magnify it: sums that are nearly 1 are made so.
+        Rounding may leave -1e-17 for 0, and small weights of a method magnify it: sums that are
+        nearly 1 are made so.
         """
         if self.solved_proba is None:
             return
@@ -77,9 +85,11 @@ class Outcome(Solution):
         if not (least >= -1e-9 and error <= 1e-6):  # NaN is neither
             raise no_distribution()
         if least < 0 or error > 1e-9:
-            object.__setattr__(self, "solved_proba", frozen(normalised(np.maximum(self.solved_proba, 0.0))))
+            object.__setattr__(
+                self, "solved_proba", frozen(normalised(np.maximum(self.solved_proba, 0.0)))
+            )
 
-    # ---- the answer, by object ---------------------------------------------------------------------------------------
+    # ---- the answer, by object -------------------------------------------------------------------
 
     @cached_property
     def proba(self) -> Array:
@@ -92,10 +102,12 @@ class Outcome(Solution):
         Parameters
         ----------
         rule : "argmax" or "mass"
-            "argmax" takes the most probable class. Classes within 1e-9 of the highest probability are tied; the tied class
-            with the larger mass (its mean probability over all objects) wins, and of equal masses the first in `classes`.
-            "mass" chooses labels whose shares match the classes' mass, as nearly as objects with equal rows allow: smoothing
-            pulls all objects towards the overall mix, so that rare classes seldom have the highest probability anywhere.
+            "argmax" takes the most probable class. Classes within 1e-9 of the highest probability
+            are tied; the tied class with the larger mass (its mean probability over all objects)
+            wins, and of equal masses the first in `classes`. "mass" chooses labels whose shares
+            match the classes' mass, as nearly as objects with equal rows allow: smoothing pulls all
+            objects towards the overall mix, so that rare classes seldom have the highest
+            probability anywhere.
 
         Examples
         --------
@@ -123,7 +135,11 @@ class Outcome(Solution):
     @property
     def unanswered(self) -> Array:
         """Return which objects no vote reaches, not even through others: they have the mean vote of all."""
-        nothing = np.zeros(len(self.row_proba), dtype=bool) if self.unanswered_rows is None else self.unanswered_rows
+        nothing = (
+            np.zeros(len(self.row_proba), dtype=bool)
+            if self.unanswered_rows is None
+            else self.unanswered_rows
+        )
         return self.expand(nothing)
 
     @property
@@ -144,14 +160,19 @@ class Outcome(Solution):
             found = np.flatnonzero(self.object_ids == i) if same_kind else np.empty(0, dtype=int)
             if not len(found):
                 raise InputError(
-                    "object", phrase=f"Unknown object {i!r}", got=i, remedy=f"The first objects are {listed(self.object_ids, 5)}."
+                    "object",
+                    phrase=f"Unknown object {i!r}",
+                    got=i,
+                    remedy=f"The first objects are {listed(self.object_ids, 5)}.",
                 )
             return int(found[0])
         if kind_of(i) != "int" or not -self.n_objects <= i < self.n_objects:
-            raise InputError("i", f"must be the number of an object, from 0 to {self.n_objects - 1}", got=i)
+            raise InputError(
+                "i", f"must be the number of an object, from 0 to {self.n_objects - 1}", got=i
+            )
         return int(i) % self.n_objects
 
-    # ---- by distinct row ---------------------------------------------------------------------------------------------
+    # ---- by distinct row -------------------------------------------------------------------------
 
     @property
     def has_objects(self) -> bool:
@@ -189,7 +210,9 @@ class Outcome(Solution):
     @cached_property
     def row_classes(self) -> Array:
         """Return the number of each distinct row's class: the most probable, ties broken by mass."""
-        return top_classes(self.row_proba, self.mass if self.stored_mass is None else self.stored_mass)
+        return top_classes(
+            self.row_proba, self.mass if self.stored_mass is None else self.stored_mass
+        )
 
     @cached_property
     def row_margin(self) -> Array:
@@ -202,9 +225,11 @@ class Outcome(Solution):
     @property
     def tie_mass(self) -> Array | None:
         """Return the mass of the classes that breaks ties, here and for new objects; None where it was not kept."""
-        return self.stored_mass if self.stored_mass is not None or not self.has_objects else self.mass
+        return (
+            self.stored_mass if self.stored_mass is not None or not self.has_objects else self.mass
+        )
 
-    # ---- groups ------------------------------------------------------------------------------------------------------
+    # ---- groups ----------------------------------------------------------------------------------
 
     @cached_property
     def group_proba(self) -> Array:
@@ -236,7 +261,7 @@ class Outcome(Solution):
         """Return the number of each base model's first group, and the number of all groups at the end."""
         return group_offsets(self.models)
 
-    # ---- in words ----------------------------------------------------------------------------------------------------
+    # ---- in words --------------------------------------------------------------------------------
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -246,7 +271,10 @@ class Outcome(Solution):
     def require_votes(self, what: str) -> Votes:
         """Return the votes; refuse where a file did not keep them."""
         if self.votes is None:
-            raise InputError("", phrase=f"{what} needs the votes, and a consensus loaded from a file does not hold them")
+            raise InputError(
+                "",
+                phrase=f"{what} needs the votes, and a consensus loaded from a file does not hold them",
+            )
         return self.votes
 
     @cached_property
@@ -254,7 +282,10 @@ class Outcome(Solution):
         """Return what the voters are called: judges, annotators or classifiers."""
         if self.votes is not None:
             return self.votes.voter_noun
-        return voter_noun(self.models, self.stored_voters is not None and "annotator" in self.stored_voters["kind"])
+        return voter_noun(
+            self.models,
+            self.stored_voters is not None and "annotator" in self.stored_voters["kind"],
+        )
 
     def called(self, kind: str) -> str:
         """Return what a base model of this kind is called."""
@@ -269,19 +300,25 @@ class Outcome(Solution):
         made_of += f" and {count(n_clusterings, 'clustering')}" if n_clusterings else ""
         n_classes = count(len(self.classes), "class", "classes")
         if not self.has_objects:
-            extends = "holds no objects" if self.rule is None else "extends to new objects, holds none"
+            extends = (
+                "holds no objects" if self.rule is None else "extends to new objects, holds none"
+            )
             return f"{self.settings['method']} of {made_of}, {n_classes}; {extends}"
-        sure = float(self.row_counts @ self.row_proba.max(axis=1, initial=0.0) / max(self.row_counts.sum(), 1e-300))
-        return (
-            f"{self.settings['method']} of {made_of}: {count(self.n_objects, 'object')}, {n_classes}, mean confidence {sure:.3f}"
+        sure = float(
+            self.row_counts
+            @ self.row_proba.max(axis=1, initial=0.0)
+            / max(self.row_counts.sum(), 1e-300)
         )
+        return f"{self.settings['method']} of {made_of}: {count(self.n_objects, 'object')}, {n_classes}, mean confidence {sure:.3f}"
 
 
 def require_consensus(value: Any, argument: str = "outcome") -> None:
     """Refuse what is no answer, such as the votes that one is made from."""
     if not isinstance(value, Outcome):
         remedy = "Solve votes first: EC3().solve(votes)."
-        raise InputTypeError(argument, "must be a Consensus", came=type(value).__name__, remedy=remedy)
+        raise InputTypeError(
+            argument, "must be a Consensus", came=type(value).__name__, remedy=remedy
+        )
 
 
 def no_distribution() -> InputError:
@@ -309,7 +346,9 @@ def _extremes(table: Array) -> tuple[float, float]:
     return float(least), float(error)
 
 
-def unanswered_notes(unanswered: Array, votes: Votes, lacking: str = NOT_REACHED) -> tuple[Note, ...]:
+def unanswered_notes(
+    unanswered: Array, votes: Votes, lacking: str = NOT_REACHED
+) -> tuple[Note, ...]:
     """Return a note that counts the objects that no vote reaches, if there are any."""
     n_unanswered = int(votes.n_alike[unanswered].sum())
     if not n_unanswered:
@@ -318,17 +357,20 @@ def unanswered_notes(unanswered: Array, votes: Votes, lacking: str = NOT_REACHED
     return (Note(UNANSWERED, f"{who} {lacking}."),)
 
 
-# ---- labels from class probabilities ----------------------------------------------------------------------------------
+# ---- labels from class probabilities -------------------------------------------------------------
 
 
 def top_classes(proba: Array, mass: Array, tol: float = 1e-9) -> Array:
     """Return each row's class with the highest probability.
 
-    Classes within `tol` of the highest are tied: the one with the larger mass overall wins, then the first of `classes`.
+    Classes within `tol` of the highest are tied: the one with the larger mass overall wins, then
+    the first of `classes`.
     """
     preference, best = class_preference(mass, tol), np.empty(len(proba), dtype=np.int64)
     for rows in chunks(len(proba), max(1, 8 * CHUNK // proba.shape[1])):
-        by_class = np.ascontiguousarray(proba[rows].T)  # few long rows are quicker than many short ones
+        by_class = np.ascontiguousarray(
+            proba[rows].T
+        )  # few long rows are quicker than many short ones
         best[rows] = preference[highest_classes(by_class, tol)[preference].argmax(axis=0)]
     return best
 
@@ -341,16 +383,19 @@ def highest_classes(by_class: Array, tol: float = 1e-9) -> Array:
 def class_preference(mass: Array, tol: float = 1e-9) -> Array:
     """Return the classes by falling mass; masses that differ by rounding only keep the order of the classes."""
     with np.errstate(invalid="ignore", over="ignore"):
-        shares = np.nan_to_num(mass / max(float(mass.sum()), 1e-300)).tolist()  # sums of extreme weights overflow
+        shares = np.nan_to_num(
+            mass / max(float(mass.sum()), 1e-300)
+        ).tolist()  # sums of extreme weights overflow
     return np.array(sorted(range(len(shares)), key=lambda z: (-round(shares[z] / tol), z)))
 
 
 def mass_classes(proba: Array, counts: Array, mass: Sequence[float] | Array) -> Array:
     """Return classes whose shares match the mass, and among such labellings (nearly) one with the highest probability.
 
-    Row i gets argmax_z (proba_iz + b_z). The offsets b minimise the convex function sum_i max_z (proba_iz + b_z) - mass b, whose
-    gradient is the difference between the shares and the mass. Its maximum is smoothed (a softmax at a falling temperature), so
-    that Newton's method applies. Equal rows get equal classes.
+    Row i gets argmax_z (proba_iz + b_z). The offsets b minimise the convex function sum_i max_z
+    (proba_iz + b_z) - mass b, whose gradient is the difference between the shares and the mass. Its
+    maximum is smoothed (a softmax at a falling temperature), so that Newton's method applies. Equal
+    rows get equal classes.
     """
     target = np.asarray(mass, dtype=np.float64)
     target = target / target.sum()

@@ -1,12 +1,14 @@
 """How an object's class probabilities follow from its groups.
 
-Nearly every answer here is a weighted mean of a few terms, and every term a weighted mean of the distributions of the object's
-groups. For EC3 the terms are alpha (the groups' own distributions), beta (the other members of its groups) and gamma (its votes):
+Nearly every answer here is a weighted mean of a few terms, and every term a weighted mean of the
+distributions of the object's groups. For EC3 the terms are alpha (the groups' own distributions),
+beta (the other members of its groups) and gamma (its votes):
 
     F^o_i = sum_t pull_t mean_t(i) / sum_t pull_t,    mean_t(i) = sum_j a_ij v^t_j T^t_j / sum_j a_ij v^t_j
 
-Voting and BGCM have one term. Dawid-Skene adds up logarithms instead: the evidence of each vote for each class. Either way one
-table with one row per group answers for the objects that were solved and for new ones, and shows which voter moved what.
+Voting and BGCM have one term. Dawid-Skene adds up logarithms instead: the evidence of each vote for
+each class. Either way one table with one row per group answers for the objects that were solved and
+for new ones, and shows which voter moved what.
 """
 
 from __future__ import annotations
@@ -25,14 +27,18 @@ from ..algebra.linear import scale_of
 from ..algebra.membership import Membership, SparseMembership, Table, Terms, places_in
 from ..votes import Prior, Votes
 
-Answers = Iterator[tuple[slice, Array, Array]]  # rows, their class probabilities, and which of them nothing reaches
+Answers = Iterator[
+    tuple[slice, Array, Array]
+]  # rows, their class probabilities, and which of them nothing reaches
 Contributions = dict[tuple[int, str], Array]  # (base model or NOBODY, term) -> one number per class
 
 GROUPS, COMPANIONS, VOTES = "groups", "companions", "votes"  # the terms of alpha, beta and gamma
 KNOWN, TOWARDS, PRIOR, OWN = "known label", "towards", "prior", "own prior"  # what else may pull
 DENSE = 1_000_000  # entries up to which a table over groups is dense in any case
 LEAST_RATIO = 1e-60  # of two weights: beyond it their products would overflow
-SUMS_WITHIN = 1e-8  # by how much the sum of a distribution may differ from 1; rounding leaves about 1e-12
+SUMS_WITHIN = (
+    1e-8  # by how much the sum of a distribution may differ from 1; rounding leaves about 1e-12
+)
 NOBODY = -1  # in the place of a base model's number
 
 
@@ -40,8 +46,9 @@ NOBODY = -1  # in the place of a base model's number
 class Term:
     """One term: its name, how hard it pulls, and the groups that take part in it with their weights and distributions.
 
-    With `by_total` it pulls harder the more the row's groups weigh together. Distributions may be sparse: those of the groups of
-    classifiers, which name one class each, and of which there are many where annotators choose among many classes.
+    With `by_total` it pulls harder the more the row's groups weigh together. Distributions may be
+    sparse: those of the groups of classifiers, which name one class each, and of which there are
+    many where annotators choose among many classes.
     """
 
     name: str
@@ -54,7 +61,9 @@ class Term:
     def weighted(self, places: Array | slice = slice(None)) -> Array:
         """Return the weights of some groups times their distributions, dense."""
         proba = self.group_proba[places]
-        return self.group_weight[places, None] * (proba.toarray() if sparse.issparse(proba) else proba)
+        return self.group_weight[places, None] * (
+            proba.toarray() if sparse.issparse(proba) else proba
+        )
 
     @property
     def arrays(self) -> dict[str, Array]:
@@ -67,7 +76,11 @@ class Term:
 
     def table_for(self, groups: Membership, dense: bool) -> Table:
         """Return the weight and the weighted distribution of each group, sparse only if the distributions are."""
-        at, n_groups, n_classes = places_in(groups, self.groups), groups.n_groups, self.group_proba.shape[1]
+        at, n_groups, n_classes = (
+            places_in(groups, self.groups),
+            groups.n_groups,
+            self.group_proba.shape[1],
+        )
         here = np.flatnonzero(at >= 0)
         if dense or not sparse.issparse(self.group_proba):
             table = np.zeros((n_groups, n_classes + 1))
@@ -75,8 +88,13 @@ class Term:
             table[at[here], 1:] = self.weighted(here)
             return table
         own = self.group_proba[here].tocoo()
-        rows, columns = np.concatenate([at[here], at[here][own.coords[0]]]), np.concatenate([0 * here, own.coords[1] + 1])
-        values = np.concatenate([self.group_weight[here], self.group_weight[here][own.coords[0]] * own.data])
+        rows, columns = (
+            np.concatenate([at[here], at[here][own.coords[0]]]),
+            np.concatenate([0 * here, own.coords[1] + 1]),
+        )
+        values = np.concatenate(
+            [self.group_weight[here], self.group_weight[here][own.coords[0]] * own.data]
+        )
         return sparse.csr_array((values, (rows, columns)), shape=(n_groups, n_classes + 1))
 
 
@@ -118,7 +136,9 @@ class Row:
 
     entries: sparse.csr_array
     owner: Array  # the number of each group's base model
-    hard: sparse.csr_array | None = None  # the entries with soft votes hardened, where some are soft
+    hard: sparse.csr_array | None = (
+        None  # the entries with soft votes hardened, where some are soft
+    )
     known: KnownLabels | None = None
     prior: Prior | None = None
 
@@ -184,9 +204,14 @@ class Rule(ABC):
         """Return the rows with their votes as the rule takes them."""
         return groups.hard if self.hard_votes and groups.hard is not None else groups
 
-    def all_answers(self, groups: Membership, known: KnownLabels | None = None) -> tuple[Array, Array]:
+    def all_answers(
+        self, groups: Membership, known: KnownLabels | None = None
+    ) -> tuple[Array, Array]:
         """Return `answers` for all rows at once."""
-        proba, unanswered = np.empty((groups.n_rows, len(self.fallback))), np.empty(groups.n_rows, dtype=bool)
+        proba, unanswered = (
+            np.empty((groups.n_rows, len(self.fallback))),
+            np.empty(groups.n_rows, dtype=bool),
+        )
         for rows, part, nothing in self.answers(groups, known):
             proba[rows], unanswered[rows] = part, nothing
         return proba, unanswered
@@ -259,25 +284,39 @@ class GroupRule(Rule):
                 found.append(_whole_pull(TOWARDS, strength_towards, targets.proba[rows]))
             elif others is not None:
                 _, answer, unanswered = next(others)
-                found.append(_whole_pull(TOWARDS, strength_towards, np.where(unanswered[:, None], 0.0, answer)))
+                found.append(
+                    _whole_pull(
+                        TOWARDS, strength_towards, np.where(unanswered[:, None], 0.0, answer)
+                    )
+                )
             yield rows, found if known is None else _with_known(found, known, rows, n_classes)
 
     def _with_prior(self, found: list[Pull], prior: Prior) -> list[Pull]:
         """Return the pulls with that of the rows' own priors, which share the pull of the votes as some votes more."""
-        # A prior worth w votes beside n votes: of the pull of the votes it takes the share w / (n + w), they keep n / (n + w).
+        # A prior worth w votes beside n votes: of the pull of the votes it takes the share w / (n +
+        # w), they keep n / (n + w).
         at = next(t for t, term in enumerate(self.terms) if term.name == VOTES)
         n_votes, worth = found[at].total, prior.weight
         share = np.divide(worth, n_votes + worth, out=np.zeros(len(worth)), where=worth > 0)
         pull = self.terms[at].pull
         votes = replace(found[at], strength=pull * (1 - share) * (n_votes > 0))
-        return [*found[:at], votes, *found[at + 1 :], Pull(OWN, pull * share, np.ones(len(share)), prior.trusted)]
+        return [
+            *found[:at],
+            votes,
+            *found[at + 1 :],
+            Pull(OWN, pull * share, np.ones(len(share)), prior.trusted),
+        ]
 
-    def _sums_of_terms(self, groups: Membership) -> Iterator[tuple[slice, list[tuple[Array, Array]]]]:
+    def _sums_of_terms(
+        self, groups: Membership
+    ) -> Iterator[tuple[slice, list[tuple[Array, Array]]]]:
         """Return for each term the weights of the rows' groups and their weighted distributions, summed, some rows at a time."""
-        # Terms side by side, [v^1 | v^1 T^1 | v^2 | v^2 T^2 ...], so that one pass over the rows sums them all; those that are
-        # sparse in a stack of their own.
+        # Terms side by side, [v^1 | v^1 T^1 | v^2 | v^2 T^2 ...], so that one pass over the rows
+        # sums them all; those that are sparse in a stack of their own.
         width, tables = len(self.fallback) + 1, self._tables(groups)
-        together = [[table for table in tables if sparse.issparse(table) == kind] for kind in (False, True)]
+        together = [
+            [table for table in tables if sparse.issparse(table) == kind] for kind in (False, True)
+        ]
         stacks = [np.hstack(together[0]) if together[0] else np.zeros((groups.n_groups, 0))]
         stacks += [sparse.csr_array(sparse.hstack(together[1]))] if together[1] else []
         for parts in zip(*(groups.gather_parts(stack) for stack in stacks), strict=True):
@@ -286,7 +325,9 @@ class GroupRule(Rule):
             for table in tables:
                 kind = int(sparse.issparse(table))
                 begin, sums = left[kind], parts[kind][1]
-                found.append((np.ascontiguousarray(sums[:, begin]), sums[:, begin + 1 : begin + width]))
+                found.append(
+                    (np.ascontiguousarray(sums[:, begin]), sums[:, begin + 1 : begin + width])
+                )
                 left[kind] += width
             yield parts[0][0], found
 
@@ -304,7 +345,11 @@ class GroupRule(Rule):
         `inverses` has for each term 1 over the weights of each row's groups.
         """
         tables = self._tables(groups)
-        if any(term.by_total for term in self.terms) or any(map(sparse.issparse, tables)) or not self.keeps_digits():
+        if (
+            any(term.by_total for term in self.terms)
+            or any(map(sparse.issparse, tables))
+            or not self.keeps_digits()
+        ):
             return None
         target = next((t for t, term in enumerate(self.terms) if term.name == VOTES), -1)
         distributions, pulls = (
@@ -312,11 +357,16 @@ class GroupRule(Rule):
             np.array([float(term.pull) for term in self.terms]),
         )
         own = tuple(inverses[term.name] for term in self.terms)
-        return groups.mean_of_terms(Terms(distributions, pulls, own, self.fallback, counts, in_group, target))
+        return groups.mean_of_terms(
+            Terms(distributions, pulls, own, self.fallback, counts, in_group, target)
+        )
 
     def keeps_digits(self) -> bool:
         """Return whether the groups' distributions sum to 1, as they do unless weights were too far apart to solve for them."""
-        return all(bool((abs(np.asarray(term.group_proba.sum(axis=1)) - 1) <= SUMS_WITHIN).all()) for term in self.terms)
+        return all(
+            bool((abs(np.asarray(term.group_proba.sum(axis=1)) - 1) <= SUMS_WITHIN).all())
+            for term in self.terms
+        )
 
     def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
         """Return the mean of the terms, and which rows no term reaches."""
@@ -326,7 +376,9 @@ class GroupRule(Rule):
         strength[unanswered] = 1.0
         proba = np.zeros((len(strength), len(self.fallback)))
         for pull in pulls:
-            share = pull.strength / strength / np.where(pull.total > 0, pull.total, 1.0)  # their product may overflow
+            share = (
+                pull.strength / strength / np.where(pull.total > 0, pull.total, 1.0)
+            )  # their product may overflow
             proba += share[:, None] * pull.weighted
         proba[unanswered] = self.fallback
         return proba, unanswered
@@ -358,7 +410,10 @@ class GroupRule(Rule):
     def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the rule as plain facts and arrays."""
         facts, arrays = super().stored()
-        facts["terms"] = [{"name": term.name, "pull": float(term.pull), "by_total": term.by_total} for term in self.terms]
+        facts["terms"] = [
+            {"name": term.name, "pull": float(term.pull), "by_total": term.by_total}
+            for term in self.terms
+        ]
         for t, term in enumerate(self.terms):
             arrays |= {f"term{t}_{name}": array for name, array in term.arrays.items()}
         if self.towards is not None and self.towards[1] is not None:
@@ -373,16 +428,21 @@ def mean_votes(
 ) -> tuple[Array, Array, GroupRule]:
     """Return the weighted mean vote on each row, which rows have none, and the rule that gives the same for new objects.
 
-    A known label is the answer where there is one; a row without votes gets the mean vote of all. A row's own prior counts as
-    some votes more.
+    A known label is the answer where there is one; a row without votes gets the mean vote of all. A
+    row's own prior counts as some votes more.
     """
-    # One term: y_i = sum_j a_ij w_j T_j / sum_j a_ij w_j over the groups j of voters, with T_j the class that the group names.
+    # One term: y_i = sum_j a_ij w_j T_j / sum_j a_ij w_j over the groups j of voters, with T_j the
+    # class that the group names.
     weights = weights / weight_scale(weights)
-    group_weight = np.where(np.diff(votes.group_meaning.indptr) > 0, weights[votes.group_model], 0.0)
+    group_weight = np.where(
+        np.diff(votes.group_meaning.indptr) > 0, weights[votes.group_model], 0.0
+    )
     speaking = np.flatnonzero(group_weight > 0)
     said = votes.group_meaning[speaking]
     term = Term(VOTES, 1.0, speaking, group_weight[speaking], said)
-    proba, unanswered = GroupRule((term,), np.zeros(votes.n_classes), hard).all_answers(groups, known)
+    proba, unanswered = GroupRule((term,), np.zeros(votes.n_classes), hard).all_answers(
+        groups, known
+    )
     mass = votes.counts @ proba
     fallback = mass / mass.sum() if mass.any() else np.full(votes.n_classes, 1 / votes.n_classes)
     proba[unanswered] = fallback
@@ -394,7 +454,10 @@ def weight_scale(weights: Array) -> float:
 
     That is 1 unless they are extreme, for beside a prior or known labels they count as they are.
     """
-    top, lowest = float(np.max(weights, initial=0.0)), float(np.min(weights[weights > 0], initial=np.inf))
+    top, lowest = (
+        float(np.max(weights, initial=0.0)),
+        float(np.min(weights[weights > 0], initial=np.inf)),
+    )
     if lowest < LEAST_RATIO * top:
         raise InputError(
             "weights",
@@ -407,7 +470,9 @@ def weight_scale(weights: Array) -> float:
 
 def one_hot(codes: Array, n_classes: int) -> sparse.csr_array:
     """Return classes as distributions, one entry each."""
-    return sparse.csr_array((np.ones(len(codes)), codes, np.arange(len(codes) + 1)), shape=(len(codes), n_classes))
+    return sparse.csr_array(
+        (np.ones(len(codes)), codes, np.arange(len(codes) + 1)), shape=(len(codes), n_classes)
+    )
 
 
 def _whole_pull(name: str, pull: float, proba: Array) -> Pull:
@@ -422,7 +487,8 @@ def log_of(proba: Array) -> Array:
 
 
 def _with_known(found: list[Pull], known: KnownLabels, rows: slice, n_classes: int) -> list[Pull]:
-    # A known label takes the place of what is said about the object itself; one that is held fixed, of all that pulls it.
+    # A known label takes the place of what is said about the object itself; one that is held fixed,
+    # of all that pulls it.
     labelled = known.labelled[rows]
     kept = [
         replace(pull, strength=np.where(labelled, 0.0, pull.strength))

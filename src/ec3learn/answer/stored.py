@@ -59,13 +59,24 @@ class Stored:
     def __contains__(self, name: str) -> bool:
         return self._prefix + name in self._left
 
-    def take(self, name: str, kinds: str, *shape: int | None, low: float = -np.inf, high: float = np.inf) -> Array:
+    def take(
+        self, name: str, kinds: str, *shape: int | None, low: float = -np.inf, high: float = np.inf
+    ) -> Array:
         """Return an array of these kinds and this shape (None: of any length) whose numbers are finite and within bounds."""
         name = self._prefix + name
         array = self._left.pop(name)
         require(array.dtype.kind in kinds and array.ndim == len(shape), name)
-        require(all(want is None or want == have for want, have in zip(shape, array.shape, strict=True)), name)
-        require(not array.size or (array.min() >= low and array.max() <= high and np.isfinite(array).all()), name)
+        require(
+            all(
+                want is None or want == have for want, have in zip(shape, array.shape, strict=True)
+            ),
+            name,
+        )
+        require(
+            not array.size
+            or (array.min() >= low and array.max() <= high and np.isfinite(array).all()),
+            name,
+        )
         return frozen(array)
 
     def take_nullable(self, name: str, n: int, low: float, high: float) -> Array:
@@ -85,14 +96,16 @@ class Stored:
         """Return the numbers of some of `n_things`, none of them twice if each occurs `once`."""
         array = self.take(name, "i" if once else "iu", None, low=0, high=n_things - 1)
         require(not once or len(np.unique(array)) == len(array), self._prefix + name)
-        return array.astype(np.int64) if array.dtype == np.uint64 else array  # which older numpy does not index by
+        return (
+            array.astype(np.int64) if array.dtype == np.uint64 else array
+        )  # which older numpy does not index by
 
     def require_empty(self) -> None:
         """Refuse arrays that were not taken."""
         require(not self._left, next(iter(self._left), ""))
 
 
-# ---- rules ------------------------------------------------------------------------------------------------------------
+# ---- rules ---------------------------------------------------------------------------------------
 
 
 def restored_rule(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
@@ -116,9 +129,14 @@ def _fallback(stored: Stored, n_classes: int) -> Any:
 def _means(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
     towards = None
     if "towards" in facts:
-        inner = restored_rule(facts["towards"]["rule"], stored.under("towards_"), n_groups, n_classes)
+        inner = restored_rule(
+            facts["towards"]["rule"], stored.under("towards_"), n_groups, n_classes
+        )
         towards = (number(facts["towards"]["pull"], "pull", 0), inner)
-    terms = [_term(term, stored.under(f"term{t}_"), n_groups, n_classes) for t, term in enumerate(facts["terms"])]
+    terms = [
+        _term(term, stored.under(f"term{t}_"), n_groups, n_classes)
+        for t, term in enumerate(facts["terms"])
+    ]
     return GroupRule(tuple(terms), _fallback(stored, n_classes), flag(facts, "hard_votes"), towards)
 
 
@@ -131,10 +149,20 @@ def _term(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Term:
         starts = stored.take("starts", "iu", len(groups) + 1, low=0)
         shares = stored.take("shares", "f", None, low=0.0)
         classes = stored.take("classes", "iu", len(shares), low=0, high=n_classes - 1)
-        require(starts[0] == 0 and starts[-1] == len(shares) and (starts[1:] >= starts[:-1]).all(), "starts")
+        require(
+            starts[0] == 0 and starts[-1] == len(shares) and (starts[1:] >= starts[:-1]).all(),
+            "starts",
+        )
         proba = sparse.csr_array((shares, classes, starts), shape=(len(groups), n_classes))
         require(not len(groups) or np.abs(proba.sum(axis=1) - 1).max() <= LOOSE, "shares")
-    return Term(text(facts["name"]), number(facts["pull"], "pull", 0), groups, weight, proba, flag(facts, "by_total"))
+    return Term(
+        text(facts["name"]),
+        number(facts["pull"], "pull", 0),
+        groups,
+        weight,
+        proba,
+        flag(facts, "by_total"),
+    )
 
 
 def _subtypes(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
@@ -142,7 +170,9 @@ def _subtypes(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Ru
     require(len(prior) and len(prior) % n_classes == 0, "prior")
     table = stored.take("table", "f", len(groups), len(prior))
     correlation = number(facts["correlation"], "correlation", 0, 1)
-    return SubtypeRule(groups, table, _fallback(stored, n_classes), prior, correlation, flag(facts, "hard_votes"))
+    return SubtypeRule(
+        groups, table, _fallback(stored, n_classes), prior, correlation, flag(facts, "hard_votes")
+    )
 
 
 def _precisions(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
@@ -151,20 +181,32 @@ def _precisions(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> 
     own = stored.take("own", "f", n_classes, low=0.0)
     ballast = number(facts["ballast"], "ballast", 0)
     require(ballast > 0, "ballast")
-    precision = stored.take("prior_precision", "f", n_classes, low=0.0) if "prior_precision" in stored else None
+    precision = (
+        stored.take("prior_precision", "f", n_classes, low=0.0)
+        if "prior_precision" in stored
+        else None
+    )
     return PrecisionRule(groups, table, _fallback(stored, n_classes), own, ballast, precision)
 
 
 def _log_pool(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
-    weights, groups = stored.take("voter_weights", "f", None), stored.take_numbers_of("groups", n_groups)
-    require(len(groups) == len(weights) * n_classes, "groups")  # each voter says each class, one after the other
+    weights, groups = (
+        stored.take("voter_weights", "f", None),
+        stored.take_numbers_of("groups", n_groups),
+    )
+    require(
+        len(groups) == len(weights) * n_classes, "groups"
+    )  # each voter says each class, one after the other
     return LogPoolRule(groups, np.eye(len(groups)), _fallback(stored, n_classes), weights)
 
 
 def _panel(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
     require(facts["members"] and isinstance(facts["members"], list), "members")
     members = tuple(
-        (text(member["name"]), restored_rule(member["rule"], stored.under(f"member{place}_"), n_groups, n_classes))
+        (
+            text(member["name"]),
+            restored_rule(member["rule"], stored.under(f"member{place}_"), n_groups, n_classes),
+        )
         for place, member in enumerate(facts["members"])
     )
     shares = stored.take("shares", "f", len(members), low=0.0) if "shares" in stored else None
@@ -174,6 +216,11 @@ def _panel(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
 
 def _regression(facts: Facts, stored: Stored, n_groups: int, n_classes: int) -> Rule:
     base = restored_rule(facts["base"], stored.under("base_"), n_groups, n_classes)
-    offsets, groups = stored.take("offsets", "f", n_classes), stored.take_numbers_of("groups", n_groups)
+    offsets, groups = (
+        stored.take("offsets", "f", n_classes),
+        stored.take_numbers_of("groups", n_groups),
+    )
     table = stored.take("table", "f", len(groups), n_classes)
-    return RegressionRule(base, _fallback(stored, n_classes), offsets, number(facts["slope"], "slope"), groups, table)
+    return RegressionRule(
+        base, _fallback(stored, n_classes), offsets, number(facts["slope"], "slope"), groups, table
+    )

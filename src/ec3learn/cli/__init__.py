@@ -1,7 +1,7 @@
 """The command `ec3learn`: options become calls of the library, and errors become one line and an exit code.
 
-0: done; 1: internal error; 2: invalid arguments or input; 129: the terminal has gone; 130: interrupted; 141: the reader of
-the output has gone; 143: terminated.
+0: done; 1: internal error; 2: invalid arguments or input; 129: the terminal has gone; 130:
+interrupted; 141: the reader of the output has gone; 143: terminated.
 """
 
 from __future__ import annotations
@@ -26,9 +26,12 @@ def main(arguments: list[str] | None = None) -> int:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]  # so that it may be anywhere
     if arguments is None:
-        # Experiments have processes of their own, which Python stops; elsewhere Ctrl-C would wait for a query to end.
+        # Experiments have processes of their own, which Python stops; elsewhere Ctrl-C would wait
+        # for a query to end.
         ending = {signal.SIGTERM} if "paper" in words[:1] else {signal.SIGTERM, signal.SIGINT}
-        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # which nohup ignores
+        if (
+            hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
+        ):  # which nohup ignores
             ending.add(signal.SIGHUP)
         end_at_once(*ending)
     try:
@@ -45,7 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
         return outcome if isinstance(outcome, int) else DONE
     except KeyboardInterrupt:
         return INTERRUPTED
-    except SystemExit as ended:  # with 1 where nobody reads our output any more, which Typer notices
+    except (
+        SystemExit
+    ) as ended:  # with 1 where nobody reads our output any more, which Typer notices
         return NO_READER if ended.code == 1 else int(ended.code or DONE)
     except Exception as error:
         if debug:
@@ -60,8 +65,14 @@ def _report(error: Exception) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":  # the help is on the screen already
         return WRONG_INPUT
     if hasattr(error, "format_message"):  # options that the command does not have
-        message, command = error.format_message(), getattr(getattr(error, "ctx", None), "command_path", "ec3learn")
-        return _complain(f"{message}{'' if message.endswith(('.', '?')) else '.'} See: {command} --help.", WRONG_INPUT)
+        message, command = (
+            error.format_message(),
+            getattr(getattr(error, "ctx", None), "command_path", "ec3learn"),
+        )
+        return _complain(
+            f"{message}{'' if message.endswith(('.', '?')) else '.'} See: {command} --help.",
+            WRONG_INPUT,
+        )
     if isinstance(error, InputError):
         from .app import spelled
 
@@ -69,11 +80,17 @@ def _report(error: Exception) -> int:
     if isinstance(error, ModuleNotFoundError) and error.name:
         return _complain(_needs(error), WRONG_INPUT)
     if isinstance(error, OSError) and error.strerror:
-        return _complain(f"{printable(str(error.filename or 'The output'))}: {error.strerror}.", WRONG_INPUT)
+        return _complain(
+            f"{printable(str(error.filename or 'The output'))}: {error.strerror}.", WRONG_INPUT
+        )
     if isinstance(error, MemoryError):
-        return _complain("Not enough memory for this table. Lower --memory or --max-rows.", WRONG_INPUT)
+        return _complain(
+            "Not enough memory for this table. Lower --memory or --max-rows.", WRONG_INPUT
+        )
     reason = f"{type(error).__name__}: {error}".splitlines()[0]
-    return _complain(f"Internal error ({reason}). Rerun with --debug and report the traceback.", INTERNAL_ERROR)
+    return _complain(
+        f"Internal error ({reason}). Rerun with --debug and report the traceback.", INTERNAL_ERROR
+    )
 
 
 def _needs(lacking: ModuleNotFoundError) -> str:

@@ -47,7 +47,10 @@ def _show_version(asked: bool) -> None:
 
 @app.callback(help=ABOUT)
 def ec3learn(
-    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Take the options that stand before a command."""
@@ -61,19 +64,29 @@ def combine(
     file: o.ReadOptions,
     answer: o.AnswerOptions,
     rule: str = o.method_option(
-        "argmax", "NAME", "How labels follow from probabilities: argmax, or mass, which keeps the shares of the classes."
+        "argmax",
+        "NAME",
+        "How labels follow from probabilities: argmax, or mass, which keeps the shares of the classes.",
     ),
     id: o.Text = o.ID,
     truth: o.Text = o.TRUTH,
     max_rows: int = o.MAX_ROWS,
     contested: o.Text = o.file_option(
-        None, "FILE", "Write the most contested objects, the first to review, as a table: CSV, for example."
+        None,
+        "FILE",
+        "Write the most contested objects, the first to review, as a table: CSV, for example.",
     ),
-    n_contested: int = o.file_option(200, "N", "How many contested objects to write, to report and to print with --json."),
+    n_contested: int = o.file_option(
+        200, "N", "How many contested objects to write, to report and to print with --json."
+    ),
     save: o.Text = o.file_option(None, "FILE", "Save the consensus, for `ec3learn apply`."),
     report: o.Text = o.file_option(None, "FILE", "Write a report: one HTML file."),
-    fast: bool = o.option(False, None, "Leave out the diagnosis: cross-validation on known labels, biased voters."),
-    dry_run: bool = o.option(False, None, "Write nothing: say how many rows are distinct, and what solving them takes."),
+    fast: bool = o.option(
+        False, None, "Leave out the diagnosis: cross-validation on known labels, biased voters."
+    ),
+    dry_run: bool = o.option(
+        False, None, "Write nothing: say how many rows are distinct, and what solving them takes."
+    ),
     json: bool = o.JSON,
 ) -> None:
     """Combine votes and clusters into one classification, and print a summary with a diagnosis.
@@ -81,9 +94,11 @@ def combine(
     For example:
     ec3learn combine votes.csv --classifiers svm,tree --clusterings kmeans --out labels.csv
 
-    ec3learn combine votes.parquet -c 'clf_*' -k 'km_*,dbscan' --known gold --out labels.parquet --save mails.ec3
+    ec3learn combine votes.parquet -c 'clf_*' -k 'km_*,dbscan' --known gold --out labels.parquet
+    --save mails.ec3
 
-    ec3learn combine answers.csv --objects task --voters worker -c answer --known truth.csv --per-object --out labels.csv
+    ec3learn combine answers.csv --objects task --voters worker -c answer --known truth.csv
+    --per-object --out labels.csv
 
     cat votes.csv | ec3learn combine - -c svm,tree --out - > labels.csv
     """
@@ -95,14 +110,30 @@ def combine(
         warnings.simplefilter("ignore")
     require_integer("n_contested", n_contested, 0)
     outputs = {"out": out, "save": save, "report": report, "contested": contested}
-    require_outputs(outputs, overwrite, {"votes": votes, "known": how.known, "truth": truth}, not answer.per_object)
+    require_outputs(
+        outputs,
+        overwrite,
+        {"votes": votes, "known": how.known, "truth": truth},
+        not answer.per_object,
+    )
     if report is not None:
         require_jinja2()  # before anything is written
     method, naming = method_from(how), naming_from(columns, how, truth)
     added: dict[str, Any] = {"proba": answer.proba, "rule": rule, "prefix": answer.prefix, "id": id}
     with open_file(votes, **asdict(file), beside=out, bar=not answer.quiet) as table:
         if dry_run:
-            return show(plan_file(table, naming, method, max_rows=max_rows, id=id, fast=fast, writes=out is not None), json)
+            return show(
+                plan_file(
+                    table,
+                    naming,
+                    method,
+                    max_rows=max_rows,
+                    id=id,
+                    fast=fast,
+                    writes=out is not None,
+                ),
+                json,
+            )
         answered = combine_file(table, naming, method, max_rows=max_rows, **added)
         consensus, shown, labels = answered.consensus, answered.named_consensus, answered.truth
         summary = consensus.summary(method, truth=labels, fast=fast)
@@ -113,18 +144,28 @@ def combine(
     if save is not None:
         consensus.save(save, overwrite=overwrite)
     if report is not None:
-        made: dict[str, Any] = {"command": ["ec3learn", *sys.argv[1:]], "summary": summary, "n_contested": n_contested}
+        made: dict[str, Any] = {
+            "command": ["ec3learn", *sys.argv[1:]],
+            "summary": summary,
+            "n_contested": n_contested,
+        }
         shown.report(report, truth=labels, overwrite=overwrite, **made)
     if json or not answer.quiet:
         objects = list(shown.contested(n_contested).rows()) if json else []
-        _print_summary(summary, objects, json, answer.quiet, sys.stderr if out == "-" else sys.stdout)
+        _print_summary(
+            summary, objects, json, answer.quiet, sys.stderr if out == "-" else sys.stdout
+        )
 
 
-def _print_summary(summary: Summary, contested: list[dict[str, Any]], json: bool, quiet: bool, file: TextIO) -> None:
+def _print_summary(
+    summary: Summary, contested: list[dict[str, Any]], json: bool, quiet: bool, file: TextIO
+) -> None:
     """Print a summary, its notes in the words of the command; in JSON, the contested objects too."""
     from ..answer import Note
 
-    summary = replace(summary, notes=tuple(Note(note.kind, note.sentence(spelled)) for note in summary.notes))
+    summary = replace(
+        summary, notes=tuple(Note(note.kind, note.sentence(spelled)) for note in summary.notes)
+    )
     if json and summary.warning is not None and not quiet:
         print(f"ec3learn: warning: {printable(summary.warning)}", file=sys.stderr)
     show(summary.as_dict() | {"most_contested": contested} if json else summary, json, file)
@@ -154,10 +195,17 @@ def apply(
     if answer.quiet:
         warnings.simplefilter("ignore")
     out = STANDARD if answer.out is None else answer.out
-    require_outputs({"out": out}, answer.overwrite, {"votes": votes, "consensus": consensus}, not answer.per_object)
+    require_outputs(
+        {"out": out},
+        answer.overwrite,
+        {"votes": votes, "consensus": consensus},
+        not answer.per_object,
+    )
     saved, naming = Consensus.load(consensus), naming_from(columns)
     with open_file(votes, **asdict(file), beside=out, bar=not answer.quiet) as table:
-        answered = extend_file(table, saved, naming, proba=answer.proba, prefix=answer.prefix, max_rows=max_rows)
+        answered = extend_file(
+            table, saved, naming, proba=answer.proba, prefix=answer.prefix, max_rows=max_rows
+        )
         answered.write(out, answer.out_format, answer.overwrite, per_object=answer.per_object)
 
 
@@ -167,7 +215,9 @@ def explain(
     columns: o.ColumnOptions,
     how: o.MethodOptions,
     file: o.ReadOptions,
-    object: str = o.option(..., "NUMBER", "The row, counted from 0; with --id or --objects, a value of that column."),
+    object: str = o.option(
+        ..., "NUMBER", "The row, counted from 0; with --id or --objects, a value of that column."
+    ),
     id: o.Text = o.ID,
     max_rows: int = o.MAX_ROWS,
     json: bool = o.JSON,
@@ -186,7 +236,9 @@ def explain(
 
 @o.flatten_groups
 def voters(
-    votes: Annotated[str, o.argument("VOTES", "Table of votes, or a consensus saved by `ec3learn combine`.")],
+    votes: Annotated[
+        str, o.argument("VOTES", "Table of votes, or a consensus saved by `ec3learn combine`.")
+    ],
     columns: o.ColumnOptions,
     how: o.MethodOptions,
     file: o.ReadOptions,
@@ -206,9 +258,17 @@ def voters(
     from ..diagnosis.summary import two_voter_notes
 
     if votes.endswith(".ec3"):
-        for name, given in {"known": how.known, "classifiers": columns.classifiers, "clusterings": columns.clusterings}.items():
+        for name, given in {
+            "known": how.known,
+            "classifiers": columns.classifiers,
+            "clusterings": columns.clusterings,
+        }.items():
             if given is not None:
-                raise InputError(name, "must be left out for a saved consensus, which does not hold the votes", got=given)
+                raise InputError(
+                    name,
+                    "must be left out for a saved consensus, which does not hold the votes",
+                    got=given,
+                )
         consensus = Consensus.load(votes)
     else:
         with combined(votes, columns, how, file, max_rows=max_rows, id=id) as answered:
@@ -226,13 +286,19 @@ def compare(
     labels: o.LabelOptions,
     file: o.ReadOptions,
     methods: o.Texts = o.method_option(
-        None, "METHODS", "The methods, separated by commas; by default all that `ec3learn methods` lists."
+        None,
+        "METHODS",
+        "The methods, separated by commas; by default all that `ec3learn methods` lists.",
     ),
     id: o.Text = o.ID,
     truth: o.Text = o.TRUTH,
     max_rows: int = o.MAX_ROWS,
-    disputed: o.Text = o.file_option(None, "FILE", "Write the objects on which the methods disagree, the most disputed first."),
-    n_disputed: int = o.file_option(200, "N", "How many disputed objects to write, and to print with --json."),
+    disputed: o.Text = o.file_option(
+        None, "FILE", "Write the objects on which the methods disagree, the most disputed first."
+    ),
+    n_disputed: int = o.file_option(
+        200, "N", "How many disputed objects to write, and to print with --json."
+    ),
     overwrite: bool = o.OVERWRITE,
     fast: bool = o.option(False, None, "Leave out cross-validation on known labels."),
     json: bool = o.JSON,
@@ -242,7 +308,8 @@ def compare(
     For example:
     ec3learn compare votes.csv --classifiers svm,tree,bayes --clusterings kmeans --known gold
 
-    ec3learn compare answers.csv --objects task --voters worker -c answer --truth truth.csv --methods auto,majority,ebcc
+    ec3learn compare answers.csv --objects task --voters worker -c answer --truth truth.csv
+    --methods auto,majority,ebcc
 
     ec3learn compare votes.csv -c svm,tree,bayes --id id --disputed review.csv
     """
@@ -250,12 +317,16 @@ def compare(
     from ..tables.files import content_of_file, open_file, require_outputs, write_table
 
     require_integer("n_disputed", n_disputed, 0)
-    require_outputs({"disputed": disputed}, overwrite, {"votes": votes, "known": labels.known, "truth": truth})
+    require_outputs(
+        {"disputed": disputed}, overwrite, {"votes": votes, "known": labels.known, "truth": truth}
+    )
     naming = naming_from(columns, labels, truth)
     with open_file(votes, **asdict(file), beside=disputed, bar=True) as table:
         content = content_of_file(table, naming, max_rows=max_rows, id=id)
         chosen = names(methods) or None
-        compared = compare_methods(content.votes, content.known, chosen, truth=content.truth, fast=fast)
+        compared = compare_methods(
+            content.votes, content.known, chosen, truth=content.truth, fast=fast
+        )
         if disputed is not None:
             write_table(compared.disputed(n_disputed), table, disputed, overwrite)
     show(compared.as_dict(n_disputed) if json else compared.describe(spelled), json)
@@ -276,9 +347,20 @@ def methods(json: bool = o.JSON) -> None:
     width = max(len(row["method"]) for row in rows) + 2
     for row in rows:
         print(f"{row['method']:{width}}{row['what']}")
-        pairs = " ".join(f"{name}={value if isinstance(value, str) else dumps(value)}" for name, value in row["set"].items())
+        pairs = " ".join(
+            f"{name}={value if isinstance(value, str) else dumps(value)}"
+            for name, value in row["set"].items()
+        )
         if pairs:
-            print(fill(pairs, WIDTH, initial_indent=INDENT, subsequent_indent=INDENT, break_on_hyphens=False))
+            print(
+                fill(
+                    pairs,
+                    WIDTH,
+                    initial_indent=INDENT,
+                    subsequent_indent=INDENT,
+                    break_on_hyphens=False,
+                )
+            )
 
 
 @o.flatten_groups
@@ -318,7 +400,9 @@ def _options() -> dict[str, str]:
     """Return the options of all commands by the name of their argument; what some command takes without one is left out."""
     main = typer.main.get_command(app)
     commands: list[Any] = list(getattr(main, "commands", {}).values())
-    commands += [inner for command in commands for inner in getattr(command, "commands", {}).values()]
+    commands += [
+        inner for command in commands for inner in getattr(command, "commands", {}).values()
+    ]
     params = [param for command in commands for param in command.params]
     bare = {param.name for param in params if param.param_type_name == "argument"}
     return {param.name: max(param.opts, key=len) for param in params if param.name not in bare}

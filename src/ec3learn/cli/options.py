@@ -19,17 +19,34 @@ from .._checks import InputError
 from .._text import some
 
 
-def option(default: Any, metavar: str | None, help: str, *names: str, panel: str | None = None, least: int | None = None) -> Any:
+def option(
+    default: Any,
+    metavar: str | None,
+    help: str,
+    *names: str,
+    panel: str | None = None,
+    least: int | None = None,
+) -> Any:
     """Return an option: a field of a group, or the default of a parameter of a command.
 
-    It is named like the field or parameter, unless another long name is given; what the tab key offers depends on the metavar.
+    It is named like the field or parameter, unless another long name is given; what the tab key
+    offers depends on the metavar.
     """
     return field(
-        default=default, metadata={"names": names, "metavar": metavar, "help": help, "rich_help_panel": panel, "min": least}
+        default=default,
+        metadata={
+            "names": names,
+            "metavar": metavar,
+            "help": help,
+            "rich_help_panel": panel,
+            "min": least,
+        },
     )
 
 
-column_option, method_option, file_option = (partial(option, panel=panel) for panel in ("Columns", "Method", "Files"))
+column_option, method_option, file_option = (
+    partial(option, panel=panel) for panel in ("Columns", "Method", "Files")
+)
 
 
 def flatten_groups(function: Callable[..., None]) -> Callable[..., None]:
@@ -40,15 +57,22 @@ def flatten_groups(function: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in signature(function).parameters.items():
         if name in groups:
             own = get_type_hints(groups[name])
-            parameters += [_parameter(each.name, own[each.name], each) for each in fields(groups[name])]
+            parameters += [
+                _parameter(each.name, own[each.name], each) for each in fields(groups[name])
+            ]
         elif isinstance(parameter.default, Field):
             parameters.append(_parameter(name, kinds[name], parameter.default))
         else:
-            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kinds[name]))
+            parameters.append(
+                parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kinds[name])
+            )
 
     @wraps(function)
     def command(**values: Any) -> None:
-        given = {name: kind(**{each.name: values.pop(each.name) for each in fields(kind)}) for name, kind in groups.items()}
+        given = {
+            name: kind(**{each.name: values.pop(each.name) for each in fields(kind)})
+            for name, kind in groups.items()
+        }
         function(**values, **given)
 
     command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
@@ -60,9 +84,15 @@ def _parameter(name: str, kind: Any, given: Field[Any]) -> Parameter:
     """Return an option as Typer knows it."""
     how = dict(given.metadata)
     names = how.pop("names")
-    names = names if any(name.startswith("--") for name in names) else (f"--{name.replace('_', '-')}", *names)
+    names = (
+        names
+        if any(name.startswith("--") for name in names)
+        else (f"--{name.replace('_', '-')}", *names)
+    )
     shown = typer.Option(*names, **how, autocompletion=COMPLETE.get(how["metavar"]))
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=given.default, annotation=Annotated[kind, shown])
+    return Parameter(
+        name, Parameter.KEYWORD_ONLY, default=given.default, annotation=Annotated[kind, shown]
+    )
 
 
 class _Plain:
@@ -87,7 +117,11 @@ class PlainCommand(_Plain, TyperCommand):
             phrase = f"Unexpected {'argument' if len(rest) == 1 else 'arguments'} {some(list(map(repr, rest)))}"
             remedy = "Separate several names by commas (svm,tree), and quote patterns ('clf_*'). "
             takes_names = any(each.name == "classifiers" for each in self.params)
-            raise InputError("arguments", phrase=phrase, remedy=f"{remedy if takes_names else ''}See: {ctx.command_path} --help.")
+            raise InputError(
+                "arguments",
+                phrase=phrase,
+                remedy=f"{remedy if takes_names else ''}See: {ctx.command_path} --help.",
+            )
         return rest
 
 
@@ -97,10 +131,16 @@ class PlainGroup(_Plain, TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is named, and what follows it."""
         option = f"--{args[0]}"
-        having = [name for name, command in self.commands.items() if any(option in each.opts for each in command.params)]
+        having = [
+            name
+            for name, command in self.commands.items()
+            if any(option in each.opts for each in command.params)
+        ]
         if args[0] not in self.commands and having and not ctx.resilient_parsing:
             phrase = f"No such command {args[0]!r}, but {ctx.command_path} {having[0]} has the option {option}"
-            raise InputError("command", phrase=phrase, remedy=f"See: {ctx.command_path} {having[0]} --help.")
+            raise InputError(
+                "command", phrase=phrase, remedy=f"See: {ctx.command_path} {having[0]} --help."
+            )
         return super().resolve_command(ctx, args)
 
 
@@ -109,7 +149,7 @@ def argument(metavar: str, help: str) -> Any:
     return typer.Argument(metavar=metavar, help=help, show_default=False)
 
 
-# ---- what the tab key offers: methods, their parameters, and the columns of the table that the line names ------------
+# ---- what the tab key offers: methods, their parameters, and the columns of the table that the lin
 
 
 def complete_methods(ctx: Any, incomplete: str) -> list[str]:
@@ -138,7 +178,11 @@ def complete_labels(ctx: Any, incomplete: str) -> list[str]:
     from ..tables.files.formats import FORMATS
 
     endings = {ending for known in FORMATS.values() for ending in known}
-    files = [str(path) for path in Path().glob(f"{incomplete}*") if path.suffix.lower() in endings or path.is_dir()]
+    files = [
+        str(path)
+        for path in Path().glob(f"{incomplete}*")
+        if path.suffix.lower() in endings or path.is_dir()
+    ]
     return [*(name for name in _columns_of(ctx) if name.startswith(incomplete)), *files]
 
 
@@ -146,7 +190,9 @@ def _listed(names: Any, incomplete: str) -> list[str]:
     """Return what a list separated by commas may go on with: what stands there stays, and is not offered again."""
     before, comma, begun = incomplete.rpartition(",")
     taken = before.split(",")
-    return [f"{before}{comma}{name}" for name in names if name.startswith(begun) and name not in taken]
+    return [
+        f"{before}{comma}{name}" for name in names if name.startswith(begun) and name not in taken
+    ]
 
 
 def _columns_of(ctx: Any) -> list[str]:
@@ -166,8 +212,14 @@ def _names_in(path: str, given: str | None, delimiter: str | None) -> list[str]:
     format = Format.of(path, given, delimiter)
     if format.name in ARROW:
         return list(Carried(Path(path), format).schema.names)
-    text = io.TextIOWrapper(pa.input_stream(path, compression=format.compression), encoding="utf-8-sig", newline="")
-    return list(json.loads(text.readline())) if format.name == "jsonl" else next(csv.reader(text, delimiter=format.delimiter))
+    text = io.TextIOWrapper(
+        pa.input_stream(path, compression=format.compression), encoding="utf-8-sig", newline=""
+    )
+    return (
+        list(json.loads(text.readline()))
+        if format.name == "jsonl"
+        else next(csv.reader(text, delimiter=format.delimiter))
+    )
 
 
 COMPLETE: dict[str | None, Callable[..., list[str]]] = {
@@ -180,15 +232,19 @@ COMPLETE: dict[str | None, Callable[..., list[str]]] = {
 }
 
 
-# ---- single options ---------------------------------------------------------------------------------------------------
+# ---- single options ------------------------------------------------------------------------------
 
 Text = str | None
 Texts = list[str] | None
 
 Input = Annotated[str, argument("VOTES", "Table of votes: a file, or - for standard input.")]
-ID = column_option(None, "COLUMN", "The column that identifies objects; by default, row numbers from 0.")
+ID = column_option(
+    None, "COLUMN", "The column that identifies objects; by default, row numbers from 0."
+)
 TRUTH = column_option(
-    None, "COLUMN|FILE", "True labels to judge the answer by, which the method does not see; named in the same way as --known."
+    None,
+    "COLUMN|FILE",
+    "True labels to judge the answer by, which the method does not see; named in the same way as --known.",
 )
 MAX_ROWS = method_option(
     5_000_000,
@@ -196,13 +252,15 @@ MAX_ROWS = method_option(
     "Distinct rows to solve at most; if there are more, the most frequent, and the others are answered from their groups.",
 )
 MAX_LOADED = method_option(
-    5_000_000, "N", "Distinct rows to load at most; if there are more, they are answered where they are, or some at a time."
+    5_000_000,
+    "N",
+    "Distinct rows to load at most; if there are more, they are answered where they are, or some at a time.",
 )
 OVERWRITE = file_option(False, None, "Replace files that exist.")
 JSON = option(False, None, "Print JSON.")
 
 
-# ---- groups -----------------------------------------------------------------------------------------------------------
+# ---- groups --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -210,20 +268,29 @@ class ColumnOptions:
     """Which columns hold votes."""
 
     classifiers: Texts = column_option(
-        None, "COLUMNS", "Columns of class votes: names or patterns such as 'clf_*', separated by commas. May be repeated.", "-c"
+        None,
+        "COLUMNS",
+        "Columns of class votes: names or patterns such as 'clf_*', separated by commas. May be repeated.",
+        "-c",
     )
-    clusterings: Texts = column_option(None, "COLUMNS", "Columns of clusters, named in the same way.", "-k")
+    clusterings: Texts = column_option(
+        None, "COLUMNS", "Columns of clusters, named in the same way.", "-k"
+    )
     soft: Texts = column_option(
         None,
         "NAME=COLUMNS",
         "A classifier with one column of probabilities per class: svm='svm_*', or svm=spam:p1,ham:p2. May be repeated.",
     )
     objects: Text = column_option(
-        None, "COLUMN", "For a long table with one row per vote: the object. --classifiers is then the column of labels."
+        None,
+        "COLUMN",
+        "For a long table with one row per vote: the object. --classifiers is then the column of labels.",
     )
     voters: Text = column_option(None, "COLUMN", "For a long table: the voter.")
     repeats: str = column_option(
-        "mean", "NAME", "For a long table, what to take of several votes of a voter on an object: mean, last, first or error."
+        "mean",
+        "NAME",
+        "For a long table, what to take of several votes of a voter on an object: mean, last, first or error.",
     )
     scale: Texts = column_option(
         None,
@@ -231,12 +298,20 @@ class ColumnOptions:
         "Answers of voters who score or rate instead of naming classes, from low to high: 0-9, or low,medium,high; for one "
         "voter, NAME=0-9. --classes says what the ends mean. May be repeated.",
     )
-    unordered: Texts = column_option(None, "ANSWERS", "Answers beside the scale, without an order: unsure.")
-    outside: str = column_option("error", "NAME", "Answers that are not on the scale: error, or missing.")
-    direction: str = column_option(
-        "up", "NAME", "The end of a scale that means the last of --classes: up (high), down (low), or learn, from --known."
+    unordered: Texts = column_option(
+        None, "ANSWERS", "Answers beside the scale, without an order: unsure."
     )
-    missing: Texts = column_option(None, "LABELS", "Labels that mean no vote, like an empty field: NA,n/a. May be repeated.")
+    outside: str = column_option(
+        "error", "NAME", "Answers that are not on the scale: error, or missing."
+    )
+    direction: str = column_option(
+        "up",
+        "NAME",
+        "The end of a scale that means the last of --classes: up (high), down (low), or learn, from --known.",
+    )
+    missing: Texts = column_option(
+        None, "LABELS", "Labels that mean no vote, like an empty field: NA,n/a. May be repeated."
+    )
 
 
 @dataclass(frozen=True)
@@ -250,7 +325,9 @@ class LabelOptions:
         "or --objects, and one of labels (FILE:COLUMN if it has several).",
     )
     classes: Text = column_option(
-        None, "LABELS", "The classes and their order, separated by commas; by default those that are voted for."
+        None,
+        "LABELS",
+        "The classes and their order, separated by commas; by default those that are voted for.",
     )
     max_classes: int = method_option(1_000, "N", "Refuse votes for more classes than this.")
 
@@ -260,7 +337,12 @@ class MethodOptions(LabelOptions):
     """How votes are combined."""
 
     method: str = method_option("auto", "METHOD", "A method that `ec3learn methods` lists.", "-m")
-    settings: Texts = method_option(None, "NAME=VALUE", "A parameter of the method, such as alpha=0.4. May be repeated.", "--set")
+    settings: Texts = method_option(
+        None,
+        "NAME=VALUE",
+        "A parameter of the method, such as alpha=0.4. May be repeated.",
+        "--set",
+    )
 
 
 @dataclass(frozen=True)
@@ -276,7 +358,9 @@ class ReadOptions:
     delimiter: Text = file_option(None, "CHARACTER", "What separates the fields of a CSV file.")
     encoding: str = file_option("utf-8", "NAME", "How text is encoded, such as latin-1.")
     sheet: Text = file_option(None, "NAME", "The sheet of a spreadsheet; by default the first.")
-    memory: str = file_option("800MB", "SIZE", "Memory that DuckDB may use before it spills to disk.")
+    memory: str = file_option(
+        "800MB", "SIZE", "Memory that DuckDB may use before it spills to disk."
+    )
 
 
 @dataclass(frozen=True)
@@ -285,8 +369,19 @@ class AnswerOptions:
 
     proba: bool = method_option(False, None, "Add the probability of each class.")
     prefix: str = method_option("", "TEXT", "Prepended to the names of the new columns.")
-    out: Text = file_option(None, "FILE", "Write the table with the answers appended: a file, or - for standard output.", "-o")
-    out_format: Text = file_option(None, "FORMAT", "Format of the output; by default that of its name, or else of the input.")
-    per_object: bool = file_option(False, None, "Of a long table, write one row per object: the object and its answer.")
+    out: Text = file_option(
+        None,
+        "FILE",
+        "Write the table with the answers appended: a file, or - for standard output.",
+        "-o",
+    )
+    out_format: Text = file_option(
+        None, "FORMAT", "Format of the output; by default that of its name, or else of the input."
+    )
+    per_object: bool = file_option(
+        False, None, "Of a long table, write one row per object: the object and its answer."
+    )
     overwrite: bool = OVERWRITE
-    quiet: bool = option(False, None, "Print errors only: no summary, no warnings, no progress bar.", "-q")
+    quiet: bool = option(
+        False, None, "Print errors only: no summary, no warnings, no progress bar.", "-q"
+    )

@@ -16,17 +16,24 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Experiments = Annotated[list[str] | None, argument("EXPERIMENT", "As listed by `ec3learn paper experiments`; all by default.")]
+Experiments = Annotated[
+    list[str] | None,
+    argument("EXPERIMENT", "As listed by `ec3learn paper experiments`; all by default."),
+]
 Names = Annotated[list[str] | None, argument("NAME", "What to make; all by default.")]
 ROWS = option(Path("results"), "FOLDER", "The folder that `ec3learn paper run` wrote rows to.")
-DATA = option(None, "FOLDER", "Folder of data sets as Parquet files; by default the one in EC3LEARN_DATA.")
+DATA = option(
+    None, "FOLDER", "Folder of data sets as Parquet files; by default the one in EC3LEARN_DATA."
+)
 
 
 @app.command(cls=PlainCommand)
 @flatten_groups
 def run(
     names: Experiments = None,
-    datasets: Texts = option(None, "NAMES", "Comma-separated or repeated; by default all that need no download."),
+    datasets: Texts = option(
+        None, "NAMES", "Comma-separated or repeated; by default all that need no download."
+    ),
     repeats: int = option(20, "N", "Number of random splits.", least=1),
     jobs: int = option(1, "N", "Number of processes.", least=1),
     out: Path = option(Path("results"), "FOLDER", "Folder to write rows to."),
@@ -44,8 +51,20 @@ def run(
     from ..paper.run import run as run_all
 
     protocol = Protocol(max_rows=max_rows)
-    n_units = run_all(names or (), names_in(datasets), repeats=repeats, n_jobs=jobs, out=out, folder=data, protocol=protocol)
-    print(f"{n_units} units run; all rows are in {out}." if n_units else f"Nothing left to run; all rows are in {out}.")
+    n_units = run_all(
+        names or (),
+        names_in(datasets),
+        repeats=repeats,
+        n_jobs=jobs,
+        out=out,
+        folder=data,
+        protocol=protocol,
+    )
+    print(
+        f"{n_units} units run; all rows are in {out}."
+        if n_units
+        else f"Nothing left to run; all rows are in {out}."
+    )
 
 
 @app.command(cls=PlainCommand)
@@ -65,7 +84,9 @@ def experiments() -> None:
 def tables(
     names: Names = None,
     rows: Path = ROWS,
-    out: Path | None = option(None, "FOLDER", "Write one CSV file per table here instead of printing."),
+    out: Path | None = option(
+        None, "FOLDER", "Write one CSV file per table here instead of printing."
+    ),
 ) -> None:
     """Print the paper's tables: our numbers, the paper's, the difference, and whether its claims held.
 
@@ -106,7 +127,9 @@ def figures(
 @flatten_groups
 def report(
     rows: Path = ROWS,
-    out: Path = option(Path("docs/paper.md"), "FILE", "The Markdown file; figures go to a folder next to it."),
+    out: Path = option(
+        Path("docs/paper.md"), "FILE", "The Markdown file; figures go to a folder next to it."
+    ),
 ) -> None:
     """Write all tables and figures as one Markdown page.
 

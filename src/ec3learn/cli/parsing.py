@@ -50,7 +50,9 @@ def soft_models(words: Sequence[str] | None) -> dict[str, Any]:
     for name, columns in (_pair(word, "soft") for word in words or ()):
         parts = names([columns])
         if all(":" in part for part in parts):
-            models[name] = {label: column for label, _, column in (part.partition(":") for part in parts)}
+            models[name] = {
+                label: column for label, _, column in (part.partition(":") for part in parts)
+            }
         else:
             models[name] = parts[0] if len(parts) == 1 else parts
     return models
@@ -89,21 +91,35 @@ def _answers(word: str) -> list[str]:
     if ends is None:
         listed = names([word])
         if len(listed) < 2:
-            must, remedy = "must name at least two answers, from low to high", "Write 0-9, or low,medium,high."
+            must, remedy = (
+                "must name at least two answers, from low to high",
+                "Write 0-9, or low,medium,high.",
+            )
             raise InputError("scale", must, came=word, remedy=remedy)
         return listed
     low, high = int(ends[1]), int(ends[2])
-    return [str(number) for number in (range(low, high + 1) if low <= high else range(low, high - 1, -1))]
+    return [
+        str(number)
+        for number in (range(low, high + 1) if low <= high else range(low, high - 1, -1))
+    ]
 
 
-def naming_from(columns: ColumnOptions, how: LabelOptions | None = None, truth: str | None = None) -> Naming:
+def naming_from(
+    columns: ColumnOptions, how: LabelOptions | None = None, truth: str | None = None
+) -> Naming:
     """Return how the columns of a table are named; without `how`, for a consensus that knows its base models by name."""
     from ..tables.columns import Naming
 
     models = soft_models(columns.soft)
-    classifiers = [*names(columns.classifiers), models] if models else list(names(columns.classifiers))
+    classifiers = (
+        [*names(columns.classifiers), models] if models else list(names(columns.classifiers))
+    )
     clusterings = names(columns.clusterings)
-    given: dict[str, Any] = {"objects": columns.objects, "voters": columns.voters, "missing": names(columns.missing)}
+    given: dict[str, Any] = {
+        "objects": columns.objects,
+        "voters": columns.voters,
+        "missing": names(columns.missing),
+    }
     given |= {"scale": scale_from(columns), "repeats": columns.repeats}
     if how is None:
         return Naming(classifiers or None, clusterings or None, **given)
@@ -121,9 +137,17 @@ def method_from(how: MethodOptions) -> Method:
     for name, value in (_pair(word, "settings") for word in how.settings or ()):
         if not allowed:
             others = [other for other, make in METHODS.items() if name in make().get_params()]
-            remedy = f"{name!r} is a parameter of {', '.join(others)}: pass {arg('method', others[0])}." if others else ""
+            remedy = (
+                f"{name!r} is a parameter of {', '.join(others)}: pass {arg('method', others[0])}."
+                if others
+                else ""
+            )
             phrase = f"The method {how.method} has no parameters, got {name!r}"
-            raise InputError("settings", phrase=phrase, remedy=remedy or f"Leave it out, or pass another {arg('method')}.")
+            raise InputError(
+                "settings",
+                phrase=phrase,
+                remedy=remedy or f"Leave it out, or pass another {arg('method')}.",
+            )
         if name not in allowed:
             raise unknown_name("parameter", name, allowed, of=f" of {how.method}")
         try:
@@ -162,7 +186,7 @@ def _pair(word: str, argument: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-# ---- the other way round ----------------------------------------------------------------------------------------------
+# ---- the other way round -------------------------------------------------------------------------
 
 
 def show(found: Any, json: bool = False, file: TextIO | None = None) -> None:

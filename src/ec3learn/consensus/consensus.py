@@ -41,7 +41,8 @@ class Consensus(Outcome):
     weights : array
         The weight each base model had in the end.
     proba, group_proba : arrays
-        The class probabilities of the objects and of the groups; `groups` says which group is which.
+        The class probabilities of the objects and of the groups; `groups` says which group is
+        which.
     objective : float or None
         The value of what the method minimised.
     n_iter, converged
@@ -49,11 +50,13 @@ class Consensus(Outcome):
     history : list of float
         The objective after each round, where the solver is a plain loop.
     notes : tuple of Note
-        What a user should know: objects nobody voted on, voters without weight, voters who are biased or no better than chance,
-        and so on. Each has a `kind` and a `text`. Those of the diagnosis are found when you first ask for notes, at a bounded
-        cost; without votes, as in a loaded file, there are those that were saved.
+        What a user should know: objects nobody voted on, voters without weight, voters who are
+        biased or no better than chance, and so on. Each has a `kind` and a `text`. Those of the
+        diagnosis are found when you first ask for notes, at a bounded cost; without votes, as in a
+        loaded file, there are those that were saved.
     worse_than_chance : tuple of str
-        The classifiers that learned weights left out because they agree with the consensus less than guessing would.
+        The classifiers that learned weights left out because they agree with the consensus less
+        than guessing would.
     settings : dict
         The method and its parameters.
 
@@ -81,7 +84,13 @@ class Consensus(Outcome):
     explain = diagnosis.explain
     summary = diagnosis.summarise
 
-    def to_frame(self, backend: Any = "pandas", *, proba: bool = False, rule: Literal["argmax", "mass"] = "argmax") -> Any:
+    def to_frame(
+        self,
+        backend: Any = "pandas",
+        *,
+        proba: bool = False,
+        rule: Literal["argmax", "mass"] = "argmax",
+    ) -> Any:
         """Return the answers as a dataframe, one row per object.
 
         Parameters
@@ -96,7 +105,8 @@ class Consensus(Outcome):
         Returns
         -------
         dataframe of that library
-            object (its name where it has one, else its number), consensus, confidence and, on request, the probabilities.
+            object (its name where it has one, else its number), consensus, confidence and, on
+            request, the probabilities.
 
         Examples
         --------
@@ -110,7 +120,10 @@ class Consensus(Outcome):
         names = np.arange(self.n_objects) if self.object_ids is None else self.object_ids
         columns = {"object": names, "consensus": self.labels(rule), "confidence": self.confidence}
         if proba:
-            columns |= {f"proba_{plain(label)}": column for label, column in zip(self.classes, self.proba.T, strict=True)}
+            columns |= {
+                f"proba_{plain(label)}": column
+                for label, column in zip(self.classes, self.proba.T, strict=True)
+            }
         return Table({name: values.tolist() for name, values in columns.items()}).to_frame(backend)
 
     def score(self, truth: Any) -> float:
@@ -123,23 +136,26 @@ class Consensus(Outcome):
         """
         found = diagnosis.judge(self, truth)
         if found is None:
-            raise InputError("truth", "must hold a label that the method was not given", came="none")
+            raise InputError(
+                "truth", "must hold a label that the method was not given", came="none"
+            )
         return found.consensus.accuracy
 
     def extend(self, votes: Votes, prior: Any = None) -> Consensus:
         """Answer for new objects without solving again.
 
-        An object whose votes and clusters were in the table gets the answer it had there, and no answer depends on the
-        other new objects. Voting, BGCM, Dawid-Skene and EC3 support this; C3E and UPE do not.
-        Base models are matched by name, classes and clusters by label; what was never seen is treated as missing, with a
-        warning that counts it.
+        An object whose votes and clusters were in the table gets the answer it had there, and no
+        answer depends on the other new objects. Voting, BGCM, Dawid-Skene and EC3 support this; C3E
+        and UPE do not. Base models are matched by name, classes and clusters by label; what was
+        never seen is treated as missing, with a warning that counts it.
 
         Parameters
         ----------
         votes : Votes
             The same base models' votes on the new objects.
         prior : as in `solve`
-            Class probabilities of the new objects, if the consensus was solved with a prior. They are trusted as far as those.
+            Class probabilities of the new objects, if the consensus was solved with a prior. They
+            are trusted as far as those.
 
         Examples
         --------
@@ -149,9 +165,16 @@ class Consensus(Outcome):
         array(['b'], dtype=object)
         """
         if not isinstance(votes, Votes):
-            raise InputTypeError("votes", "must be a Votes", came=type(votes).__name__, remedy="Make one with Votes.from_labels.")
+            raise InputTypeError(
+                "votes",
+                "must be a Votes",
+                came=type(votes).__name__,
+                remedy="Make one with Votes.from_labels.",
+            )
         require_rule(self)
-        votes = readable_votes(self, trusted_as_before(self, votes if prior is None else votes.with_prior(prior)))
+        votes = readable_votes(
+            self, trusted_as_before(self, votes if prior is None else votes.with_prior(prior))
+        )
         proba, unanswered = extended_answers(self, votes)
         return Consensus(
             classes=self.classes,
@@ -172,7 +195,9 @@ class Consensus(Outcome):
             stored_mass=self.tie_mass,
         )
 
-    def save(self, path: str | os.PathLike[str], *, objects: bool = False, overwrite: bool = False) -> None:
+    def save(
+        self, path: str | os.PathLike[str], *, objects: bool = False, overwrite: bool = False
+    ) -> None:
         """Save what `extend` needs: tables with one row per group, in an open format (zip of JSON and numpy arrays).
 
         Parameters
@@ -180,8 +205,9 @@ class Consensus(Outcome):
         path : path
             The file; it appears whole or not at all.
         objects : bool
-            Keep the objects' class probabilities and names too. Without it the file holds no object; but a group with a
-            single member shows that object's probabilities, so look at the sizes of clusters before sharing it.
+            Keep the objects' class probabilities and names too. Without it the file holds no
+            object; but a group with a single member shows that object's probabilities, so look at
+            the sizes of clusters before sharing it.
         overwrite : bool
             Replace the file if it exists.
 
@@ -224,8 +250,8 @@ class Consensus(Outcome):
         path : path
             The file; it appears whole or not at all.
         truth : array with missing values, dict of object -> label, or pair (objects, labels)
-            Labels to judge the answer by, which the method has not seen. Labels it was given as `known` are left out of the
-            judgement.
+            Labels to judge the answer by, which the method has not seen. Labels it was given as
+            `known` are left out of the judgement.
         title : str
             The title of the page.
         n_contested : int
@@ -233,10 +259,11 @@ class Consensus(Outcome):
         command : str or list of str
             The command that made the answer, to be shown.
         details : dict of name -> value
-            What else to show about how it was made: the data, the seed of the base models, and so on.
+            What else to show about how it was made: the data, the seed of the base models, and so
+            on.
         summary : Summary
-            What `summary` returned, if it was called before: the page then shows its cross-validated score too, and does not
-            compute its notes again.
+            What `summary` returned, if it was called before: the page then shows its
+            cross-validated score too, and does not compute its notes again.
         overwrite : bool
             Replace the file if it exists.
         """
@@ -259,11 +286,23 @@ class Consensus(Outcome):
         parts = [f"<p><b>Consensus</b>: {escape(self.description)}</p>"]
         judged = self.votes is not None and self.has_objects
         parts += [f"<p>{escape(line)}</p>" for line in (self._facts.lines[1:] if judged else ())]
-        parts += [f"<p>Note: {escape(str(note))}</p>" for note in (self._facts.further_notes if judged else self.notes)]
+        parts += [
+            f"<p>Note: {escape(str(note))}</p>"
+            for note in (self._facts.further_notes if judged else self.notes)
+        ]
         if self.has_objects:
-            counts = np.bincount(self.row_classes, weights=self.row_counts, minlength=len(self.classes))
-            shares, mass = normalised(counts.astype(np.float64)).tolist(), normalised(self.mass).tolist()
-            parts.append(Table({"class": [plain(z) for z in self.classes], "share": shares, "mass": mass})._repr_html_())
+            counts = np.bincount(
+                self.row_classes, weights=self.row_counts, minlength=len(self.classes)
+            )
+            shares, mass = (
+                normalised(counts.astype(np.float64)).tolist(),
+                normalised(self.mass).tolist(),
+            )
+            parts.append(
+                Table(
+                    {"class": [plain(z) for z in self.classes], "share": shares, "mass": mass}
+                )._repr_html_()
+            )
         if self.votes is not None or self.stored_voters is not None:
             parts.append(self.voters()._repr_html_())
         if judged:

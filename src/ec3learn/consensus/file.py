@@ -28,13 +28,30 @@ from ..votes.layout import frozen
 
 FORMAT = "ec3learn consensus"
 VERSION = 4
-FACTS = {"classes", "models", "settings", "made_by", "objective", "n_iter", "converged", "notes", "worse_than_chance", "lacking"}
+FACTS = {
+    "classes",
+    "models",
+    "settings",
+    "made_by",
+    "objective",
+    "n_iter",
+    "converged",
+    "notes",
+    "worse_than_chance",
+    "lacking",
+}
 FACTS |= {"rule", "labels", "voters"}
 OPTIONAL = {"object_ids", "trust", "total"}
-NOUNS = {"classifier", "annotator", "judge", "clustering", *get_args(Kind)}  # for base models in the table of voters
+NOUNS = {
+    "classifier",
+    "annotator",
+    "judge",
+    "clustering",
+    *get_args(Kind),
+}  # for base models in the table of voters
 
 
-# ---- an outcome as plain facts and arrays ----------------------------------------------------------------------------
+# ---- an outcome as plain facts and arrays --------------------------------------------------------
 
 
 def stored(outcome: Outcome, objects: bool) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -45,7 +62,9 @@ def stored(outcome: Outcome, objects: bool) -> tuple[dict[str, Any], dict[str, A
         "models": [{"name": model.name, "kind": model.kind} for model in outcome.models],
         "settings": dict(outcome.settings),
         "made_by": outcome.made_by,
-        "objective": outcome.objective if outcome.objective is None or np.isfinite(outcome.objective) else None,
+        "objective": outcome.objective
+        if outcome.objective is None or np.isfinite(outcome.objective)
+        else None,
         "n_iter": outcome.n_iter,
         "converged": outcome.converged,
         "notes": [{"kind": note.kind, "text": note.marked} for note in outcome.notes],
@@ -53,17 +72,25 @@ def stored(outcome: Outcome, objects: bool) -> tuple[dict[str, Any], dict[str, A
         "lacking": outcome.lacking,
         "rule": None,
         "labels": {},
-        "voters": {name: list(values) for name, values in voters(outcome).columns.items()} if has_voters else None,
+        "voters": {name: list(values) for name, values in voters(outcome).columns.items()}
+        if has_voters
+        else None,
     }
     total = float(row_weights(outcome).sum()) if outcome.has_objects else outcome.stored_total
     if total is not None:
         facts["total"] = total
     order, table = outcome.group_means
-    arrays: dict[str, Array] = {"weights": outcome.weights, "group_order": order, "group_table": table}
+    arrays: dict[str, Array] = {
+        "weights": outcome.weights,
+        "group_order": order,
+        "group_table": table,
+    }
     if outcome.tie_mass is not None:
         arrays["tie_mass"] = outcome.tie_mass
     if outcome.trust is not None:
-        facts["trust"] = {name: getattr(outcome.trust, name) for name in ("slope", "weight", "likelihood")}
+        facts["trust"] = {
+            name: getattr(outcome.trust, name) for name in ("slope", "weight", "likelihood")
+        }
         arrays |= {"trust_offsets": outcome.trust.offsets, "trust_shares": outcome.trust.shares}
     if outcome.rule is not None:
         facts["rule"], of_rule = outcome.rule.stored()
@@ -94,8 +121,13 @@ def restored(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str,
     _check_facts(facts, [model.name for model in models])
     order = held.take_numbers_of("group_order", n_groups)
     table = held.take_distributions("group_table", len(order), n_classes, within=LOOSE)
-    rule = None if facts["rule"] is None else restored_rule(facts["rule"], held, n_groups, n_classes)
-    fields = {name: facts[name] for name in ("settings", "made_by", "objective", "n_iter", "converged", "lacking")} | {
+    rule = (
+        None if facts["rule"] is None else restored_rule(facts["rule"], held, n_groups, n_classes)
+    )
+    fields = {
+        name: facts[name]
+        for name in ("settings", "made_by", "objective", "n_iter", "converged", "lacking")
+    } | {
         "classes": classes,
         "models": tuple(models),
         "rule": rule,
@@ -104,7 +136,9 @@ def restored(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str,
         "solved_notes": tuple(Note(note["kind"], note["text"]) for note in facts["notes"]),
         "worse_than_chance": tuple(facts["worse_than_chance"]),
         "trust": _restored_trust(facts["trust"], held, n_classes) if "trust" in facts else None,
-        "stored_mass": held.take("tie_mass", "f", n_classes, low=0.0) if "tie_mass" in held else None,
+        "stored_mass": held.take("tie_mass", "f", n_classes, low=0.0)
+        if "tie_mass" in held
+        else None,
         "stored_voters": None if facts["voters"] is None else Table(facts["voters"]),
         "stored_total": number(facts["total"], "total", 0.0) if "total" in facts else None,
         **_restored_objects(facts, held, n_classes),
@@ -119,7 +153,11 @@ def _restored_trust(facts: Mapping[str, Any], held: Stored, n_classes: int) -> T
     shares = held.take_distributions("trust_shares", n_classes, within=LOOSE)
     low = {"slope": -np.inf, "weight": 0.0, "likelihood": -np.inf}
     require(set(facts) == set(low), "trust")
-    return Trust(offsets=offsets, shares=shares, **{name: number(facts[name], name, least) for name, least in low.items()})
+    return Trust(
+        offsets=offsets,
+        shares=shares,
+        **{name: number(facts[name], name, least) for name, least in low.items()},
+    )
 
 
 def _restored_models(facts: Mapping[str, Any], held: Stored, classes: Array) -> list[BaseModel]:
@@ -132,13 +170,19 @@ def _restored_models(facts: Mapping[str, Any], held: Stored, classes: Array) -> 
         if kind != "classifier":
             given = f"labels{m}" in held
             require(given != (own in facts["labels"]), "labels")
-            labels = held.take(f"labels{m}", "iu", None) if given else _restored_labels(facts["labels"][own], "labels", kind)
+            labels = (
+                held.take(f"labels{m}", "iu", None)
+                if given
+                else _restored_labels(facts["labels"][own], "labels", kind)
+            )
         if kind == "grader":
             positions = frozen(held.take_nullable(f"positions{m}", len(labels), 0.0, 1.0))
         require(len(set(labels.tolist())) == len(labels), "labels")
         models.append(BaseModel(name, kind, labels, positions))
     require(models and len({model.name for model in models}) == len(models), "models")
-    require(all(place.isdigit() and int(place) < len(models) for place in facts["labels"]), "labels")
+    require(
+        all(place.isdigit() and int(place) < len(models) for place in facts["labels"]), "labels"
+    )
     return models
 
 
@@ -149,7 +193,10 @@ def _restored_objects(facts: Mapping[str, Any], held: Stored, n_classes: int) ->
         return {}
     proba = held.take_distributions("row_proba", None, n_classes)
     n_rows = n_objects = len(proba)
-    found: dict[str, Any] = {"solved_proba": proba, "solved_counts": held.take("row_counts", "f", n_rows, low=0.0)}
+    found: dict[str, Any] = {
+        "solved_proba": proba,
+        "solved_counts": held.take("row_counts", "f", n_rows, low=0.0),
+    }
     if "unanswered" in held:
         found["unanswered_rows"] = held.take("unanswered", "b", n_rows)
     if "index" in held:
@@ -163,12 +210,27 @@ def _restored_objects(facts: Mapping[str, Any], held: Stored, n_classes: int) ->
 
 def _check_facts(facts: Mapping[str, Any], names: list[str]) -> None:
     """Refuse facts that are of another kind than `stored` writes."""
-    require(isinstance(facts["settings"], dict) and isinstance(facts["settings"].get("method"), str), "settings")
+    require(
+        isinstance(facts["settings"], dict) and isinstance(facts["settings"].get("method"), str),
+        "settings",
+    )
     require(isinstance(facts["made_by"], str) and isinstance(facts["lacking"], str), "made_by")
-    require(type(facts["n_iter"]) is int and facts["n_iter"] >= 0 and isinstance(facts["converged"], bool), "n_iter")
+    require(
+        type(facts["n_iter"]) is int
+        and facts["n_iter"] >= 0
+        and isinstance(facts["converged"], bool),
+        "n_iter",
+    )
     if facts["objective"] is not None:
         number(facts["objective"], "objective")
-    require(all(isinstance(text, str) for note in facts["notes"] for text in (note["kind"], note["text"])), "notes")
+    require(
+        all(
+            isinstance(text, str)
+            for note in facts["notes"]
+            for text in (note["kind"], note["text"])
+        ),
+        "notes",
+    )
     require(all(name in names for name in facts["worse_than_chance"]), "worse_than_chance")
     if facts["voters"] is not None:
         _check_voters(facts["voters"], facts["classes"])
@@ -178,8 +240,13 @@ def _check_voters(columns: Any, classes: list[Any]) -> None:
     """Refuse a table of voters that is no such table. If the answer was extended, they are those of the new objects."""
     require(isinstance(columns, dict) and set(columns) == set(COLUMNS), "voters")
     names = columns["model"]
-    require(all(isinstance(column, list) and len(column) == len(names) for column in columns.values()), "voters")
-    require(all(isinstance(name, str) for name in names) and len(set(names)) == len(names), "voters")
+    require(
+        all(isinstance(column, list) and len(column) == len(names) for column in columns.values()),
+        "voters",
+    )
+    require(
+        all(isinstance(name, str) for name in names) and len(set(names)) == len(names), "voters"
+    )
     require(all(kind in NOUNS for kind in columns["kind"]), "voters")
     require(all(label is None or label in classes for label in columns["leans_to"]), "voters")
     require(None not in columns["coverage"] and None not in columns["weight"], "voters")
@@ -208,11 +275,14 @@ def _plain_list(labels: Array) -> list[Any]:
     return [plain(label) for label in labels.tolist()]
 
 
-# ---- the archive -----------------------------------------------------------------------------------------------------
+# ---- the archive ---------------------------------------------------------------------------------
 
 
 def write_archive(
-    path: str | os.PathLike[str], facts: Mapping[str, Any], arrays: Mapping[str, Array], overwrite: bool = False
+    path: str | os.PathLike[str],
+    facts: Mapping[str, Any],
+    arrays: Mapping[str, Array],
+    overwrite: bool = False,
 ) -> None:
     """Write facts and arrays; the file appears whole or not at all."""
     target = place_for(path, overwrite)
@@ -225,7 +295,9 @@ def write_archive(
     manifest = {"format": FORMAT, "version": VERSION, "sha256": checksums}
     contents = {"manifest.json": json.dumps(manifest, indent=1).encode(), **contents}
     archive = _zipped(contents, zipfile.ZIP_DEFLATED)
-    if sum(map(len, contents.values())) > _most_bytes(len(archive)):  # so empty that it would look like a trap
+    if sum(map(len, contents.values())) > _most_bytes(
+        len(archive)
+    ):  # so empty that it would look like a trap
         archive = _zipped(contents, zipfile.ZIP_STORED)
     with whole_file(target) as file:
         file.write(archive)
@@ -254,11 +326,17 @@ def _most_bytes(size: int) -> int:
 def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read facts and arrays back, checked."""
     name = path_of(path)
-    content = name.read_bytes()  # a file that is not there, or not ours to read, is told apart from a damaged one
+    content = (
+        name.read_bytes()
+    )  # a file that is not there, or not ours to read, is told apart from a damaged one
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             contents = _contents(archive, len(content), name)
-        arrays = {part.removesuffix(".npy"): _array(stored) for part, stored in contents.items() if part.endswith(".npy")}
+        arrays = {
+            part.removesuffix(".npy"): _array(stored)
+            for part, stored in contents.items()
+            if part.endswith(".npy")
+        }
         return json.loads(contents["facts.json"], parse_constant=_refuse_constant), arrays
     except InputError:
         raise
@@ -273,7 +351,9 @@ def _contents(archive: zipfile.ZipFile, size: int, path: Any) -> dict[str, bytes
     names = archive.namelist()
     if "manifest.json" not in names:
         raise _not_ours(path)
-    if sum(part.file_size for part in archive.infolist()) > _most_bytes(size):  # zipfile unfolds no more than this says
+    if sum(part.file_size for part in archive.infolist()) > _most_bytes(
+        size
+    ):  # zipfile unfolds no more than this says
         raise ValueError(f"it would unfold into more than {_most_bytes(size) >> 20:,} MB")
     manifest = json.loads(archive.read("manifest.json"))
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
@@ -302,7 +382,11 @@ def _array(stored: bytes) -> Array:
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(buffer)
     require(dtype.kind in "biuf" and dtype.isnative and dtype.itemsize <= 8, "an array")
     require(len(stored) - buffer.tell() == math.prod(shape) * dtype.itemsize, "an array")
-    return np.frombuffer(stored, dtype, offset=buffer.tell()).reshape(shape, order="F" if fortran else "C").copy()
+    return (
+        np.frombuffer(stored, dtype, offset=buffer.tell())
+        .reshape(shape, order="F" if fortran else "C")
+        .copy()
+    )
 
 
 def _refuse_constant(text: str) -> None:
@@ -314,7 +398,11 @@ def damaged(name: Any, error: Exception) -> InputError:
     reason = str(error).strip("'\"").rstrip(".") or type(error).__name__
     if isinstance(error, KeyError):
         reason = f"{error.args[0]} is missing"
-    return InputError("path", phrase=f"{os.fspath(name)} is damaged ({reason})", remedy="Save the consensus again.")
+    return InputError(
+        "path",
+        phrase=f"{os.fspath(name)} is damaged ({reason})",
+        remedy="Save the consensus again.",
+    )
 
 
 def _not_ours(name: Any) -> InputError:

@@ -10,7 +10,15 @@ from .doubts import bias_of, by_trouble, doubts
 from .estimate import estimate
 from .explanation import Explanation, explain
 from .held_out import drop_one_auc, held_out, judge
-from .metrics import cohen_kappa, kappa, macro_f, majority, mean_auc, normalised_mutual_information, quality
+from .metrics import (
+    cohen_kappa,
+    kappa,
+    macro_f,
+    majority,
+    mean_auc,
+    normalised_mutual_information,
+    quality,
+)
 from .pairs import pairs, without
 from .summary import summarise
 from .voters import confusion_of, skills, voters

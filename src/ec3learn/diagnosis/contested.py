@@ -1,10 +1,11 @@
 """The objects a person should look at first: those to review, and those to ask about next.
 
-A label from somebody who knows removes the chance that the answer is wrong. The labels so far show what that chance is: answers
-that name one class may be wrong more often than others of the same confidence, which no margin shows. One vote more decides less
-the more votes there are already: objects that stay open after many votes are hard, and the next voter errs on them too. To
-estimate a share, objects must be drawn at random; the chances may be unequal as long as they are known, and are best in
-proportion to the spread of the answer.
+A label from somebody who knows removes the chance that the answer is wrong. The labels so far show
+what that chance is: answers that name one class may be wrong more often than others of the same
+confidence, which no margin shows. One vote more decides less the more votes there are already:
+objects that stay open after many votes are hard, and the next voter errs on them too. To estimate a
+share, objects must be drawn at random; the chances may be unequal as long as they are known, and
+are best in proportion to the spread of the answer.
 """
 
 from __future__ import annotations
@@ -31,10 +32,16 @@ from .metrics import row_weights, votes_per_row
 Goal = Literal["label", "vote", "share"]
 
 CLOSE = 0.1  # the margin below which an object is a close call
-TIED, COMMON = 1e-9, "the more common class"  # the margin below which two classes are tied, and what decides then
+TIED, COMMON = (
+    1e-9,
+    "the more common class",
+)  # the margin below which two classes are tied, and what decides then
 GOALS = ("label", "vote", "share")
 DISCOUNT = 0.25  # power of the number of votes, and of objects asked about that are alike, by which the next is worth less
-HELD = 4.0, 4.0  # inverse variances of a slope around 1 and of the offsets of classes around 0, before any label is known
+HELD = (
+    4.0,
+    4.0,
+)  # inverse variances of a slope around 1 and of the offsets of classes around 0, before any label is known
 EVEN = 0.7  # part of the chances for a share that is even: answers may be surer than they should be
 
 
@@ -60,7 +67,8 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
     Returns
     -------
     Table
-        object, label, confidence, runner_up, margin, votes, alike and why. Objects with known labels are left out.
+        object, label, confidence, runner_up, margin, votes, alike and why. Objects with known
+        labels are left out.
     """
     require_consensus(outcome)
     require_integer("n", n, 0)
@@ -75,20 +83,31 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
         "object": [outcome.name_of(i) for i in objects],
         "label": [plain(outcome.classes[z]) for z in best],
         "confidence": proba.max(axis=1, initial=0.0).tolist(),
-        "runner_up": [plain(outcome.classes[z]) if len(outcome.classes) > 1 else None for z in second],
+        "runner_up": [
+            plain(outcome.classes[z]) if len(outcome.classes) > 1 else None for z in second
+        ],
         "margin": outcome.row_margin[rows].tolist(),
     }
     spoken = [votes.spoken(i) for i in objects]
     columns["votes"] = [tally_text(tally_of(said, votes.models)) for said in spoken]
     columns["alike"] = [round(n) for n in votes.n_alike[rows].tolist()]
-    nothing = np.zeros(len(rows), dtype=bool) if outcome.unanswered_rows is None else outcome.unanswered_rows[rows]
+    nothing = (
+        np.zeros(len(rows), dtype=bool)
+        if outcome.unanswered_rows is None
+        else outcome.unanswered_rows[rows]
+    )
     graded = [any(votes.models[m].kind == "grader" for m in said) for said in spoken]
-    tallies, decided_by = [class_tally_of(said, votes) for said in spoken], _decided_by(outcome, votes, rows)
+    tallies, decided_by = (
+        [class_tally_of(said, votes) for said in spoken],
+        _decided_by(outcome, votes, rows),
+    )
     for i, margin in enumerate(columns["margin"]):
         if margin < TIED and len(tallies[i]) > 1:
             decided_by[i] = COMMON
     columns["why"] = [
-        f"it has {outcome.lacking}" if nothing[i] else why_contested(tallies[i], label, decided_by[i], graded=graded[i])
+        f"it has {outcome.lacking}"
+        if nothing[i]
+        else why_contested(tallies[i], label, decided_by[i], graded=graded[i])
         for i, label in enumerate(columns["label"])
     ]
     return Table(columns)
@@ -102,17 +121,25 @@ def _closest(outcome: Outcome, n: int, distinct: bool) -> tuple[list[int], Array
         order = order[~outcome.known.labelled[order]]
     found: list[tuple[int, int]] = []
     for row in order[:n].tolist():
-        members = [row] if outcome.index is None else np.flatnonzero(outcome.index == row)[: 1 if distinct else n]
+        members = (
+            [row]
+            if outcome.index is None
+            else np.flatnonzero(outcome.index == row)[: 1 if distinct else n]
+        )
         found += [(int(member), row) for member in members]
     return [i for i, _ in found[:n]], np.array([row for _, row in found[:n]], dtype=int)
 
 
 def _decided_by(outcome: Outcome, votes: Votes, rows: Array) -> list[str]:
     """Return what decides the answers of some rows, besides the number of votes."""
-    terms = {term.name for term in outcome.rule.terms} if isinstance(outcome.rule, GroupRule) else set()
+    terms = (
+        {term.name for term in outcome.rule.terms} if isinstance(outcome.rule, GroupRule) else set()
+    )
     equal = len(set(outcome.weights.tolist())) == 1
     if not isinstance(outcome.rule, GroupRule | None):
-        joined = outcome.settings.get("clusterings") in ("join", "voters") and not votes.is_voter.all()
+        joined = (
+            outcome.settings.get("clusterings") in ("join", "voters") and not votes.is_voter.all()
+        )
         decides = ["who said it", "its clusters"] if joined else ["who said it"]
     elif outcome.rule is None or terms & {GROUPS, COMPANIONS}:
         decides = ["its groups"] if equal else ["weights", "groups"]
@@ -123,7 +150,7 @@ def _decided_by(outcome: Outcome, votes: Votes, rows: Array) -> list[str]:
     return [" and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) for parts in found]
 
 
-# ---- whom to ask next -------------------------------------------------------------------------------------------------
+# ---- whom to ask next ----------------------------------------------------------------------------
 
 
 def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: Any = None) -> Table:
@@ -132,24 +159,27 @@ def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: An
     Parameters
     ----------
     outcome : Consensus
-        The answer so far. Pass the new labels as `known`, or add the new votes with `Votes.add_votes`, and solve again.
+        The answer so far. Pass the new labels as `known`, or add the new votes with
+        `Votes.add_votes`, and solve again.
     n : int
         How many objects.
     goal : "label", "vote" or "share"
-        What will be asked for. "label": true labels, to correct as many answers as possible; objects come by the chance that
-        their answer is wrong, which known labels show for each class. "vote": one vote more from a voter like the others; objects
-        with few votes come earlier. "share": true labels to estimate the shares of classes or the accuracy with `estimate`;
-        objects are drawn at random, unsure ones with a larger chance.
+        What will be asked for. "label": true labels, to correct as many answers as possible;
+        objects come by the chance that their answer is wrong, which known labels show for each
+        class. "vote": one vote more from a voter like the others; objects with few votes come
+        earlier. "share": true labels to estimate the shares of classes or the accuracy with
+        `estimate`; objects are drawn at random, unsure ones with a larger chance.
     random_state : int, Generator or None
         Seeds the draws of "share".
 
     Returns
     -------
     Table
-        object; label and confidence of the answer; votes, how many it has; and gain, by which objects are sorted: the chance that
-        the answer is wrong, less for objects with many votes ("vote"), and for the second and further of objects that have the
-        same votes. Known labels change that chance class by class. For "share" instead: chance, the chance that the object had
-        to be drawn. Objects with known labels are left out.
+        object; label and confidence of the answer; votes, how many it has; and gain, by which
+        objects are sorted: the chance that the answer is wrong, less for objects with many votes
+        ("vote"), and for the second and further of objects that have the same votes. Known labels
+        change that chance class by class. For "share" instead: chance, the chance that the object
+        had to be drawn. Objects with known labels are left out.
 
     Examples
     --------
@@ -191,8 +221,9 @@ def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: An
 def chance_wrong(outcome: Outcome) -> Array:
     """Return the chance that the answer of each distinct row is wrong.
 
-    Known labels, held against what would be answered without them, show how sure the answer may be and which classes it names
-    too often: a slope and one offset per class of its log-probabilities, held near 1 and 0.
+    Known labels, held against what would be answered without them, show how sure the answer may be
+    and which classes it names too often: a slope and one offset per class of its log-probabilities,
+    held near 1 and 0.
     """
     proba, known = outcome.row_proba, outcome.known
     if known is not None and known.labelled.any() and outcome.rule is not None:
@@ -210,7 +241,9 @@ def _place_in_row(row_of: Array) -> Array:
     order = np.argsort(row_of, kind="stable")
     starts = np.flatnonzero(np.diff(row_of[order], prepend=-1))
     place = np.empty(len(row_of))
-    place[order] = np.arange(len(row_of)) - np.repeat(starts, np.diff(np.append(starts, len(row_of)))) + 1
+    place[order] = (
+        np.arange(len(row_of)) - np.repeat(starts, np.diff(np.append(starts, len(row_of)))) + 1
+    )
     return place
 
 

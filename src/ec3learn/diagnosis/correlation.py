@@ -1,9 +1,10 @@
 """How much of what voters say is one opinion repeated: the correlation of their errors, with labels and without.
 
-The errors of voters who see the same surface of an object correlate, and then n votes are worth fewer. An answer made from all
-votes has absorbed what they have in common, so the errors of one half of the voters are measured against the answer of the other.
-With few votes on an object that answer is worse than it seems to be, and makes even independent errors look alike: what
-independent voters would show is found by drawing their votes, and taken off.
+The errors of voters who see the same surface of an object correlate, and then n votes are worth
+fewer. An answer made from all votes has absorbed what they have in common, so the errors of one
+half of the voters are measured against the answer of the other. With few votes on an object that
+answer is worse than it seems to be, and makes even independent errors look alike: what independent
+voters would show is found by drawing their votes, and taken off.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ from .voters import labelled_rows
 
 SAMPLE = 3_000  # distinct rows that are enough to measure on
 LEAST_VOTERS = 4  # two in each half
-MOST_CLASSES = 20  # with more it takes long to measure, and much memory: the rarest are taken for one
+MOST_CLASSES = (
+    20  # with more it takes long to measure, and much memory: the rarest are taken for one
+)
 FEW_VOTERS = 6  # there are up to ten splits of them into halves, and all are measured
 FEWEST_SPLITS, MOST_SPLITS, DRAWN = 4, 12, 50  # of more voters, and how many are drawn for each
 ENOUGH = 100  # voters in all splits: the more there are, the less do splits differ
@@ -49,17 +52,20 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     Parameters
     ----------
     votes : Votes
-        The votes, for classes or on a scale. A soft vote counts for its most probable class; without labels, not at all on a tie.
+        The votes, for classes or on a scale. A soft vote counts for its most probable class;
+        without labels, not at all on a tie.
     known : array with missing values, dict of object -> label, or pair (objects, labels)
-        Labels to measure errors by, those of 20 objects or more. They also show the errors that all voters share.
+        Labels to measure errors by, those of 20 objects or more. They also show the errors that all
+        voters share.
 
     Returns
     -------
     float
-        At most 1, and about 0 for independent errors. Without labels, errors that all voters share cannot be told from the truth,
-        so this is a lower bound: of the true correlation, simulated voters showed a quarter with six votes per object, a third
-        with twelve and half of it with 24; twelve real language models showed 42 %. It takes four voters; fewer show nothing, and
-        0 is returned.
+        At most 1, and about 0 for independent errors. Without labels, errors that all voters share
+        cannot be told from the truth, so this is a lower bound: of the true correlation, simulated
+        voters showed a quarter with six votes per object, a third with twelve and half of it with
+        24; twelve real language models showed 42 %. It takes four voters; fewer show nothing, and 0
+        is returned.
     """
     require_votes(votes)
     given, votes = votes, counted_votes(votes)
@@ -68,16 +74,24 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
         n_labels = count_labels(given, codes)
         if n_labels < LEAST_LABELS:
             remedy = f"Leave {arg('known')} out to measure without labels."
-            raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy)
+            raise InputError(
+                "known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy
+            )
         labelled, row_codes = labelled_rows(votes.oriented(codes), codes)
         return _excess(_Cast.of(labelled.hardened()), np.eye(votes.n_classes)[row_codes])
     voters = erring_voters(votes)
     if len(voters) < LEAST_VOTERS or votes.n_classes < 2:
         return 0.0
-    votes = votes.unweighted() if votes.prior is None else replace(votes.unweighted(), prior=None).merged()
+    votes = (
+        votes.unweighted()
+        if votes.prior is None
+        else replace(votes.unweighted(), prior=None).merged()
+    )
     some, counts = sample_rows(votes.counts, SAMPLE)
     rows = _whole_votes(votes.only_rows(some))
-    rows = replace(rows, sample_weight=counts, counts=counts)  # a row is one object that counts as often
+    rows = replace(
+        rows, sample_weight=counts, counts=counts
+    )  # a row is one object that counts as often
     if not counts @ votes_per_row(rows, np.isin(rows.group_model, voters)):
         return 0.0  # all votes are tied
     if votes.n_classes > MOST_CLASSES and not votes.has_graders:
@@ -91,7 +105,12 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
 def count_labels(votes: Votes, codes: Array) -> int:
     """Return how many objects have a known class (its number, -1 for none); a weight may say how often an object occurs."""
     weights = votes.sample_weight
-    return round(float((codes >= 0) @ (weights if weights is not None and are_counts(weights) else np.ones(len(codes)))))
+    return round(
+        float(
+            (codes >= 0)
+            @ (weights if weights is not None and are_counts(weights) else np.ones(len(codes)))
+        )
+    )
 
 
 def shown_by_labels(votes: Votes, codes: Array) -> bool:
@@ -112,25 +131,32 @@ def shows_correlation(votes: Votes, by_labels: bool = False) -> bool:
 def _whole_votes(votes: Votes) -> Votes:
     """Return the votes as labels, without those that are tied between several.
 
-    Shares of a vote leave half of the voters less sure of their answer than they can be, and what an unsure answer explains of
-    the errors of the other half is then far too much.
+    Shares of a vote leave half of the voters less sure of their answer than they can be, and what
+    an unsure answer explains of the errors of the other half is then far too much.
     """
     votes = votes.hardened()
     if votes.stores.is_hard:
         return votes
     matrix = entries(votes).tocoo()
     (row, group), whole = matrix.coords, matrix.data == 1
-    return replace(votes, stores=Stores(sparse=entries_of_votes(row[whole], group[whole], matrix.shape)))
+    return replace(
+        votes, stores=Stores(sparse=entries_of_votes(row[whole], group[whole], matrix.shape))
+    )
 
 
 def _with_fewer_classes(votes: Votes) -> Votes:
     """Return whole votes of classifiers, with the classes that get the fewest taken for one."""
     entered = entries(votes).tocoo()
     for_class = votes.group_class[entered.coords[1]]
-    (row, group), for_class = (place[for_class >= 0] for place in entered.coords), for_class[for_class >= 0]
+    (row, group), for_class = (
+        (place[for_class >= 0] for place in entered.coords),
+        for_class[for_class >= 0],
+    )
     cast = np.bincount(for_class, weights=votes.counts[row], minlength=votes.n_classes)
     number = np.empty(votes.n_classes, dtype=np.int64)
-    number[np.argsort(-cast, kind="stable")] = np.minimum(np.arange(votes.n_classes), MOST_CLASSES - 1)
+    number[np.argsort(-cast, kind="stable")] = np.minimum(
+        np.arange(votes.n_classes), MOST_CLASSES - 1
+    )
     own, classes = np.flatnonzero(votes.is_classifier), np.arange(MOST_CLASSES)
     models = tuple(replace(votes.models[m], labels=classes) for m in own)
     groups = np.searchsorted(own, votes.group_model[group]) * MOST_CLASSES + number[for_class]
@@ -141,12 +167,15 @@ def _with_fewer_classes(votes: Votes) -> Votes:
 def _splits(voters: Array) -> list[tuple[Array, Array]]:
     """Return all splits of up to six voters into halves; of more, such that any two are together in about half of the splits.
 
-    Two splits with the signs s and t put as many pairs together in both as apart in one if s't = 0. So of some splits at random
-    the one is taken whose s is closest to orthogonal to those before. Random splits alone would differ twice as much.
+    Two splits with the signs s and t put as many pairs together in both as apart in one if s't = 0.
+    So of some splits at random the one is taken whose s is closest to orthogonal to those before.
+    Random splits alone would differ twice as much.
     """
     n, rng, signs = len(voters), np.random.default_rng(0), np.resize([1.0, -1.0], len(voters))
     if n <= FEW_VOTERS:
-        halves = [list(half) for half in combinations(range(n), n // 2) if n % 2 or 0 in half]  # an even n finds each split twice
+        halves = [
+            list(half) for half in combinations(range(n), n // 2) if n % 2 or 0 in half
+        ]  # an even n finds each split twice
         return [(voters[half], np.delete(voters, half)) for half in halves]
     chosen = np.empty((0, n))
     for _ in range(max(FEWEST_SPLITS, min(MOST_SPLITS, ENOUGH // n))):
@@ -166,12 +195,15 @@ def _voters_in_own_order(votes: Votes, voters: Array) -> Array:
 def _independent(votes: Votes, voters: Array) -> Votes:
     """Return votes of these voters on the same objects, as they would be if errors were independent.
 
-    They are drawn from what Dawid-Skene finds: a class for each object, and for each vote an answer given that class. A row is
-    drawn as often as it counts, but there are at most `SAMPLE` objects. Answers, rows and classes are put in an order of their
-    own, so that the same votes in another order are drawn alike.
+    They are drawn from what Dawid-Skene finds: a class for each object, and for each vote an answer
+    given that class. A row is drawn as often as it counts, but there are at most `SAMPLE` objects.
+    Answers, rows and classes are put in an order of their own, so that the same votes in another
+    order are drawn alike.
     """
     groups, rng = membership(votes), np.random.default_rng(0)
-    fit = SubtypeModel(votes, groups).fit(mean_votes(votes, groups, votes.weights, None)[0], 1e-3, 50)
+    fit = SubtypeModel(votes, groups).fit(
+        mean_votes(votes, groups, votes.weights, None)[0], 1e-3, 50
+    )
     classes = np.argsort(-(votes.counts @ fit.proba).round(6), kind="stable")
     answers, first, last = _ordered_answers(votes, voters, np.argsort(classes))
     lines = entries(votes)[:, answers]
@@ -180,28 +212,39 @@ def _independent(votes: Votes, voters: Array) -> Votes:
     total = float(votes.counts[rows].sum())
     n = min(SAMPLE, max(1, round(total)))
     objects = rows[np.searchsorted(np.cumsum(votes.counts[rows]), total * (np.arange(n) + 0.5) / n)]
-    truth = (rng.random((n, 1)) > np.cumsum(normalised(fit.proba[objects][:, classes])[:, :-1], axis=1)).sum(axis=1)
+    truth = (
+        rng.random((n, 1)) > np.cumsum(normalised(fit.proba[objects][:, classes])[:, :-1], axis=1)
+    ).sum(axis=1)
     row, answer = lines[objects].tocoo().coords
     drawn, chance = np.empty_like(answer), rng.random(len(answer))
     for k, of_class in enumerate(np.exp(fit.evidence[answers][:, classes]).T):
-        ends = np.concatenate([[0.0], np.cumsum(of_class)])  # of the stretch that each answer takes up
+        ends = np.concatenate(
+            [[0.0], np.cumsum(of_class)]
+        )  # of the stretch that each answer takes up
         own = truth[row] == k
         begin, end = first[answer[own]], last[answer[own]]  # of the voter's answers
         place = ends[begin] + chance[own] * (ends[end] - ends[begin])
         drawn[own] = np.clip(np.searchsorted(ends, place, side="right") - 1, begin, end - 1)
     given = entries_of_votes(row, answers[drawn], (n, votes.n_groups))
     given.sort_indices()
-    return replace(votes.only_rows(objects), stores=Stores(sparse=given), sample_weight=None, counts=np.ones(n))
+    return replace(
+        votes.only_rows(objects), stores=Stores(sparse=given), sample_weight=None, counts=np.ones(n)
+    )
 
 
 def _ordered_answers(votes: Votes, voters: Array, class_rank: Array) -> tuple[Array, Array, Array]:
     """Return the groups of some voters, one voter after the other, and where those of each one's voter begin and end."""
     rank = np.full(len(votes.models), len(voters))
     rank[voters] = np.arange(len(voters))
-    within = np.where(votes.group_class >= 0, class_rank[votes.group_class], np.arange(votes.n_groups))  # scales have an order
+    within = np.where(
+        votes.group_class >= 0, class_rank[votes.group_class], np.arange(votes.n_groups)
+    )  # scales have an order
     of_voter = rank[votes.group_model]
     answers = np.lexsort((within, of_voter))[: int((of_voter < len(voters)).sum())]
-    first, last = (np.searchsorted(of_voter[answers], of_voter[answers], side=side) for side in ("left", "right"))
+    first, last = (
+        np.searchsorted(of_voter[answers], of_voter[answers], side=side)
+        for side in ("left", "right")
+    )
     return answers, first, last
 
 
@@ -209,7 +252,10 @@ def _ordered_rows(lines: sparse.csr_array) -> Array:
     """Return the rows that have entries, in the order of the columns that they have entries in."""
     starts = lines.indptr.tolist()
     rows = np.flatnonzero(np.diff(lines.indptr)).tolist()
-    return np.array(sorted(rows, key=lambda i: lines.indices[starts[i] : starts[i + 1]].tolist()), dtype=np.int64)
+    return np.array(
+        sorted(rows, key=lambda i: lines.indices[starts[i] : starts[i + 1]].tolist()),
+        dtype=np.int64,
+    )
 
 
 def _correlation_of_halves(rows: Votes, splits: Sequence[tuple[Array, Array]]) -> float:
@@ -221,24 +267,35 @@ def _correlation_of_halves(rows: Votes, splits: Sequence[tuple[Array, Array]]) -
         for half in split:
             part = rows.drop(*(names[m] for m in set(range(len(names))).difference(half.tolist())))
             groups = membership(part)
-            fitted = ConfusionModel(part, groups).fit(mean_votes(part, groups, part.weights, None)[0], 1e-3, 50).proba
-            answers.append(fitted if part.index is None else fitted[part.index])  # by row, as before equal ones were merged
-        found += [_excess(cast.of_voters(half), answer) for half, answer in zip(split, reversed(answers), strict=True)]
+            fitted = (
+                ConfusionModel(part, groups)
+                .fit(mean_votes(part, groups, part.weights, None)[0], 1e-3, 50)
+                .proba
+            )
+            answers.append(
+                fitted if part.index is None else fitted[part.index]
+            )  # by row, as before equal ones were merged
+        found += [
+            _excess(cast.of_voters(half), answer)
+            for half, answer in zip(split, reversed(answers), strict=True)
+        ]
     return float(np.mean(found))
 
 
 def effective_voters(votes: Votes, correlation: float | None = None) -> float:
     """Return how many independent voters the voters on an object are worth: J / (1 + (J - 1) r).
 
-    J is the mean number of votes per object with a vote, and r the correlation of the voters' errors (`error_correlation`).
-    Errors that all voters share cannot be seen without labels, so the true number is lower if anything.
+    J is the mean number of votes per object with a vote, and r the correlation of the voters'
+    errors (`error_correlation`). Errors that all voters share cannot be seen without labels, so the
+    true number is lower if anything.
 
     Parameters
     ----------
     votes : Votes
         The votes, for classes or on a scale.
     correlation : float
-        The correlation of errors: by default `error_correlation(votes)`; where labels are known, pass what it finds by them.
+        The correlation of errors: by default `error_correlation(votes)`; where labels are known,
+        pass what it finds by them.
 
     Examples
     --------
@@ -253,7 +310,12 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
     """
     require_votes(votes)
     if correlation is not None and not (is_number(correlation) and isfinite(correlation)):
-        raise InputError("correlation", "must be a finite number", got=correlation, remedy="Leave it out to measure it.")
+        raise InputError(
+            "correlation",
+            "must be a finite number",
+            got=correlation,
+            remedy="Leave it out to measure it.",
+        )
     per_row = votes_per_row(votes, (votes.is_voter & (votes.weights > 0))[votes.group_model])
     covered = float(votes.counts @ (per_row > 0))
     if covered <= 0:
@@ -283,22 +345,30 @@ class _Cast(NamedTuple):
 def _excess(votes: _Cast, proba: Array) -> float:
     """Return the mean correlation of residuals given an answer, less what the uncertainty of that answer explains.
 
-    The residual of voter j on object i is e_ij = y_ij - sum_k z_ik mu_jk, with y the vote over classes and mu_jk the mean vote of
-    j on class k, divided by its root mean square. Both are drawn to those of all voters by a pseudo-vote: otherwise the residuals
-    of a voter with one vote per class are all 0. Sums over pairs follow from sums over objects:
-    sum_{j != h} e_j e_h = (sum_j e_j)^2 - sum_j e_j^2.
+    The residual of voter j on object i is e_ij = y_ij - sum_k z_ik mu_jk, with y the vote over
+    classes and mu_jk the mean vote of j on class k, divided by its root mean square. Both are drawn
+    to those of all voters by a pseudo-vote: otherwise the residuals of a voter with one vote per
+    class are all 0. Sums over pairs follow from sums over objects: sum_{j != h} e_j e_h = (sum_j
+    e_j)^2 - sum_j e_j^2.
     """
     rows, voters, said, counts = votes
     n_classes, weight = said.shape[1], counts[rows]
-    by_row, by_voter = (_sums_over(key, n) for key, n in ((rows, len(counts)), (voters, voters.max(initial=-1) + 1)))
+    by_row, by_voter = (
+        _sums_over(key, n) for key, n in ((rows, len(counts)), (voters, voters.max(initial=-1) + 1))
+    )
     mass = weight[:, None] * proba[rows]
-    mean = np.stack([by_voter @ (mass[:, k, None] * said) for k in range(n_classes)], axis=1)  # mu: voters x classes x answers
+    mean = np.stack(
+        [by_voter @ (mass[:, k, None] * said) for k in range(n_classes)], axis=1
+    )  # mu: voters x classes x answers
     total = by_voter @ mass
     pooled = mean.sum(axis=0) / np.maximum(total.sum(axis=0), 1e-12)[:, None]
     mean = (mean + PSEUDO_VOTES * pooled) / (total + PSEUDO_VOTES)[:, :, None]
-    # Averages weighted by unsure answers mix the classes, by the shares z'z; its inverse takes that out (least squares).
+    # Averages weighted by unsure answers mix the classes, by the shares z'z; its inverse takes that
+    # out (least squares).
     n_votes = by_row @ np.ones(len(rows))
-    mixed = normalised(proba.T @ ((counts * (n_votes > 0))[:, None] * proba) + 1e-6 * np.eye(n_classes))
+    mixed = normalised(
+        proba.T @ ((counts * (n_votes > 0))[:, None] * proba) + 1e-6 * np.eye(n_classes)
+    )
     if np.linalg.norm(mixed, -2) < TOLD_APART:
         return 0.0  # the answer is the same for all objects
     mean = np.einsum("kl,jlc->jkc", np.linalg.inv(mixed), mean)
@@ -322,7 +392,9 @@ def _excess(votes: _Cast, proba: Array) -> float:
     pairs = float(counts @ (n_votes * (n_votes - 1)))
     if pairs <= 0:
         return 0.0
-    return min(max(float(counts @ found) / pairs, -1.0), 1.0)  # answers on few objects may tell the classes hardly apart
+    return min(
+        max(float(counts @ found) / pairs, -1.0), 1.0
+    )  # answers on few objects may tell the classes hardly apart
 
 
 def _sums_over(key: Array, n: int) -> sparse.csc_array:

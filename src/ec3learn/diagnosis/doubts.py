@@ -1,9 +1,9 @@
 """Voters who should not be trusted: they agree with the answer less often than chance, or no more often, or are biased.
 
-Dawid-Skene judges whether voters are biased, not only unreliable, since it allows for bias: the confusion matrix of a voter
-shows that it mistakes one class for another. One number per voter, such as a weight, cannot. The Bayesian information criterion
-decides which of the two explains the votes better; how much that matters is the share of objects for which Dawid-Skene answers
-otherwise.
+Dawid-Skene judges whether voters are biased, not only unreliable, since it allows for bias: the
+confusion matrix of a voter shows that it mistakes one class for another. One number per voter, such
+as a weight, cannot. The Bayesian information criterion decides which of the two explains the votes
+better; how much that matters is the share of objects for which Dawid-Skene answers otherwise.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ from .voters import voters
 FEW_VOTES = 30  # below which a classifier is not judged
 FEW_OTHERS = 5  # objects of other classes that a classifier must miss before its constant votes count against it
 SOME = 0.2  # a kappa, or correlation, that would be worth something
-WORSE, NO_BETTER, ALWAYS = ORDER = "worse than chance", "no better than chance", "always says the same"
+WORSE, NO_BETTER, ALWAYS = ORDER = (
+    "worse than chance",
+    "no better than chance",
+    "always says the same",
+)
 
 RULE = (
     f"Each voter with {FEW_VOTES} votes or more is compared with random votes of the same class frequencies. Worse than "
@@ -55,10 +59,11 @@ def doubts(outcome: Outcome) -> Table:
     Returns
     -------
     Table
-        model; doubt: "worse than chance" (Cohen's kappa with the answer is below 0, beyond noise, or the method left the
-        classifier out for this reason), "no better than chance" (kappa is within noise of 0 and cannot be large), or "always
-        says the same"; and says, the label that it always gives. Of scores, the correlation with the answer takes the place of
-        kappa, so that lenient judges are not doubted.
+        model; doubt: "worse than chance" (Cohen's kappa with the answer is below 0, beyond noise,
+        or the method left the classifier out for this reason), "no better than chance" (kappa is
+        within noise of 0 and cannot be large), or "always says the same"; and says, the label that
+        it always gives. Of scores, the correlation with the answer takes the place of kappa, so
+        that lenient judges are not doubted.
 
     Examples
     --------
@@ -71,24 +76,44 @@ def doubts(outcome: Outcome) -> Table:
     require_consensus(outcome)
     votes, left_out = outcome.votes, set(outcome.worse_than_chance)
     models = outcome.models if votes is None else votes.models
-    found = {} if votes is None or not outcome.has_objects or len(outcome.classes) < 2 else _doubts_by_answer(outcome, votes)
-    found |= {m: (WORSE, None) for m, model in enumerate(models) if model.is_voter and model.name in left_out}
-    return Table.of(("model", "doubt", "says"), [(models[m].name, *found[m]) for m in sorted(found)])
+    found = (
+        {}
+        if votes is None or not outcome.has_objects or len(outcome.classes) < 2
+        else _doubts_by_answer(outcome, votes)
+    )
+    found |= {
+        m: (WORSE, None)
+        for m, model in enumerate(models)
+        if model.is_voter and model.name in left_out
+    }
+    return Table.of(
+        ("model", "doubt", "says"), [(models[m].name, *found[m]) for m in sorted(found)]
+    )
 
 
 def _doubts_by_answer(outcome: Outcome, votes: Votes) -> dict[int, tuple[str, Label]]:
     """Return what is wrong with voters who voted often enough to be judged, if anything, by their numbers."""
     hard = votes.hardened()
-    counts = count_classes(hard, membership(hard), outcome.row_classes, row_weights(outcome), len(outcome.classes))
-    n_votes = np.bincount(votes.group_model, weights=counts.sum(axis=1), minlength=len(votes.models))
+    counts = count_classes(
+        hard, membership(hard), outcome.row_classes, row_weights(outcome), len(outcome.classes)
+    )
+    n_votes = np.bincount(
+        votes.group_model, weights=counts.sum(axis=1), minlength=len(votes.models)
+    )
     found = {}
     for m in np.flatnonzero(votes.is_voter & (n_votes >= FEW_VOTES)).tolist():
         said, answers, columns = _occurring(counts, votes, m)
-        labels, classes, positions = votes.models[m].labels[answers], outcome.classes[columns], votes.models[m].positions
+        labels, classes, positions = (
+            votes.models[m].labels[answers],
+            outcome.classes[columns],
+            votes.models[m].positions,
+        )
         if positions is None:
             doubt = _doubt(said, labels, classes)
         else:
-            doubt = _doubt_scores(said, labels, positions[answers], matching_labels(classes, votes.classes))
+            doubt = _doubt_scores(
+                said, labels, positions[answers], matching_labels(classes, votes.classes)
+            )
         if doubt is not None:
             found[m] = doubt
     return found
@@ -97,9 +122,9 @@ def _doubts_by_answer(outcome: Outcome, votes: Votes) -> dict[int, tuple[str, La
 def by_trouble(outcome: Outcome, known: Any = None) -> Table:
     """Return the table of `voters` with those in trouble first.
 
-    First come voters that `doubts` names, then those that are right least often, even at best: by the upper end of a 95 %
-    interval of their accuracy on known labels, or else of their agreement with the answer. Clusterings follow, the one that says
-    least about the classes first.
+    First come voters that `doubts` names, then those that are right least often, even at best: by
+    the upper end of a 95 % interval of their accuracy on known labels, or else of their agreement
+    with the answer. Clusterings follow, the one that says least about the classes first.
 
     Returns
     -------
@@ -118,7 +143,13 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
         if best is None:
             agreed = row["agreement"] or 0.0
             n_votes = 0.0 if total is None else row["coverage"] * total
-            best = agreed if total is None else wilson_interval(agreed * n_votes, n_votes)[1] if n_votes else 1.0
+            best = (
+                agreed
+                if total is None
+                else wilson_interval(agreed * n_votes, n_votes)[1]
+                if n_votes
+                else 1.0
+            )
         return False, doubted.get(row["model"], len(ORDER)), best
 
     rows = sorted(table.rows(), key=trouble)
@@ -128,8 +159,12 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
 def _occurring(counts: sparse.csr_array, votes: Votes, m: int) -> tuple[Array, Array, Array]:
     """Return the counts of the labels a voter gave (rows) and of the classes that occur (columns), with their numbers."""
     starts = counts.indptr[votes.offsets[m] : votes.offsets[m + 1] + 1]
-    own = slice(starts[0], starts[-1])  # cut by hand: there may be thousands of voters, and a sparse matrix is slow to cut
-    rows, row = np.unique(np.repeat(np.arange(len(starts) - 1), np.diff(starts)), return_inverse=True)
+    own = slice(
+        starts[0], starts[-1]
+    )  # cut by hand: there may be thousands of voters, and a sparse matrix is slow to cut
+    rows, row = np.unique(
+        np.repeat(np.arange(len(starts) - 1), np.diff(starts)), return_inverse=True
+    )
     columns, column = np.unique(counts.indices[own], return_inverse=True)
     said = np.zeros((len(rows), len(columns)))
     said[row, column] = counts.data[own]
@@ -150,11 +185,13 @@ def _doubt(said: Array, labels: Array, classes: Array) -> tuple[str, Label] | No
     return _beside_chance(found.kappa, found.noise)
 
 
-def _doubt_scores(said: Array, labels: Array, positions: Array, number: Array) -> tuple[str, Label] | None:
+def _doubt_scores(
+    said: Array, labels: Array, positions: Array, number: Array
+) -> tuple[str, Label] | None:
     """Return what is wrong with a voter who answers on a scale: its answers should rise with the class, whatever each one means.
 
-    `positions` says where each of its answers (rows) lies on the scale, `number` which class of the votes each column is. By
-    chance the correlation of the two has the variance 1 / (n - 1).
+    `positions` says where each of its answers (rows) lies on the scale, `number` which class of the
+    votes each column is. By chance the correlation of the two has the variance 1 / (n - 1).
     """
     ordered = ~np.isnan(positions)
     said, labels, positions = said[ordered], labels[ordered], positions[ordered]
@@ -162,12 +199,19 @@ def _doubt_scores(said: Array, labels: Array, positions: Array, number: Array) -
     if n < FEW_VOTES or (per_class > 0).sum() < 2:
         return None
     if (said.sum(axis=1) > 0).sum() == 1:
-        return (ALWAYS, plain(labels[said.sum(axis=1).argmax()])) if n - per_class.max() >= FEW_OTHERS else None
+        return (
+            (ALWAYS, plain(labels[said.sum(axis=1).argmax()]))
+            if n - per_class.max() >= FEW_OTHERS
+            else None
+        )
     place, late = (
-        values - np.average(values, weights=n_of) for values, n_of in ((positions, said.sum(axis=1)), (number, per_class))
+        values - np.average(values, weights=n_of)
+        for values, n_of in ((positions, said.sum(axis=1)), (number, per_class))
     )
     spread = float(np.sqrt((said.sum(axis=1) @ place**2) * (per_class @ late**2)))
-    return _beside_chance(float(place @ said @ late) / spread, float(norm.ppf(CLEARLY)) / np.sqrt(n - 1))
+    return _beside_chance(
+        float(place @ said @ late) / spread, float(norm.ppf(CLEARLY)) / np.sqrt(n - 1)
+    )
 
 
 def _beside_chance(found: float, noise: float) -> tuple[str, Label] | None:
@@ -177,7 +221,7 @@ def _beside_chance(found: float, noise: float) -> tuple[str, Label] | None:
     return (NO_BETTER, None) if found < noise and found + noise < SOME else None
 
 
-# ---- bias --------------------------------------------------------------------------------------------------------------
+# ---- bias ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -185,7 +229,9 @@ class Bias:
     """How the voters look to Dawid-Skene."""
 
     evidence: float  # for confusion matrices, over what it takes for them to explain the votes better than one number each
-    apart: tuple[float, ...]  # for each of some answers, the share of objects for which Dawid-Skene's differs
+    apart: tuple[
+        float, ...
+    ]  # for each of some answers, the share of objects for which Dawid-Skene's differs
 
     @property
     def biased(self) -> bool:
@@ -196,7 +242,8 @@ class Bias:
 def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]) -> Bias | None:
     """Compare confusion matrices with one number per classifier, and Dawid-Skene's answer for distinct rows with some others.
 
-    None where there are too few classifiers, classes or objects to tell, or too many for a quick answer.
+    None where there are too few classifiers, classes or objects to tell, or too many for a quick
+    answer.
     """
     votes = counted_votes(votes)
     n_classifiers = int((votes.is_classifier & (votes.weights > 0)).sum())
@@ -216,13 +263,17 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
     start, _, _ = mean_votes(votes, groups, votes.weights, known)
     codes = None if known is None else known.codes
     matrices, coins = (
-        ConfusionModel(votes, groups, codes, one_coin=one_coin, with_clusterings=True).fit(start, tol=1e-6, max_iter=100)
+        ConfusionModel(votes, groups, codes, one_coin=one_coin, with_clusterings=True).fit(
+            start, tol=1e-6, max_iter=100
+        )
         for one_coin in (False, True)
     )
     total = float(votes.counts.sum())
     more_numbers = n_classifiers * (votes.n_classes * (votes.n_classes - 1) - 1)
     gain = matrices.likelihoods[-1] - coins.likelihoods[-1]
-    theirs, *ours = (top_classes(answer, votes.counts @ answer) for answer in (matrices.proba, *answers))
+    theirs, *ours = (
+        top_classes(answer, votes.counts @ answer) for answer in (matrices.proba, *answers)
+    )
     apart = tuple(float(votes.counts @ (own != theirs)) / max(total, 1e-300) for own in ours)
     return Bias(2 * gain / max(more_numbers * np.log(max(total, 2.0)), 1e-300), apart)
 
@@ -250,7 +301,11 @@ def bias_of(outcome: Outcome) -> Note | None:
     if votes.n_classes > MOST_CLASSES or _allows_for_bias(outcome):
         return None
     bias = judge_bias(votes, outcome.known, [outcome.row_proba])
-    return bias_note(bias.apart[0]) if bias is not None and bias.biased and bias.apart[0] >= MUCH_APART else None
+    return (
+        bias_note(bias.apart[0])
+        if bias is not None and bias.biased and bias.apart[0] >= MUCH_APART
+        else None
+    )
 
 
 def _allows_for_bias(outcome: Outcome) -> bool:

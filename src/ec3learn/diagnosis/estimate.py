@@ -1,18 +1,21 @@
 """A share or an accuracy with an interval, from few labels and many answers (prediction-powered inference, PPI++).
 
-With y what the labels say of n objects, and f what the answer says of the same kind, on these and on N others:
+With y what the labels say of n objects, and f what the answer says of the same kind, on these and
+on N others:
 
     theta = w mean(f_N) + mean(y_n - w f_n)      variance = w^2 Var(f) / N + Var(y - w f) / n
 
-It is unbiased whatever f is, and w = Cov(y, f) / ((1 + n / N) Var f), held between 0 and 1, makes it never worse than the labels
-alone but for noise. Angelopoulos, Duchi and Zrnic, "PPI++: Efficient Prediction-Powered Inference" (2023).
+It is unbiased whatever f is, and w = Cov(y, f) / ((1 + n / N) Var f), held between 0 and 1, makes
+it never worse than the labels alone but for noise. Angelopoulos, Duchi and Zrnic, "PPI++: Efficient
+Prediction-Powered Inference" (2023).
 
-The interval has the shares p that theta does not contradict: (p - theta)^2 <= 1.96^2 V(p), where V(p) is the variance at p =
-theta, and changes with p like p (1 - p) / m. With m the number of labels that theta is worth, that is Wilson's interval. Few
-labels may show none of the objects on which a good answer is wrong, and Var(y - w f) is then far too small: it is taken as if
-half an error more had been seen, as in Jeffreys' prior. That keeps the promise for rare classes, few labels and answers that are
-too sure, where the normal interval does not, and it does not shrink to nothing where all labels are alike or the answer is right
-on all of them.
+The interval has the shares p that theta does not contradict: (p - theta)^2 <= 1.96^2 V(p), where
+V(p) is the variance at p = theta, and changes with p like p (1 - p) / m. With m the number of
+labels that theta is worth, that is Wilson's interval. Few labels may show none of the objects on
+which a good answer is wrong, and Var(y - w f) is then far too small: it is taken as if half an
+error more had been seen, as in Jeffreys' prior. That keeps the promise for rare classes, few labels
+and answers that are too sure, where the normal interval does not, and it does not shrink to nothing
+where all labels are alike or the answer is right on all of them.
 """
 
 from __future__ import annotations
@@ -50,7 +53,14 @@ class Estimate:
     worth: float
 
 
-def estimate(outcome: Outcome, label: Label = None, known: Any = None, *, voters: bool = False, chance: Any = None) -> Table:
+def estimate(
+    outcome: Outcome,
+    label: Label = None,
+    known: Any = None,
+    *,
+    voters: bool = False,
+    chance: Any = None,
+) -> Table:
     """Return the shares of the classes among all objects, and how often the answer is right, from a few labels.
 
     Parameters
@@ -62,17 +72,20 @@ def estimate(outcome: Outcome, label: Label = None, known: Any = None, *, voters
     known : array with missing values, dict of object -> label, or pair (objects, labels)
         True labels of objects that were drawn at random.
     voters : bool
-        Estimate the accuracy of each voter too, on the objects that it voted on, where it voted on 10 labelled ones.
+        Estimate the accuracy of each voter too, on the objects that it voted on, where it voted on
+        10 labelled ones.
     chance : Table, or dict of object -> number
-        The chance that each labelled object had to be drawn, where chances were unequal: the table that `ask(goal="share")` made.
-        If some of the drawn objects have no label, it must be by chance that they have none.
+        The chance that each labelled object had to be drawn, where chances were unequal: the table
+        that `ask(goal="share")` made. If some of the drawn objects have no label, it must be by
+        chance that they have none.
 
     Returns
     -------
     Table
-        For the share of each class, the accuracy of the answer and of voters: the value with its 95 % interval (low, high), the
-        estimate from the labels alone (plain, with plain_low and plain_high; not for unequal chances), the number of labels, and
-        how many labels alone would do as well (worth). Objects whose labels the answer was given count as these say in the
+        For the share of each class, the accuracy of the answer and of voters: the value with its 95
+        % interval (low, high), the estimate from the labels alone (plain, with plain_low and
+        plain_high; not for unequal chances), the number of labels, and how many labels alone would
+        do as well (worth). Objects whose labels the answer was given count as these say in the
         shares and for voters, and have no part in the accuracy of the answer.
 
     Examples
@@ -89,17 +102,29 @@ def estimate(outcome: Outcome, label: Label = None, known: Any = None, *, voters
     """
     require_consensus(outcome)
     if not outcome.has_objects:
-        phrase = "estimate needs the objects, and this consensus was loaded from a file without them"
-        raise InputError("", phrase=phrase, remedy="Use extend(votes), or save it with objects=True.")
+        phrase = (
+            "estimate needs the objects, and this consensus was loaded from a file without them"
+        )
+        raise InputError(
+            "", phrase=phrase, remedy="Use extend(votes), or save it with objects=True."
+        )
     names = [plain(name) for name in outcome.classes]
     if label is not None and label not in names:
         raise unknown_name("label", label, map(str, names))
-    codes, times, given = _labels_to_learn_from(outcome, known), _times(outcome), given_labels(outcome)
+    codes, times, given = (
+        _labels_to_learn_from(outcome, known),
+        _times(outcome),
+        given_labels(outcome),
+    )
     chances = None if chance is None else _chances(outcome, chance, codes)
     rows: list[list[Any]] = []
     wanted = names if label is None else [label]
-    for measure, right, sure, among in _questions(outcome, codes, [names.index(name) for name in wanted], voters):
-        labelled, rest, settled = (np.flatnonzero(is_so & among) for is_so in (codes >= 0, (codes < 0) & ~given, given))
+    for measure, right, sure, among in _questions(
+        outcome, codes, [names.index(name) for name in wanted], voters
+    ):
+        labelled, rest, settled = (
+            np.flatnonzero(is_so & among) for is_so in (codes >= 0, (codes < 0) & ~given, given)
+        )
         labelled = np.repeat(labelled, times[labelled])
         if len(labelled) < LEAST_LABELS:
             continue
@@ -109,7 +134,12 @@ def estimate(outcome: Outcome, label: Label = None, known: Any = None, *, voters
             beside: list[float | None] = [float(y.mean()), *wilson_interval(float(y.sum()), len(y))]
         else:
             open_to_draw = among & ~given
-            found = by_chances(y, sure[labelled], chances[labelled], np.repeat(sure[open_to_draw], times[open_to_draw]))
+            found = by_chances(
+                y,
+                sure[labelled],
+                chances[labelled],
+                np.repeat(sure[open_to_draw], times[open_to_draw]),
+            )
             beside = [None, None, None]
         n_settled, n_all = float(times[settled].sum()), float(times[among].sum())
         n_so = float(times[settled] @ right[settled])
@@ -126,7 +156,12 @@ def _times(outcome: Outcome) -> Array:
     weights = given_weights(outcome)
     if not are_counts(weights):
         must = "must be integers, so that objects can be counted, to estimate shares"
-        raise InputError("sample_weight", must, came="others", remedy="Make the votes without weights of objects.")
+        raise InputError(
+            "sample_weight",
+            must,
+            came="others",
+            remedy="Make the votes without weights of objects.",
+        )
     return weights.astype(np.int64)
 
 
@@ -137,7 +172,9 @@ def _labels_to_learn_from(outcome: Outcome, known: Any) -> Array:
         raise InputError("known", "must be the labels of some objects", got=None, remedy=remedy)
     codes = known_codes(known, outcome.classes, outcome.n_objects, outcome.object_ids)
     if (codes >= 0).sum() < LEAST_LABELS:
-        raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=int((codes >= 0).sum()))
+        raise InputError(
+            "known", f"must have at least {LEAST_LABELS} labels", got=int((codes >= 0).sum())
+        )
     if given_labels(outcome)[codes >= 0].any():
         raise InputError(
             "known",
@@ -150,22 +187,40 @@ def _labels_to_learn_from(outcome: Outcome, known: Any) -> Array:
 
 def _chances(outcome: Outcome, chance: Any, codes: Array) -> Array:
     """Return the chance of each object to be drawn; NaN for objects without one, which must have no label."""
-    given = dict(zip(chance["object"], chance["chance"], strict=True)) if isinstance(chance, Table) else chance
+    given = (
+        dict(zip(chance["object"], chance["chance"], strict=True))
+        if isinstance(chance, Table)
+        else chance
+    )
     if not isinstance(given, Mapping):
-        raise InputTypeError("chance", "must be the table that ask made, or a dict of object -> number", got=given)
+        raise InputTypeError(
+            "chance", "must be the table that ask made, or a dict of object -> number", got=given
+        )
     chances = np.array(
-        [given.get(outcome.name_of(i), np.nan) if codes[i] >= 0 else np.nan for i in range(len(codes))], dtype=float
+        [
+            given.get(outcome.name_of(i), np.nan) if codes[i] >= 0 else np.nan
+            for i in range(len(codes))
+        ],
+        dtype=float,
     )
     bad = np.flatnonzero((codes >= 0) & ~((chances > 0) & (chances <= 1)))
     if len(bad):
         must = f"must have a number above 0 and at most 1 for every labelled object, as in the column {arg('chance')} of ask"
-        raise InputError("chance", must, came=f"{chances[bad[0]]} for {outcome.name_of(int(bad[0]))!r}")
+        raise InputError(
+            "chance", must, came=f"{chances[bad[0]]} for {outcome.name_of(int(bad[0]))!r}"
+        )
     return chances
 
 
-def _questions(outcome: Outcome, codes: Array, classes: list[int], voters: bool) -> Iterator[tuple[str, Array, Array, Array]]:
+def _questions(
+    outcome: Outcome, codes: Array, classes: list[int], voters: bool
+) -> Iterator[tuple[str, Array, Array, Array]]:
     """Return what is estimated: its name, and by object what the labels say, what the answer says, and whether it counts."""
-    proba, answers, everyone = outcome.proba, outcome.expand(outcome.row_classes), np.ones(outcome.n_objects, dtype=bool)
+    proba, answers, everyone = (
+        outcome.proba,
+        outcome.expand(outcome.row_classes),
+        np.ones(outcome.n_objects, dtype=bool),
+    )
     given = given_labels(outcome)
     if outcome.known is not None:
         codes = np.where(given, outcome.expand(outcome.known.codes), codes)
@@ -174,7 +229,11 @@ def _questions(outcome: Outcome, codes: Array, classes: list[int], voters: bool)
     yield "accuracy of the answer", codes == answers, proba.max(axis=1), ~given
     if voters:
         votes = outcome.require_votes("estimate")
-        n_labels = np.bincount(outcome.expand(np.arange(votes.n_rows)), (codes >= 0) * _times(outcome), minlength=votes.n_rows)
+        n_labels = np.bincount(
+            outcome.expand(np.arange(votes.n_rows)),
+            (codes >= 0) * _times(outcome),
+            minlength=votes.n_rows,
+        )
         for cast in ballots(votes, outcome.classes):
             shares = cast.weights / np.maximum(votes.counts[cast.rows], 1e-300)
             order = np.argsort(cast.owner, kind="stable")
@@ -183,20 +242,27 @@ def _questions(outcome: Outcome, codes: Array, classes: list[int], voters: bool)
                 if n_labels[np.unique(cast.rows[own])].sum() < LEAST_LABELS:
                     continue
                 named = own[cast.classes[own] >= 0]
-                said = np.zeros_like(outcome.row_proba)  # of each distinct row, in shares of one vote
+                said = np.zeros_like(
+                    outcome.row_proba
+                )  # of each distinct row, in shares of one vote
                 np.add.at(said, (cast.rows[named], cast.classes[named]), shares[named])
                 among = np.zeros(len(said), dtype=bool)
                 among[cast.rows[own]] = True
                 by_object = outcome.expand(said)
                 right = by_object[np.arange(len(codes)), np.maximum(codes, 0)]
-                yield f"accuracy of {votes.models[m].name}", right, (by_object * proba).sum(axis=1), outcome.expand(among)
+                yield (
+                    f"accuracy of {votes.models[m].name}",
+                    right,
+                    (by_object * proba).sum(axis=1),
+                    outcome.expand(among),
+                )
 
 
 def prediction_powered(y: Array, f: Array, rest: Array, times: Array | None = None) -> Estimate:
     """Return the mean of y over all objects.
 
-    y and f are what the labels and the answer say of the labelled objects; rest is what the answer says of all others, each of
-    which counts so many times.
+    y and f are what the labels and the answer say of the labelled objects; rest is what the answer
+    says of all others, each of which counts so many times.
     """
     times = np.ones(len(rest)) if times is None else times
     n, n_rest = len(y), float(times.sum())
@@ -205,26 +271,37 @@ def prediction_powered(y: Array, f: Array, rest: Array, times: Array | None = No
     trust = 0.0
     if n_rest and spread > 0:
         trust = float(np.clip(np.cov(y, f)[0, 1] / ((1 + n / n_rest) * spread), 0.0, 1.0))
-    value = float(np.mean(y - trust * f)) + (trust * float(np.average(rest, weights=times)) if n_rest else 0.0)
-    variance = _mean_square(y - trust * f, trust) / n + (trust**2 * spread / n_rest if n_rest else 0.0)
+    value = float(np.mean(y - trust * f)) + (
+        trust * float(np.average(rest, weights=times)) if n_rest else 0.0
+    )
+    variance = _mean_square(y - trust * f, trust) / n + (
+        trust**2 * spread / n_rest if n_rest else 0.0
+    )
     return _with_interval(value, variance, y, n)
 
 
 def by_chances(y: Array, f: Array, chances: Array, everyone: Array) -> Estimate:
     """Return the mean of y over all objects, from objects drawn with unequal chances.
 
-    Each labelled object stands for 1 / chance objects: theta = w mean(f) + the mean of y - w f weighted by 1 / chance, with y and
-    f as in `prediction_powered`, and f of all objects in `everyone`. Chances matter relative to each other only, so that some of
-    the drawn objects may have no label.
+    Each labelled object stands for 1 / chance objects: theta = w mean(f) + the mean of y - w f
+    weighted by 1 / chance, with y and f as in `prediction_powered`, and f of all objects in
+    `everyone`. Chances matter relative to each other only, so that some of the drawn objects may
+    have no label.
     """
     n, stands_for = len(y), 1 / chances
     middle = np.average(np.column_stack([y, f]), axis=0, weights=stands_for)
     spread = float(stands_for @ (f - middle[1]) ** 2)
-    trust = float(np.clip(stands_for @ ((y - middle[0]) * (f - middle[1])) / spread, 0.0, 1.0)) if spread > 0 else 0.0
+    trust = (
+        float(np.clip(stands_for @ ((y - middle[0]) * (f - middle[1])) / spread, 0.0, 1.0))
+        if spread > 0
+        else 0.0
+    )
     relative = stands_for / stands_for.mean()  # 1 for even chances
     times = float((relative**2).mean())  # and an error that no label shows stands for so many
     value = float(middle @ [1, -trust]) + trust * float(everyone.mean())
-    variance = _mean_square(relative * ((y - middle[0]) - trust * (f - middle[1])), times * trust) / n
+    variance = (
+        _mean_square(relative * ((y - middle[0]) - trust * (f - middle[1])), times * trust) / n
+    )
     return _with_interval(value, variance, y, n / times)
 
 

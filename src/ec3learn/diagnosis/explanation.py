@@ -34,12 +34,13 @@ class Explanation:
     by_model : Table
         The vote of each base model, and how much it gave to each class.
     by_term : Table
-        How much each term gave to each class: the distributions of its groups, the objects it shares groups with, its own
-        votes, its known label.
+        How much each term gave to each class: the distributions of its groups, the objects it
+        shares groups with, its own votes, its known label.
     parts : dict of (base model, term) -> array
-        The parts themselves, one number per class; they add up to `proba`. Where `unit` is "log evidence" (Dawid-Skene) they
-        add up to the logarithms of `proba`, less their mean: +1 for one class over another means 2.7 times as likely. Of a panel,
-        the part of a base model is how far its vote moves the answer.
+        The parts themselves, one number per class; they add up to `proba`. Where `unit` is "log
+        evidence" (Dawid-Skene) they add up to the logarithms of `proba`, less their mean: +1 for
+        one class over another means 2.7 times as likely. Of a panel, the part of a base model is
+        how far its vote moves the answer.
     unit : "probability", "log evidence" or "change of probability"
         What the parts are measured in.
     """
@@ -58,7 +59,10 @@ class Explanation:
         return {
             "object": self.object,
             "label": self.label,
-            "proba": {str(label): float(share) for label, share in zip(self.classes, self.proba, strict=True)},
+            "proba": {
+                str(label): float(share)
+                for label, share in zip(self.classes, self.proba, strict=True)
+            },
             "unit": self.unit,
             "by_model": list(self._who_counted.rows()),
             "silent": len(self.silent),
@@ -68,7 +72,9 @@ class Explanation:
     @cached_property
     def by_model(self) -> Table:
         """Return the vote of each base model, and what it gave to each class."""
-        rest = [name for name in dict.fromkeys(name for name, _ in self.parts) if name not in self.said]
+        rest = [
+            name for name in dict.fromkeys(name for name, _ in self.parts) if name not in self.said
+        ]
         names = [*self.said, *rest]
         columns: dict[str, Sequence[Any]] = {
             "model": names,
@@ -98,7 +104,11 @@ class Explanation:
 
     @property
     def _who_did_not(self) -> str:
-        return f"{count(len(self.silent), 'other base model')} said nothing about it." if self.silent else ""
+        return (
+            f"{count(len(self.silent), 'other base model')} said nothing about it."
+            if self.silent
+            else ""
+        )
 
     def _given(self, names: Sequence[str], position: int) -> dict[str, Sequence[Any]]:
         """Return how much each of some base models or terms counted, and what it gave to each class, as columns.
@@ -106,15 +116,26 @@ class Explanation:
         What counts is its share of the answer, or how far its evidence sets the classes apart.
         """
         zero = np.zeros(len(self.classes))
-        sums = [sum((part for key, part in self.parts.items() if key[position] == name), zero) for name in names]
+        sums = [
+            sum((part for key, part in self.parts.items() if key[position] == name), zero)
+            for name in names
+        ]
         given = np.array(sums).reshape(len(names), len(zero))
         weight = given.sum(axis=1) if self.unit == "probability" else np.ptp(given, axis=1)
-        by_class = {f"to {plain(label)}": column.tolist() for label, column in zip(self.classes, given.T, strict=True)}
+        by_class = {
+            f"to {plain(label)}": column.tolist()
+            for label, column in zip(self.classes, given.T, strict=True)
+        }
         return {"weight": weight.tolist(), **by_class}
 
     def __repr__(self) -> str:
-        shares = ", ".join(f"{shown(plain(label))} {p:.3f}" for label, p in zip(self.classes, self.proba, strict=True))
-        head = printable(f"Object {clipped(repr(self.object))} is {clipped(repr(self.label))} ({shares})")
+        shares = ", ".join(
+            f"{shown(plain(label))} {p:.3f}"
+            for label, p in zip(self.classes, self.proba, strict=True)
+        )
+        head = printable(
+            f"Object {clipped(repr(self.object))} is {clipped(repr(self.label))} ({shares})"
+        )
         models = "\n".join(filter(None, [str(self._who_counted), self._who_did_not]))
         if not self.parts:
             return f"{head}\n\n{models}\n\n{NO_PARTS}"
@@ -137,8 +158,8 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
     Returns
     -------
     Explanation
-        Its parts add up to the object's class probabilities (of Dawid-Skene: to their logarithms, less the mean). C3E and
-        UPE have no such parts: there it shows the votes only.
+        Its parts add up to the object's class probabilities (of Dawid-Skene: to their logarithms,
+        less the mean). C3E and UPE have no such parts: there it shows the votes only.
 
     Examples
     --------
@@ -160,9 +181,19 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
     own = votes[position]
     parts: dict[tuple[str, str], Array] = {}
     if outcome.rule is not None:
-        known = None if outcome.known is None else KnownLabels(outcome.known.codes[row : row + 1], outcome.known.pull)
+        known = (
+            None
+            if outcome.known is None
+            else KnownLabels(outcome.known.codes[row : row + 1], outcome.known.pull)
+        )
         owner = np.repeat(np.arange(len(outcome.models)), np.diff(outcome.group_offsets))
-        given = Row(aligned_entries(outcome, own, warn=False), owner, hard_entries(outcome, own), known, own.prior)
+        given = Row(
+            aligned_entries(outcome, own, warn=False),
+            owner,
+            hard_entries(outcome, own),
+            known,
+            own.prior,
+        )
         for (m, term), part in outcome.rule.contributions(given).items():
             parts[term if m == NOBODY else outcome.models[m].name, term] = part
     return Explanation(
@@ -177,7 +208,7 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
     )
 
 
-# ---- votes in words --------------------------------------------------------------------------------------------------
+# ---- votes in words ------------------------------------------------------------------------------
 
 
 def tally_of(spoken: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:
@@ -199,20 +230,29 @@ def tally_of(spoken: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tup
 
 def class_tally_of(spoken: Mapping[int, Any], votes: Votes) -> list[tuple[Label, float]]:
     """Return how many votes each class has, most first; an answer on a scale counts for the class that it falls into."""
-    counts = dict(tally_of({m: answer for m, answer in spoken.items() if votes.models[m].kind == "classifier"}, votes.models))
+    counts = dict(
+        tally_of(
+            {m: answer for m, answer in spoken.items() if votes.models[m].kind == "classifier"},
+            votes.models,
+        )
+    )
     classes = [plain(label) for label in votes.classes]
     for m, answer in spoken.items():
         positions = votes.models[m].positions
         if positions is not None:
             given = answer if isinstance(answer, dict) else {answer: 1.0}
             shares = np.array([given.get(plain(label), 0.0) for label in votes.models[m].labels])
-            for label, share in zip(classes, (shares @ class_shares(positions, len(classes))).tolist(), strict=True):
+            for label, share in zip(
+                classes, (shares @ class_shares(positions, len(classes))).tolist(), strict=True
+            ):
                 if share > 0:
                     counts[label] = counts.get(label, 0.0) + share
     return sorted(counts.items(), key=lambda item: -item[1])
 
 
-def why_contested(tally: list[tuple[Label, float]], label: Label, decides: str, *, graded: bool = False) -> str:
+def why_contested(
+    tally: list[tuple[Label, float]], label: Label, decides: str, *, graded: bool = False
+) -> str:
     """Return in a few words why an object is contested: from the votes for each class, its label, and what else decides.
 
     `graded` says that some of these votes are answers on a scale.
@@ -222,7 +262,9 @@ def why_contested(tally: list[tuple[Label, float]], label: Label, decides: str, 
             return "no answer leans to a class"
         by = ["its clusters"] if "clusters" in decides or "groups" in decides else []
         by += ["its prior"] if "its prior" in decides else []
-        return "nobody voted on it" + (f": {' and '.join(by)} decide{'s' * (by == ['its prior'])}" if by else "")
+        return "nobody voted on it" + (
+            f": {' and '.join(by)} decide{'s' * (by == ['its prior'])}" if by else ""
+        )
     said, say, votes_say = ("lean to", "leans to", "lean to") if graded else ("said", "says", "say")
     first, most = tally[0]
     top = [name for name, votes in tally if votes > most - 1e-9]
@@ -233,8 +275,12 @@ def why_contested(tally: list[tuple[Label, float]], label: Label, decides: str, 
         *others, last = map(str, top)
         return f"the votes are tied between {', '.join(others)} and {last}: decided by {decides}"
     if len(tally) == 1:
-        voices = f"its only vote {say}" if total == 1 else f"all {number_text(total)} votes {votes_say}"
-        return f"{voices} {label}" + ("" if decides == "the more common class" else f", less sure by {decides}")
+        voices = (
+            f"its only vote {say}" if total == 1 else f"all {number_text(total)} votes {votes_say}"
+        )
+        return f"{voices} {label}" + (
+            "" if decides == "the more common class" else f", less sure by {decides}"
+        )
     return f"the votes are split: {number_text(most)} of {number_text(total)} {said} {label}"
 
 

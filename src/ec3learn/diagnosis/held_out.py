@@ -54,9 +54,13 @@ class Score:
 
     n_labels: float  # how many objects, by their weights
     accuracy: float
-    confidence: float | None  # mean probability of the labels that were given instead; None where hiding labels would change it
+    confidence: (
+        float | None
+    )  # mean probability of the labels that were given instead; None where hiding labels would change it
     log_loss: float | None  # of the probabilities, none below 1e-12
-    by_majority: float | None = None  # None where the method is the majority vote, which has no difference either
+    by_majority: float | None = (
+        None  # None where the method is the majority vote, which has no difference either
+    )
     difference: Difference | None = None
     by: ClassVar[tuple[str, str]]  # how it was found, and the noun for labels
 
@@ -96,7 +100,7 @@ class Score:
         }
 
 
-# ---- cross-validated on known labels -----------------------------------------------------------------------------------
+# ---- cross-validated on known labels -------------------------------------------------------------
 
 
 class HeldOut(Score):
@@ -108,30 +112,45 @@ class HeldOut(Score):
 def held_out(outcome: Outcome, method: Solver) -> HeldOut | None:
     """Hide a fifth of the known labels at a time, let the method solve again, and count which hidden labels come out right.
 
-    None says that there are fewer than 20 known labels. A panel, or a prior, is calibrated on 30 labels or more: with 31 to 37,
-    fewer are hidden at a time, so that 30 are left. With just 30 that is impossible, and confidence and log_loss are None.
+    None says that there are fewer than 20 known labels. A panel, or a prior, is calibrated on 30
+    labels or more: with 31 to 37, fewer are hidden at a time, so that 30 are left. With just 30
+    that is impossible, and confidence and log_loss are None.
 
     Examples
     --------
     >>> from ec3learn import EC3, Votes
     >>> votes = Votes.from_labels({"a": [0, 1] * 20, "b": [0, 1] * 20, "c": [1] * 40})
     >>> print(held_out(EC3().solve(votes, known=[0, 1] * 10 + [None] * 20), EC3()))
-    Cross-validated on 20 known labels: 100.0 % correct (95 % interval 83.9 % to 100.0 %), 100.0 % by majority vote
+    Cross-validated on 20 known labels: 100.0 % correct (95 % interval 83.9 % to 100.0 %), 100.0 %
+    by majority vote
     """
     require_consensus(outcome)
     if outcome.known is None:
         return None
-    votes, codes, weight = outcome.require_votes("held_out"), outcome.expand(outcome.known.codes), object_weights(outcome)
+    votes, codes, weight = (
+        outcome.require_votes("held_out"),
+        outcome.expand(outcome.known.codes),
+        object_weights(outcome),
+    )
     objects = np.random.default_rng(0).permutation(np.flatnonzero(codes >= 0))
     if weight[objects].sum() < LEAST_KNOWN or len(objects) < 2:
         return None
     fold_of = np.full(len(codes), -1)
     calibrates = isinstance(outcome.rule, PanelRule) or votes.prior is not None
-    fold_of[objects], alike = _folds(weight[objects] if are_counts(weight) else np.ones(len(objects)), calibrates)
-    right, sure, of_true = np.zeros(len(codes), dtype=bool), np.zeros(len(codes)), np.zeros(len(codes))
+    fold_of[objects], alike = _folds(
+        weight[objects] if are_counts(weight) else np.ones(len(objects)), calibrates
+    )
+    right, sure, of_true = (
+        np.zeros(len(codes), dtype=bool),
+        np.zeros(len(codes)),
+        np.zeros(len(codes)),
+    )
     for hidden, answer in held_out_answers(method, votes, codes, fold_of):
         right[hidden] = answer.expand(answer.row_classes)[hidden] == codes[hidden]
-        sure[hidden], of_true[hidden] = answer.confidence[hidden], answer.proba[hidden, codes[hidden]]
+        sure[hidden], of_true[hidden] = (
+            answer.confidence[hidden],
+            answer.proba[hidden, codes[hidden]],
+        )
     theirs = None if is_majority(outcome) else majority(outcome)
     their_right = None if theirs is None else (outcome.expand(theirs.classes) == codes)[objects]
     fields = _scored(right[objects], sure[objects], of_true[objects], their_right, weight[objects])
@@ -149,14 +168,20 @@ def _folds(times: Array, calibrates: bool) -> tuple[Array, bool]:
     return number % FOLDS, False
 
 
-def _scored(right: Array, sure: Array, of_true: Array, their_right: Array | None, weight: Array) -> dict[str, Any]:
+def _scored(
+    right: Array, sure: Array, of_true: Array, their_right: Array | None, weight: Array
+) -> dict[str, Any]:
     """Return the fields of a `Score`.
 
-    They follow from the objects on which the answer is right, how sure it is, the probability it gives to the true class, and the
-    objects on which the majority vote is right.
+    They follow from the objects on which the answer is right, how sure it is, the probability it
+    gives to the true class, and the objects on which the majority vote is right.
     """
     total = float(weight.sum())
-    fields = {"n_labels": total, "accuracy": float(weight @ right) / total, "confidence": float(weight @ sure) / total}
+    fields = {
+        "n_labels": total,
+        "accuracy": float(weight @ right) / total,
+        "confidence": float(weight @ sure) / total,
+    }
     fields["log_loss"] = -float(weight @ np.log(np.maximum(of_true, 1e-12))) / total
     if their_right is None:
         return fields
@@ -166,11 +191,13 @@ def _scored(right: Array, sure: Array, of_true: Array, their_right: Array | None
     }
 
 
-def held_out_answers(method: Solver, votes: Votes, codes: Array, fold_of: Array) -> Iterator[tuple[Array, Outcome]]:
+def held_out_answers(
+    method: Solver, votes: Votes, codes: Array, fold_of: Array
+) -> Iterator[tuple[Array, Outcome]]:
     """Solve once per fold without its labels, and return the fold's objects and the answer.
 
-    `codes` has the number of each object's class and `fold_of` that of its fold, -1 for none. A method that takes no known labels
-    solves once for all folds.
+    `codes` has the number of each object's class and `fold_of` that of its fold, -1 for none. A
+    method that takes no known labels solves once for all folds.
     """
     answer = None
     for fold in range(int(fold_of.max()) + 1):
@@ -184,7 +211,7 @@ def held_out_answers(method: Solver, votes: Votes, codes: Array, fold_of: Array)
         yield np.flatnonzero(fold_of == fold), answer
 
 
-# ---- judged by labels the method was not given -------------------------------------------------------------------------
+# ---- judged by labels the method was not given ---------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -194,7 +221,9 @@ class Judgement(Score):
     n_objects: int
     consensus: Quality
     majority: Quality | None
-    confusion: Array  # classes x classes: objects by their true class (rows) and by the answer (columns)
+    confusion: (
+        Array  # classes x classes: objects by their true class (rows) and by the answer (columns)
+    )
 
     by = "Judged by", "true label"
 
@@ -228,19 +257,32 @@ def judge(outcome: Outcome, truth: Any) -> Judgement | None:
         # A vote for a class that the answer does not have is wrong: it counts as one more class.
         padded = np.pad(theirs.proba[row], ((0, 0), (0, 1)))
         their_classes = np.where(theirs.classes[row] < 0, len(outcome.classes), theirs.classes[row])
-        their_quality, their_right = quality(padded, their_classes, truth, weight), their_classes == truth
+        their_quality, their_right = (
+            quality(padded, their_classes, truth, weight),
+            their_classes == truth,
+        )
     return Judgement(
         n_objects=len(judged),
         consensus=quality(outcome.row_proba[row], ours, truth, weight),
         majority=their_quality,
         confusion=confusion(ours, truth, len(outcome.classes), weight),
-        **_scored(ours == truth, outcome.row_proba[row, ours], outcome.row_proba[row, truth], their_right, weight),
+        **_scored(
+            ours == truth,
+            outcome.row_proba[row, ours],
+            outcome.row_proba[row, truth],
+            their_right,
+            weight,
+        ),
     )
 
 
 def given_labels(outcome: Outcome) -> Array:
     """Return which objects' labels the method was given."""
-    return np.zeros(outcome.n_objects, dtype=bool) if outcome.known is None else outcome.expand(outcome.known.labelled)
+    return (
+        np.zeros(outcome.n_objects, dtype=bool)
+        if outcome.known is None
+        else outcome.expand(outcome.known.labelled)
+    )
 
 
 def true_codes(outcome: Outcome, truth: Any, argument: str = "truth") -> Array:
@@ -256,7 +298,7 @@ def true_codes(outcome: Outcome, truth: Any, argument: str = "truth") -> Array:
     return known_codes(truth, outcome.classes, outcome.n_objects, outcome.object_ids, argument)
 
 
-# ---- what each base model adds ----------------------------------------------------------------------------------------
+# ---- what each base model adds -------------------------------------------------------------------
 
 
 def drop_one_auc(method: Any, votes: Votes, codes: Array, fold_of: Array) -> list[float | None]:
@@ -288,7 +330,11 @@ def drop_one_auc(method: Any, votes: Votes, codes: Array, fold_of: Array) -> lis
     [0.5, -0.25, 0.25]
     """
     with_all = _held_out_auc(method, votes, codes, fold_of)
-    classifiers = [model.name for model, votes_for in zip(votes.models, votes.is_classifier, strict=True) if votes_for]
+    classifiers = [
+        model.name
+        for model, votes_for in zip(votes.models, votes.is_classifier, strict=True)
+        if votes_for
+    ]
     adds: list[float | None] = []
     for model in votes.models:
         if [model.name] == classifiers:
@@ -318,7 +364,11 @@ def _without(method: Any, name: str, classifiers: Sequence[str]) -> Any:
             changes[asked] = _without(params[asked], name, classifiers)
     weights = params.get("weights")
     if weights is not None and not isinstance(weights, str):
-        given = weights if isinstance(weights, Mapping) else dict(zip(classifiers, weights, strict=True))
+        given = (
+            weights
+            if isinstance(weights, Mapping)
+            else dict(zip(classifiers, weights, strict=True))
+        )
         rest = {own: weight for own, weight in given.items() if own != name}
         changes["weights"] = rest if any(rest.values()) else "equal"
     return clone(method).set_params(**changes) if changes else method

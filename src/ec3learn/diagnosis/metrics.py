@@ -40,7 +40,9 @@ def given_weights(outcome: Outcome) -> Array:
     votes, n_rows = outcome.votes, len(outcome.row_proba)
     if votes is not None:
         return np.ones(outcome.n_objects) if votes.sample_weight is None else votes.sample_weight
-    members = np.ones(n_rows) if outcome.index is None else np.bincount(outcome.index, minlength=n_rows)
+    members = (
+        np.ones(n_rows) if outcome.index is None else np.bincount(outcome.index, minlength=n_rows)
+    )
     return outcome.expand(outcome.row_counts / np.maximum(members, 1))
 
 
@@ -52,7 +54,8 @@ def are_counts(weights: Array) -> bool:
 def object_weights(outcome: Outcome) -> Array:
     """Return how many objects each object counts for.
 
-    Weights that are no counts are scaled to add up to the number of objects, so that noise can be judged by them.
+    Weights that are no counts are scaled to add up to the number of objects, so that noise can be
+    judged by them.
     """
     weights = given_weights(outcome)
     return weights * _scale(weights)
@@ -74,17 +77,25 @@ def _scale(weights: Array) -> float:
 def row_weights(outcome: Outcome) -> Array:
     """Return how many objects each distinct row counts for."""
     weights = object_weights(outcome)
-    return weights if outcome.index is None else np.bincount(outcome.index, weights=weights, minlength=len(outcome.row_proba))
+    return (
+        weights
+        if outcome.index is None
+        else np.bincount(outcome.index, weights=weights, minlength=len(outcome.row_proba))
+    )
 
 
 def sampled(counts: Array, size: int, kept: Array | None = None) -> tuple[Array, Array, float]:
     """Return some distinct rows, how often each counts in a sample of about `size`, and how many times the sample all rows are.
 
-    Rows that are rare in the table are as rare in the sample. No row counts more often than it does in the table: otherwise a
-    sample would be evidence for more objects than it holds.
+    Rows that are rare in the table are as rare in the sample. No row counts more often than it does
+    in the table: otherwise a sample would be evidence for more objects than it holds.
     """
     rows, weights = sample_rows(counts, size, kept)
-    times = float(np.divide(weights, counts[rows], out=np.ones(len(rows)), where=counts[rows] > 0).max(initial=1.0))
+    times = float(
+        np.divide(weights, counts[rows], out=np.ones(len(rows)), where=counts[rows] > 0).max(
+            initial=1.0
+        )
+    )
     return rows, weights / times, times
 
 
@@ -102,7 +113,7 @@ def votes_per_row(votes: Votes, counted: Array) -> Array:
     return groups.gather(counted[groups.order].astype(np.float64))
 
 
-# ---- the majority vote ------------------------------------------------------------------------------------------------
+# ---- the majority vote ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +148,12 @@ def majority(outcome: Outcome) -> Majority | None:
     if outcome.votes is None or not outcome.has_objects:
         return None
     votes, merged = replace(outcome.votes, prior=None), None
-    if votes.has_graders:  # their class votes make some rows equal, which are merged: so each row is one object here
-        rows = replace(votes.only_rows(np.arange(votes.n_rows)), sample_weight=votes.counts, object_ids=None)
+    if (
+        votes.has_graders
+    ):  # their class votes make some rows equal, which are merged: so each row is one object here
+        rows = replace(
+            votes.only_rows(np.arange(votes.n_rows)), sample_weight=votes.counts, object_ids=None
+        )
         votes = rows.as_class_votes()
         merged = votes.index
     votes = votes.hardened()
@@ -163,7 +178,7 @@ def changed_rows(outcome: Outcome, votes: Majority) -> Array:
     return open_rows(outcome) & (outcome.row_classes != votes.classes)
 
 
-# ---- one answer, by true classes --------------------------------------------------------------------------------------
+# ---- one answer, by true classes -----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -173,7 +188,9 @@ class Quality:
     accuracy: float
     f_score: float  # averaged over classes
     auc: float | None  # the mean over classes; None where only one occurs
-    calibration: list[tuple[float, float, float]]  # by bin of confidence: its mean, the share that is right, and how many objects
+    calibration: list[
+        tuple[float, float, float]
+    ]  # by bin of confidence: its mean, the share that is right, and how many objects
     calibration_error: float  # the mean gap between confidence and the share that is right
 
 
@@ -202,8 +219,8 @@ def quality(proba: Array, labels: Array, truth: Array, weight: Array) -> Quality
 def mean_auc(proba: Array, truth: Array, weight: Array | None = None) -> float:
     """Return the area under the ROC curve of each class against all others, averaged over the classes that occur.
 
-    scikit-learn's `roc_auc_score` refuses a class that does not occur, and takes 5 times as long with 20,000 objects and three
-    classes, 30 times with 500.
+    scikit-learn's `roc_auc_score` refuses a class that does not occur, and takes 5 times as long
+    with 20,000 objects and three classes, 30 times with 500.
 
     Parameters
     ----------
@@ -229,11 +246,14 @@ def mean_auc(proba: Array, truth: Array, weight: Array | None = None) -> float:
     for z in range(proba.shape[1]):
         values, place = np.unique(proba[:, z], return_inverse=True)
         mine = truth == z
-        own = np.bincount(place, weights=mine if weight is None else weight * mine, minlength=len(values))
+        own = np.bincount(
+            place, weights=mine if weight is None else weight * mine, minlength=len(values)
+        )
         other = np.bincount(place, weights=weight, minlength=len(values)) - own
         if own.any() and other.any():
             below = np.cumsum(other) - other / 2  # a tie is half a win
-            # Without weights all sums are multiples of 1/2, hence exact: the result does not depend on their order.
+            # Without weights all sums are multiples of 1/2, hence exact: the result does not depend
+            # on their order.
             areas.append((own * below).sum() / (own.sum() * other.sum()))
     return float(np.mean(areas)) if areas else 0.5
 
@@ -251,13 +271,16 @@ def log_losses(proba: Array, truth: Array) -> Array:
 def confusion(labels: Array, truth: Array, n_classes: int, weight: Array) -> Array:
     """Return how many objects of each class (rows) got each label (columns)."""
     pairs = truth * n_classes + labels
-    return np.bincount(pairs, weights=weight, minlength=n_classes * n_classes).reshape(n_classes, n_classes)
+    return np.bincount(pairs, weights=weight, minlength=n_classes * n_classes).reshape(
+        n_classes, n_classes
+    )
 
 
 def macro_f(labels: Array, truth: Array, n_classes: int, weight: Array | None = None) -> float:
     """Return the F score, averaged over the classes that occur in the truth.
 
-    scikit-learn's `f1_score` takes 40 times as long with 20,000 objects, and a search for offsets asks hundreds of times.
+    scikit-learn's `f1_score` takes 40 times as long with 20,000 objects, and a search for offsets
+    asks hundreds of times.
 
     Examples
     --------
@@ -276,11 +299,16 @@ def macro_f(labels: Array, truth: Array, n_classes: int, weight: Array | None = 
 def calibration(confidence: Array, right: Array, weight: Array) -> list[tuple[float, float, float]]:
     """Return for each bin of confidence that occurs its mean confidence, the share that is right, and the number of objects."""
     bins = np.minimum((confidence * BINS + 1e-9).astype(np.int64), BINS - 1)
-    n, sure, correct = (np.bincount(bins, weights=weight * values, minlength=BINS) for values in (1, confidence, right))
-    return [(float(sure[b] / n[b]), float(correct[b] / n[b]), float(n[b])) for b in np.flatnonzero(n)]
+    n, sure, correct = (
+        np.bincount(bins, weights=weight * values, minlength=BINS)
+        for values in (1, confidence, right)
+    )
+    return [
+        (float(sure[b] / n[b]), float(correct[b] / n[b]), float(n[b])) for b in np.flatnonzero(n)
+    ]
 
 
-# ---- two answers -----------------------------------------------------------------------------------------------------
+# ---- two answers ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -300,7 +328,9 @@ class Difference:
     @classmethod
     def of(cls, first: Array, second: Array, weight: Array) -> Difference:
         """Count from which objects each answer is right on."""
-        return cls(round(float(weight @ (first & ~second))), round(float(weight @ (second & ~first))))
+        return cls(
+            round(float(weight @ (first & ~second))), round(float(weight @ (second & ~first)))
+        )
 
     @property
     def p_value(self) -> float:
@@ -327,7 +357,9 @@ def wilson_interval(right: float, n: float) -> tuple[float, float]:
     >>> [round(end, 3) for end in wilson_interval(8, 10)]
     [0.49, 0.943]
     """
-    share = min(round(right / max(n, 1e-300), 12), 1.0)  # sums of weights may miss 0 and 1 by rounding
+    share = min(
+        round(right / max(n, 1e-300), 12), 1.0
+    )  # sums of weights may miss 0 and 1 by rounding
     low, high = wilson_ends(share, max(round(n), 1))
     return (0.0 if share == 0 else low), (1.0 if share == 1 else high)
 
@@ -359,7 +391,8 @@ def kappa(said: Array, number: Array) -> Kappa | None:
     Parameters
     ----------
     said : array
-        How many objects of each class of the answer (columns) it put into each of its classes (rows).
+        How many objects of each class of the answer (columns) it put into each of its classes
+        (rows).
     number : array
         Which class of the answer each of its classes is, -1 for none.
 
@@ -393,14 +426,20 @@ def cohen_kappa(table: Array, apart: Array | None = None) -> float:
     0.5
     """
     n = float(table.sum())
-    apart = 1 - np.eye(len(table)) if apart is None else apart / max(float(apart.max(initial=0.0)), 1e-300)
+    apart = (
+        1 - np.eye(len(table))
+        if apart is None
+        else apart / max(float(apart.max(initial=0.0)), 1e-300)
+    )
     by_chance = float(table.sum(axis=1) @ apart @ table.sum(axis=0)) / n**2 if n else 0.0
     return 1 - float((apart * table).sum()) / n / by_chance if by_chance > 1e-12 else float("nan")
 
 
 def normalised_mutual_information(counts: Array) -> float:
     """Return the mutual information of rows and columns of a contingency table over the mean of their entropies."""
-    return shared_information(entropy(counts.sum(axis=1)), entropy(counts.sum(axis=0)), entropy(counts.ravel()))
+    return shared_information(
+        entropy(counts.sum(axis=1)), entropy(counts.sum(axis=0)), entropy(counts.ravel())
+    )
 
 
 def shared_information(one: float, other: float, both: float) -> float:

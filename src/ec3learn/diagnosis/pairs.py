@@ -9,8 +9,6 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from .._checks import InputError
-from .._table import Table
 from .._typing import Array
 from ..algebra.linear import normalised
 from ..algebra.membership import chunks, membership
@@ -26,21 +24,26 @@ ALIKE = 0.98  # similarity from which two base models may be redundant
 FEW = 30  # objects in common below which a pair is not judged
 FEW_DEPARTURES = 5  # objects on which two classifiers must depart from the answer together before they are called redundant
 REPLACED = 0.9  # share of the votes of one that the other must have too
-BEYOND_CHANCE = 0.7  # what Cohen's kappa of two classifiers must reach, at the lower end of its 95 % interval
+BEYOND_CHANCE = (
+    0.7  # what Cohen's kappa of two classifiers must reach, at the lower end of its 95 % interval
+)
 
 
 @dataclass(frozen=True)
 class Pairs:
     """How similar base models of one kind are; they are ordered so that similar ones stand together.
 
-    Two classifiers are as similar as the share of the objects both voted on where they name the same class, two clusterings as
-    their normalised mutual information; NaN with too few objects in common.
+    Two classifiers are as similar as the share of the objects both voted on where they name the
+    same class, two clusterings as their normalised mutual information; NaN with too few objects in
+    common.
     """
 
     names: list[str]
     similarity: Array
     common: Array  # how many objects both voted on, as estimated where a sample was looked at
-    redundant: list[tuple[int, int]]  # places of pairs that say nearly the same; of classifiers, the second could be dropped
+    redundant: list[
+        tuple[int, int]
+    ]  # places of pairs that say nearly the same; of classifiers, the second could be dropped
     share_of_rows: float  # the share of the distinct rows that was looked at
     n_left_out: int  # base models with the fewest votes
 
@@ -48,10 +51,12 @@ class Pairs:
 def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     """Compare the base models of one kind, two by two.
 
-    Two classifiers are redundant if they nearly always agree, clearly more often than their class frequencies explain, and mostly
-    so too where either departs from the answer (on 5 objects or more): two good classifiers agree as often, but not where they
-    are wrong, and two that never depart show nothing. One of the two must have voted on nearly all objects that the other voted
-    on, and no object may have a vote of that other alone, so that it can be dropped. `without` shows what that would do.
+    Two classifiers are redundant if they nearly always agree, clearly more often than their class
+    frequencies explain, and mostly so too where either departs from the answer (on 5 objects or
+    more): two good classifiers agree as often, but not where they are wrong, and two that never
+    depart show nothing. One of the two must have voted on nearly all objects that the other voted
+    on, and no object may have a vote of that other alone, so that it can be dropped. `without`
+    shows what that would do.
 
     Examples
     --------
@@ -65,7 +70,9 @@ def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     votes = outcome.require_votes("pairs")
     own = [m for m, model in enumerate(votes.models) if model.kind == kind and votes.n_votes[m] > 0]
     chosen = sorted(sorted(own, key=lambda m: -votes.n_votes[m])[:MOST_MODELS])
-    rows, counts, times = sampled(row_weights(outcome), max(1000, int(BUDGET / max(len(chosen), 1) ** 2)))
+    rows, counts, times = sampled(
+        row_weights(outcome), max(1000, int(BUDGET / max(len(chosen), 1) ** 2))
+    )
     said = votes_by(votes.only_rows(rows), chosen)
     if kind == "classifier":
         similarity, common, alike = _agreements(said, _answers(outcome, votes)[rows], counts)
@@ -81,14 +88,18 @@ def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
         replaced = replaced & ~_votes_alone(outcome, chosen)
     alike = alike & (np.nan_to_num(similarity) >= ALIKE) & (replaced | replaced.T)
     order = order_by_similarity(similarity)
-    similarity, common, alike, replaced = (table[np.ix_(order, order)] for table in (similarity, common, alike, replaced))
+    similarity, common, alike, replaced = (
+        table[np.ix_(order, order)] for table in (similarity, common, alike, replaced)
+    )
     n_votes = n_votes[order]
     return Pairs(
         [votes.models[chosen[i]].name for i in order],
         similarity,
         times * common,
         [
-            (int(a), int(b)) if replaced[a, b] and (n_votes[b] <= n_votes[a] or not replaced[b, a]) else (int(b), int(a))
+            (int(a), int(b))
+            if replaced[a, b] and (n_votes[b] <= n_votes[a] or not replaced[b, a])
+            else (int(b), int(a))
             for a, b in np.argwhere(np.triu(alike, k=1))
         ],
         len(rows) / max(votes.n_rows, 1),
@@ -114,7 +125,9 @@ def without(outcome: Outcome, model: str) -> tuple[float, float]:
     votes = outcome.require_votes("without").hardened()
     groups, weight = membership(votes), row_weights(outcome)
     others = votes.weights * np.array([own.name != model for own in votes.models])
-    (before, nobody, _), (after, silent, _) = (mean_votes(votes, groups, weights, None) for weights in (votes.weights, others))
+    (before, nobody, _), (after, silent, _) = (
+        mean_votes(votes, groups, weights, None) for weights in (votes.weights, others)
+    )
     labels = (top_classes(answer, votes.counts @ answer) for answer in (before, after))
     lost = silent & ~nobody
     return float(weight @ (np.not_equal(*labels) & ~lost)), float(weight @ lost)
@@ -126,7 +139,9 @@ def _kappa_at_least(said: Array, counts: Array, share: Array, common: Array) -> 
     Chance is how often they would agree if each gave its classes at random, as often as it does.
     """
     n_classes = int(said.max(initial=0)) + 1
-    given = np.array([np.bincount(own[own >= 0], weights=counts[own >= 0], minlength=n_classes) for own in said])
+    given = np.array(
+        [np.bincount(own[own >= 0], weights=counts[own >= 0], minlength=n_classes) for own in said]
+    )
     shares = normalised(given)
     chance = np.minimum(shares @ shares.T, 1 - 1e-12)
     low, _ = wilson_ends(share, np.maximum(common, 1e-9))
@@ -137,9 +152,13 @@ def _votes_alone(outcome: Outcome, chosen: Sequence[int]) -> Array:
     """Return which of some classifiers are the only voter on some object."""
     votes = outcome.require_votes("pairs")
     groups, of_group = membership(votes), votes.is_voter[votes.group_model]
-    single = (groups.gather(of_group[groups.order].astype(np.float64)) < 1.5) & (row_weights(outcome) > 0)
+    single = (groups.gather(of_group[groups.order].astype(np.float64)) < 1.5) & (
+        row_weights(outcome) > 0
+    )
     alone = np.bincount(
-        votes.group_model[groups.order], weights=groups.scatter(single.astype(np.float64)), minlength=len(votes.models)
+        votes.group_model[groups.order],
+        weights=groups.scatter(single.astype(np.float64)),
+        minlength=len(votes.models),
     )
     return np.asarray(alone[np.asarray(chosen, dtype=np.int64)] > 0)
 
@@ -151,7 +170,9 @@ def votes_by(votes: Votes, models: Sequence[int]) -> Array:
     """
     said = np.full((len(models), votes.n_rows), -1, dtype=np.int32)
     owner, rows, groups, shares = votes.entries_of(np.array(models, dtype=np.int64))
-    order = np.lexsort((-groups, shares))  # of several entries for one place the last counts: the largest, on a tie the first
+    order = np.lexsort(
+        (-groups, shares)
+    )  # of several entries for one place the last counts: the largest, on a tie the first
     said[owner[order], rows[order]] = (groups - votes.offsets[votes.group_model[groups]])[order]
     return said
 
@@ -169,17 +190,23 @@ def order_by_similarity(similarity: Array) -> Array:
 def _agreements(said: Array, answers: Array, counts: Array) -> tuple[Array, Array, Array]:
     """Return for each two classifiers how often they agree, on how many objects, and whether they mostly depart together.
 
-    That is so if, of the objects where either departs from the answer, both name the same class for half or more.
+    That is so if, of the objects where either departs from the answer, both name the same class for
+    half or more.
     """
     n = len(said)
-    common, same, right = (np.zeros((n, n)) for _ in range(3))  # objects that both voted on, alike, and as the answer has it
+    common, same, right = (
+        np.zeros((n, n)) for _ in range(3)
+    )  # objects that both voted on, alike, and as the answer has it
     for part in chunks(said.shape[1]):
         own, weight = said[:, part], counts[part]
         for table, is_so in ((common, own >= 0), (right, own == answers[part])):
             table += (is_so * weight) @ is_so.T.astype(np.float64)
         for a in range(n):
             same[a] += ((own == own[a]) & (own[a] >= 0)) @ weight
-    either, both = common - right, same - right  # objects on which either departs from the answer, and both alike
+    either, both = (
+        common - right,
+        same - right,
+    )  # objects on which either departs from the answer, and both alike
     share = np.divide(same, common, out=np.zeros_like(same), where=common > 0)
     return share, common, (both >= 0.5 * either) & (both >= FEW_DEPARTURES)
 
@@ -193,7 +220,9 @@ def _shared_information(said: Array, counts: Array) -> tuple[Array, Array]:
             two = np.flatnonzero((said[a] >= 0) & (said[b] >= 0))
             weight = counts[two]
             joint = said[a, two].astype(np.int64) * (int(said[b].max(initial=0)) + 1) + said[b, two]
-            entropies = (entropy(_sums(labels, weight)) for labels in (said[a, two], said[b, two], joint))
+            entropies = (
+                entropy(_sums(labels, weight)) for labels in (said[a, two], said[b, two], joint)
+            )
             information[a, b] = information[b, a] = shared_information(*entropies)
             common[a, b] = common[b, a] = weight.sum()
         common[a, a] = counts @ (said[a] >= 0)
@@ -203,4 +232,6 @@ def _shared_information(said: Array, counts: Array) -> tuple[Array, Array]:
 def _sums(labels: Array, weight: Array) -> Array:
     """Return the weight of each label; labels that are large numbers are renumbered first."""
     small = labels.max(initial=0) < 4 * len(labels) + 1000
-    return np.bincount(labels if small else np.unique(labels, return_inverse=True)[1], weights=weight)
+    return np.bincount(
+        labels if small else np.unique(labels, return_inverse=True)[1], weights=weight
+    )

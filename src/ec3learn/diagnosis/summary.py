@@ -23,7 +23,10 @@ from .held_out import HeldOut, Judgement, Solver, held_out, judge
 from .metrics import Majority, changed_rows, is_majority, majority, open_rows, row_weights
 from .voters import voters
 
-FIRST = (kinds.CHOICE, kinds.CALIBRATION)  # notes that say whose answer it is and how sure, at the beginning
+FIRST = (
+    kinds.CHOICE,
+    kinds.CALIBRATION,
+)  # notes that say whose answer it is and how sure, at the beginning
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,15 +39,23 @@ class Summary:
     classes: Table  # class and share, the share of the objects that got it
     voters: Table  # as `Consensus.voters` has them, those in trouble first
     contested: float  # the share of objects that are close calls
-    changed: float | None  # the share of labels, of those not held fixed, that differ from the majority vote's, if it is another
-    held_out: HeldOut | None  # how often the method is right on known labels that were hidden from it
+    changed: (
+        float | None
+    )  # the share of labels, of those not held fixed, that differ from the majority vote's, if it is another
+    held_out: (
+        HeldOut | None
+    )  # how often the method is right on known labels that were hidden from it
     judged: Judgement | None  # how good the answer is by true labels that the method was not given
-    notes: tuple[Note, ...]  # what to be careful about: the notes of the consensus, and what known and true labels show
+    notes: tuple[
+        Note, ...
+    ]  # what to be careful about: the notes of the consensus, and what known and true labels show
 
     @property
     def warning(self) -> str | None:
         """Return the note that the majority vote is better on known labels, if it is."""
-        return next((str(note) for note in self.notes if note.kind == kinds.WORSE_THAN_MAJORITY), None)
+        return next(
+            (str(note) for note in self.notes if note.kind == kinds.WORSE_THAN_MAJORITY), None
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same for machines."""
@@ -79,7 +90,10 @@ class Summary:
         ]
         if self.changed:
             lines.append(f"Different from the majority vote: {percent(self.changed)} of the labels")
-        return [*lines, *(str(score) for score in (self.held_out, self.judged) if score is not None)]
+        return [
+            *lines,
+            *(str(score) for score in (self.held_out, self.judged) if score is not None),
+        ]
 
     def __repr__(self) -> str:
         tables = (first_rows(self.classes, "classes"), first_rows(self.voters, "base models"))
@@ -87,11 +101,19 @@ class Summary:
         return "\n\n".join(["\n".join(map(printable, self.lines)), *tables, *notes])
 
 
-OFTEN = 0.05  # the share of labels that must differ from the majority vote's before it is worth a note
-FEW, LEAST_VOTERS, MOST_LEADERS = 30, 3, 3  # objects, voters, and voters followed: below, and above, it is not said
+OFTEN = (
+    0.05  # the share of labels that must differ from the majority vote's before it is worth a note
+)
+FEW, LEAST_VOTERS, MOST_LEADERS = (
+    30,
+    3,
+    3,
+)  # objects, voters, and voters followed: below, and above, it is not said
 
 
-def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = None, fast: bool = False) -> Summary:
+def summarise(
+    outcome: Outcome, method: Solver | None = None, *, truth: Any = None, fast: bool = False
+) -> Summary:
     """Summarise an answer.
 
     Parameters
@@ -99,11 +121,13 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = No
     outcome : Consensus
         One that holds its votes.
     method : Method
-        What made it. It solves again five times, each time with a fifth of the known labels hidden, if there are 20 or more.
+        What made it. It solves again five times, each time with a fifth of the known labels hidden,
+        if there are 20 or more.
     truth : array with missing values, dict of object -> label, or pair (objects, labels)
         True labels to judge the answer by, as in `judge`.
     fast : bool
-        Leave out what takes long: neither cross-validate `method`, nor ask Dawid-Skene whether the voters are biased.
+        Leave out what takes long: neither cross-validate `method`, nor ask Dawid-Skene whether the
+        voters are biased.
 
     Examples
     --------
@@ -131,7 +155,12 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = No
     judged = None if truth is None else judge(outcome, truth)
     found = notes_of(outcome, fast=True) if fast else outcome.notes
     notes = [note for note in found if note.kind != kinds.DISTINCT_ROWS]  # these are counted above
-    notes += [note for by_labels in (score, judged) if by_labels is not None for note in score_notes(by_labels)]
+    notes += [
+        note
+        for by_labels in (score, judged)
+        if by_labels is not None
+        for note in score_notes(by_labels)
+    ]
     if truth is not None and judged is None:
         text = "All true labels belong to objects whose labels the method was given, so nothing is judged by them."
         notes.append(Note(kinds.NOT_JUDGED, text))
@@ -141,7 +170,12 @@ def summarise(outcome: Outcome, method: Solver | None = None, *, truth: Any = No
         str(outcome.settings["method"]),
         round(float(weight.sum())),
         votes.n_rows,
-        Table({"class": [plain(label) for label in outcome.classes], "share": normalised(sums.astype(np.float64)).tolist()}),
+        Table(
+            {
+                "class": [plain(label) for label in outcome.classes],
+                "share": normalised(sums.astype(np.float64)).tolist(),
+            }
+        ),
         by_trouble(outcome),
         facts.share(close_calls(outcome)),
         facts.changed,
@@ -165,7 +199,9 @@ def notes_of(outcome: Outcome, *, fast: bool = False) -> tuple[Note, ...]:
 
 def bias_notes(outcome: Outcome) -> list[Note]:
     """Return the note that the voters look biased, unless the method has it already."""
-    bias = None if any(note.kind == kinds.BIAS for note in outcome.solved_notes) else bias_of(outcome)
+    bias = (
+        None if any(note.kind == kinds.BIAS for note in outcome.solved_notes) else bias_of(outcome)
+    )
     return [] if bias is None else [bias]
 
 
@@ -196,38 +232,71 @@ class _Facts:
         return float(self.weight @ changed_rows(self.outcome, votes)) / total
 
     def notes(self) -> list[Note]:
-        return [*self._answer_notes(), *self._leader_notes(), *two_voter_notes(self.outcome), *_voter_notes(self.outcome)]
+        return [
+            *self._answer_notes(),
+            *self._leader_notes(),
+            *two_voter_notes(self.outcome),
+            *_voter_notes(self.outcome),
+        ]
 
     def _leader_notes(self) -> list[Note]:
         """Return a note on voters whom the answer always follows, though most votes often name another class.
 
-        A pair of copies does this. So does a pair that is never wrong: nothing in the votes tells the two apart.
+        A pair of copies does this. So does a pair that is never wrong: nothing in the votes tells
+        the two apart.
         """
         n_voters = sum(model.kind == "classifier" for model in self.outcome.models)
-        if self.changed is None or self.majority is None or self.weight.sum() < FEW or n_voters < LEAST_VOTERS:
+        if (
+            self.changed is None
+            or self.majority is None
+            or self.weight.sum() < FEW
+            or n_voters < LEAST_VOTERS
+        ):
             return []
         outvoted = self.share(changed_rows(self.outcome, self.majority) & ~self.majority.tied)
         if outvoted < OFTEN:
             return []
         rows = voters(self.outcome).rows()
-        leaders = [shown(row["model"]) for row in rows if row["agreement"] == 1 and row["coverage"] >= 0.5]
+        leaders = [
+            shown(row["model"]) for row in rows if row["agreement"] == 1 and row["coverage"] >= 0.5
+        ]
         if not leaders or len(leaders) > MOST_LEADERS:
             return []
         apart = f"though most votes name another class for {percent(outvoted)} of the objects"
-        remedy = "If they copy each other, drop all but one." if len(leaders) > 1 else "Make sure that it is that good."
-        return [Note(kinds.DECIDED_ALONE, f"The answer always follows {some(leaders)}, {apart}. {remedy}")]
+        remedy = (
+            "If they copy each other, drop all but one."
+            if len(leaders) > 1
+            else "Make sure that it is that good."
+        )
+        return [
+            Note(
+                kinds.DECIDED_ALONE, f"The answer always follows {some(leaders)}, {apart}. {remedy}"
+            )
+        ]
 
     def _answer_notes(self) -> list[Note]:
         """Return what is odd about the answer itself."""
         outcome, notes = self.outcome, []
         if not outcome.converged:
             remedy = f"raise {arg('max_iter')} or {arg('tol')} and solve again"
-            notes.append(Note(kinds.NOT_CONVERGED, f"The solver stopped before it reached its tolerance: {remedy}."))
+            notes.append(
+                Note(
+                    kinds.NOT_CONVERGED,
+                    f"The solver stopped before it reached its tolerance: {remedy}.",
+                )
+            )
         votes, classes = self.majority, outcome.row_classes
         if len(outcome.classes) == 1:
             notes.append(Note(kinds.ONE_CLASS, "There is only one class, so every object has it."))
-        elif votes is not None and (classes == classes[0]).all() and self.share(votes.classes != classes) >= OFTEN:
-            label, others = shown(plain(outcome.classes[classes[0]])), percent(self.share(votes.classes != classes))
+        elif (
+            votes is not None
+            and (classes == classes[0]).all()
+            and self.share(votes.classes != classes) >= OFTEN
+        ):
+            label, others = (
+                shown(plain(outcome.classes[classes[0]])),
+                percent(self.share(votes.classes != classes)),
+            )
             text = f"All objects got the class {label}, though most votes name another for {others} of them."
             notes.append(Note(kinds.ONE_CLASS, f"{text} Compare with another method."))
         elif votes is not None and self.changed == 0 and (votes.proba.max(axis=1) < 1 - 1e-9).any():
@@ -245,7 +314,10 @@ OF_DOUBTS = {  # the kind of note and its text, for each kind of doubt about vot
         kinds.NO_BETTER_THAN_CHANCE,
         "No better than chance: {}. Such votes agree with the answer no more often than random ones would.",
     ),
-    ALWAYS: (kinds.CONSTANT, "Always the same label: {}. Such votes carry no information about an object. Leave them out."),
+    ALWAYS: (
+        kinds.CONSTANT,
+        "Always the same label: {}. Such votes carry no information about an object. Leave them out.",
+    ),
 }
 
 
@@ -253,7 +325,9 @@ def two_voter_notes(outcome: Outcome) -> list[Note]:
     """Return a note that two voters who disagree do not show who of them is right, unless something else could."""
     votes = outcome.votes
     if votes is None:
-        return [note for note in outcome.solved_notes if note.kind == kinds.TWO_VOTERS]  # as they were saved
+        return [
+            note for note in outcome.solved_notes if note.kind == kinds.TWO_VOTERS
+        ]  # as they were saved
     if outcome.known is not None or votes.prior is not None or votes.has_clusterings:
         return []
     shares = majority(outcome) if len(erring_voters(votes)) == 2 else None
@@ -270,7 +344,11 @@ def _voter_notes(outcome: Outcome) -> list[Note]:
         if row["model"] not in outcome.worse_than_chance:  # the method has a note on these
             label = f" ({row['says']!r})" if row["doubt"] == ALWAYS else ""
             doubted[row["doubt"]].append(shown(row["model"]) + label)
-    return [Note(kind, text.format(some(doubted[doubt]))) for doubt, (kind, text) in OF_DOUBTS.items() if doubted[doubt]]
+    return [
+        Note(kind, text.format(some(doubted[doubt])))
+        for doubt, (kind, text) in OF_DOUBTS.items()
+        if doubted[doubt]
+    ]
 
 
 def score_notes(score: HeldOut | Judgement) -> list[Note]:
@@ -278,11 +356,18 @@ def score_notes(score: HeldOut | Judgement) -> list[Note]:
     hidden = isinstance(score, HeldOut)
     notes = []
     if score.difference is not None and score.difference.second_is_better:
-        labels = "known labels that were hidden from the method" if hidden else "the held-out labels"
+        labels = (
+            "known labels that were hidden from the method" if hidden else "the held-out labels"
+        )
         first, second, p = score.difference.first, score.difference.second, score.difference.p_value
         text = f"The majority vote is better on {labels}: where the two differ, it is right on {count(second, 'object')} and"
         remedy = "Try another method, or take the majority vote."
-        notes.append(Note(kinds.WORSE_THAN_MAJORITY, f"{text} the consensus on {first:,} (p = {p:.1g}). {remedy}"))
+        notes.append(
+            Note(
+                kinds.WORSE_THAN_MAJORITY,
+                f"{text} the consensus on {first:,} (p = {p:.1g}). {remedy}",
+            )
+        )
     if score.overconfident:
         labels = "hidden known labels" if hidden else "the held-out labels"
         text = f"The answer is overconfident: on {labels} the mean confidence is {score.confidence:.3f}, but only"

@@ -28,8 +28,21 @@ CHANCE = 0.0455  # that a fair voter is said to lean: two standard deviations
 FEW_VOTES = 5  # below which a voter is not said to lean
 TOGETHER = 100_000  # votes, and voters x classes, that are judged at a time
 
-SKILL_COLUMNS = ("model", "class", "votes", "sensitivity", "low", "high", "specificity", "specificity_low", "specificity_high")
-ABOUT_VOTES, ABOUT_LABELS = ("coverage", "agreement", "estimated", "leans_to", "bias"), ("labels", "accuracy", "low", "high")
+SKILL_COLUMNS = (
+    "model",
+    "class",
+    "votes",
+    "sensitivity",
+    "low",
+    "high",
+    "specificity",
+    "specificity_low",
+    "specificity_high",
+)
+ABOUT_VOTES, ABOUT_LABELS = (
+    ("coverage", "agreement", "estimated", "leans_to", "bias"),
+    ("labels", "accuracy", "low", "high"),
+)
 COLUMNS = ("model", "kind", *ABOUT_VOTES, "weight", *ABOUT_LABELS, "purity", "nmi")
 
 
@@ -46,18 +59,20 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
     Returns
     -------
     Table
-        model; kind: "classifier", "annotator" (in a crowd, of whom each saw few objects), "judge" (who scores) or "clustering";
-        coverage, the share of objects it voted on; and weight.
+        model; kind: "classifier", "annotator" (in a crowd, of whom each saw few objects), "judge"
+        (who scores) or "clustering"; coverage, the share of objects it voted on; and weight.
 
-        Of voters: agreement, the share of these objects where its (most probable) class is that of the consensus, answers on a
-        scale counting for the class that they fall into if it is divided evenly among the classes; estimated, its
-        accuracy as estimated without labels: the mean probability that the consensus gives to what it said; leans_to and bias,
-        the class that it names too often, if any, and by what share of its votes. The last three rest on the confidence of the
-        consensus, so they are given only for methods with a model of the voters: the default, Dawid-Skene and EBCC. Where labels
-        are known: on how many of them it voted (labels), and its accuracy with a 95 % interval (low, high).
+        Of voters: agreement, the share of these objects where its (most probable) class is that of
+        the consensus, answers on a scale counting for the class that they fall into if it is
+        divided evenly among the classes; estimated, its accuracy as estimated without labels: the
+        mean probability that the consensus gives to what it said; leans_to and bias, the class that
+        it names too often, if any, and by what share of its votes. The last three rest on the
+        confidence of the consensus, so they are given only for methods with a model of the voters:
+        the default, Dawid-Skene and EBCC. Where labels are known: on how many of them it voted
+        (labels), and its accuracy with a 95 % interval (low, high).
 
-        Of clusterings: purity, the share of objects in the majority class of their cluster; and nmi, the normalised mutual
-        information with the consensus.
+        Of clusterings: purity, the share of objects in the majority class of their cluster; and
+        nmi, the normalised mutual information with the consensus.
 
     Examples
     --------
@@ -73,9 +88,14 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
     if outcome.stored_voters is not None and known is None:
         kinds = [outcome.called(kind) for kind in outcome.stored_voters["kind"]]
         return Table(dict(outcome.stored_voters.columns) | {"kind": kinds})
-    votes = counted_votes(outcome.require_votes("voters" if known is None else "voters with known labels"))
+    votes = counted_votes(
+        outcome.require_votes("voters" if known is None else "voters with known labels")
+    )
     columns: dict[str, list[Any]] = {name: [None] * len(votes.models) for name in COLUMNS}
-    weight_of = {(model.name, model.kind): float(weight) for model, weight in zip(outcome.models, outcome.weights, strict=True)}
+    weight_of = {
+        (model.name, model.kind): float(weight)
+        for model, weight in zip(outcome.models, outcome.weights, strict=True)
+    }
     columns["model"] = [model.name for model in votes.models]
     columns["kind"] = [outcome.called(model.kind) for model in votes.models]
     columns["weight"] = [weight_of.get((model.name, model.kind), 0.0) for model in votes.models]
@@ -88,7 +108,9 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
         labelled, row_codes = labelled_rows(votes, codes)
         for cast in ballots(labelled, outcome.classes):
             right = cast.sums(cast.classes == row_codes[cast.rows])
-            for m, hits, n in zip(cast.voters.tolist(), right.tolist(), cast.totals.tolist(), strict=True):
+            for m, hits, n in zip(
+                cast.voters.tolist(), right.tolist(), cast.totals.tolist(), strict=True
+            ):
                 if n > 0:
                     columns["labels"][m], columns["accuracy"][m] = round(n), hits / n
                     columns["low"][m], columns["high"][m] = wilson_interval(hits, n)
@@ -109,8 +131,12 @@ def _voter_facts(cast: Ballots, outcome: Outcome) -> dict[str, list[Any]]:
     n_objects = max(float(row_weights(outcome).sum()), 1e-300)
     facts: dict[str, list[Any]] = {"coverage": (cast.n_answered / n_objects).tolist()}
     facts["agreement"] = cast.means(cast.classes == outcome.row_classes[cast.rows])
-    if isinstance(outcome.rule, PanelRule | SubtypeRule):  # probabilities by a model of the voters, not shares of votes
-        facts["estimated"] = cast.means(np.where(cast.classes >= 0, outcome.row_proba[cast.rows, cast.classes], 0.0))
+    if isinstance(
+        outcome.rule, PanelRule | SubtypeRule
+    ):  # probabilities by a model of the voters, not shares of votes
+        facts["estimated"] = cast.means(
+            np.where(cast.classes >= 0, outcome.row_proba[cast.rows, cast.classes], 0.0)
+        )
         facts["leans_to"], facts["bias"] = _leans(cast, outcome)
     return facts
 
@@ -118,8 +144,9 @@ def _voter_facts(cast: Ballots, outcome: Outcome) -> dict[str, list[Any]]:
 def _leans(cast: Ballots, outcome: Outcome) -> tuple[list[Label], list[float | None]]:
     """Return the class that each voter names too often, and by what share of its votes; None within noise.
 
-    Noise is binomial (mid-p), about the share of the class among the objects, or what it would be with errors spread over all
-    classes if that is more. The limit is divided by the number of classes that could have stood out.
+    Noise is binomial (mid-p), about the share of the class among the objects, or what it would be
+    with errors spread over all classes if that is more. The limit is divided by the number of
+    classes that could have stood out.
     """
     n_classes, voter = len(outcome.classes), np.arange(len(cast.voters))
     said, is_so = cast.named(n_classes), cast.on_class(outcome.row_proba)
@@ -127,13 +154,20 @@ def _leans(cast: Ballots, outcome: Outcome) -> tuple[list[Label], list[float | N
     n = np.maximum(cast.totals, 1e-300)
     excess = (said - is_so) / n[:, None]
     top = excess.argmax(axis=1)
-    share, accuracy, times, most = is_so[voter, top] / n, right / n, said[voter, top], excess[voter, top]
+    share, accuracy, times, most = (
+        is_so[voter, top] / n,
+        right / n,
+        said[voter, top],
+        excess[voter, top],
+    )
     fair = np.minimum(np.maximum(share, accuracy * share + (1 - accuracy) / n_classes), 1.0)
     tail = betainc(times + 0.5, n - times + 0.5, fair)
     leans = (most > 0) & (tail < CHANCE / n_classes) & (cast.totals >= FEW_VOTES)
     labels = [plain(label) for label in outcome.classes]
     chosen = list(zip(leans.tolist(), top.tolist(), most.tolist(), strict=True))
-    return [labels[z] if so else None for so, z, _ in chosen], [by if so else None for so, _, by in chosen]
+    return [labels[z] if so else None for so, z, _ in chosen], [
+        by if so else None for so, _, by in chosen
+    ]
 
 
 def skills(outcome: Outcome, known: Any = None) -> Table:
@@ -149,9 +183,10 @@ def skills(outcome: Outcome, known: Any = None) -> Table:
     Returns
     -------
     Table
-        One row per voter and class: model; class; votes, how many votes it is judged by; sensitivity, the share of the objects of
-        the class that it names so, and specificity, the share of the other objects that it does not name so; with their 95 %
-        intervals. None where there is no such object.
+        One row per voter and class: model; class; votes, how many votes it is judged by;
+        sensitivity, the share of the objects of the class that it names so, and specificity, the
+        share of the other objects that it does not name so; with their 95 % intervals. None where
+        there is no such object.
     """
     require_consensus(outcome)
     votes = counted_votes(outcome.require_votes("skills"))
@@ -169,8 +204,18 @@ def skills(outcome: Outcome, known: Any = None) -> Table:
         for v, m in enumerate(cast.voters.tolist()):
             for z, label in enumerate(labels):
                 sensitivity = _share(hits[v, z], of_class[v, z])
-                specificity = _share(max(others[v, z] - (named[v, z] - hits[v, z]), 0.0), others[v, z])
-                rows.append([votes.models[m].name, label, round(float(cast.totals[v])), *sensitivity, *specificity])
+                specificity = _share(
+                    max(others[v, z] - (named[v, z] - hits[v, z]), 0.0), others[v, z]
+                )
+                rows.append(
+                    [
+                        votes.models[m].name,
+                        label,
+                        round(float(cast.totals[v])),
+                        *sensitivity,
+                        *specificity,
+                    ]
+                )
     return Table.of(SKILL_COLUMNS, rows)
 
 
@@ -194,8 +239,9 @@ def confusion_of(outcome: Outcome, model: str) -> Table:
     Returns
     -------
     Table
-        One row per class: its share of the objects the model voted on, and how often the model gives each of its labels there.
-        Objects count by their class probabilities. A biased annotator has large shares off the diagonal.
+        One row per class: its share of the objects the model voted on, and how often the model
+        gives each of its labels there. Objects count by their class probabilities. A biased
+        annotator has large shares off the diagonal.
 
     Examples
     --------
@@ -215,7 +261,9 @@ def confusion_of(outcome: Outcome, model: str) -> Table:
     groups, begin = membership(votes), int(votes.offsets[m])
     place = np.flatnonzero((groups.order >= begin) & (groups.order < votes.offsets[m + 1]))
     own = np.zeros((votes.models[m].n_groups, len(outcome.classes)))
-    own[groups.order[place] - begin] = groups.scatter(votes.counts[:, None] * outcome.row_proba)[place]
+    own[groups.order[place] - begin] = groups.scatter(votes.counts[:, None] * outcome.row_proba)[
+        place
+    ]
     columns: dict[str, Sequence[Any]] = {
         "class": [plain(label) for label in outcome.classes],
         "share": normalised(own.sum(axis=0)).tolist(),
@@ -224,15 +272,16 @@ def confusion_of(outcome: Outcome, model: str) -> Table:
     return Table(columns | {f"says {plain(label)}": shares.tolist() for label, shares in said})
 
 
-# ---- what a voter said -----------------------------------------------------------------------------------------------
+# ---- what a voter said ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Ballots:
     """The votes of some voters: of each the place of its voter, its distinct row, its class in the answer (-1: none), its weight.
 
-    A soft vote counts for its most probable class. So does an answer on a scale, which is divided evenly among the classes: half
-    a vote each for two classes where it lies on their border, and none where it has no order.
+    A soft vote counts for its most probable class. So does an answer on a scale, which is divided
+    evenly among the classes: half a vote each for two classes where it lies on their border, and
+    none where it has no order.
     """
 
     voters: Array  # their numbers
@@ -254,19 +303,26 @@ class Ballots:
     def means(self, values: Array) -> list[float | None]:
         """Return the mean of a value of each vote, by voter; None for voters without votes."""
         sums = self.sums(values).tolist()
-        return [part / n if n > 0 else None for part, n in zip(sums, self.totals.tolist(), strict=True)]
+        return [
+            part / n if n > 0 else None for part, n in zip(sums, self.totals.tolist(), strict=True)
+        ]
 
     def named(self, n_classes: int, values: Array | float = 1.0) -> Array:
         """Return the sum of a value over each voter's votes for each class, voters x classes."""
         some = self.classes >= 0
         cells = self.owner[some] * n_classes + self.classes[some]
-        sums = np.bincount(cells, weights=(self.weights * values)[some], minlength=len(self.voters) * n_classes)
+        sums = np.bincount(
+            cells, weights=(self.weights * values)[some], minlength=len(self.voters) * n_classes
+        )
         return sums.reshape(-1, n_classes)
 
     def on_class(self, proba: Array) -> Array:
         """Return how many of each voter's votes are on objects of each class, by the class probabilities of rows."""
         shape = len(self.voters), len(self.rows)
-        return np.asarray(sparse.csr_array((self.weights, (self.owner, np.arange(shape[1]))), shape=shape) @ proba[self.rows])
+        return np.asarray(
+            sparse.csr_array((self.weights, (self.owner, np.arange(shape[1]))), shape=shape)
+            @ proba[self.rows]
+        )
 
 
 def ballots(votes: Votes, classes: Array) -> Iterator[Ballots]:
@@ -282,7 +338,12 @@ def ballots(votes: Votes, classes: Array) -> Iterator[Ballots]:
         if (vote_classes < 0).any():  # answers on a scale
             ballot = votes.group_ballot[groups]
             each = np.repeat(np.arange(len(groups)), np.diff(ballot.indptr))
-            owner, rows, weights, vote_classes = owner[each], rows[each], weights[each] * ballot.data, ballot.indices
+            owner, rows, weights, vote_classes = (
+                owner[each],
+                rows[each],
+                weights[each] * ballot.data,
+                ballot.indices,
+            )
         yield Ballots(chosen, owner, rows, number[vote_classes], weights, n_answered)
 
 
@@ -296,4 +357,6 @@ def labelled_rows(votes: Votes, codes: Array) -> tuple[Votes, Array]:
 def contingency(outcome: Outcome) -> sparse.csr_array:
     """Return how many objects of each class of the answer each group of the votes has, groups x classes, sparse."""
     votes = outcome.require_votes("voters")
-    return count_classes(votes, membership(votes), outcome.row_classes, votes.counts, len(outcome.classes))
+    return count_classes(
+        votes, membership(votes), outcome.row_classes, votes.counts, len(outcome.classes)
+    )

@@ -1,10 +1,12 @@
 """The candidates of `consensus="auto"`, and their answers for labels that are hidden fold by fold.
 
-A hidden label must not be guessed from what it had a part in. The votes on other rows are such things: they come from models that
-were trained on it. So only rows with labels take part, each fold is answered as new rows are, from the labels of the other folds,
-and EC3's delta, which pulls clusters to the votes on their members, stays 0. One way is left, short of training all models again
-for every fold: if votes are wrong more often than chance, as those out of fold are on random labels, a regression learns from the
-other labels to turn them round. The freer it is, the more, so that a strong penalty binds it.
+A hidden label must not be guessed from what it had a part in. The votes on other rows are such
+things: they come from models that were trained on it. So only rows with labels take part, each fold
+is answered as new rows are, from the labels of the other folds, and EC3's delta, which pulls
+clusters to the votes on their members, stays 0. One way is left, short of training all models again
+for every fold: if votes are wrong more often than chance, as those out of fold are on random
+labels, a regression learns from the other labels to turn them round. The freer it is, the more, so
+that a strong penalty binds it.
 """
 
 from __future__ import annotations
@@ -35,7 +37,10 @@ STACKED_C = (1.0, 10.0)
 OUT_OF_FOLD_C = (0.1,)
 POOLED_C = (0.01, 0.1)
 GREEDY_ROUNDS = 100
-EVIDENCE, MOST_EVIDENCE = 0.2, 60.0  # how much a label counts in the weights of `weigh_by_labels`, and all labels at most
+EVIDENCE, MOST_EVIDENCE = (
+    0.2,
+    60.0,
+)  # how much a label counts in the weights of `weigh_by_labels`, and all labels at most
 LEAST_LOG_WEIGHT = -60.0  # there: as good as no weight, and large enough to reckon with
 DOUBT = 0.1  # there, the share of equal probabilities in a vote: one that is sure and wrong does not settle everything
 MOST_PRODUCTS = 100e6  # rows x votes x classes, beyond which a stacked vote takes too long
@@ -48,8 +53,8 @@ ALL_PULLS = Setting(1.0, 1.0, 1.0, 0.0)
 class Candidate:
     """A way to combine votes, with one or more penalties to choose from.
 
-    A `free` one learns a number for each vote and class from votes out of fold, and so turns them round most easily. EC3, which
-    can do the same, does not refine it.
+    A `free` one learns a number for each vote and class from votes out of fold, and so turns them
+    round most easily. EC3, which can do the same, does not refine it.
     """
 
     name: str
@@ -57,10 +62,13 @@ class Candidate:
     free: bool = False
 
 
-def make_candidates(votes: Votes, stacked: bool = True, out_of_fold: bool = True) -> list[Candidate]:
+def make_candidates(
+    votes: Votes, stacked: bool = True, out_of_fold: bool = True
+) -> list[Candidate]:
     """Return the candidates, stacked or not, that these votes are not too many for; the first is plain soft voting.
 
-    Votes `out_of_fold` are of models that were trained on the labels of other objects; all others have seen no label.
+    Votes `out_of_fold` are of models that were trained on the labels of other objects; all others
+    have seen no label.
     """
     penalties = OUT_OF_FOLD_C if out_of_fold else STACKED_C
     candidates = [
@@ -72,11 +80,21 @@ def make_candidates(votes: Votes, stacked: bool = True, out_of_fold: bool = True
         return candidates
     n_votes = int(votes.is_classifier.sum()) * votes.n_classes
     if votes.n_objects * n_votes * votes.n_classes <= MOST_PRODUCTS:
-        candidates.append(Candidate("stacked vote", tuple(_stacked(C, "votes") for C in penalties), free=out_of_fold))
+        candidates.append(
+            Candidate(
+                "stacked vote", tuple(_stacked(C, "votes") for C in penalties), free=out_of_fold
+            )
+        )
         if not votes.is_hard:
-            candidates.append(Candidate("stacked vote on labels", (_stacked(penalties[0], "labels"),), free=out_of_fold))
+            candidates.append(
+                Candidate(
+                    "stacked vote on labels", (_stacked(penalties[0], "labels"),), free=out_of_fold
+                )
+            )
     if n_votes <= MOST_POOLED:
-        candidates.append(Candidate("stacked vote on log-odds", tuple(_stacked(C, "log-odds") for C in POOLED_C)))
+        candidates.append(
+            Candidate("stacked vote on log-odds", tuple(_stacked(C, "log-odds") for C in POOLED_C))
+        )
     return candidates
 
 
@@ -110,16 +128,23 @@ def weigh_by_labels(votes: Votes, known: KnownLabels) -> dict[str, float]:
     rows = np.flatnonzero(known.labelled)
     codes, counts, matrix = known.codes[rows], votes.counts[rows], entries(votes)[rows]
     if not counts.any():
-        counts = np.ones(len(rows))  # labels of objects that weigh nothing tell about the classifiers all the same
+        counts = np.ones(
+            len(rows)
+        )  # labels of objects that weigh nothing tell about the classifiers all the same
     fit = {}
     for m in np.flatnonzero(votes.is_classifier):
         shares = matrix[:, votes.offsets[m] : votes.offsets[m + 1]].toarray()
         shares = np.where(shares.any(axis=1, keepdims=True), shares, 1 / votes.n_classes)
         shares = (1 - DOUBT) * shares + DOUBT / votes.n_classes
         shares = sharpened(shares, learn_slope(shares, codes, counts))
-        fit[votes.models[m].name] = float(counts @ np.log(shares[np.arange(len(rows)), codes]) / counts.sum())
+        fit[votes.models[m].name] = float(
+            counts @ np.log(shares[np.arange(len(rows)), codes]) / counts.sum()
+        )
     power, best = min(EVIDENCE * float(counts.sum()), MOST_EVIDENCE), max(fit.values())
-    return {name: float(np.exp(max(power * (own - best), LEAST_LOG_WEIGHT))) for name, own in fit.items()}
+    return {
+        name: float(np.exp(max(power * (own - best), LEAST_LOG_WEIGHT)))
+        for name, own in fit.items()
+    }
 
 
 def refined(variant: Variant, setting: Setting) -> Variant:
@@ -127,7 +152,7 @@ def refined(variant: Variant, setting: Setting) -> Variant:
     return lambda votes, known: EC3(*setting, towards=variant(votes, known))
 
 
-# ---- folds -----------------------------------------------------------------------------------------------------------
+# ---- folds ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -167,22 +192,30 @@ class Split:
     def held_out_refined(self, by_fold: Sequence[Variant]) -> Array:
         """Return the same refined by EC3 with each of the settings, settings x objects x classes, given a variant per fold.
 
-        EC3 is solved on the other folds alone, where all labels are known, and extended. So the means that an object is pulled to
-        are the same for all settings.
+        EC3 is solved on the other folds alone, where all labels are known, and extended. So the
+        means that an object is pulled to are the same for all settings.
         """
         out = np.empty((len(SETTINGS), len(self.fold_of), self.rows.n_classes))
         for f, variant in enumerate(by_fold):
             hidden, others = np.flatnonzero(self.fold == f), np.flatnonzero(self.fold != f)
             known = KnownLabels(self.codes[others], np.inf)
-            rule = refined(variant, ALL_PULLS)(votes := self.rows.only_rows(others), known).answer(votes, known).rule
+            rule = (
+                refined(variant, ALL_PULLS)(votes := self.rows.only_rows(others), known)
+                .answer(votes, known)
+                .rule
+            )
             assert isinstance(rule, GroupRule)
             rows = self.rows.only_rows(hidden)
             objects, places = np.flatnonzero(self.folds[f]), self.row_of[self.folds[f]]
-            for part, pulls in rule.pulls(SparseMembership(entries(rows), entries(rows.hardened()))):
+            for part, pulls in rule.pulls(
+                SparseMembership(entries(rows), entries(rows.hardened()))
+            ):
                 inside = np.isin(places, hidden[part])
                 at = np.searchsorted(hidden[part], places[inside])
                 for s, (alpha, beta, gamma, _) in enumerate(SETTINGS):
                     share = {GROUPS: alpha, COMPANIONS: beta, TOWARDS: gamma}
-                    scaled = [replace(pull, strength=share[pull.name] * pull.strength) for pull in pulls]
+                    scaled = [
+                        replace(pull, strength=share[pull.name] * pull.strength) for pull in pulls
+                    ]
                     out[s, objects[inside]] = rule.answer(scaled)[0][at]
         return out

@@ -1,7 +1,8 @@
 """EC3Classifier: from a feature table to a consensus classifier, as a scikit-learn estimator.
 
-Classifiers are fitted to the labelled rows and clusterings to all rows. Their votes become `Votes`, a method makes a consensus of
-them, and the consensus is extended to new rows. Only classifiers that have not seen a labelled row vote on it.
+Classifiers are fitted to the labelled rows and clusterings to all rows. Their votes become `Votes`,
+a method makes a consensus of them, and the consensus is extended to new rows. Only classifiers that
+have not seen a labelled row vote on it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,17 @@ from .._progress import Bar, progress
 from .._table import Table
 from .._text import arg, some
 from .._typing import Array
-from ..answer.notes import CHOICE, FEW_LABELS, FREE_TEXT, LEFT_OUT, LONG_TABLE, NO_ANSWER, UNUSED_LABELS, WEIGHTS, Note
+from ..answer.notes import (
+    CHOICE,
+    FEW_LABELS,
+    FREE_TEXT,
+    LEFT_OUT,
+    LONG_TABLE,
+    NO_ANSWER,
+    UNUSED_LABELS,
+    WEIGHTS,
+    Note,
+)
 from ..consensus import Consensus
 from ..diagnosis.metrics import mean_auc
 from ..methods.base import Method, method_of
@@ -54,46 +65,55 @@ ROWS_FOR_RETRAINING = 20  # without a label, for retrain_rounds="auto"
 class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ignore[misc]
     """Train a pool of classifiers and clusterings, and combine their votes.
 
-    Rows without a label are used too: the clusterings are fitted to all rows, and the votes on all of them are combined.
+    Rows without a label are used too: the clusterings are fitted to all rows, and the votes on all
+    of them are combined.
 
     Parameters
     ----------
     classifiers, clusterers : name of a pool, or list of (name, estimator)
-        "default", "fast", "strong", "paper", or your own estimators, pipelines included. "strong" takes what is installed of
-        CatBoost, LightGBM, XGBoost, TabICL and TabPFN, and `notes_` says what. An empty list of clusterers means no clusterings.
+        "default", "fast", "strong", "paper", or your own estimators, pipelines included. "strong"
+        takes what is installed of CatBoost, LightGBM, XGBoost, TabICL and TabPFN, and `notes_` says
+        what. An empty list of clusterers means no clusterings.
     consensus : "auto", a name in METHODS, or a method such as EC3(beta=0)
-        "auto" blends ways to combine the votes by how they do on out-of-fold votes; plain soft voting is one of them.
+        "auto" blends ways to combine the votes by how they do on out-of-fold votes; plain soft
+        voting is one of them.
     voting : "soft" or "hard"
-        Whether classifiers vote with probabilities, where they have them, or with their most probable class.
+        Whether classifiers vote with probabilities, where they have them, or with their most
+        probable class.
     cv : int, or a splitter such as GroupKFold()
-        The folds in which the labelled rows get votes from classifiers that have not seen them. With `fit(X, y, groups=...)`,
-        rows of one group are in one fold.
+        The folds in which the labelled rows get votes from classifiers that have not seen them.
+        With `fit(X, y, groups=...)`, rows of one group are in one fold.
     unlabelled : label
         A value of `y` that means "no label", besides None and NaN.
     prefit : bool
-        The base models are fitted already and are used as they are. They should not have seen the rows passed to `fit`.
+        The base models are fitted already and are used as they are. They should not have seen the
+        rows passed to `fit`.
     retrain_rounds : int or "auto"
-        How often the pool is retrained on the rows the consensus is most confident of, if there are rows without labels. "auto"
-        is 1 if there are at least as many rows without labels as with, else 0.
+        How often the pool is retrained on the rows the consensus is most confident of, if there are
+        rows without labels. "auto" is 1 if there are at least as many rows without labels as with,
+        else 0.
     select : None or "greedy"
-        "greedy" keeps only the classifiers that greedy forward selection on out-of-fold votes takes. It stops after ten rounds
-        without a better score.
+        "greedy" keeps only the classifiers that greedy forward selection on out-of-fold votes
+        takes. It stops after ten rounds without a better score.
     on_error : "raise" or "drop"
-        What to do if a base model fails: raise an error that names it, or go on without it and say so in `notes_`.
+        What to do if a base model fails: raise an error that names it, or go on without it and say
+        so in `notes_`.
     n_jobs : int or None
-        Number of base models to fit, and of candidates to judge, in parallel. The answers are the same for any number.
+        Number of base models to fit, and of candidates to judge, in parallel. The answers are the
+        same for any number.
     random_state : int, RandomState or None
         Seed of the pools and the folds.
     scoring : "log_loss", "roc_auc", "accuracy", "f1_macro", another scorer's name, or a scorer
-        What consensus="auto" compares candidates by: a name or a function of scikit-learn. "f1_macro" turns `offsets` on.
+        What consensus="auto" compares candidates by: a name or a function of scikit-learn.
+        "f1_macro" turns `offsets` on.
     offsets : bool
-        Let consensus="auto" shift the probabilities of the classes where that raises the macro F. Rare classes are found more
-        often then, but the probabilities are no longer calibrated.
+        Let consensus="auto" shift the probabilities of the classes where that raises the macro F.
+        Rare classes are found more often then, but the probabilities are no longer calibrated.
     verbose : int
         1 shows a progress bar, on a terminal and if rich is installed.
     time_limit : float or None
-        Seconds after which no base model is begun any more; what was fitted by then is combined, and `notes_` says what was
-        left out. The first classifier is always fitted.
+        Seconds after which no base model is begun any more; what was fitted by then is combined,
+        and `notes_` says what was left out. The first classifier is always fitted.
 
     Attributes
     ----------
@@ -106,7 +126,8 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
     voters_ : Table
         The base models, with their agreement with the consensus and their weights.
     estimators_ : dict of name -> list of classifiers
-        The fitted classifiers: trained on all labelled rows, and two more for each round of retraining.
+        The fitted classifiers: trained on all labelled rows, and two more for each round of
+        retraining.
     clusterers_ : dict of name -> clustering
         The fitted clusterings.
     method_ : Method
@@ -114,10 +135,11 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
     offsets_ : array or None
         What was added to the log-probabilities of the classes.
     candidates_ : Table
-        What consensus="auto" tried: the candidates, their scores on held-out labels with standard errors, and their shares in
-        the blend.
+        What consensus="auto" tried: the candidates, their scores on held-out labels with standard
+        errors, and their shares in the blend.
     notes_ : list of Note
-        What was chosen and why, what was left out, and what else to know. `print(note)` shows its text.
+        What was chosen and why, what was left out, and what else to know. `print(note)` shows its
+        text.
 
     Examples
     --------
@@ -151,7 +173,7 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
     offsets: bool = False
     time_limit: float | None = None
 
-    # ---- fit ---------------------------------------------------------------------------------------------------------
+    # ---- fit -------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> EC3Classifier:
         """Fit the base models, collect their votes and solve the consensus.
@@ -163,25 +185,36 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         y : array
             The labels. None, NaN and `unlabelled` mean that a label is missing.
         **fit_params
-            `sample_weight`, which counts rows in the consensus too; a warning names classifiers that do not accept it. With
-            metadata routing, what the classifiers ask for. `groups`, one per row, for `cv`.
+            `sample_weight`, which counts rows in the consensus too; a warning names classifiers
+            that do not accept it. With metadata routing, what the classifiers ask for. `groups`,
+            one per row, for `cv`.
         """
         self._check()
         deadline = np.inf if self.time_limit is None else time.monotonic() + self.time_limit
         groups = fit_params.pop("groups", None)
         X = self._read(X, y, fit_params.get("sample_weight"))
         if groups is not None and count_rows(groups) != count_rows(X):
-            raise InputError("groups", f"must hold one group per row, {count_rows(X):,} in all", came=f"{count_rows(groups):,}")
-        params = self._route(fit_params if self._weights is None else {**fit_params, "sample_weight": self._weights})
+            raise InputError(
+                "groups",
+                f"must hold one group per row, {count_rows(X):,} in all",
+                came=f"{count_rows(groups):,}",
+            )
+        params = self._route(
+            fit_params if self._weights is None else {**fit_params, "sample_weight": self._weights}
+        )
         self._warn_of_weights(params)
         with limit_threads(X), progress("Fitting base models", shown=self.verbose > 0) as bar:
             self._fit_pools(X, params, groups, deadline, bar)
         labels = self.consensus_.proba.argmax(axis=1)
-        self.transduction_ = self.classes_[np.where(self._target.labelled, self._target.codes, labels)]
+        self.transduction_ = self.classes_[
+            np.where(self._target.labelled, self._target.codes, labels)
+        ]
         self.voters_ = self.consensus_.voters()
         return self
 
-    def _fit_pools(self, X: Any, params: dict[str, dict[str, Any]], groups: Any, deadline: float, bar: Bar) -> None:
+    def _fit_pools(
+        self, X: Any, params: dict[str, dict[str, Any]], groups: Any, deadline: float, bar: Bar
+    ) -> None:
         pool = self._pool("classifiers")
         work = Training(
             pool=pool if self.prefit else self._with_class_weights(pool, self.classes_),
@@ -212,21 +245,29 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         self._solve(votes)
         self._retrain(work, shares, clusters)
 
-    def _retrain(self, work: Training, shares: dict[str, Array], clusters: dict[str, Array]) -> None:
+    def _retrain(
+        self, work: Training, shares: dict[str, Array], clusters: dict[str, Array]
+    ) -> None:
         """Retrain the pool and solve again; the models of all rounds together count as much as the first ones."""
         rest = ~self._target.labelled  # the votes on labelled rows stay out of fold
         first = dict(shares)
         retrained = {name: np.zeros_like(table) for name, table in shares.items()}
         for _ in range(work.n_rounds):
             if time.monotonic() > work.deadline:
-                self.notes_.append(Note(LEFT_OUT, f"The pool was not retrained: {arg('time_limit')} was reached."))
+                self.notes_.append(
+                    Note(LEFT_OUT, f"The pool was not retrained: {arg('time_limit')} was reached.")
+                )
                 break
-            new = work.retrain(self.estimators_, self.consensus_.proba, self.consensus_.proba.argmax(axis=1))
+            new = work.retrain(
+                self.estimators_, self.consensus_.proba, self.consensus_.proba.argmax(axis=1)
+            )
             for name, (models, proba) in new.items():
                 n_before = len(self.estimators_[name]) - 1
                 self.estimators_[name] = [*self.estimators_[name], *models]
                 retrained[name] = (retrained[name] * n_before + 2 * proba) / (n_before + 2)
-                shares[name] = np.where(rest[:, None], (first[name] + retrained[name]) / 2, first[name])
+                shares[name] = np.where(
+                    rest[:, None], (first[name] + retrained[name]) / 2, first[name]
+                )
             self._solve(self._make_votes(shares, clusters, self._weights))
 
     def _select(self, votes: dict[str, Array]) -> dict[str, Array]:
@@ -248,11 +289,24 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
 
     def _choose(self, votes: Votes, fold_of: Array | None) -> None:
         if self.consensus == "auto":
-            given = (votes, self._judged, self._n_folds, self._seed, self.scoring, self.offsets, fold_of, self.n_jobs)
+            given = (
+                votes,
+                self._judged,
+                self._n_folds,
+                self._seed,
+                self.scoring,
+                self.offsets,
+                fold_of,
+                self.n_jobs,
+            )
             chosen = choose(*given, out_of_fold=not self.prefit)
         else:
             chosen = Choice(method_of(self.consensus, "consensus"))
-        self.method_, self.offsets_, self.candidates_ = chosen.method, chosen.offsets, chosen.candidates
+        self.method_, self.offsets_, self.candidates_ = (
+            chosen.method,
+            chosen.offsets,
+            chosen.candidates,
+        )
         self._fit_notes += chosen.notes
 
     def _solve(self, votes: Votes) -> None:
@@ -260,13 +314,21 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if self.method_.admits_known:
-                names = np.array([*self._target.names, None], dtype=object)  # None where the code is -1
-                self.consensus_: Consensus = self.method_.solve(votes, known=names[self._target.codes])
+                names = np.array(
+                    [*self._target.names, None], dtype=object
+                )  # None where the code is -1
+                self.consensus_: Consensus = self.method_.solve(
+                    votes, known=names[self._target.codes]
+                )
             else:
                 self.consensus_ = self.method_.solve(votes)
                 text = f"{self.method_.title} does not support known labels: they were used to train the classifiers only."
                 notes.append(Note(UNUSED_LABELS, text))
-        solved = (note for note in self.consensus_.solved_notes if note.kind not in (LONG_TABLE, NO_ANSWER))  # of tables of votes
+        solved = (
+            note
+            for note in self.consensus_.solved_notes
+            if note.kind not in (LONG_TABLE, NO_ANSWER)
+        )  # of tables of votes
         self.notes_ = with_warnings([*notes, *solved], caught)
 
     @property
@@ -283,26 +345,37 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
             return 1 if n_rest >= max(ROWS_FOR_RETRAINING, len(self._target.codes) - n_rest) else 0
         return int(self.retrain_rounds)
 
-    def _make_votes(self, shares: dict[str, Array], clusters: dict[str, Array], weights: Array | None = None) -> Votes:
+    def _make_votes(
+        self, shares: dict[str, Array], clusters: dict[str, Array], weights: Array | None = None
+    ) -> Votes:
         names = self._target.names
         if not self._hard:
-            return Votes.from_probabilities(shares, clusters or None, classes=names, sample_weight=weights)
+            return Votes.from_probabilities(
+                shares, clusters or None, classes=names, sample_weight=weights
+            )
         labels = np.array([*names, None], dtype=object)  # None, the last, where a row got no vote
-        chosen = {name: np.where(np.isnan(table).any(axis=1), -1, table.argmax(axis=1)) for name, table in shares.items()}
+        chosen = {
+            name: np.where(np.isnan(table).any(axis=1), -1, table.argmax(axis=1))
+            for name, table in shares.items()
+        }
         hard = {name: labels[codes] for name, codes in chosen.items()}
         return Votes.from_labels(hard, clusters or None, classes=names, sample_weight=weights)
 
-    # ---- reading and checking ----------------------------------------------------------------------------------------
+    # ---- reading and checking --------------------------------------------------------------------
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Any:
         """Read the labels and the seed, and return the features as the base models get them."""
         if y is None:
             phrase = f"This {type(self).__name__} estimator requires y to be passed, but the target y is None"
-            raise InputError("y", phrase=phrase, remedy="Pass labels, with None for rows without one.")
+            raise InputError(
+                "y", phrase=phrase, remedy="Pass labels, with None for rows without one."
+            )
         X = self._check_X(X, reset=True)
         weights = check_weights(sample_weight, X)
         fitted = self._pool("classifiers") if self.prefit else []
-        trained_on = [np.asarray(model.classes_) for _, model in fitted if hasattr(model, "classes_")]
+        trained_on = [
+            np.asarray(model.classes_) for _, model in fitted if hasattr(model, "classes_")
+        ]
         self._target = Target.read(y, self.unlabelled, weights, trained_on)
         self._weights = None if sample_weight is None else weights
         self.classes_ = self._target.classes
@@ -322,14 +395,18 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         taken, missing = libraries_of(self.classifiers)
         if taken:
             left_out = f"; not installed: {', '.join(missing)}" if missing else ""
-            self._fit_notes.append(Note(CHOICE, f"The pool {self.classifiers!r} takes {', '.join(taken)}{left_out}."))
+            self._fit_notes.append(
+                Note(CHOICE, f"The pool {self.classifiers!r} takes {', '.join(taken)}{left_out}.")
+            )
 
     def _warn_of_weights(self, params: dict[str, dict[str, Any]]) -> None:
         """Warn if classifiers do not get the weights of the rows."""
         without = [name for name, own in params.items() if not own]
         if without and self._weights is not None and not self.prefit:
             why = "they do not request it" if self._uses_routing else "their fit does not take it"
-            note = Note(WEIGHTS, f"Trained without {arg('sample_weight')}, because {why}: {some(without)}.")
+            note = Note(
+                WEIGHTS, f"Trained without {arg('sample_weight')}, because {why}: {some(without)}."
+            )
             warnings.warn(str(note), stacklevel=3)
             self._fit_notes.append(note)
 
@@ -356,9 +433,17 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         if self.select is not None and self.select != "greedy":
             raise unknown_name("select", self.select, ("greedy",), "None")
         if not hasattr(self.cv, "split") and (not is_integer(self.cv) or self.cv < 2):
-            raise InputError("cv", "must be an integer >= 2, or a splitter that has split(X, y, groups)", got=self.cv)
-        if self.retrain_rounds != "auto" and (not is_integer(self.retrain_rounds) or self.retrain_rounds < 0):
-            raise InputError("retrain_rounds", "must be 'auto' or an integer >= 0", got=self.retrain_rounds)
+            raise InputError(
+                "cv",
+                "must be an integer >= 2, or a splitter that has split(X, y, groups)",
+                got=self.cv,
+            )
+        if self.retrain_rounds != "auto" and (
+            not is_integer(self.retrain_rounds) or self.retrain_rounds < 0
+        ):
+            raise InputError(
+                "retrain_rounds", "must be 'auto' or an integer >= 0", got=self.retrain_rounds
+            )
         if not (isinstance(self.consensus, str) and self.consensus == "auto"):
             method_of(self.consensus, "consensus", ("auto",))
         if self.time_limit is not None:
@@ -372,7 +457,7 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         if not isinstance(self.verbose, bool):
             require_integer("verbose", self.verbose, 0)
 
-    # ---- new rows ----------------------------------------------------------------------------------------------------
+    # ---- new rows --------------------------------------------------------------------------------
 
     def predict_proba(self, X: Any) -> Array:
         """Return the class probabilities of new rows, rows x classes; those of a row never depend on the other rows."""
@@ -396,15 +481,22 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the columns of `transform`, such as "lr_spam"; `input_features` is ignored."""
         check_is_fitted(self)
-        return np.array([f"{name}_{label}" for name in self.estimators_ for label in self.classes_], dtype=object)
+        return np.array(
+            [f"{name}_{label}" for name in self.estimators_ for label in self.classes_],
+            dtype=object,
+        )
 
-    def _collect(self, X: Any, clusterings: bool = True) -> tuple[dict[str, Array], dict[str, Array]]:
+    def _collect(
+        self, X: Any, clusterings: bool = True
+    ) -> tuple[dict[str, Array], dict[str, Array]]:
         """Return the class probabilities by classifier, and the clusters by clustering."""
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
         class_names = self.classes_ if self.prefit else np.arange(len(self.classes_))
         clusterers = self.clusterers_ if clusterings else {}
-        jobs = [delayed(mean_shares)(models, X, class_names) for models in self.estimators_.values()]
+        jobs = [
+            delayed(mean_shares)(models, X, class_names) for models in self.estimators_.values()
+        ]
         jobs += [delayed(model.predict)(X) for model in clusterers.values()]
         if count_rows(X) < ROWS_FOR_LIMITS:
             answers = [ask(*args) for ask, args, _ in jobs]
@@ -415,19 +507,19 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         shares = dict(zip(self.estimators_, answers[:n_classifiers], strict=True))
         return shares, dict(zip(clusterers, map(np.asarray, answers[n_classifiers:]), strict=True))
 
-    # ---- diagnosis ---------------------------------------------------------------------------------------------------
+    # ---- diagnosis -------------------------------------------------------------------------------
 
     def drop_one(self) -> Table:
         """Return how much each base model adds, by leaving it out.
 
-        The consensus is solved again without each base model in turn, with the labels of each of `cv` folds hidden: this takes
-        (base models + 1) x `cv` solutions over at most 4,000 rows.
+        The consensus is solved again without each base model in turn, with the labels of each of
+        `cv` folds hidden: this takes (base models + 1) x `cv` solutions over at most 4,000 rows.
 
         Returns
         -------
         Table
-            model; and adds, by how much the AUC on held-out labels falls without it. None where that cannot be measured:
-            for the only classifier, or if a class has a single label.
+            model; and adds, by how much the AUC on held-out labels falls without it. None where
+            that cannot be measured: for the only classifier, or if a class has a single label.
         """
         check_is_fitted(self)
         votes = self.consensus_.require_votes("drop_one")

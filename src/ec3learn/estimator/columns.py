@@ -1,6 +1,7 @@
 """A raw table as columns of numbers, with their scales, and columns of text, with the numbers they become.
 
-A column of text becomes one 0/1 column per level, or the share of each class among the rows of the level.
+A column of text becomes one 0/1 column per level, or the share of each class among the rows of the
+level.
 """
 
 from __future__ import annotations
@@ -50,18 +51,30 @@ class Column:
         values = self.values
         if not isinstance(values, np.ndarray):
             if self._other_types(name):
-                wrong = next(value for value in values if not isinstance(value, NUMBERS) and not is_missing(value))
+                wrong = next(
+                    value
+                    for value in values
+                    if not isinstance(value, NUMBERS) and not is_missing(value)
+                )
                 raise InputError("X", f"column {name!r} must hold numbers as in fit", got=wrong)
             values = np.array([np.nan if is_missing(value) else float(value) for value in values])
         if np.isinf(values).any():
-            raise InputError("X", f"column {name!r} must hold finite numbers or missing values", came="an infinite one")
+            raise InputError(
+                "X",
+                f"column {name!r} must hold finite numbers or missing values",
+                came="an infinite one",
+            )
         return values
 
     def _other_types(self, name: Any) -> list[type]:
         """Return the types of the values that are neither numbers nor missing."""
         if isinstance(self.values, np.ndarray):
             return []
-        types = [kind for kind in set(map(type, self.values)) if not issubclass(kind, NUMBERS) and kind.__name__ not in MISSING]
+        types = [
+            kind
+            for kind in set(map(type, self.values))
+            if not issubclass(kind, NUMBERS) and kind.__name__ not in MISSING
+        ]
         for kind in types:
             if kind.__hash__ is None:
                 must = f"column {name!r} must hold numbers, text, dates or missing values"
@@ -85,7 +98,7 @@ def _to_floats(series: nw.Series[Any]) -> Array:
     return series.cast(nw.Float64).to_numpy()
 
 
-# ---- scales of columns of numbers, some of which may be missing -------------------------------------------------------
+# ---- scales of columns of numbers, some of which may be missing ----------------------------------
 
 
 def means_and_deviations(numbers: Array) -> tuple[Array, Array]:
@@ -95,7 +108,9 @@ def means_and_deviations(numbers: Array) -> tuple[Array, Array]:
     known = np.where(missing, 0, numbers).astype(np.float64, copy=False)
     mean = known.sum(axis=0) / n_known
     deviation = np.sqrt((np.where(missing, 0, known - mean) ** 2).sum(axis=0) / n_known)
-    constant = deviation <= 10 * np.finfo(numbers.dtype).eps * np.abs(known).max(axis=0)  # up to rounding errors
+    constant = deviation <= 10 * np.finfo(numbers.dtype).eps * np.abs(known).max(
+        axis=0
+    )  # up to rounding errors
     return mean.astype(numbers.dtype), np.where(constant, 1, deviation).astype(numbers.dtype)
 
 
@@ -107,13 +122,15 @@ def normal_scores(column: Array) -> tuple[Array, Array]:
     knots = np.unique(ordered)
     if len(knots) > KNOTS:
         furthest = ndtri(0.5 / len(ordered))
-        ranks = ndtr(np.linspace(furthest, -furthest, KNOTS)) * len(ordered) - 0.5  # equidistant in the score
+        ranks = (
+            ndtr(np.linspace(furthest, -furthest, KNOTS)) * len(ordered) - 0.5
+        )  # equidistant in the score
         knots = np.unique(ordered[ranks.round().astype(np.intp)])
     below, up_to = np.searchsorted(ordered, knots), np.searchsorted(ordered, knots, side="right")
     return knots, ndtri((below + up_to) / 2 / len(ordered))
 
 
-# ---- columns of text --------------------------------------------------------------------------------------------------
+# ---- columns of text -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -141,7 +158,9 @@ class Indicators:
             labels.append(" missing")
         return cls(codes, labels, other)
 
-    def write(self, values: list[Any], out: Array, fold: Array | None, classes: Array | None) -> None:
+    def write(
+        self, values: list[Any], out: Array, fold: Array | None, classes: Array | None
+    ) -> None:
         """Write the columns into `out`, which is 0."""
         codes = _encode(values, self.codes, self.other)
         known = np.flatnonzero(codes >= 0)
@@ -162,11 +181,15 @@ class Shares:
         """Count the classes of each level."""
         levels = {None if is_missing(level) else level: None for level in dict.fromkeys(values)}
         numbers = {level: number for number, level in enumerate(levels)}
-        counts = _count(_encode(values, numbers, len(numbers)), codes, (len(numbers) + 1, len(classes)))
+        counts = _count(
+            _encode(values, numbers, len(numbers)), codes, (len(numbers) + 1, len(classes))
+        )
         shown = slice(1, None) if len(classes) == 2 else slice(None)
         return cls(numbers, counts, [f": share of {label}" for label in classes[shown]], shown)
 
-    def write(self, values: list[Any], out: Array, fold: Array | None, classes: Array | None) -> None:
+    def write(
+        self, values: list[Any], out: Array, fold: Array | None, classes: Array | None
+    ) -> None:
         """Write the columns into `out`; rows whose fold and class are given do not count for their own shares."""
         levels = _encode(values, self.codes, len(self.codes))
         if fold is None or classes is None:
@@ -180,12 +203,18 @@ class Shares:
 
 def _encode(values: list[Any], codes: dict[Any, int], other: int) -> Array:
     """Return the code of each value, `other` for those without one."""
-    code_of = {value: codes.get(None if is_missing(value) else value, other) for value in set(values)}
+    code_of = {
+        value: codes.get(None if is_missing(value) else value, other) for value in set(values)
+    }
     return np.fromiter(map(code_of.__getitem__, values), dtype=np.intp, count=len(values))
 
 
 def _count(levels: Array, classes: Array, shape: tuple[int, ...]) -> Array:
-    return np.bincount(levels * shape[1] + classes, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
+    return (
+        np.bincount(levels * shape[1] + classes, minlength=shape[0] * shape[1])
+        .reshape(shape)
+        .astype(float)
+    )
 
 
 def _smooth(counts: Array) -> Array:

@@ -31,7 +31,7 @@ class Composition(BaseEstimator):  # type: ignore[misc]
     prefit: bool
     random_state: Any
 
-    # ---- parameters --------------------------------------------------------------------------------------------------
+    # ---- parameters ------------------------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters; if deep, also those of base models, with names such as `classifiers__lr__C`."""
@@ -41,7 +41,10 @@ class Composition(BaseEstimator):  # type: ignore[misc]
                 for name, model in _pairs(getattr(self, pool)):
                     params[f"{pool}__{name}"] = model
                     if hasattr(model, "get_params"):
-                        params |= {f"{pool}__{name}__{key}": value for key, value in model.get_params(deep=True).items()}
+                        params |= {
+                            f"{pool}__{name}__{key}": value
+                            for key, value in model.get_params(deep=True).items()
+                        }
         return params
 
     def set_params(self, **params: Any) -> Any:
@@ -52,9 +55,13 @@ class Composition(BaseEstimator):  # type: ignore[misc]
         of_method = [key for key in own if key.startswith("consensus__")]
         if of_method and isinstance(method, str):
             came, remedy = arg("consensus", method), "Pass consensus=EC3() first."
-            raise InputError(of_method[0], "must be a parameter of a method", came=came, remedy=remedy)
+            raise InputError(
+                of_method[0], "must be a parameter of a method", came=came, remedy=remedy
+            )
         super().set_params(**own)
-        for key in sorted(in_pools, key=lambda key: key.count("__")):  # a new model first, its parameters afterwards
+        for key in sorted(
+            in_pools, key=lambda key: key.count("__")
+        ):  # a new model first, its parameters afterwards
             pool, name, *parameter = key.split("__", 2)
             self._set_in_pool(pool, name, parameter, params[key])
         return self
@@ -71,7 +78,7 @@ class Composition(BaseEstimator):  # type: ignore[misc]
             models[name] = value
         setattr(self, pool, list(models.items()))
 
-    # ---- pools -------------------------------------------------------------------------------------------------------
+    # ---- pools -----------------------------------------------------------------------------------
 
     def _pool(self, pool: str) -> Pool:
         """Return the base models of a pool, without those that are "drop"."""
@@ -103,8 +110,14 @@ class Composition(BaseEstimator):  # type: ignore[misc]
             remedy = f"Pass {'list(pool.items())' if isinstance(models, Mapping) else one}."
             raise InputTypeError(pool, must, came=type(models).__name__, remedy=remedy)
         for pair in models:
-            if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not isinstance(pair[0], str):
-                raise InputTypeError(pool, must, came=f"{pair!r} in it", remedy="Pass ('name', estimator).")
+            if (
+                not isinstance(pair, (list, tuple))
+                or len(pair) != 2
+                or not isinstance(pair[0], str)
+            ):
+                raise InputTypeError(
+                    pool, must, came=f"{pair!r} in it", remedy="Pass ('name', estimator)."
+                )
             name, model = pair
             if _dropped(model):
                 continue
@@ -122,13 +135,15 @@ class Composition(BaseEstimator):  # type: ignore[misc]
         if twice:
             raise InputError(pool, "must have different names", came=f"{twice[0]!r} twice")
 
-    # ---- metadata ----------------------------------------------------------------------------------------------------
+    # ---- metadata --------------------------------------------------------------------------------
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return which base model asks for which metadata, for scikit-learn's metadata routing."""
         router = MetadataRouter(owner=self)
         for name, model in _pairs(self.classifiers):
-            router.add(**{name: model}, method_mapping=MethodMapping().add(callee="fit", caller="fit"))
+            router.add(
+                **{name: model}, method_mapping=MethodMapping().add(callee="fit", caller="fit")
+            )
         return router
 
     @property
@@ -149,7 +164,10 @@ class Composition(BaseEstimator):  # type: ignore[misc]
             phrase = f"fit takes sample_weight besides X and y, got {unknown[0]!r}"
             raise InputTypeError(unknown[0], phrase=phrase)
         places = {name: _weight_parameter(model) for name, model in pool}
-        return {name: {} if place is None else {place: fit_params["sample_weight"]} for name, place in places.items()}
+        return {
+            name: {} if place is None else {place: fit_params["sample_weight"]}
+            for name, place in places.items()
+        }
 
     def _with_class_weights(self, pool: Pool, classes: Array) -> Pool:
         """Return classifiers whose class weights, if given by class, are by number: that is how they see the classes."""
@@ -157,28 +175,36 @@ class Composition(BaseEstimator):  # type: ignore[misc]
         translated = []
         for name, model in pool:
             changes = {}
-            for key, weights in model.get_params(deep=True).items() if hasattr(model, "get_params") else ():
+            for key, weights in (
+                model.get_params(deep=True).items() if hasattr(model, "get_params") else ()
+            ):
                 if key.split("__")[-1] == "class_weight" and isinstance(weights, Mapping):
                     unknown = [label for label in weights if label not in numbers]
                     if unknown:
-                        raise unknown_name(f"class in the class_weight of {name!r}:", unknown[0], map(str, numbers))
+                        raise unknown_name(
+                            f"class in the class_weight of {name!r}:", unknown[0], map(str, numbers)
+                        )
                     changes[key] = {numbers[label]: weight for label, weight in weights.items()}
             translated.append((name, clone(model).set_params(**changes) if changes else model))
         return translated
 
-    # ---- diagram -----------------------------------------------------------------------------------------------------
+    # ---- diagram ---------------------------------------------------------------------------------
 
     @available_if(lambda self: bool(_pairs(self.classifiers)))  # type: ignore[untyped-decorator]
     def _sk_visual_block_(self) -> Any:
         """Let scikit-learn draw the base models side by side, as it draws those of a VotingClassifier."""
-        return VotingClassifier([*_pairs(self.classifiers), *_pairs(self.clusterers)])._sk_visual_block_()
+        return VotingClassifier(
+            [*_pairs(self.classifiers), *_pairs(self.clusterers)]
+        )._sk_visual_block_()
 
 
 def _pairs(pool: Any) -> Pool:
     """Return the (name, estimator) pairs of a list of them; a pool given by its name has none."""
     if not isinstance(pool, (list, tuple)):
         return []
-    return [(pair[0], pair[1]) for pair in pool if isinstance(pair, (list, tuple)) and len(pair) == 2]
+    return [
+        (pair[0], pair[1]) for pair in pool if isinstance(pair, (list, tuple)) and len(pair) == 2
+    ]
 
 
 def _dropped(model: Any) -> bool:

@@ -1,8 +1,9 @@
 """CrowdClassifier: annotators' votes and the objects' features together, as a scikit-learn estimator.
 
-A classifier learns from the annotators, and its class probabilities, out of fold, are the prior of each object when the votes are
-combined. That shows how each annotator errs, so the classifier gets better labels in the next round. The rounds start at the
-classifier: started at the answer from few votes alone, they would only confirm it.
+A classifier learns from the annotators, and its class probabilities, out of fold, are the prior of
+each object when the votes are combined. That shows how each annotator errs, so the classifier gets
+better labels in the next round. The rounds start at the classifier: started at the answer from few
+votes alone, they would only confirm it.
 """
 
 from __future__ import annotations
@@ -33,8 +34,14 @@ from .pools import classifier_pool
 from .rows import TableClassifier, count_rows, limit_threads, take_rows, with_warnings
 from .training import fit_and_vote, last_step, mean_shares, out_of_bag
 
-CANDIDATES = {"extra": "extra trees", "lr": "logistic regression"}  # of the default pool, where no estimator is given
-LONG = (("object", "voter", "label"), ("task", "worker", "label"))  # the columns of a long table; crowd-kit has the latter
+CANDIDATES = {
+    "extra": "extra trees",
+    "lr": "logistic regression",
+}  # of the default pool, where no estimator is given
+LONG = (
+    ("object", "voter", "label"),
+    ("task", "worker", "label"),
+)  # the columns of a long table; crowd-kit has the latter
 SETTLED = 0.002  # the share of objects that may still change their class
 
 
@@ -42,21 +49,23 @@ SETTLED = 0.002  # the share of objects that may still change their class
 class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     """Learn from annotators, not from labels: a classifier and the annotators' confusions are learned together.
 
-    The features say what similar objects were called, the votes say what this one was called by whom, and each shows how far the
-    other can be trusted. Features that the votes do not bear out are not used, and a note says so.
+    The features say what similar objects were called, the votes say what this one was called by
+    whom, and each shows how far the other can be trusted. Features that the votes do not bear out
+    are not used, and a note says so.
 
     Parameters
     ----------
     estimator : classifier with `predict_proba`, a pipeline say, or None
-        What learns from the features. None takes extra trees or logistic regression, whichever explains the votes better. Both
-        accept dataframes with categories, dates and missing values.
+        What learns from the features. None takes extra trees or logistic regression, whichever
+        explains the votes better. Both accept dataframes with categories, dates and missing values.
     method : "auto", a name in METHODS, or a method such as DawidSkene()
         What combines the votes; it must support a prior.
     rounds : int
-        The most times that the classifier and the consensus are found in turn. They end where hardly any class changes, or
-        before a round that explains the votes worse than the first.
+        The most times that the classifier and the consensus are found in turn. They end where
+        hardly any class changes, or before a round that explains the votes worse than the first.
     cv : int
-        Number of folds in which objects get class probabilities from classifiers that have not seen them.
+        Number of folds in which objects get class probabilities from classifiers that have not seen
+        them.
     n_jobs : int or None
         Number of folds to fit in parallel.
     random_state : int, RandomState or None
@@ -67,7 +76,8 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     classes_ : array
         The classes.
     consensus_ : Consensus
-        The consensus on the rows passed to `fit`, with `voters()`, `confusion(voter)`, `contested()`, `explain(i)` and so on.
+        The consensus on the rows passed to `fit`, with `voters()`, `confusion(voter)`,
+        `contested()`, `explain(i)` and so on.
     transduction_ : array
         The class of each row passed to `fit`.
     estimator_ : classifier
@@ -75,12 +85,14 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     method_ : Method
         The method that combined the votes.
     notes_ : list of Note
-        What was chosen and why, how far the features were trusted, and what else to know. `print(note)` shows its text.
+        What was chosen and why, how far the features were trusted, and what else to know.
+        `print(note)` shows its text.
 
     Notes
     -----
-    `fit` takes votes in place of `y`, so searches and cross-validation of scikit-learn cannot split them; split `Votes` by
-    `votes[rows]`. `score(X, y)` compares with true labels. One label per row, as other classifiers take it, is a single voter.
+    `fit` takes votes in place of `y`, so searches and cross-validation of scikit-learn cannot split
+    them; split `Votes` by `votes[rows]`. `score(X, y)` compares with true labels. One label per
+    row, as other classifiers take it, is a single voter.
 
     Examples
     --------
@@ -104,7 +116,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None = None
     random_state: Any = None
 
-    # ---- fit ---------------------------------------------------------------------------------------------------------
+    # ---- fit -------------------------------------------------------------------------------------
 
     def fit(self, X: Any, votes: Any, known: Any = None) -> CrowdClassifier:
         """Learn the classifier and how each voter errs.
@@ -114,10 +126,12 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         X : array, sparse matrix or dataframe
             The features, one row per object.
         votes : Votes, wide table or long table
-            A wide table has one row per object and one column per voter, None or NaN where it did not vote: a 2-D array, a dict
-            of voter -> column or a dataframe. A long table has one row per vote: a dataframe with the columns object, voter and
-            label (or task, worker and label), or a tuple of these three. Its objects are the numbers of rows of `X`, or their
-            names where `X` is a pandas table. `Votes` are in the order of the rows, or name them as a pandas table does.
+            A wide table has one row per object and one column per voter, None or NaN where it did
+            not vote: a 2-D array, a dict of voter -> column or a dataframe. A long table has one
+            row per vote: a dataframe with the columns object, voter and label (or task, worker and
+            label), or a tuple of these three. Its objects are the numbers of rows of `X`, or their
+            names where `X` is a pandas table. `Votes` are in the order of the rows, or name them as
+            a pandas table does.
         known : as in `ec3learn.solve`
             Labels of a few objects.
         """
@@ -133,7 +147,9 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
             best, notes = self._alternate(_Work(X, votes, known, self.cv, self.n_jobs, seed), alone)
         self.consensus_, self.estimator_ = best
         self.transduction_ = self.consensus_.labels()
-        self.notes_ = with_warnings([*notes, *self.consensus_.notes, self._features_note(alone)], caught)
+        self.notes_ = with_warnings(
+            [*notes, *self.consensus_.notes, self._features_note(alone)], caught
+        )
         return self
 
     def _alternate(self, work: _Work, alone: Consensus) -> tuple[tuple[Consensus, Any], list[Note]]:
@@ -169,22 +185,38 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         taken = max(found, key=lambda name: found[name][0])
         (other,) = (title for name, title in CANDIDATES.items() if name != taken)
         text = f"Classifier: {CANDIDATES[taken]}, which explain the votes better than {other}."
-        return *found[taken][1:], [Note(CHOICE, text.replace("regression, which explain ", "regression, which explains "))]
+        return *found[taken][1:], [
+            Note(CHOICE, text.replace("regression, which explain ", "regression, which explains "))
+        ]
 
     def _features_note(self, alone: Consensus) -> Note:
         """Return the note on what the features added."""
         if not _trusts(self.consensus_):
-            what = "there is only one class" if len(self.classes_) < 2 else "the votes do not bear out what the classifier says"
-            return Note(FEATURES, f"The features were not used, because {what}: the answer is that of the votes alone.")
+            what = (
+                "there is only one class"
+                if len(self.classes_) < 2
+                else "the votes do not bear out what the classifier says"
+            )
+            return Note(
+                FEATURES,
+                f"The features were not used, because {what}: the answer is that of the votes alone.",
+            )
         changed = float(np.mean(alone.labels() != self.transduction_))
-        return Note(FEATURES, f"With the features, {percent(changed)} of the objects have another class than by votes alone.")
+        return Note(
+            FEATURES,
+            f"With the features, {percent(changed)} of the objects have another class than by votes alone.",
+        )
 
-    # ---- new rows ----------------------------------------------------------------------------------------------------
+    # ---- new rows --------------------------------------------------------------------------------
 
     def predict_proba(self, X: Any) -> Array:
         """Return the class probabilities of rows without votes: what the classifier says, as far as it is to be trusted."""
         shares = self._shares(X)
-        return shares if self.consensus_.trust is None else np.exp(self.consensus_.trust.log_proba(shares))
+        return (
+            shares
+            if self.consensus_.trust is None
+            else np.exp(self.consensus_.trust.log_proba(shares))
+        )
 
     def predict_with_votes(self, X: Any, votes: Any) -> Array:
         """Return the classes of new rows that the same voters have voted on.
@@ -210,7 +242,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         with limit_threads(X):
             return mean_shares([self.estimator_], X, np.arange(len(self.classes_)))
 
-    # ---- checks ------------------------------------------------------------------------------------------------------
+    # ---- checks ----------------------------------------------------------------------------------
 
     def _check(self) -> None:
         require_integer("rounds", self.rounds, 1)
@@ -219,10 +251,21 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         method = method_of(self.method, "method")
         if not method.admits_prior:
             remedy = f"Take {arg('method', 'auto')} or {arg('method', 'dawid-skene')}."
-            raise InputError("method", "must support a prior", came=f"{method.title}, which does not", remedy=remedy)
-        if self.estimator is not None and (isinstance(self.estimator, type) or not hasattr(self.estimator, "fit")):
-            remedy = f"Call it: {self.estimator.__name__}()." if isinstance(self.estimator, type) else ""
-            raise InputTypeError("estimator", "must be a classifier or None", got=self.estimator, remedy=remedy)
+            raise InputError(
+                "method",
+                "must support a prior",
+                came=f"{method.title}, which does not",
+                remedy=remedy,
+            )
+        if self.estimator is not None and (
+            isinstance(self.estimator, type) or not hasattr(self.estimator, "fit")
+        ):
+            remedy = (
+                f"Call it: {self.estimator.__name__}()." if isinstance(self.estimator, type) else ""
+            )
+            raise InputTypeError(
+                "estimator", "must be a classifier or None", got=self.estimator, remedy=remedy
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -231,7 +274,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-# ---- the rounds ------------------------------------------------------------------------------------------------------
+# ---- the rounds ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -262,13 +305,23 @@ class _Work:
     def fit(self, model: Any, codes: Array, folds: Any = ()) -> tuple[Any, list[Any]]:
         """Return a copy fitted to the rows that have a class, and the class probabilities of the folds by copies of their own."""
         labelled = np.flatnonzero(codes >= 0)
-        parts = [(labelled, labelled[:0]), *((labelled[train], labelled[test]) for train, test in folds)]
+        parts = [
+            (labelled, labelled[:0]),
+            *((labelled[train], labelled[test]) for train, test in folds),
+        ]
         classes = np.arange(self.votes.n_classes)
-        jobs = (delayed(fit_and_vote)(model, self.X, codes, train, test, {}, classes) for train, test in parts)
+        jobs = (
+            delayed(fit_and_vote)(model, self.X, codes, train, test, {}, classes)
+            for train, test in parts
+        )
         results = Parallel(n_jobs=self.n_jobs)(jobs)
         for result in results:
             if isinstance(result, str):
-                raise InputError("estimator", phrase=f"The classifier failed ({result})", remedy="Fix it, or pass another.")
+                raise InputError(
+                    "estimator",
+                    phrase=f"The classifier failed ({result})",
+                    remedy="Fix it, or pass another.",
+                )
         return results[0][0], [shares for _, shares in results[1:]]
 
     def out_of_fold(self, model: Any, codes: Array) -> Array:
@@ -277,7 +330,9 @@ class _Work:
         prior = np.full((len(codes), n_classes), np.nan)
         if len(labelled) < 2:
             return prior
-        in_bags = len(np.unique(codes[labelled])) > 1 and getattr(last_step(model), "oob_score", False)
+        in_bags = len(np.unique(codes[labelled])) > 1 and getattr(
+            last_step(model), "oob_score", False
+        )
         splitter = KFold(min(self.cv, len(labelled)), shuffle=True, random_state=self.seed)
         folds = [] if in_bags else list(splitter.split(labelled))
         fitted, parts = self.fit(model, codes, folds)
@@ -299,7 +354,7 @@ def _likelihood(consensus: Consensus) -> float:
     return -np.inf if consensus.trust is None else consensus.trust.likelihood
 
 
-# ---- votes on the rows of X ------------------------------------------------------------------------------------------
+# ---- votes on the rows of X ----------------------------------------------------------------------
 
 
 def read_votes(votes: Any, X: Any, classes: Array | None = None) -> Votes:
@@ -314,10 +369,18 @@ def read_votes(votes: Any, X: Any, classes: Array | None = None) -> Votes:
     elif long is not None:
         read = _read_long(long, X, classes)
     else:
-        one_column = not isinstance(votes, Mapping) and frame_of(votes) is None and np.array(votes, dtype=object).ndim == 1
+        one_column = (
+            not isinstance(votes, Mapping)
+            and frame_of(votes) is None
+            and np.array(votes, dtype=object).ndim == 1
+        )
         read = Votes.from_labels({"voter": votes} if one_column else votes, classes=classes)
     if len(read) != n_rows:
-        raise InputError("votes", f"must describe the {n_rows:,} rows of {arg('X')}", came=f"{len(read):,} objects")
+        raise InputError(
+            "votes",
+            f"must describe the {n_rows:,} rows of {arg('X')}",
+            came=f"{len(read):,} objects",
+        )
     return read
 
 
@@ -325,13 +388,17 @@ def _read_long(long: tuple[Any, Any, Any], X: Any, classes: Array | None) -> Vot
     """Return the votes of a long table, whose objects are the names of the rows of a pandas table, or else their numbers."""
     named = is_pandas(X)
     try:
-        return Votes.from_long(*long, object_ids=X.index.tolist() if named else range(count_rows(X)), classes=classes)
+        return Votes.from_long(
+            *long, object_ids=X.index.tolist() if named else range(count_rows(X)), classes=classes
+        )
     except InputError as error:
         if error.argument != "object_ids":
             raise
         phrase = f"The {'index' if named else 'row numbers'} of {arg('X')} {error.must}, got {error.came}"
         by_number = "Number the objects by row, from 0 on, or pass a pandas table whose index holds their names."
-        raise InputError("X", phrase=phrase, remedy="Set it to the names of the objects." if named else by_number) from None
+        raise InputError(
+            "X", phrase=phrase, remedy="Set it to the names of the objects." if named else by_number
+        ) from None
 
 
 def _in_order_of(X: Any, votes: Votes) -> Votes:

@@ -1,7 +1,8 @@
 """Features: a transformer that turns any raw table into numbers.
 
-Numbers stay numbers (scaled or not), true and false become 1 and 0, dates become days, and text becomes one 0/1 column per level
-or the share of each class among the rows of the level. An array of numbers takes a short cut: it is only scaled.
+Numbers stay numbers (scaled or not), true and false become 1 and 0, dates become days, and text
+becomes one 0/1 column per level or the share of each class among the rows of the level. An array of
+numbers takes a short cut: it is only scaled.
 """
 
 from __future__ import annotations
@@ -19,11 +20,27 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._checks import InputError, InputTypeError, require_bool, require_choice, require_integer, unknown_name
+from .._checks import (
+    InputError,
+    InputTypeError,
+    require_bool,
+    require_choice,
+    require_integer,
+    unknown_name,
+)
 from .._text import arg
 from .._typing import Array
 from ..votes.reading import frame_of
-from .columns import FOLDS, Column, Columns, Indicators, Shares, means_and_deviations, normal_scores, read_series
+from .columns import (
+    FOLDS,
+    Column,
+    Columns,
+    Indicators,
+    Shares,
+    means_and_deviations,
+    normal_scores,
+    read_series,
+)
 
 FLOATS = [np.float64, np.float32]
 DENSE_COLUMNS = 256  # a sparse matrix with more columns is projected before it is made dense
@@ -34,25 +51,31 @@ PROJECTED_COLUMNS = 100
 class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn a raw table into numbers.
 
-    The table is a dataframe (pandas, polars, Arrow), an array or a sparse matrix. Its columns hold numbers, booleans, dates,
-    text, categories and missing values. Levels and missing values that did not occur in `fit` are no error.
+    The table is a dataframe (pandas, polars, Arrow), an array or a sparse matrix. Its columns hold
+    numbers, booleans, dates, text, categories and missing values. Levels and missing values that
+    did not occur in `fit` are no error.
 
     Parameters
     ----------
     scale : "standard", "normal", or None
-        "standard" scales each column of numbers to mean 0 and standard deviation 1. "normal" replaces each number by the standard
-        normal quantile at its rank, so neither outliers nor the shape of the distribution matter. Columns made from text are not
-        scaled. Columns of sparse matrices are not centred but divided by their largest absolute value.
+        "standard" scales each column of numbers to mean 0 and standard deviation 1. "normal"
+        replaces each number by the standard normal quantile at its rank, so neither outliers nor
+        the shape of the distribution matter. Columns made from text are not scaled. Columns of
+        sparse matrices are not centred but divided by their largest absolute value.
     text : "columns" or "shares"
-        What a column of text becomes: one 0/1 column per level, or the share of each class among the rows of the level. The
-        latter needs `y`; in `fit_transform` a row does not count for its own shares.
+        What a column of text becomes: one 0/1 column per level, or the share of each class among
+        the rows of the level. The latter needs `y`; in `fit_transform` a row does not count for its
+        own shares.
     missing : "fill" or "keep"
-        "fill" replaces a missing number by the centre of its column and adds a 0/1 column that marks it. "keep" leaves NaN,
-        except in columns without a single number in `fit`, which become 0. In text, missing is a level of its own.
+        "fill" replaces a missing number by the centre of its column and adds a 0/1 column that
+        marks it. "keep" leaves NaN, except in columns without a single number in `fit`, which
+        become 0. In text, missing is a level of its own.
     max_levels : int
-        How many levels of a column of text, the most frequent ones, get a 0/1 column each; the others share one.
+        How many levels of a column of text, the most frequent ones, get a 0/1 column each; the
+        others share one.
     dense : bool
-        Make a sparse matrix dense: directly up to 256 columns, else by a projection to 100 (truncated SVD).
+        Make a sparse matrix dense: directly up to 256 columns, else by a projection to 100
+        (truncated SVD).
     random_state : int, RandomState instance, or None
         Seed of the folds of "shares" and of the projection.
 
@@ -63,10 +86,11 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
 
     Notes
     -----
-    A `ColumnTransformer` of `SimpleImputer`, `StandardScaler` or `QuantileTransformer`, and `OneHotEncoder` or `TargetEncoder`
-    does much the same once it is told which columns are which. `Features` finds that out by itself, and also reads dates,
-    booleans, Arrow tables and columns of mixed values. On six of the paper's data sets, 4,000 rows each, it is as accurate (AUC
-    within .004; "normal" is ahead on five) and takes half the time (`benchmarks/features.py`).
+    A `ColumnTransformer` of `SimpleImputer`, `StandardScaler` or `QuantileTransformer`, and
+    `OneHotEncoder` or `TargetEncoder` does much the same once it is told which columns are which.
+    `Features` finds that out by itself, and also reads dates, booleans, Arrow tables and columns of
+    mixed values. On six of the paper's data sets, 4,000 rows each, it is as accurate (AUC within
+    .004; "normal" is ahead on five) and takes half the time (`benchmarks/features.py`).
 
     Examples
     --------
@@ -119,7 +143,7 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
             out += [f"{names[column]}{label}" for label in levels.labels]
         return np.array(out, dtype=object)
 
-    # ---- learning ----------------------------------------------------------------------------------------------------
+    # ---- learning --------------------------------------------------------------------------------
 
     def _learn(self, X: Any, y: Any) -> Any:
         self._check()
@@ -130,12 +154,18 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
             return table
         if self.text == "shares" and table.text and y is None:
             remedy = f"Pass y, or take {arg('text', 'columns')}."
-            raise InputError("y", f"must hold the classes where {arg('text', 'shares')}", got=None, remedy=remedy)
+            raise InputError(
+                "y", f"must hold the classes where {arg('text', 'shares')}", got=None, remedy=remedy
+            )
         self._centre, self._width = means_and_deviations(table.numbers)
-        self._scores = [normal_scores(column) for column in table.numbers.T] if self.scale == "normal" else []
+        self._scores = (
+            [normal_scores(column) for column in table.numbers.T] if self.scale == "normal" else []
+        )
         missing = np.isnan(table.numbers)
         self._empty = missing.all(axis=0)
-        self._marked = np.flatnonzero(missing.any(axis=0) & (self.missing == "fill"))  # columns with a 0/1 column for missing
+        self._marked = np.flatnonzero(
+            missing.any(axis=0) & (self.missing == "fill")
+        )  # columns with a 0/1 column for missing
         self._levels = self._learn_levels(table.text, y)
         return table
 
@@ -162,7 +192,7 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
             steps.append(TruncatedSVD(self._n_components, random_state=self.random_state))
         self._of_sparse = make_pipeline(*steps or ["passthrough"]).fit(X)
 
-    # ---- reading -----------------------------------------------------------------------------------------------------
+    # ---- reading ---------------------------------------------------------------------------------
 
     def _read(self, X: Any, reset: bool) -> Any:
         """Return the table as `Columns`, or a sparse matrix."""
@@ -170,14 +200,18 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
             self._sparse: bool = sparse.issparse(X)
         elif sparse.issparse(X) != self._sparse:
             kinds = ("a dense table", "a sparse matrix")
-            raise InputTypeError("X", f"must be {kinds[self._sparse]} as in fit", came=kinds[not self._sparse])
+            raise InputTypeError(
+                "X", f"must be {kinds[self._sparse]} as in fit", came=kinds[not self._sparse]
+            )
         if self._sparse:
             return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
         frame = frame_of(X)
         if frame is not None:
             validate_data(self, X, skip_check_array=True, reset=reset)
             if 0 in frame.shape:
-                raise InputError("X", "must have at least one row and one column", came=f"shape {frame.shape}")
+                raise InputError(
+                    "X", "must have at least one row and one column", came=f"shape {frame.shape}"
+                )
             return self._separate([read_series(series) for series in frame.iter_columns()], reset)
         array = np.asarray(X)
         if array.dtype.kind in "OUS":
@@ -196,18 +230,25 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
         """Return columns of numbers and of text apart; `fit` decides which is which."""
         names = list(getattr(self, "feature_names_in_", range(len(columns))))
         if reset:
-            self._set_kinds(np.array([column.is_text(name) for column, name in zip(columns, names, strict=True)]))
+            self._set_kinds(
+                np.array(
+                    [column.is_text(name) for column, name in zip(columns, names, strict=True)]
+                )
+            )
         numbers = np.empty((len(columns[0].values), len(self._numbers)))
         for j, i in enumerate(self._numbers):
             numbers[:, j] = columns[i].to_numbers(names[i])
         return Columns(numbers, [list(columns[i].values) for i in self._texts])
 
     def _set_kinds(self, is_text: Array) -> None:
-        self._numbers, self._texts = np.flatnonzero(~is_text), np.flatnonzero(is_text).tolist()  # positions of columns
+        self._numbers, self._texts = (
+            np.flatnonzero(~is_text),
+            np.flatnonzero(is_text).tolist(),
+        )  # positions of columns
         names = getattr(self, "feature_names_in_", range(len(is_text)))
         self.text_columns_ = [names[i] for i in self._texts]
 
-    # ---- converting --------------------------------------------------------------------------------------------------
+    # ---- converting ------------------------------------------------------------------------------
 
     def _convert(self, table: Any, fold: Array | None = None, classes: Array | None = None) -> Any:
         """Return numbers, marks of missing ones, and columns made from text; folds and classes are those of rows in `fit`."""
@@ -219,7 +260,10 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
         if not table.text and not marks.shape[1]:
             return numbers
         start: int = numbers.shape[1] + marks.shape[1]
-        out = np.zeros((len(numbers), start + sum(len(levels.labels) for levels in self._levels)), dtype=numbers.dtype)
+        out = np.zeros(
+            (len(numbers), start + sum(len(levels.labels) for levels in self._levels)),
+            dtype=numbers.dtype,
+        )
         out[:, : numbers.shape[1]] = numbers
         out[:, numbers.shape[1] : start] = marks
         for levels, values in zip(self._levels, table.text, strict=True):
@@ -239,7 +283,9 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
         if self.missing == "keep":
             missing &= self._empty  # NaN in all rows would be an error in trees
         if missing.any():
-            numbers = np.where(missing, np.zeros_like(self._centre) if self.scale else self._centre, numbers)
+            numbers = np.where(
+                missing, np.zeros_like(self._centre) if self.scale else self._centre, numbers
+            )
         return numbers
 
     def __sklearn_tags__(self) -> Any:

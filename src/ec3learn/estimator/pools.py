@@ -15,7 +15,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
-from .._checks import InputError, InputTypeError, MissingExtraError, require_bool, require_integer, unknown_name
+from .._checks import (
+    InputError,
+    InputTypeError,
+    MissingExtraError,
+    require_bool,
+    require_integer,
+    unknown_name,
+)
 from .features import Features
 from .models.classifiers import (
     LIBRARIES,
@@ -39,7 +46,8 @@ Grid = dict[str, list[Any]]
 class TableModel(Pipeline):  # type: ignore[misc]
     """A pipeline of `Features` and a model, whose model's parameters also have short names.
 
-    `C` is short for `model__C`, and `n_clusters` for `model__clusterer__n_clusters` if the model has no `n_clusters` of its own.
+    `C` is short for `model__C`, and `n_clusters` for `model__clusterer__n_clusters` if the model
+    has no `n_clusters` of its own.
 
     Examples
     --------
@@ -62,7 +70,9 @@ class TableModel(Pipeline):  # type: ignore[misc]
         names = self._short_names()
         full = {name: value for name, value in parameters.items() if name not in names}
         super().set_params(**full)
-        super().set_params(**{names[name]: value for name, value in parameters.items() if name in names})
+        super().set_params(
+            **{names[name]: value for name, value in parameters.items() if name in names}
+        )
         return self
 
     @property
@@ -75,10 +85,14 @@ class TableModel(Pipeline):  # type: ignore[misc]
         own = super().get_params(deep=True)
         step, model = self.steps[-1]
         deepest_first = sorted(model.get_params(deep=True), key=lambda name: -name.count("__"))
-        return {name.rsplit("__")[-1]: f"{step}__{name}" for name in deepest_first if name.rsplit("__")[-1] not in own}
+        return {
+            name.rsplit("__")[-1]: f"{step}__{name}"
+            for name in deepest_first
+            if name.rsplit("__")[-1] not in own
+        }
 
 
-# ---- by name ---------------------------------------------------------------------------------------------------------
+# ---- by name -------------------------------------------------------------------------------------
 
 
 def classifier_pool(
@@ -94,10 +108,12 @@ def classifier_pool(
     Parameters
     ----------
     name : "default", "fast", "strong" or "paper"
-        "default" is a modern pool, and "fast" the four of it that take a fifth of its time. "strong" is "default" with what is
-        installed of CatBoost, LightGBM, XGBoost, TabICL and TabPFN. "paper" is the seven classifiers of the paper.
+        "default" is a modern pool, and "fast" the four of it that take a fifth of its time.
+        "strong" is "default" with what is installed of CatBoost, LightGBM, XGBoost, TabICL and
+        TabPFN. "paper" is the seven classifiers of the paper.
     soft : bool
-        Whether class probabilities are needed; the linear support vector machine is then calibrated.
+        Whether class probabilities are needed; the linear support vector machine is then
+        calibrated.
     without : sequence of str
         Names of classifiers to leave out.
     random_state : int, RandomState instance, or None
@@ -125,7 +141,10 @@ def classifier_pool(
     models = [model for model in models if model[0] not in missing]
     if any(key == "cnn" for key, *_ in models):
         require_cnn()
-    made = [(key, features(), (model if soft else HARD.get(model, model))()) for key, features, model, _ in models]
+    made = [
+        (key, features(), (model if soft else HARD.get(model, model))())
+        for key, features, model, _ in models
+    ]
     return _make_pipelines(made, random_state, n_jobs)
 
 
@@ -142,20 +161,23 @@ def clusterer_pool(
     Parameters
     ----------
     name : "default", "fast", "strong" or "paper"
-        "default" and "strong" have coarse and fine clusterings, "fast" two of them; "paper" is the five of the paper.
+        "default" and "strong" have coarse and fine clusterings, "fast" two of them; "paper" is the
+        five of the paper.
     n_classes : int or None
         Number of classes, from which the numbers of clusters follow; None stands for 5.
     without : sequence of str
         Names of clusterings to leave out.
     n_landmarks : int
-        Maximum number of rows to cluster by algorithms whose memory grows with the square of the rows.
+        Maximum number of rows to cluster by algorithms whose memory grows with the square of the
+        rows.
     random_state : int, RandomState instance, or None
         Seed of all clusterings.
 
     Returns
     -------
     list of (name, clustering)
-        Each accepts raw tables (`Features` is its first step) and can `predict` the clusters of new rows.
+        Each accepts raw tables (`Features` is its first step) and can `predict` the clusters of new
+        rows.
     """
     make = _find_pool(CLUSTERER_POOLS, name, "pool of clusterings")
     if n_classes is not None:
@@ -173,7 +195,10 @@ def grids(name: str = "default") -> dict[str, Grid]:
     dict
         Name of a classifier -> name of a parameter -> list of values.
     """
-    return {key: dict(grid) for key, _, _, grid in _find_pool(CLASSIFIER_POOLS, name, "pool of classifiers")}
+    return {
+        key: dict(grid)
+        for key, _, _, grid in _find_pool(CLASSIFIER_POOLS, name, "pool of classifiers")
+    }
 
 
 def _find_pool(pools: dict[str, Any], name: Any, what: str) -> Any:
@@ -185,11 +210,15 @@ def _find_pool(pools: dict[str, Any], name: Any, what: str) -> Any:
 def _without(models: list[Any], names: Sequence[str]) -> list[Any]:
     """Return the models except those named."""
     if isinstance(names, str):
-        raise InputTypeError("without", "must be a list of names", got=names, remedy=f"Pass [{names!r}].")
+        raise InputTypeError(
+            "without", "must be a list of names", got=names, remedy=f"Pass [{names!r}]."
+        )
     keys = [key for key, *_ in models]
     for name in names:
         if name not in keys:
-            raise InputError("without", f"must name models of the pool ({', '.join(keys)})", got=name)
+            raise InputError(
+                "without", f"must name models of the pool ({', '.join(keys)})", got=name
+            )
     return [model for model in models if model[0] not in names]
 
 
@@ -206,7 +235,9 @@ def too_slow_for(name: Any, n_classes: int) -> list[str]:
     return [key for key, *_ in CLASSIFIER_POOLS.get(name, ()) if key == "boosting"] if many else []
 
 
-def _make_pipelines(models: list[tuple[str, Features, Any]], random_state: Any, n_jobs: int | None) -> Pool:
+def _make_pipelines(
+    models: list[tuple[str, Features, Any]], random_state: Any, n_jobs: int | None
+) -> Pool:
     """Return pipelines with their seeds and numbers of cores set."""
     random = None if random_state is None else check_random_state(random_state)
     pool = []
@@ -221,7 +252,7 @@ def _make_pipelines(models: list[tuple[str, Features, Any]], random_state: Any, 
     return pool
 
 
-# ---- their contents --------------------------------------------------------------------------------------------------
+# ---- their contents ------------------------------------------------------------------------------
 
 DEFAULT_CLASSES = 5
 CLASSES_FOR_BOOSTING = 100  # with more, a tree per class and round takes too long
@@ -241,18 +272,42 @@ for_densities = partial(Features, None, missing="keep", dense=True)
 LOGISTIC = partial(LogisticRegression, max_iter=1000)
 PENALTIES: Grid = {"C": [0.01, 0.1, 1.0, 10.0, 100.0]}
 OF_SGD: Grid = {"alpha": [1e-5, 1e-4, 1e-3, 1e-2], "loss": ["log_loss", "modified_huber"]}
-OF_BOOSTING: Grid = {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [15, 31], "min_samples_leaf": [5, 20]}
+OF_BOOSTING: Grid = {
+    "learning_rate": [0.03, 0.1],
+    "max_leaf_nodes": [15, 31],
+    "min_samples_leaf": [5, 20],
+}
 OF_FORESTS: Grid = {"min_samples_leaf": [1, 3, 10], "max_features": ["sqrt", 0.5]}
-BAYES: Entry = ("nb", for_densities, KernelNaiveBayes, {"bandwidth": ["scott", 0.05, 0.1, 0.2, 0.5]})
+BAYES: Entry = (
+    "nb",
+    for_densities,
+    KernelNaiveBayes,
+    {"bandwidth": ["scott", 0.05, 0.1, 0.2, 0.5]},
+)
 
 PAPER: list[Entry] = [
-    ("dt", for_trees, DecisionTreeClassifier, {"max_depth": [None, 4, 8, 16], "min_samples_leaf": [1, 5, 20]}),
+    (
+        "dt",
+        for_trees,
+        DecisionTreeClassifier,
+        {"max_depth": [None, 4, 8, 16], "min_samples_leaf": [1, 5, 20]},
+    ),
     BAYES,
-    ("knn", standardised, NearestNeighbours, {"n_neighbors": [1, 3, 5, 10, 20, 50], "weights": ["uniform", "distance"]}),
+    (
+        "knn",
+        standardised,
+        NearestNeighbours,
+        {"n_neighbors": [1, 3, 5, 10, 20, 50], "weights": ["uniform", "distance"]},
+    ),
     ("lr", standardised, LOGISTIC, PENALTIES),
     ("svm", standardised, CalibratedLinearSVM, {"C": [0.01, 0.1, 1.0, 10.0]}),
     ("sgd", standardised, partial(SGDClassifier, loss="log_loss"), OF_SGD),
-    ("cnn", standardised_dense, ConvolutionalNetwork, {"n_filters": [16, 32], "kernel_size": [3, 5], "lr": [0.001, 0.003]}),
+    (
+        "cnn",
+        standardised_dense,
+        ConvolutionalNetwork,
+        {"n_filters": [16, 32], "kernel_size": [3, 5], "lr": [0.001, 0.003]},
+    ),
 ]
 
 BOOSTING: Entry = ("boosting", for_boosting, Boosting, OF_BOOSTING)
@@ -263,30 +318,58 @@ DEFAULT: list[Entry] = [
     ("forest", for_trees, partial(RandomForest, N_TREES, oob_score=True), OF_FORESTS),
     ("extra", for_trees, partial(ExtraTrees, N_TREES, bootstrap=True, oob_score=True), OF_FORESTS),
     LINEAR,
-    ("knn", normalised, NearestNeighbours, {"n_neighbors": [5, 10, 20, 50], "weights": ["uniform", "distance"]}),
+    (
+        "knn",
+        normalised,
+        NearestNeighbours,
+        {"n_neighbors": [5, 10, 20, 50], "weights": ["uniform", "distance"]},
+    ),
     ("mlp", normalised, Perceptron, {"n_hidden": [50, 100, 200], "alpha": [1e-4, 1e-2, 1.0]}),
     BAYES,
 ]
 
 FAST: list[Entry] = [
     BOOSTING,
-    ("extra", for_trees, partial(ExtraTrees, N_TREES // 2, bootstrap=True, oob_score=True), {"min_samples_leaf": [1, 3, 10]}),
+    (
+        "extra",
+        for_trees,
+        partial(ExtraTrees, N_TREES // 2, bootstrap=True, oob_score=True),
+        {"min_samples_leaf": [1, 3, 10]},
+    ),
     LINEAR,
     BAYES,
 ]
 
-STRONG: list[Entry] = [*DEFAULT, *((library, for_boosting, partial(InstalledClassifier, library), {}) for library in LIBRARIES)]
+STRONG: list[Entry] = [
+    *DEFAULT,
+    *((library, for_boosting, partial(InstalledClassifier, library), {}) for library in LIBRARIES),
+]
 
-CLASSIFIER_POOLS: dict[str, list[Entry]] = {"default": DEFAULT, "fast": FAST, "strong": STRONG, "paper": PAPER}
-HARD: dict[Any, Callable[[], Any]] = {CalibratedLinearSVM: linear_svm}  # replacements where no probabilities are needed
+CLASSIFIER_POOLS: dict[str, list[Entry]] = {
+    "default": DEFAULT,
+    "fast": FAST,
+    "strong": STRONG,
+    "paper": PAPER,
+}
+HARD: dict[Any, Callable[[], Any]] = {
+    CalibratedLinearSVM: linear_svm
+}  # replacements where no probabilities are needed
 
 
 def paper_clusterings(n_classes: int, n_landmarks: int) -> list[tuple[str, Features, Any]]:
     """Return the clusterings of the paper; those of quadratic memory cluster landmarks."""
     return [
         ("dbscan", standardised_dense(), Landmarks(KDistanceDBSCAN(), n_landmarks)),
-        ("hierarchical", standardised_dense(), Landmarks(AgglomerativeClustering(n_classes, linkage="complete"), n_landmarks)),
-        ("affinity", standardised_dense(), Landmarks(AffinityPropagation(damping=0.9, max_iter=500), n_landmarks)),
+        (
+            "hierarchical",
+            standardised_dense(),
+            Landmarks(AgglomerativeClustering(n_classes, linkage="complete"), n_landmarks),
+        ),
+        (
+            "affinity",
+            standardised_dense(),
+            Landmarks(AffinityPropagation(damping=0.9, max_iter=500), n_landmarks),
+        ),
         ("kmeans", standardised_dense(), SilhouetteKMeans()),
         ("meanshift", standardised_dense(), Landmarks(QuantileMeanShift(), n_landmarks)),
     ]
@@ -294,7 +377,10 @@ def paper_clusterings(n_classes: int, n_landmarks: int) -> list[tuple[str, Featu
 
 def default_clusterings(n_classes: int, n_landmarks: int) -> list[tuple[str, Features, Any]]:
     """Return k-means with four numbers of clusters, and two clusterings that allow other shapes."""
-    models = {f"kmeans_{grain}": Landmarks(KMeans(grain * n_classes), 10 * n_landmarks) for grain in (1, 2, 4, 10)}
+    models = {
+        f"kmeans_{grain}": Landmarks(KMeans(grain * n_classes), 10 * n_landmarks)
+        for grain in (1, 2, 4, 10)
+    }
     mixture = GaussianMixture(2 * n_classes, covariance_type="diag", reg_covar=1e-3)
     models["mixture"] = Landmarks(mixture, 10 * n_landmarks)
     models["ward"] = Landmarks(AgglomerativeClustering(4 * n_classes), n_landmarks)
@@ -303,7 +389,11 @@ def default_clusterings(n_classes: int, n_landmarks: int) -> list[tuple[str, Fea
 
 def fast_clusterings(n_classes: int, n_landmarks: int) -> list[tuple[str, Features, Any]]:
     """Return k-means with few and with many clusters."""
-    return [entry for entry in default_clusterings(n_classes, n_landmarks) if entry[0] in ("kmeans_2", "kmeans_10")]
+    return [
+        entry
+        for entry in default_clusterings(n_classes, n_landmarks)
+        if entry[0] in ("kmeans_2", "kmeans_10")
+    ]
 
 
 CLUSTERER_POOLS: dict[str, Callable[[int, int], list[tuple[str, Features, Any]]]] = {

@@ -49,9 +49,15 @@ def check_weights(sample_weight: Any, X: Any) -> Array:
     n_rows = count_rows(X)
     if sample_weight is None or is_number(sample_weight):
         return np.full(n_rows, 1.0 if sample_weight is None else float(sample_weight))
-    weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    weights = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
     if weights.shape != (n_rows,):
-        raise InputError("sample_weight", f"must hold one number per row, {n_rows:,} in all", came=f"shape {weights.shape}")
+        raise InputError(
+            "sample_weight",
+            f"must hold one number per row, {n_rows:,} in all",
+            came=f"shape {weights.shape}",
+        )
     if (weights < 0).any():
         raise InputError("sample_weight", "must hold numbers >= 0", got=float(weights.min()))
     if not weights.any():
@@ -59,7 +65,7 @@ def check_weights(sample_weight: Any, X: Any) -> Array:
     return weights
 
 
-# ---- labels -----------------------------------------------------------------------------------------------------------
+# ---- labels --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -77,16 +83,18 @@ class Target:
     @property
     def names(self) -> list[Any]:
         """The classes as votes name them: positions where they are neither integers, booleans nor text."""
-        return self.classes.tolist() if self.classes.dtype.kind in "iubU" else list(range(len(self.classes)))
+        return (
+            self.classes.tolist()
+            if self.classes.dtype.kind in "iubU"
+            else list(range(len(self.classes)))
+        )
 
     @classmethod
     def read(cls, y: Any, unlabelled: Any, weights: Array, also: Sequence[Array] = ()) -> Target:
         """Read the labels; a row of weight 0 is a row without a label, and `also` are classes that may have no row here."""
         y = column_or_1d(_as_array(y), warn=True)
         if len(y) != len(weights):
-            phrase = (
-                f"X and y must have the same number of rows, got inconsistent numbers of samples: {len(weights)} and {len(y)}"
-            )
+            phrase = f"X and y must have the same number of rows, got inconsistent numbers of samples: {len(weights)} and {len(y)}"
             raise InputError("y", phrase=phrase)
         missing = _find_missing(y, unlabelled) | (weights == 0)
         if missing.all():
@@ -109,7 +117,9 @@ class Target:
 def _as_array(y: Any) -> Any:
     """Return labels as they are, except booleans of which some are missing: numpy would make numbers of them."""
     if isinstance(seen_by_narwhals(y, "y"), nw.LazyFrame):
-        raise InputTypeError("y", "must be held in memory", came=f"a {type(y).__name__}", remedy="Collect it first.")
+        raise InputTypeError(
+            "y", "must be held in memory", came=f"a {type(y).__name__}", remedy="Collect it first."
+        )
     series = nw.from_native(y, series_only=True, pass_through=True)
     if isinstance(series, nw.Series) and series.dtype == nw.Boolean and series.null_count():
         return np.array(series.to_list(), dtype=object)
@@ -122,7 +132,9 @@ def _joined(parts: list[Array]) -> Array:
     kinds = sorted({kind_of(part[0]) for part in plain if len(part)})
     if len(kinds) > 1:
         came = " and ".join(kinds)
-        raise InputError("y", "must hold labels of the kind that the classifiers were trained on", came=came)
+        raise InputError(
+            "y", "must hold labels of the kind that the classifiers were trained on", came=came
+        )
     return parts[0] if len(parts) == 1 else np.unique(np.concatenate(plain))
 
 
@@ -134,12 +146,18 @@ def _find_missing(y: Array, unlabelled: Any) -> Array:
         missing = np.array([is_missing(label) for label in y], dtype=bool)
     else:
         missing = np.zeros(len(y), dtype=bool)
-    return missing if unlabelled is None else missing | np.array([label == unlabelled for label in y.tolist()], dtype=bool)
+    return (
+        missing
+        if unlabelled is None
+        else missing | np.array([label == unlabelled for label in y.tolist()], dtype=bool)
+    )
 
 
 def make_folds(codes: Array, n_folds: int, seed: int) -> Array:
     """Return the fold of each object; a class with fewer labels than folds is in some of them only."""
-    folds = StratifiedKFold(int(min(n_folds, np.bincount(codes).max())), shuffle=True, random_state=seed)
+    folds = StratifiedKFold(
+        int(min(n_folds, np.bincount(codes).max())), shuffle=True, random_state=seed
+    )
     fold_of = np.empty(len(codes), dtype=np.int64)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")
@@ -148,7 +166,7 @@ def make_folds(codes: Array, n_folds: int, seed: int) -> Array:
     return fold_of
 
 
-# ---- estimators ------------------------------------------------------------------------------------------------------
+# ---- estimators ----------------------------------------------------------------------------------
 
 
 class TableClassifier(ClassifierMixin):  # type: ignore[misc]
@@ -165,7 +183,9 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
         codes = self.predict_proba(X).argmax(axis=1)
         return self.classes_[codes]
 
-    def report(self, path: Any, *, details: Mapping[str, Any] | None = None, **options: Any) -> None:
+    def report(
+        self, path: Any, *, details: Mapping[str, Any] | None = None, **options: Any
+    ) -> None:
         """Write a report on the consensus over the rows passed to `fit`: one HTML file. Needs jinja2.
 
         Parameters
@@ -178,16 +198,33 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
             Those of `Consensus.report`: `truth`, `title`, `overwrite` and so on.
         """
         check_is_fitted(self)
-        own = {"made by": type(self).__name__, "what to know": " ".join(map(str, self.notes_)) or "nothing"}
+        own = {
+            "made by": type(self).__name__,
+            "what to know": " ".join(map(str, self.notes_)) or "nothing",
+        }
         more = {} if details is None else details
-        self.consensus_.report(path, details={**own, **more} if isinstance(more, Mapping) else more, **options)
+        self.consensus_.report(
+            path, details={**own, **more} if isinstance(more, Mapping) else more, **options
+        )
 
     def _check_X(self, X: Any, reset: bool) -> Any:
         """Check the features; dataframes stay as they are."""
         if isinstance(seen_by_narwhals(X, "X"), nw.LazyFrame):
-            raise InputTypeError("X", "must be held in memory", came=f"a {type(X).__name__}", remedy="Collect it first.")
+            raise InputTypeError(
+                "X",
+                "must be held in memory",
+                came=f"a {type(X).__name__}",
+                remedy="Collect it first.",
+            )
         if frame_of(X) is None:
-            return validate_data(self, X, reset=reset, dtype=None, accept_sparse=["csr", "csc"], ensure_all_finite="allow-nan")
+            return validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=None,
+                accept_sparse=["csr", "csc"],
+                ensure_all_finite="allow-nan",
+            )
         validate_data(self, X, reset=reset, skip_check_array=True)
         if not count_rows(X):
             came = f"0 sample(s) (shape={X.shape}) while a minimum of 1 is required"

@@ -1,8 +1,9 @@
 """How `consensus="auto"` chooses a method: by a score on labels that are hidden fold by fold.
 
-Each candidate is judged with its probabilities sharpened, and with its penalty chosen by the other folds. So is a blend of all of
-them, whose shares have the least log loss. The blend is used unless another candidate is clearly ahead of it. The fewer labels
-there are, the more of the answer comes from a fixed method instead.
+Each candidate is judged with its probabilities sharpened, and with its penalty chosen by the other
+folds. So is a blend of all of them, whose shares have the least log loss. The blend is used unless
+another candidate is clearly ahead of it. The fewer labels there are, the more of the answer comes
+from a fixed method instead.
 """
 
 from __future__ import annotations
@@ -33,19 +34,36 @@ from ..methods.ec3.ec3 import EC3
 from ..methods.stacking import Blend, simplex_weights
 from ..methods.voting import SoftVote
 from ..votes import Votes
-from .candidates import SETTINGS, Candidate, Split, Variant, make_candidates, refined, weigh_by_labels
+from .candidates import (
+    SETTINGS,
+    Candidate,
+    Split,
+    Variant,
+    make_candidates,
+    refined,
+    weigh_by_labels,
+)
 from .rows import make_folds
 
 FEW_LABELS = 10  # per class (geometric mean): below, there is no choice
 MANY_LABELS = 100  # per class: below, the fixed method for few labels has a share in the answer
 HALF_LABELS = 60  # per class, where that share would be a half; all three were chosen on the development data of the benchmark
 FEW_FOLDS, FEW_REPEATS = 10, 3  # to find a temperature with few labels
-WITH_FEW_LABELS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma, delta that measured best with few labels
+WITH_FEW_LABELS = (
+    0.5,
+    0.0,
+    0.5,
+    0.0,
+)  # alpha, beta, gamma, delta that measured best with few labels
 MOST_ROWS = 20_000  # with labels, that the choice is made on
-MOST_REFINED = 5_000_000  # rows x classes: beyond, refining by iEC3 with many settings would need gigabytes
+MOST_REFINED = (
+    5_000_000  # rows x classes: beyond, refining by iEC3 with many settings would need gigabytes
+)
 MOST_WORK = 5e8  # rows x groups x classes that one round of a candidate may take: beyond, choosing would take hours
 LEAST_ROWS = 10  # of a rare class that stay in a sample
-LABELS_FOR_STACKING = 100  # per class: with fewer, there are twice as many folds, so that each hides fewer labels
+LABELS_FOR_STACKING = (
+    100  # per class: with fewer, there are twice as many folds, so that each hides fewer labels
+)
 LABELS_FOR_ONE_REPEAT = 1_000  # with fewer, there are two repeats with other folds
 LEAST_SHARE = 0.02  # of a candidate in a blend
 CLEARLY = 3.0  # standard errors by which a candidate must be ahead of the blend to be used alone
@@ -61,7 +79,9 @@ class Choice:
     method: Method
     notes: tuple[Note, ...] = ()
     offsets: Array | None = None
-    candidates: Table = field(default_factory=lambda: Table({"candidate": [], "score": [], "error": [], "share": []}))
+    candidates: Table = field(
+        default_factory=lambda: Table({"candidate": [], "score": [], "error": [], "share": []})
+    )
 
 
 def choose(
@@ -77,14 +97,17 @@ def choose(
 ) -> Choice:
     """Choose a method by the votes on labelled objects, which must be out of fold.
 
-    `codes` has the number of each object's class, -1 where the label is not known, and `fold_of` its fold, -1 for objects without
-    votes; without it folds are drawn. With `offsets`, classes may get offsets that raise the macro F. Candidates are compared by
-    `scoring`, so many at a time. Votes that are not `out_of_fold` are of models that have seen no label.
+    `codes` has the number of each object's class, -1 where the label is not known, and `fold_of`
+    its fold, -1 for objects without votes; without it folds are drawn. With `offsets`, classes may
+    get offsets that raise the macro F. Candidates are compared by `scoring`, so many at a time.
+    Votes that are not `out_of_fold` are of models that have seen no label.
     """
     codes = codes if fold_of is None else np.where(fold_of >= 0, codes, -1)
     counts = np.bincount(codes[codes >= 0], minlength=votes.n_classes)
     if votes.n_classes < 2:
-        return Choice(SoftVote(), (Note(CHOICE, "There is only one class: plain soft voting is used."),))
+        return Choice(
+            SoftVote(), (Note(CHOICE, "There is only one class: plain soft voting is used."),)
+        )
     if min(int(counts.sum()), MOST_ROWS) * votes.n_groups * votes.n_classes > MOST_WORK:
         text = f"{votes.n_classes:,} classes are too many to try other methods on so many rows: plain soft voting is used."
         return Choice(_soft_vote(votes, codes, seed), (Note(CHOICE, text),))
@@ -93,7 +116,11 @@ def choose(
         few = count(int(counts.sum()), "label is", "labels are")
         text = f"{few} too few to choose by: iEC3 with the settings that measured best with few labels is used."
         return Choice(_for_few_labels(votes, codes, seed), (Note(CHOICE, text),))
-    fixed = (_for_few_labels(votes, codes, seed), per_class / (per_class + HALF_LABELS)) if per_class < MANY_LABELS else None
+    fixed = (
+        (_for_few_labels(votes, codes, seed), per_class / (per_class + HALF_LABELS))
+        if per_class < MANY_LABELS
+        else None
+    )
     with threadpool_limits(1):
         rows = _sample(codes, seed, MOST_ROWS)
         votes, codes = votes[rows], codes[rows]
@@ -102,9 +129,17 @@ def choose(
         else:
             enough = codes.size >= LABELS_FOR_STACKING * votes.n_classes
             repeats = range(1 if codes.size >= LABELS_FOR_ONE_REPEAT else 2)
-            folds = [make_folds(codes, n_folds if enough else 2 * n_folds, seed + r) for r in repeats]
-        jury = Jury([Split.of(votes, codes, own) for own in folds], codes, votes, make_scoring(scoring, votes.classes))
-        # Stacked votes never name a class without a label, which models that were trained elsewhere may know.
+            folds = [
+                make_folds(codes, n_folds if enough else 2 * n_folds, seed + r) for r in repeats
+            ]
+        jury = Jury(
+            [Split.of(votes, codes, own) for own in folds],
+            codes,
+            votes,
+            make_scoring(scoring, votes.classes),
+        )
+        # Stacked votes never name a class without a label, which models that were trained elsewhere
+        # may know.
         candidates = make_candidates(votes, out_of_fold or bool(counts.all()), out_of_fold)
         return _choose_by_score(jury, candidates, fixed, offsets or scoring == F1_MACRO, n_jobs)
 
@@ -128,19 +163,34 @@ def _for_few_labels(votes: Votes, codes: Array, seed: int) -> Method:
 
     rows = _sample(codes, seed, MOST_ROWS)
     votes, codes = votes[rows], codes[rows]
-    splits = [Split.of(votes, codes, make_folds(codes, FEW_FOLDS, seed + repeat)) for repeat in range(FEW_REPEATS)]
+    splits = [
+        Split.of(votes, codes, make_folds(codes, FEW_FOLDS, seed + repeat))
+        for repeat in range(FEW_REPEATS)
+    ]
     slopes = [learn_slope(split.held_out(weighted), codes, np.ones(len(codes))) for split in splits]
-    return Blend([weighted(splits[0].rows, KnownLabels(splits[0].codes, np.inf))], None, float(np.mean(slopes)))
+    return Blend(
+        [weighted(splits[0].rows, KnownLabels(splits[0].codes, np.inf))],
+        None,
+        float(np.mean(slopes)),
+    )
 
 
 def _choose_by_score(
-    jury: Jury, candidates: list[Candidate], fixed: tuple[Method, float] | None, with_offsets: bool, n_jobs: int | None
+    jury: Jury,
+    candidates: list[Candidate],
+    fixed: tuple[Method, float] | None,
+    with_offsets: bool,
+    n_jobs: int | None,
 ) -> Choice:
     """Choose by scores; `fixed` is a method that is mixed with what is chosen, and the share of the latter."""
     judged = Parallel(n_jobs)(delayed(jury.judge)(candidate) for candidate in candidates)
     soft = judged[0]
     if not jury.votes.is_voter.all() and len(jury.codes) * jury.votes.n_classes <= MOST_REFINED:
-        judged.append(jury.judge_refined([one for one, own in zip(judged, candidates, strict=True) if not own.free]))
+        judged.append(
+            jury.judge_refined(
+                [one for one, own in zip(judged, candidates, strict=True) if not own.free]
+            )
+        )
     blend, shares = jury.judge_blend(judged)
     winner = blend
     for other in judged:
@@ -154,7 +204,11 @@ def _choose_by_score(
         few, share = fixed
         method = Blend([few, method], [1 - share, share])
         why += f" With so few labels it is {100 * share:.0f} % of the answer; the rest is iEC3 with settings that measured best."
-    offsets, more = _choose_offsets(winner.answers[0], jury.codes, jury.splits[0].fold_of) if with_offsets else (None, ())
+    offsets, more = (
+        _choose_offsets(winner.answers[0], jury.codes, jury.splits[0].fold_of)
+        if with_offsets
+        else (None, ())
+    )
     if offsets is not None:
         method = method.set_params(offsets=offsets.tolist())
     tried = [*judged, blend]
@@ -170,10 +224,12 @@ def _choose_by_score(
 def _describe_blend(judged: Sequence[Judged], shares: Array) -> str:
     """Return the candidates in a blend, those with the largest shares first."""
     order = [c for c in np.argsort(-shares, kind="stable") if shares[c] >= LEAST_SHARE]
-    return f"Blend of {', '.join(f'{judged[int(c)].name} ({100 * shares[c]:.0f} %)' for c in order)}"
+    return (
+        f"Blend of {', '.join(f'{judged[int(c)].name} ({100 * shares[c]:.0f} %)' for c in order)}"
+    )
 
 
-# ---- scores ----------------------------------------------------------------------------------------------------------
+# ---- scores --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -197,11 +253,17 @@ OWN = {
     "log_loss": Scoring("log loss", lambda *given: -log_loss(*given), -1),
     "roc_auc": Scoring("AUC", mean_auc),
     "accuracy": Scoring("accuracy", _accuracy),
-    F1_MACRO: Scoring("macro F", lambda proba, codes, weight: macro_f(proba.argmax(axis=1), codes, proba.shape[1], weight)),
+    F1_MACRO: Scoring(
+        "macro F",
+        lambda proba, codes, weight: macro_f(proba.argmax(axis=1), codes, proba.shape[1], weight),
+    ),
 }
 
 
-SAME = {"neg_log_loss": "log_loss", "roc_auc_ovr": "roc_auc"}  # scikit-learn's fail if a fold lacks a class
+SAME = {
+    "neg_log_loss": "log_loss",
+    "roc_auc_ovr": "roc_auc",
+}  # scikit-learn's fail if a fold lacks a class
 
 
 def check_scoring(scoring: Any) -> None:
@@ -210,7 +272,11 @@ def check_scoring(scoring: Any) -> None:
         if scoring not in OWN and scoring not in get_scorer_names():
             raise unknown_name("scoring", scoring, OWN, "or a scorer of scikit-learn")
     elif not callable(scoring):
-        raise InputError("scoring", "must be the name of a score or a scorer, a function of (estimator, X, y)", got=scoring)
+        raise InputError(
+            "scoring",
+            "must be the name of a score or a scorer, a function of (estimator, X, y)",
+            got=scoring,
+        )
 
 
 def make_scoring(scoring: Any, classes: Array) -> Scoring:
@@ -222,10 +288,15 @@ def make_scoring(scoring: Any, classes: Array) -> Scoring:
 
     def score(proba: Array, codes: Array, weight: Array) -> float:
         try:
-            return float(scorer(_Answered(classes, proba), np.arange(len(codes))[:, None], classes[codes]))
+            return float(
+                scorer(_Answered(classes, proba), np.arange(len(codes))[:, None], classes[codes])
+            )
         except ValueError as error:
             instead = f"{name}_macro" if f"{name}_macro" in get_scorer_names() else "log_loss"
-            phrase, remedy = f"{arg('scoring', name)} failed ({first_line(error)})", f"Pass {arg('scoring', instead)}."
+            phrase, remedy = (
+                f"{arg('scoring', name)} failed ({first_line(error)})",
+                f"Pass {arg('scoring', instead)}.",
+            )
             raise InputError("scoring", phrase=phrase, remedy=remedy) from error
 
     return Scoring(name, score)
@@ -245,7 +316,7 @@ class _Answered(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
-# ---- judging ---------------------------------------------------------------------------------------------------------
+# ---- judging -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -261,7 +332,11 @@ class Judged:
     def method(self, split: Split) -> Blend:
         """Return the method, learned from all labels, as it was judged."""
         method = self.make(split.rows, KnownLabels(split.codes, np.inf))
-        return method.set_params(slope=self.slope) if isinstance(method, Blend) else Blend([method], None, self.slope)
+        return (
+            method.set_params(slope=self.slope)
+            if isinstance(method, Blend)
+            else Blend([method], None, self.slope)
+        )
 
 
 @dataclass(frozen=True)
@@ -276,7 +351,11 @@ class Jury:
     @property
     def weight(self) -> Array:
         """How much each object counts."""
-        return np.ones(len(self.codes)) if self.votes.sample_weight is None else self.votes.sample_weight
+        return (
+            np.ones(len(self.codes))
+            if self.votes.sample_weight is None
+            else self.votes.sample_weight
+        )
 
     def judge(self, candidate: Candidate) -> Judged:
         """Judge a candidate, with each of its penalties."""
@@ -286,10 +365,15 @@ class Jury:
     def judge_refined(self, judged: Sequence[Judged]) -> Judged:
         """Judge the best candidate refined by EC3, with each of its settings: in each fold, the best in the others is refined."""
         chosen = best_in_other_folds(np.stack([one.scores for one in judged]))
-        by_split = [split.held_out_refined([judged[c].make for c in own]) for split, own in zip(self.splits, chosen, strict=True)]
+        by_split = [
+            split.held_out_refined([judged[c].make for c in own])
+            for split, own in zip(self.splits, chosen, strict=True)
+        ]
         best = max(judged, key=lambda one: one.scores.mean())
         variants = [refined(best.make, setting) for setting in SETTINGS]
-        return self._judge_variants(f"{best.name}, refined by iEC3", variants, list(zip(*by_split, strict=True)))
+        return self._judge_variants(
+            f"{best.name}, refined by iEC3", variants, list(zip(*by_split, strict=True))
+        )
 
     def judge_blend(self, judged: Sequence[Judged]) -> tuple[Judged, Array]:
         """Judge the blend of candidates with the least log loss, and return their shares in it."""
@@ -301,22 +385,34 @@ class Jury:
                 shares = self._shares(answers[:, ~own], self.codes[~own], self.weight[~own])
                 mean[own] = np.tensordot(shares, answers[:, own], 1)
             raw.append(mean)
-        shares = np.mean([self._shares(answers, self.codes, self.weight) for answers in by_repeat], axis=0)
+        shares = np.mean(
+            [self._shares(answers, self.codes, self.weight) for answers in by_repeat], axis=0
+        )
         sharp, slope = self._sharpen(raw)
 
         def make(votes: Votes, known: KnownLabels) -> Method:
-            kept = [(one, share) for one, share in zip(judged, shares.tolist(), strict=True) if share >= LEAST_SHARE]
-            return Blend([one.method(self.splits[0]) for one, _ in kept], [share for _, share in kept])
+            kept = [
+                (one, share)
+                for one, share in zip(judged, shares.tolist(), strict=True)
+                if share >= LEAST_SHARE
+            ]
+            return Blend(
+                [one.method(self.splits[0]) for one, _ in kept], [share for _, share in kept]
+            )
 
         return Judged("blend of all", make, sharp, self._scores(sharp), slope), shares
 
     def _shares(self, answers: Array, codes: Array, weight: Array) -> Array:
         return simplex_weights(answers[:, np.arange(len(codes)), codes], weight)
 
-    def _judge_variants(self, name: str, variants: Sequence[Variant], raw: Sequence[Sequence[Array]]) -> Judged:
+    def _judge_variants(
+        self, name: str, variants: Sequence[Variant], raw: Sequence[Sequence[Array]]
+    ) -> Judged:
         """Judge variants as one candidate: in each fold the variant that is best in the others answers."""
         sharp = [self._sharpen(answers) for answers in raw]
-        scores = np.stack([self._scores(answers) for answers, _ in sharp])  # variants x repeats x folds
+        scores = np.stack(
+            [self._scores(answers) for answers, _ in sharp]
+        )  # variants x repeats x folds
         chosen = best_in_other_folds(scores)
         answers = []
         for r, split in enumerate(self.splits):
@@ -334,13 +430,20 @@ class Jury:
                 slope = learn_slope(answer[~own], self.codes[~own], self.weight[~own])
                 sharp[own] = sharpened(answer[own], slope)
             out.append(sharp)
-        return out, float(np.mean([learn_slope(answer, self.codes, self.weight) for answer in answers]))
+        return out, float(
+            np.mean([learn_slope(answer, self.codes, self.weight) for answer in answers])
+        )
 
     def _scores(self, answers: Sequence[Array]) -> Array:
         """Return the score of each fold in each repeat."""
         score, codes, weight = self.scoring.function, self.codes, self.weight
         by_split = zip(self.splits, answers, strict=True)
-        return np.array([[score(answer[own], codes[own], weight[own]) for own in split.folds] for split, answer in by_split])
+        return np.array(
+            [
+                [score(answer[own], codes[own], weight[own]) for own in split.folds]
+                for split, answer in by_split
+            ]
+        )
 
 
 def best_in_other_folds(scores: Array) -> Array:
@@ -351,7 +454,11 @@ def best_in_other_folds(scores: Array) -> Array:
 def standard_error(scores: Array) -> float:
     """Return the standard error of a mean over repeats x folds, which share their training rows (Nadeau and Bengio, 2003)."""
     n_folds = scores.shape[1]
-    return float(np.sqrt(scores.var(ddof=1) * (1 / scores.size + 1 / (n_folds - 1)))) if n_folds > 1 else 0.0
+    return (
+        float(np.sqrt(scores.var(ddof=1) * (1 / scores.size + 1 / (n_folds - 1))))
+        if n_folds > 1
+        else 0.0
+    )
 
 
 def _sample(codes: Array, seed: int, most: int) -> Array:
@@ -366,15 +473,16 @@ def _sample(codes: Array, seed: int, most: int) -> Array:
     return np.sort(np.concatenate(kept))
 
 
-# ---- for votes that users have -------------------------------------------------------------------------------------------
+# ---- for votes that users have -------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False)
 class TunedVote(Method):
     """Choose and blend ways to combine votes by the known labels, as `EC3Classifier` does.
 
-    The classifiers must not have been trained on the objects with known labels: these are a validation set, and all others are
-    the test set. With few known labels it is iEC3, with weights by how likely each classifier's votes make them.
+    The classifiers must not have been trained on the objects with known labels: these are a
+    validation set, and all others are the test set. With few known labels it is iEC3, with weights
+    by how likely each classifier's votes make them.
 
     Parameters
     ----------
@@ -416,20 +524,27 @@ class TunedVote(Method):
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         if known is None:
             remedy = f"Pass {arg('known')}, or take a method that learns without labels."
-            raise InputError("known", phrase=f"{self.title} needs known labels, got none", remedy=remedy)
+            raise InputError(
+                "known", phrase=f"{self.title} needs known labels, got none", remedy=remedy
+            )
         codes = known.codes if votes.index is None else known.codes[votes.index]
-        chosen = choose(votes, codes, self.cv, self.random_state, self.scoring, self.offsets, out_of_fold=False)
+        chosen = choose(
+            votes, codes, self.cv, self.random_state, self.scoring, self.offsets, out_of_fold=False
+        )
         answer = chosen.method.answer(votes, known)
         return replace(answer, notes=(*chosen.notes, *answer.notes))
 
 
-# ---- offsets ---------------------------------------------------------------------------------------------------------
+# ---- offsets -------------------------------------------------------------------------------------
 
 
-def _choose_offsets(proba: Array, codes: Array, fold: Array) -> tuple[Array | None, tuple[Note, ...]]:
+def _choose_offsets(
+    proba: Array, codes: Array, fold: Array
+) -> tuple[Array | None, tuple[Note, ...]]:
     """Return offsets of the classes' log-probabilities if they clearly raise the macro F of labels they were not found on.
 
-    They are found on all folds but one, and judged on that one, in turn; the offsets of all turns are averaged.
+    They are found on all folds but one, and judged on that one, in turn; the offsets of all turns
+    are averaged.
     """
     n_classes, logs = proba.shape[1], np.log(np.maximum(proba, 1e-12))
     found, shifted = [], np.empty_like(logs)
@@ -456,10 +571,12 @@ def _best_offsets(logs: Array, codes: Array) -> Array:
     return offsets
 
 
-# ---- what each base model adds ---------------------------------------------------------------------------------------
+# ---- what each base model adds -------------------------------------------------------------------
 
 
-def measure_base_models(method: Method, votes: Votes, codes: Array, n_folds: int, seed: int) -> list[float | None]:
+def measure_base_models(
+    method: Method, votes: Votes, codes: Array, n_folds: int, seed: int
+) -> list[float | None]:
     """Return what each base model adds (`drop_one_auc`), on a sample; None for all if only one class has two labels or more."""
     if (np.bincount(codes[codes >= 0]) > 1).sum() < 2:
         return [None] * len(votes.models)

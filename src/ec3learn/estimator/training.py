@@ -43,8 +43,9 @@ ROWS_FOR_BAGS = 10  # per class: with fewer, trees that have not seen a row have
 class Training:
     """Base models, and the rows they are fitted to.
 
-    The classes are numbers to the classifiers, except to those that the user has fitted. `notes` collects what the user should
-    know; `params` holds what each classifier's `fit` gets besides X and y.
+    The classes are numbers to the classifiers, except to those that the user has fitted. `notes`
+    collects what the user should know; `params` holds what each classifier's `fit` gets besides X
+    and y.
     """
 
     pool: Pool
@@ -73,7 +74,7 @@ class Training:
         """The number of classes."""
         return len(self.target.classes)
 
-    # ---- classifiers -------------------------------------------------------------------------------------------------
+    # ---- classifiers -----------------------------------------------------------------------------
 
     def fit_classifiers(self) -> tuple[dict[str, list[Any]], dict[str, Array]]:
         """Return a list of fitted models per classifier, and its votes on all rows, out of fold where they are labelled."""
@@ -106,7 +107,9 @@ class Training:
 
     def _held_out_votes(self, results: list[Any]) -> Array:
         """Return the votes of a classifier on the labelled rows, by its copies in the folds, or out of bag if it has none."""
-        votes = np.full((len(self.target.codes), self.n_classes), np.nan)  # the only row of a class gets no vote
+        votes = np.full(
+            (len(self.target.codes), self.n_classes), np.nan
+        )  # the only row of a class gets no vote
         if self.folds and len(results) == 1:
             votes[self.labelled] = out_of_bag(results[0][0], self.n_classes)
             votes[~self.voted] = np.nan
@@ -117,8 +120,14 @@ class Training:
 
     def _job(self, name: str, model: Any, codes: Array, train: Array, test: Array) -> Any:
         """Return the call, for another process perhaps, that fits a copy to some rows with their classes and lets it vote."""
-        params = {key: take_rows(value, train) for key, value in self.params.get(name, {}).items() if value is not None}
-        return delayed(fit_and_vote)(model, self.X, codes, train, test, params, np.arange(self.n_classes))
+        params = {
+            key: take_rows(value, train)
+            for key, value in self.params.get(name, {}).items()
+            if value is not None
+        }
+        return delayed(fit_and_vote)(
+            model, self.X, codes, train, test, params, np.arange(self.n_classes)
+        )
 
     def _prefit_votes(self, name: str, model: Any) -> Array | None:
         """Return the votes of a fitted classifier on all rows; None if it failed and is left out."""
@@ -128,20 +137,25 @@ class Training:
             if self.on_error == "raise" and isinstance(error, InputError):
                 raise
             if self.on_error == "raise" and isinstance(error, (NotFittedError, AttributeError)):
-                phrase = f"The classifier {name!r} must be fitted where {arg('prefit', True)} ({error})"
-                raise InputError("prefit", phrase=phrase, remedy=f"Fit it, or pass {arg('prefit', False)}.") from None
+                phrase = (
+                    f"The classifier {name!r} must be fitted where {arg('prefit', True)} ({error})"
+                )
+                raise InputError(
+                    "prefit", phrase=phrase, remedy=f"Fit it, or pass {arg('prefit', False)}."
+                ) from None
             self._leave_out("classifier", name, _reason(error), "was left out")
             return None
 
     def _votes_out_of_bag(self, model: Any) -> bool:
         """Return whether parts of a model that have not seen a row vote on it, as in a forest.
 
-        Only models of our pools and bare forests: other steps of a pipeline may have seen the labels of all rows.
+        Only models of our pools and bare forests: other steps of a pipeline may have seen the
+        labels of all rows.
         """
         enough = len(self.labelled) >= ROWS_FOR_BAGS * self.n_classes > ROWS_FOR_BAGS
         return enough and not self.own_folds and bool(getattr(last_step(model), "oob_score", False))
 
-    # ---- folds -------------------------------------------------------------------------------------------------------
+    # ---- folds -----------------------------------------------------------------------------------
 
     @property
     def own_folds(self) -> bool:
@@ -155,7 +169,11 @@ class Training:
         if self.own_folds:
             groups = None if self.groups is None else take_rows(self.groups, self.labelled)
             own = hasattr(self.cv, "split")
-            splitter = self.cv if own else StratifiedGroupKFold(self.cv, shuffle=True, random_state=self.seed)
+            splitter = (
+                self.cv
+                if own
+                else StratifiedGroupKFold(self.cv, shuffle=True, random_state=self.seed)
+            )
             parts = splitter.split(codes, codes, groups)
         else:
             parts = self._split(codes)
@@ -164,20 +182,28 @@ class Training:
     def _split(self, codes: Array) -> list[Fold]:
         """Return folds of the labelled rows, fewer than `cv` where every class has fewer rows.
 
-        A rarer class is in some of the folds only. The only row of a class is always trained on, and gets no vote.
+        A rarer class is in some of the folds only. The only row of a class is always trained on,
+        and gets no vote.
         """
         counts = np.bincount(codes)
         n_folds = int(min(self.cv, counts.max()))
         if n_folds < self.cv:
             text = f"No class has more than {count(n_folds, 'labelled row')}, fewer than {arg('cv', self.cv)} folds: "
             none = "labelled rows get no votes to judge classifiers by"
-            self._warn(Note(FEW_LABELS, f"{text}{none if n_folds == 1 else f'votes come from {n_folds} folds'}."))
+            self._warn(
+                Note(
+                    FEW_LABELS,
+                    f"{text}{none if n_folds == 1 else f'votes come from {n_folds} folds'}.",
+                )
+            )
         alone, several = np.flatnonzero(counts[codes] == 1), np.flatnonzero(counts[codes] > 1)
         if not len(several):
             return []
         fold_of = make_folds(codes[several], n_folds, self.seed)
         enough = range(_enough_folds(counts[counts > 1], n_folds))
-        return [(np.concatenate([several[fold_of != f], alone]), several[fold_of == f]) for f in enough]
+        return [
+            (np.concatenate([several[fold_of != f], alone]), several[fold_of == f]) for f in enough
+        ]
 
     @cached_property
     def fold_of(self) -> Array:
@@ -190,22 +216,34 @@ class Training:
     @property
     def voted(self) -> Array:
         """Which rows get votes: those without labels, and those in a fold."""
-        return np.full(len(self.target.codes), True) if self.prefit else ~self.target.labelled | (self.fold_of >= 0)
+        return (
+            np.full(len(self.target.codes), True)
+            if self.prefit
+            else ~self.target.labelled | (self.fold_of >= 0)
+        )
 
-    # ---- clusterings -------------------------------------------------------------------------------------------------
+    # ---- clusterings -----------------------------------------------------------------------------
 
     def fit_clusterings(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the fitted clusterings, and the cluster of each row."""
-        jobs = {name: [delayed(_fit_and_assign)(model, self.X, self.prefit)] for name, model in self.clusterers}
+        jobs = {
+            name: [delayed(_fit_and_assign)(model, self.X, self.prefit)]
+            for name, model in self.clusterers
+        }
         results = {name: result for name, (result,) in self._results("clustering", jobs)}
-        return {name: model for name, (model, _) in results.items()}, {name: own for name, (_, own) in results.items()}
+        return {name: model for name, (model, _) in results.items()}, {
+            name: own for name, (_, own) in results.items()
+        }
 
-    # ---- jobs --------------------------------------------------------------------------------------------------------
+    # ---- jobs ------------------------------------------------------------------------------------
 
-    def _results(self, kind: str, jobs: dict[str, list[Any]], retraining: bool = False) -> Iterator[tuple[str, list[Any]]]:
+    def _results(
+        self, kind: str, jobs: dict[str, list[Any]], retraining: bool = False
+    ) -> Iterator[tuple[str, list[Any]]]:
         """Return each base model with the results of its jobs, as they are finished; those that fail or are late are left out.
 
-        If time is limited, the jobs of a base model are only begun at its turn. The first classifier is never late.
+        If time is limited, the jobs of a base model are only begun at its turn. The first
+        classifier is never late.
         """
         run = Parallel(n_jobs=self.n_jobs, return_as="generator")
         limited, n_done = np.isfinite(self.deadline), 0
@@ -213,8 +251,17 @@ class Training:
         instead = "was not retrained" if retraining else "was left out"
         for name, own in jobs.items():
             self.bar.update(f"{name}, retrained" if retraining else name)
-            if time.monotonic() > self.deadline and not self.prefit and (n_done or kind == "clustering"):
-                self._warn(Note(LEFT_OUT, f"The {kind} {name!r} {instead}: {arg('time_limit')} was reached before its turn."))
+            if (
+                time.monotonic() > self.deadline
+                and not self.prefit
+                and (n_done or kind == "clustering")
+            ):
+                self._warn(
+                    Note(
+                        LEFT_OUT,
+                        f"The {kind} {name!r} {instead}: {arg('time_limit')} was reached before its turn.",
+                    )
+                )
                 continue
             results = []
             for result in run(own) if limited else islice(everything, len(own)):
@@ -234,14 +281,18 @@ class Training:
         """Warn that a base model failed, and go on without it; or raise, if the user wants that."""
         if self.on_error == "raise":
             remedy = f"Fix or remove it, or pass {arg('on_error', 'drop')} to go on without it."
-            raise InputError(POOL_OF[kind], phrase=f"The {kind} {name!r} failed ({reason})", remedy=remedy) from None
-        self._warn(Note(LEFT_OUT, f"The {kind} {name!r} failed and {instead} ({reason})."), stacklevel=7)
+            raise InputError(
+                POOL_OF[kind], phrase=f"The {kind} {name!r} failed ({reason})", remedy=remedy
+            ) from None
+        self._warn(
+            Note(LEFT_OUT, f"The {kind} {name!r} failed and {instead} ({reason})."), stacklevel=7
+        )
 
     def _warn(self, note: Note, stacklevel: int = 6) -> None:
         warnings.warn(str(note), stacklevel=stacklevel)
         self.notes.append(note)
 
-    # ---- rows without labels -----------------------------------------------------------------------------------------
+    # ---- rows without labels ---------------------------------------------------------------------
 
     def vote_on_rest(self, fitted: dict[str, list[Any]], votes: dict[str, Array]) -> None:
         """Add each classifier's votes on the rows without labels to those on labelled rows; fitted ones have voted on all."""
@@ -251,15 +302,21 @@ class Training:
             for name, models in fitted.items():
                 votes[name][rest] = mean_shares(models, X, np.arange(self.n_classes))
 
-    def retrain(self, names: Iterable[str], proba: Array, labels: Array) -> dict[str, tuple[list[Any], Array]]:
+    def retrain(
+        self, names: Iterable[str], proba: Array, labels: Array
+    ) -> dict[str, tuple[list[Any], Array]]:
         """Return classifiers retrained on two halves of the most confident rows, and their votes on all rows.
 
-        `proba` and `labels` (numbers of classes) are the consensus. No model votes on an unlabelled row it was retrained on.
+        `proba` and `labels` (numbers of classes) are the consensus. No model votes on an unlabelled
+        row it was retrained on.
         """
         halves = self._confident_halves(proba, labels)
         pool, everyone = dict(self.pool), np.arange(len(self.target.codes))
         classes = np.where(self.target.labelled, self.target.codes, labels)
-        jobs = {name: [self._job(name, pool[name], classes, half, everyone) for half in halves] for name in names}
+        jobs = {
+            name: [self._job(name, pool[name], classes, half, everyone) for half in halves]
+            for name in names
+        }
         new: dict[str, tuple[list[Any], Array]] = {}
         for name, results in self._results("classifier", jobs, retraining=True):
             tables = [table for _, table in results]
@@ -284,7 +341,9 @@ class Training:
 
 def _enough_folds(counts: Array, n_folds: int) -> int:
     """Return how many of the folds hold enough rows to judge by, given the number of rows of each class."""
-    share = max(ROWS_TO_JUDGE / counts.sum(), float((np.minimum(ROWS_OF_A_CLASS, counts) / counts).max()))
+    share = max(
+        ROWS_TO_JUDGE / counts.sum(), float((np.minimum(ROWS_OF_A_CLASS, counts) / counts).max())
+    )
     return min(n_folds, int(np.ceil(share * n_folds)))
 
 
@@ -296,14 +355,22 @@ def _close_quietly(results: Iterator[Any]) -> None:
             results.close()
 
 
-# ---- single models ---------------------------------------------------------------------------------------------------
+# ---- single models -------------------------------------------------------------------------------
 
 
 def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def fit_and_vote(model: Any, X: Any, codes: Array, train: Array, test: Array, params: dict[str, Any], classes: Array) -> Any:
+def fit_and_vote(
+    model: Any,
+    X: Any,
+    codes: Array,
+    train: Array,
+    test: Array,
+    params: dict[str, Any],
+    classes: Array,
+) -> Any:
     """Return a copy fitted to some rows, and its votes on others, if any; or what went wrong, as text."""
     try:
         fitted = _fit_classifier(model, take_rows(X, train), codes[train], params)
@@ -319,7 +386,11 @@ def _fit_and_assign(model: Any, X: Any, prefit: bool) -> Any:
         labels = own.labels_ if not prefit and hasattr(own, "labels_") else own.predict(X)
     except Exception as error:
         return _reason(error)
-    return (own, np.asarray(labels)) if hasattr(own, "predict") else "it has no predict for new rows; wrap it in Landmarks(...)"
+    return (
+        (own, np.asarray(labels))
+        if hasattr(own, "predict")
+        else "it has no predict for new rows; wrap it in Landmarks(...)"
+    )
 
 
 def _fit_classifier(model: Any, X: Any, y: Array, params: dict[str, Any]) -> Any:
@@ -330,7 +401,11 @@ def _fit_classifier(model: Any, X: Any, y: Array, params: dict[str, Any]) -> Any
 
 
 def _fit_quietly(model: Any, *data: Any, **params: Any) -> Any:
-    routed = nullcontext() if not any("__" in name for name in params) else config_context(enable_metadata_routing=False)
+    routed = (
+        nullcontext()
+        if not any("__" in name for name in params)
+        else config_context(enable_metadata_routing=False)
+    )
     with warnings.catch_warnings(), routed:
         warnings.simplefilter("ignore")  # a fold is smaller than what the model was meant for
         return model.fit(*data, **params)
@@ -367,7 +442,11 @@ def _predict_shares(model: Any, X: Any, classes: Array) -> Array:
     unknown = [label for label in predicted if label not in place]
     if unknown:
         phrase = f"{type(model).__name__} predicts the class {unknown[0]!r}, which neither {arg('y')} nor its classes_ hold"
-        raise InputError("classifiers", phrase=phrase, remedy="Pass rows of that class, or a classifier that has classes_.")
+        raise InputError(
+            "classifiers",
+            phrase=phrase,
+            remedy="Pass rows of that class, or a classifier that has classes_.",
+        )
     shares[np.arange(len(shares)), [place[label] for label in predicted]] = 1.0
     return shares
 

@@ -1,9 +1,10 @@
 """The loops that numba compiles, each for the rows from `begin` to `end` so that threads can share the work.
 
-Only `kernels.compiled` loads this module. Every docstring gives the numpy form that defines the loop; `tests/kernels` checks that
-both agree. `places` has the groups of all rows, one after the other, and `starts` says where those of each row begin: below, A is
-`scipy.sparse.csr_array((np.ones(len(places)), places, starts))`. Both are unsigned, for numba asks of every signed number whether
-it is negative.
+Only `kernels.compiled` loads this module. Every docstring gives the numpy form that defines the
+loop; `tests/kernels` checks that both agree. `places` has the groups of all rows, one after the
+other, and `starts` says where those of each row begin: below, A is
+`scipy.sparse.csr_array((np.ones(len(places)), places, starts))`. Both are unsigned, for numba asks
+of every signed number whether it is negative.
 """
 
 from __future__ import annotations
@@ -20,11 +21,20 @@ from numba.extending import intrinsic
 
 SIXTEEN, FOUR = 16, 4  # digits that are packed, and columns that are summed, at a time
 SIX = 6  # weights with which pairs of groups are counted
-FEW_ROWS, ROWS, MANY_ROWS = 256, 512, 1024  # whose numbers stay in the cache from one loop to the next
+FEW_ROWS, ROWS, MANY_ROWS = (
+    256,
+    512,
+    1024,
+)  # whose numbers stay in the cache from one loop to the next
 NO_DIGITS, PER_LN_2 = 1.5 * 2.0**52, 1.4426950408889634  # 1 / ln 2
-LN_2, LN_2_REST = 0.693147180369123816, 1.90821492927058770e-10  # ln 2: digits that n has room for, and the rest
+LN_2, LN_2_REST = (
+    0.693147180369123816,
+    1.90821492927058770e-10,
+)  # ln 2: digits that n has room for, and the rest
 LEAST_EXPONENT = -708.0  # of which exp is not yet 0
-TAYLOR = tuple(1 / math.factorial(n) for n in range(12, -1, -1))  # of exp(r); the next term is less than 2e-16
+TAYLOR = tuple(
+    1 / math.factorial(n) for n in range(12, -1, -1)
+)  # of exp(r); the next term is less than 2e-16
 tools: Any = cgutils  # without types
 ODD = np.uint64(0x9E3779B97F4A7C15)  # its multiples are spread over all 64-bit numbers
 
@@ -37,7 +47,7 @@ def loop(function: Any) -> Any:
         return numba.njit(nogil=True, error_model="numpy")(function)
 
 
-# ---- distinct rows ---------------------------------------------------------------------------------------------------
+# ---- distinct rows -------------------------------------------------------------------------------
 
 
 @loop
@@ -71,8 +81,12 @@ def _dot_of_sixteen(typing: Any, table: Any, i: Any, j: Any, places: Any) -> Any
     digit, number = table.dtype, places.dtype
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        lines, factors = (context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 3))
-        digits, numbers = (ir.VectorType(ir.IntType(kind.bitwidth), SIXTEEN) for kind in (digit, number))
+        lines, factors = (
+            context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 3)
+        )
+        digits, numbers = (
+            ir.VectorType(ir.IntType(kind.bitwidth), SIXTEEN) for kind in (digit, number)
+        )
         begin = builder.mul(args[1], builder.extract_value(lines.strides, 0))
         begin = builder.add(begin, builder.mul(args[2], args[2].type(digit.bitwidth // 8)))
         line = builder.gep(builder.bitcast(lines.data, ir.IntType(8).as_pointer()), [begin])
@@ -83,8 +97,13 @@ def _dot_of_sixteen(typing: Any, table: Any, i: Any, j: Any, places: Any) -> Any
         found = builder.mul(given, builder.load(weights, align=number.bitwidth // 8))
         while found.type.count > 1:  # one half is added to the other
             n = found.type.count // 2
-            low, high = (ir.Constant(ir.VectorType(ir.IntType(32), n), list(range(k, k + n))) for k in (0, n))
-            found = builder.add(builder.shuffle_vector(found, found, low), builder.shuffle_vector(found, found, high))
+            low, high = (
+                ir.Constant(ir.VectorType(ir.IntType(32), n), list(range(k, k + n))) for k in (0, n)
+            )
+            found = builder.add(
+                builder.shuffle_vector(found, found, low),
+                builder.shuffle_vector(found, found, high),
+            )
         return builder.extract_element(found, ir.IntType(32)(0))
 
     return number(table, types.intp, types.intp, places), generate
@@ -94,10 +113,13 @@ _dot_sixteen: Any = intrinsic(_dot_of_sixteen)
 
 
 @loop
-def pack(table: Any, places: Any, offset: int, keys: Any, n_safe: int, begin: int, end: int) -> None:
+def pack(
+    table: Any, places: Any, offset: int, keys: Any, n_safe: int, begin: int, end: int
+) -> None:
     """Set keys = table @ places[: table.shape[1]] - offset.
 
-    There are a multiple of SIXTEEN places; the first `n_safe` rows have as many digits or others after them to read instead.
+    There are a multiple of SIXTEEN places; the first `n_safe` rows have as many digits or others
+    after them to read instead.
     """
     for i in range(begin, min(end, n_safe)):
         key = -offset
@@ -122,11 +144,15 @@ def count(keys: Any, counts: Any, begin: int, end: int) -> None:
 def number(keys: Any, index: Any) -> Any:
     """Set values, index[:] = np.unique(keys, return_inverse=True), numbered as they first occur; returns the values.
 
-    A slot holds the number of a value, not the value: so the slots are small, and frequent values stand side by side.
+    A slot holds the number of a value, not the value: so the slots are small, and frequent values
+    stand side by side.
     """
     n, bits = 0, 14
     shift, mask = np.uint64(64 - bits), (1 << bits) - 1
-    slots, values = np.full(1 << bits, -1, dtype=np.int32), np.empty(1 << (bits - 1), dtype=np.uint64)
+    slots, values = (
+        np.full(1 << bits, -1, dtype=np.int32),
+        np.empty(1 << (bits - 1), dtype=np.uint64),
+    )
     for i in range(len(keys)):
         key = np.uint64(keys[i])
         at = np.int64((key * ODD) >> shift)
@@ -136,7 +162,10 @@ def number(keys: Any, index: Any) -> Any:
                 if n == len(values):  # twice the room, and everyone moves
                     bits += 1
                     shift, mask = np.uint64(64 - bits), (1 << bits) - 1
-                    slots, values = np.full(1 << bits, -1, dtype=np.int32), np.append(values, np.empty_like(values))
+                    slots, values = (
+                        np.full(1 << bits, -1, dtype=np.int32),
+                        np.append(values, np.empty_like(values)),
+                    )
                     for k in range(n):
                         at = np.int64((values[k] * ODD) >> shift)
                         while slots[at] >= 0:
@@ -155,9 +184,10 @@ def number(keys: Any, index: Any) -> Any:
     return values[:n].copy()
 
 
-# ---- lines of a table ------------------------------------------------------------------------------------------------
+# ---- lines of a table ----------------------------------------------------------------------------
 #
-# numba adds single numbers that stand side by side one after the other. So these say it in the words of LLVM: some at once.
+# numba adds single numbers that stand side by side one after the other. So these say it in the
+# words of LLVM: some at once.
 
 
 def _in_lines(length: int, into_table: bool) -> Any:
@@ -169,8 +199,13 @@ def _in_lines(length: int, into_table: bool) -> Any:
     @intrinsic
     def add(typing: Any, table: Any, places: Any, begin: Any, end: Any, line: Any, z: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            arrays = [context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 1, 4)]
-            kind, (begin, end, z) = ir.VectorType(ir.DoubleType(), length), (args[k] for k in (2, 3, 5))
+            arrays = [
+                context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 1, 4)
+            ]
+            kind, (begin, end, z) = (
+                ir.VectorType(ir.DoubleType(), length),
+                (args[k] for k in (2, 3, 5)),
+            )
             width = builder.extract_value(arrays[0].shape, 1)
 
             def numbers(array: Any, at: Any) -> Any:
@@ -180,9 +215,16 @@ def _in_lines(length: int, into_table: bool) -> Any:
                 return builder.fadd(builder.load(one, align=8), builder.load(other, align=8))
 
             own = numbers(arrays[2], z)
-            total = tools.alloca_once_value(builder, builder.load(own, align=8) if into_table else kind(None))
+            total = tools.alloca_once_value(
+                builder, builder.load(own, align=8) if into_table else kind(None)
+            )
             with tools.for_range_slice(builder, begin, end, begin.type(1), inc=True) as (k, _):
-                place = context.cast(builder, builder.load(builder.gep(arrays[1].data, [k])), signature.args[1].dtype, types.intp)
+                place = context.cast(
+                    builder,
+                    builder.load(builder.gep(arrays[1].data, [k])),
+                    signature.args[1].dtype,
+                    types.intp,
+                )
                 entry = numbers(arrays[0], builder.add(builder.mul(place, width), z))
                 builder.store(added(total, entry), entry if into_table else total, align=8)
             if not into_table:
@@ -201,21 +243,35 @@ _add_four, _add_six = _in_lines(FOUR, True), _in_lines(SIX, True)
 def _in_terms(length: int) -> Any:
     """Return a loop for some classes of a row, in which a is sums[i, :terms * n].reshape(terms, n)[:, z:][:, :length].
 
-    Here n is the number of classes but one. It sets own = proba[i, z:][:length] = np.maximum(shares @ a, 0), and does
-    moments[:, :length] += own, aimed * a[aim], one * own^2, other * (own - aimed * a[aim])^2.
+    Here n is the number of classes but one. It sets own = proba[i, z:][:length] = np.maximum(shares
+    @ a, 0), and does moments[:, :length] += own, aimed * a[aim], one * own^2, other * (own - aimed
+    * a[aim])^2.
     """
     numbers, integer, number = ir.VectorType(ir.DoubleType(), length), types.intp, types.float64
 
     @intrinsic
     def mean(
-        typing: Any, sums: Any, i: Any, z: Any, shares: Any, aim: Any, aimed: Any, one: Any, other: Any, proba: Any, moments: Any
+        typing: Any,
+        sums: Any,
+        i: Any,
+        z: Any,
+        shares: Any,
+        aim: Any,
+        aimed: Any,
+        one: Any,
+        other: Any,
+        proba: Any,
+        moments: Any,
     ) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             given, shares, proba, moments = (
-                context.make_array(signature.args[k])(context, builder, args[k]) for k in (0, 3, 8, 9)
+                context.make_array(signature.args[k])(context, builder, args[k])
+                for k in (0, 3, 8, 9)
             )
             i, z, aim, aimed, one, other = (args[k] for k in (1, 2, 4, 5, 6, 7))
-            (_, width), (_, n_classes) = (tools.unpack_tuple(builder, array.shape) for array in (given, proba))
+            (_, width), (_, n_classes) = (
+                tools.unpack_tuple(builder, array.shape) for array in (given, proba)
+            )
             step = builder.sub(n_classes, n_classes.type(1))
             first = builder.add(builder.mul(i, width), z)
 
@@ -229,7 +285,9 @@ def _in_terms(length: int) -> Any:
             def spread(value: Any) -> Any:
                 zeros = ir.Constant(ir.VectorType(ir.IntType(32), length), [0] * length)
                 return builder.shuffle_vector(
-                    builder.insert_element(numbers(None), value, zeros.type.element(0)), numbers(None), zeros
+                    builder.insert_element(numbers(None), value, zeros.type.element(0)),
+                    numbers(None),
+                    zeros,
                 )
 
             total = tools.alloca_once_value(builder, numbers(None))
@@ -241,12 +299,25 @@ def _in_terms(length: int) -> Any:
             builder.store(own, at(proba, builder.add(builder.mul(i, n_classes), z)), align=8)
             gap = builder.fsub(own, target)
             more = (own, target, builder.fmul(spread(one), builder.fmul(own, own)))
-            for line, part in enumerate((*more, builder.fmul(spread(other), builder.fmul(gap, gap)))):
+            for line, part in enumerate(
+                (*more, builder.fmul(spread(other), builder.fmul(gap, gap)))
+            ):
                 place = at(moments, n_classes.type(FOUR * line))
                 builder.store(builder.fadd(builder.load(place, align=8), part), place, align=8)
             return context.get_dummy_value()
 
-        arguments = (sums, integer, integer, shares, integer, number, number, number, proba, moments)
+        arguments = (
+            sums,
+            integer,
+            integer,
+            shares,
+            integer,
+            number,
+            number,
+            number,
+            proba,
+            moments,
+        )
         return types.void(*arguments), generate
 
     return mean
@@ -289,10 +360,13 @@ def multiply(lines: Any, factors: Any, ends: Any, out: Any) -> None:
 
 
 @loop
-def add_six(codes: Any, sizes: Any, models: Any, ends: Any, first: Any, values: Any, out: Any) -> None:
+def add_six(
+    codes: Any, sizes: Any, models: Any, ends: Any, first: Any, values: Any, out: Any
+) -> None:
     """Do np.add.at(out, first[b] + np.ravel_multi_index(codes[own], sizes[own]), values) for SIX columns and each block b.
 
-    Here own = models[ends[b]:ends[b + 1]]. Some rows at a time are counted for all blocks, while their values are in the cache.
+    Here own = models[ends[b]:ends[b + 1]]. Some rows at a time are counted for all blocks, while
+    their values are in the cache.
     """
     places = np.empty(MANY_ROWS, dtype=np.uint32)
     for low in range(0, len(values), MANY_ROWS):
@@ -308,9 +382,10 @@ def add_six(codes: Any, sizes: Any, models: Any, ends: Any, first: Any, values: 
                 _add_six(out, places, i, i + 1, values[low + i], 0)
 
 
-# ---- membership ------------------------------------------------------------------------------------------------------
+# ---- membership ----------------------------------------------------------------------------------
 #
-# Tables over groups that have columns have a multiple of FOUR of them; those over rows may have fewer, and lack the last ones.
+# Tables over groups that have columns have a multiple of FOUR of them; those over rows may have
+# fewer, and lack the last ones.
 
 
 @loop
@@ -353,7 +428,9 @@ def scatter_table(starts: Any, places: Any, values: Any, out: Any, begin: int, e
 
 
 @loop
-def invert(starts: Any, places: Any, column: Any, counts: Any, out: Any, sums: Any, begin: int, end: int) -> None:
+def invert(
+    starts: Any, places: Any, column: Any, counts: Any, out: Any, sums: Any, begin: int, end: int
+) -> None:
     """Set out = 1 / (A @ column), 0 where that is 0, and do sums += A.T @ (counts * out)."""
     for i in range(begin, end):
         total = 0.0
@@ -366,17 +443,33 @@ def invert(starts: Any, places: Any, column: Any, counts: Any, out: Any, sums: A
 
 
 @loop
-def couple(starts: Any, places: Any, one: Any, other: Any, weights: Any, table: Any, out: Any, begin: int, end: int) -> None:
+def couple(
+    starts: Any,
+    places: Any,
+    one: Any,
+    other: Any,
+    weights: Any,
+    table: Any,
+    out: Any,
+    begin: int,
+    end: int,
+) -> None:
     """Set one_means, other_means = np.split(A @ table, 2, axis=1); mean = weights * (one * one_means + other * other_means).
 
-    And do out += A.T @ np.hstack([one * mean, other * mean]). Tables have two columns for each of the two factors.
+    And do out += A.T @ np.hstack([one * mean, other * mean]). Tables have two columns for each of
+    the two factors.
     """
     line = np.empty(FOUR)
     for i in range(begin, end):
         _sum_four(table, places, starts[i], starts[i + 1], line, 0)
         first = weights[i] * (one[i] * line[0] + other[i] * line[2])
         second = weights[i] * (one[i] * line[1] + other[i] * line[3])
-        line[0], line[1], line[2], line[3] = one[i] * first, one[i] * second, other[i] * first, other[i] * second
+        line[0], line[1], line[2], line[3] = (
+            one[i] * first,
+            one[i] * second,
+            other[i] * first,
+            other[i] * second,
+        )
         _add_four(out, places, starts[i], starts[i + 1], line, 0)
 
 
@@ -440,7 +533,9 @@ def mean_of_terms(
         part = sums[: high - low]
         for i in range(low, high):
             _sum_lines(tables, places, starts[i], starts[i + 1], part[i - low])
-        square, distance = mean_of_sums(part, pulls, inverses, fallback, counts, in_group, target, proba, unanswered, low)
+        square, distance = mean_of_sums(
+            part, pulls, inverses, fallback, counts, in_group, target, proba, unanswered, low
+        )
         squares += square
         tension += distance
     return squares, tension
@@ -467,10 +562,11 @@ def mean_of_sums(
 ) -> Any:
     """Set means = inverses.T[:, :, None] * sums.reshape(n, len(pulls), -1); strength = pulls * (inverses.T > 0).
 
-    Further columns are not looked at. Here there are n rows from `begin` on, and the last class is missing in the sums: what it
-    lacks is 1 less the others. proba is the mean of the means, weighted by strength and at least 0; rows without any strength get
-    the fallback. Returns (counts * in_group) @ |proba|^2 and, for the term `target` (-1: none),
-    (counts * strength / 2) @ |proba - mean|^2.
+    Further columns are not looked at. Here there are n rows from `begin` on, and the last class is
+    missing in the sums: what it lacks is 1 less the others. proba is the mean of the means,
+    weighted by strength and at least 0; rows without any strength get the fallback. Returns (counts
+    * in_group) @ |proba|^2 and, for the term `target` (-1: none), (counts * strength / 2) @ |proba
+    - mean|^2.
     """
     n_solved, aim, known, per_strength = len(fallback) - 1, max(target, 0), 0.0, 0.0
     shares, moments, squares, tension = np.empty(len(pulls)), np.zeros((4, FOUR)), 0.0, 0.0
@@ -484,7 +580,10 @@ def mean_of_sums(
         for t in range(len(pulls)):
             shares[t] = pulls[t] * per_strength * inverses[t][i]
         aimed = inverses[aim][i] if target >= 0 else 0.0
-        one, other = counts[i] if in_group[i] else 0.0, counts[i] * pulls[aim] / 2 if aimed > 0 else 0.0
+        one, other = (
+            counts[i] if in_group[i] else 0.0,
+            counts[i] * pulls[aim] / 2 if aimed > 0 else 0.0,
+        )
         moments[:] = 0.0
         for z in range(0, fours, FOUR):
             _mean_of_four(sums, k, z, shares, aim, aimed, one, other, own, moments)
@@ -502,10 +601,11 @@ def mean_of_sums(
     return squares, tension
 
 
-# ---- soft votes ------------------------------------------------------------------------------------------------------
+# ---- soft votes ----------------------------------------------------------------------------------
 #
-# Hard votes beside soft ones are joint columns: `keys` has a line for each, and `first` says where its codes begin in a table of
-# the codes of all. B below is the matrix with ones at the places of a row's codes.
+# Hard votes beside soft ones are joint columns: `keys` has a line for each, and `first` says where
+# its codes begin in a table of the codes of all. B below is the matrix with ones at the places of a
+# row's codes.
 
 
 @loop
@@ -525,12 +625,21 @@ def weigh(keys: Any, first: Any, table: Any, weights: Any, out: Any, sums: Any) 
 
 @loop
 def invert_soft(
-    keys: Any, first: Any, table: Any, joint: Any, column: Any, counts: Any, out: Any, sums: Any, begin: int, end: int
+    keys: Any,
+    first: Any,
+    table: Any,
+    joint: Any,
+    column: Any,
+    counts: Any,
+    out: Any,
+    sums: Any,
+    begin: int,
+    end: int,
 ) -> Any:
     """Set out = 1 / (B @ joint + column @ table), 0 where that is 0, and do sums += B.T @ (counts * out).
 
-    Returns table @ (counts * out). Here the table has a line for each column of shares, the first of them ones; some rows at a
-    time are read line by line.
+    Returns table @ (counts * out). Here the table has a line for each column of shares, the first
+    of them ones; some rows at a time are read line by line.
     """
     soft_sums, values, ones = np.zeros(len(column)), np.empty(ROWS), np.ones(ROWS)
     for low in range(begin, end, ROWS):
@@ -565,15 +674,15 @@ def _dot(one: Any, other: Any) -> float:
     return total
 
 
-# ---- EM --------------------------------------------------------------------------------------------------------------
+# ---- EM ------------------------------------------------------------------------------------------
 
 
 @numba.njit(nogil=True, error_model="numpy")
 def _exp(values: Any, rounded: Any, power: Any) -> None:
     """Replace numbers of at most 0 by `np.exp` of them, several at a time: numba would call the one of C for each.
 
-    With n = round(x / ln 2) and r = x - n ln 2, exp(x) = 2^n exp(r). A sum with 1.5 * 2^52 has no room for digits after the
-    point: its last bits are n, and become the exponent of 2^n.
+    With n = round(x / ln 2) and r = x - n ln 2, exp(x) = 2^n exp(r). A sum with 1.5 * 2^52 has no
+    room for digits after the point: its last bits are n, and become the exponent of 2^n.
     """
     for k in range(len(values)):
         rounded[k] = values[k] * PER_LN_2 + NO_DIGITS
@@ -591,11 +700,21 @@ def _exp(values: Any, rounded: Any, power: Any) -> None:
 
 @loop
 def posterior(
-    starts: Any, places: Any, table: Any, prior: Any, n_classes: int, counts: Any, proba: Any, logs: Any, begin: int, end: int
+    starts: Any,
+    places: Any,
+    table: Any,
+    prior: Any,
+    n_classes: int,
+    counts: Any,
+    proba: Any,
+    logs: Any,
+    begin: int,
+    end: int,
 ) -> Any:
     """Set sums = A @ table + prior; logs = logsumexp(sums); proba, before = softmax(sums), proba.
 
-    Columns are classes, or subtypes of classes side by side. Returns counts @ abs((proba - before) summed by class).
+    Columns are classes, or subtypes of classes side by side. Returns counts @ abs((proba - before)
+    summed by class).
     """
     width, moved = len(prior), 0.0
     per_class = width // n_classes

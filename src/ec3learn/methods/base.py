@@ -19,7 +19,16 @@ from .._text import arg, count, some
 from .._typing import Array
 from ..algebra.membership import membership
 from ..algebra.trust import learn_trust
-from ..answer.notes import GRADES, LONG_TABLE, LOOK_ALIKE, NO_ANSWER, ONE_VOTER, PRIOR, REPEATS, Note
+from ..answer.notes import (
+    GRADES,
+    LONG_TABLE,
+    LOOK_ALIKE,
+    NO_ANSWER,
+    ONE_VOTER,
+    PRIOR,
+    REPEATS,
+    Note,
+)
 from ..answer.outcome import Solution, no_distribution, unanswered_notes
 from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..consensus import Consensus
@@ -51,10 +60,16 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
     title: ClassVar[str]
     admits_known: ClassVar[bool] = True
-    admits_prior: ClassVar[bool] = False  # whether class probabilities of the objects can be given besides the votes
-    reads_grades: ClassVar[bool] = False  # answers on a scale are taken as they are; else as votes for classes
+    admits_prior: ClassVar[bool] = (
+        False  # whether class probabilities of the objects can be given besides the votes
+    )
+    reads_grades: ClassVar[bool] = (
+        False  # answers on a scale are taken as they are; else as votes for classes
+    )
     corrects: ClassVar[bool] = False  # known labels correct an answer that was made without them
-    learns_voters: ClassVar[bool] = False  # what it learns of voters does not depend on their weights; only its answer does
+    learns_voters: ClassVar[bool] = (
+        False  # what it learns of voters does not depend on their weights; only its answer does
+    )
 
     def solve(self, votes: Votes, known: Any = None, prior: Any = None) -> Consensus:
         """Combine the votes.
@@ -66,8 +81,9 @@ class Method(BaseEstimator):  # type: ignore[misc]
         known : array with missing values, dict of object -> label, or pair (objects, labels)
             Labels of a few objects.
         prior : table with one row per object and one column per class, or dict of object -> row
-            Class probabilities that the object's own votes had no part in, such as those of a classifier of its features, out of
-            fold. How far to trust them is learned; see `Votes.with_prior`.
+            Class probabilities that the object's own votes had no part in, such as those of a
+            classifier of its features, out of fold. How far to trust them is learned; see
+            `Votes.with_prior`.
 
         Examples
         --------
@@ -78,8 +94,17 @@ class Method(BaseEstimator):  # type: ignore[misc]
         """
         self._check()
         if not isinstance(votes, Votes):
-            raise InputTypeError("votes", "must be a Votes", came=type(votes).__name__, remedy="Make one with Votes.from_labels.")
-        codes = None if known is None else known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+            raise InputTypeError(
+                "votes",
+                "must be a Votes",
+                came=type(votes).__name__,
+                remedy="Make one with Votes.from_labels.",
+            )
+        codes = (
+            None
+            if known is None
+            else known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+        )
         votes = votes if prior is None else votes.with_prior(prior)
         votes, notes = self._readable(votes, codes)
         votes, labels = self._split_known(votes, codes)
@@ -106,7 +131,11 @@ class Method(BaseEstimator):  # type: ignore[misc]
             object_ids=votes.object_ids,
             known=labels,
             unanswered_rows=frozen(answer.unanswered),
-            solved_notes=(*notes, *answer.notes, *unanswered_notes(answer.unanswered, votes, answer.lacking)),
+            solved_notes=(
+                *notes,
+                *answer.notes,
+                *unanswered_notes(answer.unanswered, votes, answer.lacking),
+            ),
             trust=None if votes.prior is None else votes.prior.trust,
             **{part.name: getattr(answer, part.name) for part in fields(Solution)},
         )
@@ -117,7 +146,9 @@ class Method(BaseEstimator):  # type: ignore[misc]
             require_votes(votes, np.ones(len(votes.models)))
         elif not self.admits_known:
             remedy = f"Leave {arg('known')} out, or take another {arg('method')}."
-            raise InputError("known", phrase=f"{self.title} does not support known labels", remedy=remedy)
+            raise InputError(
+                "known", phrase=f"{self.title} does not support known labels", remedy=remedy
+            )
         self._require_prior(votes)
         if not self.learns_voters:
             return self._answer(votes, known)
@@ -126,14 +157,21 @@ class Method(BaseEstimator):  # type: ignore[misc]
     def _require_prior(self, votes: Votes) -> None:
         if votes.prior is not None and not self.admits_prior:
             remedy = f"Leave {arg('prior')} out, or take another {arg('method')}, such as {arg('method', 'auto')}."
-            raise InputError("prior", phrase=f"{self.title} does not support a prior", remedy=remedy)
+            raise InputError(
+                "prior", phrase=f"{self.title} does not support a prior", remedy=remedy
+            )
 
     def _readable(self, votes: Votes, codes: Array | None) -> tuple[Votes, list[Note]]:
         """Return the votes in a form the method can read, and notes on what that took; `codes` are known classes by object."""
         notes = []
         if votes.n_repeated:
             text = f"{count(votes.n_repeated, 'vote')} repeated a voter's vote on the same object."
-            notes.append(Note(REPEATS, f"{text} By default they become one soft vote; {arg('repeats')} chooses otherwise."))
+            notes.append(
+                Note(
+                    REPEATS,
+                    f"{text} By default they become one soft vote; {arg('repeats')} chooses otherwise.",
+                )
+            )
         notes += table_notes(votes)
         n_graders = sum(model.kind == "grader" for model in votes.models)
         if not n_graders:
@@ -192,7 +230,12 @@ def trusting_votes(votes: Votes, known: KnownLabels | None) -> Votes:
     alike = votes.unweighted()
     alone = replace(alike, prior=None)
     start, _, _ = mean_votes(alone, membership(alone), alone.weights, known)
-    return replace(votes, prior=Prior(votes.prior.proba, learn_trust(alike, start, None if known is None else known.codes)))
+    return replace(
+        votes,
+        prior=Prior(
+            votes.prior.proba, learn_trust(alike, start, None if known is None else known.codes)
+        ),
+    )
 
 
 def prior_note(votes: Votes) -> Note:
@@ -202,14 +245,16 @@ def prior_note(votes: Votes) -> Note:
     if not n_given:
         text = "The prior has probabilities of no object: it was not used."
     elif not trust.weight:
-        text = f"The votes do not bear out the prior of {count(n_given, 'object')}: it was not used."
+        text = (
+            f"The votes do not bear out the prior of {count(n_given, 'object')}: it was not used."
+        )
     else:
         worth = f"it counts as much as {trust.weight:.1f} votes"
         text = f"The prior of {count(n_given, 'object')} was trusted: {worth}, its log-probabilities times {trust.slope:.2f}."
     return Note(PRIOR, text)
 
 
-# ---- by name ---------------------------------------------------------------------------------------------------------
+# ---- by name -------------------------------------------------------------------------------------
 
 
 class _Methods(dict[str, Callable[..., Method]]):
@@ -217,7 +262,9 @@ class _Methods(dict[str, Callable[..., Method]]):
         raise KeyError(str(unknown_name("method", name, self)))
 
 
-METHODS: dict[str, Callable[..., Method]] = _Methods()  # the package fills it, in the order users see
+METHODS: dict[str, Callable[..., Method]] = (
+    _Methods()
+)  # the package fills it, in the order users see
 WHAT = {  # for methods that are one class with different parameters
     "ec3": "Combine classifiers and clusterings by EC3: every group counts by its size",
     "iec3": "Combine classifiers and clusterings by iEC3: sizes are divided out, so that small groups and rare classes count",
@@ -233,7 +280,9 @@ def method_of(method: str | Method, argument: str, also: tuple[str, ...] = ()) -
         return method
     if not isinstance(method, str):
         hint = f"Call it: {method.__name__}()." if isinstance(method, type) else ""
-        raise InputTypeError(argument, "must be a method or its name", came=type(method).__name__, remedy=hint)
+        raise InputTypeError(
+            argument, "must be a method or its name", came=type(method).__name__, remedy=hint
+        )
     if method not in METHODS:
         noun = "method" if argument in ("methods", "members") else argument
         raise unknown_name(noun, method, dict.fromkeys((*also, *METHODS)))
@@ -256,11 +305,26 @@ def describe_methods() -> list[dict[str, Any]]:
     return rows
 
 
-# ---- notes on tables that may not be what they seem ------------------------------------------------------------------
+# ---- notes on tables that may not be what they seem ----------------------------------------------
 
 LONG = 200  # objects from which a table with a single column of labels is more likely a long one
 MOST_NAMES = 10_000  # voters whose names are compared
-NO_ANSWERS = {"", "#n/a", "--", "<na>", "?", "abstain", "don't know", "n.a.", "n/a", "na", "nan", "no answer", "not sure", "null"}
+NO_ANSWERS = {
+    "",
+    "#n/a",
+    "--",
+    "<na>",
+    "?",
+    "abstain",
+    "don't know",
+    "n.a.",
+    "n/a",
+    "na",
+    "nan",
+    "no answer",
+    "not sure",
+    "null",
+}
 NO_ANSWERS |= {"skip", "skipped", "unknown", "unsure"}
 
 
@@ -293,11 +357,16 @@ def table_notes(votes: Votes) -> list[Note]:
 def is_no_answer(label: Any, labels: Sequence[Any]) -> bool:
     """Return whether a label looks as if it meant that somebody did not answer.
 
-    -1 does where the classes are numbered from 0 to 2 or more; -1, 0 and 1 may be opinions. "none" may be a class, "None" is not.
+    -1 does where the classes are numbered from 0 to 2 or more; -1, 0 and 1 may be opinions. "none"
+    may be a class, "None" is not.
     """
     if isinstance(label, str) and (label == "None" or label.casefold().strip() in NO_ANSWERS):
         return True
-    return str(label) == "-1" and {"-1", "0", "1", "2"} <= set(map(str, labels)) and "-2" not in map(str, labels)
+    return (
+        str(label) == "-1"
+        and {"-1", "0", "1", "2"} <= set(map(str, labels))
+        and "-2" not in map(str, labels)
+    )
 
 
 def look_alike(labels: Sequence[Any]) -> str:
@@ -311,12 +380,14 @@ def look_alike(labels: Sequence[Any]) -> str:
     return some(found, 3)
 
 
-# ---- checks ----------------------------------------------------------------------------------------------------------
+# ---- checks --------------------------------------------------------------------------------------
 
 
 def require_votes(votes: Votes, model_weights: Array) -> None:
     """Refuse votes among which no class vote counts."""
-    counted = votes if votes.sample_weight is None else votes.only_rows(np.flatnonzero(votes.counts > 0))
+    counted = (
+        votes if votes.sample_weight is None else votes.only_rows(np.flatnonzero(votes.counts > 0))
+    )
     if not (counted.n_votes * votes.weights * model_weights)[votes.is_voter].any():
         must = "must hold at least one class vote whose classifier and object have a weight above 0"
         raise InputError("votes", must, came="none")
@@ -325,7 +396,12 @@ def require_votes(votes: Votes, model_weights: Array) -> None:
 def require_pull(name: str, value: Any) -> None:
     """Refuse what is not a number > 0; infinity is allowed."""
     if not is_number(value) or not value > 0:
-        raise InputError(name, "must be a number > 0", got=value, remedy="Use numpy.inf to keep known labels fixed.")
+        raise InputError(
+            name,
+            "must be a number > 0",
+            got=value,
+            remedy="Use numpy.inf to keep known labels fixed.",
+        )
 
 
 def require_few_groups(n_groups: int) -> None:
@@ -353,5 +429,9 @@ def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
             value = value.item()
         if isinstance(value, float) and np.isinf(value):
             value = "inf"  # JSON has no infinity
-        plain[name] = value if value is None or isinstance(value, (str, bool, int, float, list, dict)) else str(value)
+        plain[name] = (
+            value
+            if value is None or isinstance(value, (str, bool, int, float, list, dict))
+            else str(value)
+        )
     return plain

@@ -4,12 +4,14 @@ Over the class distributions of objects (U) and of groups (Q) it minimises
 
     f = sum_ij a_ij |u_i - q_j|^2 + alpha sum_j k_j |q_j - y_j|^2 + beta sum_i h_i |u_i - f_i|^2
 
-where k_j is 1 for the groups of classifiers, with class y_j, and h_i is 1 for objects with a known label f_i (BGCM-L). Given Q
-each u_i is a weighted mean; putting that in leaves one positive definite system over groups, which is solved exactly.
+where k_j is 1 for the groups of classifiers, with class y_j, and h_i is 1 for objects with a known
+label f_i (BGCM-L). Given Q each u_i is a weighted mean; putting that in leaves one positive
+definite system over groups, which is solved exactly.
 
-The published loop goes back and forth between U and Q from a random start. A round shrinks its slowest error only by a factor of
-about 1 - alpha r c / (n M), for n objects, M models, r classifiers among them, and c classes. So the rounds it needs grow like n,
-and its stopping rule fires long before: beyond a few hundred objects it returns noise. `solver="loop"` is that loop.
+The published loop goes back and forth between U and Q from a random start. A round shrinks its
+slowest error only by a factor of about 1 - alpha r c / (n M), for n objects, M models, r
+classifiers among them, and c classes. So the rounds it needs grow like n, and its stopping rule
+fires long before: beyond a few hundred objects it returns noise. `solver="loop"` is that loop.
 """
 
 from __future__ import annotations
@@ -51,13 +53,16 @@ class BGCM(Method):
     beta : float
         How hard a known label pulls its object (BGCM-L); infinity keeps it fixed.
     normalize : bool
-        Divide each group's edges by its size first, so that small groups count as much as large ones. This is a different
-        objective: its probabilities are spread out, whereas the plain ones approach 1 / number of classes as objects get more.
+        Divide each group's edges by its size first, so that small groups count as much as large
+        ones. This is a different objective: its probabilities are spread out, whereas the plain
+        ones approach 1 / number of classes as objects get more.
     solver : "auto", "direct", "cg" or "loop"
-        "direct" factors the system over groups, "cg" uses conjugate gradients, "auto" the first up to 3,000 groups. "loop" is
-        the published loop from a random start, with its stopping rule: it fails beyond a few hundred objects.
+        "direct" factors the system over groups, "cg" uses conjugate gradients, "auto" the first up
+        to 3,000 groups. "loop" is the published loop from a random start, with its stopping rule:
+        it fails beyond a few hundred objects.
     tol : float or None
-        When to stop: for "cg" the relative residual (None: 1e-12), for "loop" the largest change in U (None: 1e-3).
+        When to stop: for "cg" the relative residual (None: 1e-12), for "loop" the largest change in
+        U (None: 1e-3).
     max_iter : int
         The most rounds of "cg" and "loop".
     random_state : int, Generator or None
@@ -112,10 +117,16 @@ class BGCM(Method):
         if solver == "direct":
             group_proba = graph.solve_directly()
         elif solver == "cg":
-            group_proba, n_iter, converged = graph.solve_by_conjugate_gradients(self._tolerance(), self.max_iter)
+            group_proba, n_iter, converged = graph.solve_by_conjugate_gradients(
+                self._tolerance(), self.max_iter
+            )
         else:
-            start = np.random.default_rng(self.random_state).dirichlet(np.ones(votes.n_classes), votes.n_rows)
-            group_proba, history, converged = graph.run_loop(start, self._tolerance(), self.max_iter)
+            start = np.random.default_rng(self.random_state).dirichlet(
+                np.ones(votes.n_classes), votes.n_rows
+            )
+            group_proba, history, converged = graph.run_loop(
+                start, self._tolerance(), self.max_iter
+            )
             n_iter = len(history)
         _, _, votes_alone = mean_votes(votes, groups, votes.weights, known)
         rule = graph.rule(votes, group_proba, votes_alone.fallback, scale)
@@ -127,7 +138,8 @@ class BGCM(Method):
             rule,
             group_table=(groups.order[live], group_proba[live]),
             weights=votes.weights * scale,
-            objective=scale * graph.objective(np.where(unanswered[:, None], 0.0, proba), group_proba),
+            objective=scale
+            * graph.objective(np.where(unanswered[:, None], 0.0, proba), group_proba),
             n_iter=n_iter,
             converged=converged,
             history=[scale * value for value in history],
@@ -145,8 +157,9 @@ class BGCM(Method):
 class Graph:
     """The edges a_ij v_j between rows and groups, and the labels on either side.
 
-    `weight` is v_j, the weight of a group's edges: that of its model, divided by its size if groups are normalised. `label_pull`
-    is alpha k_j, likewise weighted, and `label` is y_j. Groups that no vote reaches are not `live` and have no weight.
+    `weight` is v_j, the weight of a group's edges: that of its model, divided by its size if groups
+    are normalised. `label_pull` is alpha k_j, likewise weighted, and `label` is y_j. Groups that no
+    vote reaches are not `live` and have no weight.
     """
 
     groups: Membership
@@ -158,7 +171,14 @@ class Graph:
     known: KnownLabels | None
 
     @classmethod
-    def of(cls, votes: Votes, groups: Membership, known: KnownLabels | None, alpha: float, normalize: bool) -> Graph:
+    def of(
+        cls,
+        votes: Votes,
+        groups: Membership,
+        known: KnownLabels | None,
+        alpha: float,
+        normalize: bool,
+    ) -> Graph:
         """Return the graph of some votes."""
         weight = votes.weights[votes.group_model[groups.order]]
         group_class = votes.group_class[groups.order]
@@ -177,7 +197,9 @@ class Graph:
     @cached_property
     def diagonal(self) -> Array:
         """Return Dv + alpha K, 1 for groups that take no part."""
-        return np.where(self.live, self.weight * self.groups.scatter(self.counts) + self.label_pull, 1.0)
+        return np.where(
+            self.live, self.weight * self.groups.scatter(self.counts) + self.label_pull, 1.0
+        )
 
     @cached_property
     def share(self) -> Array:
@@ -185,7 +207,9 @@ class Graph:
         total = self.groups.gather(self.weight)
         if self.known is not None:
             total[self.known.labelled] += self.known.pull
-        return np.divide(1.0, total, out=np.zeros_like(total), where=(total > 0) & np.isfinite(total))
+        return np.divide(
+            1.0, total, out=np.zeros_like(total), where=(total > 0) & np.isfinite(total)
+        )
 
     @cached_property
     def labels_of_objects(self) -> Array | None:
@@ -195,7 +219,7 @@ class Graph:
         pull = 1.0 if self.known.fixed else self.known.pull * self.share
         return np.reshape(pull, (-1, 1)) * self.known.one_hot(self.label.shape[1])
 
-    # ---- one side, given the other -----------------------------------------------------------------------------------
+    # ---- one side, given the other ---------------------------------------------------------------
 
     def update_objects(self, group_proba: Array) -> Array:
         """Return the best U given Q, rows of zeros where a row has no edge."""
@@ -207,13 +231,15 @@ class Graph:
         sums = self.weight[:, None] * self.groups.scatter(self.counts[:, None] * object_proba)
         return (sums + self.label_pull[:, None] * self.label) / self.diagonal[:, None]
 
-    # ---- the system over groups --------------------------------------------------------------------------------------
+    # ---- the system over groups ------------------------------------------------------------------
 
     def right(self) -> Array:
         """Return the right-hand side: the classes of groups, and the known labels of their members."""
         right = self.label_pull[:, None] * self.label
         if self.labels_of_objects is not None:
-            right += self.weight[:, None] * self.groups.scatter(self.counts[:, None] * self.labels_of_objects)
+            right += self.weight[:, None] * self.groups.scatter(
+                self.counts[:, None] * self.labels_of_objects
+            )
         return right
 
     def solve_directly(self) -> Array:
@@ -225,7 +251,10 @@ class Graph:
         if not len(live):
             return group_proba
         right, diagonal = self.right()[live], self.diagonal[live]
-        far = max(spread_of(diagonal), float(diagonal.max() / max(right.sum(axis=1).max(), 1e-300))) >= FAR_APART
+        far = (
+            max(spread_of(diagonal), float(diagonal.max() / max(right.sum(axis=1).max(), 1e-300)))
+            >= FAR_APART
+        )
         if far and len(live) <= MOST_ELIMINATED:
             group_proba[live] = solve_by_elimination(np.maximum(couplings, 0.0), right)
         else:
@@ -237,15 +266,21 @@ class Graph:
 
         def apply(column: Array) -> Array:
             through_rows = self.groups.gather(self.weight * column)
-            return self.diagonal * column - self.weight * self.groups.scatter(self.counts * self.share * through_rows)
+            return self.diagonal * column - self.weight * self.groups.scatter(
+                self.counts * self.share * through_rows
+            )
 
         group_proba, n_iter, converged = np.zeros_like(self.label), 0, True
         for z, right in enumerate(self.right().T):
-            group_proba[:, z], rounds, done = conjugate_gradients(apply, self.diagonal, right, tol, max_iter)
+            group_proba[:, z], rounds, done = conjugate_gradients(
+                apply, self.diagonal, right, tol, max_iter
+            )
             n_iter, converged = max(n_iter, rounds), converged and done
         return np.maximum(group_proba, 0.0), n_iter, converged
 
-    def run_loop(self, object_proba: Array, tol: float, max_iter: int) -> tuple[Array, list[float], bool]:
+    def run_loop(
+        self, object_proba: Array, tol: float, max_iter: int
+    ) -> tuple[Array, list[float], bool]:
         """Return Q where the published loop stops, the objective after each round, and whether it reached the tolerance."""
         history: list[float] = []
         group_proba = self.update_groups(object_proba)
@@ -259,7 +294,7 @@ class Graph:
             group_proba = self.update_groups(object_proba)
         return group_proba, history, False
 
-    # ---- the answer --------------------------------------------------------------------------------------------------
+    # ---- the answer ------------------------------------------------------------------------------
 
     def objective(self, object_proba: Array, group_proba: Array) -> float:
         """Return f, its squares multiplied out."""
@@ -267,7 +302,9 @@ class Graph:
         sizes = self.groups.scatter(self.counts)
         crossed = self.groups.scatter(self.counts[:, None] * object_proba)
         total = float((self.counts * self.groups.gather(self.weight)) @ squared_norms(object_proba))
-        total += float(self.weight @ (sizes * of_groups - 2 * np.einsum("jz,jz->j", crossed, group_proba)))
+        total += float(
+            self.weight @ (sizes * of_groups - 2 * np.einsum("jz,jz->j", crossed, group_proba))
+        )
         total += float(self.label_pull @ of_labels)
         if self.known is not None and not self.known.fixed:
             apart = squared_norms(object_proba - self.known.one_hot(self.label.shape[1]))
@@ -278,10 +315,18 @@ class Graph:
         """Return how an object's answer follows from its groups; its weights are `scale` times those here."""
         live = np.flatnonzero(self.live)
         order = self.groups.order[live]
-        empty = np.setdiff1d(np.flatnonzero((votes.group_class >= 0) & (votes.weights > 0)[votes.group_model]), order)
-        groups = np.concatenate([order, empty])  # an empty group of a classifier is its class, for votes to come
-        weight = scale * np.concatenate([self.weight[live], votes.weights[votes.group_model[empty]]])
+        empty = np.setdiff1d(
+            np.flatnonzero((votes.group_class >= 0) & (votes.weights > 0)[votes.group_model]), order
+        )
+        groups = np.concatenate(
+            [order, empty]
+        )  # an empty group of a classifier is its class, for votes to come
+        weight = scale * np.concatenate(
+            [self.weight[live], votes.weights[votes.group_model[empty]]]
+        )
         proba: Table = group_proba[live]
         if len(empty):
-            proba = sparse.csr_array(sparse.vstack([proba, one_hot(votes.group_class[empty], votes.n_classes)]))
+            proba = sparse.csr_array(
+                sparse.vstack([proba, one_hot(votes.group_class[empty], votes.n_classes)])
+            )
         return GroupRule((Term(GROUPS, 1.0, groups, weight, proba, by_total=True),), fallback)

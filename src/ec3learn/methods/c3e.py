@@ -1,21 +1,22 @@
 """C3E: the mean vote, smoothed over objects that clusterings put together.
 
-pi_i is the mean vote on object i and s_ij the share of clusterings, of those that cover both objects, which put i and j together.
-With the squared loss (C3E-SL) the answer y minimises
+pi_i is the mean vote on object i and s_ij the share of clusterings, of those that cover both
+objects, which put i and j together. With the squared loss (C3E-SL) the answer y minimises
 
     1/2 sum_i |y_i - pi_i|^2 + alpha/2 sum_(i != j) s_ij |y_i - y_j|^2
 
-which is one positive definite system over objects. It is solved exactly; the published passes over the objects, one after the
-other, end there too. With the generalised I-divergence d(p, q) = sum p log(p/q) - p + q (C3E-KL) each object has two copies, l
-and r, and
+which is one positive definite system over objects. It is solved exactly; the published passes over
+the objects, one after the other, end there too. With the generalised I-divergence d(p, q) = sum p
+log(p/q) - p + q (C3E-KL) each object has two copies, l and r, and
 
     sum_j d(pi_j, r_j) + alpha sum_(i != j) s_ij d(l_i, r_j) + lambda sum_i d(l_i, r_i)
 
 falls with every exact step: r is an arithmetic mean given l, and l a geometric mean given r.
 
-S is never formed: it is a product of memberships, divided by the number of clusterings that cover both objects, which depends on
-the gaps of the two objects only. alpha is divided by the mean degree sum_j s_ij, which grows with the number of objects, so that
-the same alpha means the same at any size.
+S is never formed: it is a product of memberships, divided by the number of clusterings that cover
+both objects, which depends on the gaps of the two objects only. alpha is divided by the mean degree
+sum_j s_ij, which grows with the number of objects, so that the same alpha means the same at any
+size.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ class C3ESL(Method):
     Parameters
     ----------
     alpha : float
-        How hard objects in the same clusters pull on each other, divided by the mean degree: at 1 the companions of an average
-        object weigh about twice as much as its own votes. Large values give every object the majority class.
+        How hard objects in the same clusters pull on each other, divided by the mean degree: at 1
+        the companions of an average object weigh about twice as much as its own votes. Large values
+        give every object the majority class.
     tol : float
         The relative residual at which conjugate gradients stop.
     max_iter : int
@@ -133,17 +135,26 @@ class C3EKL(Method):
         if known is not None:
             proba[known.labelled] = known.one_hot(votes.n_classes)[known.labelled]
         proba[unanswered] = similar.fallback
-        return Answer(proba, unanswered, objective=history[-1], n_iter=len(history), converged=converged, history=history)
+        return Answer(
+            proba,
+            unanswered,
+            objective=history[-1],
+            n_iter=len(history),
+            converged=converged,
+            history=history,
+        )
 
 
 class CoAssociation:
     """S, without its diagonal, over distinct rows.
 
-    How many clusterings cover two rows depends on their gaps only, which is where clusterings are missing. So a product with S
-    sums a table over clusters, separately for rows with different gaps, divides by the number of clusterings that cover both
-    sides, and sums over each row's clusters:
+    How many clusterings cover two rows depends on their gaps only, which is where clusterings are
+    missing. So a product with S sums a table over clusters, separately for rows with different
+    gaps, divides by the number of clusterings that cover both sides, and sums over each row's
+    clusters:
 
-        (S v)_i = sum_(g in clusters of i) w_g sum_h 1 / (clusterings that cover gaps of i and h) sum_(j in g with gaps h) s_j v_j
+        (S v)_i = sum_(g in clusters of i) w_g sum_h 1 / (clusterings that cover gaps of i and h)
+        sum_(j in g with gaps h) s_j v_j
     """
 
     def __init__(self, votes: Votes) -> None:
@@ -155,7 +166,10 @@ class CoAssociation:
         weight = votes.weights[votes.group_model[columns]]
         models = np.unique(votes.group_model[columns])
         of_model = sparse.csr_array(
-            (np.ones(len(columns)), (np.arange(len(columns)), np.searchsorted(models, votes.group_model[columns]))),
+            (
+                np.ones(len(columns)),
+                (np.arange(len(columns)), np.searchsorted(models, votes.group_model[columns])),
+            ),
             shape=(len(columns), len(models)),
         )
         covered = (matrix @ of_model).toarray() > 0.5
@@ -170,10 +184,17 @@ class CoAssociation:
         both = (gaps * votes.weights[models]) @ gaps.T
         self.per_cover = np.divide(1.0, both, out=np.zeros_like(both), where=both > 0)
         self.weight = weight
-        place = self.gap[np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))] * len(columns) + matrix.indices
-        self.clusters = sparse.csr_array((matrix.data, place, matrix.indptr), shape=(votes.n_rows, len(gaps) * len(columns)))
+        place = (
+            self.gap[np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))] * len(columns)
+            + matrix.indices
+        )
+        self.clusters = sparse.csr_array(
+            (matrix.data, place, matrix.indptr), shape=(votes.n_rows, len(gaps) * len(columns))
+        )
         own_weight = np.tile(weight, len(gaps))
-        self.own = (self.clusters.power(2) @ own_weight) * self.per_cover[self.gap, self.gap]  # s_ii
+        self.own = (self.clusters.power(2) @ own_weight) * self.per_cover[
+            self.gap, self.gap
+        ]  # s_ii
         self.counts = votes.counts
         self.itself = _self_weight(votes)
         self.degree = np.maximum(self.product(np.ones((votes.n_rows, 1)))[:, 0], 0.0)
@@ -183,7 +204,9 @@ class CoAssociation:
         if not sums.size:
             return sums
         by_gap = sums.reshape(len(self.per_cover), -1)
-        spread = (self.per_cover @ by_gap).reshape(len(self.per_cover), len(self.weight), -1) * self.weight[:, None]
+        spread = (self.per_cover @ by_gap).reshape(
+            len(self.per_cover), len(self.weight), -1
+        ) * self.weight[:, None]
         return spread.reshape(sums.shape)
 
     def whole_product(self, values: Array) -> Array:
@@ -211,7 +234,11 @@ class CoAssociation:
         live = votes.weights[votes.group_model[groups.order]] > 0
         cluster = votes.group_class[groups.order] < 0
         voted = groups.scatter(votes.counts * ~unvoted) > 0
-        reached = reached_groups(groups, votes.counts, live & cluster, voted & live & cluster, ~unvoted) & live & cluster
+        reached = (
+            reached_groups(groups, votes.counts, live & cluster, voted & live & cluster, ~unvoted)
+            & live
+            & cluster
+        )
         return pi, unvoted & (groups.gather(reached.astype(np.float64)) <= 0)
 
 
@@ -229,7 +256,9 @@ def _self_weight(votes: Votes) -> Array:
 def _distinct(covered: Array) -> tuple[Array, Array]:
     """Return the distinct rows of a table of truth values, and the number of each row among them."""
     numbers = np.zeros(len(covered), dtype=np.int64)
-    for begin in range(0, covered.shape[1], 40):  # 40 columns at a time, in one integer with those before them
+    for begin in range(
+        0, covered.shape[1], 40
+    ):  # 40 columns at a time, in one integer with those before them
         part = covered[:, begin : begin + 40]
         _, numbers = np.unique(numbers, return_inverse=True)
         numbers = (numbers << part.shape[1]) + part @ (1 << np.arange(part.shape[1]))
@@ -237,11 +266,16 @@ def _distinct(covered: Array) -> tuple[Array, Array]:
     return covered[first], number
 
 
-# ---- squared loss ----------------------------------------------------------------------------------------------------
+# ---- squared loss --------------------------------------------------------------------------------
 
 
 def _smooth(
-    similar: CoAssociation, pi: Array, alpha: float, known: KnownLabels | None, tol: float, max_iter: int
+    similar: CoAssociation,
+    pi: Array,
+    alpha: float,
+    known: KnownLabels | None,
+    tol: float,
+    max_iter: int,
 ) -> tuple[Array, int, bool]:
     """Return the solution of (I + 2 alpha L) Y = Pi with known labels kept fixed, the rounds and whether it converged.
 
@@ -252,11 +286,16 @@ def _smooth(
     free = ~fixed & (similar.counts > 0)
 
     def apply(column: Array) -> Array:
-        return column * (1 + 2 * alpha * whole) - 2 * alpha * similar.whole_product(column[:, None])[:, 0]
+        return (
+            column * (1 + 2 * alpha * whole)
+            - 2 * alpha * similar.whole_product(column[:, None])[:, 0]
+        )
 
     proba = np.where(fixed[:, None], pi, 0.0)
     diagonal = 1 + 2 * alpha * (whole - similar.counts * similar.own)
-    n_iter, converged = solve_free_rows(apply, diagonal, iter(pi.T), similar.counts, free, proba, tol, max_iter)
+    n_iter, converged = solve_free_rows(
+        apply, diagonal, iter(pi.T), similar.counts, free, proba, tol, max_iter
+    )
     weightless = np.flatnonzero(~fixed & ~free)
     if len(weightless):
         pulled = pi + 2 * alpha * similar.whole_product(proba)
@@ -264,7 +303,9 @@ def _smooth(
     return np.maximum(proba, 0.0), n_iter, converged
 
 
-def _squared_loss(similar: CoAssociation, pi: Array, proba: Array, alpha: float, known: KnownLabels | None) -> float:
+def _squared_loss(
+    similar: CoAssociation, pi: Array, proba: Array, alpha: float, known: KnownLabels | None
+) -> float:
     counts = similar.counts
     own = counts if known is None else counts * ~known.labelled
     whole = similar.whole_product(np.ones((len(pi), 1)))[:, 0]
@@ -273,13 +314,20 @@ def _squared_loss(similar: CoAssociation, pi: Array, proba: Array, alpha: float,
     return float(own @ ((proba - pi) ** 2).sum(axis=1)) / 2 + alpha * max(squares - crossed, 0.0)
 
 
-# ---- I-divergence ----------------------------------------------------------------------------------------------------
+# ---- I-divergence --------------------------------------------------------------------------------
 
 
 class Copies:
     """The two copies of each row, and the exact step for each given the other; known labels are kept fixed."""
 
-    def __init__(self, similar: CoAssociation, pi: Array, alpha: float, agreement: float, known: KnownLabels | None) -> None:
+    def __init__(
+        self,
+        similar: CoAssociation,
+        pi: Array,
+        alpha: float,
+        agreement: float,
+        known: KnownLabels | None,
+    ) -> None:
         self.similar, self.pi, self.alpha, self.agreement = similar, pi, alpha, agreement
         self.fixed = np.zeros(len(pi), dtype=bool) if known is None else known.labelled
         uniform = np.full_like(pi, 1 / pi.shape[1])
@@ -291,7 +339,9 @@ class Copies:
         """Move the right copy, then the left one."""
         alpha, agreement, degree = self.alpha, self.agreement, self.similar.degree[:, None]
         pulled = self.pi + alpha * self.similar.product(self.left) + agreement * self.left
-        self.right = np.where(self.fixed[:, None], self.pi, pulled / (1 + alpha * degree + agreement))
+        self.right = np.where(
+            self.fixed[:, None], self.pi, pulled / (1 + alpha * degree + agreement)
+        )
         self.logs = np.log(np.maximum(self.right, 1e-300))
         self.log_sums = self.similar.product(self.logs)
         mean = (alpha * self.log_sums + agreement * self.logs) / (alpha * degree + agreement)

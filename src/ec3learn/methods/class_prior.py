@@ -27,10 +27,14 @@ def require_class_prior(given: Any) -> None:
         raise InputTypeError("class_prior", "must be a dict of class -> share", got=given)
     total = sum(given.values())
     if not all(0 < share < 1 for share in given.values()) or total > 1 + 1e-6:
-        raise InputError("class_prior", "must have shares above 0 that sum to 1 at most", got=dict(given))
+        raise InputError(
+            "class_prior", "must have shares above 0 that sum to 1 at most", got=dict(given)
+        )
 
 
-def with_class_shares(answer: Answer, votes: Votes, given: Mapping[Any, float], known: KnownLabels | None) -> Answer:
+def with_class_shares(
+    answer: Answer, votes: Votes, given: Mapping[Any, float], known: KnownLabels | None
+) -> Answer:
     """Return an answer whose classes have given shares on average: the logarithms of each class are shifted alike.
 
     Classes that are not given share the rest as they did.
@@ -62,5 +66,7 @@ def _all_shares(given: Mapping[Any, float], votes: Votes, present: Array) -> Arr
             raise unknown_name("class", label, code_of, of=" in class_prior")
         shares[code_of[str(label)]] = share
     left_out = np.isnan(shares)
-    shares[left_out] = max(1 - np.nansum(shares), LEAST) * normalised(np.maximum(present[left_out], LEAST))
+    shares[left_out] = max(1 - np.nansum(shares), LEAST) * normalised(
+        np.maximum(present[left_out], LEAST)
+    )
     return normalised(shares)

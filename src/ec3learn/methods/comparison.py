@@ -39,7 +39,8 @@ class Comparison:
     seconds : dict of name -> float
         How long each took.
     scores : dict of name -> HeldOut or Judgement
-        How often each is right: by true labels where these were given, else cross-validated on known labels.
+        How often each is right: by true labels where these were given, else cross-validated on
+        known labels.
     refused : dict of name -> InputError
         The methods that do not support these votes, and why.
     """
@@ -53,12 +54,16 @@ class Comparison:
     def table(self) -> Table:
         """Return the methods, the best or else the most usual first.
 
-        method; differs, the share of objects on which it differs from what most methods say (the first of them on a tie);
-        confidence, its mean; correct, low and high, how often it is right, with a 95 % interval; log_loss, by which the better of
-        two probabilities is told; and seconds.
+        method; differs, the share of objects on which it differs from what most methods say (the
+        first of them on a tie); confidence, its mean; correct, low and high, how often it is right,
+        with a 95 % interval; log_loss, by which the better of two probabilities is told; and
+        seconds.
         """
         usual = (self._codes == self._usual).astype(np.float64) @ self._weight
-        correct = {name: (score.accuracy, *score.interval, score.log_loss) for name, score in self.scores.items()}
+        correct = {
+            name: (score.accuracy, *score.interval, score.log_loss)
+            for name, score in self.scores.items()
+        }
         rows = [
             (
                 name,
@@ -88,7 +93,9 @@ class Comparison:
     @property
     def pairs(self) -> Table:
         """Return for each two methods the share of objects on which they differ."""
-        differ = [[float(self._weight @ (a != b)) / self._total for a in self._codes] for b in self._codes]
+        differ = [
+            [float(self._weight @ (a != b)) / self._total for a in self._codes] for b in self._codes
+        ]
         return Table({"method": list(self.answers), **dict(zip(self.answers, differ, strict=True))})
 
     def disputed(self, n: int = SHOWN) -> Table:
@@ -97,8 +104,8 @@ class Comparison:
         Returns
         -------
         Table
-            object; label, that of the first method; answers, how many methods give each; alike, how many objects have these
-            votes; and who gives which answer.
+            object; label, that of the first method; answers, how many methods give each; alike, how
+            many objects have these votes; and who gives which answer.
         """
         require_integer("n", n, 0)
         first = self._first
@@ -116,9 +123,14 @@ class Comparison:
             {
                 "object": [first.name_of(int(i)) for i in order],
                 "label": [plain(first.classes[code]) for code in self._codes[0][order]],
-                "answers": [tally_text([(label, len(names)) for label, names in said]) for said in given],
+                "answers": [
+                    tally_text([(label, len(names)) for label, names in said]) for said in given
+                ],
                 "alike": [round(float(alike[rows[i]])) for i in order],
-                "who": ["; ".join(f"{label}: {some(names, 20)}" for label, names in said) for said in given],
+                "who": [
+                    "; ".join(f"{label}: {some(names, 20)}" for label, names in said)
+                    for said in given
+                ],
             }
         )
 
@@ -138,17 +150,25 @@ class Comparison:
     def describe(self, spelling: Spelling | None = None) -> str:
         """Return all of it in words and tables, with arguments spelled as in Python or as `spelling` writes them."""
         without = " without a known label" if given_labels(self._first).any() else ""
-        lines = [f"{count(len(self.answers), 'method')}, {count(round(self._total), 'object')}{without}"]
+        lines = [
+            f"{count(len(self.answers), 'method')}, {count(round(self._total), 'object')}{without}"
+        ]
         if len(self.answers) > 1:
             lines.append(f"Not all methods agree on {percent(self.disagreement)} of the objects")
-            lines.append(f"More than a quarter of them differ from the most usual answer on {percent(self.divided)}")
+            lines.append(
+                f"More than a quarter of them differ from the most usual answer on {percent(self.divided)}"
+            )
         lines += [f"{score.found}, with 95 % intervals" for score in list(self.scores.values())[:1]]
         blocks = ["\n".join(lines), str(self.table)]
         disputed = self.disputed()
         if len(disputed):
             shown = {head: disputed[head] for head in ("object", "label", "answers")}
-            blocks.append(f"Most disputed objects, with the label of {next(iter(self.answers))}:\n{Table(shown)}")
-        blocks += [f"Left out: {name}. {error.sentence(spelling)}" for name, error in self.refused.items()]
+            blocks.append(
+                f"Most disputed objects, with the label of {next(iter(self.answers))}:\n{Table(shown)}"
+            )
+        blocks += [
+            f"Left out: {name}. {error.sentence(spelling)}" for name, error in self.refused.items()
+        ]
         return "\n\n".join(blocks)
 
     def __repr__(self) -> str:
@@ -166,7 +186,9 @@ class Comparison:
     @cached_property
     def _usual(self) -> Array:
         """Return the class that most methods give each object, on a tie that of the first method."""
-        counts = np.stack([(self._codes == z).sum(axis=0) for z in range(len(self._first.classes))]).astype(np.float64)
+        counts = np.stack(
+            [(self._codes == z).sum(axis=0) for z in range(len(self._first.classes))]
+        ).astype(np.float64)
         counts[self._codes[0], np.arange(counts.shape[1])] += 0.5
         return np.argmax(counts, axis=0)
 
@@ -200,15 +222,17 @@ def compare(
 ) -> Comparison:
     """Let several methods answer for the same votes, and compare their answers.
 
-    Where methods disagree, the answer depends on what they assume: review those objects, or get some labels.
+    Where methods disagree, the answer depends on what they assume: review those objects, or get
+    some labels.
 
     Parameters
     ----------
     votes : Votes
         What classifiers, annotators or judges said, and clusterings if there are any.
     known : array with missing values, dict of object -> label, or pair (objects, labels)
-        Labels of a few objects. From 20 of them on, each method is cross-validated: it solves five times more, each time with a
-        fifth of these labels hidden. Methods that do not support known labels are judged by all of them.
+        Labels of a few objects. From 20 of them on, each method is cross-validated: it solves five
+        times more, each time with a fifth of these labels hidden. Methods that do not support known
+        labels are judged by all of them.
     methods : sequence of methods or their names, or dict of name -> method
         By default all in `METHODS`.
     truth : as `known`
@@ -225,7 +249,12 @@ def compare(
     (0.0, ['majority', 'dawid-skene'])
     """
     if not isinstance(votes, Votes):
-        raise InputTypeError("votes", "must be a Votes", came=type(votes).__name__, remedy="Make one with Votes.from_labels.")
+        raise InputTypeError(
+            "votes",
+            "must be a Votes",
+            came=type(votes).__name__,
+            remedy="Make one with Votes.from_labels.",
+        )
     answers: dict[str, Consensus] = {}
     seconds: dict[str, float] = {}
     scores: dict[str, Score] = {}
@@ -262,7 +291,9 @@ def _asked(methods: Any) -> dict[str, Method]:
         method = method_of(given, "methods")
         name = given if isinstance(given, str) else " ".join(repr(method).split())
         if name in asked:
-            raise InputError("methods", "must not repeat", came=listed([str(each) for each in methods]))
+            raise InputError(
+                "methods", "must not repeat", came=listed([str(each) for each in methods])
+            )
         asked[name] = method
     if not asked:
         raise InputError("methods", "must name at least one method", came="none")

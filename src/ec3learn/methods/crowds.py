@@ -1,17 +1,17 @@
 """Two methods for crowds by Li, Rubinstein and Cohn (ICML 2019).
 
-BWA: a weighted vote in which every voter has a precision per class, learned from how far it lies from the others. Class by class,
-one against the rest, with y_ij = 1 where voter j names the class:
+BWA: a weighted vote in which every voter has a precision per class, learned from how far it lies
+from the others. Class by class, one against the rest, with y_ij = 1 where voter j names the class:
 
     v_j = (a + N_j) / (b + sum_i (z_i - y_ij)^2)      z_i = (L mean(z) + sum_j v_j y_ij) / (L + sum_j v_j)
 
-N_j counts the votes of j. b = a 4 (1 - 1/K) sum_i W_i z_i (1 - z_i) / votes is taken at the mean vote, with W_i votes on i. The
-results of the classes are normalised. An object's own prior counts as some votes more. A soft vote counts by its shares, in the
-squares too.
+N_j counts the votes of j. b = a 4 (1 - 1/K) sum_i W_i z_i (1 - z_i) / votes is taken at the mean
+vote, with W_i votes on i. The results of the classes are normalised. An object's own prior counts
+as some votes more. A soft vote counts by its shares, in the squares too.
 
-EBCC ("Exploiting worker correlation for label aggregation in crowdsourcing"): voters who err together, because some objects are
-hard for all of them. Every class has a few subtypes of objects, and every voter a confusion matrix per subtype; `algebra.bayes`
-has the formulas.
+EBCC ("Exploiting worker correlation for label aggregation in crowdsourcing"): voters who err
+together, because some objects are hard for all of them. Every class has a few subtypes of objects,
+and every voter a confusion matrix per subtype; `algebra.bayes` has the formulas.
 """
 
 from __future__ import annotations
@@ -100,11 +100,22 @@ class _Precisions:
 
     def __init__(self, votes: Votes, prior_votes: float, ballast: float) -> None:
         require_small(votes)
-        self.votes, self.groups, self.prior_votes, self.ballast = votes, membership(votes), prior_votes, ballast
+        self.votes, self.groups, self.prior_votes, self.ballast = (
+            votes,
+            membership(votes),
+            prior_votes,
+            ballast,
+        )
         taking_part = votes.is_classifier & (votes.weights > 0)
         self.speaking = np.flatnonzero(taking_part[votes.group_model])
-        self.said, self.voter = votes.group_meaning[self.speaking].toarray(), votes.group_model[self.speaking]
-        self.total, self.once = max(float(votes.counts.sum()), 1e-300), bool((votes.counts == 1).all())
+        self.said, self.voter = (
+            votes.group_meaning[self.speaking].toarray(),
+            votes.group_model[self.speaking],
+        )
+        self.total, self.once = (
+            max(float(votes.counts.sum()), 1e-300),
+            bool((votes.counts == 1).all()),
+        )
         sums = scatter_to_votes(votes, self.groups, votes.counts)
         self.squares = squares_of_votes(votes, sums)
         self.n_votes = self._of_voter(sums[self.speaking, None])  # N_j
@@ -117,18 +128,27 @@ class _Precisions:
         cast = self.votes.counts * self.groups.gather(weight[self.groups.order])  # W_i
         spread = cast @ (means * (1 - means)) / max(float(cast.sum()), 1e-300)
         scale = self.prior_votes * 4 * (1 - 1 / self.votes.n_classes)
-        self.rate = np.maximum(scale * spread, 1e-3 * self.prior_votes)  # above 0 where all votes agree
+        self.rate = np.maximum(
+            scale * spread, 1e-3 * self.prior_votes
+        )  # above 0 where all votes agree
 
     def rule(self, means: Array) -> PrecisionRule:
         """Return the weighted means that follow from the precisions of the voters, given the means so far."""
         near, far = self.said * self._scatter(means), self._scatter(means**2)
-        distance = self._of_voter(far - 2 * near + self.squares[self.speaking, None] * self.said)  # sum_i (z_i - y_ij)^2
+        distance = self._of_voter(
+            far - 2 * near + self.squares[self.speaking, None] * self.said
+        )  # sum_i (z_i - y_ij)^2
         precision = (self.prior_votes + self.n_votes) / (self.rate + np.maximum(distance, 0.0))
         pull = self.votes.weights[self.voter][:, None] * precision[self.voter]
         own = self.votes.counts @ means / self.total
         fallback = normalised(np.maximum(own, 1e-12))
         return PrecisionRule(
-            self.speaking, np.hstack([pull * self.said, pull]), fallback, own, self.ballast, self._prior_precision(precision)
+            self.speaking,
+            np.hstack([pull * self.said, pull]),
+            fallback,
+            own,
+            self.ballast,
+            self._prior_precision(precision),
         )
 
     def _prior_precision(self, precision: Array) -> Array | None:
@@ -144,7 +164,9 @@ class _Precisions:
         table[rule.groups] = rule.table
         means = np.empty((self.votes.n_rows, self.votes.n_classes))
         for rows, sums in self.groups.gather_parts(table[self.groups.order]):
-            means[rows] = rule.means(sums, None if self.votes.prior is None else self.votes.prior.take(rows))
+            means[rows] = rule.means(
+                sums, None if self.votes.prior is None else self.votes.prior.take(rows)
+            )
         return means
 
     def _scatter(self, values: Array) -> Array:
@@ -158,7 +180,7 @@ class _Precisions:
         return sums
 
 
-# ---- EBCC -------------------------------------------------------------------------------------------------------------
+# ---- EBCC ----------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False)
@@ -168,14 +190,18 @@ class EBCC(Method):
     Parameters
     ----------
     subtypes : int
-        The number of subtypes of each class; two (easy and hard objects) did as well as more on real crowds.
+        The number of subtypes of each class; two (easy and hard objects) did as well as more on
+        real crowds.
     prior : "diagonal" or "learned"
-        What is thought of a voter before it votes, as in `DawidSkene`; the paper has the diagonal one.
+        What is thought of a voter before it votes, as in `DawidSkene`; the paper has the diagonal
+        one.
     class_votes : float
-        How many times the votes, counted by class, count as what is thought of the shares of the classes beforehand. 1 as in the
-        paper. Where voters are noisy, rare classes get more votes than they have objects; a smaller number undoes that.
+        How many times the votes, counted by class, count as what is thought of the shares of the
+        classes beforehand. 1 as in the paper. Where voters are noisy, rare classes get more votes
+        than they have objects; a smaller number undoes that.
     starts : int
-        The first start divides the objects by how much their votes agree. Further ones are random, and the answers are averaged.
+        The first start divides the objects by how much their votes agree. Further ones are random,
+        and the answers are averaged.
     tol : float
         Stop when the probabilities move by less on average.
     max_iter : int or None
@@ -230,10 +256,17 @@ class EBCC(Method):
         start, _, _ = mean_votes(votes, groups, votes.weights, known)
         rounds = self.max_iter
         if rounds is None:
-            size = max(float(groups.gather(np.ones(groups.n_groups)).sum()), 1.0) * votes.n_classes * self.subtypes
+            size = (
+                max(float(groups.gather(np.ones(groups.n_groups)).sum()), 1.0)
+                * votes.n_classes
+                * self.subtypes
+            )
             rounds = int(np.clip(BUDGET / size, LEAST_ROUNDS, MOST_ROUNDS))
         rng = np.random.default_rng(self.random_state)
-        seeds = [None, *(rng.normal(size=(votes.n_groups, self.subtypes)) for _ in range(self.starts - 1))]
+        seeds = [
+            None,
+            *(rng.normal(size=(votes.n_groups, self.subtypes)) for _ in range(self.starts - 1)),
+        ]
         fits = [model.fit(start, self.tol, rounds, tilt) for tilt in seeds]
         rules = [(f"start {s + 1}", subtype_rule(model, fit)) for s, fit in enumerate(fits)]
         shares = np.mean([own.fallback for _, own in rules], axis=0)

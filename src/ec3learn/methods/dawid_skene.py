@@ -34,28 +34,31 @@ NEARLY_ALL = 0.9
 class DawidSkene(Method):
     """Combine voters by Dawid-Skene: the confusion matrix of each voter and the true classes are found together.
 
-    It fits annotators who are biased, not only unreliable. It assumes that voters err independently of each other given the
-    class. Models trained on the same data hardly do, so it grows too sure of them. Of voters who answer on a scale it learns what
-    each answer means.
+    It fits annotators who are biased, not only unreliable. It assumes that voters err independently
+    of each other given the class. Models trained on the same data hardly do, so it grows too sure
+    of them. Of voters who answer on a scale it learns what each answer means.
 
     Parameters
     ----------
     one_coin : bool
-        Learn one number per classifier instead of a confusion matrix: it is right with that probability, and wrong in every way
-        alike.
+        Learn one number per classifier instead of a confusion matrix: it is right with that
+        probability, and wrong in every way alike.
     prior : "learned", "diagonal" or "uniform"
-        What is thought of a voter before it votes. "learned" takes it from all voters, shifted by the voter's own skill: one with
-        three votes is judged like the average voter, one with three thousand by its own. "diagonal" takes four votes for the
-        true class and one for each other. "uniform" is plain Dawid-Skene, whose `smoothing` keeps probabilities above 0.
+        What is thought of a voter before it votes. "learned" takes it from all voters, shifted by
+        the voter's own skill: one with three votes is judged like the average voter, one with three
+        thousand by its own. "diagonal" takes four votes for the true class and one for each other.
+        "uniform" is plain Dawid-Skene, whose `smoothing` keeps probabilities above 0.
     clusterings : "ignore" or "voters"
-        "voters" takes clusterings as voters whose labels have no names: each cluster has its own distribution over the classes.
-        That assumes that clusterings too err independently of all others given the class. Clusterings of the same features do
-        not, and several of them can outvote the classifiers.
+        "voters" takes clusterings as voters whose labels have no names: each cluster has its own
+        distribution over the classes. That assumes that clusterings too err independently of all
+        others given the class. Clusterings of the same features do not, and several of them can
+        outvote the classifiers.
     smoothing : float
-        With the uniform prior: votes added to each count of how often a voter says what, so that nothing counts as impossible.
+        With the uniform prior: votes added to each count of how often a voter says what, so that
+        nothing counts as impossible.
     tol : float or None
-        Stop when the mean log-likelihood of an object rises by less (uniform prior; None: 1e-8), or when the probabilities move
-        by less on average (None: 1e-5).
+        Stop when the mean log-likelihood of an object rises by less (uniform prior; None: 1e-8), or
+        when the probabilities move by less on average (None: 1e-5).
     max_iter : int
         The most rounds.
 
@@ -110,18 +113,29 @@ class DawidSkene(Method):
         model: ConfusionModel
         if self.prior == "uniform":
             model = ConfusionModel(
-                votes, groups, codes, one_coin=bool(self.one_coin), with_clusterings=voters, smoothing=self.smoothing
+                votes,
+                groups,
+                codes,
+                one_coin=bool(self.one_coin),
+                with_clusterings=voters,
+                smoothing=self.smoothing,
             )
         elif self.one_coin:
-            model = CoinModel(votes, groups, codes, with_clusterings=voters, learned=self.prior == "learned")
+            model = CoinModel(
+                votes, groups, codes, with_clusterings=voters, learned=self.prior == "learned"
+            )
         else:
-            model = SubtypeModel(votes, groups, codes, pooled=self.prior == "learned", with_clusterings=voters)
+            model = SubtypeModel(
+                votes, groups, codes, pooled=self.prior == "learned", with_clusterings=voters
+            )
         fit = model.fit(start, self._tolerance(), self.max_iter)
         history = [-likelihood for likelihood in fit.likelihoods]
         return Answer(
             fit.proba,
             ~model.answered,
-            subtype_rule(model, fit) if self.one_coin and self.prior != "uniform" else _evidence_rule(model, fit),
+            subtype_rule(model, fit)
+            if self.one_coin and self.prior != "uniform"
+            else _evidence_rule(model, fit),
             objective=history[-1] if history else None,
             n_iter=fit.n_iter,
             converged=fit.converged,
@@ -133,7 +147,9 @@ class DawidSkene(Method):
 
 def _evidence_rule(model: ConfusionModel, fit: Fit) -> SubtypeRule:
     voting = np.flatnonzero(model.weight > 0)
-    return SubtypeRule(voting, model.weight[voting, None] * fit.evidence[voting], softmax(fit.prior), fit.prior)
+    return SubtypeRule(
+        voting, model.weight[voting, None] * fit.evidence[voting], softmax(fit.prior), fit.prior
+    )
 
 
 def subtype_rule(model: ConfusionModel, fit: Fit, correlation: float = 0.0) -> SubtypeRule:
@@ -141,13 +157,18 @@ def subtype_rule(model: ConfusionModel, fit: Fit, correlation: float = 0.0) -> S
     voting = np.flatnonzero(model.weight > 0)
     shares = normalised(model.counted @ fit.proba)
     fit.proba[~model.answered] = shares
-    return SubtypeRule(voting, model.weight[voting, None] * fit.evidence[voting], shares, fit.prior, correlation)
+    return SubtypeRule(
+        voting, model.weight[voting, None] * fit.evidence[voting], shares, fit.prior, correlation
+    )
 
 
-def collapse_notes(votes: Votes, groups: Membership, known: Array | None, start: Array, proba: Array) -> tuple[Note, ...]:
+def collapse_notes(
+    votes: Votes, groups: Membership, known: Array | None, start: Array, proba: Array
+) -> tuple[Note, ...]:
     """Return a note if an answer is far from that of full confusion matrices.
 
-    They are fitted only if there is a suspicion: one class has nearly all objects, or many have another class than by mean vote.
+    They are fitted only if there is a suspicion: one class has nearly all objects, or many have
+    another class than by mean vote.
     """
     ours, mean = (top_classes(answer, votes.counts @ answer) for answer in (proba, start))
     total = max(float(votes.counts.sum()), 1e-300)
@@ -159,4 +180,9 @@ def collapse_notes(votes: Votes, groups: Membership, known: Array | None, start:
     if far <= FAR:
         return ()
     text = f"One number per voter may have collapsed: full confusion matrices answer otherwise for {percent(far)} of the objects."
-    return (Note(COLLAPSE, f"{text} Check some of them, or take {arg('method', 'dawid-skene')} or the default."),)
+    return (
+        Note(
+            COLLAPSE,
+            f"{text} Check some of them, or take {arg('method', 'dawid-skene')} or the default.",
+        ),
+    )

@@ -1,15 +1,15 @@
 """The default: the mean of two methods that fail in different ways, corrected by known labels.
 
 EBCC learns how each voter errs. It is far too sure where voters err together, which their votes do
-not show. In a weighted vote each voter has one number. It cannot mend a bias, and is seldom too sure.
-Their mean is right as often as the better of them, and about as sure as it is right:
+not show. In a weighted vote each voter has one number. It cannot mend a bias, and is seldom too
+sure. Their mean is right as often as the better of them, and about as sure as it is right:
 
     P_i = a E_i^(1 / T_i) + (1 - a) W_i      a = (1 - 1 / J) / 2      T_i = 1 + (n_i - 1) rho
     W_ik = (sum_j w_j y_ijk + 1 / K) / (sum_j w_j + 1)
 
-E is the answer of EBCC and W the weighted vote. n_i votes of voters whose errors correlate by rho are
-worth n_i / T_i independent ones. J voters judge each other: the fewer they are, the less do they show,
-so E counts less and the weights w_j differ less from 1.
+E is the answer of EBCC and W the weighted vote. n_i votes of voters whose errors correlate by rho
+are worth n_i / T_i independent ones. J voters judge each other: the fewer they are, the less do
+they show, so E counts less and the weights w_j differ less from 1.
 """
 
 from __future__ import annotations
@@ -42,21 +42,29 @@ from .weights import relative_weights, votes_per_voter
 
 USUAL = 0.2  # correlation of the errors of people who each saw some of the objects
 ALIKE = 3.0  # rho is at least 3 / (J - 1): up to four voters are worth no more than one
-CLASS_OBJECTS = 100  # the mean votes count as many objects in what is thought of the classes' shares
-TO_GROUPS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma and delta of EC3 towards the answer from votes
+CLASS_OBJECTS = (
+    100  # the mean votes count as many objects in what is thought of the classes' shares
+)
+TO_GROUPS = (
+    0.5,
+    0.0,
+    0.5,
+    0.0,
+)  # alpha, beta, gamma and delta of EC3 towards the answer from votes
 
 
 @dataclass(eq=False, repr=False)
 class Panel(Method):
     """Take the mean of the class probabilities of several methods; the default of `solve`.
 
-    By default these are `EBCC`, made less sure by how much the voters' errors seem to correlate, and
-    a weighted vote. Each object's votes count as they are: labels, probabilities, or answers on a
-    scale. Known labels have no part in that. One regression learns from them how to correct the
+    By default these are `EBCC`, made less sure by how much the voters' errors seem to correlate,
+    and a weighted vote. Each object's votes count as they are: labels, probabilities, or answers on
+    a scale. Known labels have no part in that. One regression learns from them how to correct the
     answer, so that a few shift it and make it more or less sure, and many weigh the votes anew.
 
     Weights of voters count in the answer, not in what is learned of voters, and only their ratios
-    matter. A voter of weight 2 is believed twice as much; a copy of it would also seem to confirm it.
+    matter. A voter of weight 2 is believed twice as much; a copy of it would also seem to confirm
+    it.
 
     Parameters
     ----------
@@ -93,7 +101,11 @@ class Panel(Method):
         return isinstance(self.members, str) and self.members == "default"
 
     def _given(self) -> list[Method]:
-        if isinstance(self.members, str) or not isinstance(self.members, Sequence) or not self.members:
+        if (
+            isinstance(self.members, str)
+            or not isinstance(self.members, Sequence)
+            or not self.members
+        ):
             must = "must be 'default' or a sequence of methods or their names"
             raise InputTypeError("members", must, got=self.members)
         return [method_of(member, "members") for member in self.members]
@@ -114,7 +126,11 @@ class Panel(Method):
             notes = (*answer.notes, Note(CHOICE, pulled))
             answer = _mean({"votes": answer, "EC3 towards the votes": refined}, votes, notes)
         answer = answer if known is None else taught(answer, votes, known)
-        return answer if self.class_prior is None else with_class_shares(answer, votes, self.class_prior, known)
+        return (
+            answer
+            if self.class_prior is None
+            else with_class_shares(answer, votes, self.class_prior, known)
+        )
 
     def _from_votes(self, votes: Votes) -> Answer:
         """Return the answer without labels; without clusterings far fewer rows may differ."""
@@ -123,7 +139,9 @@ class Panel(Method):
         if self._is_default():
             answer = default_answer(voters)
         else:
-            members = {f"{m}": method.answer(voters, None) for m, method in enumerate(self._given(), 1)}
+            members = {
+                f"{m}": method.answer(voters, None) for m, method in enumerate(self._given(), 1)
+            }
             names = listed([method.title for method in self._given()])
             answer = _mean(members, voters, (Note(CHOICE, f"The answer is the mean of {names}."),))
         if row is None:
@@ -148,7 +166,9 @@ def default_answer(votes: Votes) -> Answer:
     """Return the mean of EBCC and a weighted vote."""
     if votes.n_classes < 2 or n_confusions(votes) > MOST_CONFUSIONS:
         why = "The weighted vote was taken, because so many voters and classes leave no memory for EBCC."
-        return replace(_agreement_vote(votes), notes=() if votes.n_classes < 2 else (Note(CHOICE, why),))
+        return replace(
+            _agreement_vote(votes), notes=() if votes.n_classes < 2 else (Note(CHOICE, why),)
+        )
     soft, n_voters = are_mostly_soft(votes), equal_voters(votes)
     weighted = _weighted_vote(votes, n_voters, soft)
     learned = _learned(votes, n_voters, soft)
@@ -160,10 +180,17 @@ def default_answer(votes: Votes) -> Answer:
     help = "30 known labels, drawn at random, would calibrate it."
     notes = Note(CHOICE, text), Note(CALIBRATION, f"{sure} {help}")
     share = (1 - 1 / n_voters) / 2
-    return _mean({"EBCC": learned, "weighted vote": weighted}, votes, notes, np.array([share, 1 - share]))
+    return _mean(
+        {"EBCC": learned, "weighted vote": weighted}, votes, notes, np.array([share, 1 - share])
+    )
 
 
-def _mean(answers: Mapping[str, Answer], votes: Votes, notes: tuple[Note, ...], shares: Array | None = None) -> Answer:
+def _mean(
+    answers: Mapping[str, Answer],
+    votes: Votes,
+    notes: tuple[Note, ...],
+    shares: Array | None = None,
+) -> Answer:
     """Return the mean of some answers."""
     for name, answer in answers.items():
         if not answer.converged:
@@ -178,7 +205,7 @@ def _mean(answers: Mapping[str, Answer], votes: Votes, notes: tuple[Note, ...], 
     return Answer(proba, unanswered, rule, n_iter=n_iter, notes=notes, lacking=NO_VOTE)
 
 
-# ---- the two members ---------------------------------------------------------------------------------
+# ---- the two members -----------------------------------------------------------------------------
 
 
 def equal_voters(votes: Votes) -> float:
@@ -193,7 +220,9 @@ def _learned(votes: Votes, n_voters: float, soft: bool) -> Answer:
     fewer = votes.hardened().voters_alone() if soft else None  # labels are alike more often
     labels, row = (votes.hardened() if soft else votes, None) if fewer is None else fewer
     n_objects = max(float(votes.counts.sum()), 1.0)
-    found = EBCC(prior="learned", class_votes=min(1.0, CLASS_OBJECTS / n_objects)).answer(labels, None)
+    found = EBCC(prior="learned", class_votes=min(1.0, CLASS_OBJECTS / n_objects)).answer(
+        labels, None
+    )
     assert isinstance(found.rule, SubtypeRule)
     correlation = min(max(USUAL, ALIKE / max(n_voters - 1, 1.0)), 1.0)
     rule = replace(found.rule, correlation=correlation, hard_votes=soft)
@@ -222,15 +251,21 @@ def _weighted_vote(votes: Votes, n_voters: float, soft: bool) -> Answer:
 
 def _agreement_vote(votes: Votes) -> Answer:
     """Return the vote whose weights are learned from agreement."""
-    labels = replace(votes.as_class_votes() if votes.has_graders else votes, weights=relative_weights(votes))
+    labels = replace(
+        votes.as_class_votes() if votes.has_graders else votes, weights=relative_weights(votes)
+    )
     rounds = WeightedVote.reweight_rounds
-    return weighted_answer("agreement", labels, np.ones(len(votes.models)), None, rounds, judge=False)
+    return weighted_answer(
+        "agreement", labels, np.ones(len(votes.models)), None, rounds, judge=False
+    )
 
 
 def _vote_rule(votes: Votes, weights: Array, soft: bool) -> Rule:
     speaking = np.flatnonzero((votes.is_voter & (weights > 0))[votes.group_model])
     weight, n_classes = weights[votes.group_model[speaking]][:, None], votes.n_classes
-    table = np.hstack([weight * votes.group_meaning[speaking].toarray(), np.repeat(weight, n_classes, axis=1)])
+    table = np.hstack(
+        [weight * votes.group_meaning[speaking].toarray(), np.repeat(weight, n_classes, axis=1)]
+    )
     even = np.full(n_classes, 1 / n_classes)
     ignorance = 1e-9 if soft else 1.0  # a probability says itself how unsure it is
     worth = None if votes.prior is None else np.full(n_classes, votes.prior.learned.weight)

@@ -1,6 +1,7 @@
 """How long a run will take, and how much memory: small tables of the same make are solved here, and what they take is scaled up.
 
-Time and memory grow in proportion to the rows for reading and answering, and to the distinct rows for solving.
+Time and memory grow in proportion to the rows for reading and answering, and to the distinct rows
+for solving.
 """
 
 from __future__ import annotations
@@ -24,11 +25,16 @@ from .base import Method, method_of
 
 MOST_VOTES = 5_000_000  # of the table that is solved: compiled loops, if they are there, are used from fewer on
 MOST_READ = 20_000_000  # of the table that is read, which is quicker
-MANY_CLASSES, MOST_WORK = 10, 3e8  # above so many classes, the square of their number times the votes that are solved
+MANY_CLASSES, MOST_WORK = (
+    10,
+    3e8,
+)  # above so many classes, the square of their number times the votes that are solved
 LEAST_ROWS = 20_000  # to solve and to read; a quarter of it where there are many classes
 SLOW = 4  # seconds: what takes longer is run once
 MOST_DIFFERENT = 0.4  # of the rows that are read, as a share
-FILLING = 1e9  # bytes per second of memory that is used for the first time, which small tables do without
+FILLING = (
+    1e9  # bytes per second of memory that is used for the first time, which small tables do without
+)
 LOADING = (0.5, 1e8)  # seconds and bytes that it takes to load the compiled loops
 
 
@@ -45,7 +51,11 @@ class Plan:
     def __str__(self) -> str:
         size = f"{count(self.rows, 'row')}, {self.distinct_rows:,} of them distinct"
         seconds = f"about {_two_digits(self.seconds)}" if self.seconds >= 0.1 else "less than 0.1"
-        memory = f"{_two_digits(self.gigabytes)} GB" if self.gigabytes >= 1 else f"{_two_digits(self.gigabytes * 1000)} MB"
+        memory = (
+            f"{_two_digits(self.gigabytes)} GB"
+            if self.gigabytes >= 1
+            else f"{_two_digits(self.gigabytes * 1000)} MB"
+        )
         says = f"{size}: {seconds} seconds and {memory if self.gigabytes >= 0.001 else 'less than 1 MB'}."
         if self.solved_rows is None:
             return says
@@ -65,8 +75,8 @@ def plan(
 ) -> Plan:
     """Predict how long combining a table in memory takes on this machine, and how much memory, within a factor of about two.
 
-    It solves random tables of the same make with up to five million votes, fewer if there are more than ten classes, which
-    takes seconds, and scales up what they took.
+    It solves random tables of the same make with up to five million votes, fewer if there are more
+    than ten classes, which takes seconds, and scales up what they took.
 
     Parameters
     ----------
@@ -75,7 +85,8 @@ def plan(
     n_distinct : int or None
         How many of the rows differ. None takes as many as random votes would have.
     n_classifiers, n_clusterings, n_classes, n_clusters : int
-        How many voters and clusterings there are, how many classes, and how many clusters each clustering has.
+        How many voters and clusterings there are, how many classes, and how many clusters each
+        clustering has.
     method : str or method
         As in `solve`.
 
@@ -86,21 +97,33 @@ def plan(
     >>> expected.seconds < 60, expected.gigabytes < 1
     (True, True)
     """
-    sizes = {"n_rows": n_rows, "n_classifiers": n_classifiers, "n_classes": n_classes, "n_clusters": n_clusters}
-    for name, value in (sizes if n_distinct is None else {**sizes, "n_distinct": n_distinct}).items():
+    sizes = {
+        "n_rows": n_rows,
+        "n_classifiers": n_classifiers,
+        "n_classes": n_classes,
+        "n_clusters": n_clusters,
+    }
+    for name, value in (
+        sizes if n_distinct is None else {**sizes, "n_distinct": n_distinct}
+    ).items():
         require_integer(name, value, 1)
     require_integer("n_clusterings", n_clusterings, 0)
     _require_possible(n_distinct, (n_classes, n_classifiers), (n_clusters, n_clusterings))
     chosen = method_of(method, "method")
     n_models = n_classifiers + n_clusterings
-    n_sample, n_read = min(n_rows, _most_rows(n_models, n_classes)), min(n_rows, max(LEAST_ROWS, MOST_READ // n_models))
+    n_sample, n_read = (
+        min(n_rows, _most_rows(n_models, n_classes)),
+        min(n_rows, max(LEAST_ROWS, MOST_READ // n_models)),
+    )
     loads = compiled(n_rows * n_models) is not None  # now, for what is measured does not include it
     table = _random_table(n_sample, n_classifiers, n_clusterings, n_classes, n_clusters)
     if n_distinct is not None and n_distinct < n_sample:
         table = table[np.arange(n_sample) % n_distinct]
     votes = _votes(table, n_classifiers)
     if n_distinct is None:
-        n_distinct = votes.n_rows if 2 * votes.n_rows < n_sample else round(n_rows * votes.n_rows / n_sample)
+        n_distinct = (
+            votes.n_rows if 2 * votes.n_rows < n_sample else round(n_rows * votes.n_rows / n_sample)
+        )
     n_distinct = min(n_distinct, n_rows)
     read, n_different = table, n_sample
     if n_distinct < n_rows:
@@ -122,11 +145,20 @@ def plan(
 def plan_votes(votes: Votes, method: str | Method = "auto", fast: bool = False) -> Plan:
     """Predict what it takes to solve votes that exist and to sum up the answer (`fast`: without a diagnosis).
 
-    Up to five million of the votes are solved, fewer if there are many classes, and what they took is scaled up.
+    Up to five million of the votes are solved, fewer if there are many classes, and what they took
+    is scaled up.
     """
     chosen, most = method_of(method, "method"), _most_rows(len(votes.models), votes.n_classes)
-    rows = np.arange(votes.n_rows) if votes.n_rows <= most else np.random.default_rng(0).permutation(votes.n_rows)[:most]
-    cost = solving_cost(votes.only_rows(rows), lambda part: chosen.solve(part).summary(chosen, fast=fast), votes.n_rows)
+    rows = (
+        np.arange(votes.n_rows)
+        if votes.n_rows <= most
+        else np.random.default_rng(0).permutation(votes.n_rows)[:most]
+    )
+    cost = solving_cost(
+        votes.only_rows(rows),
+        lambda part: chosen.solve(part).summary(chosen, fast=fast),
+        votes.n_rows,
+    )
     return Plan(round(votes.counts.sum()), votes.n_rows, cost.seconds, cost.bytes / 1e9)
 
 
@@ -167,14 +199,16 @@ class _Cost:
 def solving_cost(votes: Votes, solve: Callable[[Votes], Any], n_distinct: int) -> _Cost:
     """Return what solving so many distinct rows takes, from solving those of some votes and a quarter of them.
 
-    Of many classes that are slow to solve the quarter is left out, and further rows are taken to need a third of the time: the
-    confusion of classes takes as long for few rows, and more rounds.
+    Of many classes that are slow to solve the quarter is left out, and further rows are taken to
+    need a third of the time: the confusion of classes takes as long for few rows, and more rounds.
     """
 
     def cost(rows: Array) -> _Cost:
         part = votes.only_rows(rows)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what there is to say about a sample says nothing about the table
+            warnings.simplefilter(
+                "ignore"
+            )  # what there is to say about a sample says nothing about the table
             return _Cost.of(lambda: solve(part))
 
     rows = np.arange(votes.n_rows)
@@ -186,7 +220,10 @@ def solving_cost(votes: Votes, solve: Callable[[Votes], Any], n_distinct: int) -
         return _Cost(whole.seconds * (1 + growth / 3), whole.bytes * (1 + growth))
     part = cost(rows[::4])
     growth = (n_distinct - votes.n_rows) / max(votes.n_rows - len(rows[::4]), 1)
-    seconds, size = max(whole.seconds - part.seconds, whole.seconds / 2) * growth, (whole.bytes - part.bytes) * growth
+    seconds, size = (
+        max(whole.seconds - part.seconds, whole.seconds / 2) * growth,
+        (whole.bytes - part.bytes) * growth,
+    )
     return _Cost(whole.seconds + seconds + size / FILLING, whole.bytes + size)
 
 
@@ -214,21 +251,33 @@ def _n_different(n_rows: int, n_distinct: int, n_sample: int, n_read: int) -> in
     return min(n_distinct, max(n_sample, int(share * n_read)))
 
 
-def _random_table(n_rows: int, n_classifiers: int, n_clusterings: int, n_classes: int, n_clusters: int) -> Array:
+def _random_table(
+    n_rows: int, n_classifiers: int, n_clusterings: int, n_classes: int, n_clusters: int
+) -> Array:
     """Return votes that are right more often than not, and clusters that follow the classes noisily."""
     rng = np.random.default_rng(0)
     truth = rng.integers(0, n_classes, n_rows)
-    table = np.empty((n_rows, n_classifiers + n_clusterings), dtype=np.min_scalar_type(-max(n_classes, n_clusters)))
+    table = np.empty(
+        (n_rows, n_classifiers + n_clusterings),
+        dtype=np.min_scalar_type(-max(n_classes, n_clusters)),
+    )
     for m in range(n_classifiers):
         table[:, m] = np.where(rng.random(n_rows) < 0.5, truth, rng.integers(0, n_classes, n_rows))
     for m in range(n_clusterings):
-        own = (truth + n_classes * rng.integers(0, max(n_clusters // n_classes, 1), n_rows)) % n_clusters
-        table[:, n_classifiers + m] = np.where(rng.random(n_rows) < 0.5, own, rng.integers(0, n_clusters, n_rows))
+        own = (
+            truth + n_classes * rng.integers(0, max(n_clusters // n_classes, 1), n_rows)
+        ) % n_clusters
+        table[:, n_classifiers + m] = np.where(
+            rng.random(n_rows) < 0.5, own, rng.integers(0, n_clusters, n_rows)
+        )
     return table
 
 
 def _votes(table: Array, n_classifiers: int) -> Votes:
-    return Votes.from_labels(table[:, :n_classifiers], table[:, n_classifiers:] if n_classifiers < table.shape[1] else None)
+    return Votes.from_labels(
+        table[:, :n_classifiers],
+        table[:, n_classifiers:] if n_classifiers < table.shape[1] else None,
+    )
 
 
 def _two_digits(number: float) -> str:

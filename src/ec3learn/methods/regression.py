@@ -53,7 +53,9 @@ def taught(answer: Answer, votes: Votes, known: KnownLabels) -> Answer:
     return replace(corrected(answer, rule, votes, known), notes=notes)
 
 
-def corrected(answer: Answer, rule: RegressionRule, votes: Votes, known: KnownLabels | None) -> Answer:
+def corrected(
+    answer: Answer, rule: RegressionRule, votes: Votes, known: KnownLabels | None
+) -> Answer:
     """Return an answer, made without labels, with the rule that corrects it."""
     proba, unanswered = answer.proba.copy(), answer.unanswered.copy()
     for rows, added in rule.added(membership(votes)):
@@ -83,7 +85,9 @@ def vote_columns(votes: Votes) -> tuple[Array, sparse.csr_array]:
             column[own], value[own] = own[0], (place - mean) / max(spread, 1e-9)
         elif (shares.data != 1).any():
             value[own] = 1 / max(float(np.sqrt(np.mean(shares.toarray().var(axis=0)))), 1e-9)
-    return groups, sparse.csr_array((value, (np.arange(len(groups)), column)), shape=(len(groups),) * 2)
+    return groups, sparse.csr_array(
+        (value, (np.arange(len(groups)), column)), shape=(len(groups),) * 2
+    )
 
 
 class Lesson:
@@ -107,7 +111,11 @@ class Lesson:
             fit = self._log_proba(*_unpacked(numbers, n_classes))
             residual = weights[:, None] * (np.exp(fit) - self.truth)
             pull = precision * (numbers - centre)
-            gradient = [residual.sum(axis=0), [np.vdot(residual, self.logs)], (by_column @ residual).ravel()]
+            gradient = [
+                residual.sum(axis=0),
+                [np.vdot(residual, self.logs)],
+                (by_column @ residual).ravel(),
+            ]
             lost = -weights @ fit[np.arange(len(fit)), self.codes]
             return float(lost + pull @ (numbers - centre) / 2), np.concatenate(gradient) + pull
 
@@ -119,7 +127,10 @@ class Lesson:
 
     def notes(self, weights: Array, n_alike: Array) -> list[Note]:
         """Return what the labels say of the answer: whether they contradict it, and how much they improved it."""
-        total, right = weights.sum(), self.truth[np.arange(len(self.logs)), self.logs.argmax(axis=1)]
+        total, right = (
+            weights.sum(),
+            self.truth[np.arange(len(self.logs)), self.logs.argmax(axis=1)],
+        )
         before, after = self._held_out(weights, n_alike)
         labels = count(round(float(total)), "known label")
         text = (
@@ -143,7 +154,8 @@ class Lesson:
         number, rows = n_alike.round().astype(np.int64), np.arange(len(self.codes))
         first, after = np.cumsum(number) - number, np.zeros(len(rows))
         for fold in range(FOLDS):
-            # Of the objects of a row, numbered on from those of the row before, every fifth is in the fold.
+            # Of the objects of a row, numbered on from those of the row before, every fifth is in
+            # the fold.
             hidden = number // FOLDS + ((fold - first) % FOLDS < number % FOLDS)
             share = hidden / np.maximum(number, 1)
             offsets, slope, loads = self.learn(weights * (1 - share))
@@ -155,4 +167,8 @@ class Lesson:
 
 
 def _unpacked(numbers: Array, n_classes: int) -> tuple[Array, float, Array]:
-    return numbers[:n_classes], float(numbers[n_classes]), numbers[n_classes + 1 :].reshape(-1, n_classes)
+    return (
+        numbers[:n_classes],
+        float(numbers[n_classes]),
+        numbers[n_classes + 1 :].reshape(-1, n_classes),
+    )

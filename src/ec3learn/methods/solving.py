@@ -32,15 +32,17 @@ def solve(
     known : array with missing values, dict of object -> label, or pair (objects, labels)
         Labels of a few objects.
     method : str or method
-        By default `Panel`, a mean of two methods. A name in `METHODS`, or a method with parameters of your own.
+        By default `Panel`, a mean of two methods. A name in `METHODS`, or a method with parameters
+        of your own.
     prior : table with one row per object and one column per class, or dict of object -> row
-        Class probabilities that the object's own votes had no part in, such as those of a classifier of its features, out of
-        fold. How far to trust them is learned from the votes.
+        Class probabilities that the object's own votes had no part in, such as those of a
+        classifier of its features, out of fold. How far to trust them is learned from the votes.
     class_prior : dict of class -> share
-        Shares of the classes that are known otherwise, such as `{"toxic": 0.1}`. The answer gets them on average.
+        Shares of the classes that are known otherwise, such as `{"toxic": 0.1}`. The answer gets
+        them on average.
     n_jobs : int or None
-        How many threads the compiled loops of the extra `fast` use on large tables: None is 1, or what joblib's
-        `parallel_config` says; -1 is one per core.
+        How many threads the compiled loops of the extra `fast` use on large tables: None is 1, or
+        what joblib's `parallel_config` says; -1 is one per core.
 
     Examples
     --------
@@ -62,5 +64,9 @@ def with_class_prior(method: Method, class_prior: Mapping[Any, float]) -> Method
     """Return a method that gives the classes these shares."""
     if "class_prior" not in method.get_params(deep=False):
         remedy = f"Leave {arg('class_prior')} out, or take {arg('method', 'auto')}."
-        raise InputError("class_prior", phrase=f"{method.title} does not support {arg('class_prior')}", remedy=remedy)
+        raise InputError(
+            "class_prior",
+            phrase=f"{method.title} does not support {arg('class_prior')}",
+            remedy=remedy,
+        )
     return clone(method).set_params(class_prior=class_prior)

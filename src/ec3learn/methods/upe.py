@@ -1,15 +1,16 @@
 """UPE-style: objects, classes and clusters are points in one space, near to each other where they belong together.
 
-This is our reconstruction of unsupervised probabilistic embedding: only the abstract and the first page of the paper were
-available, not its full text. All classifiers share one point per class (phi), every clustering has one point per cluster (psi). A
-model puts object i into group g with a probability that falls with the squared distance of their points, normalised within the
-model:
+This is our reconstruction of unsupervised probabilistic embedding: only the abstract and the first
+page of the paper were available, not its full text. All classifiers share one point per class
+(phi), every clustering has one point per cluster (psi). A model puts object i into group g with a
+probability that falls with the squared distance of their points, normalised within the model:
 
     P(g | i) = exp(-|x_i - theta_g|^2 / 2) / sum_h exp(-|x_i - theta_h|^2 / 2)
 
-The points minimise the negative logarithm of the votes' probability plus gamma/2 sum_i |x_i|^2 + eta n/2 sum_g |theta_g|^2, by
-L-BFGS from several random starts; the answer is P(class | i). Given the groups' points the problem is convex in x_i, so objects
-with equal rows have equal points and distinct rows are enough.
+The points minimise the negative logarithm of the votes' probability plus gamma/2 sum_i |x_i|^2 +
+eta n/2 sum_g |theta_g|^2, by L-BFGS from several random starts; the answer is P(class | i). Given
+the groups' points the problem is convex in x_i, so objects with equal rows have equal points and
+distinct rows are enough.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class UPE(Method):
     Parameters
     ----------
     n_components : int or None
-        The dimension of the space; None takes the number of classes minus 1, the fewest that can express every answer.
+        The dimension of the space; None takes the number of classes minus 1, the fewest that can
+        express every answer.
     gamma : float
         How hard objects are pulled to the origin.
     eta : float
@@ -48,8 +50,8 @@ class UPE(Method):
     n_init : int
         How many random starts; the best is kept, since the problem is not convex.
     tol : float
-        L-BFGS stops when no entry of the gradient, over the root of the number of objects, is larger, or when the cost falls
-        by less than a thousandth of it, relatively.
+        L-BFGS stops when no entry of the gradient, over the root of the number of objects, is
+        larger, or when the cost falls by less than a thousandth of it, relatively.
     max_iter : int
         The most rounds of L-BFGS per start.
     random_state : int, Generator or None
@@ -85,7 +87,9 @@ class UPE(Method):
         require_seed("random_state", self.random_state)
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
-        n_components = max(1, votes.n_classes - 1) if self.n_components is None else self.n_components
+        n_components = (
+            max(1, votes.n_classes - 1) if self.n_components is None else self.n_components
+        )
         embedding = Embedding(votes, n_components, float(self.gamma), float(self.eta))
         rng = np.random.default_rng(self.random_state)
         best: Any = None
@@ -113,15 +117,24 @@ class UPE(Method):
         unanswered = embedding.total_of_rows <= 0
         proba[unanswered] = votes_alone.fallback
         lacking = "no vote and no cluster, and got the mean vote of all"
-        converged = bool(best.success) or best.status == 2  # 2: no step can improve it in floating point
-        return Answer(proba, unanswered, objective=float(best.fun), n_iter=int(best.nit), converged=converged, lacking=lacking)
+        converged = (
+            bool(best.success) or best.status == 2
+        )  # 2: no step can improve it in floating point
+        return Answer(
+            proba,
+            unanswered,
+            objective=float(best.fun),
+            n_iter=int(best.nit),
+            converged=converged,
+            lacking=lacking,
+        )
 
 
 class Embedding:
     """The cost of points for the objects and groups of some votes, and its gradient.
 
-    The unknowns are sqrt(counts) x for the rows, then theta for classes and clusters. On this scale the cost is no steeper for
-    rows that stand for many objects.
+    The unknowns are sqrt(counts) x for the rows, then theta for classes and clusters. On this scale
+    the cost is no steeper for rows that stand for many objects.
     """
 
     def __init__(self, votes: Votes, n_components: int, gamma: float, eta: float) -> None:
@@ -129,7 +142,8 @@ class Embedding:
         self.counts, self.total = votes.counts, float(votes.counts.sum())
         self.eta = eta * self.total
         self.root = np.sqrt(votes.counts)
-        # All classifiers are pooled into one block of votes by class; then comes one block of clusters per clustering.
+        # All classifiers are pooled into one block of votes by class; then comes one block of
+        # clusters per clustering.
         column = votes.group_class.astype(np.int64)
         self.blocks = [slice(0, votes.n_classes)]
         for m in np.flatnonzero(~votes.is_classifier & (votes.weights > 0)):
@@ -141,7 +155,9 @@ class Embedding:
         self.n_unknown = (self.n_rows + self.n_points) * n_components
         placed = np.flatnonzero(column >= 0)
         weight = votes.weights[votes.group_model[placed]]
-        to_points = sparse.csr_array((weight, (placed, column[placed])), shape=(votes.n_groups, self.n_points))
+        to_points = sparse.csr_array(
+            (weight, (placed, column[placed])), shape=(votes.n_groups, self.n_points)
+        )
         groups = membership(votes)
         self.pooled = np.vstack([sums for _, sums in groups.gather_parts(to_points[groups.order])])
         self.n_votes = [self.pooled[:, block].sum(axis=1) for block in self.blocks]
@@ -156,12 +172,16 @@ class Embedding:
     def cost(self, unknown: Array) -> tuple[float, Array]:
         """Return the cost and its gradient."""
         x, theta = self.split(unknown)
-        total = self.gamma / 2 * float(self.counts @ (x**2).sum(axis=1)) + self.eta / 2 * float((theta**2).sum())
+        total = self.gamma / 2 * float(self.counts @ (x**2).sum(axis=1)) + self.eta / 2 * float(
+            (theta**2).sum()
+        )
         gradient = np.empty((self.n_rows + self.n_points, self.n_components))
         pull, reach = np.zeros_like(theta), np.zeros(self.n_points)
         for rows in chunks(self.n_rows):
             pooled, counts, here = self.pooled[rows], self.counts[rows], x[rows]
-            near = here @ theta.T - (theta**2).sum(axis=1) / 2  # |x_i|^2 is the same for all groups of a model and drops out
+            near = (
+                here @ theta.T - (theta**2).sum(axis=1) / 2
+            )  # |x_i|^2 is the same for all groups of a model and drops out
             rest = pooled.copy()
             for block, n_votes in zip(self.blocks, self.n_votes, strict=True):
                 proba = near[:, block] - near[:, block].max(axis=1, keepdims=True)

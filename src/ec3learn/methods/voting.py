@@ -1,7 +1,7 @@
 """Voting: the baseline to compare everything with. Clusterings do not vote.
 
-Ties are common here: tied classes have equal probabilities, and `Consensus.labels` breaks ties (the class with the larger mass
-over all objects wins, then the first of `classes`).
+Ties are common here: tied classes have equal probabilities, and `Consensus.labels` breaks ties (the
+class with the larger mass over all objects wins, then the first of `classes`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ NO_VOTE = "no vote and got the mean vote of all"
 class MajorityVote(Method):
     """Take the class most classifiers voted for.
 
-    The probabilities are shares of the votes. A soft vote counts for its most probable class, and is shared evenly where that is
-    tied. Model weights, if the votes have any, count as that many votes.
+    The probabilities are shares of the votes. A soft vote counts for its most probable class, and
+    is shared evenly where that is tied. Model weights, if the votes have any, count as that many
+    votes.
 
     Examples
     --------
@@ -36,7 +37,9 @@ class MajorityVote(Method):
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         votes = votes.hardened()
-        return Answer(*mean_votes(votes, membership(votes), votes.weights, known, hard=True), lacking=NO_VOTE)
+        return Answer(
+            *mean_votes(votes, membership(votes), votes.weights, known, hard=True), lacking=NO_VOTE
+        )
 
 
 class SoftVote(Method):
@@ -63,10 +66,12 @@ class WeightedVote(Method):
 
     Parameters
     ----------
-    weights : "agreement", "labels", "equal", or one number per classifier (sequence, or dict of name -> number)
-        "agreement" learns them without labels, from how often each classifier agrees with the vote so far; "labels" learns them
-        from the known labels. A classifier worse than chance gets 0. A learned weight is the log-odds of being right, which is
-        the best weight for classifiers that err independently and without bias.
+    weights : "agreement", "labels", "equal", or one number per classifier (sequence, or dict of
+    name -> number)
+        "agreement" learns them without labels, from how often each classifier agrees with the vote
+        so far; "labels" learns them from the known labels. A classifier worse than chance gets 0. A
+        learned weight is the log-odds of being right, which is the best weight for classifiers that
+        err independently and without bias.
     reweight_rounds : int
         The most times weights are learned anew from the vote ("agreement").
 
@@ -95,7 +100,12 @@ class WeightedVote(Method):
 
 
 def weighted_answer(
-    asked: ModelWeights, votes: Votes, start: Array, known: KnownLabels | None, rounds: int, judge: bool = True
+    asked: ModelWeights,
+    votes: Votes,
+    start: Array,
+    known: KnownLabels | None,
+    rounds: int,
+    judge: bool = True,
 ) -> Answer:
     """Return the weighted mean vote on each row, with the weights asked for; with `judge`, notes say if not to trust them."""
     groups = membership(votes)

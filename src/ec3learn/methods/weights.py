@@ -1,10 +1,12 @@
 """How much each classifier counts: as given, or learned from how often it agrees with the consensus or with known labels.
 
-A learned weight is the log-odds of being right over chance, log((l - 1) q / (1 - q)) for l classes and the share q of votes that
-are right: the best weight for classifiers that err independently and without bias.
+A learned weight is the log-odds of being right over chance, log((l - 1) q / (1 - q)) for l classes
+and the share q of votes that are right: the best weight for classifiers that err independently and
+without bias.
 
-Weights that the user gave count in the answer, not in what is learned of voters. There, a voter of weight 2 would be two who
-always agree, and as agreement is all that shows who is good, it would soon decide alone.
+Weights that the user gave count in the answer, not in what is learned of voters. There, a voter of
+weight 2 would be two who always agree, and as agreement is all that shows who is good, it would
+soon decide alone.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from ..answer.rule import KnownLabels, Rule, weight_scale
 from ..diagnosis.doubts import MUCH_APART, bias_note, judge_bias
 from ..votes import Votes, non_negative
 
-ModelWeights = Literal["equal", "agreement", "labels"] | Sequence[float] | Mapping[str, float] | Array
+ModelWeights = (
+    Literal["equal", "agreement", "labels"] | Sequence[float] | Mapping[str, float] | Array
+)
 Found = TypeVar("Found")
 
 LEARNED = ("agreement", "equal", "labels")
@@ -65,7 +69,12 @@ def first_weights(asked: ModelWeights, votes: Votes, known: KnownLabels | None) 
         names = [votes.models[m].name for m in classifiers]
         for name in asked:
             if name not in names:
-                raise InputError("weights", "must name classifiers", got=name, remedy=f"Choose from: {', '.join(names)}.")
+                raise InputError(
+                    "weights",
+                    "must name classifiers",
+                    got=name,
+                    remedy=f"Choose from: {', '.join(names)}.",
+                )
         given = [asked.get(name, 1.0) for name in names]
     weights[classifiers] = non_negative(given, "weights", len(classifiers), "classifiers")
     return weights
@@ -85,18 +94,26 @@ def relative_weights(votes: Votes) -> Array:
 def votes_per_voter(votes: Votes) -> Array:
     """Return how many votes each voter has cast, by what objects count."""
     spoken = scatter_to_votes(votes, membership(votes), votes.counts)
-    return np.asarray(np.bincount(votes.group_model, weights=spoken, minlength=len(votes.models)) * votes.is_voter)
+    return np.asarray(
+        np.bincount(votes.group_model, weights=spoken, minlength=len(votes.models)) * votes.is_voter
+    )
 
 
 def weighted_rule(rule: Rule, votes: Votes) -> Rule:
     """Return a rule that was learned from voters who are all alike, with the weights that the votes have."""
     weights = relative_weights(votes)
-    return rule if len(np.unique(weights[weights > 0])) < 2 else _weighted(rule, weights[votes.group_model])
+    return (
+        rule
+        if len(np.unique(weights[weights > 0])) < 2
+        else _weighted(rule, weights[votes.group_model])
+    )
 
 
 def _weighted(rule: Rule, group_weight: Array) -> Rule:
     if isinstance(rule, PanelRule):
-        return replace(rule, members=tuple((name, _weighted(own, group_weight)) for name, own in rule.members))
+        return replace(
+            rule, members=tuple((name, _weighted(own, group_weight)) for name, own in rule.members)
+        )
     assert isinstance(rule, (PrecisionRule, SubtypeRule))
     return replace(rule, table=group_weight[rule.groups, None] * rule.table)
 
@@ -119,8 +136,9 @@ def learn_weights(
 ) -> tuple[Learned, Found]:
     """Solve with the weights asked for; weights from agreement are learned and used in turn until they settle.
 
-    `solve` takes what the weights of base models are multiplied by, and returns the class probabilities by row and whatever else
-    it found, which is returned for the last weights. With `judge` it is checked whether weights from agreement should be trusted.
+    `solve` takes what the weights of base models are multiplied by, and returns the class
+    probabilities by row and whatever else it found, which is returned for the last weights. With
+    `judge` it is checked whether weights from agreement should be trusted.
     """
     learned = Learned(start)
     if isinstance(asked, str) and asked == "labels":
@@ -135,7 +153,13 @@ def learn_weights(
     hard_groups = groups if hard is votes else membership(hard)
     tried: list[Learned] = []
     while True:
-        tried.append(_weights(votes, start, *_shares_right(hard, hard_groups, top_classes(proba, votes.counts @ proba))))
+        tried.append(
+            _weights(
+                votes,
+                start,
+                *_shares_right(hard, hard_groups, top_classes(proba, votes.counts @ proba)),
+            )
+        )
         settled = np.allclose(tried[-1].weights, learned.weights, rtol=1e-3, atol=1e-3)
         if settled or len(tried) > rounds:
             break
@@ -158,26 +182,36 @@ def weights_from_labels(votes: Votes, known: KnownLabels, start: Array) -> Learn
     return _weights(votes, start, *_shares_right(labelled, membership(labelled), known.codes[rows]))
 
 
-# ---- how often a classifier is right ---------------------------------------------------------------------------------
+# ---- how often a classifier is right -------------------------------------------------------------
 
 
 def _shares_right(votes: Votes, groups: Membership, codes: Array) -> tuple[Array, Array]:
     """Return how often each base model is right if these are the classes, and how many votes it has.
 
-    It is the mean over classes of the share of votes on objects of the class that name it. Averaged over classes, an annotator
-    who always says the same is right as often as chance. Averaged over votes it would be right as often as that class is common,
-    and pull the consensus further its way in each round. One vote's worth of chance is added to each class, so that a few votes
-    in agreement make nobody infallible. Soft votes must be hardened before: counted by shares, who is unsure of everything would
-    be right no more often than who guesses.
+    It is the mean over classes of the share of votes on objects of the class that name it. Averaged
+    over classes, an annotator who always says the same is right as often as chance. Averaged over
+    votes it would be right as often as that class is common, and pull the consensus further its way
+    in each round. One vote's worth of chance is added to each class, so that a few votes in
+    agreement make nobody infallible. Soft votes must be hardened before: counted by shares, who is
+    unsure of everything would be right no more often than who guesses.
     """
     found = count_classes(votes, groups, codes, votes.counts, votes.n_classes).tocoo()
     (group, of_class), counts = found.coords, found.data
     n_models = len(votes.models)
-    pair, place = np.unique(votes.group_model[group].astype(np.int64) * votes.n_classes + of_class, return_inverse=True)
-    cast = np.bincount(place, weights=counts, minlength=len(pair))  # votes of a model on objects of a class, where there are any
-    right = np.bincount(place, weights=counts * (votes.group_class[group] == of_class), minlength=len(pair))
+    pair, place = np.unique(
+        votes.group_model[group].astype(np.int64) * votes.n_classes + of_class, return_inverse=True
+    )
+    cast = np.bincount(
+        place, weights=counts, minlength=len(pair)
+    )  # votes of a model on objects of a class, where there are any
+    right = np.bincount(
+        place, weights=counts * (votes.group_class[group] == of_class), minlength=len(pair)
+    )
     seen = cast > 0
-    model, share = (pair // votes.n_classes)[seen], ((right + 1 / votes.n_classes) / (cast + 1))[seen]
+    model, share = (
+        (pair // votes.n_classes)[seen],
+        ((right + 1 / votes.n_classes) / (cast + 1))[seen],
+    )
     n_seen = np.bincount(model, minlength=n_models)
     mean = np.bincount(model, weights=share, minlength=n_models) / np.maximum(n_seen, 1)
     return mean, np.bincount(model, weights=cast[seen], minlength=n_models)
@@ -193,26 +227,45 @@ def _weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> Learn
     odds = np.log(np.maximum((n_classes - 1) * shares, 1e-300) / np.maximum(1 - shares, 1e-300))
     gained = np.maximum(odds, 0.0)
     if not gained[judged].any():
-        return Learned(start, (Note(WORSE_THAN_CHANCE, "No classifier is better than chance, so all were weighted equally."),))
+        return Learned(
+            start,
+            (
+                Note(
+                    WORSE_THAN_CHANCE,
+                    "No classifier is better than chance, so all were weighted equally.",
+                ),
+            ),
+        )
     worse = tuple(votes.models[m].name for m in np.flatnonzero(judged & (odds < -1e-12)))
-    notes = (Note(WORSE_THAN_CHANCE, f"Worse than chance and left out: {some(worse)}."),) if worse else ()
+    notes = (
+        (Note(WORSE_THAN_CHANCE, f"Worse than chance and left out: {some(worse)}."),)
+        if worse
+        else ()
+    )
     weights = start.copy()
     weights[judged] = gained[judged] * n_votes[judged].sum() / (n_votes[judged] @ gained[judged])
     return Learned(weights, notes, worse)
 
 
-# ---- when not to trust it --------------------------------------------------------------------------------------------
+# ---- when not to trust it ------------------------------------------------------------------------
 
 
 def _doubts(
-    votes: Votes, known: KnownLabels | None, tried: Sequence[Learned], settled: bool, answers: tuple[Array, Array]
+    votes: Votes,
+    known: KnownLabels | None,
+    tried: Sequence[Learned],
+    settled: bool,
+    answers: tuple[Array, Array],
 ) -> list[Note]:
     """Return why the learned weights should not be trusted, if there is a reason.
 
-    `tried` are the weights of all rounds; `answers` those with equal weights and with the learned ones.
+    `tried` are the weights of all rounds; `answers` those with equal weights and with the learned
+    ones.
     """
     doubts = []
-    last_move = float(np.abs(tried[-1].weights - tried[-2].weights).max()) if len(tried) > 1 else 0.0
+    last_move = (
+        float(np.abs(tried[-1].weights - tried[-2].weights).max()) if len(tried) > 1 else 0.0
+    )
     if not settled and last_move > 0.05:
         text = (
             f"Weights from agreement did not settle in {count(len(tried) - 1, 'round')}. Raise {arg('reweight_rounds')}, or "
@@ -240,7 +293,9 @@ def _doubts(
 def _turned(votes: Votes, tried: Sequence[Learned]) -> list[str]:
     """Return the classifiers that went from counting to being left out or back, if they have many of the votes."""
     changed = set(tried[0].worse_than_chance) ^ set(tried[-1].worse_than_chance)
-    counted = np.maximum(tried[0].weights, tried[-1].weights) > 0.5  # who is near chance may well cross it
+    counted = (
+        np.maximum(tried[0].weights, tried[-1].weights) > 0.5
+    )  # who is near chance may well cross it
     turned = [m for m, model in enumerate(votes.models) if model.name in changed and counted[m]]
     many = votes.n_votes[turned].sum() > MUCH_APART * votes.n_votes[votes.is_classifier].sum()
     return [votes.models[m].name for m in turned] if many else []

@@ -5,4 +5,6 @@ from importlib.util import find_spec
 from .._checks import MissingExtraError
 
 if find_spec("pandas") is None or find_spec("pyarrow") is None:
-    raise MissingExtraError("pandas", phrase="Loading data sets needs pandas and pyarrow: pip install 'ec3learn[paper]'")
+    raise MissingExtraError(
+        "pandas", phrase="Loading data sets needs pandas and pyarrow: pip install 'ec3learn[paper]'"
+    )

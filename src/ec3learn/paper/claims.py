@@ -1,7 +1,7 @@
 """One rule for the verdicts on all claims of the paper: direction, size and significance, each on its own.
 
-A claim becomes an *effect*: one number per data set and split that is above a bound where the claim is right. `RULE` states the
-rule in words, `judge` applies it.
+A claim becomes an *effect*: one number per data set and split that is above a bound where the claim
+is right. `RULE` states the rule in words, `judge` applies it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class Judgement:
     high: float
     supporting: int  # data sets (or other units) whose mean effect is on the claimed side
     total: int
-    against: tuple[str, ...]  # for a claim about every unit: those whose interval is on the other side
+    against: tuple[
+        str, ...
+    ]  # for a claim about every unit: those whose interval is on the other side
     direction: str  # "shown", "reversed" or "not shown"
     size: str  # "", "reached" or "smaller"
     verdict: str
@@ -93,7 +95,10 @@ def interval(effect: Any, level: float = 1 - LEVEL) -> tuple[float, float]:
     else:
         counts = units.count()
         variances = units.var(ddof=1) * (1 / counts + OVERLAP)
-        error, freedom = float(np.sqrt(variances.sum(skipna=False))) / len(means), int(counts.min()) - 1
+        error, freedom = (
+            float(np.sqrt(variances.sum(skipna=False))) / len(means),
+            int(counts.min()) - 1,
+        )
     middle = float(means.mean())
     if freedom < 1 or not np.isfinite(error):
         return -np.inf, np.inf
@@ -121,12 +126,16 @@ def signed_rank_p(gains: Any) -> float:
     return _signed_rank_p(tuple(gains)) if np.any(gains) else 1.0
 
 
-@lru_cache(None)  # with ties it tries all signs, and the report asks for many p-values more than once
+@lru_cache(
+    None
+)  # with ties it tries all signs, and the report asks for many p-values more than once
 def _signed_rank_p(gains: tuple[float, ...]) -> float:
     return float(wilcoxon(gains).pvalue)
 
 
-def judge(effect: Any, above: float = 0.0, printed: float | None = None, every: bool = False) -> Judgement:
+def judge(
+    effect: Any, above: float = 0.0, printed: float | None = None, every: bool = False
+) -> Judgement:
     """Return the verdict on an effect by the rule; the arguments are those of `Claim`.
 
     Examples
@@ -140,7 +149,11 @@ def judge(effect: Any, above: float = 0.0, printed: float | None = None, every: 
     units = effect.groupby(level=0)
     means, (low, high) = units.mean(), interval(effect)
     # The intervals of single units are corrected for their number.
-    against = tuple(str(name) for name, own in units if every and interval(own, 1 - LEVEL / len(units))[1] < above)
+    against = tuple(
+        str(name)
+        for name, own in units
+        if every and interval(own, 1 - LEVEL / len(units))[1] < above
+    )
     shown, reached = low > above, printed is None or high >= printed
     if high < above or against or not (shown or reached):
         verdict = FAILS
@@ -151,10 +164,12 @@ def judge(effect: Any, above: float = 0.0, printed: float | None = None, every: 
     direction = "shown" if shown else "reversed" if high < above else "not shown"
     size = "" if printed is None else "reached" if reached else "smaller"
     supporting = int((means > above).sum())
-    return Judgement(float(means.mean()), low, high, supporting, len(means), against, direction, size, verdict)
+    return Judgement(
+        float(means.mean()), low, high, supporting, len(means), against, direction, size, verdict
+    )
 
 
-# ---- which differences between methods are significant (Demsar, 2006) -------------------------------------------------
+# ---- which differences between methods are significant (Demsar, 2006) ----------------------------
 
 
 def mean_ranks(scores: Any) -> Any:
@@ -179,4 +194,6 @@ def paired_tests(scores: Any, control: str) -> Any:
     gains = whole.drop(columns=control).rsub(whole[control], axis=0)
     p = gains.apply(signed_rank_p).sort_values(kind="stable")
     corrected = (p * np.arange(len(p), 0, -1)).cummax().clip(upper=1.0)
-    return pd.DataFrame({"better": (gains > 0).sum(), "worse": (gains < 0).sum(), "p": corrected}).loc[p.index]
+    return pd.DataFrame(
+        {"better": (gains > 0).sum(), "worse": (gains < 0).sum(), "p": corrected}
+    ).loc[p.index]

@@ -23,33 +23,62 @@ from . import published
 from .protocol import Case, Outputs, split
 from .studies import LEARNED, Row, auc_of, solve_and_score
 
-LEVELS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)  # of normalised mutual information with the classes
+LEVELS = (
+    0.0,
+    0.05,
+    0.1,
+    0.15,
+    0.2,
+    0.3,
+    0.4,
+    0.5,
+    0.6,
+    0.8,
+)  # of normalised mutual information with the classes
 N_COPIES = len(published.CLUSTERINGS)
 GRAINS = (1, 2, 4, 8)  # clusters per class
 FEW = 1000  # rows that the silhouette is computed on
 
 
-# ---- noisy copies of the classes -------------------------------------------------------------------------------------
+# ---- noisy copies of the classes -----------------------------------------------------------------
 
 
 def noisy_truth(case: Case) -> Iterator[Row]:
     """Replace the clusterings by copies of the classes with noise, made to match the classes to a given degree.
 
-    "independent" copies have noise of their own each, the best case; "same" are five times one copy, the worst. The setting is
-    the number of labels per class, the kind, and the level.
+    "independent" copies have noise of their own each, the best case; "same" are five times one
+    copy, the worst. The setting is the number of labels per class, the kind, and the level.
     """
     for labels in (None, 20, 5):
         test = case.outputs(labels=labels).test
         word = "all" if labels is None else str(labels)
-        yield "best classifier", word, "auc", max(mean_auc(proba, test.truth) for proba in test.proba.values())  # in hindsight
-        yield "soft vote", word, "auc", auc_of(SoftVote(), test.votes(soft=True, clusterings="none"), test)
+        yield (
+            "best classifier",
+            word,
+            "auc",
+            max(mean_auc(proba, test.truth) for proba in test.proba.values()),
+        )  # in hindsight
+        yield (
+            "soft vote",
+            word,
+            "auc",
+            auc_of(SoftVote(), test.votes(soft=True, clusterings="none"), test),
+        )
         yield from _combined(f"{word} none", test, "none")
         rng = np.random.default_rng([case.seed, 4])
         for level in LEVELS:
             copies = [noisy_copy(test.truth, level, rng) for _ in range(N_COPIES)]
             for kind, chosen in (("independent", copies), ("same", copies[:1] * N_COPIES)):
-                setting, named = f"{word} {kind} {level:.2f}", {f"copy {k}": copy for k, copy in enumerate(chosen)}
-                yield "clusterings", setting, "nmi", float(np.mean([nmi(test.truth, copy) for copy in chosen]))
+                setting, named = (
+                    f"{word} {kind} {level:.2f}",
+                    {f"copy {k}": copy for k, copy in enumerate(chosen)},
+                )
+                yield (
+                    "clusterings",
+                    setting,
+                    "nmi",
+                    float(np.mean([nmi(test.truth, copy) for copy in chosen])),
+                )
                 yield from _combined(setting, replace(test, clusters=named), "paper")
 
 
@@ -74,22 +103,32 @@ def noisy_copy(truth: Array, level: float, rng: np.random.Generator) -> Array:
 
 def _combined(setting: str, test: Outputs, clusterings: str) -> Iterator[Row]:
     yield "iEC3", setting, "auc", auc_of(EC3(), test.votes(clusterings=clusterings), test)
-    yield "iEC3, learned weights", setting, "auc", auc_of(LEARNED(), test.votes(soft=True, clusterings=clusterings), test)
+    yield (
+        "iEC3, learned weights",
+        setting,
+        "auc",
+        auc_of(LEARNED(), test.votes(soft=True, clusterings=clusterings), test),
+    )
 
 
-# ---- tuned clusterings -----------------------------------------------------------------------------------------------
+# ---- tuned clusterings ---------------------------------------------------------------------------
 
 
 def tuned_clusterings(case: Case) -> Iterator[Row]:
     """Tune the five clusterings, by their match with the classes on the validation set or by the silhouette, without labels.
 
-    All drawn rows are clustered at once; affinity propagation alone clusters landmarks, as many as where it is not tuned.
+    All drawn rows are clustered at once; affinity propagation alone clusters landmarks, as many as
+    where it is not tuned.
     """
     outputs = case.outputs()
     parts = split(len(case.data.codes), case.seed, case.protocol.max_rows)
     drawn = np.concatenate(parts)
-    features = Features("standard", dense=True, random_state=case.seed).fit_transform(case.data.X.iloc[drawn])
-    objects = slice(len(parts.train), None)  # the validation set, then the test set, as in the outputs
+    features = Features("standard", dense=True, random_state=case.seed).fit_transform(
+        case.data.X.iloc[drawn]
+    )
+    objects = slice(
+        len(parts.train), None
+    )  # the validation set, then the test set, as in the outputs
     sample = np.random.default_rng(case.seed).permutation(len(drawn))[:FEW]
     distances = euclidean_distances(features[sample])
     np.fill_diagonal(distances, 0)
@@ -99,23 +138,32 @@ def tuned_clusterings(case: Case) -> Iterator[Row]:
         known = outputs.known
         match = [nmi(outputs.truth[known], labels[objects][known]) for labels in found]
         chosen["NMI"][name] = found[int(np.argmax(match))][objects]
-        chosen["silhouette"][name] = found[int(np.argmax([_silhouette(distances, labels[sample]) for labels in found]))][objects]
+        chosen["silhouette"][name] = found[
+            int(np.argmax([_silhouette(distances, labels[sample]) for labels in found]))
+        ][objects]
     for way, clusters in {"none": outputs.clusters, **chosen}.items():
         test = replace(outputs, clusters=clusters).test
         for name, own in test.clusters.items():
             yield name, way, "nmi", nmi(test.truth, own)
             yield name, way, "n_clusters", float(len(np.unique(own)))
         yield from solve_and_score("iEC3", way, EC3(), test.votes(), test)
-        yield from solve_and_score("iEC3, learned weights", way, LEARNED(), test.votes(soft=True), test)
+        yield from solve_and_score(
+            "iEC3, learned weights", way, LEARNED(), test.votes(soft=True), test
+        )
 
 
-def _candidates(n_classes: int, n_landmarks: int, seed: int) -> dict[str, list[Callable[[Array], Array]]]:
+def _candidates(
+    n_classes: int, n_landmarks: int, seed: int
+) -> dict[str, list[Callable[[Array], Array]]]:
     """Return the settings that are tried of each clustering, as functions from features to clusters."""
     few = [n_classes * grain for grain in GRAINS]
     return {
         "DBSCAN": [partial(_dbscan, quantile=q) for q in (0.5, 0.7, 0.8, 0.9, 0.95, 0.99)],
         "Hierarchical": [AgglomerativeClustering(k, linkage="complete").fit_predict for k in few],
-        "Affinity": [partial(_affinity, quantile=q, n_landmarks=n_landmarks, seed=seed) for q in (0.5, 0.1, 0.0)],
+        "Affinity": [
+            partial(_affinity, quantile=q, n_landmarks=n_landmarks, seed=seed)
+            for q in (0.5, 0.1, 0.0)
+        ],
         "K-Means": [KMeans(k, random_state=seed).fit_predict for k in sorted({2, *few})],
         "Mean-Shift": [QuantileMeanShift(q).fit_predict for q in (0.05, 0.1, 0.2, 0.3)],
     }
@@ -130,7 +178,9 @@ def _dbscan(features: Array, quantile: float) -> Array:
 def _affinity(features: Array, quantile: float, n_landmarks: int, seed: int) -> Array:
     """Cluster landmarks by affinity propagation whose preference is a quantile of the similarities."""
     similarities = -euclidean_distances(features[:: max(1, len(features) // 500)], squared=True)
-    model = AffinityPropagation(damping=0.9, max_iter=300, preference=float(np.quantile(similarities, quantile)))
+    model = AffinityPropagation(
+        damping=0.9, max_iter=300, preference=float(np.quantile(similarities, quantile))
+    )
     return Landmarks(model, n_landmarks, random_state=seed).fit_predict(features)
 
 

@@ -52,19 +52,24 @@ class Exhibit:
 
     def markdown(self) -> str:
         """Return the tables and the findings as Markdown."""
-        tables = "\n\n".join(f"{block.caption}\n\n{markdown(block.frame, block.decimals)}" for block in self.blocks)
+        tables = "\n\n".join(
+            f"{block.caption}\n\n{markdown(block.frame, block.decimals)}" for block in self.blocks
+        )
         return "\n".join([tables, *(f"- {finding}" for finding in self.findings)])
 
     def write(self, folder: Path) -> list[Path]:
         """Write the tables to CSV files in a folder and return their paths."""
         folder.mkdir(parents=True, exist_ok=True)
-        paths = [folder / (f"{self.name}.csv" if k == 0 else f"{self.name}_{k + 1}.csv") for k in range(len(self.blocks))]
+        paths = [
+            folder / (f"{self.name}.csv" if k == 0 else f"{self.name}_{k + 1}.csv")
+            for k in range(len(self.blocks))
+        ]
         for path, block in zip(paths, self.blocks, strict=True):
             block.frame.to_csv(path, float_format="%.6g", lineterminator="\n")
         return paths
 
 
-# ---- averages of rows ------------------------------------------------------------------------------------------------
+# ---- averages of rows ----------------------------------------------------------------------------
 
 
 def has(rows: Frame, *experiments: str) -> bool:
@@ -72,7 +77,9 @@ def has(rows: Frame, *experiments: str) -> bool:
     return set(experiments) <= set(rows["experiment"].unique())
 
 
-def select(rows: Frame, experiment: str, metric: str | None = None, method: str | None = None) -> Frame:
+def select(
+    rows: Frame, experiment: str, metric: str | None = None, method: str | None = None
+) -> Frame:
     """Return the rows of an experiment: of one metric, of one method."""
     chosen = rows["experiment"] == experiment
     for column, value in (("metric", metric), ("method", method)):
@@ -81,20 +88,30 @@ def select(rows: Frame, experiment: str, metric: str | None = None, method: str 
     return rows[chosen]
 
 
-def cells(rows: Frame, experiment: str, metric: str, columns: str | list[str] = "method", method: str | None = None) -> Frame:
+def cells(
+    rows: Frame,
+    experiment: str,
+    metric: str,
+    columns: str | list[str] = "method",
+    method: str | None = None,
+) -> Frame:
     """Return the values of an experiment, one row per data set and split and one column per method, setting or both."""
     own = select(rows, experiment, metric, method)
     return own.pivot_table(index=["dataset", "seed"], columns=columns, values="value", sort=False)
 
 
-def means(rows: Frame, experiment: str, metric: str, columns: str = "method", method: str | None = None) -> Frame:
+def means(
+    rows: Frame, experiment: str, metric: str, columns: str = "method", method: str | None = None
+) -> Frame:
     """Return the mean over splits of each data set, in the paper's order; the arguments are those of `cells`."""
     return ordered(by_unit(cells(rows, experiment, metric, columns, method)))
 
 
 def kept(rows: Frame, experiment: str, metric: str, setting: str, first: str) -> Frame:
     """Return the score in a setting as a share of that in the first one, by data set and split."""
-    last, start = (cells(rows[rows["setting"] == name], experiment, metric) for name in (setting, first))
+    last, start = (
+        cells(rows[rows["setting"] == name], experiment, metric) for name in (setting, first)
+    )
     return last / start
 
 

@@ -11,18 +11,43 @@ from collections.abc import Callable
 import pandas as pd
 
 from . import published
-from .claims import FAILS, HOLDS, LEVEL, SMALLER, UNCLEAR, Claim, by_unit, judge, mean_ranks, overall, with_interval
+from .claims import (
+    FAILS,
+    HOLDS,
+    LEVEL,
+    SMALLER,
+    UNCLEAR,
+    Claim,
+    by_unit,
+    judge,
+    mean_ranks,
+    overall,
+    with_interval,
+)
 from .exhibits import Frame, cells, has, kept, printed, select
 from .protocol import Protocol
 from .published import BASELINES, impossible_pairs
 from .studies import MOST_ROWS
 from .tables.accuracy import EVERY, LABELS, gain_by_split, scored, scored_cells
-from .tables.clusterings import KINDS, as_printed, begins_to_pay, curve, real_and_noisy, tuned_gains, tuned_nmi
+from .tables.clusterings import (
+    KINDS,
+    as_printed,
+    begins_to_pay,
+    curve,
+    real_and_noisy,
+    tuned_gains,
+    tuned_nmi,
+)
 from .tables.clusterings import LABELS as CURVES
 from .tables.metric import CHANCE, EXPLORED, by_scoring, distances, nmi_above_bound
 from .tables.studies import loop_seconds, lost_terms
 
-WORDS = {HOLDS: "hold", SMALLER: "hold, but are smaller than printed", FAILS: "fail", UNCLEAR: "are inconclusive"}
+WORDS = {
+    HOLDS: "hold",
+    SMALLER: "hold, but are smaller than printed",
+    FAILS: "fail",
+    UNCLEAR: "are inconclusive",
+}
 SOUND = (
     "**The theory is sound.** The problem is convex, its optimum is a distribution for every object, and the loop "
     "never climbs; each is shown by a test. Two formulas are misprinted, which changes no result."
@@ -39,13 +64,23 @@ def summary(rows: Frame, claims: list[Claim]) -> list[str]:
         (_robust, ("random_classifiers",)),
         (_runtime, ("like_for_like",)),
     ]
-    return [_tally(claims), *(make(rows) for make, needed in makers if has(rows, *needed)), SOUND, _impossible(rows)]
+    return [
+        _tally(claims),
+        *(make(rows) for make, needed in makers if has(rows, *needed)),
+        SOUND,
+        _impossible(rows),
+    ]
 
 
 def _tally(claims: list[Claim]) -> str:
-    counts = {head: Counter(claim.judge().verdict for claim in claims if claim.headline is head) for head in (True, False)}
+    counts = {
+        head: Counter(claim.judge().verdict for claim in claims if claim.headline is head)
+        for head in (True, False)
+    }
     words = {
-        head: ", ".join(f"{found[verdict]} {word}" for verdict, word in WORDS.items() if found[verdict])
+        head: ", ".join(
+            f"{found[verdict]} {word}" for verdict, word in WORDS.items() if found[verdict]
+        )
         for head, found in counts.items()
     }
     return (
@@ -60,7 +95,9 @@ def _best(rows: Frame) -> str:
     order = mean_ranks(scored(rows, "accuracy", "auc", EVERY))
     gain = auc["iEC3"] - auc["majority vote"]
     combines = "a good way" if overall(gain) > 0 else "no better way than a vote"
-    best = {HOLDS: "and the best classifier", FAILS: "not the best classifier"}.get(found.verdict, "perhaps the best classifier")
+    best = {HOLDS: "and the best classifier", FAILS: "not the best classifier"}.get(
+        found.verdict, "perhaps the best classifier"
+    )
     return (
         f"**iEC3 is {combines} to combine labels, {best}.** It is ahead of all 14 baselines on {found.supporting} of "
         f"{found.total} data sets; it is {found.mean:+.3f} AUC [{found.low:+.3f}, {found.high:+.3f}] from the best of them. It "
@@ -78,8 +115,16 @@ def _metric(rows: Frame) -> str:
     ahead = {name: int((soft[name] > best).sum()) for name in ("iEC3", "EC3", "majority vote")}
     far = distances(part, CHANCE)
     theirs, own = far.loc[BASELINES].mean(), far.loc[["EC3", "iEC3"]].mean()
-    likely = theirs.idxmin() == "labels" and own.idxmin() == "probabilities" and ahead["iEC3"] == len(best)
-    head = "Why the paper's table differs: the metric, most likely" if likely else "The metric does not explain the paper's table"
+    likely = (
+        theirs.idxmin() == "labels"
+        and own.idxmin() == "probabilities"
+        and ahead["iEC3"] == len(best)
+    )
+    head = (
+        "Why the paper's table differs: the metric, most likely"
+        if likely
+        else "The metric does not explain the paper's table"
+    )
     return (
         f"**{head}.** Where the printed numbers are not near chance, those of the 14 baselines are {theirs['labels']:.3f} from "
         f"our AUC of labels and {theirs['probabilities']:.3f} from that of probabilities; those of EC3 and iEC3 are "
@@ -117,9 +162,16 @@ def _terms(rows: Frame) -> str:
 
 
 def _robust(rows: Frame) -> str:
-    mean, claimed = overall(kept(rows, "random_classifiers", "auc", "10", "0")), published.RANDOM_AUC
+    mean, claimed = (
+        overall(kept(rows, "random_classifiers", "auc", "10", "0")),
+        published.RANDOM_AUC,
+    )
     holds = "holds" if mean["iEC3"] >= claimed["iEC3"] else "does not hold"
-    vote = ", but for a plain vote as well" if min(mean["iEC3"], mean["majority vote"]) >= claimed["iEC3"] else ""
+    vote = (
+        ", but for a plain vote as well"
+        if min(mean["iEC3"], mean["majority vote"]) >= claimed["iEC3"]
+        else ""
+    )
     return (
         f"**Robustness {holds}{vote}.** With ten random classifiers iEC3 keeps {mean['iEC3']:.1%} of its AUC (claimed: at least "
         f"{claimed['iEC3']:.0%}), the majority vote {mean['majority vote']:.1%}, UPE {mean['UPE']:.1%} (claimed: "
@@ -158,22 +210,32 @@ def _impossible(rows: Frame) -> str:
     )
 
 
-# ---- for practitioners -----------------------------------------------------------------------------------------------
+# ---- for practitioners ---------------------------------------------------------------------------
 
 
 def advice(rows: Frame) -> str:
     """Return what to do about clusterings, as far as the rows tell."""
     said = []
     if has(rows, "accuracy"):
-        do = "Add clusterings also" if judge(gain_by_split(rows, "accuracy")).direction == "shown" else "Leave clusterings out"
+        do = (
+            "Add clusterings also"
+            if judge(gain_by_split(rows, "accuracy")).direction == "shown"
+            else "Leave clusterings out"
+        )
         said.append(f"{do} if the classifiers are well trained and vote with probabilities.")
     if has(rows, "labels_5", "labels_20"):
         found = [judge(gain_by_split(rows, name)) for name in ("labels_5", "labels_20")]
-        how = "on average" if all(own.direction == "shown" for own in found) else "on some data sets"
+        how = (
+            "on average" if all(own.direction == "shown" for own in found) else "on some data sets"
+        )
         harm = " and harm on others" if any(own.supporting < own.total for own in found) else ""
         said.append(f"With few labels they help {how}{harm}, so let held-out labels decide.")
     if has(rows, "noisy_truth", "tuned_clusterings", "accuracy"):
-        much = "far more" if real_and_noisy(rows).answer is False else "no more, as far as we can tell,"
+        much = (
+            "far more"
+            if real_and_noisy(rows).answer is False
+            else "no more, as far as we can tell,"
+        )
         said.append(
             f"Clusterings that err elsewhere than the classifiers do are worth {much} than clusterings of the same features."
         )
@@ -202,7 +264,11 @@ def _how_good(rows: Frame, labels: str, title: str) -> str:
     learned = {kind: _start(found) for kind, found in curves.items()}
     paper = _start(curve(rows, labels, "independent", "iEC3", "soft vote"))
     gains = curves["independent"]["gain"]
-    some = ", ".join(f"{gain:+.3f} at {level}" for level, gain in gains.items() if level in ("0.10", "0.20", "0.40"))
+    some = ", ".join(
+        f"{gain:+.3f} at {level}"
+        for level, gain in gains.items()
+        if level in ("0.10", "0.20", "0.40")
+    )
     apart, alike = learned["independent"], learned["same"]
     when = (
         f"five clusterings help soft votes {apart}, whether they err independently or alike"
@@ -220,7 +286,7 @@ def _start(found: Frame) -> str:
     return "at no NMI that we tried" if level is None else f"from an NMI of {float(level):.2f} on"
 
 
-# ---- theory, and where we depart from the paper ----------------------------------------------------------------------
+# ---- theory, and where we depart from the paper --------------------------------------------------
 
 EC3, ALGEBRA = "tests/methods/test_ec3.py::test_", "tests/algebra/test_algebra.py::test_"
 
@@ -294,7 +360,11 @@ def deviations(rows: Frame) -> Frame:
             "time",
             "wider intervals",
         ),
-        ("AUC from probabilities, one-vs-rest", "the paper does not say how it scores labels", _metric_effect(rows)),
+        (
+            "AUC from probabilities, one-vs-rest",
+            "the paper does not say how it scores labels",
+            _metric_effect(rows),
+        ),
         (
             "F of the rarer of two classes, else averaged over classes",
             "the paper does not say",
@@ -306,8 +376,16 @@ def deviations(rows: Frame) -> Frame:
             _tuning_effect(rows),
         ),
         ("UPE is our reconstruction", "its full text was not available", _upe_effect(rows)),
-        ("EC3, iEC3 and BGCM are solved exactly", "loops stop before their answer", _epsilon_effect(rows)),
-        ("The membership matrix has rows that sum to 1", "it is not square", "none known; no other reading has a solution"),
+        (
+            "EC3, iEC3 and BGCM are solved exactly",
+            "loops stop before their answer",
+            _epsilon_effect(rows),
+        ),
+        (
+            "The membership matrix has rows that sum to 1",
+            "it is not square",
+            "none known; no other reading has a solution",
+        ),
         (
             "Small grids of settings; ensembles not tuned; a network of one convolution",
             "time; the paper has no details",

@@ -5,8 +5,9 @@ What the paper leaves open is decided here:
 - At most `max_rows` rows of a data set are drawn at random, then split 60/20/20 into training, validation and test set. Both
   depend on the seed and the number of rows only.
 - Classifiers are trained on the training set. Each setting of a small grid is scored by its AUC on the validation set, and the
-  best one votes without being trained again. Clusterings are fitted to the features of all drawn rows. Affinity propagation, mean
-  shift, DBSCAN and complete linkage cluster `n_landmarks` of them and extend the clusters to the others.
+  best one votes without being trained again. Clusterings are fitted to the features of all drawn
+  rows. Affinity propagation, mean shift, DBSCAN and complete linkage cluster `n_landmarks` of them
+  and extend the clusters to the others.
 - Linear stacking is trained on the votes on the validation set. Bagging, AdaBoost, XGBoost and the random forest are trained on
   the training set and not tuned.
 - The network is trained for as many epochs as give it 200 steps or more.
@@ -45,8 +46,16 @@ from .datasets import Dataset, cache_folder
 
 VERSION = 1  # of this protocol; cached outputs of another version are not used
 
-CLASSIFIERS = dict(zip(("dt", "nb", "knn", "lr", "svm", "sgd", "cnn"), published.CLASSIFIERS, strict=True))
-CLUSTERINGS = dict(zip(("dbscan", "hierarchical", "affinity", "kmeans", "meanshift"), published.CLUSTERINGS, strict=True))
+CLASSIFIERS = dict(
+    zip(("dt", "nb", "knn", "lr", "svm", "sgd", "cnn"), published.CLASSIFIERS, strict=True)
+)
+CLUSTERINGS = dict(
+    zip(
+        ("dbscan", "hierarchical", "affinity", "kmeans", "meanshift"),
+        published.CLUSTERINGS,
+        strict=True,
+    )
+)
 
 # Smaller grids where the pool's own would take most of the time.
 GRIDS = grids("paper") | {
@@ -63,7 +72,9 @@ class Protocol:
     """How one repeat is made."""
 
     max_rows: int = 2500  # of a data set
-    n_landmarks: int = 1000  # rows to cluster, for clusterings whose memory grows with the square of the rows
+    n_landmarks: int = (
+        1000  # rows to cluster, for clusterings whose memory grows with the square of the rows
+    )
     without: tuple[str, ...] = ()  # base models and ensembles to leave out, such as "cnn" or "XGB"
 
 
@@ -75,7 +86,9 @@ class Setup:
     labels: int | None = None  # labels per class; None: the whole training set
     tuned: bool = True
     removed: float | None = None  # share of the rows of one random class to remove
-    everywhere: bool = False  # vote on all rows of the data set outside the training and validation set
+    everywhere: bool = (
+        False  # vote on all rows of the data set outside the training and validation set
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +104,14 @@ class Outputs:
     rare: int  # the rarest class; the F score of two classes is that of this one
     n_rows: int  # drawn
     touched: int = -1  # the class that rows were removed from, or -1
-    proba: dict[str, Array] = field(default_factory=dict)  # objects x classes; no row is by a model that was trained on it
+    proba: dict[str, Array] = field(
+        default_factory=dict
+    )  # objects x classes; no row is by a model that was trained on it
     clusters: dict[str, Array] = field(default_factory=dict)  # by the paper's five clusterings
     more_clusters: dict[str, Array] = field(default_factory=dict)  # by those of the default pool
-    rivals: dict[str, Array] = field(default_factory=dict)  # by ensembles of classifiers: objects of the test set x classes
+    rivals: dict[str, Array] = field(
+        default_factory=dict
+    )  # by ensembles of classifiers: objects of the test set x classes
 
     @cached_property
     def test(self) -> Outputs:
@@ -111,11 +128,19 @@ class Outputs:
 
     def votes(self, *, soft: bool = False, clusterings: str = "paper") -> Votes:
         """Return hard or soft votes, with "paper", "both" or "none" of the two sets of clusterings."""
-        clusters = {"none": None, "paper": self.clusters, "both": self.clusters | self.more_clusters}[clusterings]
+        clusters = {
+            "none": None,
+            "paper": self.clusters,
+            "both": self.clusters | self.more_clusters,
+        }[clusterings]
         classes = list(range(self.n_classes))
         if soft:
             return Votes.from_probabilities(self.proba, clusters, classes=classes)
-        return Votes.from_labels({name: table.argmax(axis=1) for name, table in self.proba.items()}, clusters, classes=classes)
+        return Votes.from_labels(
+            {name: table.argmax(axis=1) for name, table in self.proba.items()},
+            clusters,
+            classes=classes,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,11 +167,18 @@ class Case:
 
     def _key(self, setup: Setup) -> str:
         """Return a checksum of all that determines the outputs: the rows, the setup and the protocol."""
-        parts = repr((VERSION, sorted(asdict(setup).items()), sorted(asdict(self.protocol).items()), self.data.content))
+        parts = repr(
+            (
+                VERSION,
+                sorted(asdict(setup).items()),
+                sorted(asdict(self.protocol).items()),
+                self.data.content,
+            )
+        )
         return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
 
-# ---- one repeat ------------------------------------------------------------------------------------------------------
+# ---- one repeat ----------------------------------------------------------------------------------
 
 
 class Split(NamedTuple):
@@ -183,7 +215,9 @@ def base_outputs(data: Dataset, setup: Setup, protocol: Protocol) -> Outputs:
     known = learned if few else parts.valid
     objects = drawn if few else np.concatenate([parts.valid, parts.test])
     if setup.everywhere:
-        others = np.setdiff1d(np.arange(len(codes)), np.concatenate([parts.train, parts.valid]), assume_unique=True)
+        others = np.setdiff1d(
+            np.arange(len(codes)), np.concatenate([parts.train, parts.valid]), assume_unique=True
+        )
         objects = np.concatenate([parts.valid, others])
     visible = np.full(len(codes), -1)
     for rows in (learned, known):
@@ -224,7 +258,9 @@ def _draw_few(rows: Array, codes: Array, setup: Setup) -> Array:
     return np.sort(np.concatenate(own))
 
 
-_FITTED: dict[Any, list[tuple[str, Any]]] = {}  # clusterings: they do not depend on labels, so a case fits them once
+_FITTED: dict[
+    Any, list[tuple[str, Any]]
+] = {}  # clusterings: they do not depend on labels, so a case fits them once
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,8 +293,14 @@ class _Work:
             return proba
         if not self.setup.tuned:
             return self._proba(self._fitted(model, self.learned), self.objects)
-        fitted = [self._fitted(clone(model).set_params(**setting), self.learned) for setting in ParameterGrid(GRIDS[key])]
-        scores = [mean_auc(self._proba(candidate, self.known), self.codes[self.known]) for candidate in fitted]
+        fitted = [
+            self._fitted(clone(model).set_params(**setting), self.learned)
+            for setting in ParameterGrid(GRIDS[key])
+        ]
+        scores = [
+            mean_auc(self._proba(candidate, self.known), self.codes[self.known])
+            for candidate in fitted
+        ]
         return self._proba(fitted[int(np.argmax(scores))], self.objects)
 
     def _out_of_fold(self, model: Any) -> Array:
@@ -297,7 +339,9 @@ class _Work:
         """Return the fitted clusterings of a pool; the last few pools are kept."""
         key = (self.data.content, pool, drawn.tobytes(), self.setup.seed, self.protocol)
         if key not in _FITTED:
-            left_out = [name for name in self.protocol.without if name in CLUSTERINGS and pool == "paper"]
+            left_out = [
+                name for name in self.protocol.without if name in CLUSTERINGS and pool == "paper"
+            ]
             made = clusterer_pool(
                 pool,
                 n_classes=self.data.n_classes,
@@ -314,10 +358,16 @@ class _Work:
         """Return the class probabilities of the test set by ensembles of classifiers."""
         test = ~np.isin(self.objects, self.known)
         answers = {"STA": self._stacked(np.hstack(list(proba.values())), test)}
-        seen, numbers = np.unique(self.codes[self.learned], return_inverse=True)  # XGBoost needs 0, 1, 2, ...
+        seen, numbers = np.unique(
+            self.codes[self.learned], return_inverse=True
+        )  # XGBoost needs 0, 1, 2, ...
         for name, make in ensembles(self.protocol.without).items():
-            features = Features(None, text="shares", missing="keep", dense=True, random_state=self.setup.seed)
-            model = TableModel([("features", features), ("model", make(random_state=self.setup.seed))])
+            features = Features(
+                None, text="shares", missing="keep", dense=True, random_state=self.setup.seed
+            )
+            model = TableModel(
+                [("features", features), ("model", make(random_state=self.setup.seed))]
+            )
             model.fit(self.data.X.iloc[self.learned], numbers)
             answers[name] = np.zeros((test.sum(), self.data.n_classes))
             answers[name][:, seen] = model.predict_proba(self.data.X.iloc[self.objects[test]])
@@ -326,7 +376,9 @@ class _Work:
     def _stacked(self, votes: Array, test: Array) -> Array:
         """Return class probabilities by multi-response linear regression of the known labels on all votes."""
         codes = self.codes[self.objects[~test]]
-        responses = Ridge(1.0).fit(votes[~test], np.eye(self.data.n_classes)[codes]).predict(votes[test])
+        responses = (
+            Ridge(1.0).fit(votes[~test], np.eye(self.data.n_classes)[codes]).predict(votes[test])
+        )
         shares = np.maximum(responses, 1e-9)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 

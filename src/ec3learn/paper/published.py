@@ -1,11 +1,11 @@
 """What the paper ran and the numbers it printed, and whether these can be.
 
-T. Chakraborty, "EC3: Combining Clustering and Classification for Ensemble Learning". `printed.csv` has the printed
-tables, exactly as in the paper; averages there are the paper's own.
+T. Chakraborty, "EC3: Combining Clustering and Classification for Ensemble Learning". `printed.csv`
+has the printed tables, exactly as in the paper; averages there are the paper's own.
 
-The checks need no experiment, only arithmetic. Two-class sets: AUC and F of labels both follow from the share of each class that
-is found, so not every pair of them exists. Small tables: equal rows are in one cluster, which bounds how well any clustering can
-match the classes.
+The checks need no experiment, only arithmetic. Two-class sets: AUC and F of labels both follow from
+the share of each class that is found, so not every pair of them exists. Small tables: equal rows
+are in one cluster, which bounds how well any clustering can match the classes.
 """
 
 from __future__ import annotations
@@ -25,12 +25,21 @@ from .._typing import Array
 DATASETS = {
     name.capitalize(): name
     for name in (
-        *("titanic", "spambase", "magic", "creditcard", "adults", "diabetes", "susy"),  # two classes
+        *(
+            "titanic",
+            "spambase",
+            "magic",
+            "creditcard",
+            "adults",
+            "diabetes",
+            "susy",
+        ),  # two classes
         *("iris", "image", "waveform", "statlog", "letter", "sensor"),  # more classes
     )
 }
 
-# Parts of a data set that is not available as a whole. Their scores are never compared with the paper's.
+# Parts of a data set that is not available as a whole. Their scores are never compared with the
+# paper's.
 STAND_INS = {"sensor_sample": "sensor", "sensor_3feat": "sensor"}
 
 CLASSIFIERS = ["DT", "NB", "K-NN", "LR", "SVM", "SGD", "CNN"]
@@ -40,21 +49,33 @@ COMBINERS = ["BGCM", "UPE", "EC3", "iEC3"]
 METHODS = [*ALONE, *COMBINERS]
 BASELINES = METHODS[:-2]  # all but the paper's own
 CLUSTERINGS = ["DBSCAN", "Hierarchical", "Affinity", "K-Means", "Mean-Shift"]
-TABLES = {"auc": ("AUC", "accuracy_auc"), "f": ("F", "accuracy_fscore")}  # the word and the printed table of each score
+TABLES = {
+    "auc": ("AUC", "accuracy_auc"),
+    "f": ("F", "accuracy_fscore"),
+}  # the word and the printed table of each score
 
 STEP = 0.05  # of the grid of weights
 TOP_SHARE = 0.10  # of the settings by AUC count as good
-SUGGESTED = {"alpha": (0.10, 0.40), "beta": (0.30, 0.60), "gamma": (0.30, 0.60), "delta": (0.0, 0.20)}
+SUGGESTED = {
+    "alpha": (0.10, 0.40),
+    "beta": (0.30, 0.60),
+    "gamma": (0.30, 0.60),
+    "delta": (0.0, 0.20),
+}
 EPSILONS = (0.030, 0.025, 0.020, 0.015, 0.010, 0.005)
 EPSILON_AUC = {0.030: 0.84, 0.025: 0.90, 0.020: 0.93}  # share of the AUC at epsilon 0.005
 EPSILON_SECONDS = {0.030: 0.74, 0.025: 0.82, 0.020: 0.89}  # share of the time
 REMOVED = (0.0, 0.05, 0.10, 0.15, 0.20, 0.25, 0.30)  # share of one class
 MOST_RANDOM = 15  # base models added
 
-# Shares of AUC and F kept with 30 % of a class removed, and of AUC with 10 random base models added.
+# Shares of AUC and F kept with 30 % of a class removed, and of AUC with 10 random base models
+# added.
 IMBALANCE_AUC = {"susy": {"iEC3": 0.87}, "sensor": {"iEC3": 0.89}}
 IMBALANCE_UPE = 0.71  # share of its AUC that UPE keeps on Susy
-IMBALANCE_F = {"susy": {"iEC3": 0.82, "EC3": 0.73, "UPE": 0.67}, "sensor": {"iEC3": 0.88, "EC3": 0.82, "UPE": 0.77}}
+IMBALANCE_F = {
+    "susy": {"iEC3": 0.82, "EC3": 0.73, "UPE": 0.67},
+    "sensor": {"iEC3": 0.88, "EC3": 0.82, "UPE": 0.77},
+}
 RANDOM_AUC = {"iEC3": 0.88, "UPE": 0.58}
 ROUNDING = 0.005  # of the printed shares of classes, which moves F by about as much
 
@@ -72,18 +93,22 @@ def printed(table: str) -> Any:
     return pd.read_csv(StringIO(tables[f"# {table}"]), index_col=0)
 
 
-# ---- can the printed numbers be? --------------------------------------------------------------------------------------
+# ---- can the printed numbers be? -----------------------------------------------------------------
 
 
 def f_range(auc: float, share: float) -> tuple[float, float]:
     """Return the smallest and the largest F of a class that labels with this AUC can have.
 
-    With t of the class found and u of the others mistaken for it, AUC = (1 + t - u) / 2, and
-    F = 2 share t / (share + share t + (1 - share) u), which is monotone in t if AUC is kept; `share` is that of the class.
+    With t of the class found and u of the others mistaken for it, AUC = (1 + t - u) / 2, and F = 2
+    share t / (share + share t + (1 - share) u), which is monotone in t if AUC is kept; `share` is
+    that of the class.
     """
     gain = 2 * auc - 1
     ends = (max(0.0, gain), min(1.0, 1 + gain))
-    rates = [0.0 if t == 0 else 2 * share * t / (share + share * t + (1 - share) * (t - gain)) for t in ends]
+    rates = [
+        0.0 if t == 0 else 2 * share * t / (share + share * t + (1 - share) * (t - gain))
+        for t in ends
+    ]
     return min(rates), max(rates)
 
 
@@ -101,8 +126,8 @@ def averaged_f_range(auc: float, share: float) -> tuple[float, float]:
 def impossible_pairs() -> dict[str, dict[str, list[str]]]:
     """Return the methods whose printed AUC and F cannot both be of labels, by reading of F and data set with two classes.
 
-    F is read as that of the rarer or of the larger class, each of a single split or of averages over splits; "any" has the pairs
-    that are impossible in all four readings.
+    F is read as that of the rarer or of the larger class, each of a single split or of averages
+    over splits; "any" has the pairs that are impossible in all four readings.
     """
     readings = {
         f"{word} class, {how}": _outside(rare, limits)
@@ -110,7 +135,10 @@ def impossible_pairs() -> dict[str, dict[str, list[str]]]:
         for how, limits in (("one split", f_range), ("averages", averaged_f_range))
     }
     names = next(iter(readings.values()))
-    every = {name: [m for m in METHODS if all(m in found[name] for found in readings.values())] for name in names}
+    every = {
+        name: [m for m in METHODS if all(m in found[name] for found in readings.values())]
+        for name in names
+    }
     return readings | {"any": every}
 
 
@@ -121,15 +149,20 @@ def _outside(rare: bool, limits: Any) -> dict[str, list[str]]:
     for name, majority in printed("datasets").query("classes == 2")["majority"].items():
         share = 1 - majority if rare else majority
         ranges = {method: limits(auc.loc[name, method], share) for method in METHODS}
-        found[name] = [m for m, (low, high) in ranges.items() if not low - ROUNDING <= f.loc[name, m] <= high + ROUNDING]
+        found[name] = [
+            m
+            for m, (low, high) in ranges.items()
+            if not low - ROUNDING <= f.loc[name, m] <= high + ROUNDING
+        ]
     return found
 
 
 def best_nmi(counts: Array, n_clusters: int) -> dict[str, float]:
     """Return the highest normalised mutual information with the classes of any way to cluster distinct rows.
 
-    `counts` has the objects of each class (columns) that share each distinct row; all ways are tried, so rows must be few. The
-    mutual information is divided by the "mean" of the entropies of classes and clusters, or by the "smaller" one.
+    `counts` has the objects of each class (columns) that share each distinct row; all ways are
+    tried, so rows must be few. The mutual information is divided by the "mean" of the entropies of
+    classes and clusters, or by the "smaller" one.
     """
     counts = counts[counts.sum(axis=1) > 0] / counts.sum()
     of_classes = float(entr(counts.sum(axis=0)).sum())
@@ -137,12 +170,20 @@ def best_nmi(counts: Array, n_clusters: int) -> dict[str, float]:
     n_ways = n_clusters ** (len(counts) - 1)  # the first row is in the first cluster
     for start in range(0, n_ways, 100_000):
         ways = np.arange(start, min(n_ways, start + 100_000))
-        places = np.column_stack([np.zeros_like(ways), *(ways // n_clusters**k % n_clusters for k in range(len(counts) - 1))])
+        places = np.column_stack(
+            [
+                np.zeros_like(ways),
+                *(ways // n_clusters**k % n_clusters for k in range(len(counts) - 1)),
+            ]
+        )
         tables = np.stack([(places == z) @ counts for z in range(n_clusters)], axis=1)
         of_clusters = entr(tables.sum(axis=2)).sum(axis=1)
         shared = of_clusters + of_classes - entr(tables).sum(axis=(1, 2))
         some = of_clusters > 1e-9
-        for name, entropy in (("mean", (of_clusters + of_classes) / 2), ("smaller", np.minimum(of_clusters, of_classes))):
+        for name, entropy in (
+            ("mean", (of_clusters + of_classes) / 2),
+            ("smaller", np.minimum(of_clusters, of_classes)),
+        ):
             best[name] = max(best[name], float((shared[some] / entropy[some]).max(initial=0.0)))
     return {name: min(value, 1.0) for name, value in best.items()}
 
@@ -160,11 +201,20 @@ def contradictions() -> list[tuple[str, str]]:
         for method in ("BGCM", "UPE")
         if row[method] < row[ALONE].max()
     ]
-    above = [f"{name} ({word})" for word, table in both.items() for name in table.index[table["EC3"] > table["iEC3"]]]
+    above = [
+        f"{name} ({word})"
+        for word, table in both.items()
+        for name in table.index[table["EC3"] > table["iEC3"]]
+    ]
     short = gains.index[gains < 0.03]
     without = printed("drop_classifier_auc")
     higher = without > without.loc["none"]
-    risen = [f"{dropped} on {name}" for dropped, row in higher.iterrows() for name in DATASETS if row[name]]
+    risen = [
+        f"{dropped} on {name}"
+        for dropped, row in higher.iterrows()
+        for name in DATASETS
+        if row[name]
+    ]
     return [
         (
             "iEC3 is at least 3 % and at most 10 % better than UPE.",

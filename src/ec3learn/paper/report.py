@@ -130,8 +130,14 @@ def _facts(rows: Frame, hours: float) -> str:
     here = set(own["dataset"])
     missing = [name for name in published.DATASETS.values() if name not in here]
     splits = rows.groupby("experiment", sort=False)["seed"].nunique()
-    by_number = "; ".join(f"{n}: {', '.join(names.index)}" for n, names in splits.groupby(splits, sort=True))
-    took = f" The units that were timed took at most {hours:.1f} hours of one processor." if hours else ""
+    by_number = "; ".join(
+        f"{n}: {', '.join(names.index)}" for n, names in splits.groupby(splits, sort=True)
+    )
+    took = (
+        f" The units that were timed took at most {hours:.1f} hours of one processor."
+        if hours
+        else ""
+    )
     return (
         f"{len(here)} data sets, at most {used:,.0f} rows of each unless stated otherwise. Not available: "
         f"{', '.join(missing) or 'none'}; {' and '.join(published.STAND_INS)} are parts of sensor and do not replace it."

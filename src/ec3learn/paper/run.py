@@ -1,8 +1,9 @@
 """All experiments, and how they are run into rows: a loop over the units that are not there yet.
 
-Rows are one Parquet file per experiment. While experiments run, each unit (experiment, data set, seed) is written to a file of
-its own in the folder `.units`, so that processes never wait for each other and a run that is killed loses only the units at work.
-`merge` moves finished units into the files of their experiments. Only one run at a time may write into a folder.
+Rows are one Parquet file per experiment. While experiments run, each unit (experiment, data set,
+seed) is written to a file of its own in the folder `.units`, so that processes never wait for each
+other and a run that is killed loses only the units at work. `merge` moves finished units into the
+files of their experiments. Only one run at a time may write into a folder.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ TYPES = {"seed": pa.int32(), "value": pa.float64()}
 SCHEMA = pa.schema([(name, TYPES.get(name, pa.string())) for name in COLUMNS])
 
 
-# ---- list of all -----------------------------------------------------------------------------------------------------
+# ---- list of all ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -54,32 +55,63 @@ class Experiment:
 
     def takes(self, name: str) -> bool:
         """Return whether the experiment runs on a data set without being asked to by name."""
-        return name in self.datasets if self.datasets is not None else self.timed or name not in TIMED_ONLY
+        return (
+            name in self.datasets
+            if self.datasets is not None
+            else self.timed or name not in TIMED_ONLY
+        )
 
 
 TIMED_ONLY = ("sensor_3feat",)  # three features are too few for scores that mean anything
-LARGEST = ("susy", "sensor", "magic", "sensor_sample")  # the paper's two, and two substitutes where these are not available
+LARGEST = (
+    "susy",
+    "sensor",
+    "magic",
+    "sensor_sample",
+)  # the paper's two, and two substitutes where these are not available
 SEVERAL = ("letter", "sensor", "sensor_3feat")  # the largest with many classes
 
 FEW_DISTINCT = ("titanic",)  # whose distinct rows can be clustered in all possible ways
-LARGER = ("magic", "creditcard", "adults", "diabetes", "letter")  # those with 19,000 rows or more that are available
+LARGER = (
+    "magic",
+    "creditcard",
+    "adults",
+    "diabetes",
+    "letter",
+)  # those with 19,000 rows or more that are available
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "datasets": Experiment(lambda case: studies.describe(case.data), "The data sets", repeats=1, timed=True),
+    "datasets": Experiment(
+        lambda case: studies.describe(case.data), "The data sets", repeats=1, timed=True
+    ),
     "accuracy": Experiment(studies.accuracy, "Accuracy of all methods"),
     "labels_5": Experiment(partial(studies.accuracy, labels=5), "Accuracy with 5 labels per class"),
-    "labels_20": Experiment(partial(studies.accuracy, labels=20), "Accuracy with 20 labels per class"),
-    "accuracy_large": Experiment(studies.accuracy_large, f"Accuracy with up to {MOST_ROWS:,} rows", LARGER),
+    "labels_20": Experiment(
+        partial(studies.accuracy, labels=20), "Accuracy with 20 labels per class"
+    ),
+    "accuracy_large": Experiment(
+        studies.accuracy_large, f"Accuracy with up to {MOST_ROWS:,} rows", LARGER
+    ),
     "parameters": Experiment(studies.parameters, "Weights of the four terms"),
     "epsilon": Experiment(studies.epsilon, "Tolerance of the paper's loop"),
-    "drop_classifier": Experiment(partial(studies.drop_one, kind="proba"), "One classifier left out"),
-    "add_classifier": Experiment(partial(studies.add_one_by_one, kind="proba", first=1), "Classifiers one by one"),
+    "drop_classifier": Experiment(
+        partial(studies.drop_one, kind="proba"), "One classifier left out"
+    ),
+    "add_classifier": Experiment(
+        partial(studies.add_one_by_one, kind="proba", first=1), "Classifiers one by one"
+    ),
     "clustering_nmi": Experiment(studies.clustering_nmi, "How clusterings match the classes"),
-    "nmi_bound": Experiment(studies.nmi_bound, "The best match that clusterings can have", FEW_DISTINCT),
+    "nmi_bound": Experiment(
+        studies.nmi_bound, "The best match that clusterings can have", FEW_DISTINCT
+    ),
     "tuned_clusterings": Experiment(tuned_clusterings, "Clusterings that are tuned"),
     "noisy_truth": Experiment(noisy_truth, "Clusterings that are noisy copies of the classes"),
-    "drop_clustering": Experiment(partial(studies.drop_one, kind="clusters"), "One clustering left out"),
-    "add_clustering": Experiment(partial(studies.add_one_by_one, kind="clusters", first=0), "Clusterings one by one"),
+    "drop_clustering": Experiment(
+        partial(studies.drop_one, kind="clusters"), "One clustering left out"
+    ),
+    "add_clustering": Experiment(
+        partial(studies.add_one_by_one, kind="clusters", first=0), "Clusterings one by one"
+    ),
     "drop_term": Experiment(studies.drop_term, "One term left out"),
     "imbalance": Experiment(studies.imbalance, "A class made rare", LARGEST),
     "random_classifiers": Experiment(studies.random_classifiers, "Random classifiers"),
@@ -104,7 +136,7 @@ def list_experiments() -> Table:
     return Table(columns)
 
 
-# ---- run them --------------------------------------------------------------------------------------------------------
+# ---- run them ------------------------------------------------------------------------------------
 
 DEFAULT = Protocol()
 
@@ -121,9 +153,10 @@ def run(
 ) -> int:
     """Run experiments (by default all) and return the number of units that were run; those whose rows are there are not.
 
-    The data sets, `names`, are by default all that need no network; some experiments run on a few of them only, unless both are
-    named. Each of `n_jobs` processes takes one of `repeats` splits of one data set at a time. Rows are written to `out`; data
-    sets are in `folder`, as in `ec3learn.paper.datasets.load`.
+    The data sets, `names`, are by default all that need no network; some experiments run on a few
+    of them only, unless both are named. Each of `n_jobs` processes takes one of `repeats` splits of
+    one data set at a time. Rows are written to `out`; data sets are in `folder`, as in
+    `ec3learn.paper.datasets.load`.
     """
     for name in experiments:
         require_choice("experiment", name, EXPERIMENTS)
@@ -132,14 +165,21 @@ def run(
     out = Path(out)
     _require_same_protocol(out, protocol)
     there = finished(out)
-    chosen = units(experiments or list(EXPERIMENTS), names or datasets.at_hand(folder), repeats, bool(experiments and names))
+    chosen = units(
+        experiments or list(EXPERIMENTS),
+        names or datasets.at_hand(folder),
+        repeats,
+        bool(experiments and names),
+    )
     left = [unit for unit in chosen if unit not in there]
     cases = [list(own) for _, own in groupby(left, key=lambda unit: (unit.seed, unit.dataset))]
     try:
         with progress("Running experiments", len(left), keep=True) as bar:
             own = bar if n_jobs == 1 else Bar()  # other processes cannot draw on our bar
             work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-            for done in work(delayed(_run_case)(case, out, folder, protocol, own) for case in cases):
+            for done in work(
+                delayed(_run_case)(case, out, folder, protocol, own) for case in cases
+            ):
                 bar.update(step=0 if n_jobs == 1 else done)
     finally:
         merge(out)
@@ -156,15 +196,27 @@ def _require_same_protocol(out: Path, protocol: Protocol) -> None:
             file.write(f"{json.dumps(ours, indent=1)}\n".encode())
     theirs = json.loads(path.read_text())
     if theirs != ours:
-        differ = ", ".join(f"{key} {theirs.get(key)}, not {own}" for key, own in ours.items() if theirs.get(key) != own)
+        differ = ", ".join(
+            f"{key} {theirs.get(key)}, not {own}"
+            for key, own in ours.items()
+            if theirs.get(key) != own
+        )
         came = f"{out}, whose rows have {differ}"
-        raise InputError("out", "must be a folder with rows of the same protocol", came=came, remedy="Choose another folder.")
+        raise InputError(
+            "out",
+            "must be a folder with rows of the same protocol",
+            came=came,
+            remedy="Choose another folder.",
+        )
 
 
-def units(experiments: Sequence[str], names: Sequence[str], repeats: int, named: bool = False) -> Iterator[Unit]:
+def units(
+    experiments: Sequence[str], names: Sequence[str], repeats: int, named: bool = False
+) -> Iterator[Unit]:
     """Return all units in the order they are run: seed by seed, so that the rows cover all data sets early.
 
-    With `named`, experiments and data sets were asked for by name, and each experiment runs on each data set.
+    With `named`, experiments and data sets were asked for by name, and each experiment runs on each
+    data set.
     """
     for seed in range(repeats):
         for name in names:
@@ -186,11 +238,15 @@ def _run_case(own: list[Unit], out: Path, folder: Any, protocol: Protocol, bar: 
             log.write(f"{unit.experiment},{unit.dataset},{unit.seed},{seconds:.1f}\n")
         bar.update(f"{unit.dataset} {unit.seed} {unit.experiment}", step=1)
         if not sys.stderr.isatty():  # a log gets a line per unit
-            print(f"{unit.dataset} {unit.seed} {unit.experiment}: {seconds:.1f} s", file=sys.stderr, flush=True)
+            print(
+                f"{unit.dataset} {unit.seed} {unit.experiment}: {seconds:.1f} s",
+                file=sys.stderr,
+                flush=True,
+            )
     return len(own)
 
 
-# ---- rows on disk -----------------------------------------------------------------------------------------------------
+# ---- rows on disk --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -219,7 +275,9 @@ def merge(folder: Path) -> None:
     for name, units, frame in _experiments(folder) if (folder / UNITS).is_dir() else ():
         if units:
             _write_frame(folder / f"{name}.parquet", frame)
-        for path in units:  # if this is cut off, the next merge finds rows twice and drops one of each
+        for (
+            path
+        ) in units:  # if this is cut off, the next merge finds rows twice and drops one of each
             path.unlink()
     if not any(folder.glob(f"{UNITS}/*/*.parquet")):
         shutil.rmtree(folder / UNITS, ignore_errors=True)
@@ -235,7 +293,11 @@ def read(folder: str | Path) -> Any:
     """Read the rows of all experiments from the folder that `run` wrote them to, as one table with `COLUMNS`."""
     frames = [frame for *_, frame in _experiments(Path(folder))]
     if not frames:
-        raise InputError("rows", phrase=f"{folder} holds no rows", remedy=f"Make some: ec3learn paper run --out {folder}.")
+        raise InputError(
+            "rows",
+            phrase=f"{folder} holds no rows",
+            remedy=f"Make some: ec3learn paper run --out {folder}.",
+        )
     return pd.concat(frames, ignore_index=True)
 
 
@@ -248,13 +310,18 @@ def hours(folder: str | Path) -> float:
 
 def _experiments(folder: Path) -> Iterator[tuple[str, list[Path], Any]]:
     """Yield each experiment: its name, the files of units that are not merged, and all its rows by data set and seed."""
-    for name in sorted({path.stem for path in folder.glob("*.parquet")} | {path.name for path in folder.glob(f"{UNITS}/*")}):
+    for name in sorted(
+        {path.stem for path in folder.glob("*.parquet")}
+        | {path.name for path in folder.glob(f"{UNITS}/*")}
+    ):
         units = sorted(folder.glob(f"{UNITS}/{name}/*.parquet"))
         files = [*folder.glob(f"{name}.parquet"), *units]
         if files:
             frame = pd.concat([_read_frame(path) for path in files])
             if units:
-                frame = frame.drop_duplicates(list(COLUMNS[:-1]), keep="last").sort_values(["dataset", "seed"], kind="stable")
+                frame = frame.drop_duplicates(list(COLUMNS[:-1]), keep="last").sort_values(
+                    ["dataset", "seed"], kind="stable"
+                )
             yield name, units, frame
 
 
@@ -262,7 +329,9 @@ def _read_frame(path: Path) -> Any:
     table = parquet.ParquetFile(path).read()
     if tuple(table.column_names) != COLUMNS:
         columns = ", ".join(table.column_names)
-        raise InputError("rows", phrase=f"{path} must have the columns {', '.join(COLUMNS)}, got {columns}")
+        raise InputError(
+            "rows", phrase=f"{path} must have the columns {', '.join(COLUMNS)}, got {columns}"
+        )
     return table.cast(SCHEMA).to_pandas()
 
 

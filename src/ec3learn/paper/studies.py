@@ -1,6 +1,7 @@
 """The experiments: each is a function of a `Case` (a data set and a seed) that yields rows.
 
-A row is (method, setting, metric, value); `run` prepends experiment, data set and seed. `run.EXPERIMENTS` lists them all.
+A row is (method, setting, metric, value); `run` prepends experiment, data set and seed.
+`run.EXPERIMENTS` lists them all.
 """
 
 from __future__ import annotations
@@ -22,7 +23,18 @@ from .._typing import Array
 from ..algebra.membership import membership
 from ..consensus import Consensus
 from ..diagnosis.metrics import macro_f, mean_auc
-from ..methods import BGCM, C3ESL, EC3, UPE, DawidSkene, MajorityVote, Method, ReliabilityWarning, SoftVote, WeightedVote
+from ..methods import (
+    BGCM,
+    C3ESL,
+    EC3,
+    UPE,
+    DawidSkene,
+    MajorityVote,
+    Method,
+    ReliabilityWarning,
+    SoftVote,
+    WeightedVote,
+)
 from ..methods.ec3.objective import Setting
 from ..methods.ec3.system import AnySetting, grid
 from ..votes import Votes
@@ -42,14 +54,17 @@ MOST_LIKE_UPE = 2000  # of them for UPE
 LEARNED = partial(EC3, 0.5, 0.0, 0.5, 0.0, weights="agreement")  # measured best with few labels
 
 
-# ---- scores ----------------------------------------------------------------------------------------------------------
+# ---- scores --------------------------------------------------------------------------------------
 
 
-def scores(method: str, setting: str, proba: Array, outputs: Outputs, labels: Array | None = None) -> Iterator[Row]:
+def scores(
+    method: str, setting: str, proba: Array, outputs: Outputs, labels: Array | None = None
+) -> Iterator[Row]:
     """Yield the scores of class probabilities, and labels (by default the most probable classes), on the test set.
 
-    "auc" is computed from probabilities and "auc_hard" from labels, both one-vs-rest and averaged over the classes; "f" is the F
-    score of the rarer of two classes, with more classes the average; "f_macro" is always the average.
+    "auc" is computed from probabilities and "auc_hard" from labels, both one-vs-rest and averaged
+    over the classes; "f" is the F score of the rarer of two classes, with more classes the average;
+    "f_macro" is always the average.
     """
     truth = outputs.truth
     labels = proba.argmax(axis=1) if labels is None else labels
@@ -79,11 +94,22 @@ def solve_quietly(method: Method, votes: Votes) -> Consensus:
 
 
 def solve_and_score(
-    name: str, setting: str, method: Method, votes: Votes, test: Outputs, rule: Literal["argmax", "mass"] = "argmax"
+    name: str,
+    setting: str,
+    method: Method,
+    votes: Votes,
+    test: Outputs,
+    rule: Literal["argmax", "mass"] = "argmax",
 ) -> Iterator[Row]:
     """Yield the scores of a method's answer to some votes on the test set."""
     consensus = solve_quietly(method, votes)
-    yield from scores(name, setting, consensus.proba, test, np.asarray(consensus.labels(rule=rule), dtype=np.int64))
+    yield from scores(
+        name,
+        setting,
+        consensus.proba,
+        test,
+        np.asarray(consensus.labels(rule=rule), dtype=np.int64),
+    )
 
 
 def auc_of(method: Method, votes: Votes, test: Outputs) -> float:
@@ -91,7 +117,7 @@ def auc_of(method: Method, votes: Votes, test: Outputs) -> float:
     return mean_auc(solve_quietly(method, votes).proba, test.truth)
 
 
-# ---- the data sets ---------------------------------------------------------------------------------------------------
+# ---- the data sets -------------------------------------------------------------------------------
 
 
 def describe(data: Dataset) -> Iterator[Row]:
@@ -117,21 +143,25 @@ def nmi_bound(case: Case) -> Iterator[Row]:
         yield "any clustering", name, "nmi", value
 
 
-# ---- accuracy --------------------------------------------------------------------------------------------------------
+# ---- accuracy ------------------------------------------------------------------------------------
 
 
 def accuracy(case: Case, labels: int | None = None) -> Iterator[Row]:
     """Score the paper's 16 methods, and ours with and without clusterings; the setting names the clusterings."""
     outputs = case.outputs(labels=labels)
     test = outputs.test
-    yield from _score_printed(outputs, UPE(n_init=UPE_STARTS if labels is None else 1, random_state=case.seed))
+    yield from _score_printed(
+        outputs, UPE(n_init=UPE_STARTS if labels is None else 1, random_state=case.seed)
+    )
     yield from solve_and_score("C3E-SL", "paper", C3ESL(), test.votes(), test)
     yield from solve_and_score("iEC3, mass rule", "paper", EC3(), test.votes(), test, rule="mass")
     for clusterings in ("none", "paper", "both"):
         hard, soft = (test.votes(soft=soft, clusterings=clusterings) for soft in (False, True))
         if clusterings == "none":
             yield from solve_and_score("weighted vote", "none", WeightedVote(), soft, test)
-            yield from solve_and_score("Dawid-Skene", "none", DawidSkene(prior="uniform"), hard, test)
+            yield from solve_and_score(
+                "Dawid-Skene", "none", DawidSkene(prior="uniform"), hard, test
+            )
         if clusterings != "paper":
             yield from solve_and_score("iEC3", clusterings, EC3(), hard, test)
         yield from solve_and_score("iEC3, soft votes", clusterings, EC3(), soft, test)
@@ -145,10 +175,20 @@ def _score_printed(outputs: Outputs, upe: UPE) -> Iterator[Row]:
     yield "", "", "n_test", len(test.truth)
     for name, proba in {**test.proba, **outputs.rivals}.items():
         yield from scores(name, "none", proba, test)
-    for name, method in {"BGCM": BGCM(), "UPE": upe, "EC3": EC3(balanced=False), "iEC3": EC3()}.items():
+    for name, method in {
+        "BGCM": BGCM(),
+        "UPE": upe,
+        "EC3": EC3(balanced=False),
+        "iEC3": EC3(),
+    }.items():
         yield from solve_and_score(name, "paper", method, test.votes(), test)
-    for name, vote, soft in (("majority vote", MajorityVote(), False), ("soft vote", SoftVote(), True)):
-        yield from solve_and_score(name, "none", vote, test.votes(soft=soft, clusterings="none"), test)
+    for name, vote, soft in (
+        ("majority vote", MajorityVote(), False),
+        ("soft vote", SoftVote(), True),
+    ):
+        yield from solve_and_score(
+            name, "none", vote, test.votes(soft=soft, clusterings="none"), test
+        )
 
 
 def accuracy_large(case: Case) -> Iterator[Row]:
@@ -162,7 +202,9 @@ def parameters(case: Case) -> Iterator[Row]:
     outputs = case.outputs()
     settings = grid(published.STEP)
     names = ["{:.2f} {:.2f} {:.2f} {:.2f}".format(*setting) for setting in settings]
-    test, validation = (_grid_auc(part, settings) for part in (outputs.test, outputs.part(outputs.known)))
+    test, validation = (
+        _grid_auc(part, settings) for part in (outputs.test, outputs.part(outputs.known))
+    )
     for name, area in zip(names, test, strict=True):
         yield "iEC3", name, "auc", area
     chosen = int(np.argmax(validation))
@@ -177,7 +219,7 @@ def _grid_auc(part: Outputs, settings: Sequence[Setting]) -> list[float]:
     return [mean_auc(solved.proba(setting)[row_of], part.truth) for setting in settings]
 
 
-# ---- which base models -----------------------------------------------------------------------------------------------
+# ---- which base models ---------------------------------------------------------------------------
 
 
 def drop_one(case: Case, kind: str) -> Iterator[Row]:
@@ -222,7 +264,7 @@ def drop_term(case: Case) -> Iterator[Row]:
             yield from solve_and_score(name, term, method, test.votes(), test)
 
 
-# ---- robustness ------------------------------------------------------------------------------------------------------
+# ---- robustness ----------------------------------------------------------------------------------
 
 
 def imbalance(case: Case) -> Iterator[Row]:
@@ -238,18 +280,29 @@ def imbalance(case: Case) -> Iterator[Row]:
         }.items():
             consensus = solve_quietly(method, test.votes())
             yield name, setting, "auc", mean_auc(consensus.proba, test.truth)
-            yield name, setting, "f_touched", class_f(outputs.touched, consensus.labels(), test.truth)
+            yield (
+                name,
+                setting,
+                "f_touched",
+                class_f(outputs.touched, consensus.labels(), test.truth),
+            )
 
 
 def random_classifiers(case: Case) -> Iterator[Row]:
     """Add classifiers that vote at random."""
-    return _with_noise(case, "classifiers", lambda rng, test: rng.integers(test.n_classes, size=len(test.truth)), (0, 5, 10))
+    return _with_noise(
+        case,
+        "classifiers",
+        lambda rng, test: rng.integers(test.n_classes, size=len(test.truth)),
+        (0, 5, 10),
+    )
 
 
 def random_clusterings(case: Case) -> Iterator[Row]:
     """Add random clusterings with a random number of clusters.
 
-    With thousands of clusters UPE takes half a minute for 500 objects, so it is run in the first repeat only.
+    With thousands of clusters UPE takes half a minute for 500 objects, so it is run in the first
+    repeat only.
     """
     return _with_noise(case, "clusterings", _random_clustering, (0, 10) if case.seed == 0 else ())
 
@@ -258,12 +311,17 @@ def _random_clustering(rng: np.random.Generator, test: Outputs) -> Array:
     """Return between 1 and N clusters, none of them empty."""
     n_objects = len(test.truth)
     n_clusters = int(rng.integers(1, n_objects + 1))
-    labels = np.concatenate([np.arange(n_clusters), rng.integers(n_clusters, size=n_objects - n_clusters)])
+    labels = np.concatenate(
+        [np.arange(n_clusters), rng.integers(n_clusters, size=n_objects - n_clusters)]
+    )
     return rng.permutation(labels)
 
 
 def _with_noise(
-    case: Case, kind: str, draw: Callable[[np.random.Generator, Outputs], Array], upe_with: tuple[int, ...]
+    case: Case,
+    kind: str,
+    draw: Callable[[np.random.Generator, Outputs], Array],
+    upe_with: tuple[int, ...],
 ) -> Iterator[Row]:
     """Add base models that are drawn at random, one by one; UPE joins in where so many were added."""
     test = case.outputs().test
@@ -285,7 +343,7 @@ def _with_noise(
             yield name, str(n_random), "auc", auc_of(method, votes, test)
 
 
-# ---- with a clock: the tolerance of the paper's loop, runtimes, and how they grow ---------------------------------------
+# ---- with a clock: the tolerance of the paper's loop, runtimes, and how they grow ----------------
 
 
 def epsilon(case: Case) -> Iterator[Row]:
@@ -383,6 +441,10 @@ def unmerged(votes: Votes) -> Votes:
     return replace(votes.only_rows(votes.index), counts=np.ones(votes.n_objects))
 
 
-def best_time(method: Method, votes: Votes, n_times: int = 3, clock: Callable[[], float] = time.perf_counter) -> float:
+def best_time(
+    method: Method, votes: Votes, n_times: int = 3, clock: Callable[[], float] = time.perf_counter
+) -> float:
     """Return the seconds of the fastest of `n_times` solutions."""
-    return min(timeit.repeat(partial(solve_quietly, method, votes), timer=clock, number=1, repeat=n_times))
+    return min(
+        timeit.repeat(partial(solve_quietly, method, votes), timer=clock, number=1, repeat=n_times)
+    )

@@ -38,7 +38,9 @@ MOST_CLASSES = 20  # shown; the others are added up
 FEW_CHANGES = 5  # objects below which it may be chance that all changes go to one class
 ASKED = 50  # objects to ask about
 DRAWS = 100  # for the intervals of agreement
-LOOKUPS = 4e5  # of groups, for explanations: with very many groups only the first objects are explained
+LOOKUPS = (
+    4e5  # of groups, for explanations: with very many groups only the first objects are explained
+)
 
 
 def class_facts(subject: Subject) -> Facts:
@@ -53,7 +55,12 @@ def class_facts(subject: Subject) -> Facts:
     shown = largest(subject.class_shares, MOST_CLASSES)
     rows = [(subject.names[z], [float(column[z]) for column in columns]) for z in shown]
     rest = np.setdiff1d(np.arange(n_classes), shown)
-    return {"rows": rows, "others": (len(rest), [float(column[rest].sum()) for column in columns]) if len(rest) else None}
+    return {
+        "rows": rows,
+        "others": (len(rest), [float(column[rest].sum()) for column in columns])
+        if len(rest)
+        else None,
+    }
 
 
 def confidence_facts(subject: Subject) -> Facts:
@@ -78,7 +85,10 @@ def change_facts(subject: Subject) -> Facts | None:
         "n": round(float(counts @ changed)),
         "share": float(counts @ changed) / max(subject.n_open, 1e-300),
         "tied": round(float(counts @ (changed & subject.majority.tied))),
-        "moves": [(names[moves[i] // n_classes], names[moves[i] % n_classes], round(sizes[i])) for i in largest(sizes, 8)],
+        "moves": [
+            (names[moves[i] // n_classes], names[moves[i] % n_classes], round(sizes[i]))
+            for i in largest(sizes, 8)
+        ],
         "is_majority": is_majority(consensus),
         "to_common": _common_class(subject, theirs, ours, named),
     }
@@ -87,7 +97,11 @@ def change_facts(subject: Subject) -> Facts | None:
 def _common_class(subject: Subject, theirs: Array, ours: Array, changed: Array) -> str | None:
     """Return the most common class by majority vote if all changes, of 5 objects or more, go from other classes to it."""
     voted = np.flatnonzero(theirs >= 0)
-    common = int(np.bincount(theirs[voted], weights=subject.row_weight[voted], minlength=len(subject.names)).argmax())
+    common = int(
+        np.bincount(
+            theirs[voted], weights=subject.row_weight[voted], minlength=len(subject.names)
+        ).argmax()
+    )
     many = float(subject.row_weight[changed].sum()) >= FEW_CHANGES
     return subject.names[common] if many and (ours[changed] == common).all() else None
 
@@ -110,7 +124,9 @@ def _fair(subject: Subject) -> Facts | None:
     found = judge(subject.consensus, subject.truth)
     if found is None:
         return None
-    answers = [vars(found.consensus) | {"name": str(subject.consensus.settings.get("method", "Consensus"))}]
+    answers = [
+        vars(found.consensus) | {"name": str(subject.consensus.settings.get("method", "Consensus"))}
+    ]
     if found.majority is not None:
         answers.append(vars(found.majority) | {"name": "Majority vote"})
     return {
@@ -128,7 +144,9 @@ def _confusion(names: list[str], table: Array) -> Facts:
     seen = table.sum(axis=0) + table.sum(axis=1)
     shown = np.sort(largest(seen, MOST_CLASSES - 1 if len(names) > MOST_CLASSES else MOST_CLASSES))
     rest = np.setdiff1d(np.flatnonzero(seen), shown)
-    to = np.zeros((len(names), len(shown) + (len(rest) > 0)))  # classes x columns shown: adds up the rest
+    to = np.zeros(
+        (len(names), len(shown) + (len(rest) > 0))
+    )  # classes x columns shown: adds up the rest
     to[shown, np.arange(len(shown))] = 1
     to[rest, len(shown) :] = 1
     return {
@@ -151,7 +169,7 @@ def _given(subject: Subject) -> Facts | None:
     return {"n": round(n), "majority": share, "fixed": known.fixed}
 
 
-# ---- "Can I trust it?" ------------------------------------------------------------------------------------------------
+# ---- "Can I trust it?" ---------------------------------------------------------------------------
 
 
 def trust_facts(subject: Subject) -> Facts | None:
@@ -159,10 +177,18 @@ def trust_facts(subject: Subject) -> Facts | None:
     consensus, votes, judged = subject.consensus, subject.votes, subject.judged
     if votes is None or not subject.has_objects or len(consensus.classes) < 2:
         return None
-    codes = judged if (judged >= 0).any() or consensus.known is None else consensus.expand(consensus.known.codes)
+    codes = (
+        judged
+        if (judged >= 0).any() or consensus.known is None
+        else consensus.expand(consensus.known.codes)
+    )
     by_labels = shown_by_labels(votes, codes)
     is_measured = shows_correlation(votes, by_labels)
-    correlation = error_correlation(votes, subject.labels(codes) if by_labels else None) if is_measured else None
+    correlation = (
+        error_correlation(votes, subject.labels(codes) if by_labels else None)
+        if is_measured
+        else None
+    )
     return {
         "calibration": [str(note) for note in consensus.solved_notes if note.kind == CALIBRATION],
         "agreement": _agreement(votes),
@@ -193,7 +219,7 @@ def _estimates(subject: Subject) -> list[Facts]:
         return []
 
 
-# ---- the most contested objects ---------------------------------------------------------------------------------------
+# ---- the most contested objects ------------------------------------------------------------------
 
 
 def contested_facts(subject: Subject, n: int) -> Facts | None:
@@ -201,13 +227,24 @@ def contested_facts(subject: Subject, n: int) -> Facts | None:
     votes, consensus = subject.votes, subject.consensus
     if votes is None or not subject.has_objects:
         return None
-    table = list(contested(replace(consensus, object_ids=None), n).rows())  # by number, since names are looked up among all
+    table = list(
+        contested(replace(consensus, object_ids=None), n).rows()
+    )  # by number, since names are looked up among all
     objects = np.array([row["object"] for row in table], dtype=np.int64)
     row_of = objects if votes.index is None else votes.index[objects]
     few, rows = votes[objects], objects if votes.index is None else np.unique(row_of)
-    small = replace(consensus, votes=few, index=few.index, solved_proba=consensus.row_proba[rows], object_ids=None, known=None)
+    small = replace(
+        consensus,
+        votes=few,
+        index=few.index,
+        solved_proba=consensus.row_proba[rows],
+        object_ids=None,
+        known=None,
+    )
     effort = votes.n_groups * (1 + len(consensus.classes) / 50)
-    n_explained = len(table) if consensus.rule is None else min(len(table), max(3, int(LOOKUPS / effort)))
+    n_explained = (
+        len(table) if consensus.rule is None else min(len(table), max(3, int(LOOKUPS / effort)))
+    )
     for place, row in enumerate(table):
         spoken = few.spoken(place)
         if subject.whole:
@@ -220,7 +257,9 @@ def contested_facts(subject: Subject, n: int) -> Facts | None:
         "rows": table,
         "n_close": round(subject.n_close),
         "close": CLOSE,
-        "n_rows": votes.n_rows if consensus.known is None else int((~consensus.known.labelled).sum()),
+        "n_rows": votes.n_rows
+        if consensus.known is None
+        else int((~consensus.known.labelled).sum()),
         "n_given": round(float(subject.weight @ subject.given)),
         "n_explained": n_explained,
         "has_parts": consensus.rule is not None,
@@ -244,14 +283,21 @@ def _votes_by_label(spoken: Mapping[int, Any], votes: Votes) -> Facts:
         else:
             clusters.append((model.name, str(answer)))
     ordered = sorted(by_label.items(), key=lambda item: -len(item[1]))
-    return {"votes": ordered, "soft": soft, "clusters": clusters, "n_missing": len(votes.models) - len(spoken)}
+    return {
+        "votes": ordered,
+        "soft": soft,
+        "clusters": clusters,
+        "n_missing": len(votes.models) - len(spoken),
+    }
 
 
 def _tipped(explanation: Explanation, row: Mapping[str, Any]) -> Facts | None:
     """Return by how much each base model and each term favours the label over the runner-up, the strongest first."""
     if not explanation.parts or row["runner_up"] is None:
         return None
-    label, other = matching_labels(label_array([row["label"], row["runner_up"]]), explanation.classes)
+    label, other = matching_labels(
+        label_array([row["label"], row["runner_up"]]), explanation.classes
+    )
     models: dict[str, float] = defaultdict(float)
     terms: dict[str, float] = defaultdict(float)
     for (model, term), part in explanation.parts.items():
@@ -260,6 +306,9 @@ def _tipped(explanation: Explanation, row: Mapping[str, Any]) -> Facts | None:
         terms[term] += lead
 
     def strongest(leads: dict[str, float]) -> list[tuple[str, float]]:
-        return sorted(((name, lead) for name, lead in leads.items() if abs(lead) >= 5e-4), key=lambda item: -abs(item[1]))[:6]
+        return sorted(
+            ((name, lead) for name, lead in leads.items() if abs(lead) >= 5e-4),
+            key=lambda item: -abs(item[1]),
+        )[:6]
 
     return {"models": strongest(models), "terms": strongest(terms) if len(terms) > 1 else []}

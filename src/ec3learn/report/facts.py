@@ -22,7 +22,14 @@ from ..answer.notes import CALIBRATION, DISTINCT_ROWS, WARNINGS, Note, one_per_k
 from ..answer.outcome import Outcome
 from ..diagnosis import summarise
 from ..diagnosis.summary import Summary, score_notes
-from .answers import change_facts, class_facts, confidence_facts, contested_facts, quality_facts, trust_facts
+from .answers import (
+    change_facts,
+    class_facts,
+    confidence_facts,
+    contested_facts,
+    quality_facts,
+    trust_facts,
+)
 from .models import clustering_facts, model_facts, pair_facts
 from .subject import Facts, Subject
 
@@ -65,7 +72,9 @@ def facts_of(
         "trust": trust_facts(subject),
         "models": model_facts(subject),
         "pairs": compared,
-        "redundant_names": {name for facts in compared for pair in facts["redundant"] for name in pair[:2]},
+        "redundant_names": {
+            name for facts in compared for pair in facts["redundant"] for name in pair[:2]
+        },
         "clusterings": clustering_facts(subject),
         "contested": contested_facts(subject, n_contested),
         "how": _how(subject, command, details or {}),
@@ -111,7 +120,10 @@ def _notes(subject: Subject, summary: Summary | None, quality: Facts | None) -> 
 def _made_of(consensus: Outcome) -> list[str]:
     n_classifiers = sum(model.is_voter for model in consensus.models)
     n_clusterings = len(consensus.models) - n_classifiers
-    return [count(n_classifiers, consensus.voter_noun), *([count(n_clusterings, "clustering")] if n_clusterings else ())]
+    return [
+        count(n_classifiers, consensus.voter_noun),
+        *([count(n_clusterings, "clustering")] if n_clusterings else ()),
+    ]
 
 
 def _summary(subject: Subject) -> str:
@@ -121,7 +133,11 @@ def _summary(subject: Subject) -> str:
     size = count(round(subject.total), "object")
     if subject.distinct:
         size = f"{count(round(subject.total), 'row')}, {consensus.n_objects:,} of them distinct"
-    sure = "all labels were given" if subject.all_given else f"mean confidence {subject.mean_confidence:.3f}"
+    sure = (
+        "all labels were given"
+        if subject.all_given
+        else f"mean confidence {subject.mean_confidence:.3f}"
+    )
     n_classes = count(len(consensus.classes), "class", "classes")
     return f"{consensus.settings['method']} of {' and '.join(_made_of(consensus))}: {size}, {n_classes}, {sure}"
 
@@ -137,17 +153,27 @@ def _counted(subject: Subject) -> str:
     return "Objects have weights: each is counted by its weight, all weights together for as many objects as there are."
 
 
-def _cards(subject: Subject, changes: Facts | None, quality: Facts | None) -> list[tuple[str, str, str]]:
+def _cards(
+    subject: Subject, changes: Facts | None, quality: Facts | None
+) -> list[tuple[str, str, str]]:
     consensus = subject.consensus
     cards = []
     if subject.has_objects:
         n_rows = len(consensus.row_proba)
         cards.append(
-            ("objects", f"{round(subject.total):,}", count(n_rows, "distinct row") if n_rows < round(subject.total) else "")
+            (
+                "objects",
+                f"{round(subject.total):,}",
+                count(n_rows, "distinct row") if n_rows < round(subject.total) else "",
+            )
         )
     cards.append(("classes", f"{len(consensus.classes):,}", ""))
     cards.append(("base models", f"{len(consensus.models):,}", ", ".join(_made_of(consensus))))
-    without = "" if not subject.has_objects or subject.open_rows.all() else f"the {round(subject.n_open):,} without a given label"
+    without = (
+        ""
+        if not subject.has_objects or subject.open_rows.all()
+        else f"the {round(subject.n_open):,} without a given label"
+    )
     if subject.has_objects and subject.all_given:
         cards.append(("mean confidence", "–", "all labels were given"))
     elif subject.has_objects:
@@ -156,26 +182,44 @@ def _cards(subject: Subject, changes: Facts | None, quality: Facts | None) -> li
         cards.append(("mean confidence", f"{subject.mean_confidence:.3f}", hint))
     if changes is not None and not subject.all_given:
         where = f", of {without}" if without else ""
-        cards.append(("labels changed", percent(changes["share"]), f"against the majority vote{where}"))
+        cards.append(
+            ("labels changed", percent(changes["share"]), f"against the majority vote{where}")
+        )
     if quality is not None and quality["fair"] is not None:
         ours, theirs = quality["fair"]["answers"][0], quality["fair"]["answers"][-1]
         beside = "" if ours is theirs else f"{percent(theirs['accuracy'])} by majority vote"
         cards.append(("correct", percent(ours["accuracy"]), beside))
     elif quality is not None and quality["held_out"] is not None:
         score = quality["held_out"]
-        beside = "" if score.by_majority is None else f"; {percent(score.by_majority)} by majority vote"
+        beside = (
+            "" if score.by_majority is None else f"; {percent(score.by_majority)} by majority vote"
+        )
         cards.append(("correct", percent(score.accuracy), f"cross-validated{beside}"))
     return cards
 
 
-# ---- how it was made ----------------------------------------------------------------------------------------------------
+# ---- how it was made -----------------------------------------------------------------------------
 
 
-def _how(subject: Subject, command: str | Sequence[str] | None, details: Mapping[str, Any]) -> Facts:
+def _how(
+    subject: Subject, command: str | Sequence[str] | None, details: Mapping[str, Any]
+) -> Facts:
     consensus = subject.consensus
     settings = {name: value for name, value in consensus.settings.items() if name != "method"}
-    versions = {"ec3learn": __version__, "numpy": np.__version__, "scipy": scipy.__version__, "Python": platform.python_version()}
-    seed = next((str(settings[name]) for name in ("random_state", "seed") if settings.get(name) is not None), None)
+    versions = {
+        "ec3learn": __version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "Python": platform.python_version(),
+    }
+    seed = next(
+        (
+            str(settings[name])
+            for name in ("random_state", "seed")
+            if settings.get(name) is not None
+        ),
+        None,
+    )
     outcome: dict[str, Any] = {"rounds": consensus.n_iter} if consensus.n_iter else {}
     if consensus.objective is not None:
         outcome["objective"] = f"{consensus.objective:.6g}"
@@ -188,7 +232,9 @@ def _how(subject: Subject, command: str | Sequence[str] | None, details: Mapping
         "platform": f"{platform.system()} {platform.machine()}, {sys.implementation.name}",
         "outcome": outcome,
         "time": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "command": command if command is None or isinstance(command, str) else shlex.join(map(str, command)),
+        "command": command
+        if command is None or isinstance(command, str)
+        else shlex.join(map(str, command)),
         # EC3Classifier asks its base models about rows they were not trained on.
         "trained_elsewhere": str(details.get("made by", "")) != "EC3Classifier",
         "details": {str(name): str(value) for name, value in details.items()},
@@ -199,7 +245,11 @@ def code_of(consensus: Outcome) -> str | None:
     """Return the Python that solves the same votes with the same settings."""
     if not consensus.made_by:
         return None
-    settings = {name: value for name, value in consensus.settings.items() if name != "method" and "__" not in name}
+    settings = {
+        name: value
+        for name, value in consensus.settings.items()
+        if name != "method" and "__" not in name
+    }
     names = {consensus.made_by}
     arguments = ", ".join(f"{name}={_python(value, names)}" for name, value in settings.items())
     known = "" if consensus.known is None else ", known=known"

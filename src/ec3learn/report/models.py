@@ -32,7 +32,9 @@ def model_facts(subject: Subject) -> Facts | None:
     labels, source = _labels_for_voters(subject)
     table = list(by_trouble(consensus, labels).rows())
     remarks = {
-        row["model"]: f"always says {isolated(row['says'])}" if row["doubt"] == ALWAYS else row["doubt"]
+        row["model"]: f"always says {isolated(row['says'])}"
+        if row["doubt"] == ALWAYS
+        else row["doubt"]
         for row in doubts(consensus).rows()
     }
     for row in table:
@@ -40,7 +42,9 @@ def model_facts(subject: Subject) -> Facts | None:
     classifiers = [row for row in table if row["kind"] != "clustering"]
     shown = sorted(classifiers, key=lambda row: -row["coverage"])[:MOST_MODELS]
     kept = {row["model"] for row in shown}
-    left_out = " The method itself left out some for this reason." if consensus.worse_than_chance else ""
+    left_out = (
+        " The method itself left out some for this reason." if consensus.worse_than_chance else ""
+    )
     return {
         "rows": [row for row in classifiers if row["model"] in kept],
         "n_left_out": len(classifiers) - len(shown),
@@ -50,7 +54,11 @@ def model_facts(subject: Subject) -> Facts | None:
         "estimated": any(row["estimated"] is not None for row in classifiers),
         "leans": any(row["leans_to"] is not None for row in classifiers),
         "worse": [row["model"] for row in classifiers if row["remark"] == WORSE],
-        "empty": [(row["model"], row["remark"]) for row in classifiers if row["remark"] not in (None, WORSE)],
+        "empty": [
+            (row["model"], row["remark"])
+            for row in classifiers
+            if row["remark"] not in (None, WORSE)
+        ],
         "rule": RULE + left_out,
         "clusterings": [row for row in table if row["kind"] == "clustering"],
     }
@@ -61,7 +69,11 @@ def _labels_for_voters(subject: Subject) -> tuple[Array | None, str | None]:
     if subject.votes is not None and (subject.judged >= 0).any():
         return subject.labels(subject.judged), "the held-out labels"
     saved = subject.consensus.stored_voters
-    given = subject.consensus.known is not None if saved is None else any(n is not None for n in saved["labels"])
+    given = (
+        subject.consensus.known is not None
+        if saved is None
+        else any(n is not None for n in saved["labels"])
+    )
     return None, "the labels the method was given" if given else None
 
 
@@ -71,7 +83,11 @@ def pair_facts(subject: Subject) -> list[Facts]:
         return []
     kinds: tuple[Kind, ...] = ("classifier", "clustering")
     compared = [(kind, pairs(subject.consensus, kind)) for kind in kinds]
-    return [_compared_facts(subject.consensus, kind, found) for kind, found in compared if len(found.names) > 1]
+    return [
+        _compared_facts(subject.consensus, kind, found)
+        for kind, found in compared
+        if len(found.names) > 1
+    ]
 
 
 def _compared_facts(consensus: Outcome, kind: str, found: Pairs) -> Facts:
@@ -88,7 +104,9 @@ def _compared_facts(consensus: Outcome, kind: str, found: Pairs) -> Facts:
         "kind": kind,
         "names": [names[i] for i in shown],
         "any": bool((~np.isnan(similarity)).sum() > len(shown)),  # each is compared with itself
-        "cells": [[None if np.isnan(value) else float(value) for value in row] for row in similarity],
+        "cells": [
+            [None if np.isnan(value) else float(value) for value in row] for row in similarity
+        ],
         "redundant": [
             (
                 names[a],
@@ -113,13 +131,24 @@ def clustering_facts(subject: Subject) -> Facts | None:
         return None
     clusterings = [m for m, model in enumerate(votes.models) if model.kind == "clustering"]
     colours = {int(z): i for i, z in enumerate(largest(subject.class_shares, 8))}
-    counts = contingency(consensus) * (subject.total / max(float(consensus.row_counts.sum()), 1e-300))
+    counts = contingency(consensus) * (
+        subject.total / max(float(consensus.row_counts.sum()), 1e-300)
+    )
     blocks = [
         {"name": votes.models[m].name}
-        | _clusters(votes.models[m].labels, counts[votes.offsets[m] : votes.offsets[m + 1]].toarray(), subject.names, colours)
+        | _clusters(
+            votes.models[m].labels,
+            counts[votes.offsets[m] : votes.offsets[m + 1]].toarray(),
+            subject.names,
+            colours,
+        )
         for m in clusterings[:MOST_CLUSTERINGS]
     ]
-    return {"blocks": blocks, "n_left_out": len(clusterings) - len(blocks), "largest_class": float(subject.class_shares.max())}
+    return {
+        "blocks": blocks,
+        "n_left_out": len(clusterings) - len(blocks),
+        "largest_class": float(subject.class_shares.max()),
+    }
 
 
 def _clusters(labels: Array, counts: Array, names: list[str], colours: Mapping[int, int]) -> Facts:

@@ -24,7 +24,9 @@ CONTESTED = ("object", "label", "confidence", "runner_up", "margin", "votes", "a
 ASKED = ("object", "label", "confidence", "votes", "gain")
 
 
-def write_report(consensus: Outcome, path: str | os.PathLike[str], *, overwrite: bool = False, **options: Any) -> None:
+def write_report(
+    consensus: Outcome, path: str | os.PathLike[str], *, overwrite: bool = False, **options: Any
+) -> None:
     """Write the report; for the options see `Consensus.report`."""
     target = place_for(path, overwrite)
     require_jinja2()
@@ -49,9 +51,18 @@ def _rendered(facts: Facts) -> bytes:
 
     style, script = _file("style.css"), _file("script.js")
     environment = Environment(
-        loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined, finalize=_with_percent_signs_kept
+        loader=FunctionLoader(_file),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_with_percent_signs_kept,
     )
-    environment.filters |= {"name": _name, "text": shown, "percent": percent, "number": number, "signed": signed}
+    environment.filters |= {
+        "name": _name,
+        "text": shown,
+        "percent": percent,
+        "number": number,
+        "signed": signed,
+    }
     page = environment.get_template("template.html").render(
         facts,
         style=Markup(style),
@@ -80,7 +91,11 @@ def _name(text: Any) -> Any:
 
 def _with_percent_signs_kept(value: Any) -> Any:
     """Return a text in which no line begins with the percent sign of a number; names and code stay as they are."""
-    return value if hasattr(value, "__html__") else re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", str(value))
+    return (
+        value
+        if hasattr(value, "__html__")
+        else re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", str(value))
+    )
 
 
 def _hash(content: str) -> str:
@@ -104,7 +119,9 @@ def _csv_link(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
 def _safe_cell(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    return ("'" if value.lstrip()[:1] in tuple("=+-@|%") or value[:1] in "\t\r\n" else "") + value[:1000]
+    return ("'" if value.lstrip()[:1] in tuple("=+-@|%") or value[:1] in "\t\r\n" else "") + value[
+        :1000
+    ]
 
 
 def require_jinja2() -> None:

@@ -1,8 +1,8 @@
 """Plots of a consensus, and of studies of methods: each draws on `ax`, or on a new figure, and returns the axes.
 
-They can be read in grey and by the colour-blind: colours are cividis, and hatches or markers repeat what colours say. Long names
-are cut in the middle, and some are left out where there is no room for all. Legends are beside or above the axes; a figure with
-layout="constrained" makes room for them.
+They can be read in grey and by the colour-blind: colours are cividis, and hatches or markers repeat
+what colours say. Long names are cut in the middle, and some are left out where there is no room for
+all. Legends are beside or above the axes; a figure with layout="constrained" makes room for them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._checks import InputError, InputTypeError, require_choice, require_integer, require_library, unknown_name
+from .._checks import (
+    InputError,
+    InputTypeError,
+    require_choice,
+    require_integer,
+    require_library,
+    unknown_name,
+)
 from .._text import shown
 from .._typing import Array
 from ..answer.outcome import Outcome, require_consensus
@@ -42,8 +49,9 @@ def agreement_map(consensus: Outcome, *, kind: Kind = "classifier", ax: Axes | N
     consensus : Consensus
         An answer; one that was loaded from a file has no votes to draw.
     kind : "classifier" or "clustering"
-        Which base models to compare: classifiers by the share of objects for which they name the same class, clusterings by their
-        normalised mutual information. Of more than 100, those with the most votes are shown.
+        Which base models to compare: classifiers by the share of objects for which they name the
+        same class, clusterings by their normalised mutual information. Of more than 100, those with
+        the most votes are shown.
     ax : matplotlib axes
         Where to draw; by default on a new figure.
 
@@ -65,12 +73,24 @@ def agreement_map(consensus: Outcome, *, kind: Kind = "classifier", ax: Axes | N
     image = ax.imshow(found.similarity, vmin=0, vmax=1, cmap=COLOURS, interpolation="nearest")
     _name_ticks(ax, names, "x")
     _name_ticks(ax, names, "y")
-    what = "share of objects with the same class" if kind == "classifier" else "normalised mutual information"
+    what = (
+        "share of objects with the same class"
+        if kind == "classifier"
+        else "normalised mutual information"
+    )
     _colour_bar(ax, image, what)
     if len(names) <= 12:
         for (i, j), value in np.ndenumerate(found.similarity):
             if not np.isnan(value):
-                ax.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=8, color="black" if value > 0.55 else "white")
+                ax.text(
+                    j,
+                    i,
+                    f"{value:.2f}",
+                    ha="center",
+                    va="center",
+                    fontsize=8,
+                    color="black" if value > 0.55 else "white",
+                )
     title = "Who agrees with whom" if kind == "classifier" else "How similar the clusterings are"
     return _labelled(ax, title, kind, kind)
 
@@ -81,24 +101,40 @@ def confidence_histogram(consensus: Outcome, *, bins: int = 20, ax: Axes | None 
     require_integer("bins", bins, 1)
     counts = consensus.row_counts if consensus.has_objects else None
     confidence = consensus.row_proba.max(axis=1)
-    heights, edges = np.histogram(np.clip(confidence, 0, 1), bins=bins, range=(0, 1), weights=counts)
+    heights, edges = np.histogram(
+        np.clip(confidence, 0, 1), bins=bins, range=(0, 1), weights=counts
+    )
     ax = _axes(ax)
-    ax.bar(edges[:-1], heights / heights.sum(), np.diff(edges), align="edge", color=_shade(0.25), edgecolor="white")
+    ax.bar(
+        edges[:-1],
+        heights / heights.sum(),
+        np.diff(edges),
+        align="edge",
+        color=_shade(0.25),
+        edgecolor="white",
+    )
     ax.set_xlim(0, 1)
     return _labelled(ax, "How confident the answer is", "confidence", "share of objects")
 
 
-def reliability_bars(consensus: Outcome, *, by: Literal["weight", "agreement"] = "weight", ax: Axes | None = None) -> Axes:
+def reliability_bars(
+    consensus: Outcome, *, by: Literal["weight", "agreement"] = "weight", ax: Axes | None = None
+) -> Axes:
     """Draw the weight of each voter, or how often it agrees with the answer; the largest first.
 
     Returns
     -------
     matplotlib axes
-        The bars of voters that the method left out as worse than chance are hatched and end in a cross.
+        The bars of voters that the method left out as worse than chance are hatched and end in a
+        cross.
     """
     require_consensus(consensus, "consensus")
     require_choice("by", by, ("weight", "agreement"))
-    rows = [row for row in voters(consensus).rows() if row["kind"] != "clustering" and row[by] is not None]
+    rows = [
+        row
+        for row in voters(consensus).rows()
+        if row["kind"] != "clustering" and row[by] is not None
+    ]
     rows.sort(key=lambda row: -row[by])
     worse = [i for i, row in enumerate(rows) if row["model"] in consensus.worse_than_chance]
     ax = _axes(ax, 6.4, min(9.0, 1.4 + 0.25 * len(rows)))
@@ -110,7 +146,15 @@ def reliability_bars(consensus: Outcome, *, by: Literal["weight", "agreement"] =
         for i in worse:
             bars[i].set(hatch="//", facecolor="white", edgecolor="black")
         ends = [rows[i][by] for i in worse]
-        ax.plot(ends, worse, "kx", markersize=6, markeredgewidth=1.6, clip_on=False, label="worse than chance")
+        ax.plot(
+            ends,
+            worse,
+            "kx",
+            markersize=6,
+            markeredgewidth=1.6,
+            clip_on=False,
+            label="worse than chance",
+        )
         _legend_above(ax)
     ax.set_ylim(max(len(rows), 1) - 0.5, -0.5)
     _name_ticks(ax, [row["model"] for row in rows], "y")
@@ -126,12 +170,27 @@ def contested_objects(consensus: Outcome, n: int = 15, *, ax: Axes | None = None
     label = np.array([row["confidence"] for row in rows])
     runner_up = label - [row["margin"] for row in rows]
     ax.barh(places - 0.2, label, 0.4, color=_shade(0.2), label="label")
-    ax.barh(places + 0.2, runner_up, 0.4, color=_shade(0.85), hatch="//", edgecolor="black", linewidth=0.5, label="runner-up")
+    ax.barh(
+        places + 0.2,
+        runner_up,
+        0.4,
+        color=_shade(0.85),
+        hatch="//",
+        edgecolor="black",
+        linewidth=0.5,
+        label="runner-up",
+    )
     ax.set_ylim(max(len(rows), 1) - 0.5, -0.5)
     _labelled(ax, "The most contested objects", "probability", "object")
     _name_ticks(ax, [row["object"] for row in rows], "y")
-    ends = [(place - 0.2, end, row["label"]) for place, end, row in zip(places, label, rows, strict=True)]
-    ends += [(place + 0.2, end, row["runner_up"]) for place, end, row in zip(places, runner_up, rows, strict=True)]
+    ends = [
+        (place - 0.2, end, row["label"])
+        for place, end, row in zip(places, label, rows, strict=True)
+    ]
+    ends += [
+        (place + 0.2, end, row["runner_up"])
+        for place, end, row in zip(places, runner_up, rows, strict=True)
+    ]
     ends = [(place, end, _text(name)) for place, end, name in ends if name is not None]
     if len(rows) * 1.6 * LABEL_INCHES > _room(ax, "y"):
         ends = []  # no room for names
@@ -141,14 +200,16 @@ def contested_objects(consensus: Outcome, n: int = 15, *, ax: Axes | None = None
     return ax
 
 
-def cluster_classes(consensus: Outcome, clustering: str, *, most: int = 20, ax: Axes | None = None) -> Axes:
+def cluster_classes(
+    consensus: Outcome, clustering: str, *, most: int = 20, ax: Axes | None = None
+) -> Axes:
     """Draw which classes of the answer the clusters of one clustering, by name, contain. At `most` so many are shown.
 
     Returns
     -------
     matplotlib axes
-        One bar per cluster, as high as its share of the objects, divided by class. Of more than ten classes, the nine largest are
-        shown.
+        One bar per cluster, as high as its share of the objects, divided by class. Of more than ten
+        classes, the nine largest are shown.
     """
     require_consensus(consensus, "consensus")
     require_integer("most", most, 1)
@@ -159,9 +220,15 @@ def cluster_classes(consensus: Outcome, clustering: str, *, most: int = 20, ax: 
     m = [model.name for model in votes.models].index(clustering)
     counts = contingency(consensus)[votes.offsets[m] : votes.offsets[m + 1]].toarray()
     counts = counts / max(counts.sum(), 1e-300)
-    shown_clusters = [j for j in np.argsort(-counts.sum(axis=1), kind="stable")[:most] if counts[j].any()]
+    shown_clusters = [
+        j for j in np.argsort(-counts.sum(axis=1), kind="stable")[:most] if counts[j].any()
+    ]
     by_size = np.argsort(-counts.sum(axis=0), kind="stable")
-    top, rest = (by_size, by_size[:0]) if len(by_size) <= len(HATCHES) else np.split(by_size, [len(HATCHES) - 1])
+    top, rest = (
+        (by_size, by_size[:0])
+        if len(by_size) <= len(HATCHES)
+        else np.split(by_size, [len(HATCHES) - 1])
+    )
     parts = [(_text(plain(consensus.classes[z])), counts[shown_clusters, z]) for z in top]
     if len(rest):
         parts.append((f"{len(rest)} others", counts[np.ix_(shown_clusters, rest)].sum(axis=1)))
@@ -173,15 +240,28 @@ def cluster_classes(consensus: Outcome, clustering: str, *, most: int = 20, ax: 
         colour, edge, hatch = _shade(place), "white" if place < 0.6 else "0.2", HATCHES[i]
         if i == len(top):  # all others
             colour, edge, hatch = "0.93", "0.6", ""
-        ax.bar(range(len(base)), heights, bottom=base, color=colour, hatch=hatch, edgecolor=edge, linewidth=0.4, label=name)
+        ax.bar(
+            range(len(base)),
+            heights,
+            bottom=base,
+            color=colour,
+            hatch=hatch,
+            edgecolor=edge,
+            linewidth=0.4,
+            label=name,
+        )
         base = base + heights
     ax.set_ylim(0, 1.05 * base.max(initial=0.01))
     _name_ticks(ax, [plain(votes.models[m].labels[j]) for j in shown_clusters], "x", beside)
     _legend_beside(ax, "class")
-    return _labelled(ax, f"What the clusters of {_text(clustering)} contain", "cluster", "share of objects")
+    return _labelled(
+        ax, f"What the clusters of {_text(clustering)} contain", "cluster", "share of objects"
+    )
 
 
-def weight_simplex(settings: Any, scores: Any, *, score: str = "score", ax: Axes | None = None) -> Axes:
+def weight_simplex(
+    settings: Any, scores: Any, *, score: str = "score", ax: Axes | None = None
+) -> Axes:
     """Draw scores over the weights alpha, beta, gamma and delta of EC3.
 
     Parameters
@@ -197,8 +277,8 @@ def weight_simplex(settings: Any, scores: Any, *, score: str = "score", ax: Axes
     Returns
     -------
     matplotlib axes
-        Each setting lies between four corners, the nearer to one the larger that weight. Where several settings share a place,
-        the best is on top; the best of all is circled and named.
+        Each setting lies between four corners, the nearer to one the larger that weight. Where
+        several settings share a place, the best is on top; the best of all is circled and named.
 
     Examples
     --------
@@ -207,29 +287,63 @@ def weight_simplex(settings: Any, scores: Any, *, score: str = "score", ax: Axes
     'Scores over the weights'
     """
     try:
-        weights, values = np.asarray(settings, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+        weights, values = (
+            np.asarray(settings, dtype=np.float64),
+            np.asarray(scores, dtype=np.float64),
+        )
     except (TypeError, ValueError):
-        raise InputTypeError("settings", "and scores must hold numbers, n x 4 and n of them", came="others") from None
-    if weights.ndim != 2 or weights.shape[1:] != (4,) or values.shape != weights.shape[:1] or not len(values):
-        raise InputError("settings", "must be n x 4 and scores n numbers", came=f"shapes {weights.shape} and {values.shape}")
+        raise InputTypeError(
+            "settings", "and scores must hold numbers, n x 4 and n of them", came="others"
+        ) from None
+    if (
+        weights.ndim != 2
+        or weights.shape[1:] != (4,)
+        or values.shape != weights.shape[:1]
+        or not len(values)
+    ):
+        raise InputError(
+            "settings",
+            "must be n x 4 and scores n numbers",
+            came=f"shapes {weights.shape} and {values.shape}",
+        )
     wrong = ~((weights >= 0).all(axis=1) & (weights.sum(axis=1) > 0))
     if wrong.any():
-        raise InputError("settings", "must hold weights >= 0, in each row one > 0", got=weights[wrong][0].tolist())
+        raise InputError(
+            "settings",
+            "must hold weights >= 0, in each row one > 0",
+            got=weights[wrong][0].tolist(),
+        )
     if not np.isfinite(values).all():
         came = str(values[~np.isfinite(values)][0])
-        raise InputError("scores", "must be finite numbers", came=came, remedy="Leave such settings out.")
+        raise InputError(
+            "scores", "must be finite numbers", came=came, remedy="Leave such settings out."
+        )
     weights = weights / weights.sum(axis=1, keepdims=True)
     corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
     (x, y), order = (weights @ corners).T, np.argsort(values, kind="stable")
     ax = _axes(ax, 6.4, 5.4)
-    points = ax.scatter(x[order], y[order], c=values[order], cmap=COLOURS, s=30 + 90 / np.sqrt(len(values)), zorder=2)
+    points = ax.scatter(
+        x[order],
+        y[order],
+        c=values[order],
+        cmap=COLOURS,
+        s=30 + 90 / np.sqrt(len(values)),
+        zorder=2,
+    )
     best = int(order[-1])
-    ax.scatter(x[best], y[best], s=160, facecolors="none", edgecolors="black", linewidths=1.8, zorder=3)
+    ax.scatter(
+        x[best], y[best], s=160, facecolors="none", edgecolors="black", linewidths=1.8, zorder=3
+    )
     named = ", ".join(f"{weight:.2f}" for weight in weights[best])
     ax.plot(*corners[[0, 1, 2, 3, 0]].T, color="0.7", zorder=1)
     for name, (x, y) in zip(("alpha", "beta", "gamma", "delta"), corners, strict=True):
         ax.annotate(
-            name, (x, y), xytext=(0, 9 if y else -9), textcoords="offset points", ha="center", va="bottom" if y else "top"
+            name,
+            (x, y),
+            xytext=(0, 9 if y else -9),
+            textcoords="offset points",
+            ha="center",
+            va="bottom" if y else "top",
         )
     ax.set(xlim=(-0.12, 1.12), ylim=(-0.16, 1.16), xticks=[], yticks=[], aspect="equal")
     _colour_bar(ax, points, score)
@@ -237,7 +351,9 @@ def weight_simplex(settings: Any, scores: Any, *, score: str = "score", ax: Axes
     return _labelled(ax, "Scores over the weights", x_label, "towards gamma and delta")
 
 
-def scaling_lines(seconds: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, ax: Axes | None = None) -> Axes:
+def scaling_lines(
+    seconds: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, ax: Axes | None = None
+) -> Axes:
     """Draw how time grows with the number of objects, on logarithmic axes.
 
     Parameters
@@ -249,7 +365,8 @@ def scaling_lines(seconds: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     Returns
     -------
     matplotlib axes
-        The legend shows the slope of each line: with slope 1, ten times the objects take ten times as long.
+        The legend shows the slope of each line: with slope 1, ten times the objects take ten times
+        as long.
 
     Examples
     --------
@@ -264,12 +381,22 @@ def scaling_lines(seconds: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     if not seconds:
         raise InputError("seconds", "must hold at least one method", came="none")
     measured = {name: _measured(name, pair) for name, pair in seconds.items()}
-    beside = _legend_inches(f"{_text(name)}: slope 1.00" for name in seconds) if len(seconds) > MOST_WITHIN else 0.0
+    beside = (
+        _legend_inches(f"{_text(name)}: slope 1.00" for name in seconds)
+        if len(seconds) > MOST_WITHIN
+        else 0.0
+    )
     ax = _axes(ax, 6.4 + beside)
     styles = zip(cycle(MARKERS), cycle(("-", "--", "-.", ":")), strict=False)
-    for i, ((name, (n, t)), (marker, line)) in enumerate(zip(measured.items(), styles, strict=False)):
-        slope = f": slope {np.polyfit(np.log(n), np.log(t), 1)[0]:.2f}" if len(np.unique(n)) > 1 else ""
-        colour = _shade(0.85 * i / max(len(seconds) - 1, 1))  # the lightest end is hard to see on white
+    for i, ((name, (n, t)), (marker, line)) in enumerate(
+        zip(measured.items(), styles, strict=False)
+    ):
+        slope = (
+            f": slope {np.polyfit(np.log(n), np.log(t), 1)[0]:.2f}" if len(np.unique(n)) > 1 else ""
+        )
+        colour = _shade(
+            0.85 * i / max(len(seconds) - 1, 1)
+        )  # the lightest end is hard to see on white
         ax.plot(n, t, marker=marker, linestyle=line, color=colour, label=_text(name) + slope)
     ax.set(xscale="log", yscale="log")
     ax.grid(alpha=0.3)
@@ -277,25 +404,34 @@ def scaling_lines(seconds: Mapping[str, tuple[Sequence[float], Sequence[float]]]
     return _labelled(ax, "How time grows", "objects", "seconds")
 
 
-# ---- small steps -----------------------------------------------------------------------------------------------------
+# ---- small steps ---------------------------------------------------------------------------------
 
 
 def _measured(name: str, pair: Any) -> tuple[Array, Array]:
     """Return numbers of objects, and seconds."""
     try:
         n, t = (np.asarray(part, dtype=np.float64) for part in pair)
-        right = n.shape == t.shape and n.ndim == 1 and len(n) > 0 and (n > 0).all() and (t > 0).all()
+        right = (
+            n.shape == t.shape and n.ndim == 1 and len(n) > 0 and (n > 0).all() and (t > 0).all()
+        )
     except (TypeError, ValueError):
         right = False
     if not right:
-        raise InputError(f"seconds[{name!r}]", "must pair numbers of objects with seconds, all > 0", got=pair)
+        raise InputError(
+            f"seconds[{name!r}]", "must pair numbers of objects with seconds, all > 0", got=pair
+        )
     return n, t
 
 
 def _axes(ax: Axes | None, width: float = 6.4, height: float = 4.4) -> Axes:
     if ax is not None:
         if not hasattr(ax, "barh"):
-            raise InputTypeError("ax", "must be matplotlib axes", came=type(ax).__name__, remedy="Pass figure.subplots().")
+            raise InputTypeError(
+                "ax",
+                "must be matplotlib axes",
+                came=type(ax).__name__,
+                remedy="Pass figure.subplots().",
+            )
         return ax
     require_library("Drawing plots", "matplotlib", "plots")
     import matplotlib.pyplot as plt
@@ -304,7 +440,9 @@ def _axes(ax: Axes | None, width: float = 6.4, height: float = 4.4) -> Axes:
 
 
 def _figure(ax: Axes) -> Any:
-    return ax.get_figure(root=False)  # a colour bar goes where the axes are, also in a figure of figures
+    return ax.get_figure(
+        root=False
+    )  # a colour bar goes where the axes are, also in a figure of figures
 
 
 def _labelled(ax: Axes, title: str, x: str, y: str) -> Axes:
@@ -319,7 +457,14 @@ def _colour_bar(ax: Axes, drawn: Any, label: str) -> None:
 
 def _legend_above(ax: Axes) -> None:
     """Put the legend on a line of its own between the title and the axes."""
-    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=8, borderaxespad=0.1)
+    ax.legend(
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        ncols=2,
+        frameon=False,
+        fontsize=8,
+        borderaxespad=0.1,
+    )
     ax.set_title(ax.get_title(), pad=22)
 
 
@@ -336,7 +481,14 @@ def _name_ends(ax: Axes, ends: Sequence[tuple[float, float, str]], longest: floa
     """Write names, (place, end of the bar, name), behind bars, and make room for them."""
     width, limit = _room(ax, "x"), 1.02 * longest
     for place, end, name in ends:
-        ax.annotate(name, (end, place), xytext=(3, -0.5), textcoords="offset points", va="center", fontsize=7)
+        ax.annotate(
+            name,
+            (end, place),
+            xytext=(3, -0.5),
+            textcoords="offset points",
+            va="center",
+            fontsize=7,
+        )
         limit = max(limit, end / max(1 - LETTER_INCHES * (len(name) + 2) / width, 0.4))
     ax.set_xlim(0, limit)
 

@@ -25,19 +25,35 @@ class Subject:
         self.consensus, self.truth = consensus, truth
         self.votes, self.has_objects = consensus.votes, consensus.has_objects
         self.names = [str(plain(label)) for label in consensus.classes]
-        self.distinct = any(note.kind == DISTINCT_ROWS for note in consensus.solved_notes)  # objects are distinct rows
-        self.true_codes = true_codes(consensus, truth)  # the class of each object by the labels to judge by, -1 for none
+        self.distinct = any(
+            note.kind == DISTINCT_ROWS for note in consensus.solved_notes
+        )  # objects are distinct rows
+        self.true_codes = true_codes(
+            consensus, truth
+        )  # the class of each object by the labels to judge by, -1 for none
         self.given = given_labels(consensus)  # objects whose labels the method was given
-        self.judged = np.where(self.given, -1, self.true_codes)  # classes by labels that the method was not given, -1 for none
+        self.judged = np.where(
+            self.given, -1, self.true_codes
+        )  # classes by labels that the method was not given, -1 for none
         self.majority = majority(consensus)
         nothing: Array = np.zeros(0)
-        self.weight = object_weights(consensus) if self.has_objects else nothing  # how many objects each object counts for
-        self.row_weight = row_weights(consensus) if self.has_objects else nothing  # the same for distinct rows
-        self.whole = not self.has_objects or are_counts(given_weights(consensus))  # weights say how often an object occurs
-        self.open_rows = open_rows(consensus) if self.has_objects else nothing  # rows that the method had to answer
+        self.weight = (
+            object_weights(consensus) if self.has_objects else nothing
+        )  # how many objects each object counts for
+        self.row_weight = (
+            row_weights(consensus) if self.has_objects else nothing
+        )  # the same for distinct rows
+        self.whole = not self.has_objects or are_counts(
+            given_weights(consensus)
+        )  # weights say how often an object occurs
+        self.open_rows = (
+            open_rows(consensus) if self.has_objects else nothing
+        )  # rows that the method had to answer
         self.open_weight = self.row_weight * self.open_rows
         self.total, self.n_open = float(self.weight.sum()), float(self.open_weight.sum())
-        self.all_given = consensus.n_objects > 0 and not self.open_rows.any()  # all labels were given and held fixed
+        self.all_given = (
+            consensus.n_objects > 0 and not self.open_rows.any()
+        )  # all labels were given and held fixed
 
     def labels(self, codes: Array) -> Array:
         """Return classes as labels, None for none."""
@@ -49,7 +65,9 @@ class Subject:
     def class_shares(self) -> Array:
         """Return the share of the objects that got each class."""
         consensus = self.consensus
-        counts = np.bincount(consensus.row_classes, weights=consensus.row_counts, minlength=len(self.names))
+        counts = np.bincount(
+            consensus.row_classes, weights=consensus.row_counts, minlength=len(self.names)
+        )
         return counts / max(float(counts.sum()), 1e-300)
 
     @cached_property

@@ -1,8 +1,9 @@
 """Tables of any kind in, the same kind out: pandas, polars, Arrow, DuckDB, Dask and Spark, lazily where they are lazy.
 
-Rows with the same votes and clusters get the same answer. So an engine counts its distinct rows, only these come to this process
-and are solved, and the engine joins the answers back; nulls match nulls. Where there are too many of them, the most frequent ones
-are solved, and the engine answers for every row from the table of the groups.
+Rows with the same votes and clusters get the same answer. So an engine counts its distinct rows,
+only these come to this process and are solved, and the engine joins the answers back; nulls match
+nulls. Where there are too many of them, the most frequent ones are solved, and the engine answers
+for every row from the table of the groups.
 """
 
 from .combining import combine, extend, votes_from

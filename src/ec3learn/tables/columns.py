@@ -24,7 +24,9 @@ from ..votes.reading import seen_by_narwhals
 from ..votes.scale import scales_of, voter_scale
 from .engines import ENGINES, OURS, Frame
 
-Column = str | dict[Label, str]  # a column of labels; of a soft model one column of shares per class or cluster
+Column = (
+    str | dict[Label, str]
+)  # a column of labels; of a soft model one column of shares per class or cluster
 
 LABELS = "labels (ints, bools, strings or categoricals)"
 LABEL_TYPES = (nw.Boolean, nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Unknown)
@@ -43,7 +45,12 @@ def as_frame(table: Any) -> Frame:
         )
     for name in frame.collect_schema().names():
         if str(name).startswith(OURS):
-            raise InputError("table", f"must have no column that begins with {OURS!r}", got=name, remedy="Rename it.")
+            raise InputError(
+                "table",
+                f"must have no column that begins with {OURS!r}",
+                got=name,
+                remedy="Rename it.",
+            )
     return frame
 
 
@@ -61,7 +68,9 @@ def dataset_as_arrow(dataset: Any) -> Any:
     for name, feature in dataset.features.items():
         if isinstance(feature, sys.modules["datasets"].ClassLabel):
             codes = arrow[name]
-            labels = compute.take(pa.array(feature.names), compute.if_else(compute.less(codes, 0), None, codes))
+            labels = compute.take(
+                pa.array(feature.names), compute.if_else(compute.less(codes, 0), None, codes)
+            )
             arrow = arrow.set_column(arrow.column_names.index(name), name, labels)
     return arrow
 
@@ -93,7 +102,12 @@ class Naming:
         if _are_labels(self.known):
             if self.objects is None and not isinstance(frame, nw.DataFrame):
                 remedy = "Only objects of a long table have names, and rows of a table in memory numbers."
-                raise InputError("known", "must name a column of a lazy table", came=type(self.known).__name__, remedy=remedy)
+                raise InputError(
+                    "known",
+                    "must name a column of a lazy table",
+                    came=type(self.known).__name__,
+                    remedy=remedy,
+                )
             return replace(replace(self, known=None).find(frame), known_labels=self.known)
         self._require_roles(names_in(frame))
         if self.max_classes is not None:
@@ -104,16 +118,29 @@ class Naming:
         classes = None if self.classes is None else [plain(label) for label in self.classes]
         taken = {self.known, self.truth, self.objects, self.voters}
         clusters = _base_models(frame, self.clusterings, "clusterings", taken, None)
-        votes = _base_models(frame, self.classifiers, "classifiers", taken | set(columns_in(clusters)), classes)
+        votes = _base_models(
+            frame, self.classifiers, "classifiers", taken | set(columns_in(clusters)), classes
+        )
         soft = [list(column) for column in votes.values() if isinstance(column, dict)]
         if not votes:
             remedy = f"The columns are {listed(names_in(frame), 30)}."
-            raise InputError("classifiers", "must name at least one column", came="none", remedy=remedy)
+            raise InputError(
+                "classifiers", "must name at least one column", came="none", remedy=remedy
+            )
         if self.objects is not None and (len(votes) > 1 or soft):
-            raise InputError("classifiers", "must name the one column of labels of a long table", came=listed(list(votes)))
+            raise InputError(
+                "classifiers",
+                "must name the one column of labels of a long table",
+                came=listed(list(votes)),
+            )
         self._require_one_role_each(votes, clusters)
         classes = soft[0] if classes is None and soft else classes
-        found: dict[str, Any] = {"classifiers": votes, "clusterings": clusters, "classes": classes, "scale": self._scale(votes)}
+        found: dict[str, Any] = {
+            "classifiers": votes,
+            "clusterings": clusters,
+            "classes": classes,
+            "scale": self._scale(votes),
+        }
         columns = Columns(**vars(self) | found)
         _require_label_types(frame, columns)
         return columns
@@ -125,10 +152,17 @@ class Naming:
             "classifiers": [base.name for base in consensus.models if base.is_voter],
             "clusterings": [base.name for base in consensus.models if not base.is_voter],
         }
-        wanted = {argument: names for argument, names in wanted.items() if getattr(self, argument) is None}
-        found: dict[str, Any] = {argument: [name for name in names if name in columns] for argument, names in wanted.items()}
+        wanted = {
+            argument: names for argument, names in wanted.items() if getattr(self, argument) is None
+        }
+        found: dict[str, Any] = {
+            argument: [name for name in names if name in columns]
+            for argument, names in wanted.items()
+        }
         if self.classifiers is None and self.objects is not None:
-            raise InputError("classifiers", "must name the column of labels of a long table", got=None)
+            raise InputError(
+                "classifiers", "must name the column of labels of a long table", got=None
+            )
         if self.classifiers is None and not found["classifiers"]:
             raise InputError(
                 "table",
@@ -146,35 +180,61 @@ class Naming:
                 stacklevel=3,
             )
         named = replace(self, **found, classes=consensus.classes).find(frame)
-        return named if self.scale is not None else replace(named, scale=self._scale_of(consensus, named.classifiers))
+        return (
+            named
+            if self.scale is not None
+            else replace(named, scale=self._scale_of(consensus, named.classifiers))
+        )
 
     def _scale_of(self, consensus: Consensus, votes: Mapping[str, Column]) -> Any:
         """Return the scales of a consensus; the one for all voters, if there is one, also suits voters it has never seen."""
-        scales = {base.name: voter_scale(base) for base in consensus.models if base.kind == "grader"}
+        scales = {
+            base.name: voter_scale(base) for base in consensus.models if base.kind == "grader"
+        }
         if self.objects is None:
-            return {name: scales[name] for name in votes if name in scales and not isinstance(votes[name], dict)} or None
-        shared = len(set(scales.values())) == 1 and len(scales) == sum(base.is_voter for base in consensus.models)
+            return {
+                name: scales[name]
+                for name in votes
+                if name in scales and not isinstance(votes[name], dict)
+            } or None
+        shared = len(set(scales.values())) == 1 and len(scales) == sum(
+            base.is_voter for base in consensus.models
+        )
         return next(iter(scales.values())) if shared else scales or None
 
     def _scale(self, votes: Mapping[str, Column]) -> Any:
         """Return the scale of each classifier that has one; of a long table, whose voters are known later, what was given."""
         if self.objects is None:
-            return scales_of(self.scale, [name for name, column in votes.items() if not isinstance(column, dict)]) or None
-        return scales_of(self.scale, list(self.scale)) if isinstance(self.scale, Mapping) else scales_of(self.scale, [""]).get("")
+            return (
+                scales_of(
+                    self.scale,
+                    [name for name, column in votes.items() if not isinstance(column, dict)],
+                )
+                or None
+            )
+        return (
+            scales_of(self.scale, list(self.scale))
+            if isinstance(self.scale, Mapping)
+            else scales_of(self.scale, [""]).get("")
+        )
 
     def _require_roles(self, columns: list[str]) -> None:
         for argument in ("known", "truth", "objects", "voters"):
             if getattr(self, argument) is not None:
                 require_column(getattr(self, argument), columns, argument)
         if self.truth is not None and self.truth == self.known:
-            must = f"must differ from {arg('known')}: labels that a method was given cannot judge it"
+            must = (
+                f"must differ from {arg('known')}: labels that a method was given cannot judge it"
+            )
             raise InputError("truth", must, got=self.truth)
         if (self.objects is None) != (self.voters is None):
             alone = "voters" if self.objects is None else "objects"
             phrase = f"{arg('objects')} and {arg('voters')} must be given together, got {arg(alone)} alone"
             raise InputError(alone, phrase=phrase)
 
-    def _require_one_role_each(self, votes: Mapping[str, Column], clusters: Mapping[str, Column]) -> None:
+    def _require_one_role_each(
+        self, votes: Mapping[str, Column], clusters: Mapping[str, Column]
+    ) -> None:
         """Refuse one column in two roles."""
         roles = [] if self.objects is None else [("objects", self.objects), ("voters", self.voters)]
         roles += [("classifiers", column) for column in columns_in(votes)]
@@ -188,7 +248,9 @@ class Naming:
             column = getattr(self, argument)
             if first.get(column) in ("classifiers", "clusterings"):
                 remedy = f"Leave it out of {arg('classifiers')} and {arg('clusterings')}."
-                raise InputError(argument, "must not be the column of a base model", got=column, remedy=remedy)
+                raise InputError(
+                    argument, "must not be the column of a base model", got=column, remedy=remedy
+                )
 
 
 @dataclass(frozen=True)
@@ -198,7 +260,9 @@ class Columns(Naming):
     classifiers: dict[str, Column]
     clusterings: dict[str, Column] = field(default_factory=dict)
     classes: list[Label] | None = None
-    row_number: str | None = None  # a column that numbers the rows; a distinct row is then named by the first of its rows
+    row_number: str | None = (
+        None  # a column that numbers the rows; a distinct row is then named by the first of its rows
+    )
     known_labels: Any = None  # known labels by object, where no column has them
 
     @property
@@ -210,13 +274,21 @@ class Columns(Naming):
     def keys(self) -> list[str]:
         """Return the columns that make rows distinct; of a long table, those that belong to an object."""
         used = columns_in(self.clusterings)
-        used = [*columns_in(self.classifiers), *used] if self.objects is None else [self.objects, *used]
+        used = (
+            [*columns_in(self.classifiers), *used]
+            if self.objects is None
+            else [self.objects, *used]
+        )
         return list(dict.fromkeys([*used, *(column for _, column in self._stated)]))
 
     @property
     def _stated(self) -> list[tuple[str, str]]:
         """Return the columns of labels that no base model gave, each with the argument that names it."""
-        return [(name, column) for name, column in (("known", self.known), ("truth", self.truth)) if column is not None]
+        return [
+            (name, column)
+            for name, column in (("known", self.known), ("truth", self.truth))
+            if column is not None
+        ]
 
     @property
     def join_keys(self) -> list[str]:
@@ -228,7 +300,9 @@ class Columns(Naming):
         """Return the columns of labels, each with the argument that names it."""
         chosen = [("classifiers", column) for column in self.classifiers.values()]
         chosen += [("clusterings", column) for column in self.clusterings.values()]
-        return [(argument, column) for argument, column in chosen if not isinstance(column, dict)] + self._stated
+        return [
+            (argument, column) for argument, column in chosen if not isinstance(column, dict)
+        ] + self._stated
 
     @property
     def graded_groups(self) -> list[list[str]]:
@@ -248,22 +322,36 @@ class Columns(Naming):
     @property
     def label_groups(self) -> list[list[str]]:
         """Return the columns of labels in groups of one type: all those of classes, each clustering, and those of each scale."""
-        classes = [column for argument, column in self.hard_columns if argument != "clusterings" and column not in self.graded]
-        return [classes, *([column] for argument, column in self.hard_columns if argument == "clusterings"), *self.graded_groups]
+        classes = [
+            column
+            for argument, column in self.hard_columns
+            if argument != "clusterings" and column not in self.graded
+        ]
+        return [
+            classes,
+            *([column] for argument, column in self.hard_columns if argument == "clusterings"),
+            *self.graded_groups,
+        ]
 
     def require_long(self) -> None:
         """Refuse a table that has one row per object already."""
         if self.objects is None:
             remedy = f"Leave it out, or pass {arg('objects')} and {arg('voters')}."
             raise InputError(
-                "per_object", phrase=f"{arg('per_object')} is for a long table, with one row per vote", remedy=remedy
+                "per_object",
+                phrase=f"{arg('per_object')} is for a long table, with one row per vote",
+                remedy=remedy,
             )
 
     def with_classes(self, classes: Sequence[Label]) -> Columns:
         """Return the same columns with the same classes as values of another type."""
 
         def typed(column: Column) -> Column:
-            return dict(zip(classes, column.values(), strict=True)) if isinstance(column, dict) else column
+            return (
+                dict(zip(classes, column.values(), strict=True))
+                if isinstance(column, dict)
+                else column
+            )
 
         classifiers = {name: typed(column) for name, column in self.classifiers.items()}
         return replace(self, classifiers=classifiers, classes=list(classes))
@@ -272,21 +360,38 @@ class Columns(Naming):
         """Return the same columns with the answers of scales as values of another type, which a column and an answer tell."""
 
         def retyped(column: Any, scale: Scale) -> Scale:
-            values, unordered = ([typed(column, label) for label in labels] for labels in (scale.values, scale.unordered))
+            values, unordered = (
+                [typed(column, label) for label in labels]
+                for labels in (scale.values, scale.unordered)
+            )
             return replace(scale, values=values, unordered=unordered)
 
         if isinstance(self.scale, Scale):
             return replace(self, scale=retyped(self.labels, self.scale))
-        columns = self.classifiers if self.objects is None else dict.fromkeys(self.scale or (), self.labels)
-        return replace(self, scale={name: retyped(columns[name], scale) for name, scale in (self.scale or {}).items()} or None)
+        columns = (
+            self.classifiers
+            if self.objects is None
+            else dict.fromkeys(self.scale or (), self.labels)
+        )
+        return replace(
+            self,
+            scale={
+                name: retyped(columns[name], scale) for name, scale in (self.scale or {}).items()
+            }
+            or None,
+        )
 
 
 def columns_in(base_models: Mapping[str, Column]) -> list[str]:
     """Return all columns that base models use."""
-    return [name for column in base_models.values() for name in (column.values() if isinstance(column, dict) else [column])]
+    return [
+        name
+        for column in base_models.values()
+        for name in (column.values() if isinstance(column, dict) else [column])
+    ]
 
 
-# ---- names that are no columns, and types that are no labels ---------------------------------------------------------
+# ---- names that are no columns, and types that are no labels -------------------------------------
 
 
 def _are_labels(known: Any) -> bool:
@@ -298,7 +403,11 @@ def require_column(name: Any, columns: list[str], argument: str) -> None:
     """Refuse a column that is not there, and name the nearest that is."""
     if name in columns:
         return
-    longer = [str(column) for column in columns if isinstance(name, str) and name and str(column).startswith(name)]
+    longer = [
+        str(column)
+        for column in columns
+        if isinstance(name, str) and name and str(column).startswith(name)
+    ]
     near = longer or get_close_matches(str(name), map(str, columns), n=1)
     if len(longer) > 1:
         remedy = f"Write '{name}*' for all columns that begin with it."
@@ -316,16 +425,25 @@ def _require_label_types(frame: Frame, columns: Columns) -> None:
             raise InputError(argument, must, got=column, remedy="Rename it.")
         dtype = schema[column]
         if not (dtype.is_integer() or dtype.is_float() or isinstance(dtype, LABEL_TYPES)):
-            raise InputTypeError(argument, f"must hold {LABELS}", came=f"{dtype} in column {column!r}")
+            raise InputTypeError(
+                argument, f"must hold {LABELS}", came=f"{dtype} in column {column!r}"
+            )
 
 
-# ---- names, patterns, selectors and dicts ----------------------------------------------------------------------------
+# ---- names, patterns, selectors and dicts --------------------------------------------------------
 
 
-def _base_models(frame: Frame, choice: Any, argument: str, taken: set[Any], classes: list[Label] | None) -> dict[str, Column]:
+def _base_models(
+    frame: Frame, choice: Any, argument: str, taken: set[Any], classes: list[Label] | None
+) -> dict[str, Column]:
     """Return the base models that were chosen, by name."""
     if isinstance(choice, (list, tuple)) and any(isinstance(part, Mapping) for part in choice):
-        named = {name: column for part in choice if isinstance(part, Mapping) for name, column in part.items()}
+        named = {
+            name: column
+            for part in choice
+            if isinstance(part, Mapping)
+            for name, column in part.items()
+        }
         found = _base_models(frame, named, argument, taken, classes)
         rest = [part for part in choice if not isinstance(part, Mapping)]
         return _base_models(frame, rest, argument, taken | set(columns_in(found)), classes) | found
@@ -338,15 +456,25 @@ def _base_models(frame: Frame, choice: Any, argument: str, taken: set[Any], clas
             require_column(column, columns, argument)
             models[str(name)] = column  # type: ignore[assignment]  # pandas has columns that are named by numbers
             continue
-        parts = list(column.values()) if isinstance(column, Mapping) else _matching_columns(frame, column, argument, taken)
+        parts = (
+            list(column.values())
+            if isinstance(column, Mapping)
+            else _matching_columns(frame, column, argument, taken)
+        )
         for part in parts:
             require_column(part, columns, argument)
         if argument == "clusterings":
             models[str(name)] = dict(enumerate(parts))
             continue
         stem = column.split("*")[0] if isinstance(column, str) else f"{name}_"
-        labels = [plain(label) for label in column] if isinstance(column, Mapping) else _labels_in_names(parts, stem)
-        models[str(name)] = by_class = _columns_by_class(labels, parts, classes, f"{argument}[{name!r}]")
+        labels = (
+            [plain(label) for label in column]
+            if isinstance(column, Mapping)
+            else _labels_in_names(parts, stem)
+        )
+        models[str(name)] = by_class = _columns_by_class(
+            labels, parts, classes, f"{argument}[{name!r}]"
+        )
         classes = list(by_class)
     return models
 
@@ -365,7 +493,9 @@ def _columns_by_class(
     """Return a soft classifier's columns by class: matched by name, as text, or else by the order of the classes."""
     if labels is None and classes is None:
         remedy = f"Give a column for each class by name, or pass {arg('classes', ...)} in the order of the columns."
-        raise InputError(argument, "must tell the class of each column", came=listed(parts), remedy=remedy)
+        raise InputError(
+            argument, "must tell the class of each column", came=listed(parts), remedy=remedy
+        )
     if classes is None:
         assert labels is not None
         return dict(zip(labels, parts, strict=True))
@@ -375,7 +505,11 @@ def _columns_by_class(
         return dict(zip(classes, parts, strict=True))
     column_of = dict(zip(map(str, labels or parts), parts, strict=True))
     if column_of.keys() != texts.keys():
-        raise InputError(argument, f"must have one column for each class, {listed(classes)}", came=listed(labels or parts))
+        raise InputError(
+            argument,
+            f"must have one column for each class, {listed(classes)}",
+            came=listed(labels or parts),
+        )
     return {label: column_of[text] for text, label in texts.items()}
 
 
@@ -390,7 +524,9 @@ def _matching_columns(frame: Frame, choice: Any, argument: str, taken: set[Any])
             require_column(name, columns, argument)
             found.append(name)
             continue
-        matching = [column for column in columns if fnmatchcase(str(column), name) and column not in taken]
+        matching = [
+            column for column in columns if fnmatchcase(str(column), name) and column not in taken
+        ]
         if not matching:
             remedy = f"The columns are {listed(columns, 30)}."
             raise InputError(argument, "must match columns of the table", got=name, remedy=remedy)
@@ -403,7 +539,11 @@ def _selected_columns(frame: Frame, selector: Any, argument: str) -> list[str]:
     if isinstance(selector, narwhals.Expr):
         return list(frame.select(selector).collect_schema().names())
     polars = nw.dependencies.get_polars()
-    if polars is not None and isinstance(selector, polars.Expr) and frame.implementation.is_polars():
+    if (
+        polars is not None
+        and isinstance(selector, polars.Expr)
+        and frame.implementation.is_polars()
+    ):
         return list(frame.to_native().lazy().select(selector).collect_schema().names())
     must = "must be column names, a pattern such as 'clf_*', a narwhals selector or a dict of name -> column"
     raise InputTypeError(argument, must, came=type(selector).__name__)

@@ -21,7 +21,11 @@ from .pipeline import MOST_CLASSES, MOST_ROWS, combine_frame, content_of_frame, 
 
 Table = TypeVar("Table")
 
-WEIGHTY = (COLLAPSE, LONG_TABLE, LOOK_ALIKE)  # kinds of notes that come as warnings where nobody could read them
+WEIGHTY = (
+    COLLAPSE,
+    LONG_TABLE,
+    LOOK_ALIKE,
+)  # kinds of notes that come as warnings where nobody could read them
 
 
 def combine(
@@ -50,32 +54,43 @@ def combine(
 
     Parameters
     ----------
-    table : pandas, polars or Arrow table, polars LazyFrame, DuckDB relation, Dask or Spark DataFrame, Dataset of Hugging Face
-        One row per object. Lazy tables stay lazy: the engine counts the distinct rows of the columns named here, only these are
-        loaded into this process, and the engine joins the answers back when you ask it for rows. A Dataset's class labels are
-        read by name, and -1 is a missing label.
-    classifiers, clusterings : column names, patterns such as "clf_*", a selector, or a dict of name -> column
-        The votes: ints, bools, strings or categoricals; null is no vote. In a dict, a soft model has one column per class,
-        `{"svm": {"spam": "p1", "ham": "p2"}}`, or a list of columns: in the order of `classes`, or named after model and class,
-        `{"svm": ["svm_spam", "svm_ham"]}`. Patterns and selectors skip columns that other arguments name.
+    table : pandas, polars or Arrow table, polars LazyFrame, DuckDB relation, Dask or Spark
+    DataFrame, Dataset of Hugging Face
+        One row per object. Lazy tables stay lazy: the engine counts the distinct rows of the
+        columns named here, only these are loaded into this process, and the engine joins the
+        answers back when you ask it for rows. A Dataset's class labels are read by name, and -1 is
+        a missing label.
+    classifiers, clusterings : column names, patterns such as "clf_*", a selector, or a dict of name
+    -> column
+        The votes: ints, bools, strings or categoricals; null is no vote. In a dict, a soft model
+        has one column per class, `{"svm": {"spam": "p1", "ham": "p2"}}`, or a list of columns: in
+        the order of `classes`, or named after model and class, `{"svm": ["svm_spam", "svm_ham"]}`.
+        Patterns and selectors skip columns that other arguments name.
     method : str or method
-        By default the one that suits what there is, as in `ec3learn.solve`; a note of the consensus says which was chosen. A name
-        in `METHODS`, or a method with its parameters.
-    known : column name, dict of object -> label, pair (objects, labels), or array with missing values
-        Known labels of some objects; a column is null elsewhere. The objects of a long table are called what `objects` holds,
-        those of another table in memory are the numbers of its rows; another lazy table needs a column.
+        By default the one that suits what there is, as in `ec3learn.solve`; a note of the consensus
+        says which was chosen. A name in `METHODS`, or a method with its parameters.
+    known : column name, dict of object -> label, pair (objects, labels), or array with missing
+    values
+        Known labels of some objects; a column is null elsewhere. The objects of a long table are
+        called what `objects` holds, those of another table in memory are the numbers of its rows;
+        another lazy table needs a column.
     objects, voters : column names
-        For a long table with one row per vote: the columns of the object and of the voter; `classifiers` is then the column of
-        the labels. `clusterings` and `known` must be the same in all rows of an object, or null in some.
+        For a long table with one row per vote: the columns of the object and of the voter;
+        `classifiers` is then the column of the labels. `clusterings` and `known` must be the same
+        in all rows of an object, or null in some.
     classes : sequence of labels
-        The classes and their order. Needed to include classes nobody voted for, and for the order of soft votes.
+        The classes and their order. Needed to include classes nobody voted for, and for the order
+        of soft votes.
     missing : label, or list of labels
         Further values that mean "no vote".
-    scale : Scale, sequence of answers from low to high, or dict of classifier or voter -> one of them
-        For voters that answer on a scale instead of naming classes; see `Scale`. `classes` then says what the ends mean.
+    scale : Scale, sequence of answers from low to high, or dict of classifier or voter -> one of
+    them
+        For voters that answer on a scale instead of naming classes; see `Scale`. `classes` then
+        says what the ends mean.
     repeats : "mean", "last", "first" or "error"
-        What to do with several votes of a voter on one object of a long table, as in `Votes.from_long`. Which vote is the last
-        depends on the order of the rows, which some lazy tables do not guarantee.
+        What to do with several votes of a voter on one object of a long table, as in
+        `Votes.from_long`. Which vote is the last depends on the order of the rows, which some lazy
+        tables do not guarantee.
     per_object : bool
         Of a long table, return one row per object: the column `objects` and the new columns.
     proba : bool
@@ -85,24 +100,26 @@ def combine(
     prefix : str
         Prepended to the names of the new columns, in case the table has such columns already.
     max_rows : int
-        The largest number of distinct rows (of a long table: objects) to solve. If there are more, the most frequent ones are
-        solved, and those with a known label always; a hash decides among equally frequent ones. The other rows are answered
-        from their groups, as by `Consensus.extend`. A note of the consensus says so.
+        The largest number of distinct rows (of a long table: objects) to solve. If there are more,
+        the most frequent ones are solved, and those with a known label always; a hash decides among
+        equally frequent ones. The other rows are answered from their groups, as by
+        `Consensus.extend`. A note of the consensus says so.
     max_classes : int
         The largest number of classes to accept, unless `classes` names them.
     number : bool
         Add a column `number`, by which `Consensus.explain` knows the object of a row.
     return_consensus : bool
-        Return the `Consensus` as well: its `notes` say what to watch out for, and its `summary()` all that the command prints.
-        Without it the weightiest notes come as a `ReliabilityWarning`: biased voters, a collapsed answer, labels that look alike,
-        a table that seems to have one row per vote. The objects of a lazy table's consensus are its distinct rows.
+        Return the `Consensus` as well: its `notes` say what to watch out for, and its `summary()`
+        all that the command prints. Without it the weightiest notes come as a `ReliabilityWarning`:
+        biased voters, a collapsed answer, labels that look alike, a table that seems to have one
+        row per vote. The objects of a lazy table's consensus are its distinct rows.
 
     Returns
     -------
     table, or (table, Consensus)
-        The same kind of table with `consensus` (text, 64-bit integers or bools), `confidence` and, on request, the probabilities
-        appended. The order of the rows is kept, except by DuckDB, by Spark, and by Dask for a long table with more than
-        `max_rows` objects.
+        The same kind of table with `consensus` (text, 64-bit integers or bools), `confidence` and,
+        on request, the probabilities appended. The order of the rows is kept, except by DuckDB, by
+        Spark, and by Dask for a long table with more than `max_rows` objects.
 
     Examples
     --------
@@ -117,7 +134,18 @@ def combine(
     """
     frame = as_frame(table)
     known = known if objects is not None else _in_order_of(table, known)
-    naming = Naming(classifiers, clusterings, known, objects, voters, classes, missing, max_classes, scale, repeats)
+    naming = Naming(
+        classifiers,
+        clusterings,
+        known,
+        objects,
+        voters,
+        classes,
+        missing,
+        max_classes,
+        scale,
+        repeats,
+    )
     output, columns = Output.of(frame, prefix, proba, rule, number), naming.find(frame)
     require_bool("per_object", per_object)
     answered = combine_frame(frame, columns, method, output, max_rows)
@@ -156,8 +184,8 @@ def votes_from(
     Returns
     -------
     Votes
-        One object per row of a table in memory, per distinct row of a lazy table (weighted by how often it occurs), or per object
-        of a long table.
+        One object per row of a table in memory, per distinct row of a lazy table (weighted by how
+        often it occurs), or per object of a long table.
 
     Examples
     --------
@@ -168,7 +196,18 @@ def votes_from(
     [1.0, 2.0]
     """
     frame = as_frame(table)
-    naming = Naming(classifiers, clusterings, None, objects, voters, classes, missing, max_classes, scale, repeats)
+    naming = Naming(
+        classifiers,
+        clusterings,
+        None,
+        objects,
+        voters,
+        classes,
+        missing,
+        max_classes,
+        scale,
+        repeats,
+    )
     return content_of_frame(frame, naming.find(frame), max_rows).votes
 
 
@@ -197,22 +236,25 @@ def extend(
     consensus : Consensus
         The consensus to extend; `Consensus.load` reads one from a file.
     classifiers, clusterings : as in `combine`
-        The columns of the base models; by default those that are named like the base models of the consensus.
+        The columns of the base models; by default those that are named like the base models of the
+        consensus.
     objects, voters, missing, repeats, per_object, proba, prefix
         As in `combine`.
     scale : as in `combine`
-        By default the scales of the consensus; answers that are not on them are an error. A consensus that was made by a method
-        without scales, such as the majority vote, has none.
+        By default the scales of the consensus; answers that are not on them are an error. A
+        consensus that was made by a method without scales, such as the majority vote, has none.
     max_rows : int
-        The largest number of distinct rows of a lazy table to load into this process. Above it the engine answers from the
-        groups, and labels that were never seen are not counted. With 0 it always does so, and nothing runs until you ask for
-        rows. What no join can answer, such as a panel, DuckDB and polars pass through this process some rows at a time, at once;
-        Spark refuses it.
+        The largest number of distinct rows of a lazy table to load into this process. Above it the
+        engine answers from the groups, and labels that were never seen are not counted. With 0 it
+        always does so, and nothing runs until you ask for rows. What no join can answer, such as a
+        panel, DuckDB and polars pass through this process some rows at a time, at once; Spark
+        refuses it.
 
     Returns
     -------
     table
-        The same kind of table with `consensus`, `confidence` and, on request, the probabilities appended.
+        The same kind of table with `consensus`, `confidence` and, on request, the probabilities
+        appended.
 
     Examples
     --------
@@ -225,14 +267,26 @@ def extend(
     """
     if not isinstance(consensus, Consensus):
         remedy = "Consensus.load(path) reads one from a file."
-        raise InputTypeError("consensus", "must be a Consensus", came=type(consensus).__name__, remedy=remedy)
+        raise InputTypeError(
+            "consensus", "must be a Consensus", came=type(consensus).__name__, remedy=remedy
+        )
     frame = as_frame(table)
-    naming = Naming(classifiers, clusterings, objects=objects, voters=voters, missing=missing, scale=scale, repeats=repeats)
+    naming = Naming(
+        classifiers,
+        clusterings,
+        objects=objects,
+        voters=voters,
+        missing=missing,
+        scale=scale,
+        repeats=repeats,
+    )
     output = Output.of(frame, prefix, proba)
     columns = naming.find_for(frame, consensus)
     require_bool("per_object", per_object)
     answered = extend_frame(frame, columns, consensus, output, max_rows)
-    answers: Table = _like(table, answered.per_object(columns, output) if per_object else answered.table)
+    answers: Table = _like(
+        table, answered.per_object(columns, output) if per_object else answered.table
+    )
     return answers
 
 
@@ -247,7 +301,12 @@ def _like(table: Any, answered: Any) -> Any:
 
 def _in_order_of(table: Any, known: Any) -> Any:
     """Return known labels in the order of a pandas table, where their index has the names of its rows in another order."""
-    if not has_index(known) or not is_pandas(table) or len(known) != len(table) or known.index.equals(table.index):
+    if (
+        not has_index(known)
+        or not is_pandas(table)
+        or len(known) != len(table)
+        or known.index.equals(table.index)
+    ):
         return known
     same = known.index.is_unique and table.index.is_unique and known.index.isin(table.index).all()
     return known.reindex(table.index) if same else known

@@ -25,7 +25,10 @@ from .columns import LABELS, Column, Columns
 from .engines import COUNT, FIRST, Frame, collect, exact
 
 FEW_NUMBERS = 20  # so many classes may be text with fractional numbers in it
-MANY_LABELS, MOSTLY = 100, 0.5  # a column with so many labels, and this share of them different, names objects
+MANY_LABELS, MOSTLY = (
+    100,
+    0.5,
+)  # a column with so many labels, and this share of them different, names objects
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,11 @@ class Content:
 
 def content_of(columns: Columns, distinct: Frame, long: Frame | None) -> Content:
     """Return what distinct rows hold; the votes on the objects of a long table are in its rows, `long`."""
-    known = _labels_of(columns.known, distinct) if columns.known_labels is None else columns.known_labels
+    known = (
+        _labels_of(columns.known, distinct)
+        if columns.known_labels is None
+        else columns.known_labels
+    )
     known, truth = (None, known) if columns.unseen else (known, _labels_of(columns.truth, distinct))
     return Content(_votes_of(columns, distinct, long), known, truth)
 
@@ -48,20 +55,31 @@ def _votes_of(columns: Columns, distinct: Frame, long: Frame | None) -> Votes:
     if not len(distinct):
         raise InputError("table", "must have at least one row", came="none")
     _require_integers(columns, distinct, long)
-    clusterings = {name: _values(distinct, column) for name, column in columns.clusterings.items()} or None
-    given: dict[str, Any] = {"classes": columns.classes, "missing": columns.missing, "scale": columns.scale}
+    clusterings = {
+        name: _values(distinct, column) for name, column in columns.clusterings.items()
+    } or None
+    given: dict[str, Any] = {
+        "classes": columns.classes,
+        "missing": columns.missing,
+        "scale": columns.scale,
+    }
     if columns.objects is not None:
         assert long is not None
         objects, voters, labels = (
-            long.get_column(name).to_native() for name in (columns.objects, columns.voters, columns.labels)
+            long.get_column(name).to_native()
+            for name in (columns.objects, columns.voters, columns.labels)
         )
         given["object_ids"] = distinct.get_column(columns.objects).to_native()
         try:
-            votes = Votes.from_long(objects, voters, labels, clusterings, repeats=columns.repeats, **given)
+            votes = Votes.from_long(
+                objects, voters, labels, clusterings, repeats=columns.repeats, **given
+            )
         except InputError as error:
             raise error.about("labels", "classifiers", f"in column {columns.labels!r}") from None
     else:
-        classifiers = {name: _values(distinct, column) for name, column in columns.classifiers.items()}
+        classifiers = {
+            name: _values(distinct, column) for name, column in columns.classifiers.items()
+        }
         weight = distinct[COUNT].to_numpy() if COUNT in distinct.columns else None
         first = distinct[FIRST].to_numpy().astype(np.int64) if FIRST in distinct.columns else None
         try:
@@ -82,11 +100,15 @@ def _votes_of(columns: Columns, distinct: Frame, long: Frame | None) -> Votes:
     return votes
 
 
-def new_votes_of(columns: Columns, distinct: Frame, long: Frame | None, consensus: Consensus) -> Votes:
+def new_votes_of(
+    columns: Columns, distinct: Frame, long: Frame | None, consensus: Consensus
+) -> Votes:
     """Return votes for a consensus that exists: they may name other classes, or none at all."""
     soft = any(isinstance(column, dict) for column in columns.classifiers.values())
     labels = distinct if long is None or columns.objects is None else long
-    no_votes = not soft and all(labels.get_column(column).is_null().all() for column in columns.classifiers.values())
+    no_votes = not soft and all(
+        labels.get_column(column).is_null().all() for column in columns.classifiers.values()
+    )
     classes = consensus.classes.tolist() if soft or no_votes or columns.scale is not None else None
     return _votes_of(only_scales_of(replace(columns, classes=classes), long), distinct, long)
 
@@ -96,14 +118,19 @@ def only_scales_of(columns: Columns, long: Frame | None) -> Columns:
     if columns.objects is None or long is None or not isinstance(columns.scale, Mapping):
         return columns
     here = set(map(str, long.get_column(columns.voters).unique().to_list()))
-    return replace(columns, scale={name: scale for name, scale in columns.scale.items() if name in here} or None)
+    return replace(
+        columns,
+        scale={name: scale for name, scale in columns.scale.items() if name in here} or None,
+    )
 
 
 def _labels_of(column: str | None, distinct: Frame) -> Any:
     """Return the labels in a column of distinct rows, or None if there are none."""
     if column is None or distinct.get_column(column).is_null().all():
         return None
-    return nw.maybe_reset_index(distinct.get_column(column)).to_native()  # pandas: an index would name objects
+    return nw.maybe_reset_index(
+        distinct.get_column(column)
+    ).to_native()  # pandas: an index would name objects
 
 
 def find_classes(columns: Columns, frame: Frame) -> list[Label]:
@@ -113,11 +140,17 @@ def find_classes(columns: Columns, frame: Frame) -> list[Label]:
     encoded = []
     for name, column in columns.classifiers.items():
         found = exact(frame.select(column)).unique()
-        found = collect(found if columns.max_classes is None else found.head(columns.max_classes + 2))  # null is no class
+        found = collect(
+            found if columns.max_classes is None else found.head(columns.max_classes + 2)
+        )  # null is no class
         raw = named_columns({name: found.get_column(column).to_native()}, "classifiers", "")[name]
         encoded.append(encode(name, raw, "classifiers"))
-    classes: list[Label] = classes_of(encoded, {}, None, labels_for_missing(columns.missing), "classifiers").tolist()
-    _require_few_classes(len(classes), {column.name: len(column.seen) for column in encoded}, columns.max_classes)
+    classes: list[Label] = classes_of(
+        encoded, {}, None, labels_for_missing(columns.missing), "classifiers"
+    ).tolist()
+    _require_few_classes(
+        len(classes), {column.name: len(column.seen) for column in encoded}, columns.max_classes
+    )
     return classes
 
 
@@ -134,12 +167,19 @@ def one_row_per_object(columns: Columns, distinct: Frame) -> Frame:
     else:
         objects = distinct.select(columns.objects).unique(maintain_order=True)
     for name in columns.keys[1:]:
-        stated = distinct.select(columns.objects, name).filter(~nw.col(name).is_null()).unique(maintain_order=True)
+        stated = (
+            distinct.select(columns.objects, name)
+            .filter(~nw.col(name).is_null())
+            .unique(maintain_order=True)
+        )
         twice = stated.filter(nw.col(columns.objects).is_duplicated())
         if len(twice):
             phrase = f"Column {name!r} must hold one value for all rows of an object, or none in some of them"
             found = plain(twice.get_column(columns.objects)[0])
-            argument = next((argument for argument, column in columns.hard_columns if column == name), "clusterings")
+            argument = next(
+                (argument for argument, column in columns.hard_columns if column == name),
+                "clusterings",
+            )
             raise InputError(argument, phrase=f"{phrase}, got two for object {found!r}")
         objects = objects.join(stated, on=columns.objects, how="left")
     return objects.select(*columns.keys, *([COUNT] if counted else ()))
@@ -148,7 +188,9 @@ def one_row_per_object(columns: Columns, distinct: Frame) -> Frame:
 def _values(distinct: Frame, column: Column) -> Any:
     """Return a column of labels as it is, and the shares of a soft model as a matrix."""
     if isinstance(column, dict):
-        return np.column_stack([_shares(distinct.get_column(name), name) for name in column.values()])
+        return np.column_stack(
+            [_shares(distinct.get_column(name), name) for name in column.values()]
+        )
     return distinct.get_column(column).to_native()
 
 
@@ -166,13 +208,17 @@ def _shares(column: Any, name: str) -> npt.NDArray[np.float64]:
     return shares
 
 
-# ---- content that cannot be votes ------------------------------------------------------------------------------------
+# ---- content that cannot be votes ----------------------------------------------------------------
 
 
 def _require_integers(columns: Columns, distinct: Frame, long: Frame | None) -> None:
     """Refuse columns of labels with fractional numbers."""
     for argument, column in columns.hard_columns:
-        frame = long if long is not None and argument == "classifiers" and columns.objects is not None else distinct
+        frame = (
+            long
+            if long is not None and argument == "classifiers" and columns.objects is not None
+            else distinct
+        )
         if not frame.get_column(column).dtype.is_float():
             continue
         numbers = frame.get_column(column).to_numpy()
@@ -188,7 +234,9 @@ def _require_integers(columns: Columns, distinct: Frame, long: Frame | None) -> 
 
 def _require_few_classes(n_classes: int, n_labels: Mapping[str, int], most: int | None) -> None:
     if most is not None and n_classes > most:
-        most_in = f", most in {max(n_labels, key=lambda name: n_labels[name])!r}" if n_labels else ""
+        most_in = (
+            f", most in {max(n_labels, key=lambda name: n_labels[name])!r}" if n_labels else ""
+        )
         raise InputError(
             "classifiers",
             f"must hold at most {most:,} classes ({arg('max_classes')})",

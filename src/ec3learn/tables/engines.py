@@ -27,10 +27,11 @@ COUNT, HASH, FIRST = f"{OURS}count", f"{OURS}hash", f"{OURS}first"
 class Engine:
     """The library in which its rows come to this process, its left join, and how it adds a hash of some columns.
 
-    Where it works in Python anyway, `map_parts` lets a function of ours add columns (given as empty ones) to each part of a
-    table, and `together` puts all rows that agree in a column into one part. Where texts that differ may count as equal, `exact`
-    returns a table in which they do not. `count` counts distinct rows quicker than narwhals does. `read` brings the rows of a
-    table to this process some at a time, in their order.
+    Where it works in Python anyway, `map_parts` lets a function of ours add columns (given as empty
+    ones) to each part of a table, and `together` puts all rows that agree in a column into one
+    part. Where texts that differ may count as equal, `exact` returns a table in which they do not.
+    `count` counts distinct rows quicker than narwhals does. `read` brings the rows of a table to
+    this process some at a time, in their order.
     """
 
     backend: Literal["pandas", "polars", "pyarrow"]
@@ -45,7 +46,9 @@ class Engine:
 
 def collect(frame: Frame) -> Frame:
     """Bring rows to this process; polars streams, which takes less memory."""
-    return frame.collect(engine="streaming") if frame.implementation.is_polars() else frame.collect()
+    return (
+        frame.collect(engine="streaming") if frame.implementation.is_polars() else frame.collect()
+    )
 
 
 def read_parts(frame: Frame, size: int, together: str | None = None) -> Iterator[Frame]:
@@ -66,7 +69,9 @@ def read_parts(frame: Frame, size: int, together: str | None = None) -> Iterator
 def _n_before_last(column: Any) -> int:
     """Return how many values a sorted column has before those that equal its last one."""
     last = column[-1]
-    return len(column) - int((column.is_null() if last is None else (column == last).fill_null(False)).sum())
+    return len(column) - int(
+        (column.is_null() if last is None else (column == last).fill_null(False)).sum()
+    )
 
 
 def keep(parts: Iterator[Frame], folder: str | None = None) -> Frame:
@@ -78,7 +83,10 @@ def keep(parts: Iterator[Frame], folder: str | None = None) -> Frame:
 
     with temporary_folder(folder) as place:
         path = str(place / "kept")
-        with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, first.to_native().schema) as writer:
+        with (
+            pa.OSFile(path, "wb") as file,
+            pa.ipc.new_file(file, first.to_native().schema) as writer,
+        ):
             for part in chain([first], parts):
                 writer.write_table(part.to_native())
         return nw.from_native(pa.ipc.open_file(pa.memory_map(path)).read_all())
@@ -89,10 +97,14 @@ def count_rows(frame: Frame, keys: list[str], row: str | None = None) -> Frame:
     count = ENGINES[frame.implementation].count
     if count is not None:
         return nw.from_native(count(frame.to_native(), keys, row))
-    plain = {key: _key(i) for i, key in enumerate(keys)}  # names with a dot in them mean something else to some engines
+    plain = {
+        key: _key(i) for i, key in enumerate(keys)
+    }  # names with a dot in them mean something else to some engines
     numbers = [] if row is None else [nw.col(row).alias(FIRST)]
     chosen = frame.select(*(nw.col(key).alias(name) for key, name in plain.items()), *numbers)
-    grouped = chosen.group_by(list(plain.values())).agg(nw.len().alias(COUNT), *(nw.col(FIRST).min() for _ in numbers))
+    grouped = chosen.group_by(list(plain.values())).agg(
+        nw.len().alias(COUNT), *(nw.col(FIRST).min() for _ in numbers)
+    )
     return grouped.rename({name: key for key, name in plain.items()})
 
 
@@ -110,9 +122,12 @@ def exact(frame: Frame) -> Frame:
 def join(frame: Frame, answers: Frame, keys: list[str]) -> Frame:
     """Add the columns of `answers` to the rows with the same keys; nulls match nulls, and nothing else changes.
 
-    Two answers with the same keys would multiply rows, so they are an error, here or when the engine runs.
+    Two answers with the same keys would multiply rows, so they are an error, here or when the
+    engine runs.
     """
-    return nw.from_native(ENGINES[frame.implementation].join(frame.to_native(), answers.to_native(), keys))
+    return nw.from_native(
+        ENGINES[frame.implementation].join(frame.to_native(), answers.to_native(), keys)
+    )
 
 
 def _require_unique(n_answers: int, n_keys: int) -> None:
@@ -125,7 +140,7 @@ def add_hash(frame: Frame, keys: list[str]) -> Frame:
     return nw.from_native(ENGINES[frame.implementation].add_hash(frame.to_native(), keys))
 
 
-# ---- polars ----------------------------------------------------------------------------------------------------------
+# ---- polars --------------------------------------------------------------------------------------
 
 
 def _join_polars(table: Any, answers: Any, keys: list[str]) -> Any:
@@ -133,7 +148,14 @@ def _join_polars(table: Any, answers: Any, keys: list[str]) -> Any:
     if checked:
         _require_unique(len(answers), answers.n_unique(keys))
     validate = "m:m" if checked else "m:1"
-    return table.join(answers.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left", validate=validate)
+    return table.join(
+        answers.lazy(),
+        on=keys,
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+        validate=validate,
+    )
 
 
 def _hash_polars(table: Any, keys: list[str]) -> Any:
@@ -142,7 +164,10 @@ def _hash_polars(table: Any, keys: list[str]) -> Any:
 
 def _map_polars(table: Any, function: Callable[[Any], Any], added: list[Any]) -> Any:
     schema = table.collect_schema() | {column.name: column.dtype for column in added}
-    pushed = {"predicate_pushdown": False, "projection_pushdown": False}  # the function needs all columns
+    pushed = {
+        "predicate_pushdown": False,
+        "projection_pushdown": False,
+    }  # the function needs all columns
     return table.map_batches(function, schema=schema, streamable=True, **pushed)
 
 
@@ -150,7 +175,7 @@ def _read_polars(table: Any, size: int) -> Iterator[Any]:
     return table.collect_batches(chunk_size=size, maintain_order=True)
 
 
-# ---- DuckDB ----------------------------------------------------------------------------------------------------------
+# ---- DuckDB --------------------------------------------------------------------------------------
 
 
 def _join_duckdb(table: Any, answers: Any, keys: list[str]) -> Any:
@@ -162,8 +187,13 @@ def _join_duckdb(table: Any, answers: Any, keys: list[str]) -> Any:
     right = right.project(", ".join([*keyed, *added]))
     ours = _exact_sql(right, [_key(i) for i in range(len(keys))])
     if from_arrow:
-        _require_unique(len(answers), right.project(", ".join(ours)).distinct().count("*").fetchall()[0][0])
-    same = [f"{key} IS NOT DISTINCT FROM {our}" for key, our in zip(_exact_sql(table, keys), ours, strict=True)]
+        _require_unique(
+            len(answers), right.project(", ".join(ours)).distinct().count("*").fetchall()[0][0]
+        )
+    same = [
+        f"{key} IS NOT DISTINCT FROM {our}"
+        for key, our in zip(_exact_sql(table, keys), ours, strict=True)
+    ]
     both = table.set_alias("l").join(right.set_alias("r"), " AND ".join(same), how="left")
     return both.project(", ".join([*map(quoted, table.columns), *added]))
 
@@ -171,21 +201,29 @@ def _join_duckdb(table: Any, answers: Any, keys: list[str]) -> Any:
 def _project_exactly(table: Any, names: list[str] | None = None, *more: str) -> Any:
     """Return some columns, by default all, with texts that are compared byte by byte."""
     names = table.columns if names is None else names
-    chosen = (f"{sql} AS {quoted(name)}" for sql, name in zip(_exact_sql(table, names), names, strict=True))
+    chosen = (
+        f"{sql} AS {quoted(name)}"
+        for sql, name in zip(_exact_sql(table, names), names, strict=True)
+    )
     return table.project(", ".join([*chosen, *more]))
 
 
 def _exact_sql(table: Any, names: list[str]) -> list[str]:
     """Return the SQL of columns whose texts are compared byte by byte, also where a collation ignores case or accents."""
     kinds = dict(zip(table.columns, table.types, strict=True))
-    return [f"({quoted(name)} COLLATE C)" if kinds[name] == "VARCHAR" else quoted(name) for name in names]
+    return [
+        f"({quoted(name)} COLLATE C)" if kinds[name] == "VARCHAR" else quoted(name)
+        for name in names
+    ]
 
 
 def _count_duckdb(table: Any, keys: list[str], row: str | None) -> Any:
     """Count in SQL: an expression per column, as narwhals makes them, takes time that grows with the square of the columns."""
     numbers = [] if row is None else [f"{quoted(row)} AS {FIRST}"]
     chosen, by = _project_exactly(table, keys, *numbers), ", ".join(map(quoted, keys))
-    return chosen.aggregate(", ".join([by, f"count(*) AS {COUNT}", *(f"min({FIRST}) AS {FIRST}" for _ in numbers)]), by)
+    return chosen.aggregate(
+        ", ".join([by, f"count(*) AS {COUNT}", *(f"min({FIRST}) AS {FIRST}" for _ in numbers)]), by
+    )
 
 
 def _read_duckdb(table: Any, size: int) -> Iterator[Any]:
@@ -201,11 +239,17 @@ SEES_VARIABLES = "python_enable_replacements"  # a setting of DuckDB
 def _on_connection(table: Any, answers: Any) -> Any:
     """Return an Arrow table as a relation on the connection of another.
 
-    A relation does not tell its connection, but `query` runs on it, and there DuckDB finds an Arrow table by the name of the
-    Python variable that holds it, if it may. The user's tables come first, so the variable has a name that no table has.
+    A relation does not tell its connection, but `query` runs on it, and there DuckDB finds an Arrow
+    table by the name of the Python variable that holds it, if it may. The user's tables come first,
+    so the variable has a name that no table has.
     """
     name = f"{OURS}{uuid4().hex}"
-    variables = {"table": table, "view": f"{name}_view", "sql": f"SELECT * FROM {name}", name: answers}
+    variables = {
+        "table": table,
+        "view": f"{name}_view",
+        "sql": f"SELECT * FROM {name}",
+        name: answers,
+    }
     with _seeing_variables(table, name):
         relation = eval("table.query(view, sql)", variables)
     table.query(name, f"DROP VIEW IF EXISTS {name}_view")  # which older versions leave behind
@@ -222,7 +266,8 @@ def _seeing_variables(table: Any, name: str) -> Iterator[None]:
         table.query(name, f"SET {SEES_VARIABLES} = true")
     except import_module("duckdb").Error:  # the configuration is locked
         raise InputError(
-            "table", f"must be on a connection with {SEES_VARIABLES} = true, or one whose settings can change"
+            "table",
+            f"must be on a connection with {SEES_VARIABLES} = true, or one whose settings can change",
         ) from None
     try:
         yield
@@ -239,7 +284,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-# ---- Spark -----------------------------------------------------------------------------------------------------------
+# ---- Spark ---------------------------------------------------------------------------------------
 
 
 def _join_spark(table: Any, answers: Any, keys: list[str]) -> Any:
@@ -262,13 +307,15 @@ def _backticked(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-# ---- Dask ------------------------------------------------------------------------------------------------------------
+# ---- Dask ----------------------------------------------------------------------------------------
 
 
 def _join_dask(table: Any, answers: Any, keys: list[str]) -> Any:
     """Join each partition by itself, which keeps its index and its order; pandas matches nulls with nulls."""
     added = {name: column.iloc[:0].array for name, column in answers.items() if name not in keys}
-    return table.map_partitions(partial(_join_partition, answers=answers, keys=keys), meta=_dask_meta(table).assign(**added))
+    return table.map_partitions(
+        partial(_join_partition, answers=answers, keys=keys), meta=_dask_meta(table).assign(**added)
+    )
 
 
 def _join_partition(part: Any, answers: Any, keys: list[str]) -> Any:
@@ -282,15 +329,21 @@ def _dask_meta(table: Any) -> Any:
 
 
 def _hash_dask(table: Any, keys: list[str]) -> Any:
-    return table.map_partitions(_hash_partition, keys, meta=_hash_partition(_dask_meta(table), keys))
+    return table.map_partitions(
+        _hash_partition, keys, meta=_hash_partition(_dask_meta(table), keys)
+    )
 
 
 def _hash_partition(part: Any, keys: list[str]) -> Any:
-    return part.assign(**{HASH: import_module("pandas.util").hash_pandas_object(part[keys], index=False)})
+    return part.assign(
+        **{HASH: import_module("pandas.util").hash_pandas_object(part[keys], index=False)}
+    )
 
 
 def _map_dask(table: Any, function: Callable[[Any], Any], added: list[Any]) -> Any:
-    return table.map_partitions(function, meta=_dask_meta(table).assign(**{column.name: column.array for column in added}))
+    return table.map_partitions(
+        function, meta=_dask_meta(table).assign(**{column.name: column.array for column in added})
+    )
 
 
 def _key(number: int) -> str:
@@ -299,11 +352,20 @@ def _key(number: int) -> str:
 
 
 ENGINES = {
-    nw.Implementation.POLARS: Engine("polars", _join_polars, _hash_polars, _map_polars, read=_read_polars),
-    nw.Implementation.DUCKDB: Engine(
-        "pyarrow", _join_duckdb, _hash_duckdb, exact=_project_exactly, count=_count_duckdb, read=_read_duckdb
+    nw.Implementation.POLARS: Engine(
+        "polars", _join_polars, _hash_polars, _map_polars, read=_read_polars
     ),
-    nw.Implementation.DASK: Engine("pandas", _join_dask, _hash_dask, _map_dask, lambda table, column: table.shuffle(column)),
+    nw.Implementation.DUCKDB: Engine(
+        "pyarrow",
+        _join_duckdb,
+        _hash_duckdb,
+        exact=_project_exactly,
+        count=_count_duckdb,
+        read=_read_duckdb,
+    ),
+    nw.Implementation.DASK: Engine(
+        "pandas", _join_dask, _hash_dask, _map_dask, lambda table, column: table.shuffle(column)
+    ),
     nw.Implementation.PYSPARK: Engine("pyarrow", _join_spark, _hash_spark),
     nw.Implementation.PYSPARK_CONNECT: Engine("pyarrow", _join_spark, _hash_spark),
 }

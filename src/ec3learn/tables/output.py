@@ -31,7 +31,14 @@ class Output:
     folder: str | None = None  # for working files; None is that of the system
 
     @classmethod
-    def of(cls, frame: Frame, prefix: str = "", proba: bool = False, rule: Rule = "argmax", number: bool = False) -> Self:
+    def of(
+        cls,
+        frame: Frame,
+        prefix: str = "",
+        proba: bool = False,
+        rule: Rule = "argmax",
+        number: bool = False,
+    ) -> Self:
         """Check what was asked for."""
         if not isinstance(prefix, str):
             raise InputTypeError("prefix", "must be a str", came=type(prefix).__name__)
@@ -46,7 +53,9 @@ class Output:
     def types(self, classes: Array) -> dict[str, Any]:
         """Return the new columns by name, each with its type."""
         shares = [f"proba_{plain(label)}" for label in classes if self.proba]
-        types = {"consensus": label_type(classes)} | dict.fromkeys(["confidence", *shares], nw.Float64())
+        types = {"consensus": label_type(classes)} | dict.fromkeys(
+            ["confidence", *shares], nw.Float64()
+        )
         types |= {"number": nw.Int64()} if self.number else {}
         return {self.prefix + name: dtype for name, dtype in types.items()}
 
@@ -58,10 +67,18 @@ class Output:
             if other in self.table_columns:
                 remedy = f"Rename it, or pass {arg('prefix', 'ec3_')}."
                 added = "one" if other == name else repr(name)
-                raise InputError("table", f"must have no column {other!r}, because {added} is added", remedy=remedy)
+                raise InputError(
+                    "table",
+                    f"must have no column {other!r}, because {added} is added",
+                    remedy=remedy,
+                )
             if other is not None:
                 remedy = f"Rename a class, or leave out {arg('proba')}."
-                raise InputError("proba", phrase=f"The columns {other!r} and {name!r} would differ only in case", remedy=remedy)
+                raise InputError(
+                    "proba",
+                    phrase=f"The columns {other!r} and {name!r} would differ only in case",
+                    remedy=remedy,
+                )
             taken[self._told_apart(name)] = name
 
     def _told_apart(self, name: Any) -> Any:
@@ -80,8 +97,15 @@ class Output:
 
     def columns(self, answer: Consensus, backend: Any) -> list[Any]:
         """Return the answers as columns of a library."""
-        answers = [answer.labels(self.rule), answer.confidence, *(answer.proba.T if self.proba else ())]
-        values = [column.tolist() if column.dtype == object else np.ascontiguousarray(column) for column in answers]
+        answers = [
+            answer.labels(self.rule),
+            answer.confidence,
+            *(answer.proba.T if self.proba else ()),
+        ]
+        values = [
+            column.tolist() if column.dtype == object else np.ascontiguousarray(column)
+            for column in answers
+        ]
         types = self.types(answer.classes).items()
         return [
             nw.new_series(name, column, dtype, backend=backend)
@@ -90,11 +114,18 @@ class Output:
 
     def numbers(self, n: int, backend: Any) -> list[Any]:
         """Return the column of numbers, if it was asked for."""
-        return [nw.new_series(f"{self.prefix}number", np.arange(n), nw.Int64(), backend=backend)] if self.number else []
+        return (
+            [nw.new_series(f"{self.prefix}number", np.arange(n), nw.Int64(), backend=backend)]
+            if self.number
+            else []
+        )
 
     def empty(self, classes: Array, backend: Any) -> list[Any]:
         """Return the columns without any answers."""
-        return [nw.new_series(name, [], dtype, backend=backend) for name, dtype in self.types(classes).items()]
+        return [
+            nw.new_series(name, [], dtype, backend=backend)
+            for name, dtype in self.types(classes).items()
+        ]
 
     def append_to(self, keys: Frame, answer: Consensus) -> Frame:
         """Append the answers to the distinct rows they belong to."""
@@ -104,4 +135,6 @@ class Output:
 
 def label_type(classes: Array) -> Any:
     """Return the type of the column of labels: integers, bools or text."""
-    return {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.UInt64()}.get(classes.dtype.kind, nw.String())
+    return {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.UInt64()}.get(
+        classes.dtype.kind, nw.String()
+    )

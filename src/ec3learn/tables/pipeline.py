@@ -1,8 +1,9 @@
 """The one way from a table to its answers: distinct rows become votes, votes are solved, and every row gets its answer.
 
-Rows with the same votes and clusters get the same answer, so only distinct rows are solved (of a long table, its objects). A
-table in memory is taken as it is, because `Votes` finds its distinct rows; of a lazy table the engine counts them, and joins
-the answers back. Where there are more than `max_rows`, the most frequent are solved and every row is answered from its groups.
+Rows with the same votes and clusters get the same answer, so only distinct rows are solved (of a
+long table, its objects). A table in memory is taken as it is, because `Votes` finds its distinct
+rows; of a lazy table the engine counts them, and joins the answers back. Where there are more than
+`max_rows`, the most frequent are solved and every row is answered from its groups.
 """
 
 from __future__ import annotations
@@ -29,8 +30,28 @@ from ..votes.labels import plain
 from ..votes.layout import frozen
 from ..votes.reading import single_column
 from .columns import Columns
-from .content import Content, content_of, find_classes, new_votes_of, one_row_per_object, only_scales_of
-from .engines import COUNT, ENGINES, HASH, OURS, Frame, add_hash, collect, count_rows, exact, join, keep, read_parts
+from .content import (
+    Content,
+    content_of,
+    find_classes,
+    new_votes_of,
+    one_row_per_object,
+    only_scales_of,
+)
+from .engines import (
+    COUNT,
+    ENGINES,
+    HASH,
+    OURS,
+    Frame,
+    add_hash,
+    collect,
+    count_rows,
+    exact,
+    join,
+    keep,
+    read_parts,
+)
 from .groups import answer_from_groups, override, rules_for_joins
 from .output import Output
 
@@ -76,7 +97,9 @@ class ToSolve:
     sizes: dict[str, int] = field(default_factory=dict)
 
 
-def combine_frame(frame: Frame, columns: Columns, method: str | Method, output: Output, max_rows: int) -> Answered:
+def combine_frame(
+    frame: Frame, columns: Columns, method: str | Method, output: Output, max_rows: int
+) -> Answered:
     """Solve the votes in the columns of a table, and answer for every row."""
     solver = method_of(method, "method")
     require_integer("max_rows", max_rows, 1)
@@ -95,7 +118,12 @@ def content_of_frame(frame: Frame, columns: Columns, max_rows: int) -> Content:
     distinct = _distinct_rows(frame, columns, int(max_rows))
     if distinct is None:
         remedy = f"Raise {arg('max_rows')}, or use combine, which solves a sample of them."
-        raise InputError("table", f"must have at most {arg('max_rows', max_rows)} distinct rows", came="more", remedy=remedy)
+        raise InputError(
+            "table",
+            f"must have at most {arg('max_rows', max_rows)} distinct rows",
+            came="more",
+            remedy=remedy,
+        )
     return content_of(columns, distinct, _long_rows(frame, columns))
 
 
@@ -106,14 +134,20 @@ def to_solve(frame: Frame, columns: Columns, method: str | Method, max_rows: int
     distinct = _distinct_rows(frame, columns, int(max_rows))
     if distinct is not None:
         return ToSolve(content_of(columns, distinct, _long_rows(frame, columns)).votes, solver)
-    _, content = _content_of_sample(frame, columns, _most_frequent_rows(frame, columns, int(max_rows)))
-    counts = count_rows(frame, columns.join_keys).select(nw.col(COUNT).sum().alias(HASH), nw.len().alias(COUNT))
+    _, content = _content_of_sample(
+        frame, columns, _most_frequent_rows(frame, columns, int(max_rows))
+    )
+    counts = count_rows(frame, columns.join_keys).select(
+        nw.col(COUNT).sum().alias(HASH), nw.len().alias(COUNT)
+    )
     n_rows, n_distinct = map(int, collect(counts).row(0))
     sizes = {"rows": n_rows if columns.objects is None else n_distinct, "distinct_rows": n_distinct}
     return ToSolve(content.votes, solver, sizes | {"solved_rows": content.votes.n_objects})
 
 
-def extend_frame(frame: Frame, columns: Columns, consensus: Consensus, output: Output, max_rows: int) -> Answered:
+def extend_frame(
+    frame: Frame, columns: Columns, consensus: Consensus, output: Output, max_rows: int
+) -> Answered:
     """Answer for every row of a table from a consensus that exists."""
     require_integer("max_rows", max_rows, 0)
     require_rule(consensus)
@@ -124,16 +158,27 @@ def extend_frame(frame: Frame, columns: Columns, consensus: Consensus, output: O
     if distinct is None:
         return Answered(_answer_from_groups(frame, columns, consensus, output), consensus)
     if not len(distinct):
-        answers = distinct.select(columns.join_keys).with_columns(*output.empty(consensus.classes, distinct.implementation))
+        answers = distinct.select(columns.join_keys).with_columns(
+            *output.empty(consensus.classes, distinct.implementation)
+        )
         return Answered(frame, consensus, columns.join_keys, answers)
-    answer = _extend_in_chunks(consensus, new_votes_of(columns, distinct, _long_rows(frame, columns), consensus))
-    return Answered(frame, consensus, columns.join_keys, output.append_to(distinct.select(columns.join_keys), answer))
+    answer = _extend_in_chunks(
+        consensus, new_votes_of(columns, distinct, _long_rows(frame, columns), consensus)
+    )
+    return Answered(
+        frame,
+        consensus,
+        columns.join_keys,
+        output.append_to(distinct.select(columns.join_keys), answer),
+    )
 
 
-# ---- in memory -------------------------------------------------------------------------------------------------------
+# ---- in memory -----------------------------------------------------------------------------------
 
 
-def _combine_in_memory(frame: Frame, columns: Columns, solver: Method, output: Output, max_rows: int) -> Answered:
+def _combine_in_memory(
+    frame: Frame, columns: Columns, solver: Method, output: Output, max_rows: int
+) -> Answered:
     """Solve the distinct rows, which `Votes` finds by itself, and give every row its answer by number."""
     objects = _objects_in_memory(frame, columns)
     content = content_of(columns, objects, frame)
@@ -146,23 +191,33 @@ def _combine_in_memory(frame: Frame, columns: Columns, solver: Method, output: O
     return Answered(_append_by_number(frame, objects, columns, output, answer), consensus)
 
 
-def _solve_sample(votes: Votes, known: Any, solver: Method, max_rows: int) -> tuple[Consensus, Consensus]:
+def _solve_sample(
+    votes: Votes, known: Any, solver: Method, max_rows: int
+) -> tuple[Consensus, Consensus]:
     """Solve the most frequent rows, those with a known label first, and answer for all rows from their groups."""
     codes: Array = np.full(votes.n_rows, -1)
     if known is not None:
-        votes, codes = votes.split_by(known_codes(known, votes.classes, votes.n_objects, votes.object_ids))
+        votes, codes = votes.split_by(
+            known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+        )
     shuffled = np.random.default_rng(0).permutation(votes.n_rows)
     rows = np.lexsort((shuffled, -votes.counts, codes < 0))[:max_rows]
     labelled = codes[rows] >= 0
     _require_unlabelled(bool(labelled.all()), max_rows)
     labels = [plain(votes.classes[code]) if code >= 0 else None for code in codes[rows]]
-    first = rows if votes.index is None else np.unique(votes.index, return_index=True)[1][rows]  # an object of each row
+    first = (
+        rows if votes.index is None else np.unique(votes.index, return_index=True)[1][rows]
+    )  # an object of each row
     names = None if votes.object_ids is None else votes.object_ids[first]
-    sample = replace(votes.only_rows(rows), object_ids=names, sample_weight=frozen(votes.counts[rows]))
+    sample = replace(
+        votes.only_rows(rows), object_ids=names, sample_weight=frozen(votes.counts[rows])
+    )
     solved = solver.solve(sample, labels if labelled.any() else None)
     require_rule(solved, UNSOLVED, RAISE)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ExtendWarning)  # clusters outside the sample: the note says how rows are answered
+        warnings.simplefilter(
+            "ignore", ExtendWarning
+        )  # clusters outside the sample: the note says how rows are answered
         extended = _extend_in_chunks(solved, votes)
     proba = np.array(extended.row_proba)
     proba[rows[labelled]] = solved.proba[labelled]
@@ -170,7 +225,9 @@ def _solve_sample(votes: Votes, known: Any, solver: Method, max_rows: int) -> tu
     return noted, replace(extended, solved_proba=proba)
 
 
-def _extend_in_memory(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:
+def _extend_in_memory(
+    frame: Frame, columns: Columns, consensus: Consensus, output: Output
+) -> Frame:
     """Answer for the rows of a table without solving; there may be none."""
     if not len(frame):
         return frame.with_columns(*output.empty(consensus.classes, frame.implementation))
@@ -184,7 +241,10 @@ def _extend_in_chunks(consensus: Consensus, votes: Votes) -> Consensus:
     if votes.n_rows <= CHUNK:
         return consensus.extend(votes)
     rows = np.arange(votes.n_rows)
-    parts = [consensus.extend(votes.only_rows(rows[begin : begin + CHUNK])) for begin in range(0, votes.n_rows, CHUNK)]
+    parts = [
+        consensus.extend(votes.only_rows(rows[begin : begin + CHUNK]))
+        for begin in range(0, votes.n_rows, CHUNK)
+    ]
     return replace(
         parts[0],
         votes=votes,
@@ -202,12 +262,16 @@ def _objects_in_memory(frame: Frame, columns: Columns) -> Frame:
     return one_row_per_object(columns, frame.select(columns.keys).unique(maintain_order=True))
 
 
-def _append_by_number(frame: Frame, objects: Frame, columns: Columns, output: Output, answer: Consensus) -> Frame:
+def _append_by_number(
+    frame: Frame, objects: Frame, columns: Columns, output: Output, answer: Consensus
+) -> Frame:
     """Append the answers to a table: each row finds its own by the number of its distinct row or object."""
     index = answer.index
     if columns.objects is not None:
         of_rows, of_objects = (
-            name_codes(single_column(table.get_column(columns.objects).to_native(), "objects"), "objects")[0]
+            name_codes(
+                single_column(table.get_column(columns.objects).to_native(), "objects"), "objects"
+            )[0]
             for table in (frame, objects)
         )  # in the sorted order of the names
         number = np.argsort(of_objects)[of_rows]
@@ -217,10 +281,12 @@ def _append_by_number(frame: Frame, objects: Frame, columns: Columns, output: Ou
     return frame.with_columns(*answers, *output.numbers(len(frame), frame.implementation))
 
 
-# ---- in an engine ----------------------------------------------------------------------------------------------------
+# ---- in an engine --------------------------------------------------------------------------------
 
 
-def _combine_in_engine(frame: Frame, columns: Columns, solver: Method, output: Output, max_rows: int) -> Answered:
+def _combine_in_engine(
+    frame: Frame, columns: Columns, solver: Method, output: Output, max_rows: int
+) -> Answered:
     """Solve the distinct rows that the engine counts."""
     distinct = _distinct_rows(frame, columns, max_rows)
     if distinct is None:
@@ -236,12 +302,16 @@ def _combine_in_engine(frame: Frame, columns: Columns, solver: Method, output: O
     return Answered(frame, consensus, columns.join_keys, answers, content.truth)
 
 
-def _combine_sample(frame: Frame, columns: Columns, solver: Method, output: Output, max_rows: int) -> Answered:
+def _combine_sample(
+    frame: Frame, columns: Columns, solver: Method, output: Output, max_rows: int
+) -> Answered:
     """Solve the most frequent rows; the engine answers for all rows from their groups."""
     output.require_sample(max_rows)
     if columns.known_labels is not None:
         came = f"labels by object, and more objects than {arg('max_rows', max_rows)}"
-        raise InputError("known", "must name a column", came=came, remedy=f"{RAISE}, or add them as a column.")
+        raise InputError(
+            "known", "must name a column", came=came, remedy=f"{RAISE}, or add them as a column."
+        )
     sample = _most_frequent_rows(frame, columns, max_rows)
     columns, content = _content_of_sample(frame, columns, sample)
     output.require_new_names(content.votes.classes)
@@ -263,13 +333,17 @@ def _content_of_sample(frame: Frame, columns: Columns, sample: Frame) -> tuple[C
     return columns, content_of(only_scales_of(columns, long), sample, long)
 
 
-def _answer_from_groups(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:
+def _answer_from_groups(
+    frame: Frame, columns: Columns, consensus: Consensus, output: Output
+) -> Frame:
     """Let the engine answer for every row from its groups: by arrays where it works in Python anyway, else by joins."""
     require_rule(consensus, UNSOLVED, RAISE)
     if _answers_by_joins(frame, columns):
         if columns.objects is not None and columns.repeats != "mean":
             must = "must be 'mean' where an engine answers for objects that were not solved"
-            raise InputError("repeats", must, got=columns.repeats, remedy=f"{RAISE}, or leave it out.")
+            raise InputError(
+                "repeats", must, got=columns.repeats, remedy=f"{RAISE}, or leave it out."
+            )
         rules = rules_for_joins(consensus)
         if rules is None:
             return _answer_in_parts(frame, columns, consensus, output)
@@ -294,7 +368,10 @@ def _answer_in_parts(frame: Frame, columns: Columns, consensus: Consensus, outpu
         rows = exact(frame.select(*columns.keys, columns.voters, columns.labels))
     answer = partial(_answer_part, columns=columns, consensus=consensus, output=output)
     wanted = [*columns.join_keys, *output.types(consensus.classes)]
-    parts = (nw.from_native(answer(part.to_native())) for part in read_parts(rows, CHUNK, columns.objects))
+    parts = (
+        nw.from_native(answer(part.to_native()))
+        for part in read_parts(rows, CHUNK, columns.objects)
+    )
     answers = keep((part.select(wanted).unique(columns.join_keys) for part in parts), output.folder)
     return join(frame, answers, columns.join_keys)
 
@@ -308,7 +385,9 @@ def _answers_by_joins(frame: Frame, columns: Columns) -> bool:
 def _answer_part(part: Any, columns: Columns, consensus: Consensus, output: Output) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExtendWarning)
-        return _extend_in_memory(nw.from_native(part, eager_only=True), columns, consensus, output).to_native()
+        return _extend_in_memory(
+            nw.from_native(part, eager_only=True), columns, consensus, output
+        ).to_native()
 
 
 def _distinct_rows(frame: Frame, columns: Columns, max_rows: int) -> Frame | None:
@@ -319,11 +398,21 @@ def _distinct_rows(frame: Frame, columns: Columns, max_rows: int) -> Frame | Non
 
 def _most_frequent_rows(frame: Frame, columns: Columns, max_rows: int) -> Frame:
     """Return the most frequent distinct rows, those with a known label first, equally frequent ones in the order of a hash."""
-    unknown = nw.lit(0) if columns.known is None else nw.when(nw.col(columns.known).is_null()).then(1).otherwise(0)
+    unknown = (
+        nw.lit(0)
+        if columns.known is None
+        else nw.when(nw.col(columns.known).is_null()).then(1).otherwise(0)
+    )
     order = {f"{OURS}unknown": unknown, f"{OURS}rare": 0 - nw.col(COUNT).cast(nw.Int64)}
-    ranked = add_hash(count_rows(frame, columns.keys, columns.row_number), columns.keys).with_columns(**order).sort(*order, HASH)
+    ranked = (
+        add_hash(count_rows(frame, columns.keys, columns.row_number), columns.keys)
+        .with_columns(**order)
+        .sort(*order, HASH)
+    )
     sample = collect(ranked.head(max_rows)).drop(HASH, *order)
-    _require_unlabelled(columns.known is not None and not sample.get_column(columns.known).is_null().any(), max_rows)
+    _require_unlabelled(
+        columns.known is not None and not sample.get_column(columns.known).is_null().any(), max_rows
+    )
     return one_row_per_object(columns, sample)
 
 
@@ -338,7 +427,7 @@ def _long_rows(frame: Frame, columns: Columns, sample: Frame | None = None) -> F
     return collect(rows)
 
 
-# ---- notes -----------------------------------------------------------------------------------------------------------
+# ---- notes ---------------------------------------------------------------------------------------
 
 
 def _with_note(consensus: Consensus, kind: str, text: str) -> Consensus:
@@ -347,9 +436,18 @@ def _with_note(consensus: Consensus, kind: str, text: str) -> Consensus:
 
 def _with_sample_note(consensus: Consensus, n_solved: int, share: float) -> Consensus:
     solved = f"Solved on the {count(n_solved, 'most frequent distinct row')} ({arg('max_rows')})"
-    return _with_note(consensus, SAMPLE, f"{solved}, {100 * share:.1f} % of the table; every row is answered from its groups.")
+    return _with_note(
+        consensus,
+        SAMPLE,
+        f"{solved}, {100 * share:.1f} % of the table; every row is answered from its groups.",
+    )
 
 
 def _require_unlabelled(all_known: bool, max_rows: int) -> None:
     if all_known:
-        raise InputError("max_rows", "must leave room for rows without a known label", came=f"{max_rows:,}", remedy="Raise it.")
+        raise InputError(
+            "max_rows",
+            "must leave room for rows without a known label",
+            came=f"{max_rows:,}",
+            remedy="Raise it.",
+        )

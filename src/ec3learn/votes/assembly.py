@@ -15,7 +15,15 @@ from ..kernels import compiled
 from . import encoding
 from .distinct import SAMPLE, distinct_entries, distinct_rows, rows_repeat, sampled_rows
 from .labels import Label, plain
-from .layout import BaseModel, Codes, SoftShares, Stores, entries_from, entries_of_votes, group_offsets
+from .layout import (
+    BaseModel,
+    Codes,
+    SoftShares,
+    Stores,
+    entries_from,
+    entries_of_votes,
+    group_offsets,
+)
 from .reading import Column, Where, encode, named_columns, single_column
 from .scale import Scale, scales_of
 
@@ -37,39 +45,64 @@ def fields_of_columns(
     absent = encoding.labels_for_missing(missing)
     scales = scales_of(scale, list(columns))
     _require_same_objects(columns, clusterings, argument)
-    n_classes = len(classes) if isinstance(classes, Sized) and getattr(classes, "ndim", 1) > 0 else None
-    _require_same_width({name: raw for name, raw in columns.items() if name not in scales}, argument, n_classes)
+    n_classes = (
+        len(classes) if isinstance(classes, Sized) and getattr(classes, "ndim", 1) > 0 else None
+    )
+    _require_same_width(
+        {name: raw for name, raw in columns.items() if name not in scales}, argument, n_classes
+    )
     require_unique_names([*columns, *clusterings])
     both = {name: (raw, argument) for name, raw in columns.items()}
     both |= {name: (raw, "clusterings") for name, raw in clusterings.items()}
-    shares = {name: encoding.checked_shares(raw, Where(where, name)) for name, (raw, where) in both.items() if raw.ndim > 1}
-    original = {name: encode(name, raw, where, name in scales) for name, (raw, where) in both.items() if raw.ndim == 1}
+    shares = {
+        name: encoding.checked_shares(raw, Where(where, name))
+        for name, (raw, where) in both.items()
+        if raw.ndim > 1
+    }
+    original = {
+        name: encode(name, raw, where, name in scales)
+        for name, (raw, where) in both.items()
+        if raw.ndim == 1
+    }
     for name in scales.keys() & shares.keys():
         _require_answers(shares[name], scales[name], Where(argument, name))
 
     packed, distinct = None if shares else distinct_rows(list(original.values())), original
     if packed is not None:
         codes, index, counts = packed
-        distinct = {c.name: replace(c, raw=rows, low=0) for c, rows in zip(original.values(), codes, strict=True)}
+        distinct = {
+            c.name: replace(c, raw=rows, low=0)
+            for c, rows in zip(original.values(), codes, strict=True)
+        }
 
     soft_votes = {name: shares[name] for name in columns if name in shares and name not in scales}
     voted = [distinct[name] for name in columns if name not in shares and name not in scales]
     _require_classes(classes, voted, soft_votes, scales)
     class_names = encoding.classes_of(voted, soft_votes, classes, absent, argument)
-    clusters = {name: encoding.cluster_codes(distinct[name], absent) for name in clusterings if name not in shares}
+    clusters = {
+        name: encoding.cluster_codes(distinct[name], absent)
+        for name in clusterings
+        if name not in shares
+    }
 
     def model_of(name: str) -> BaseModel:
         if name in scales:
             return _grader(name, scales[name])
         if name in columns:
             return BaseModel(name, "classifier", class_names)
-        return BaseModel(name, "clustering", clusters[name][1] if name in clusters else np.arange(shares[name].shape[1]))
+        return BaseModel(
+            name,
+            "clustering",
+            clusters[name][1] if name in clusters else np.arange(shares[name].shape[1]),
+        )
 
     def codes_of(name: str) -> Array:
         if name in clusters:
             return clusters[name][0]
         if name in scales:
-            return encoding.grade_codes(distinct[name], scales[name], absent, argument, original[name])
+            return encoding.grade_codes(
+                distinct[name], scales[name], absent, argument, original[name]
+            )
         return encoding.class_codes(distinct[name], class_names, absent, argument, original[name])
 
     models = [model_of(name) for name in both]
@@ -78,18 +111,33 @@ def fields_of_columns(
     by_number = {m: shares[name] for m, name in enumerate(both) if name in shares}
     stores = Stores(Codes(hard_codes), SoftShares.of(by_number))
     fields = _fields(class_names, models, n_objects, stores)
-    return fields if packed is None else fields | {"index": index, "counts": counts.astype(np.float64)}
+    return (
+        fields if packed is None else fields | {"index": index, "counts": counts.astype(np.float64)}
+    )
 
 
-def fields_of_crowd(table: Any, classes: Sequence[Label] | Array | None, missing: Label | None) -> dict[str, Any] | None:
+def fields_of_crowd(
+    table: Any, classes: Sequence[Label] | Array | None, missing: Label | None
+) -> dict[str, Any] | None:
     """Encode a large row-major table of integers in which few vote on each object: its votes are found in one pass over it.
 
-    None says that it is another table, or that something is wrong with it: then it is read column by column.
+    None says that it is another table, or that something is wrong with it: then it is read column
+    by column.
     """
-    if not isinstance(table, np.ndarray) or isinstance(table, np.ma.MaskedArray) or table.ndim != 2 or missing is None:
+    if (
+        not isinstance(table, np.ndarray)
+        or isinstance(table, np.ma.MaskedArray)
+        or table.ndim != 2
+        or missing is None
+    ):
         return None
     n_objects, n_voters = table.shape
-    if table.dtype.kind not in "iu" or not table.flags.c_contiguous or n_objects <= SAMPLE or n_voters < SPARSE_MODELS:
+    if (
+        table.dtype.kind not in "iu"
+        or not table.flags.c_contiguous
+        or n_objects <= SAMPLE
+        or n_voters < SPARSE_MODELS
+    ):
         return None
     absent = encoding.labels_for_missing(missing)
     found = _votes_in(table, [label for kind, label in absent if kind == "int"])
@@ -98,7 +146,10 @@ def fields_of_crowd(table: Any, classes: Sequence[Label] | Array | None, missing
     starts, voters, labels = found
     column = encode("classifiers", labels, "classifiers")
     class_names = encoding.classes_of([column], {}, classes, absent, "classifiers")
-    if class_names.dtype.kind not in "iu" or not np.isin(np.asarray(column.values)[column.seen], class_names).all():
+    if (
+        class_names.dtype.kind not in "iu"
+        or not np.isin(np.asarray(column.values)[column.seen], class_names).all()
+    ):
         return None
     voters *= len(class_names)
     voters += encoding.class_codes(column, class_names, absent, "classifiers", column)
@@ -122,7 +173,10 @@ def _votes_in(table: Array, absent: Sequence[int]) -> tuple[Array, Array, Array]
     width = np.int32 if voted.size < 1 << 31 else np.int64
     starts, loops = np.zeros(len(table) + 1, dtype=width), compiled(table.size)
     if loops is not None:
-        voters, labels = np.empty(n_votes + 1, dtype=width), np.empty(n_votes + 1, dtype=table.dtype)
+        voters, labels = (
+            np.empty(n_votes + 1, dtype=width),
+            np.empty(n_votes + 1, dtype=table.dtype),
+        )
         loops.list_votes(table, voted, starts, voters, labels)
         return starts, voters[:-1], labels[:-1]
     np.cumsum(np.count_nonzero(voted, axis=1), out=starts[1:])
@@ -133,7 +187,11 @@ def _votes_in(table: Array, absent: Sequence[int]) -> tuple[Array, Array, Array]
 def _require_same_width(columns: Mapping[str, Any], argument: str, n_classes: int | None) -> None:
     """Refuse soft votes for other numbers of classes, before somebody wonders why their rows do not sum to 1."""
     widths = {name: raw.shape[1] for name, raw in columns.items() if raw.ndim > 1}
-    transposed = [name for name, raw in columns.items() if raw.ndim > 1 and len(raw) == n_classes and raw.shape[1] != n_classes]
+    transposed = [
+        name
+        for name, raw in columns.items()
+        if raw.ndim > 1 and len(raw) == n_classes and raw.shape[1] != n_classes
+    ]
     if transposed:
         came = f"shape {columns[transposed[0]].shape} for {transposed[0]!r}"
         must = f"must have one row per object and one column for each of the {n_classes} classes"
@@ -143,13 +201,19 @@ def _require_same_width(columns: Mapping[str, Any], argument: str, n_classes: in
         if width != widths[first]:
             came = f"{widths[first]:,} for {first!r} and {width:,} for {name!r}"
             raise InputError(
-                argument, "must have one column per class", came=came, remedy="Add columns of 0 where one is missing."
+                argument,
+                "must have one column per class",
+                came=came,
+                remedy="Add columns of 0 where one is missing.",
             )
 
 
 def _require_answers(shares: Array, scale: Scale, where: Where) -> None:
     if shares.shape[1] != len(scale.labels):
-        raise where.error("must have one column per answer of the scale", f"{shares.shape[1]} for {len(scale.labels)}")
+        raise where.error(
+            "must have one column per answer of the scale",
+            f"{shares.shape[1]} for {len(scale.labels)}",
+        )
 
 
 def fields_of_long(
@@ -171,12 +235,17 @@ def fields_of_long(
         three = f"{arg('objects')}, {arg('voters')} and {arg('labels')}"
         raise InputError("objects", phrase=f"{three} must have the same length, got {came}")
     absent = encoding.labels_for_missing(missing)
-    columns = {name: single_column(column, name, mixed=scale is not None and name == "labels") for name, column in given.items()}
+    columns = {
+        name: single_column(column, name, mixed=scale is not None and name == "labels")
+        for name, column in given.items()
+    }
     object_codes, ids = _ordered_objects(columns["objects"], object_ids)
     voter_codes, voter_labels = encoding.name_codes(columns["voters"], "voters")
     voter_names = [str(name) for name in voter_labels]
     scales = scales_of(scale, voter_names)
-    class_names, models, codes = _long_models(columns["labels"], voter_codes, voter_names, scales, classes, absent)
+    class_names, models, codes = _long_models(
+        columns["labels"], voter_codes, voter_names, scales, classes, absent
+    )
     voted = np.flatnonzero(codes >= 0)
     if classes is None and not len(voted):
         raise no_votes("labels")
@@ -189,14 +258,23 @@ def fields_of_long(
     return fields | {"object_ids": ids, "n_repeated": n_repeated}
 
 
-def _fields(classes: Array, models: Sequence[BaseModel], n_objects: int, stores: Stores) -> dict[str, Any]:
+def _fields(
+    classes: Array, models: Sequence[BaseModel], n_objects: int, stores: Stores
+) -> dict[str, Any]:
     """Return the fields of votes in which every model and every object counts once, and has a row of its own."""
     weights = np.ones(len(models))
-    fields = {"classes": classes, "models": tuple(models), "n_objects": n_objects, "weights": weights}
+    fields = {
+        "classes": classes,
+        "models": tuple(models),
+        "n_objects": n_objects,
+        "weights": weights,
+    }
     return fields | {"counts": ones(n_objects), "stores": stores}
 
 
-def _require_classes(classes: Any, voted: Sequence[Any], soft: Mapping[str, Any], scales: Mapping[str, Scale]) -> None:
+def _require_classes(
+    classes: Any, voted: Sequence[Any], soft: Mapping[str, Any], scales: Mapping[str, Scale]
+) -> None:
     if scales and classes is None and not voted and not soft:
         raise InputError(
             "classes",
@@ -210,12 +288,16 @@ def _grader(name: str, scale: Scale) -> BaseModel:
     return BaseModel(name, "grader", scale.labels, scale.positions, scale.direction != "learn")
 
 
-# ---- columns ---------------------------------------------------------------------------------------------------------
+# ---- columns -------------------------------------------------------------------------------------
 
 
 def cluster_columns(clusterings: Any, first: int = 0) -> dict[str, Any]:
     """Return the columns of clusterings by name; there may be none."""
-    return {} if clusterings is None else named_columns(clusterings, "clusterings", "clustering", first)
+    return (
+        {}
+        if clusterings is None
+        else named_columns(clusterings, "clusterings", "clustering", first)
+    )
 
 
 def no_votes(argument: str) -> InputError:
@@ -236,15 +318,19 @@ def require_unique_names(names: Iterable[str]) -> None:
         seen.add(name)
 
 
-def _require_same_objects(columns: Mapping[str, Any], clusterings: Mapping[str, Any], argument: str) -> None:
+def _require_same_objects(
+    columns: Mapping[str, Any], clusterings: Mapping[str, Any], argument: str
+) -> None:
     if columns and clusterings:
         n_one, n_other = len(next(iter(columns.values()))), len(next(iter(clusterings.values())))
         if n_one != n_other:
             came = f"{n_one} and {n_other} rows"
-            raise InputError(argument, f"and {arg('clusterings')} must describe the same objects", came=came)
+            raise InputError(
+                argument, f"and {arg('clusterings')} must describe the same objects", came=came
+            )
 
 
-# ---- long tables -----------------------------------------------------------------------------------------------------
+# ---- long tables ---------------------------------------------------------------------------------
 
 
 def _ordered_objects(column: Column, object_ids: Any) -> tuple[Array, Array]:
@@ -255,11 +341,17 @@ def _ordered_objects(column: Column, object_ids: Any) -> tuple[Array, Array]:
     given = single_column(object_ids, "object_ids")
     order, sorted_ids = encoding.name_codes(given, "object_ids")
     if len(sorted_ids) < len(order):
-        raise InputError("object_ids", "must not repeat", came=f"{len(order)} names for {len(sorted_ids)} objects")
+        raise InputError(
+            "object_ids",
+            "must not repeat",
+            came=f"{len(order)} names for {len(sorted_ids)} objects",
+        )
     place = {label: i for i, label in enumerate(sorted_ids[order].tolist())}
     for label in ids.tolist():
         if label not in place:
-            raise InputError("object_ids", "must name every object that was voted on", came=f"none for {label!r}")
+            raise InputError(
+                "object_ids", "must name every object that was voted on", came=f"none for {label!r}"
+            )
     return np.array([place[label] for label in ids.tolist()])[codes], sorted_ids[order]
 
 
@@ -283,11 +375,18 @@ def _long_models(
     own = encoding.class_codes(for_classes, class_names, missing, "labels", for_classes)
     codes[~graded] = np.where(own == len(class_names), -1, own.astype(np.int64))
     for scale in dict.fromkeys(scales.values()):
-        rows = np.isin(voter_codes, [v for v, name in enumerate(names) if scales.get(name) == scale])
+        rows = np.isin(
+            voter_codes, [v for v, name in enumerate(names) if scales.get(name) == scale]
+        )
         part = _part(column, rows)
         own = encoding.grade_codes(part, scale, missing, "labels", part)
         codes[rows] = np.where(own == len(scale.labels), -1, own.astype(np.int64))
-    models = [_grader(name, scales[name]) if name in scales else BaseModel(name, "classifier", class_names) for name in names]
+    models = [
+        _grader(name, scales[name])
+        if name in scales
+        else BaseModel(name, "classifier", class_names)
+        for name in names
+    ]
     return class_names, models, codes
 
 
@@ -295,11 +394,13 @@ def _part(column: Column, rows: Array) -> Column:
     return column if rows.all() else replace(column, raw=column.raw[rows])
 
 
-def _once_each(pairs: Array, codes: Array, repeats: str, ids: Array, names: Sequence[str]) -> tuple[Array, Array | None, int]:
+def _once_each(
+    pairs: Array, codes: Array, repeats: str, ids: Array, names: Sequence[str]
+) -> tuple[Array, Array | None, int]:
     """Return the votes to keep, sorted by object and voter; the share of one vote that each is; and how many were repeats.
 
-    `pairs` numbers object and voter of each vote, `codes` what it says. A repeat is a further vote of a voter on the same object.
-    "mean" gives each of n such votes the share 1 / n.
+    `pairs` numbers object and voter of each vote, `codes` what it says. A repeat is a further vote
+    of a voter on the same object. "mean" gives each of n such votes the share 1 / n.
     """
     order = np.argsort(pairs, kind="stable")
     new = np.diff(pairs[order], prepend=-1) != 0
@@ -318,12 +419,14 @@ def _once_each(pairs: Array, codes: Array, repeats: str, ids: Array, names: Sequ
         return order[new if repeats == "first" else np.append(new[1:], True)], None, n_repeated
     run = np.cumsum(new) - 1
     size = np.bincount(run)
-    key = run * (int(codes.max(initial=0)) + 1) + codes[order]  # votes that repeat the same label are one entry
+    key = (
+        run * (int(codes.max(initial=0)) + 1) + codes[order]
+    )  # votes that repeat the same label are one entry
     _, first, count = np.unique(key, return_index=True, return_counts=True)
     return order[first], count / size[run[first]], n_repeated
 
 
-# ---- weights ---------------------------------------------------------------------------------------------------------
+# ---- weights -------------------------------------------------------------------------------------
 
 
 def ones(n: int) -> Array:
@@ -339,7 +442,9 @@ def model_weights(weights: Any, names: list[str]) -> Array:
     for name in weights:
         if name not in known:
             raise unknown_name("base model", name, names)
-    return non_negative([weights.get(name, 1.0) for name in names], "weights", len(names), "base models")
+    return non_negative(
+        [weights.get(name, 1.0) for name in names], "weights", len(names), "base models"
+    )
 
 
 def non_negative(values: Any, argument: str, n_wanted: int, what: str) -> Array:
@@ -350,9 +455,13 @@ def non_negative(values: Any, argument: str, n_wanted: int, what: str) -> Array:
         raise InputTypeError(argument, "must hold numbers", got=values) from None
     if weights.shape != (n_wanted,):
         came = f"shape {weights.shape}" if weights.ndim else repr(values)
-        raise InputError(argument, f"must have one number for each of the {n_wanted} {what}", came=came)
+        raise InputError(
+            argument, f"must have one number for each of the {n_wanted} {what}", came=came
+        )
     wrong = ~(weights >= 0) | np.isinf(weights)
     if wrong.any():
         at = int(np.argmax(wrong))
-        raise InputError(argument, "must be finite and >= 0", came=f"{weights[at]} at position {at}")
+        raise InputError(
+            argument, "must be finite and >= 0", came=f"{weights[at]} at position {at}"
+        )
     return weights

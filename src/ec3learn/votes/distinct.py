@@ -1,7 +1,8 @@
 """Distinct rows: a table of votes is solved once for each row that differs.
 
-Two objects with the same votes and clusters get the same answer, so a table of millions of objects is as large as its number of
-distinct rows ("patterns"). Each row is packed into one integer, with one digit per model, and these integers are counted.
+Two objects with the same votes and clusters get the same answer, so a table of millions of objects
+is as large as its number of distinct rows ("patterns"). Each row is packed into one integer, with
+one digit per model, and these integers are counted.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ ODD = np.uint64(0x9E3779B97F4A7C15)  # its multiples are spread over all 64-bit 
 def distinct_rows(columns: Sequence[Column]) -> tuple[list[Array], Array, Array] | None:
     """Return the codes of the distinct rows, the number of each object's row, and how many objects each row has.
 
-    None says that hardly any row repeats, so that finding the distinct ones would cost more than it saves.
+    None says that hardly any row repeats, so that finding the distinct ones would cost more than it
+    saves.
     """
     n_objects = len(columns[0].raw)
     sizes = [column.n_codes for column in columns]
@@ -68,10 +70,16 @@ def _numbered(keys: Array) -> tuple[Array, Array, Array]:
     order = np.argsort(values)
     place = np.empty(len(order), dtype=smallest_uint(len(order)))
     place[order] = np.arange(len(order))
-    return values[order].view(keys.dtype), expand_rows(place, first_seen), _count(first_seen, len(order))[order]
+    return (
+        values[order].view(keys.dtype),
+        expand_rows(place, first_seen),
+        _count(first_seen, len(order))[order],
+    )
 
 
-def _count_all_cells(columns: Sequence[Column], sizes: Sequence[int]) -> tuple[list[Array], Array, Array]:
+def _count_all_cells(
+    columns: Sequence[Column], sizes: Sequence[int]
+) -> tuple[list[Array], Array, Array]:
     """Few possible rows: a key addresses its count directly, nothing is sorted."""
     n_cells = math.prod(sizes)
     keys = _pack(columns, slice(None), np.dtype(f"i{max(2, smallest_uint(n_cells).itemsize)}"))
@@ -103,17 +111,28 @@ def _count(keys: Array, n_cells: int) -> Array:
 def distinct_entries(entries: sparse.csr_array) -> Column:
     """Return a number for each row of a sparse matrix, equal only where the rows are equal.
 
-    Rows are compared by a hash of their entries, and then with the row that has their number; on a clash each row has its own.
+    Rows are compared by a hash of their entries, and then with the row that has their number; on a
+    clash each row has its own.
     """
     mixed = (entries.indices.astype(np.uint64) + np.uint64(1)) * ODD
     mixed = (mixed ^ (mixed >> np.uint64(29)) ^ entries.data.view(np.uint64)) * ODD
-    before = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mixed ^ (mixed >> np.uint64(32)), dtype=np.uint64)])
-    _, first, number = np.unique(before[entries.indptr[1:]] - before[entries.indptr[:-1]], return_index=True, return_inverse=True)
+    before = np.concatenate(
+        [np.zeros(1, dtype=np.uint64), np.cumsum(mixed ^ (mixed >> np.uint64(32)), dtype=np.uint64)]
+    )
+    _, first, number = np.unique(
+        before[entries.indptr[1:]] - before[entries.indptr[:-1]],
+        return_index=True,
+        return_inverse=True,
+    )
     like, length = first[number], np.diff(entries.indptr)
     same = (length == length[like]).all()
     if same:
-        place = np.arange(entries.nnz) + np.repeat(entries.indptr[like] - entries.indptr[:-1], length)
-        same = (entries.indices == entries.indices[place]).all() and (entries.data == entries.data[place]).all()
+        place = np.arange(entries.nnz) + np.repeat(
+            entries.indptr[like] - entries.indptr[:-1], length
+        )
+        same = (entries.indices == entries.indices[place]).all() and (
+            entries.data == entries.data[place]
+        ).all()
     if not same:
         first = number = np.arange(entries.shape[0])
     return Column("entries", number, 0, np.arange(len(first)))
@@ -130,7 +149,9 @@ def expand_rows(per_row: Array, index: Array) -> Array:
 
 def sampled_rows(n_objects: int) -> Array:
     """Return a row from each stretch of the same length, at random: a table may repeat itself at regular distances."""
-    return ((np.arange(SAMPLE) + np.random.default_rng(0).random(SAMPLE)) * (n_objects / SAMPLE)).astype(np.int64)
+    return (
+        (np.arange(SAMPLE) + np.random.default_rng(0).random(SAMPLE)) * (n_objects / SAMPLE)
+    ).astype(np.int64)
 
 
 def rows_repeat(n_distinct: int, n_objects: int) -> bool:
@@ -144,7 +165,9 @@ def _some_repeat(columns: Sequence[Column], sizes: Sequence[int]) -> bool:
     n_objects = len(columns[0].raw)
     rows, largest = sampled_rows(n_objects), columns[int(np.argmax(sizes))]
     some_columns = ([largest], columns)
-    return all(rows_repeat(len(np.unique(_row_numbers(some, rows))), n_objects) for some in some_columns)
+    return all(
+        rows_repeat(len(np.unique(_row_numbers(some, rows))), n_objects) for some in some_columns
+    )
 
 
 def _row_numbers(columns: Sequence[Column], rows: slice | Array) -> Array:
@@ -195,10 +218,18 @@ def _pack_table(columns: Sequence[Column], offset: int, dtype: np.dtype[Any]) ->
         return None
     sizes = [column.n_codes for column in columns]
     n_more = -len(sizes) % loops.SIXTEEN
-    places = np.array([math.prod(sizes[j + 1 :]) for j in range(len(sizes))] + [0] * n_more, dtype=np.int64)
-    n_safe = len(table) - math.ceil(n_more * table.itemsize / table.strides[0]) if 2 * len(sizes) >= loops.SIXTEEN else 0
+    places = np.array(
+        [math.prod(sizes[j + 1 :]) for j in range(len(sizes))] + [0] * n_more, dtype=np.int64
+    )
+    n_safe = (
+        len(table) - math.ceil(n_more * table.itemsize / table.strides[0])
+        if 2 * len(sizes) >= loops.SIXTEEN
+        else 0
+    )
     keys, start = np.empty(len(table), dtype=dtype), int(_wrapped(offset, np.dtype(np.int64)))
-    in_threads(lambda begin, end: loops.pack(table, places, start, keys, n_safe, begin, end), len(table))
+    in_threads(
+        lambda begin, end: loops.pack(table, places, start, keys, n_safe, begin, end), len(table)
+    )
     return keys
 
 
@@ -211,13 +242,23 @@ def _wrapped(number: int, dtype: np.dtype[Any]) -> Any:
 def _one_table(columns: Sequence[Column]) -> Array | None:
     """Return the columns as a part of one row-major table, where they stand side by side in it."""
     base = columns[0].raw.base
-    if not isinstance(base, np.ndarray) or base.ndim != 2 or base.dtype.kind not in "iu" or not base.flags.c_contiguous:
+    if (
+        not isinstance(base, np.ndarray)
+        or base.ndim != 2
+        or base.dtype.kind not in "iu"
+        or not base.flags.c_contiguous
+    ):
         return None
     at = [column.raw.ctypes.data - base.ctypes.data for column in columns]
     first, step = at[0] // base.itemsize, base.itemsize
     for j, column in enumerate(columns):
         raw = column.raw
-        if raw.base is not base or raw.dtype != base.dtype or raw.shape != base.shape[:1] or raw.strides != base.strides[:1]:
+        if (
+            raw.base is not base
+            or raw.dtype != base.dtype
+            or raw.shape != base.shape[:1]
+            or raw.strides != base.strides[:1]
+        ):
             return None
         if at[j] != at[0] + j * step:
             return None

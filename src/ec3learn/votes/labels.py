@@ -34,7 +34,9 @@ def is_missing(value: object) -> bool:
 def fits_one_integer_type(labels: Iterable[Label]) -> bool:
     """Tell whether labels can be kept in one array: integers must fit int64, or all of them uint64."""
     whole = [int(label) for label in labels if kind_of(label) == "int"]
-    return not whole or (min(whole) >= -(1 << 63) and max(whole) < (1 << (63 if min(whole) < 0 else 64)))
+    return not whole or (
+        min(whole) >= -(1 << 63) and max(whole) < (1 << (63 if min(whole) < 0 else 64))
+    )
 
 
 def label_array(labels: Sequence[Label] | Array) -> Array:

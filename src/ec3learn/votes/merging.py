@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from .votes import Votes
 
 
-TAKEN = {"mean": (0.5, 0.5), "first": (1.0, 0.0), "last": (0.0, 1.0)}  # how much counts of two votes by a voter on an object
+TAKEN = {
+    "mean": (0.5, 0.5),
+    "first": (1.0, 0.0),
+    "last": (0.0, 1.0),
+}  # how much counts of two votes by a voter on an object
 
 
 def is_crowd(votes: Votes) -> bool:
@@ -34,7 +38,9 @@ def merged_fields(left: Votes, right: Votes, repeats: str) -> dict[str, Any]:
     require_choice("repeats", repeats, REPEATS)
     objects = _Union.of("objects", left.object_ids, right.object_ids)
     classes = _Union.of("classes", left.classes, right.classes)
-    models = _Union.of("voters", *([model.name for model in votes.models] for votes in (left, right)))
+    models = _Union.of(
+        "voters", *([model.name for model in votes.models] for votes in (left, right))
+    )
     sample_weight = _sample_weight(left, right)
     bases = _bases(left, right, classes)
     entries, n_repeated = _entries((left, right), objects, classes, models, bases, repeats)
@@ -64,9 +70,13 @@ class _Union:
         lists = [[plain(label) for label in labels] for labels in (left, right)]
         kinds = [kind_of(labels[0]) for labels in lists if labels]
         if len(set(kinds)) > 1:
-            raise InputError("other", f"must name {what} as these votes do, by {kinds[0]}", came=kinds[1])
+            raise InputError(
+                "other", f"must name {what} as these votes do, by {kinds[0]}", came=kinds[1]
+            )
         place = {label: i for i, label in enumerate(dict.fromkeys([*lists[0], *lists[1]]))}
-        first, second = (np.array([place[label] for label in labels], dtype=np.int64) for labels in lists)
+        first, second = (
+            np.array([place[label] for label in labels], dtype=np.int64) for labels in lists
+        )
         return cls(list(place), (first, second))
 
 
@@ -83,7 +93,9 @@ def _sample_weight(left: Votes, right: Votes) -> Array | None:
 
 def _bases(left: Votes, right: Votes, classes: _Union) -> dict[str, BaseModel]:
     """Return the base models of both; a voter of both must vote in the same way, and a clustering be of one only."""
-    require_unique_names(model.name for votes in (left, right) for model in votes.models if not model.is_voter)
+    require_unique_names(
+        model.name for votes in (left, right) for model in votes.models if not model.is_voter
+    )
     labels = label_array(classes.labels)
     bases: dict[str, BaseModel] = {}
     for model in (*left.models, *right.models):
@@ -96,7 +108,12 @@ def _bases(left: Votes, right: Votes, classes: _Union) -> dict[str, BaseModel]:
 
 
 def _entries(
-    both: tuple[Votes, Votes], objects: _Union, classes: _Union, models: _Union, bases: dict[str, BaseModel], repeats: str
+    both: tuple[Votes, Votes],
+    objects: _Union,
+    classes: _Union,
+    models: _Union,
+    bases: dict[str, BaseModel],
+    repeats: str,
 ) -> tuple[sparse.csr_array, int]:
     """Return the votes of both, and how many voters voted on an object in both."""
     offsets = group_offsets(bases.values())
@@ -117,13 +134,17 @@ def _entries(
     if n_repeated and repeats == "error":
         row, voter = divmod(int(pairs[1][again[1]][0]), len(bases))
         came = f"{n_repeated} more, the first by {list(bases)[voter]!r} on {objects.labels[row]!r}"
-        raise InputError("other", "must have no vote by a voter on an object that these votes have", came=came)
+        raise InputError(
+            "other", "must have no vote by a voter on an object that these votes have", came=came
+        )
     for side in (0, 1) if n_repeated else ():
         shares[side][again[side]] *= TAKEN[repeats][side]
     share = np.concatenate(shares)
     kept = share > 0
     place = (np.concatenate(rows)[kept], np.concatenate(groups)[kept])
-    merged = sparse.coo_array((share[kept], place), shape=(len(objects.labels), int(offsets[-1]))).tocsr()
+    merged = sparse.coo_array(
+        (share[kept], place), shape=(len(objects.labels), int(offsets[-1]))
+    ).tocsr()
     merged.sort_indices()
     return merged, n_repeated
 

@@ -1,8 +1,9 @@
 """Prior: class probabilities of objects that come from elsewhere, a model of their features say, and how far to trust them.
 
-What is trusted are not the probabilities p_i themselves but softmax(slope ln p_i + offsets): `algebra.trust` learns these numbers
-from the votes. Everything else then asks for one of two things: by how much that changes the odds of the classes (`evidence`), or
-how many votes it is worth (`weight`).
+What is trusted are not the probabilities p_i themselves but softmax(slope ln p_i + offsets):
+`algebra.trust` learns these numbers from the votes. Everything else then asks for one of two
+things: by how much that changes the odds of the classes (`evidence`), or how many votes it is worth
+(`weight`).
 """
 
 from __future__ import annotations
@@ -89,8 +90,9 @@ class Prior(Frozen):
 def read_prior(prior: Any, classes: Array, n_objects: int, object_ids: Array | None) -> Array:
     """Return the class probabilities of each object, NaN where none are given.
 
-    `prior` is a table with one row per object and one column per class, in the order of the classes or, in a dataframe, called
-    like them; or a dict of object -> row for some of the objects, or a pandas table whose index has their names.
+    `prior` is a table with one row per object and one column per class, in the order of the classes
+    or, in a dataframe, called like them; or a dict of object -> row for some of the objects, or a
+    pandas table whose index has their names.
     """
     if isinstance(prior, Mapping):
         table = np.full((n_objects, len(classes)), np.nan)
@@ -105,7 +107,9 @@ def read_prior(prior: Any, classes: Array, n_objects: int, object_ids: Array | N
         return table
     if len(shares) != n_objects:
         came = count(len(shares), "row")
-        raise InputError("prior", f"must have one row for each of the {n_objects} objects", came=came)
+        raise InputError(
+            "prior", f"must have one row for each of the {n_objects} objects", came=came
+        )
     return shares
 
 
@@ -114,5 +118,11 @@ def _shares(table: Any, classes: Array) -> Array:
     values = named_columns(ordered, "prior", "")["prior"]
     if values.ndim != 2 or values.shape[1] != len(classes):
         n_classes = count(len(classes), "class", "classes")
-        raise InputError("prior", f"must have one column for each of the {n_classes}", came=f"shape {values.shape}")
-    return np.array(checked_shares(values, Where("prior"), "A row of NaN is an object without a prior."))
+        raise InputError(
+            "prior",
+            f"must have one column for each of the {n_classes}",
+            came=f"shape {values.shape}",
+        )
+    return np.array(
+        checked_shares(values, Where("prior"), "A row of NaN is an object without a prior.")
+    )

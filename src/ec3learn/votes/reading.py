@@ -1,7 +1,8 @@
 """Labels become integers: arrays, dicts and dataframes become `Column`s.
 
-A `Column` keeps whatever integers it was given and says where they start, so that millions of small integers are never copied.
-Strings and mixed tables are numbered through a dict. Labels come back exactly as they were given.
+A `Column` keeps whatever integers it was given and says where they start, so that millions of small
+integers are never copied. Strings and mixed tables are numbered through a dict. Labels come back
+exactly as they were given.
 """
 
 from __future__ import annotations
@@ -26,10 +27,16 @@ LABELS = "must hold labels (ints, bools or strings)"
 NAMED = ("objects", "voters", "object_ids")  # arguments that hold names
 INTEGERS = "must hold integers from -2**63 to 2**63 - 1, or from 0 to 2**64 - 1"
 INEXACT = "Floats of this size may have lost digits. Pass integers or strings (pandas: the dtype 'Int64' or 'UInt64')."
-EXACT = 1 << 53  # floats from here on may stand for several integers; those of 16 and 32 bits from 2^11 and 2^24 on
+EXACT = (
+    1 << 53
+)  # floats from here on may stand for several integers; those of 16 and 32 bits from 2^11 and 2^24 on
 FIRST_ROWS = 1 << 14
-WIDE = 64  # columns from which a row-major table is copied to column-major before it is read by column
-DENSE_RANGE = 1 << 16  # integers within this range (or within 4 N) are used as codes without sorting them
+WIDE = (
+    64  # columns from which a row-major table is copied to column-major before it is read by column
+)
+DENSE_RANGE = (
+    1 << 16
+)  # integers within this range (or within 4 N) are used as codes without sorting them
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +65,9 @@ class Column:
     def codes(self, rows: slice | Array = slice(None)) -> Array:
         """Return the codes as the smallest unsigned integers that hold them."""
         raw = self.raw[rows]
-        if raw.dtype.kind == "i":  # wrap-around is harmless: the difference fits the unsigned type of the same width
+        if (
+            raw.dtype.kind == "i"
+        ):  # wrap-around is harmless: the difference fits the unsigned type of the same width
             raw = np.subtract(raw, raw.dtype.type(self.low)).view(raw.dtype.str.replace("i", "u"))
         elif self.low:
             raw = raw - raw.dtype.type(self.low)
@@ -74,7 +83,9 @@ class Column:
                 return np.arange(self.n_codes)
         codes = self.codes()
         if self.n_codes <= 32:
-            return np.array([code for code in range(self.n_codes) if (codes == code).any()], dtype=np.int64)
+            return np.array(
+                [code for code in range(self.n_codes) if (codes == code).any()], dtype=np.int64
+            )
         return np.flatnonzero(np.bincount(codes, minlength=self.n_codes))
 
 
@@ -83,7 +94,7 @@ def smallest_uint(n_codes: int) -> np.dtype[Any]:
     return np.min_scalar_type(max(n_codes - 1, 0))
 
 
-# ---- reading what the user passed --------------------------------------------------------------------------------------
+# ---- reading what the user passed ----------------------------------------------------------------
 
 
 def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict[str, Any]:
@@ -95,7 +106,10 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
     if frame is not None:
         data = {name: frame[name].to_native() for name in frame.columns}
     if isinstance(data, Mapping):
-        columns = {str(name): _as_array(values, f"{argument}[{name!r}]", COLUMN) for name, values in data.items()}
+        columns = {
+            str(name): _as_array(values, f"{argument}[{name!r}]", COLUMN)
+            for name, values in data.items()
+        }
         if len(columns) < len(data):
             raise InputError(argument, "must have names that differ as text", got=list(data))
     else:
@@ -118,16 +132,24 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
             }
     for name, column in columns.items():
         if not 1 <= column.ndim <= 2:
-            raise InputError(argument, "must have columns of 1 or 2 dimensions", came=f"shape {column.shape} for {name!r}")
+            raise InputError(
+                argument,
+                "must have columns of 1 or 2 dimensions",
+                came=f"shape {column.shape} for {name!r}",
+            )
     if not columns or any(len(column) == 0 for column in columns.values()):
         hint = "Leave it out if there is nothing to pass." if argument == "clusterings" else ""
-        raise InputError(argument, "must hold at least one object and one model", came="none", remedy=hint)
+        raise InputError(
+            argument, "must hold at least one object and one model", came="none", remedy=hint
+        )
     lengths = {name: len(column) for name, column in columns.items()}
     one = next(iter(lengths))
     for name, length in lengths.items():
         if length != lengths[one]:
             came = f"{count(lengths[one], 'row')} for {one!r} and {length:,} for {name!r}"
-            raise InputError(argument, "must have columns that describe the same objects", came=came)
+            raise InputError(
+                argument, "must have columns that describe the same objects", came=came
+            )
     return columns
 
 
@@ -135,7 +157,9 @@ def single_column(values: Any, argument: str, allowed: str = COLUMN, mixed: bool
     """Turn a column that is an argument by itself into codes."""
     column = _as_array(values, argument, allowed)
     if column.ndim != 1:
-        raise InputError(argument, "must have one dimension, one value per row", came=f"shape {column.shape}")
+        raise InputError(
+            argument, "must have one dimension, one value per row", came=f"shape {column.shape}"
+        )
     if not len(column):
         raise InputError(argument, "must hold at least one value", came="none")
     return encode(argument, column, argument, mixed)
@@ -156,7 +180,9 @@ class Where:
     argument: str
     column: str | None = None
 
-    def error(self, must: str, came: str, remedy: str = "", kind: type[InputError] = InputError) -> InputError:
+    def error(
+        self, must: str, came: str, remedy: str = "", kind: type[InputError] = InputError
+    ) -> InputError:
         """Return the error about a value that stands here."""
         return kind(self.argument, must, came=f"{came}{self.in_column}", remedy=remedy)
 
@@ -194,19 +220,27 @@ def encode(name: str, values: Any, argument: str, mixed: bool = False) -> Column
         return column
     codes = column.raw.astype(np.int64) - column.low
     codes[absent] = column.n_codes  # one code more, for a missing vote
-    return Column(name, codes.astype(smallest_uint(column.n_codes + 1)), 0, [*list(column.values), None])
+    return Column(
+        name, codes.astype(smallest_uint(column.n_codes + 1)), 0, [*list(column.values), None]
+    )
 
 
 def _column_ranges(table: Array) -> tuple[Array, Array]:
     """Return the least and the greatest value of each column.
 
-    numpy reduces short rows slowly, so of a row-major table 64 rows are read as one, with whatever stands between them.
+    numpy reduces short rows slowly, so of a row-major table 64 rows are read as one, with whatever
+    stands between them.
     """
     n_rows, n_columns = table.shape
     width = table.strides[0] // table.itemsize
     fold = 64
     whole = (n_rows - 1) // fold
-    if table.strides[1] != table.itemsize or table.strides[0] % table.itemsize or width < n_columns or whole < 2:
+    if (
+        table.strides[1] != table.itemsize
+        or table.strides[0] % table.itemsize
+        or width < n_columns
+        or whole < 2
+    ):
         return table.min(axis=0), table.max(axis=0)
     folded = np.lib.stride_tricks.as_strided(
         table, (whole, fold * width), (fold * table.strides[0], table.itemsize), writeable=False
@@ -223,7 +257,10 @@ def _ranges(lines: Array) -> tuple[Array, Array]:
     loops = compiled(lines.size)
     if loops is None:
         return lines.min(axis=0), lines.max(axis=0)
-    low, high = np.empty(lines.shape[1], dtype=lines.dtype), np.empty(lines.shape[1], dtype=lines.dtype)
+    low, high = (
+        np.empty(lines.shape[1], dtype=lines.dtype),
+        np.empty(lines.shape[1], dtype=lines.dtype),
+    )
     loops.ranges(lines, low, high)
     return low, high
 
@@ -240,8 +277,12 @@ def _encode_integers_of_floats(name: str, values: Array, absent: Array, where: W
     broken = ~absent & ~(np.floor(values) == values)
     if broken.any() or (present.size and not np.isfinite(present).all()):
         row = int(np.argmax(broken | np.isinf(values)))
-        raise where.error(where.must, f"{values[row]} at row {row}", _hint(values[row], where.argument))
-    inexact = ~absent & (np.abs(values) >= np.float64(min(EXACT, 2 << np.finfo(values.dtype).nmant)))
+        raise where.error(
+            where.must, f"{values[row]} at row {row}", _hint(values[row], where.argument)
+        )
+    inexact = ~absent & (
+        np.abs(values) >= np.float64(min(EXACT, 2 << np.finfo(values.dtype).nmant))
+    )
     if inexact.any():
         row = int(np.argmax(inexact))
         raise where.error(where.must, f"the float {int(values[row])} at row {row}", INEXACT)
@@ -249,16 +290,26 @@ def _encode_integers_of_floats(name: str, values: Array, absent: Array, where: W
     return _encode_integers(name, whole, int(whole.min()), int(whole.max()))
 
 
-def _encode_objects(name: str, values: list[Any], where: Where, absent: Array | None, mixed: bool) -> Column:
+def _encode_objects(
+    name: str, values: list[Any], where: Where, absent: Array | None, mixed: bool
+) -> Column:
     if absent is not None:
-        values = [None if gone else value for value, gone in zip(values, absent.tolist(), strict=True)]
+        values = [
+            None if gone else value for value, gone in zip(values, absent.tolist(), strict=True)
+        ]
     known: dict[Any, int] = {}  # keyed by (kind, label) so that True and 1 stay apart
     try:
-        codes = np.fromiter((known.setdefault(_key(value), len(known)) for value in values), dtype=np.int64, count=len(values))
+        codes = np.fromiter(
+            (known.setdefault(_key(value), len(known)) for value in values),
+            dtype=np.int64,
+            count=len(values),
+        )
     except TypeError:  # lists and dicts can't be keys
         row = next(i for i, value in enumerate(values) if type(value).__hash__ is None)
         raise where.error(
-            where.must, f"{values[row]!r} of type {kind_of(values[row])} at row {row}", kind=InputTypeError
+            where.must,
+            f"{values[row]!r} of type {kind_of(values[row])} at row {row}",
+            kind=InputTypeError,
         ) from None
     labels = [None if key is None else key[1] for key in known]
     _require_labels(labels, lambda label: int(np.argmax(codes == known[_key(label)])), where, mixed)
@@ -270,7 +321,11 @@ def _key(value: Any) -> tuple[str, Any] | None:
         return ("str", str.__str__(value))  # a subclass may print two values alike
     if is_missing(value):
         return None
-    if isinstance(value, (float, np.floating)) and float(value).is_integer() and abs(float(value)) < EXACT:
+    if (
+        isinstance(value, (float, np.floating))
+        and float(value).is_integer()
+        and abs(float(value)) < EXACT
+    ):
         value = int(value)
     return (kind_of(value), plain(value))
 
@@ -290,7 +345,11 @@ def _require_labels(labels: list[Any], row_of: Any, where: Where, mixed: bool) -
     if len(kinds) > 1 and not mixed:
         (one, _), (other, label) = list(kinds.items())[:2]
         came = f"{one} and {other} labels, the first {other} at row {row_of(label)}: {label!r}"
-        raise where.error("must hold labels of one kind: all ints, all bools or all strings", came, kind=InputTypeError)
+        raise where.error(
+            "must hold labels of one kind: all ints, all bools or all strings",
+            came,
+            kind=InputTypeError,
+        )
 
 
 def _hint(label: Any, argument: str) -> str:
@@ -317,9 +376,15 @@ def _as_array(values: Any, where: str, allowed: str) -> Any:
         return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
     if isinstance(values, (list, tuple, range)):
         nested = [isinstance(row, (list, tuple, np.ndarray)) for row in values]
-        lengths = sorted({len(row) if hasattr(row, "__len__") else 1 for row in values}) if any(nested) else []
+        lengths = (
+            sorted({len(row) if hasattr(row, "__len__") else 1 for row in values})
+            if any(nested)
+            else []
+        )
         if any(nested) and (not all(nested) or len(lengths) > 1):
-            raise InputError(where, "must have rows of equal length", came=f"rows of {lengths} values")
+            raise InputError(
+                where, "must have rows of equal length", came=f"rows of {lengths} values"
+            )
         return np.array(values, dtype=object)
     return _series_array(values, where, allowed)
 
@@ -334,12 +399,16 @@ def _series_array(values: Any, where: str, allowed: str) -> Any:
         if hasattr(values, "__array__"):
             return np.asarray(values)
         raise InputTypeError(where, f"must be {allowed}", came=type(values).__name__)
-    if (native.dtype.is_integer() and native.dtype not in (nw.Int128, nw.UInt128)) or native.dtype == nw.Boolean:
+    if (
+        native.dtype.is_integer() and native.dtype not in (nw.Int128, nw.UInt128)
+    ) or native.dtype == nw.Boolean:
         absent = native.is_null().to_numpy()
         if not absent.any():
             return native.to_numpy()
         filled = native.drop_nulls().to_numpy()
-        dense = np.resize(filled, len(native)) if len(filled) else np.zeros(len(native), dtype=np.int64)
+        dense = (
+            np.resize(filled, len(native)) if len(filled) else np.zeros(len(native), dtype=np.int64)
+        )
         dense[~absent] = filled
         return np.ma.MaskedArray(dense, mask=absent)
     if native.dtype.is_float():
@@ -348,7 +417,9 @@ def _series_array(values: Any, where: str, allowed: str) -> Any:
         coded = _coded_strings(native)
         if coded is not None:
             return coded
-    return np.array([None, *native.to_list()], dtype=object)[1:]  # the None keeps numpy from looking into the values
+    return np.array([None, *native.to_list()], dtype=object)[
+        1:
+    ]  # the None keeps numpy from looking into the values
 
 
 def _coded_strings(native: Any) -> Column | None:
@@ -356,12 +427,16 @@ def _coded_strings(native: Any) -> Column | None:
     import narwhals.stable.v2 as nw
 
     if native.implementation.is_pandas_like():
-        native = native.cast(nw.Categorical())  # pandas replaces few categories much faster than many strings
+        native = native.cast(
+            nw.Categorical()
+        )  # pandas replaces few categories much faster than many strings
     labels = native.drop_nulls().unique().to_list()
     if not labels or not all(isinstance(label, str) for label in labels):
         return None
     labels.sort()
-    numbered = native.alias("labels").replace_strict(labels, range(len(labels)), return_dtype=nw.Float64)
+    numbered = native.alias("labels").replace_strict(
+        labels, range(len(labels)), return_dtype=nw.Float64
+    )
     codes = numbered.to_numpy()  # NaN where missing
     return Column("", np.where(np.isnan(codes), -1, codes).astype(np.int32), -1, [None, *labels])
 
@@ -375,7 +450,9 @@ def seen_by_narwhals(data: Any, argument: str = "table", **options: bool) -> Any
         return nw.from_native(data, pass_through=True, **options)
     except DuplicateError as error:
         came = str(error).splitlines()[-1].lstrip("- ")
-        raise InputError(argument, "must have columns of different names", came=came, remedy="Rename them.") from None
+        raise InputError(
+            argument, "must have columns of different names", came=came, remedy="Rename them."
+        ) from None
 
 
 def frame_of(data: Any) -> Any:
@@ -399,5 +476,7 @@ def has_index(table: Any) -> bool:
     """Tell whether a column or table is one of pandas whose rows have names."""
     import narwhals.stable.v2 as nw
 
-    of_pandas = nw.dependencies.is_pandas_series(table) or nw.dependencies.is_pandas_dataframe(table)
+    of_pandas = nw.dependencies.is_pandas_series(table) or nw.dependencies.is_pandas_dataframe(
+        table
+    )
     return of_pandas and type(table.index).__name__ != "RangeIndex"

@@ -1,6 +1,7 @@
 """Answers that are not classes: scores from 0 to 9, ratings from 1 to 5, "unsure".
 
-Methods that need votes for classes get these instead; known labels may tell which end of a scale means which class.
+Methods that need votes for classes get these instead; known labels may tell which end of a scale
+means which class.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ AnyVotes = TypeVar("AnyVotes", bound="Votes")
 class Scale:
     """The answers that a voter may give in place of classes.
 
-    Dawid-Skene and its kin learn what each answer means. Methods that need votes for classes get them by this rule: the scale is
-    divided evenly among the classes, in their order, from its low end to its high end; an answer on the border between two
-    classes is half a vote for each, and an answer outside the order is no vote.
+    Dawid-Skene and its kin learn what each answer means. Methods that need votes for classes get
+    them by this rule: the scale is divided evenly among the classes, in their order, from its low
+    end to its high end; an answer on the border between two classes is half a vote for each, and an
+    answer outside the order is no vote.
 
     Parameters
     ----------
@@ -40,8 +42,9 @@ class Scale:
     unordered : sequence of labels
         Answers that have none, such as `["unsure"]`.
     direction : "up", "down" or "learn"
-        Which end means which class: "up" says that the lowest answer stands for the first of `classes` and the highest for the
-        last, "down" the opposite. "learn" takes it from known labels, for each voter alone.
+        Which end means which class: "up" says that the lowest answer stands for the first of
+        `classes` and the highest for the last, "down" the opposite. "learn" takes it from known
+        labels, for each voter alone.
     outside : "error" or "missing"
         What to do with an answer that is not on the scale.
 
@@ -64,10 +67,16 @@ class Scale:
         require_choice("outside", self.outside, ("error", "missing"))
         values, unordered = (_labels(name, getattr(self, name)) for name in ("values", "unordered"))
         if len(values) < 2:
-            raise InputError("values", "must name at least two answers, from low to high", came=listed(values))
+            raise InputError(
+                "values", "must name at least two answers, from low to high", came=listed(values)
+            )
         keys = [(kind_of(label), label) for label in (*values, *unordered)]
         if len(set(keys)) < len(keys):
-            raise InputError("values", f"and {arg('unordered')} must not repeat", came=listed([*values, *unordered]))
+            raise InputError(
+                "values",
+                f"and {arg('unordered')} must not repeat",
+                came=listed([*values, *unordered]),
+            )
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "unordered", unordered)
 
@@ -82,12 +91,19 @@ class Scale:
     def positions(self) -> Array:
         """Return where each answer lies between the first class (0) and the last (1); NaN for those without an order."""
         ordered = np.linspace(0.0, 1.0, len(self.values))
-        return np.concatenate([ordered[::-1] if self.direction == "down" else ordered, np.full(len(self.unordered), np.nan)])
+        return np.concatenate(
+            [
+                ordered[::-1] if self.direction == "down" else ordered,
+                np.full(len(self.unordered), np.nan),
+            ]
+        )
 
 
 def _labels(name: str, given: Any) -> tuple[Label, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InputTypeError(name, "must be a sequence of labels (ints, bools or strings)", got=given)
+        raise InputTypeError(
+            name, "must be a sequence of labels (ints, bools or strings)", got=given
+        )
     labels = tuple(plain(label) for label in given)
     for label in labels:
         if kind_of(label) not in KINDS:
@@ -133,15 +149,19 @@ def _scale(given: Any) -> Scale:
     if isinstance(given, Scale):
         return given
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InputTypeError("scale", "must be a Scale, a sequence of answers, or a dict of voter -> scale", got=given)
+        raise InputTypeError(
+            "scale",
+            "must be a Scale, a sequence of answers, or a dict of voter -> scale",
+            got=given,
+        )
     return Scale(tuple(given))
 
 
 def class_shares(positions: Array, n_classes: int) -> Array:
     """Return the vote that each answer stands for, answers x classes, by its position; rows of zeros are no vote.
 
-    With t = position x n_classes the answer falls into class floor(t); on a border (t an integer strictly inside) it is half a
-    vote for the class on either side.
+    With t = position x n_classes the answer falls into class floor(t); on a border (t an integer
+    strictly inside) it is half a vote for the class on either side.
     """
     shares = np.zeros((len(positions), n_classes))
     for answer, position in enumerate(positions):
@@ -155,7 +175,7 @@ def class_shares(positions: Array, n_classes: int) -> Array:
     return shares
 
 
-# ---- votes on a scale -------------------------------------------------------------------------------------------------
+# ---- votes on a scale ----------------------------------------------------------------------------
 
 
 def as_class_votes(votes: AnyVotes) -> AnyVotes:
@@ -173,13 +193,23 @@ def as_class_votes(votes: AnyVotes) -> AnyVotes:
             said = tables[m] @ shares  # what was put on answers outside the order is left out
             tables[m] = said / np.maximum(said.sum(axis=1, keepdims=True), 1e-300)
         elif m in hard:
-            tables[m] = np.vstack([shares, np.zeros(votes.n_classes)])[hard.pop(m)]  # the last row is that of a missing vote
-    models = [BaseModel(old.name, "classifier", votes.classes) if m in meaning else old for m, old in enumerate(votes.models)]
+            tables[m] = np.vstack([shares, np.zeros(votes.n_classes)])[
+                hard.pop(m)
+            ]  # the last row is that of a missing vote
+    models = [
+        BaseModel(old.name, "classifier", votes.classes) if m in meaning else old
+        for m, old in enumerate(votes.models)
+    ]
     entries = votes.sparse
     if entries is not None:
-        blocks = [meaning[m] if m in meaning else np.eye(old.n_groups) for m, old in enumerate(votes.models)]
+        blocks = [
+            meaning[m] if m in meaning else np.eye(old.n_groups)
+            for m, old in enumerate(votes.models)
+        ]
         entries = entries @ sparse.block_diag([sparse.csr_array(block) for block in blocks], "csr")
-    return replace(votes, models=tuple(models), stores=Stores.of_shares(hard, tables, entries)).merged()
+    return replace(
+        votes, models=tuple(models), stores=Stores.of_shares(hard, tables, entries)
+    ).merged()
 
 
 def shares_between(positions: Array, n_classes: int) -> Array:
@@ -210,8 +240,9 @@ def group_votes(votes: Votes, shares_of: Callable[[Array, int], Array]) -> spars
 def oriented(votes: AnyVotes, codes: Array) -> AnyVotes:
     """Return the votes with the direction of scales learned: the end that goes with later classes becomes the high end.
 
-    `codes` has the number of each object's class, -1 where it is not known. A scale whose voter said nothing about any of them,
-    or nothing that goes with the classes, stays without a direction.
+    `codes` has the number of each object's class, -1 where it is not known. A scale whose voter
+    said nothing about any of them, or nothing that goes with the classes, stays without a
+    direction.
     """
     models = list(votes.models)
     weight = np.where(codes >= 0, 1.0 if votes.sample_weight is None else votes.sample_weight, 0.0)
@@ -227,11 +258,17 @@ def oriented(votes: AnyVotes, codes: Array) -> AnyVotes:
         said[row, group - votes.offsets[m]] = share
         said = said[rows]
         voted = weight * said[:, ~np.isnan(model.positions)].sum(axis=1)
-        seen = voted if len(np.unique(codes[known][voted > 0])) > 1 else weight  # a voter may have seen one class only
+        seen = (
+            voted if len(np.unique(codes[known][voted > 0])) > 1 else weight
+        )  # a voter may have seen one class only
         late = codes[known] - np.average(codes[known], weights=seen)
         along = float((weight * late) @ said @ np.nan_to_num(model.positions - 0.5))
         if along:
-            models[m] = replace(model, positions=model.positions if along > 0 else 1 - model.positions, oriented=True)
+            models[m] = replace(
+                model,
+                positions=model.positions if along > 0 else 1 - model.positions,
+                oriented=True,
+            )
     return replace(votes, models=tuple(models))
 
 

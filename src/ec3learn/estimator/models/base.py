@@ -23,7 +23,9 @@ class _RowModel(BaseEstimator):  # type: ignore[misc]
         """Return X, or X and y, checked."""
         dtype = list(self._dtype) if isinstance(self._dtype, tuple) else self._dtype
         accept, finite = "csr" if self._sparse else False, "allow-nan" if self._allow_nan else True
-        return validate_data(self, *data, accept_sparse=accept, dtype=dtype, ensure_all_finite=finite, reset=reset)
+        return validate_data(
+            self, *data, accept_sparse=accept, dtype=dtype, ensure_all_finite=finite, reset=reset
+        )
 
     def _check(self) -> None:
         """Refuse parameters that are not allowed."""

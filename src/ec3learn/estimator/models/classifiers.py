@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
@@ -36,7 +40,9 @@ class Wrapped(ProbabilisticClassifier):
     def _fit(self, X: Any, codes: Array) -> None:
         self.model_ = self._make_model(np.bincount(codes))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # max_iter is meant to be enough for a vote
+            warnings.simplefilter(
+                "ignore", ConvergenceWarning
+            )  # max_iter is meant to be enough for a vote
             self.model_.fit(X, codes)
 
     def _predict_proba(self, X: Any) -> Array:
@@ -69,15 +75,18 @@ class NearestNeighbours(Wrapped):
 
     def _make_model(self, counts: Array) -> Any:
         require_integer("n_neighbors", self.n_neighbors, 1)
-        return KNeighborsClassifier(min(self.n_neighbors, int(counts.sum())), weights=self.weights, n_jobs=self.n_jobs)
+        return KNeighborsClassifier(
+            min(self.n_neighbors, int(counts.sum())), weights=self.weights, n_jobs=self.n_jobs
+        )
 
 
 @dataclass(eq=False, repr=False)
 class CalibratedLinearSVM(Wrapped):
     """A linear support vector machine with probabilities by Platt scaling.
 
-    The sigmoids are fitted to out-of-fold scores. There are `cv` folds, or as many as the smallest class has rows if those are
-    fewer. If a class has a single row, nothing can be held out, and the sigmoids are fitted to in-sample scores.
+    The sigmoids are fitted to out-of-fold scores. There are `cv` folds, or as many as the smallest
+    class has rows if those are fewer. If a class has a single row, nothing can be held out, and the
+    sigmoids are fitted to in-sample scores.
 
     Parameters
     ----------
@@ -100,7 +109,9 @@ class CalibratedLinearSVM(Wrapped):
         if len(counts) < 2:
             raise InputError("y", "must hold at least 2 classes", came=f"{len(counts)} class")
         if counts.min() > 1:
-            folds = StratifiedKFold(min(self.cv, int(counts.min())), shuffle=True, random_state=self.random_state)
+            folds = StratifiedKFold(
+                min(self.cv, int(counts.min())), shuffle=True, random_state=self.random_state
+            )
             return CalibratedClassifierCV(svm, cv=folds, ensemble=False)
         all_rows = np.arange(counts.sum())
         return CalibratedClassifierCV(svm, cv=[(all_rows, all_rows)], ensemble=False)
@@ -122,7 +133,8 @@ class _Sized:
 class Boosting(_Sized, HistGradientBoostingClassifier):  # type: ignore[misc]
     """Histogram gradient boosting for small tables too.
 
-    A leaf needs no more than a twentieth of the rows. Below 500 rows there are half as many rounds, at twice the learning rate.
+    A leaf needs no more than a twentieth of the rows. Below 500 rows there are half as many rounds,
+    at twice the learning rate.
 
     Examples
     --------
@@ -135,7 +147,10 @@ class Boosting(_Sized, HistGradientBoostingClassifier):  # type: ignore[misc]
         leaf = {"min_samples_leaf": int(max(1, min(self.min_samples_leaf, n_rows // 20)))}
         if n_rows >= FEW_ROWS:
             return leaf
-        return leaf | {"max_iter": max(1, self.max_iter // 2), "learning_rate": 2 * self.learning_rate}
+        return leaf | {
+            "max_iter": max(1, self.max_iter // 2),
+            "learning_rate": 2 * self.learning_rate,
+        }
 
 
 class _SizedForest(_Sized):
@@ -151,16 +166,22 @@ class _SizedForest(_Sized):
         if n_rows < VERY_FEW_ROWS:
             return {"n_estimators": max(n_trees // 2, min(n_trees, 1))}
         leaf = max(leaf, n_rows // MOST_LEAVES)
-        numbers = len(np.unique(y)) * n_rows  # of a forest: times its trees, by the rows of a leaf, which has a number per class
+        numbers = (
+            len(np.unique(y)) * n_rows
+        )  # of a forest: times its trees, by the rows of a leaf, which has a number per class
         n_trees = max(min(n_trees, LEAST_TREES), min(n_trees, MOST_NUMBERS * leaf // numbers))
-        return {"n_estimators": n_trees, "min_samples_leaf": max(leaf, -(-n_trees * numbers // MOST_NUMBERS))}
+        return {
+            "n_estimators": n_trees,
+            "min_samples_leaf": max(leaf, -(-n_trees * numbers // MOST_NUMBERS)),
+        }
 
 
 class RandomForest(_SizedForest, RandomForestClassifier):  # type: ignore[misc]
     """A random forest sized to the table.
 
-    There are half as many trees below 200 rows, and larger leaves from 20,000 rows on: about 10,000 leaves per tree at most. With
-    many classes there are fewer trees, and with hundreds larger leaves, so that they fit into memory.
+    There are half as many trees below 200 rows, and larger leaves from 20,000 rows on: about 10,000
+    leaves per tree at most. With many classes there are fewer trees, and with hundreds larger
+    leaves, so that they fit into memory.
     """
 
 
@@ -214,11 +235,15 @@ def linear_svm(**parameters: Any) -> LinearSVC:
     return LinearSVC(dual="auto", max_iter=10_000, **parameters)
 
 
-# ---- of other libraries ----------------------------------------------------------------------------------------------
+# ---- of other libraries --------------------------------------------------------------------------
 
 # The classifier of each library, the name of its number of threads, and what keeps it quiet.
 LIBRARIES: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "catboost": ("CatBoostClassifier", "thread_count", {"verbose": False, "allow_writing_files": False}),
+    "catboost": (
+        "CatBoostClassifier",
+        "thread_count",
+        {"verbose": False, "allow_writing_files": False},
+    ),
     "lightgbm": ("LGBMClassifier", "n_jobs", {"verbosity": -1}),
     "xgboost": ("XGBClassifier", "n_jobs", {"verbosity": 0}),
     "tabicl": ("TabICLClassifier", "", {}),
@@ -252,4 +277,6 @@ class InstalledClassifier(Wrapped):
         name, threads, settings = LIBRARIES[self.library]
         if threads:
             settings = {**settings, threads: self.n_jobs or 1}
-        return getattr(import_module(self.library), name)(random_state=self.random_state, **settings)
+        return getattr(import_module(self.library), name)(
+            random_state=self.random_state, **settings
+        )

@@ -1,6 +1,7 @@
 """Clusterings that find their own settings: eps from distances, k by silhouette, and a bandwidth that is never 0.
 
-`Landmarks` makes any clustering fit any number of rows: it clusters a sample, and other rows get the cluster of the nearest.
+`Landmarks` makes any clustering fit any number of rows: it clusters a sample, and other rows get
+the cluster of the nearest.
 """
 
 from __future__ import annotations
@@ -36,7 +37,11 @@ class _Centred(Clustering):
     """A clustering that assigns rows to the nearest centre, as the model it wraps does."""
 
     def _keep(self, model: Any) -> None:
-        self._model, self.labels_, self.cluster_centers_ = model, model.labels_, model.cluster_centers_
+        self._model, self.labels_, self.cluster_centers_ = (
+            model,
+            model.labels_,
+            model.cluster_centers_,
+        )
 
     def _assign(self, X: Any) -> Array:
         return self._model.predict(X)
@@ -46,14 +51,15 @@ class _Centred(Clustering):
 class KDistanceDBSCAN(Clustering):
     """DBSCAN whose radius is read off the k-distance curve.
 
-    The distances of all rows to their k-th nearest neighbour, sorted, form a flat curve that rises at its end: rows beyond the
-    elbow lie far from their neighbours and are noise. `eps` is the distance at the elbow, the point furthest below the straight
-    line between the ends of the curve.
+    The distances of all rows to their k-th nearest neighbour, sorted, form a flat curve that rises
+    at its end: rows beyond the elbow lie far from their neighbours and are noise. `eps` is the
+    distance at the elbow, the point furthest below the straight line between the ends of the curve.
 
     Parameters
     ----------
     min_samples : int
-        Number of rows within `eps`, itself included, that make a row a core of a cluster; k is one less.
+        Number of rows within `eps`, itself included, that make a row a core of a cluster; k is one
+        less.
 
     Attributes
     ----------
@@ -76,7 +82,9 @@ class KDistanceDBSCAN(Clustering):
 
     def _fit(self, X: Any) -> None:
         n_neighbors = min(max(self.min_samples, 2), X.shape[0])
-        distances = np.sort(NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(X)[0][:, -1])
+        distances = np.sort(
+            NearestNeighbors(n_neighbors=n_neighbors).fit(X).kneighbors(X)[0][:, -1]
+        )
         self.eps_ = elbow(distances)
         model = DBSCAN(eps=self.eps_, min_samples=self.min_samples).fit(X)
         self.labels_, self.core_sample_indices_ = model.labels_, model.core_sample_indices_
@@ -87,7 +95,9 @@ class KDistanceDBSCAN(Clustering):
         if not len(self.core_sample_indices_):
             return np.full(X.shape[0], NOISE, dtype=self.labels_.dtype)
         nearest, distance = pairwise_distances_argmin_min(X, self._cores)
-        return np.where(distance <= self.eps_, self.labels_[self.core_sample_indices_][nearest], NOISE)
+        return np.where(
+            distance <= self.eps_, self.labels_[self.core_sample_indices_][nearest], NOISE
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -134,12 +144,16 @@ class SilhouetteKMeans(_Centred):
         distances = pairwise_distances(sample)
         np.fill_diagonal(distances, 0)
         # Equal rows share a cluster, and a silhouette needs fewer clusters than rows.
-        most = min(self.max_clusters, count_distinct(sample, self.max_clusters), sample.shape[0] - 1)
+        most = min(
+            self.max_clusters, count_distinct(sample, self.max_clusters), sample.shape[0] - 1
+        )
         self.silhouettes_: dict[int, float] = {}
         for n_clusters in range(2, most + 1):
             labels = KMeans(n_clusters, random_state=random).fit_predict(sample)
             if len(np.unique(labels)) > 1:
-                self.silhouettes_[n_clusters] = float(silhouette_score(distances, labels, metric="precomputed"))
+                self.silhouettes_[n_clusters] = float(
+                    silhouette_score(distances, labels, metric="precomputed")
+                )
         self.n_clusters_ = max(self.silhouettes_, key=self.silhouettes_.__getitem__, default=1)
         self._keep(KMeans(self.n_clusters_, random_state=random).fit(X))
 
@@ -180,8 +194,11 @@ class QuantileMeanShift(_Centred):
 
     def _fit(self, X: Any) -> None:
         self.bandwidth_ = self._find_bandwidth(X)
-        # scikit-learn moves one seed at a time. Started at the modes, which we find many rows at a time, it has nothing to do.
-        self._keep(MeanShift(bandwidth=self.bandwidth_, seeds=climb_to_modes(X, self.bandwidth_)).fit(X))
+        # scikit-learn moves one seed at a time. Started at the modes, which we find many rows at a
+        # time, it has nothing to do.
+        self._keep(
+            MeanShift(bandwidth=self.bandwidth_, seeds=climb_to_modes(X, self.bandwidth_)).fit(X)
+        )
 
     def _find_bandwidth(self, X: Array) -> float:
         quantile = float(self.quantile)
@@ -226,22 +243,23 @@ def climb_to_modes(X: Array, bandwidth: float) -> Array:
     return found[first]
 
 
-# ---- any clustering at any size ---------------------------------------------------------------------------------------
+# ---- any clustering at any size ------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False)
 class Landmarks(Clustering):
     """Cluster landmarks, a sample of the rows, and extend the clusters to all rows and to new ones.
 
-    Time and memory of the clustering depend on the number of landmarks only, so affinity propagation, mean shift and complete
-    linkage, whose memory grows with the square of the rows, run on any number of rows. With no more rows than landmarks the
-    result is that of the clustering itself.
+    Time and memory of the clustering depend on the number of landmarks only, so affinity
+    propagation, mean shift and complete linkage, whose memory grows with the square of the rows,
+    run on any number of rows. With no more rows than landmarks the result is that of the clustering
+    itself.
 
     Parameters
     ----------
     clusterer : clusterer
-        Any clustering with scikit-learn's interface. Its `n_clusters` or `n_components` is lowered to the number of distinct
-        landmarks where these are fewer.
+        Any clustering with scikit-learn's interface. Its `n_clusters` or `n_components` is lowered
+        to the number of distinct landmarks where these are fewer.
     n_landmarks : int
         Number of rows to cluster, drawn at random.
     random_state : int, RandomState instance, or None
@@ -259,9 +277,9 @@ class Landmarks(Clustering):
 
     Notes
     -----
-    Other rows get their cluster from the clusterer's own `predict` (the nearest centre for k-means, affinity propagation and mean
-    shift). If it has none, or if it never predicts noise though some landmarks are noise, they get that of the nearest landmark;
-    a row nearest to noise is noise.
+    Other rows get their cluster from the clusterer's own `predict` (the nearest centre for k-means,
+    affinity propagation and mean shift). If it has none, or if it never predicts noise though some
+    landmarks are noise, they get that of the nearest landmark; a row nearest to noise is noise.
 
     Examples
     --------
@@ -282,14 +300,22 @@ class Landmarks(Clustering):
 
     def _check(self) -> None:
         if not hasattr(self.clusterer, "fit_predict"):
-            raise InputTypeError("clusterer", "must be a clustering with fit_predict", came=type(self.clusterer).__name__)
+            raise InputTypeError(
+                "clusterer",
+                "must be a clustering with fit_predict",
+                came=type(self.clusterer).__name__,
+            )
         require_integer("n_landmarks", self.n_landmarks, 1)
 
     def _fit(self, X: Any) -> None:
         n_rows = X.shape[0]
         random = check_random_state(self.random_state)
         use_all = n_rows <= self.n_landmarks
-        rows = np.arange(n_rows) if use_all else np.sort(random.choice(n_rows, self.n_landmarks, replace=False))
+        rows = (
+            np.arange(n_rows)
+            if use_all
+            else np.sort(random.choice(n_rows, self.n_landmarks, replace=False))
+        )
         self.landmarks_ = X if use_all else X[rows]
         self.clusterer_ = self._prepare_clusterer(random)
         self.landmark_labels_ = np.asarray(self.clusterer_.fit_predict(self.landmarks_))
@@ -305,11 +331,17 @@ class Landmarks(Clustering):
         changes: dict[str, Any] = {}
         if self.random_state is not None:
             seed = random.randint(np.iinfo(np.int32).max)
-            unset = [name for name in parameters if name.endswith("random_state") and parameters[name] is None]
+            unset = [
+                name
+                for name in parameters
+                if name.endswith("random_state") and parameters[name] is None
+            ]
             changes.update(dict.fromkeys(unset, seed))
         for name in ("n_clusters", "n_components"):
             if isinstance(parameters.get(name), (int, np.integer)):
-                changes[name] = min(parameters[name], count_distinct(self.landmarks_, parameters[name]))
+                changes[name] = min(
+                    parameters[name], count_distinct(self.landmarks_, parameters[name])
+                )
         return clusterer.set_params(**changes)
 
     def _predicts_noise(self) -> bool:
@@ -317,11 +349,15 @@ class Landmarks(Clustering):
         if not hasattr(self.clusterer_, "predict"):
             return False
         noise = np.flatnonzero(self.landmark_labels_ == NOISE)
-        return not len(noise) or bool((self.clusterer_.predict(self.landmarks_[noise]) == NOISE).all())
+        return not len(noise) or bool(
+            (self.clusterer_.predict(self.landmarks_[noise]) == NOISE).all()
+        )
 
     def _assign(self, X: Any) -> Array:
         if self._predicts:
-            return np.asarray(self.clusterer_.predict(X)).astype(self.landmark_labels_.dtype, copy=False)
+            return np.asarray(self.clusterer_.predict(X)).astype(
+                self.landmark_labels_.dtype, copy=False
+            )
         return self.landmark_labels_[pairwise_distances_argmin(X, self.landmarks_)]
 
     def __sklearn_tags__(self) -> Any:

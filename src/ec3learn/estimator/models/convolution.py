@@ -23,7 +23,8 @@ NEEDS = ("torch", "skorch")
 class ConvolutionalNetwork(ProbabilisticClassifier):
     """Two 1-D convolutions over the features in their order, and a dense layer.
 
-    The features should be standardised. The network is trained by Adam on the cross-entropy, through skorch.
+    The features should be standardised. The network is trained by Adam on the cross-entropy,
+    through skorch.
 
     Parameters
     ----------
@@ -74,7 +75,10 @@ class ConvolutionalNetwork(ProbabilisticClassifier):
     def _fit(self, X: Array, codes: Array) -> None:
         torch, skorch = (import_module(name) for name in NEEDS)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        with torch.random.fork_rng(devices=[]), one_thread(torch):  # the seed of the user's own torch code stays as it is
+        with (
+            torch.random.fork_rng(devices=[]),
+            one_thread(torch),
+        ):  # the seed of the user's own torch code stays as it is
             torch.manual_seed(seed)
             self.net_ = skorch.NeuralNetClassifier(
                 self._layers(torch.nn, X.shape[1], len(self.classes_)),
@@ -90,7 +94,10 @@ class ConvolutionalNetwork(ProbabilisticClassifier):
 
     def _predict_proba(self, X: Array) -> Array:
         torch = import_module("torch")
-        with torch.random.fork_rng(devices=[]), one_thread(torch):  # loading rows draws random numbers too
+        with (
+            torch.random.fork_rng(devices=[]),
+            one_thread(torch),
+        ):  # loading rows draws random numbers too
             proba = np.asarray(self.net_.predict_proba(X), dtype=np.float64)
         return proba / proba.sum(axis=1, keepdims=True)
 

@@ -1,15 +1,18 @@
 """Naive Bayes with kernel density estimates, at the cost of a histogram.
 
-The probability of a value x of a feature in a class is what a Gaussian kernel estimate puts into a window around x:
+The probability of a value x of a feature in a class is what a Gaussian kernel estimate puts into a
+window around x:
 
     P(x | class) = (n integral of the estimate from x - w/2 to x + w/2 + s u) / (n + s)
 
-The window w is the mean gap between the distinct values of the feature. Where values repeat, the result is a share of rows; where
-they do not, it is the density up to a constant. So numbers, counts and 0/1 columns are treated alike. The s pseudo-rows of
-`smoothing` are spread evenly over the feature (u is their share in the window) and keep an outlier from deciding alone.
+The window w is the mean gap between the distinct values of the feature. Where values repeat, the
+result is a share of rows; where they do not, it is the density up to a constant. So numbers, counts
+and 0/1 columns are treated alike. The s pseudo-rows of `smoothing` are spread evenly over the
+feature (u is their share in the window) and keep an outlier from deciding alone.
 
-The estimate is a lookup table: each row is split between the two nearest points of a grid, the grid is smoothed by one short
-convolution, and logarithms are interpolated between its points. Fitting and predicting take time proportional to rows x features.
+The estimate is a lookup table: each row is split between the two nearest points of a grid, the grid
+is smoothed by one short convolution, and logarithms are interpolated between its points. Fitting
+and predicting take time proportional to rows x features.
 """
 
 from __future__ import annotations
@@ -37,16 +40,18 @@ LEAST = np.log(np.finfo(float).tiny)
 class KernelNaiveBayes(ProbabilisticClassifier):
     """Naive Bayes with Gaussian kernel density estimates.
 
-    A missing value (NaN) is left out: the other features of the row decide. Features need no scaling.
+    A missing value (NaN) is left out: the other features of the row decide. Features need no
+    scaling.
 
     Parameters
     ----------
     bandwidth : "scott", "silverman", or float
-        Width of the kernel, as a multiple of the standard deviation of the feature in the class: Scott's rule is n ** (-1/5),
-        Silverman's (3 n / 4) ** (-1/5), where n is the number of rows of the class. A number is the multiple itself.
+        Width of the kernel, as a multiple of the standard deviation of the feature in the class:
+        Scott's rule is n ** (-1/5), Silverman's (3 n / 4) ** (-1/5), where n is the number of rows
+        of the class. A number is the multiple itself.
     smoothing : float
-        Number of pseudo-rows, spread evenly over the values of the feature, added to each class. They also stabilise the
-        standard deviation of small classes. 0 is the plain estimate.
+        Number of pseudo-rows, spread evenly over the values of the feature, added to each class.
+        They also stabilise the standard deviation of small classes. 0 is the plain estimate.
     priors : array of shape (n_classes,), or None
         Probabilities of the classes; None takes the shares of rows.
 
@@ -93,7 +98,9 @@ class KernelNaiveBayes(ProbabilisticClassifier):
         order = np.argsort(codes, kind="stable")
         X, weight = X[order], weight[order]
         ends = np.cumsum(np.bincount(codes))
-        slices = [slice(end - size, end) for end, size in zip(ends, np.bincount(codes), strict=True)]
+        slices = [
+            slice(end - size, end) for end, size in zip(ends, np.bincount(codes), strict=True)
+        ]
         for feature in range(X.shape[1]):
             self._tables.append(self._fit_feature(feature, X[:, feature], weight, slices))
         return self
@@ -110,7 +117,11 @@ class KernelNaiveBayes(ProbabilisticClassifier):
     def _check(self) -> None:
         rule = isinstance(self.bandwidth, str) and self.bandwidth in ("scott", "silverman")
         if not rule and not (is_number(self.bandwidth) and 0 < float(self.bandwidth) < np.inf):
-            raise InputError("bandwidth", "must be 'scott', 'silverman' or a finite number > 0", got=self.bandwidth)
+            raise InputError(
+                "bandwidth",
+                "must be 'scott', 'silverman' or a finite number > 0",
+                got=self.bandwidth,
+            )
         require_number("smoothing", self.smoothing, least=0)
 
     def _class_prior(self, counts: Array) -> Array:
@@ -118,16 +129,24 @@ class KernelNaiveBayes(ProbabilisticClassifier):
             return counts / counts.sum()
         priors = np.asarray(self.priors, dtype=float)
         if priors.shape != counts.shape or (priors < 0).any() or not np.isclose(priors.sum(), 1):
-            raise InputError("priors", f"must hold {len(counts)} numbers >= 0 that sum to 1", got=self.priors)
+            raise InputError(
+                "priors", f"must hold {len(counts)} numbers >= 0 that sum to 1", got=self.priors
+            )
         return priors
 
     def _multiple(self, n_rows: float) -> float:
         """Return the bandwidth as a multiple of the standard deviation."""
         if self.bandwidth == "scott":
             return float(n_rows**-0.2)
-        return float((0.75 * n_rows) ** -0.2) if self.bandwidth == "silverman" else float(self.bandwidth)
+        return (
+            float((0.75 * n_rows) ** -0.2)
+            if self.bandwidth == "silverman"
+            else float(self.bandwidth)
+        )
 
-    def _fit_feature(self, feature: int, values: Array, weight: Array, slices: list[slice]) -> list[_Table]:
+    def _fit_feature(
+        self, feature: int, values: Array, weight: Array, slices: list[slice]
+    ) -> list[_Table]:
         """Return one table per class; none if the feature is constant."""
         there = ~np.isnan(values)
         distinct = np.unique(values[there])
@@ -145,7 +164,9 @@ class KernelNaiveBayes(ProbabilisticClassifier):
             variance = n_rows * weighted_variance(own, counts) if len(own) else 0.0
             variance = (variance + self.smoothing * overall) / total if total else overall
             # Kernels much narrower than the window give the same answer, but need longer tables.
-            width = max(self._multiple(max(n_rows, 1)) * np.sqrt(variance), window / WINDOW_IN_BANDWIDTHS)
+            width = max(
+                self._multiple(max(n_rows, 1)) * np.sqrt(variance), window / WINDOW_IN_BANDWIDTHS
+            )
             self.bandwidth_[number, feature] = width
             tables.append(_Table.of(own, counts, width, window, self.smoothing * even, total))
         return tables
@@ -183,7 +204,9 @@ class _Table:
     logs: Array
 
     @classmethod
-    def of(cls, values: Array, counts: Array, width: float, window: float, even: float, total: float) -> _Table:
+    def of(
+        cls, values: Array, counts: Array, width: float, window: float, even: float, total: float
+    ) -> _Table:
         """Make the table of (counts of rows near a point + even) / total."""
         if not len(values):
             return cls(0.0, 1.0, np.full(2, np.log(even / total) if even else LEAST))
@@ -194,7 +217,9 @@ class _Table:
         at, part = np.divmod((values - low) / step, 1)
         at = at.astype(np.intp)
         n_points = at.max() + 2 + margin
-        binned = np.bincount(at, counts * (1 - part), n_points) + np.bincount(at + 1, counts * part, n_points)
+        binned = np.bincount(at, counts * (1 - part), n_points) + np.bincount(
+            at + 1, counts * part, n_points
+        )
         # Splitting rows between two points adds a variance of step ** 2 / 6 on average.
         narrowed = np.sqrt(width**2 - step**2 / 6) if width > step else width
         offsets = np.arange(-margin, margin + 1) * step

@@ -1,7 +1,8 @@
 """EC3 and iEC3: an object agrees with its groups, with the objects it shares them with, and with its votes.
 
-The class probabilities of objects (F^o) and of groups (F^g) minimise the convex function P of `objective`, exactly. In EC3 every
-group counts by its size; iEC3 (`balanced=True`) divides by the size first, so that small groups and rare classes count too.
+The class probabilities of objects (F^o) and of groups (F^g) minimise the convex function P of
+`objective`, exactly. In EC3 every group counts by its size; iEC3 (`balanced=True`) divides by the
+size first, so that small groups and rare classes count too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,14 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..._checks import InputError, require_bool, require_choice, require_integer, require_number, require_seed
+from ..._checks import (
+    InputError,
+    require_bool,
+    require_choice,
+    require_integer,
+    require_number,
+    require_seed,
+)
 from ..._text import arg
 from ..._typing import Array
 from ...algebra.linear import normalised, scale_of
@@ -36,8 +44,9 @@ SOLVERS = ("auto", "bcd", "cg", "direct")
 class EC3(Method):
     """Combine classifiers and clusterings by EC3 or iEC3, the methods of the paper.
 
-    They are right for repeating the paper, for one convex objective, and for models and clusterings of the same data: objects
-    that share groups get similar answers. From votes alone, or if voters are biased, `Auto` answers better.
+    They are right for repeating the paper, for one convex objective, and for models and clusterings
+    of the same data: objects that share groups get similar answers. From votes alone, or if voters
+    are biased, `Auto` answers better.
 
     Only the ratios of alpha, beta, gamma and delta matter.
 
@@ -53,23 +62,28 @@ class EC3(Method):
         Pulls a group to the mean vote on its members.
     balanced : bool
         True is iEC3: small groups count as much as large ones. False is EC3.
-    weights : "equal", "agreement", "labels", or one number per classifier (sequence, or dict of name -> number)
-        How much each classifier counts, times its weight in the votes. "agreement" learns it without labels, from how often
-        each classifier agrees with the consensus. "labels" learns it from the known labels. A classifier worse than chance gets
-        0 and is named in the notes of the result.
+    weights : "equal", "agreement", "labels", or one number per classifier (sequence, or dict of
+    name -> number)
+        How much each classifier counts, times its weight in the votes. "agreement" learns it
+        without labels, from how often each classifier agrees with the consensus. "labels" learns it
+        from the known labels. A classifier worse than chance gets 0 and is named in the notes of
+        the result.
     towards : "votes", or another method or its name
-        What gamma pulls an object to: the mean of its votes, or the class probabilities that another method finds, such as
-        DawidSkene(). The clusterings then refine that method's answer.
+        What gamma pulls an object to: the mean of its votes, or the class probabilities that
+        another method finds, such as DawidSkene(). The clusterings then refine that method's
+        answer.
     known_weight : float
-        How hard a known label pulls its object, in units of alpha + beta + gamma + delta; infinity keeps it fixed.
+        How hard a known label pulls its object, in units of alpha + beta + gamma + delta; infinity
+        keeps it fixed.
     reweight_rounds : int
         The most times weights are learned anew from the consensus ("agreement").
     solver : "auto", "cg", "direct" or "bcd"
-        "direct" solves a small dense system over groups; "cg" uses conjugate gradients over objects; "auto" chooses the
-        cheaper one. "bcd" is the paper's loop from a random start (block coordinate descent).
+        "direct" solves a small dense system over groups; "cg" uses conjugate gradients over
+        objects; "auto" chooses the cheaper one. "bcd" is the paper's loop from a random start
+        (block coordinate descent).
     tol : float or None
-        When a solver stops: for "cg" the relative residual (None: 1e-12), for "bcd" the paper's epsilon, the Frobenius norm of
-        the change of F^o (None: 0.025).
+        When a solver stops: for "cg" the relative residual (None: 1e-12), for "bcd" the paper's
+        epsilon, the Frobenius norm of the change of F^o (None: 0.025).
     max_iter : int
         The most rounds of "cg" and "bcd".
     random_state : int, Generator or None
@@ -105,14 +119,18 @@ class EC3(Method):
         start = first_weights(self.weights, votes, known)
         if known is None:
             require_votes(votes, start)
-        targets, other_notes = self._targets(replace(votes, weights=frozen(votes.weights * start)), known)
+        targets, other_notes = self._targets(
+            replace(votes, weights=frozen(votes.weights * start)), known
+        )
         groups = membership(votes)
 
         def solve(model_weights: Array) -> tuple[Array, tuple[Problem, Solution]]:
             problem, solution = self._minimise(votes, groups, model_weights, known, targets)
             return solution.object_proba, (problem, solution)
 
-        learned, (problem, solution) = learn_weights(self.weights, votes, groups, start, known, self.reweight_rounds, solve)
+        learned, (problem, solution) = learn_weights(
+            self.weights, votes, groups, start, known, self.reweight_rounds, solve
+        )
         _fill_idle_groups(problem, solution)
         rule = problem.rule(solution.group_proba, solution.companions, in_place=True)
         return Answer(
@@ -129,7 +147,9 @@ class EC3(Method):
             worse_than_chance=learned.worse_than_chance,
         )
 
-    def _targets(self, votes: Votes, known: KnownLabels | None) -> tuple[Targets | None, tuple[Note, ...]]:
+    def _targets(
+        self, votes: Votes, known: KnownLabels | None
+    ) -> tuple[Targets | None, tuple[Note, ...]]:
         """Return what objects are pulled to in place of their votes, if anything, and the other method's notes."""
         if isinstance(self.towards, str) and self.towards == "votes":
             if votes.prior is None:
@@ -158,7 +178,7 @@ class EC3(Method):
         scale = scale_of(given)
         return Setting(*(given / scale).tolist()), scale
 
-    # ---- one minimisation --------------------------------------------------------------------------------------------
+    # ---- one minimisation ------------------------------------------------------------------------
 
     def _minimise(
         self,
@@ -180,7 +200,9 @@ class EC3(Method):
         elif solver == "cg":
             solution = conjugate_gradients(problem, self._tolerance(), self.max_iter)
         else:
-            start = np.random.default_rng(self.random_state).dirichlet(np.ones(votes.n_classes), votes.n_rows)
+            start = np.random.default_rng(self.random_state).dirichlet(
+                np.ones(votes.n_classes), votes.n_rows
+            )
             solution = block_descent(problem, self._tolerance(), self.max_iter, start)
         solution.objective *= scale
         solution.history = [value * scale for value in solution.history]
@@ -196,7 +218,8 @@ class EC3(Method):
             require_few_groups(n_live)
         if self.solver != "auto":
             return self.solver
-        # In nanoseconds, as measured: counting pairs of groups and factoring, against about eight rounds per class.
+        # In nanoseconds, as measured: counting pairs of groups and factoring, against about eight
+        # rounds per class.
         counting, factoring = problem.groups.gram_cost, (2.0 * n_live) ** 3 / 60
         rounds = 8 * problem.groups.product_cost * (problem.n_classes - 1)
         return "direct" if counting + factoring < rounds + 1e7 else "cg"
@@ -204,7 +227,7 @@ class EC3(Method):
     def _tolerance(self) -> float:
         return (0.025 if self.solver == "bcd" else 1e-12) if self.tol is None else self.tol
 
-    # ---- checks ------------------------------------------------------------------------------------------------------
+    # ---- checks ----------------------------------------------------------------------------------
 
     def _check(self) -> None:
         for name in ("alpha", "beta", "gamma", "delta"):
@@ -227,7 +250,10 @@ class EC3(Method):
 
 def _lost_digits(problem: Problem, solution: Solution) -> bool:
     """Return whether a solution is no distribution though K^c is scaled: weights were too far apart to solve for it directly."""
-    return problem.is_scaled and not problem.rule(solution.group_proba, solution.companions).keeps_digits()
+    return (
+        problem.is_scaled
+        and not problem.rule(solution.group_proba, solution.companions).keeps_digits()
+    )
 
 
 def _fill_idle_groups(problem: Problem, solution: Solution) -> None:
@@ -235,7 +261,11 @@ def _fill_idle_groups(problem: Problem, solution: Solution) -> None:
     np.maximum(solution.group_proba, 0.0, out=solution.group_proba)
     idle = np.flatnonzero(~problem.live | (solution.group_proba.sum(axis=1) < 0.5))
     if len(idle):
-        members = np.hstack([problem.counts[:, None], problem.counts[:, None] * solution.object_proba])
+        members = np.hstack(
+            [problem.counts[:, None], problem.counts[:, None] * solution.object_proba]
+        )
         sums = problem.groups.scatter(members)[idle]
         empty = sums[:, :1] <= 0
-        solution.group_proba[idle] = np.where(empty, problem.mean_target, sums[:, 1:] / np.where(empty, 1.0, sums[:, :1]))
+        solution.group_proba[idle] = np.where(
+            empty, problem.mean_target, sums[:, 1:] / np.where(empty, 1.0, sums[:, :1])
+        )

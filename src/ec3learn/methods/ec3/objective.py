@@ -3,10 +3,12 @@
     P = alpha/2 sum_ij K^m_ij |F^o_i - F^g_j|^2 + beta/2 sum_ik K^c_ik |F^o_i - F^o_k|^2
         + sum_i gamma_i |F^o_i - Y^o_i|^2 + sum_j delta_j |F^g_j - Y^g_j|^2
 
-Both couplings have the form diag x membership x diag: K^m = diag(1/rho) A diag(u) and K^c = diag(d) A diag(w) A' diag(d). So with
-x = A' (s d F^o), where s counts how often each row occurs in the table, and c_j = u_j (A' s/rho)_j, the gradient is zero where
+Both couplings have the form diag x membership x diag: K^m = diag(1/rho) A diag(u) and K^c = diag(d)
+A diag(w) A' diag(d). So with x = A' (s d F^o), where s counts how often each row occurs in the
+table, and c_j = u_j (A' s/rho)_j, the gradient is zero where
 
-    (alpha + 2 beta + 2 gamma_i) F^o_i = alpha/rho_i (A u F^g)_i + 2 beta d_i (A w x)_i + 2 gamma_i Y^o_i
+    (alpha + 2 beta + 2 gamma_i) F^o_i = alpha/rho_i (A u F^g)_i + 2 beta d_i (A w x)_i + 2 gamma_i
+    Y^o_i
     (alpha c_j + 2 delta_j) F^g_j      = alpha u_j (A' s/rho F^o)_j + 2 delta_j Y^g_j
 
 `ec3learn.methods.ec3.solvers` has the routes to that point.
@@ -56,12 +58,13 @@ class Solution:
 class Problem:
     """P: the diagonals of K^m and K^c, and the targets Y^o and Y^g.
 
-    By row: `inverse_rho`, `d`, `anchor` (2 gamma_i), `share` (1 / (alpha + 2 beta + 2 gamma_i); 0 where F^o_i is `fixed`, or
-    where no vote reaches it) and `in_group`. By group, in the order of `groups`: `w`, `u`, `total` (alpha c_j + 2 delta_j),
-    `voted` and `live`. A group without weight or members, or that no vote reaches, is not live and takes no part.
+    By row: `inverse_rho`, `d`, `anchor` (2 gamma_i), `share` (1 / (alpha + 2 beta + 2 gamma_i); 0
+    where F^o_i is `fixed`, or where no vote reaches it) and `in_group`. By group, in the order of
+    `groups`: `w`, `u`, `total` (alpha c_j + 2 delta_j), `voted` and `live`. A group without weight
+    or members, or that no vote reaches, is not live and takes no part.
 
-    `groups` is the A^m of the votes. `model_weights` include the weights of the votes. Known labels take the place of votes, and
-    answers of another method (`given`) that of the mean votes.
+    `groups` is the A^m of the votes. `model_weights` include the weights of the votes. Known labels
+    take the place of votes, and answers of another method (`given`) that of the mean votes.
     """
 
     def __init__(
@@ -74,12 +77,23 @@ class Problem:
         known: KnownLabels | None = None,
         given: Targets | None = None,
     ) -> None:
-        self.groups, self.counts, self.setting, self.known, self.given = groups, votes.counts, setting, known, given
+        self.groups, self.counts, self.setting, self.known, self.given = (
+            groups,
+            votes.counts,
+            setting,
+            known,
+            given,
+        )
         self.n_classes, self.model_weights = votes.n_classes, model_weights
         group_class = votes.group_class
         voting = np.flatnonzero((group_class >= 0) & (model_weights > 0)[votes.group_model])
-        # Groups of classifiers, their weights and classes: of all votes to come, and of those that occur here.
-        self.all_voters = (voting, model_weights[votes.group_model[voting]], one_hot(group_class[voting], self.n_classes))
+        # Groups of classifiers, their weights and classes: of all votes to come, and of those that
+        # occur here.
+        self.all_voters = (
+            voting,
+            model_weights[votes.group_model[voting]],
+            one_hot(group_class[voting], self.n_classes),
+        )
         self.group_model = votes.group_model[groups.order].astype(smallest_uint(len(model_weights)))
         group_class = group_class[groups.order]
         weighty = (model_weights > 0)[self.group_model]
@@ -95,13 +109,17 @@ class Problem:
         groups = self.groups
         self.n_votes = groups.gather(self._of_voters(self.vote_weight))
         if self.given is not None:  # a row without votes may have a target too
-            self.n_votes = np.where(self.given.proba.any(axis=1), np.where(self.n_votes > 0, self.n_votes, 1.0), 0.0)
+            self.n_votes = np.where(
+                self.given.proba.any(axis=1), np.where(self.n_votes > 0, self.n_votes, 1.0), 0.0
+            )
         self.sizes = groups.scatter(self.counts)
         everywhere = bool((self.n_votes > 0).all())
         self.voted = (self.sizes if everywhere else groups.scatter(self.counts * self.n_votes)) > 0
         self.live = (self.sizes > 0) & weighty
         if (self.live & ~self.voted).any():
-            labelled = np.zeros(groups.n_rows, dtype=bool) if self.known is None else self.known.labelled
+            labelled = (
+                np.zeros(groups.n_rows, dtype=bool) if self.known is None else self.known.labelled
+            )
             self.live &= reached_groups(groups, self.counts, self.live, self.voted, labelled)
 
     def _scale(self, balanced: bool) -> None:
@@ -146,7 +164,7 @@ class Problem:
         self.share = np.divide(1.0, total, out=total, where=total > 0)
         self.share[self.fixed] = 0.0
 
-    # ---- matrices ----------------------------------------------------------------------------------------------------
+    # ---- matrices --------------------------------------------------------------------------------
 
     @property
     def w(self) -> Array:
@@ -180,7 +198,7 @@ class Problem:
         table[self.voters] = values
         return table
 
-    # ---- targets -----------------------------------------------------------------------------------------------------
+    # ---- targets ---------------------------------------------------------------------------------
 
     def vote_table(self) -> Array:
         """Return what a vote of each group adds to each class, groups x classes."""
@@ -203,8 +221,12 @@ class Problem:
         if self.given is not None:
             target = self.given.proba.copy()
         else:
-            by_class = () if self._few_groups else [self.votes_for(z) for z in range(self.n_classes)]
-            target = normalised(np.stack(by_class, axis=1) if by_class else self.groups.gather(self.vote_table()))
+            by_class = (
+                () if self._few_groups else [self.votes_for(z) for z in range(self.n_classes)]
+            )
+            target = normalised(
+                np.stack(by_class, axis=1) if by_class else self.groups.gather(self.vote_table())
+            )
         if self.known is not None:
             labelled = self.known.labelled
             target[labelled] = self.known.one_hot(self.n_classes)[labelled]
@@ -217,7 +239,9 @@ class Problem:
         sums = np.zeros(self.n_classes)
         if self.known is not None:
             labelled = self.known.labelled
-            sums += np.bincount(self.known.codes[labelled], weights=self.counts[labelled], minlength=self.n_classes)
+            sums += np.bincount(
+                self.known.codes[labelled], weights=self.counts[labelled], minlength=self.n_classes
+            )
             voted &= ~labelled
         target = self.__dict__.get("targets") if self.given is None else self.given.proba
         if target is not None:
@@ -231,9 +255,17 @@ class Problem:
     @cached_property
     def group_votes(self) -> Array:
         """Return Y^g, the share of the votes on a group's members that each class got. Known labels do not enter."""
-        target = self.given.proba if self.given is not None else self.targets if self.known is None else None
+        target = (
+            self.given.proba
+            if self.given is not None
+            else self.targets
+            if self.known is None
+            else None
+        )
         if target is not None and self._few_groups:
-            sums = np.asfortranarray(self.groups.scatter((self.counts * self.n_votes)[:, None] * target))
+            sums = np.asfortranarray(
+                self.groups.scatter((self.counts * self.n_votes)[:, None] * target)
+            )
         else:
             sums = np.empty((self.groups.n_groups, self.n_classes), order="F")
             for z in range(self.n_classes):
@@ -249,12 +281,13 @@ class Problem:
         for name in tables:
             self.__dict__.pop(name, None)
 
-    # ---- P itself, and the answers that follow from F^g and x --------------------------------------------------------
+    # ---- P itself, and the answers that follow from F^g and x ------------------------------------
     #
-    # F^g and x follow from F^o, so both sums over pairs can be multiplied out: with sum_j K^m_ij = sum_k s_k K^c_ik = 1
+    # F^g and x follow from F^o, so both sums over pairs can be multiplied out: with sum_j K^m_ij =
+    # sum_k s_k K^c_ik = 1
     #
-    #     alpha/2 sum_ij K^m_ij |F^o_i - F^g_j|^2 = alpha/2 sum_i s_i |F^o_i|^2
-    #                                               + sum_j (alpha/2 c_j |F^g_j|^2 - alpha u_j (A' s/rho F^o)_j F^g_j)
+    # alpha/2 sum_ij K^m_ij |F^o_i - F^g_j|^2 = alpha/2 sum_i s_i |F^o_i|^2 + sum_j (alpha/2 c_j
+    # |F^g_j|^2 - alpha u_j (A' s/rho F^o)_j F^g_j)
     #     beta/2 sum_ik K^c_ik |F^o_i - F^o_k|^2  = beta (sum_i s_i |F^o_i|^2 - sum_j w_j |x_j|^2)
 
     def objective(self, object_proba: Array, group_proba: Array, companions: Array) -> float:
@@ -265,18 +298,26 @@ class Problem:
         """Return P without the products of F^o_i and F^o_k."""
         squares = tension = 0.0
         for rows in chunks(self.groups.n_rows):
-            part = self.row_terms(rows, object_proba[rows], [(self.anchor[rows], self.targets[rows])])
+            part = self.row_terms(
+                rows, object_proba[rows], [(self.anchor[rows], self.targets[rows])]
+            )
             squares, tension = squares + part[0], tension + part[1]
         return self.apart_from_sums(squares, tension, group_proba, self.group_votes)
 
-    def row_terms(self, rows: slice, proba: Array, targets: list[tuple[Array, Array]]) -> tuple[float, float]:
+    def row_terms(
+        self, rows: slice, proba: Array, targets: list[tuple[Array, Array]]
+    ) -> tuple[float, float]:
         """Return what some rows add to P: their squares, and their tension to targets that pull this hard."""
         counts = self.counts[rows]
         squares = float((counts * self.in_group[rows]) @ squared_norms(proba))
-        tension = sum(float((counts * pull / 2) @ squared_norms(proba - target)) for pull, target in targets)
+        tension = sum(
+            float((counts * pull / 2) @ squared_norms(proba - target)) for pull, target in targets
+        )
         return squares, tension
 
-    def apart_from_sums(self, squares: float, tension: float, group_proba: Array, group_votes: Array) -> float:
+    def apart_from_sums(
+        self, squares: float, tension: float, group_proba: Array, group_votes: Array
+    ) -> float:
         """Return `apart` from the sums of `row_terms` over all rows, F^g and Y^g."""
         alpha, beta, _, delta = self.setting
         to_groups: Any = alpha / 2 * squares
@@ -285,15 +326,20 @@ class Problem:
             tied = (self.voted & self.live)[part]
             own, vote = group_proba[part] * self.live[part, None], group_votes[part] * tied[:, None]
             square, between = squared_norms(own), np.einsum("jz,jz->", own, vote)
-            # alpha c_j = total_j - 2 delta_j, and alpha u_j (A' s/rho F^o)_j = total_j F^g_j - 2 delta_j Y^g_j
-            to_groups += 2 * delta * between - delta * (square @ tied) - self.total[part] @ square / 2
+            # alpha c_j = total_j - 2 delta_j, and alpha u_j (A' s/rho F^o)_j = total_j F^g_j - 2
+            # delta_j Y^g_j
+            to_groups += (
+                2 * delta * between - delta * (square @ tied) - self.total[part] @ square / 2
+            )
             from_votes += delta * (square @ tied - 2 * between + np.einsum("jz,jz->", vote, vote))
         return float((to_groups if alpha else 0.0) + beta * squares + tension + from_votes)
 
     def together(self, companions: Array) -> float:
         """Return beta sum_ik s_i s_k K^c_ik F^o_i F^o_k."""
         w = self.w
-        norms = sum(w[part] @ squared_norms(companions[part]) for part in chunks(self.groups.n_groups))
+        norms = sum(
+            w[part] @ squared_norms(companions[part]) for part in chunks(self.groups.n_groups)
+        )
         return self.setting.beta * float(norms)
 
     def rule(self, group_proba: Array, companions: Array, in_place: bool = False) -> GroupRule:
@@ -305,7 +351,9 @@ class Problem:
         live = slice(None) if self.live.all() else np.flatnonzero(self.live)
         y = self.y[live]
         per_member = companions[live]
-        per_member = np.divide(per_member, np.where(y > 0, y, 1.0)[:, None], out=per_member if in_place else None)
+        per_member = np.divide(
+            per_member, np.where(y > 0, y, 1.0)[:, None], out=per_member if in_place else None
+        )
         np.maximum(per_member, 0.0, out=per_member)  # rounding may leave -1e-17
         weight = self.w[live]
         weight *= y
@@ -315,5 +363,7 @@ class Problem:
             Term(VOTES, 2 * gamma, *self.all_voters),
         )
         towards = None if self.given is None else (2 * gamma, self.given.rule)
-        pulling = tuple(term for term in terms if term.pull > 0 and not (towards and term.name == VOTES))
+        pulling = tuple(
+            term for term in terms if term.pull > 0 and not (towards and term.name == VOTES)
+        )
         return GroupRule(pulling, self.mean_target, towards=towards)

@@ -13,7 +13,7 @@ from ...answer.rule import COMPANIONS, GROUPS, KNOWN, TOWARDS, VOTES, GroupRule
 from .objective import Problem, Solution
 from .system import ALPHA, BETA, LiveGroups, RowSums, solve_over_groups
 
-# ---- the small system over groups ------------------------------------------------------------------------------------
+# ---- the small system over groups ----------------------------------------------------------------
 
 
 def direct(problem: Problem) -> Solution:
@@ -22,10 +22,17 @@ def direct(problem: Problem) -> Solution:
 
 
 def _from_groups(
-    problem: Problem, group_proba: Array, companions: Array, group_votes: Array, n_iter: int = 0, converged: bool = True
+    problem: Problem,
+    group_proba: Array,
+    companions: Array,
+    group_votes: Array,
+    n_iter: int = 0,
+    converged: bool = True,
 ) -> Solution:
     """Return the solution that F^g, x and Y^g lead to."""
-    proba, unanswered, squares, tension = _answers_and_sums(problem, problem.rule(group_proba, companions))
+    proba, unanswered, squares, tension = _answers_and_sums(
+        problem, problem.rule(group_proba, companions)
+    )
     apart = problem.apart_from_sums(squares, tension, group_proba, group_votes)
     objective = max(0.0, apart - problem.together(companions))
     return Solution(proba, group_proba, companions, unanswered, objective, n_iter, converged)
@@ -34,7 +41,11 @@ def _from_groups(
 def _answers_and_sums(problem: Problem, rule: GroupRule) -> tuple[Array, Array, float, float]:
     """Return F^o, the rows that no vote reaches, and the sums of `row_terms`."""
     if problem.known is None and problem.given is None and problem.is_scaled:
-        inverses = {GROUPS: problem.inverse_rho, COMPANIONS: problem.d, VOTES: problem.inverse_votes}
+        inverses = {
+            GROUPS: problem.inverse_rho,
+            COMPANIONS: problem.d,
+            VOTES: problem.inverse_votes,
+        }
         found = rule.answers_and_sums(problem.groups, inverses, problem.counts, problem.in_group)
         if found is not None:
             return found
@@ -44,7 +55,9 @@ def _answers_and_sums(problem: Problem, rule: GroupRule) -> tuple[Array, Array, 
     for rows, pulls in rule.pulls(problem.groups, problem.known, problem.given):
         proba, unanswered[rows] = rule.answer(pulls)
         np.maximum(proba, 0.0, out=proba)  # rounding may leave -1e-17
-        targets = [(pull.strength, pull.mean) for pull in pulls if pull.name in (VOTES, TOWARDS, KNOWN)]
+        targets = [
+            (pull.strength, pull.mean) for pull in pulls if pull.name in (VOTES, TOWARDS, KNOWN)
+        ]
         part = problem.row_terms(rows, proba, targets)
         squares, tension = squares + part[0], tension + part[1]
         answers[rows] = proba
@@ -57,8 +70,14 @@ def _solve_groups(problem: Problem) -> tuple[Array, Array, Array]:
     if not len(live) or problem.setting.alpha == problem.setting.beta == 0:
         return problem.group_votes.copy(), np.zeros_like(problem.group_votes), problem.group_votes
     sums = RowSums.of(problem)
-    right = sums.votes if sums.labels is None else {a: votes + sums.labels[a] for a, votes in sums.votes.items()}
-    unknown = solve_over_groups(problem.setting, LiveGroups.of(problem, sums.group_votes), sums.grams, right)
+    right = (
+        sums.votes
+        if sums.labels is None
+        else {a: votes + sums.labels[a] for a, votes in sums.votes.items()}
+    )
+    unknown = solve_over_groups(
+        problem.setting, LiveGroups.of(problem, sums.group_votes), sums.grams, right
+    )
     group_proba, companions = sums.group_votes.copy(), np.zeros_like(sums.group_votes)
     if ALPHA in unknown:
         group_proba[live] = unknown[ALPHA]
@@ -67,7 +86,7 @@ def _solve_groups(problem: Problem) -> tuple[Array, Array, Array]:
     return group_proba, companions, sums.group_votes
 
 
-# ---- conjugate gradients ---------------------------------------------------------------------------------------------
+# ---- conjugate gradients -------------------------------------------------------------------------
 
 
 def conjugate_gradients(problem: Problem, tol: float, max_iter: int) -> Solution:
@@ -77,16 +96,21 @@ def conjugate_gradients(problem: Problem, tol: float, max_iter: int) -> Solution
     return _over_rows(problem, tol, max_iter)
 
 
-def _iterate_over_groups(problem: Problem, tol: float, max_iter: int) -> tuple[Array, Array, Array, int, bool]:
+def _iterate_over_groups(
+    problem: Problem, tol: float, max_iter: int
+) -> tuple[Array, Array, Array, int, bool]:
     """Return F^g, x and Y^g, the rounds it took, and whether it converged.
 
-    It is the system of `system`, whose rows and columns are divided by sqrt(D), without its Gram matrices: a product with them
-    goes over the rows and back. The last class follows from the others.
+    It is the system of `system`, whose rows and columns are divided by sqrt(D), without its Gram
+    matrices: a product with them goes over the rows and back. The last class follows from the
+    others.
     """
     (alpha, beta, _, _), groups, live = problem.setting, problem.groups, problem.live[:, None]
     factors, weights = [problem.inverse_rho, problem.d], problem.counts * problem.share
     diagonal = np.stack([problem.total, 2 * beta * problem.w], axis=1)
-    scale = np.divide(1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=live & (diagonal > 0))
+    scale = np.divide(
+        1.0, np.sqrt(diagonal), out=np.zeros_like(diagonal), where=live & (diagonal > 0)
+    )
     factor = scale * np.stack([alpha * problem.u, 2 * beta * problem.w], axis=1)
     pull = problem.counts * np.where(problem.fixed, 1.0, problem.anchor * problem.share)
     group_votes = problem.group_votes
@@ -94,7 +118,12 @@ def _iterate_over_groups(problem: Problem, tol: float, max_iter: int) -> tuple[A
 
     def apply(flat: Array) -> Array:
         table = flat.reshape(*factor.shape, -1)
-        return flat - (factor[:, :, None] * groups.couple(factor[:, :, None] * table, factors, weights)).ravel()
+        return (
+            flat
+            - (
+                factor[:, :, None] * groups.couple(factor[:, :, None] * table, factors, weights)
+            ).ravel()
+        )
 
     n_iter, converged, n_solved = 0, True, problem.n_classes - 1
     step = max(1, groups.n_rows // (2 * groups.n_groups))  # classes at a time, for they take memory
@@ -109,7 +138,9 @@ def _iterate_over_groups(problem: Problem, tol: float, max_iter: int) -> tuple[A
         companions[:, some] = unknown[:, 1]
         n_iter, converged = max(n_iter, rounds), converged and done
     if alpha > 0:
-        group_proba[:, -1] = np.where(problem.live, 1 - group_proba[:, :-1].sum(axis=1), group_votes[:, -1])
+        group_proba[:, -1] = np.where(
+            problem.live, 1 - group_proba[:, :-1].sum(axis=1), group_votes[:, -1]
+        )
     if beta > 0:
         companions[:, -1] = np.where(problem.live, problem.y - companions[:, :-1].sum(axis=1), 0.0)
     return group_proba, companions, group_votes, n_iter, converged
@@ -132,15 +163,27 @@ def _over_rows(problem: Problem, tol: float, max_iter: int) -> Solution:
     unanswered = (problem.share <= 0) & ~problem.fixed
     objective = max(0.0, apart - problem.together(companions))
     proba[unanswered] = problem.mean_target
-    return Solution(np.maximum(proba, 0.0, out=proba), group_proba, companions, unanswered, objective, n_iter, converged)
+    return Solution(
+        np.maximum(proba, 0.0, out=proba),
+        group_proba,
+        companions,
+        unanswered,
+        objective,
+        n_iter,
+        converged,
+    )
 
 
-def _solve_rows(problem: Problem, free: Array, tol: float, max_iter: int) -> tuple[Array, int, bool]:
+def _solve_rows(
+    problem: Problem, free: Array, tol: float, max_iter: int
+) -> tuple[Array, int, bool]:
     """Return F^o of the free and the fixed rows, the most rounds a class took, and whether all converged."""
     proba = np.where(problem.fixed[:, None], problem.targets, 0.0)
     apply, diagonal = _row_operator(problem)
     rights = (_row_right(problem, z) for z in range(problem.n_classes - 1))
-    n_iter, converged = solve_free_rows(apply, diagonal, rights, problem.counts, free, proba, tol, max_iter)
+    n_iter, converged = solve_free_rows(
+        apply, diagonal, rights, problem.counts, free, proba, tol, max_iter
+    )
     proba[:, -1] = (free | problem.fixed) - proba[:, :-1].sum(axis=1)
     return proba, n_iter, converged
 
@@ -155,21 +198,33 @@ def _row_operator(problem: Problem) -> tuple[Callable[[Array], Array], Array]:
     """
     setting, counts, groups = problem.setting, problem.counts, problem.groups
     n_shared = groups.n_shared
-    middle = np.divide((setting.alpha * problem.u) ** 2, problem.total, out=np.zeros_like(problem.u), where=problem.total > 0)
+    middle = np.divide(
+        (setting.alpha * problem.u) ** 2,
+        problem.total,
+        out=np.zeros_like(problem.u),
+        where=problem.total > 0,
+    )
     twice_w = 2 * setting.beta * problem.w
     diagonal = problem.row_total()
     if n_shared < groups.n_groups:
         solo = problem.inverse_rho**2 * groups.gather_solo_squares(middle[n_shared:])
         solo += problem.d**2 * groups.gather_solo_squares(twice_w[n_shared:])
         diagonal -= counts * solo
-        middle, twice_w = middle[:n_shared].copy(), twice_w[:n_shared].copy()  # views would keep the whole tables
+        middle, twice_w = (
+            middle[:n_shared].copy(),
+            twice_w[:n_shared].copy(),
+        )  # views would keep the whole tables
 
-    couplings = [(problem.inverse_rho, middle)] * (setting.alpha > 0) + [(problem.d, twice_w)] * (setting.beta > 0)
+    couplings = [(problem.inverse_rho, middle)] * (setting.alpha > 0) + [(problem.d, twice_w)] * (
+        setting.beta > 0
+    )
     factors, between = [factor for factor, _ in couplings], [own for _, own in couplings]
 
     def apply(column: Array) -> Array:
         out, counted = diagonal * column, counts * column
-        for factor, coupled in zip(factors, groups.through((factor * counted for factor in factors), between), strict=True):
+        for factor, coupled in zip(
+            factors, groups.through((factor * counted for factor in factors), between), strict=True
+        ):
             coupled *= factor
             out -= coupled
         return out
@@ -190,30 +245,44 @@ def _row_right(problem: Problem, z: int) -> Array:
     return right
 
 
-# ---- the paper's loop ------------------------------------------------------------------------------------------------
+# ---- the paper's loop ----------------------------------------------------------------------------
 
 
 def block_descent(problem: Problem, tol: float, max_iter: int, start: Array) -> Solution:
     """Return where the paper's loop stops: F^g given F^o, then F^o given F^g, until F^o moves by at most `tol` (Frobenius).
 
-    All objects move at once, each to the weighted mean of its groups, of the objects it is with (itself included, as they
-    were before the move) and of its votes. Because K^c is positive semi-definite this never raises P. Objects with equal rows
-    start alike; they would be alike after the first move anyway.
+    All objects move at once, each to the weighted mean of its groups, of the objects it is with
+    (itself included, as they were before the move) and of its votes. Because K^c is positive
+    semi-definite this never raises P. Objects with equal rows start alike; they would be alike
+    after the first move anyway.
     """
     unanswered = (problem.share <= 0) & ~problem.fixed
     proba = np.where(problem.fixed[:, None], problem.targets, start)
     proba[unanswered] = 0.0
-    solution = Solution(proba, update_groups(problem, proba), _companions(problem, proba), unanswered, converged=False)
+    solution = Solution(
+        proba,
+        update_groups(problem, proba),
+        _companions(problem, proba),
+        unanswered,
+        converged=False,
+    )
     for solution.n_iter in range(1, max_iter + 1):
-        solution.history.append(problem.objective(solution.object_proba, solution.group_proba, solution.companions))
+        solution.history.append(
+            problem.objective(solution.object_proba, solution.group_proba, solution.companions)
+        )
         moved = update_objects(problem, solution.group_proba, solution.companions)
         change = float(np.sqrt(problem.counts @ ((moved - solution.object_proba) ** 2).sum(axis=1)))
         solution.object_proba = moved
-        solution.group_proba, solution.companions = update_groups(problem, moved), _companions(problem, moved)
+        solution.group_proba, solution.companions = (
+            update_groups(problem, moved),
+            _companions(problem, moved),
+        )
         if change <= tol:
             solution.converged = True
             break
-    solution.objective = problem.objective(solution.object_proba, solution.group_proba, solution.companions)
+    solution.objective = problem.objective(
+        solution.object_proba, solution.group_proba, solution.companions
+    )
     solution.object_proba[unanswered] = problem.mean_target
     return solution
 
@@ -223,16 +292,23 @@ def update_objects(problem: Problem, group_proba: Array, companions: Array) -> A
     (alpha, beta, _, _), target = problem.setting, problem.targets
     moved = problem.anchor[:, None] * target
     if alpha > 0:
-        moved += alpha * problem.inverse_rho[:, None] * problem.groups.gather(problem.u[:, None] * group_proba)
+        moved += (
+            alpha
+            * problem.inverse_rho[:, None]
+            * problem.groups.gather(problem.u[:, None] * group_proba)
+        )
     if beta > 0:
-        moved += 2 * beta * problem.d[:, None] * problem.groups.gather(problem.w[:, None] * companions)
+        moved += (
+            2 * beta * problem.d[:, None] * problem.groups.gather(problem.w[:, None] * companions)
+        )
     return np.where(problem.fixed[:, None], target, problem.share[:, None] * moved)
 
 
 def update_groups(problem: Problem, proba: Array) -> Array:
     """Return F^g given F^o: each group's weighted mean of its members and its target.
 
-    One class at a time and in place, for there may be millions of groups. The last class follows, since rows of F^o sum to 1.
+    One class at a time and in place, for there may be millions of groups. The last class follows,
+    since rows of F^o sum to 1.
     """
     (alpha, _, _, delta), live = problem.setting, problem.live
     group_proba = problem.group_votes.copy(order="F")
@@ -240,7 +316,9 @@ def update_groups(problem: Problem, proba: Array) -> Array:
         return group_proba
     untied = np.flatnonzero(~(problem.voted & live))
     for z in range(problem.n_classes - 1):
-        pulled = problem.groups.scatter(problem.counts * problem.inverse_rho * np.ascontiguousarray(proba[:, z]))
+        pulled = problem.groups.scatter(
+            problem.counts * problem.inverse_rho * np.ascontiguousarray(proba[:, z])
+        )
         pulled *= problem.u
         pulled *= alpha
         target = group_proba[:, z]

@@ -1,7 +1,8 @@
 """The dense system over groups that is left of EC3's equations when F^o is eliminated.
 
-There are two couplings: alpha's with the unknown F^g, and beta's with the unknown x. Write f for their factors by row (1/rho, d),
-g for those by group (alpha u, 2 beta w), and D for their diagonals (alpha c + 2 delta, 2 beta w). Then
+There are two couplings: alpha's with the unknown F^g, and beta's with the unknown x. Write f for
+their factors by row (1/rho, d), g for those by group (alpha u, 2 beta w), and D for their diagonals
+(alpha c + 2 delta, 2 beta w). Then
 
     F^o_i = share_i (sum_b f_b,i (A g_b X_b)_i + 2 gamma_i Y^o_i)
 
@@ -10,8 +11,9 @@ and putting this into the equations of F^g and x leaves for each coupling a
     D_a X_a - sum_b g_a G_ab g_b X_b = g_a R_a  (+ 2 delta Y^g for F^g)
     G_ab = A' diag(s share f_a f_b) A,    R_a = A' (s share f_a 2 gamma Y^o)
 
-Only G and R depend on rows. `RowSums` takes them in one pass, and `solve_over_groups` does the rest. Where all rows have the same
-share, the same sums serve every setting of alpha, beta, gamma and delta.
+Only G and R depend on rows. `RowSums` takes them in one pass, and `solve_over_groups` does the
+rest. Where all rows have the same share, the same sums serve every setting of alpha, beta, gamma
+and delta.
 """
 
 from __future__ import annotations
@@ -25,7 +27,14 @@ import numpy as np
 from scipy import linalg
 
 from ..._typing import Array
-from ...algebra.linear import FAR_APART, MOST_ELIMINATED, conjugate_gradients, normalised, solve_by_elimination, spread_of
+from ...algebra.linear import (
+    FAR_APART,
+    MOST_ELIMINATED,
+    conjugate_gradients,
+    normalised,
+    solve_by_elimination,
+    spread_of,
+)
 from ...algebra.membership import Membership, entries
 from ...kernels import each_in_threads
 from ...votes import Votes
@@ -70,8 +79,8 @@ class RowSums:
     def of(cls, problem: Problem) -> RowSums:
         """Sum over the rows of a problem, for the couplings whose weight is above 0.
 
-        Where Y^o is the mean vote its sums are sums over pairs of groups too. So one pass that counts pairs of groups, weighted
-        in several ways, gives everything.
+        Where Y^o is the mean vote its sums are sums over pairs of groups too. So one pass that
+        counts pairs of groups, weighted in several ways, gives everything.
         """
         live, factors, given = np.flatnonzero(problem.live), _row_factors(problem), problem.given
         pairs = list(combinations_with_replacement(factors, 2))
@@ -83,7 +92,10 @@ class RowSums:
             weights += [*((*pull, factor) for factor in factors.values()), (problem.counts,)]
         counted, of_voters = problem.groups.grams(weights, len(pairs), problem.voters)
         every = len(live) == len(problem.live)
-        grams = {pair: gram if every else gram[live][:, live] for pair, gram in zip(pairs, counted, strict=True)}
+        grams = {
+            pair: gram if every else gram[live][:, live]
+            for pair, gram in zip(pairs, counted, strict=True)
+        }
         labels = None if problem.known is None else _label_sums(problem, factors, live)
         if given is not None:
             return cls(grams, _target_sums(problem, factors, live), labels, problem.group_votes)
@@ -105,7 +117,11 @@ def _row_factors(problem: Problem) -> dict[int, Array]:
 
 def _anchor_of_votes(problem: Problem) -> Array:
     """Return how hard its votes pull each row: a known label replaces them."""
-    return problem.anchor if problem.known is None else np.where(problem.known.labelled, 0.0, problem.anchor)
+    return (
+        problem.anchor
+        if problem.known is None
+        else np.where(problem.known.labelled, 0.0, problem.anchor)
+    )
 
 
 def _target_sums(problem: Problem, factors: Mapping[int, Array], live: Array) -> dict[int, Array]:
@@ -114,7 +130,10 @@ def _target_sums(problem: Problem, factors: Mapping[int, Array], live: Array) ->
     pull = problem.counts * problem.anchor * problem.share
     if problem.known is not None:
         pull = np.where(problem.known.labelled, 0.0, pull)
-    return {a: problem.groups.scatter((pull * f)[:, None] * problem.given.proba)[live] for a, f in factors.items()}
+    return {
+        a: problem.groups.scatter((pull * f)[:, None] * problem.given.proba)[live]
+        for a, f in factors.items()
+    }
 
 
 def _label_sums(problem: Problem, factors: Mapping[int, Array], live: Array) -> dict[int, Array]:
@@ -122,23 +141,32 @@ def _label_sums(problem: Problem, factors: Mapping[int, Array], live: Array) -> 
     assert problem.known is not None
     pull = problem.counts * np.where(problem.fixed, 1.0, problem.anchor * problem.share)
     one_hot = problem.known.one_hot(problem.n_classes)
-    return {a: problem.groups.scatter((pull * f)[:, None] * one_hot)[live] for a, f in factors.items()}
+    return {
+        a: problem.groups.scatter((pull * f)[:, None] * one_hot)[live] for a, f in factors.items()
+    }
 
 
 def solve_over_groups(
-    setting: Setting, groups: LiveGroups, grams: Mapping[tuple[int, int], Array], right: Mapping[int, Array], share: float = 1.0
+    setting: Setting,
+    groups: LiveGroups,
+    grams: Mapping[tuple[int, int], Array],
+    right: Mapping[int, Array],
+    share: float = 1.0,
 ) -> dict[int, Array]:
     """Return the unknowns F^g and x, those of couplings whose weight is above 0.
 
-    `right` are the R_a; `share` multiplies the Gram matrices. Rows and columns are divided by sqrt(D), so that the matrix is the
-    identity less the couplings.
+    `right` are the R_a; `share` multiplies the Gram matrices. Rows and columns are divided by
+    sqrt(D), so that the matrix is the identity less the couplings.
     """
     factor = {}
     if setting.alpha > 0:
         factor[ALPHA] = setting.alpha * groups.u
     if setting.beta > 0:
         factor[BETA] = 2 * setting.beta * groups.w
-    if max(spread_of(np.array(setting)), spread_of(groups.w)) >= FAR_APART and len(factor) * len(groups.u) <= MOST_ELIMINATED:
+    if (
+        max(spread_of(np.array(setting)), spread_of(groups.w)) >= FAR_APART
+        and len(factor) * len(groups.u) <= MOST_ELIMINATED
+    ):
         return _eliminate(factor, groups, grams, right, share)
     diagonal = {**factor, ALPHA: groups.total}
     scale = {a: 1 / np.sqrt(np.maximum(diagonal[a], 1e-300)) for a in factor}
@@ -147,15 +175,22 @@ def solve_over_groups(
     if ALPHA in factor:
         sides[ALPHA] += (scale[ALPHA] * 2 * groups.delta)[:, None] * groups.votes
     rights = np.vstack(list(sides.values()))
-    lengths = np.concatenate([(groups.y if a == BETA else 1.0) / scale[a] for a in factor])  # of the unknowns
+    lengths = np.concatenate(
+        [(groups.y if a == BETA else 1.0) / scale[a] for a in factor]
+    )  # of the unknowns
     many = len(rights) > ROUNDS_PAY * rights.shape[1] and spread_of(lengths) < ALIKE
     unknown = _iterate(pull, grams, rights, share) if many else None
     if unknown is None:
         unknown = _factor(pull, grams, rights, share)
-    return {a: scale[a][:, None] * own for a, own in zip(factor, np.split(unknown, len(factor)), strict=True)}
+    return {
+        a: scale[a][:, None] * own
+        for a, own in zip(factor, np.split(unknown, len(factor)), strict=True)
+    }
 
 
-def _factor(pull: Mapping[int, Array], grams: Mapping[tuple[int, int], Array], rights: Array, share: float) -> Array:
+def _factor(
+    pull: Mapping[int, Array], grams: Mapping[tuple[int, int], Array], rights: Array, share: float
+) -> Array:
     """Return the unknowns by a dense Cholesky factorisation, overwriting the right-hand sides."""
     n = len(rights) // len(pull)
     place = {a: slice(i * n, (i + 1) * n) for i, a in enumerate(pull)}
@@ -167,10 +202,16 @@ def _factor(pull: Mapping[int, Array], grams: Mapping[tuple[int, int], Array], r
         if a != b:
             system[place[b], place[a]] = block.T
     system.flat[:: len(system) + 1] += 1
-    return np.asarray(linalg.solve(system, rights, assume_a="pos", overwrite_a=True, overwrite_b=True, check_finite=False))
+    return np.asarray(
+        linalg.solve(
+            system, rights, assume_a="pos", overwrite_a=True, overwrite_b=True, check_finite=False
+        )
+    )
 
 
-def _iterate(pull: Mapping[int, Array], grams: Mapping[tuple[int, int], Array], rights: Array, share: float) -> Array | None:
+def _iterate(
+    pull: Mapping[int, Array], grams: Mapping[tuple[int, int], Array], rights: Array, share: float
+) -> Array | None:
     """Return the same by conjugate gradients; None where they take long, which they do if little ties objects to their votes.
 
     All classes at a time, one per row, which suits products with a large matrix best.
@@ -181,7 +222,10 @@ def _iterate(pull: Mapping[int, Array], grams: Mapping[tuple[int, int], Array], 
         given = flat.reshape(shape)
         out = given.copy()
         pulled = {b: own * given[:, i] for i, (b, own) in enumerate(pull.items())}
-        products = each_in_threads(lambda a, b: pulled[b] @ (grams[a, b].T if a < b else grams[b, a]), *zip(*pairs, strict=True))
+        products = each_in_threads(
+            lambda a, b: pulled[b] @ (grams[a, b].T if a < b else grams[b, a]),
+            *zip(*pairs, strict=True),
+        )
         for (a, _), product_of_pair in zip(pairs, products, strict=True):
             out[:, place[a]] -= share * pull[a] * product_of_pair
         return out.ravel()
@@ -201,39 +245,52 @@ def _eliminate(
 ) -> dict[int, Array]:
     """Return the same where weights are far apart.
 
-    With x = y X' both unknowns are distributions, so that a row's diagonal is the sum of what pulls it: its couplings and its
-    right-hand side.
+    With x = y X' both unknowns are distributions, so that a row's diagonal is the sum of what pulls
+    it: its couplings and its right-hand side.
     """
     n = len(groups.u)
     column = {ALPHA: np.ones(n), BETA: groups.y}
     rows = [
         np.hstack(
-            [factor[a][:, None] * (grams[a, b] if a <= b else grams[b, a].T) * (share * factor[b] * column[b]) for b in factor]
+            [
+                factor[a][:, None]
+                * (grams[a, b] if a <= b else grams[b, a].T)
+                * (share * factor[b] * column[b])
+                for b in factor
+            ]
         )
         for a in factor
     ]
     rights = {a: factor[a][:, None] * right[a] for a in factor}
     if ALPHA in factor:
         rights[ALPHA] = rights[ALPHA] + 2 * groups.delta[:, None] * groups.votes
-    solved = solve_by_elimination(np.vstack(rows), np.maximum(np.vstack(list(rights.values())), 0.0))
+    solved = solve_by_elimination(
+        np.vstack(rows), np.maximum(np.vstack(list(rights.values())), 0.0)
+    )
     return {a: column[a][:, None] * solved[i * n : (i + 1) * n] for i, a in enumerate(factor)}
 
 
-# ---- the whole grid of settings ---------------------------------------------------------------------------------------
+# ---- the whole grid of settings ------------------------------------------------------------------
 
 
 def grid(step: float = 0.05) -> list[Setting]:
     """Return all settings with alpha + beta + gamma + delta = 1 in these steps that tie the answer to the votes."""
     n = round(1 / step)
-    parts = ((a, b, c, n - a - b - c) for a, b, c in product(range(n + 1), repeat=3) if a + b + c <= n)
-    return [Setting(*(x / n for x in part)) for part in parts if part[2] > 0 or (part[0] > 0 and part[3] > 0)]
+    parts = (
+        (a, b, c, n - a - b - c) for a, b, c in product(range(n + 1), repeat=3) if a + b + c <= n
+    )
+    return [
+        Setting(*(x / n for x in part))
+        for part in parts
+        if part[2] > 0 or (part[0] > 0 and part[3] > 0)
+    ]
 
 
 class AnySetting:
     """EC3's answers for some votes with any setting, no label known; every row must have a class vote.
 
-    Then all rows have the same share, 1 / (alpha + 2 beta + 2 gamma). So the sums over rows are taken once, and a setting costs
-    one small system.
+    Then all rows have the same share, 1 / (alpha + 2 beta + 2 gamma). So the sums over rows are
+    taken once, and a setting costs one small system.
     """
 
     def __init__(self, votes: Votes, groups: Membership, model_weights: Array) -> None:
@@ -241,7 +298,9 @@ class AnySetting:
         live = np.flatnonzero(problem.live)
         self._sums = RowSums.of(problem)
         self._groups = LiveGroups.of(problem, self._sums.group_votes)
-        self._mass = problem.u[live] * groups.scatter(problem.counts * problem.inverse_rho)[live]  # c_j
+        self._mass = (
+            problem.u[live] * groups.scatter(problem.counts * problem.inverse_rho)[live]
+        )  # c_j
         shares = entries(votes)[:, groups.order[live]].toarray()
         self._to_groups = problem.inverse_rho[:, None] * shares * self._groups.u
         self._to_companions = problem.d[:, None] * shares * self._groups.w

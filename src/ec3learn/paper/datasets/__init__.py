@@ -1,14 +1,17 @@
 """The data sets of the paper, by name: from a folder, the user's cache, or the network.
 
-A data set is one Parquet file with the features and, as its last column, the class (`target`). Data sets that are not in a folder
-are downloaded once from UCI or OpenML, checked, and kept in the cache in the same form, whole or not at all. Two need no file:
-Iris comes with scikit-learn, and Waveform is made from its published definition.
+A data set is one Parquet file with the features and, as its last column, the class (`target`). Data
+sets that are not in a folder are downloaded once from UCI or OpenML, checked, and kept in the cache
+in the same form, whole or not at all. Two need no file: Iris comes with scikit-learn, and Waveform
+is made from its published definition.
 
-Where the checksum of the original file is known, the file must have it. Otherwise that of the first download is recorded beside
-the data set and must stay the same. Rows, features and classes must be the published ones in any case.
+Where the checksum of the original file is known, the file must have it. Otherwise that of the first
+download is recorded beside the data set and must stay the same. Rows, features and classes must be
+the published ones in any case.
 
-Unlike pooch, this resumes a download that was cut off (Susy has 880 MB): of a file of 20 MB cut off in the middle pooch 1.9
-transfers 30 MB, this 20. Pooch also brings seven packages with it and does not record the checksum of a first download.
+Unlike pooch, this resumes a download that was cut off (Susy has 880 MB): of a file of 20 MB cut off
+in the middle pooch 1.9 transfers 30 MB, this 20. Pooch also brings seven packages with it and does
+not record the checksum of a first download.
 """
 
 from __future__ import annotations
@@ -108,8 +111,8 @@ def load(name: str, folder: str | Path | None = None, *, download: bool = True) 
     name : str
         Such as "magic"; `datasets.names()` lists all.
     folder : path
-        A folder with Parquet files; by default the one that the environment variable EC3LEARN_DATA names. A data set that is
-        not there is looked up in the user's cache, then downloaded.
+        A folder with Parquet files; by default the one that the environment variable EC3LEARN_DATA
+        names. A data set that is not there is looked up in the user's cache, then downloaded.
     download : bool
         Whether it may be downloaded.
     """
@@ -124,11 +127,19 @@ def load(name: str, folder: str | Path | None = None, *, download: bool = True) 
         return _dataset(name, frame, source)
     remedy = f"Set EC3LEARN_DATA to a folder with {name}.parquet."
     if known.url is None:
-        raise DatasetError("name", phrase=f"{name} is not published as a file that could be downloaded", remedy=remedy)
+        raise DatasetError(
+            "name",
+            phrase=f"{name} is not published as a file that could be downloaded",
+            remedy=remedy,
+        )
     if not download:
         phrase = f"{name} is neither in a folder nor in the cache, and {arg('download', False)}"
         raise DatasetError("name", phrase=phrase, remedy=remedy)
-    return _dataset(name, fetch(name, known, known.url, cache_folder() / "datasets"), f"downloaded from {known.url}")
+    return _dataset(
+        name,
+        fetch(name, known, known.url, cache_folder() / "datasets"),
+        f"downloaded from {known.url}",
+    )
 
 
 def names() -> list[str]:
@@ -139,7 +150,11 @@ def names() -> list[str]:
 def at_hand(folder: str | Path | None = None) -> list[str]:
     """Return the names of the data sets that need no network."""
     places = [place for place, _ in _folders(folder)]
-    return [n for n, k in DATASETS.items() if k.make or any((place / f"{n}.parquet").is_file() for place in places)]
+    return [
+        n
+        for n, k in DATASETS.items()
+        if k.make or any((place / f"{n}.parquet").is_file() for place in places)
+    ]
 
 
 def cache_folder() -> Path:
@@ -154,7 +169,9 @@ def _folders(folder: str | Path | None) -> Iterator[tuple[Path, str]]:
     given = folder if folder is not None else os.environ.get("EC3LEARN_DATA")
     if given is not None:
         if not isinstance(given, (str, os.PathLike)):
-            raise InputTypeError("folder", "must be the name of a folder with Parquet files", got=given)
+            raise InputTypeError(
+                "folder", "must be the name of a folder with Parquet files", got=given
+            )
         if not Path(given).is_dir():
             what = "folder" if folder is not None else "EC3LEARN_DATA"
             raise DatasetError(what, "must be a folder with Parquet files", got=str(given))
@@ -174,10 +191,12 @@ def _read_parquet(path: Path) -> Any:
         return pd.read_parquet(path)
     except (OSError, ValueError) as error:
         phrase = f"{path} cannot be read as Parquet ({error})"
-        raise DatasetError("name", phrase=phrase, remedy="Delete it, or replace it with a complete file.") from None
+        raise DatasetError(
+            "name", phrase=phrase, remedy="Delete it, or replace it with a complete file."
+        ) from None
 
 
-# ---- from the network --------------------------------------------------------------------------------------------------
+# ---- from the network ----------------------------------------------------------------------------
 
 
 def fetch(name: str, known: Known, url: str, folder: Path) -> Any:
@@ -203,12 +222,19 @@ def fetch(name: str, known: Known, url: str, folder: Path) -> Any:
         frame = known.read(raw)
         shape = (len(frame), frame.shape[1] - 1, frame[TARGET].nunique())
         if known.shape not in (None, shape):
-            raise ValueError("it must have {} rows, {} features and {} classes, got {}, {} and {}".format(*known.shape, *shape))
+            raise ValueError(
+                "it must have {} rows, {} features and {} classes, got {}, {} and {}".format(
+                    *known.shape, *shape
+                )
+            )
     except MissingExtraError:
         raise
     except (BadZipFile, ValueError) as error:
         raw.unlink()
-        raise _failed(name, f"{name}: the file at {url} cannot be used and was deleted: {str(error).rstrip('.')}") from None
+        raise _failed(
+            name,
+            f"{name}: the file at {url} cannot be used and was deleted: {str(error).rstrip('.')}",
+        ) from None
     with whole_file(folder / f"{name}.parquet") as file:
         frame.to_parquet(file, index=False, compression="zstd")
     with whole_file(record) as file:
@@ -229,7 +255,9 @@ def _locate(url: str) -> tuple[str, str | None]:
 def _download(name: str, url: str, path: Path) -> None:
     have = path.stat().st_size if path.is_file() else 0
     try:
-        answer = urlopen(Request(url, headers={"Range": f"bytes={have}-"} if have else {}), timeout=TIMEOUT)
+        answer = urlopen(
+            Request(url, headers={"Range": f"bytes={have}-"} if have else {}), timeout=TIMEOUT
+        )
     except HTTPError as error:
         if error.code != 416:  # 416: there are no bytes beyond those we have
             raise
@@ -237,7 +265,10 @@ def _download(name: str, url: str, path: Path) -> None:
     with answer:
         have = have if answer.status == 206 else 0  # 206: the server sends the rest only
         rest = int(answer.headers.get("Content-Length") or 0)
-        with path.open("ab" if have else "wb") as file, progress(f"Downloading {name}", have + rest if rest else None) as bar:
+        with (
+            path.open("ab" if have else "wb") as file,
+            progress(f"Downloading {name}", have + rest if rest else None) as bar,
+        ):
             while chunk := answer.read(CHUNK):
                 file.write(chunk)
                 bar.update(done=file.tell())
@@ -251,7 +282,11 @@ def _verify(name: str, url: str, raw: Path, kind: str, expected: str | None, mor
         found = hashlib.file_digest(file, kind).hexdigest()
     if expected not in (None, found):
         raw.unlink()
-        raise _failed(name, f"{name}: the file at {url} must have the {kind} {expected}, got {found}; it was deleted", more)
+        raise _failed(
+            name,
+            f"{name}: the file at {url} must have the {kind} {expected}, got {found}; it was deleted",
+            more,
+        )
     return found
 
 

@@ -28,10 +28,12 @@ class Known:
     url: str | None = None  # of the published file, or of OpenML's description of it
     read: Any = None  # the function that reads this file into a table
     sha256: str | None = None  # of this file
-    make: Callable[[], tuple[Any, str]] | None = None  # a table that needs no file, and a note on where it comes from
+    make: Callable[[], tuple[Any, str]] | None = (
+        None  # a table that needs no file, and a note on where it comes from
+    )
 
 
-# ---- from files to tables ----------------------------------------------------------------------------------------------
+# ---- from files to tables ------------------------------------------------------------------------
 
 
 def _table(
@@ -66,7 +68,9 @@ def _member(archive: zipfile.ZipFile, name: str) -> Any:
     """Open a file of an archive, found by the end of its path; .gz files are decompressed."""
     found = [path for path in archive.namelist() if path.endswith(name)]
     if not found:
-        raise ValueError(f"the archive has no file {name!r}, only {', '.join(archive.namelist()[:10])}")
+        raise ValueError(
+            f"the archive has no file {name!r}, only {', '.join(archive.namelist()[:10])}"
+        )
     file = archive.open(found[0])
     if name.endswith(".gz"):
         return gzip.open(file)
@@ -78,12 +82,18 @@ def _credit_cards(path: Path) -> Any:
     with zipfile.ZipFile(path) as archive:
         frame = pd.read_excel(io.BytesIO(_member(archive, ".xls").read()), header=1)
     features = frame.iloc[:, 1:-1]
-    nominal = {name: features[name].astype(str).astype("category") for name in ("SEX", "EDUCATION", "MARRIAGE")}
+    nominal = {
+        name: features[name].astype(str).astype("category")
+        for name in ("SEX", "EDUCATION", "MARRIAGE")
+    }
     return features.assign(**nominal, **{TARGET: frame.iloc[:, -1].astype(str).astype("category")})
 
 
 def _adults(path: Path) -> Any:
-    parts = [_table(path, (member,), ADULT_COLUMNS, skiprows=skip) for member, skip in (("adult.data", 0), ("adult.test", 1))]
+    parts = [
+        _table(path, (member,), ADULT_COLUMNS, skiprows=skip)
+        for member, skip in (("adult.data", 0), ("adult.test", 1))
+    ]
     both = pd.concat(parts, ignore_index=True)
     whole = both[(both != "?").all(axis=1)].reset_index(drop=True)
     words = whole.select_dtypes(exclude="number").columns
@@ -95,12 +105,17 @@ def _arff(path: Path) -> Any:
 
     with path.open() as file:
         frame = pd.DataFrame(arff.loadarff(file)[0])
-    words = {name: frame[name].str.decode("utf-8").astype("category") for name in frame.select_dtypes(exclude="number")}
+    words = {
+        name: frame[name].str.decode("utf-8").astype("category")
+        for name in frame.select_dtypes(exclude="number")
+    }
     frame = frame.assign(**words)
-    return frame.rename(columns={frame.columns[-1]: TARGET}).assign(**{TARGET: frame.iloc[:, -1].astype(str).astype("category")})
+    return frame.rename(columns={frame.columns[-1]: TARGET}).assign(
+        **{TARGET: frame.iloc[:, -1].astype(str).astype("category")}
+    )
 
 
-# ---- without a file ----------------------------------------------------------------------------------------------------
+# ---- without a file ------------------------------------------------------------------------------
 
 
 def _iris() -> tuple[Any, str]:
@@ -108,7 +123,9 @@ def _iris() -> tuple[Any, str]:
 
     bunch = load_iris(as_frame=True)
     words = bunch.target_names[bunch.target]
-    return bunch.data.assign(**{TARGET: words}).astype({TARGET: "category"}), "scikit-learn's copy (two rows differ from UCI's)"
+    return bunch.data.assign(**{TARGET: words}).astype(
+        {TARGET: "category"}
+    ), "scikit-learn's copy (two rows differ from UCI's)"
 
 
 def waveforms(n_rows: int = 5000, seed: int = 0) -> Any:
@@ -132,16 +149,39 @@ def waveforms(n_rows: int = 5000, seed: int = 0) -> Any:
     return frame.assign(**{TARGET: pd.Categorical(codes.astype(str))})
 
 
-# ---- the data sets ----------------------------------------------------------------------------------------------------
+# ---- the data sets -------------------------------------------------------------------------------
 
 UCI = "https://archive.ics.uci.edu/static/public"
 OPENML = "https://api.openml.org/api/v1/json/data"
 
 ADULT_COLUMNS = [
-    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship", "race", "sex"),
+    *(
+        "age",
+        "workclass",
+        "fnlwgt",
+        "education",
+        "education-num",
+        "marital-status",
+        "occupation",
+        "relationship",
+        "race",
+        "sex",
+    ),
     *("capital-gain", "capital-loss", "hours-per-week", "native-country", "class"),
 ]
-MAGIC_COLUMNS = ["fLength", "fWidth", "fSize", "fConc", "fConc1", "fAsym", "fM3Long", "fM3Trans", "fAlpha", "fDist", "class"]
+MAGIC_COLUMNS = [
+    "fLength",
+    "fWidth",
+    "fSize",
+    "fConc",
+    "fConc1",
+    "fAsym",
+    "fM3Long",
+    "fM3Trans",
+    "fAlpha",
+    "fDist",
+    "class",
+]
 
 DATASETS: dict[str, Known] = {
     "titanic": Known(
@@ -197,7 +237,11 @@ DATASETS: dict[str, Known] = {
         f"{UCI}/279/susy.zip",
         partial(_table, members=("SUSY.csv.gz",), target=0),
     ),
-    "iris": Known("Fisher's irises: two lengths and two widths of 150 flowers of three species.", (150, 4, 3), make=_iris),
+    "iris": Known(
+        "Fisher's irises: two lengths and two widths of 150 flowers of three species.",
+        (150, 4, 3),
+        make=_iris,
+    ),
     "image": Known(
         "Segments of outdoor images, 3 x 3 pixels each: 19 measures, seven kinds of surface.",
         (2310, 19, 7),
@@ -207,7 +251,10 @@ DATASETS: dict[str, Known] = {
     "waveform": Known(
         "Three classes of mixtures of waves at 21 points, with noise.",
         (5000, 21, 3),
-        make=lambda: (waveforms(), "made from the published definition (seed 0), not UCI's own 5,000 rows"),
+        make=lambda: (
+            waveforms(),
+            "made from the published definition (seed 0), not UCI's own 5,000 rows",
+        ),
     ),
     "statlog": Known(
         "Landsat pixels: four spectral bands of 3 x 3 neighbourhoods, six kinds of ground.",
@@ -229,6 +276,12 @@ DATASETS: dict[str, Known] = {
         f"{UCI}/325/dataset+for+sensorless+drive+diagnosis.zip",
         partial(_table, members=("Sensorless_drive_diagnosis.txt",), sep=" "),
     ),
-    "sensor_sample": Known("200 rows per class of sensor, with all 48 features. Scores are not those of sensor.", (2200, 48, 11)),
-    "sensor_3feat": Known("All rows of sensor, with 3 of its 48 features. Scores are not those of sensor.", (58509, 3, 11)),
+    "sensor_sample": Known(
+        "200 rows per class of sensor, with all 48 features. Scores are not those of sensor.",
+        (2200, 48, 11),
+    ),
+    "sensor_3feat": Known(
+        "All rows of sensor, with 3 of its 48 features. Scores are not those of sensor.",
+        (58509, 3, 11),
+    ),
 }

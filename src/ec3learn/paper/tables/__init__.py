@@ -26,13 +26,22 @@ HEADS = [*COUNTS, "majority", "entropy"]
 
 def datasets(rows: Frame) -> Exhibit:
     """Return our figures of the data sets, and those of the paper's Table 2."""
-    frame = _beside_printed(means(rows, "datasets", "value", columns="setting")).rename_axis("dataset")
+    frame = _beside_printed(means(rows, "datasets", "value", columns="setting")).rename_axis(
+        "dataset"
+    )
     used = means(rows, "accuracy", "n_rows")
     if len(used):
         frame["rows used"] = used.iloc[:, 0].astype("Int64")
     differing = differing_entropies(frame)
-    finding = Finding("Do the printed figures match the data sets?", not differing, differing or "they do.")
-    return Exhibit("datasets", "Data sets (Table 2)", [Block("Our copies, and the figures the paper prints.", frame)], [finding])
+    finding = Finding(
+        "Do the printed figures match the data sets?", not differing, differing or "they do."
+    )
+    return Exhibit(
+        "datasets",
+        "Data sets (Table 2)",
+        [Block("Our copies, and the figures the paper prints.", frame)],
+        [finding],
+    )
 
 
 def _beside_printed(ours: Frame) -> Frame:
@@ -45,9 +54,16 @@ def differing_entropies(frame: Frame) -> str:
     """Return a sentence on the data sets whose printed entropies differ from ours; an empty string if there are none."""
     both = frame[["entropy", "entropy, paper"]].dropna().astype(float)
     off = both[(both["entropy"] - both["entropy, paper"]).abs() > 0.1]
-    swapped = len(off) == 2 and (off["entropy"] - off["entropy, paper"].to_numpy()[::-1]).abs().max() < 0.15
+    swapped = (
+        len(off) == 2
+        and (off["entropy"] - off["entropy, paper"].to_numpy()[::-1]).abs().max() < 0.15
+    )
     how = ", as if their rows were swapped" if swapped else ""
-    return f"majority share and entropy of {' and '.join(off.index)} differ from the printed ones{how}." if len(off) else ""
+    return (
+        f"majority share and entropy of {' and '.join(off.index)} differ from the printed ones{how}."
+        if len(off)
+        else ""
+    )
 
 
 # The experiments each exhibit needs, and the function that makes it.
@@ -85,8 +101,14 @@ def exhibits(rows: Frame, names: Sequence[str] = ()) -> list[Exhibit]:
         require_choice("table", name, EXHIBITS)
         if missing := [needed for needed in sorted(EXHIBITS[name][0]) if not has(rows, needed)]:
             phrase = f"Table {name!r} needs rows of {', '.join(missing)}, got none"
-            raise InputError("rows", phrase=phrase, remedy=f"Make some: ec3learn paper run {' '.join(missing)}.")
-    return [make(rows) for name, (needed, make) in EXHIBITS.items() if (name in names if names else has(rows, *needed))]
+            raise InputError(
+                "rows", phrase=phrase, remedy=f"Make some: ec3learn paper run {' '.join(missing)}."
+            )
+    return [
+        make(rows)
+        for name, (needed, make) in EXHIBITS.items()
+        if (name in names if names else has(rows, *needed))
+    ]
 
 
 def datasets_at_hand(folder: str | Path | None = None) -> Table:
@@ -94,10 +116,14 @@ def datasets_at_hand(folder: str | Path | None = None) -> Table:
     present = at_hand(folder)
     found: dict[str, dict[str, Any]] = {}
     for name, known in DATASETS.items():
-        found[name] = {"source": "not available; load() downloads it" if known.url else "not available"}
+        found[name] = {
+            "source": "not available; load() downloads it" if known.url else "not available"
+        }
         if name in present:
             data = load(name, folder, download=False)
-            found[name] = {"source": data.source} | {setting: value for _, setting, _, value in describe(data)}
+            found[name] = {"source": data.source} | {
+                setting: value for _, setting, _, value in describe(data)
+            }
     ours = pd.DataFrame.from_dict(found, orient="index")
     whole = _beside_printed(ours).assign(source=ours["source"]).astype(object)
     return Table({"dataset": list(whole.index), **whole.where(whole.notna(), None).to_dict("list")})

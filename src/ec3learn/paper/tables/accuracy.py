@@ -9,9 +9,24 @@ import pandas as pd
 
 from .. import claims, published
 from ..claims import LEVEL
-from ..exhibits import NOISE, Block, Exhibit, Finding, Frame, cells, difference, means, printed, rank_correlation
+from ..exhibits import (
+    NOISE,
+    Block,
+    Exhibit,
+    Finding,
+    Frame,
+    cells,
+    difference,
+    means,
+    printed,
+    rank_correlation,
+)
 
-LABELS = {"labels_5": "5 labels per class", "labels_20": "20 labels per class", "accuracy": "all labels"}
+LABELS = {
+    "labels_5": "5 labels per class",
+    "labels_20": "20 labels per class",
+    "accuracy": "all labels",
+}
 WITH_CLUSTERINGS = ["iEC3", "iEC3, soft votes", "iEC3, learned weights"]
 VOTES = ["majority vote", "soft vote"]
 OURS = [*VOTES, "weighted vote", "Dawid-Skene", "C3E-SL", *WITH_CLUSTERINGS[1:]]
@@ -20,7 +35,12 @@ EVERY = [*published.METHODS, *OURS]
 
 def with_usual_clusterings(rows: Frame) -> Frame:
     """Return the scores with the paper's clusterings, or with none for methods that use none."""
-    return rows[~((rows["setting"] == "both") | ((rows["setting"] == "none") & rows["method"].isin(WITH_CLUSTERINGS)))]
+    return rows[
+        ~(
+            (rows["setting"] == "both")
+            | ((rows["setting"] == "none") & rows["method"].isin(WITH_CLUSTERINGS))
+        )
+    ]
 
 
 def scored_cells(rows: Frame, metric: str, experiment: str = "accuracy") -> Frame:
@@ -28,7 +48,9 @@ def scored_cells(rows: Frame, metric: str, experiment: str = "accuracy") -> Fram
     return cells(with_usual_clusterings(rows), experiment, metric)
 
 
-def scored(rows: Frame, experiment: str, metric: str, methods: Sequence[str] = published.METHODS) -> Frame:
+def scored(
+    rows: Frame, experiment: str, metric: str, methods: Sequence[str] = published.METHODS
+) -> Frame:
     """Return the mean of these scores by data set."""
     return means(with_usual_clusterings(rows), experiment, metric)[list(methods)]
 
@@ -37,14 +59,24 @@ def accuracy(rows: Frame, metric: str = "auc") -> Exhibit:
     """Return the scores of the paper's 16 methods, and their difference from the paper's."""
     word, table = published.TABLES[metric]
     ours, sd = scored(rows, "accuracy", metric), scored_cells(rows, metric).groupby(level=0).std()
-    shown = ours.map("{:.3f}".format) + sd.loc[ours.index, ours.columns].map(lambda x: "" if np.isnan(x) else f" ± {x:.3f}")
+    shown = ours.map("{:.3f}".format) + sd.loc[ours.index, ours.columns].map(
+        lambda x: "" if np.isnan(x) else f" ± {x:.3f}"
+    )
     gap = difference(ours, printed(table)).T.assign(mean=lambda own: own.mean(axis=1))
     blocks = [
         Block(f"{word}, mean ± standard deviation over repeats.", shown.T.rename_axis("method")),
-        Block(f"{word}, ours minus the paper's, on data sets the paper has.", gap.rename_axis("method")),
+        Block(
+            f"{word}, ours minus the paper's, on data sets the paper has.",
+            gap.rename_axis("method"),
+        ),
     ]
     finding = _votes_or_labels(rows) if metric == "auc" else _mass_rule(rows)
-    return Exhibit(f"accuracy_{metric}", f"{word} of all methods (Table 3{'a' if metric == 'auc' else 'b'})", blocks, [finding])
+    return Exhibit(
+        f"accuracy_{metric}",
+        f"{word} of all methods (Table 3{'a' if metric == 'auc' else 'b'})",
+        blocks,
+        [finding],
+    )
 
 
 def _votes_or_labels(rows: Frame) -> Finding:
@@ -59,7 +91,9 @@ def _votes_or_labels(rows: Frame) -> Finding:
 
 
 def _mass_rule(rows: Frame) -> Finding:
-    vote, plain, mass = scored(rows, "accuracy", "f", ["majority vote", "iEC3", "iEC3, mass rule"]).mean()
+    vote, plain, mass = scored(
+        rows, "accuracy", "f", ["majority vote", "iEC3", "iEC3, mass rule"]
+    ).mean()
     return Finding(
         "Does smoothing cost iEC3 rare classes, and does the mass rule recover them?",
         bool(plain < vote and mass > plain),
@@ -73,8 +107,18 @@ def ranks(rows: Frame) -> Exhibit:
     for metric, (word, _) in published.TABLES.items():
         every = scored(rows, "accuracy", metric, EVERY).dropna()
         order, p = claims.mean_ranks(every), claims.friedman(every)
-        frame = order.rename("mean rank").to_frame().rename_axis("method").assign(**{word: every.mean()})
-        blocks.append(Block(f"By {word}; Friedman's test: p = {p:.1g}.", frame.join(_differences(every, "iEC3")).fillna("")))
+        frame = (
+            order.rename("mean rank")
+            .to_frame()
+            .rename_axis("method")
+            .assign(**{word: every.mean()})
+        )
+        blocks.append(
+            Block(
+                f"By {word}; Friedman's test: p = {p:.1g}.",
+                frame.join(_differences(every, "iEC3")).fillna(""),
+            )
+        )
         cd = claims.critical_difference(len(order), len(every))
         behind = order.index[order - order.iloc[0] > cd]
         findings.append(
@@ -94,7 +138,9 @@ def _differences(every: Frame, control: str) -> Frame:
     tests = claims.paired_tests(every, control)
     return pd.DataFrame(
         {
-            f"{control} minus it": {name: claims.with_interval(every[control] - every[name]) for name in tests.index},
+            f"{control} minus it": {
+                name: claims.with_interval(every[control] - every[name]) for name in tests.index
+            },
             "better/worse": tests["better"].astype(str) + "/" + tests["worse"].astype(str),
             "p (Wilcoxon, Holm)": tests["p"].map("{:.3f}".format),
         }
@@ -104,12 +150,18 @@ def _differences(every: Frame, control: str) -> Frame:
 def size(rows: Frame) -> Exhibit:
     """Return what more rows do to each method."""
     large = scored(rows, "accuracy_large", "auc", [*published.METHODS, *VOTES])
-    own = rows[rows["dataset"].isin(large.index) & rows["seed"].isin(rows[rows["experiment"] == "accuracy_large"]["seed"])]
+    own = rows[
+        rows["dataset"].isin(large.index)
+        & rows["seed"].isin(rows[rows["experiment"] == "accuracy_large"]["seed"])
+    ]
     small = scored(own, "accuracy", "auc", large.columns)
     few, many = (means(own, name, "n_rows").iloc[:, 0] for name in ("accuracy", "accuracy_large"))
-    frame = pd.DataFrame({"few rows": small.mean(), "many rows": large.mean(), "gain": (large - small).mean()})
+    frame = pd.DataFrame(
+        {"few rows": small.mean(), "many rows": large.mean(), "gain": (large - small).mean()}
+    )
     behind = {
-        f"iEC3 minus the best baseline, {word} rows": table["iEC3"] - table[published.BASELINES].max(axis=1)
+        f"iEC3 minus the best baseline, {word} rows": table["iEC3"]
+        - table[published.BASELINES].max(axis=1)
         for word, table in (("few", small), ("many", large))
     }
     caption = f"AUC with at most {few.max():,.0f} rows and with more of them, mean over {len(large)} data sets."
@@ -121,14 +173,16 @@ def size(rows: Frame) -> Exhibit:
     return Exhibit("size", "More rows", blocks)
 
 
-# ---- few labels, and what clusterings add ----------------------------------------------------------------------------
+# ---- few labels, and what clusterings add --------------------------------------------------------
 
 
 def labels(rows: Frame) -> Exhibit:
     """Return the scores of all methods with 5, 20 and all labels, and what clusterings add to them."""
     blocks = []
     for metric, word in (("auc", "AUC"), ("f_macro", "F, averaged over classes")):
-        frame = pd.DataFrame({title: scored(rows, name, metric, EVERY).mean() for name, title in LABELS.items()})
+        frame = pd.DataFrame(
+            {title: scored(rows, name, metric, EVERY).mean() for name, title in LABELS.items()}
+        )
         caption = f"{word}; mean over data sets. Combiners use the paper's five clusterings."
         blocks.append(Block(caption, frame.rename_axis("method")))
     added = {
@@ -139,7 +193,9 @@ def labels(rows: Frame) -> Exhibit:
         }
         for method in WITH_CLUSTERINGS
     }
-    caption = "AUC without clusterings, with the paper's five, and with six more of the default pool."
+    caption = (
+        "AUC without clusterings, with the paper's five, and with six more of the default pool."
+    )
     blocks.append(Block(caption, pd.DataFrame(added).T.rename_axis("method")))
     findings = [_do_clusterings_help(rows, name, title) for name, title in LABELS.items()]
     return Exhibit("labels", "Few labels, and what clusterings add", blocks, findings)
@@ -147,7 +203,9 @@ def labels(rows: Frame) -> Exhibit:
 
 def by_clusterings(rows: Frame, experiment: str, method: str) -> Frame:
     """Return the AUC of a method without clusterings, with the paper's, and with all, one row per data set."""
-    return means(rows, experiment, "auc", columns="setting", method=method)[["none", "paper", "both"]]
+    return means(rows, experiment, "auc", columns="setting", method=method)[
+        ["none", "paper", "both"]
+    ]
 
 
 def gain(rows: Frame, experiment: str, method: str) -> Frame:
@@ -159,7 +217,10 @@ def gain(rows: Frame, experiment: str, method: str) -> Frame:
 def _do_clusterings_help(rows: Frame, experiment: str, title: str) -> Finding:
     """Return whether all eleven clusterings help the method that uses them best; judged as the paper's claims are."""
     gains = {method: gain(rows, experiment, method)["both"] for method in WITH_CLUSTERINGS}
-    added = "; ".join(f"{method} {own.mean():+.4f} ({int((own > 0).sum())} of {len(own)})" for method, own in gains.items())
+    added = "; ".join(
+        f"{method} {own.mean():+.4f} ({int((own > 0).sum())} of {len(own)})"
+        for method, own in gains.items()
+    )
     found = claims.judge(gain_by_split(rows, experiment))
     return Finding(
         f"Do clusterings help with {title}?",
@@ -178,7 +239,9 @@ def gain_by_split(rows: Frame, experiment: str) -> Frame:
 def where(rows: Frame) -> Exhibit:
     """Return what clusterings add to iEC3 with learned weights on each data set, and how well they match the classes."""
     method, nmi = WITH_CLUSTERINGS[-1], means(rows, "clustering_nmi", "nmi")
-    frame = pd.DataFrame({title: gain(rows, name, method)["both"] for name, title in LABELS.items()}).assign(
+    frame = pd.DataFrame(
+        {title: gain(rows, name, method)["both"] for name, title in LABELS.items()}
+    ).assign(
         **{
             "AUC without, 5 labels": by_clusterings(rows, "labels_5", method)["none"],
             "best NMI": nmi.max(axis=1),
@@ -194,5 +257,12 @@ def where(rows: Frame) -> Exhibit:
         f"with {few} they help on {', '.join(helped) or 'none'} and hurt on {', '.join(hurt) or 'none'} "
         f"(by more than {NOISE}); rank correlation of gain and best NMI {related:.2f}.",
     )
-    caption = "Gain in AUC from all eleven clusterings, for iEC3 with soft votes and learned weights."
-    return Exhibit("where", "Where do clusterings help?", [Block(caption, frame.rename_axis("dataset"))], [finding])
+    caption = (
+        "Gain in AUC from all eleven clusterings, for iEC3 with soft votes and learned weights."
+    )
+    return Exhibit(
+        "where",
+        "Where do clusterings help?",
+        [Block(caption, frame.rename_axis("dataset"))],
+        [finding],
+    )

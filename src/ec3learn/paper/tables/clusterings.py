@@ -12,13 +12,17 @@ from ..claims import LEVEL, by_unit, interval, judge, overall, signed_rank_p, wi
 from ..exhibits import Block, Exhibit, Finding, Frame, cells, comparable, has, printed
 from ..protocol import Protocol
 
-WAYS = {"none": "not tuned", "silhouette": "by the silhouette", "NMI": "by labels of the validation set"}
+WAYS = {
+    "none": "not tuned",
+    "silhouette": "by the silhouette",
+    "NMI": "by labels of the validation set",
+}
 LABELS = {"5": "5 labels per class", "20": "20 labels per class", "all": "all labels"}
 METHODS = ("iEC3", "iEC3, learned weights")
 KINDS = ("independent", "same")
 
 
-# ---- tuned -----------------------------------------------------------------------------------------------------------
+# ---- tuned ---------------------------------------------------------------------------------------
 
 
 def tuned(rows: Frame) -> Exhibit:
@@ -30,14 +34,22 @@ def tuned(rows: Frame) -> Exhibit:
     frame = frame.reindex(published.CLUSTERINGS)
     frame.loc["mean"] = frame.mean()
     gains = tuned_gains(rows)
-    table = pd.DataFrame({title: {m: with_interval(gains[m, way], 4) for m in METHODS} for way, title in WAYS.items()})
+    table = pd.DataFrame(
+        {
+            title: {m: with_interval(gains[m, way], 4) for m in METHODS}
+            for way, title in WAYS.items()
+        }
+    )
     caption = (
         "Normalised mutual information with the classes of the test set, on data sets that the paper has. Tuned clusterings "
         f"cluster all rows; affinity propagation alone clusters {Protocol.n_landmarks:,} landmarks, tuned or not."
     )
     blocks = [
         Block(caption, frame.rename_axis("clustering")),
-        Block("AUC that the five clusterings add to a method without any, with its interval.", table.rename_axis("method")),
+        Block(
+            "AUC that the five clusterings add to a method without any, with its interval.",
+            table.rename_axis("method"),
+        ),
     ]
     lifted = gains["iEC3", "NMI"] - gains["iEC3", "none"]
     mean = frame.loc["mean"]
@@ -65,7 +77,7 @@ def tuned_gains(rows: Frame) -> dict[tuple[str, str], Any]:
     return found
 
 
-# ---- as good as one likes --------------------------------------------------------------------------------------------
+# ---- as good as one likes ------------------------------------------------------------------------
 
 
 def curve(rows: Frame, labels: str, kind: str, method: str, against: str = "none") -> Frame:
@@ -102,7 +114,12 @@ def begins_to_pay(found: Frame) -> str | None:
 
 def quality(rows: Frame) -> Exhibit:
     """Return how good clusterings must be to pay, by number of labels."""
-    every = {(m, labels, kind): curve(rows, labels, kind, m) for m in METHODS for labels in LABELS for kind in KINDS}
+    every = {
+        (m, labels, kind): curve(rows, labels, kind, m)
+        for m in METHODS
+        for labels in LABELS
+        for kind in KINDS
+    }
     starts, beyond = pd.DataFrame(), pd.DataFrame()
     for (method, labels, kind), found in every.items():
         starts.loc[LABELS[labels], f"{method}, {kind}"] = begins_to_pay(found) or "never"
@@ -111,7 +128,10 @@ def quality(rows: Frame) -> Exhibit:
             found = curve(rows, labels, "independent", "iEC3", rival)
             beyond.loc[LABELS[labels], rival] = begins_to_pay(found) or "never"
     blocks = [
-        Block("The NMI from which on clusterings add AUC on most data sets (Wilcoxon, p < 5 %).", starts.rename_axis("labels")),
+        Block(
+            "The NMI from which on clusterings add AUC on most data sets (Wilcoxon, p < 5 %).",
+            starts.rename_axis("labels"),
+        ),
         Block(
             "The NMI from which on iEC3 with independent copies beats two rivals without clusterings on most data sets "
             "(Wilcoxon, p < 5 %).",
@@ -119,7 +139,13 @@ def quality(rows: Frame) -> Exhibit:
         ),
     ]
     for method in METHODS:
-        frame = pd.DataFrame({f"{LABELS[labels]}, {k}": own["shown"] for (m, labels, k), own in every.items() if m == method})
+        frame = pd.DataFrame(
+            {
+                f"{LABELS[labels]}, {k}": own["shown"]
+                for (m, labels, k), own in every.items()
+                if m == method
+            }
+        )
         caption = f"AUC that five noisy copies of the classes add to {method}, with its interval."
         blocks.append(Block(caption, frame.rename_axis("NMI of each copy")))
     findings = [_printed_quality(rows)]
@@ -158,7 +184,12 @@ def real_and_noisy(rows: Frame) -> Finding:
     gains = auc.xs("iEC3", axis=1, level=1)[settings].sub(auc["all none", "iEC3"], axis=0)
     real = tuned_gains(rows)["iEC3", "NMI"]
     both = real.index.intersection(gains.index)
-    noisy = pd.Series({place: np.interp(nmi[place], levels.loc[place, settings], gains.loc[place]) for place in both})
+    noisy = pd.Series(
+        {
+            place: np.interp(nmi[place], levels.loc[place, settings], gains.loc[place])
+            for place in both
+        }
+    )
     short = noisy - real[both]
     mean = by_unit(short)
     p = signed_rank_p(mean)
@@ -174,4 +205,6 @@ def real_and_noisy(rows: Frame) -> Finding:
 
 def real_points(rows: Frame, way: str) -> Frame:
     """Return the mean match and the gain of our clusterings, tuned in a way, on each data set: for the figure."""
-    return pd.DataFrame({"NMI": by_unit(tuned_nmi(rows, way)), "gain": by_unit(tuned_gains(rows)["iEC3", way])})
+    return pd.DataFrame(
+        {"NMI": by_unit(tuned_nmi(rows, way)), "gain": by_unit(tuned_gains(rows)["iEC3", way])}
+    )

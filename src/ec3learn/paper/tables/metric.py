@@ -2,8 +2,8 @@
 
 Scores by probabilities, by labels, and by a mixture of both stand beside the printed tables.
 
-The mixture (EC3 and iEC3 by probabilities, the 14 baselines by labels) was noticed on the first splits. It was then fixed and
-tested on splits that nobody had looked at.
+The mixture (EC3 and iEC3 by probabilities, the 14 baselines by labels) was noticed on the first
+splits. It was then fixed and tested on splits that nobody had looked at.
 """
 
 from __future__ import annotations
@@ -40,21 +40,33 @@ def metric(rows: Frame) -> Exhibit:
     ]
     last = list(present)[-1]
     if all(has(part, "drop_term") for part in present.values()):
-        blocks.append(Block("Percent of AUC that iEC3 loses without a term (Table 9), by scoring.", _terms(present), 1))
+        blocks.append(
+            Block(
+                "Percent of AUC that iEC3 loses without a term (Table 9), by scoring.",
+                _terms(present),
+                1,
+            )
+        )
     findings = [_nearer(distances, last), _mixture(present[last], wins, last)]
     return Exhibit("metric", "Which AUC was printed?", blocks, findings)
 
 
 def by_scoring(part: Frame) -> dict[str, Frame]:
     """Return the scores by probabilities and by labels, averaged over splits."""
-    return {word: by_unit(scored_cells(part, name)) for word, name in (("probabilities", "auc"), ("labels", "auc_hard"))}
+    return {
+        word: by_unit(scored_cells(part, name))
+        for word, name in (("probabilities", "auc"), ("labels", "auc_hard"))
+    }
 
 
 def gaps(part: Frame, floor: float = 0.0) -> dict[str, Frame]:
     """Return ours minus the printed AUC by each scoring, on data sets where a baseline has a printed AUC above `floor`."""
     theirs = printed("accuracy_auc")
     clear = theirs[theirs[BASELINES].max(axis=1) > floor]
-    return {word: difference(ours.loc[ours.index.isin(clear.index), METHODS], theirs) for word, ours in by_scoring(part).items()}
+    return {
+        word: difference(ours.loc[ours.index.isin(clear.index), METHODS], theirs)
+        for word, ours in by_scoring(part).items()
+    }
 
 
 def distances(part: Frame, floor: float = 0.0) -> Frame:
@@ -66,7 +78,9 @@ def _distances(present: dict[str, Frame]) -> Frame:
     found = {word: distances(part) for word, part in present.items()}
     last = list(present)[-1]
     columns = [table.add_suffix(f", {word}") for word, table in found.items()]
-    columns.append(distances(present[last], CHANCE).add_suffix(f", {last}, without sets near chance"))
+    columns.append(
+        distances(present[last], CHANCE).add_suffix(f", {last}, without sets near chance")
+    )
     nearer = {f"nearer, {word}": table.idxmin(axis=1) for word, table in found.items()}
     return pd.concat(columns, axis=1).assign(**nearer).rename_axis("method")
 
@@ -76,7 +90,11 @@ def _wins(present: dict[str, Frame]) -> Frame:
     found = {}
     for word, part in present.items():
         soft, hard = by_scoring(part).values()
-        for title, own, others in (("probabilities", soft, soft), ("labels", hard, hard), ("mixed", soft, hard)):
+        for title, own, others in (
+            ("probabilities", soft, soft),
+            ("labels", hard, hard),
+            ("mixed", soft, hard),
+        ):
             ahead = own[[*OURS, *VOTES]].gt(others[BASELINES].max(axis=1), axis=0)
             found[f"{title}, {word}"] = ahead.sum().astype(str) + f" of {len(ahead)}"
     return pd.DataFrame(found).rename_axis("method")
@@ -89,12 +107,17 @@ def _terms(present: dict[str, Frame]) -> Frame:
         for word, part in present.items()
         for title, name in (("probabilities", "auc"), ("labels", "auc_hard"))
     }
-    return pd.DataFrame({**columns, "paper": printed("drop_term_auc_percent").mean()}).rename_axis("term left out")
+    return pd.DataFrame({**columns, "paper": printed("drop_term_auc_percent").mean()}).rename_axis(
+        "term left out"
+    )
 
 
 def _nearer(distances: Frame, word: str) -> Finding:
     nearer = distances[f"nearer, {word}"]
-    labels, probabilities = int((nearer[BASELINES] == "labels").sum()), int((nearer[OURS] == "probabilities").sum())
+    labels, probabilities = (
+        int((nearer[BASELINES] == "labels").sum()),
+        int((nearer[OURS] == "probabilities").sum()),
+    )
     return Finding(
         "Is the printed AUC of the baselines nearer to that of labels, and that of EC3 and iEC3 nearer to that of probabilities?",
         labels == len(BASELINES) and probabilities == len(OURS),
@@ -107,7 +130,9 @@ def _mixture(part: Frame, wins: Frame, word: str) -> Finding:
     """Return whether the mixed scoring alone makes the paper's main claim true."""
     soft, hard = by_scoring(part).values()
     lead = soft["iEC3"] - hard[BASELINES].max(axis=1)
-    by = {name: wins.loc["iEC3", f"{name}, {word}"] for name in ("mixed", "probabilities", "labels")}
+    by = {
+        name: wins.loc["iEC3", f"{name}, {word}"] for name in ("mixed", "probabilities", "labels")
+    }
     return Finding(
         "Does the mixed scoring by itself make iEC3 better than all 14 baselines everywhere?",
         bool((lead > 0).all()),
@@ -118,7 +143,7 @@ def _mixture(part: Frame, wins: Frame, word: str) -> Finding:
     )
 
 
-# ---- numbers that cannot be ------------------------------------------------------------------------------------------
+# ---- numbers that cannot be ----------------------------------------------------------------------
 
 
 def checks(rows: Frame) -> Exhibit:
@@ -140,7 +165,12 @@ def checks(rows: Frame) -> Exhibit:
 
 
 def _averages() -> Finding:
-    off = pd.concat([pd.Series(averages_off(table)).add_suffix(f" ({word})") for word, table in published.TABLES.values()])
+    off = pd.concat(
+        [
+            pd.Series(averages_off(table)).add_suffix(f" ({word})")
+            for word, table in published.TABLES.values()
+        ]
+    )
     wrong = int((off >= 0.001).sum())
     return Finding(
         "Do the printed averages match the printed columns?",

@@ -12,7 +12,18 @@ from scipy.stats import linregress
 
 from .. import published
 from ..claims import Claim, by_unit, overall
-from ..exhibits import NOISE, Frame, cells, comparable, has, kept, means, printed, rank_correlation, select
+from ..exhibits import (
+    NOISE,
+    Frame,
+    cells,
+    comparable,
+    has,
+    kept,
+    means,
+    printed,
+    rank_correlation,
+    select,
+)
 from ..published import ALONE, BASELINES, CLUSTERINGS, COMBINERS
 from .accuracy import scored_cells
 from .studies import DEFAULT, growth_curve, loop_seconds, weights_in
@@ -23,7 +34,7 @@ Headline = partial(Claim, headline=True)
 Share = partial(Claim, percent=True)
 HeadlineShare = partial(Claim, headline=True, percent=True)
 
-# ---- accuracy (Table 3) ----------------------------------------------------------------------------------------------
+# ---- accuracy (Table 3) --------------------------------------------------------------------------
 
 
 def accuracy(rows: Frame) -> Iterator[Claim]:
@@ -80,7 +91,11 @@ def _side_claims(rows: Frame) -> Iterator[Claim]:
     by_set = gain.unstack(0)
     if "creditcard" in by_set:
         own = gain[["creditcard"]]
-        yield Share("The gain over UPE on Creditcard is significant.", own, printed=gain_printed["creditcard"])
+        yield Share(
+            "The gain over UPE on Creditcard is significant.",
+            own,
+            printed=gain_printed["creditcard"],
+        )
         rest = by_set[comparable(by_set)].drop(columns="creditcard")
         second = rest.mean().idxmax()
         lead = pd.concat({"all": by_set["creditcard"] - rest[second]})
@@ -102,7 +117,8 @@ def _sizes(rows: Frame) -> Series:
 def correlations(values: Series, size: Series) -> Series:
     """Return an effect whose mean in a split is the rank correlation of the values with a number per data set.
 
-    It is the product of both ranks, standardised, so that the interval over data sets is one of the correlation.
+    It is the product of both ranks, standardised, so that the interval over data sets is one of the
+    correlation.
     """
     by_split = values.unstack(0).dropna()
     ranks, of_size = by_split.rank(axis=1), size[by_split.columns].rank()
@@ -114,7 +130,7 @@ def standardised(table: Any) -> Any:
     return ((table - table.mean()) / table.std(ddof=0)).fillna(0.0)
 
 
-# ---- weights and epsilon (Figures 2 and 3, Table 2b) -------------------------------------------------------------------
+# ---- weights and epsilon (Figures 2 and 3, Table 2b) ---------------------------------------------
 
 
 def parameters(rows: Frame) -> Iterator[Claim]:
@@ -130,7 +146,9 @@ def parameters(rows: Frame) -> Iterator[Claim]:
         every=True,
     )
     best = printed("datasets")[list(weights)].map("{:.2f}".format).agg(" ".join, axis=1)
-    chosen = {place: grid[best[place[0]]][place] for place in grid.index if best.get(place[0]) in grid}
+    chosen = {
+        place: grid[best[place[0]]][place] for place in grid.index if best.get(place[0]) in grid
+    }
     if chosen:
         own = pd.Series(chosen).rename_axis(grid.index.names)
         tuned = cells(rows, "parameters", "auc")["iEC3, tuned"]
@@ -150,17 +168,23 @@ def epsilon(rows: Frame) -> Iterator[Claim]:
         yield Share(text, 1 - auc[f"{tol:.3f}"] / auc[last], printed=1 - share)
 
 
-# ---- base models (Tables 4 to 8) ---------------------------------------------------------------------------------------
+# ---- base models (Tables 4 to 8) -----------------------------------------------------------------
 
 
 def classifiers(rows: Frame) -> Iterator[Claim]:
     """Yield what the paper claims of the classifiers."""
     lost, theirs = _lost(rows, "drop_classifier"), printed("drop_classifier_auc")
-    yield Claim("Leaving out a classifier costs AUC.", lost.mean(axis=1), printed=_cost(theirs).mean().mean())
+    yield Claim(
+        "Leaving out a classifier costs AUC.",
+        lost.mean(axis=1),
+        printed=_cost(theirs).mean().mean(),
+    )
     single = scored_cells(rows, "auc")[list(lost.columns)]
     yield Claim(
         "The better a classifier is alone, the more its absence costs (rank correlation).",
-        lost.loc[lost.index.intersection(single.index)].apply(lambda own: rank_correlation(own, single.loc[own.name]), axis=1),
+        lost.loc[lost.index.intersection(single.index)].apply(
+            lambda own: rank_correlation(own, single.loc[own.name]), axis=1
+        ),
     )
 
 
@@ -177,13 +201,17 @@ def _cost(auc: Frame) -> Frame:
 def never_hurts(auc: Frame, steps: range, what: str) -> Claim:
     """Return the claim that a further base model never hurts, each step of each data set by itself."""
     added = {f"{step - 1} to {step}": auc[str(step)] - auc[str(step - 1)] for step in steps}
-    return Claim(f"Adding a {what} (by more than {NOISE}).", _units(added), above=-NOISE, every=True)
+    return Claim(
+        f"Adding a {what} (by more than {NOISE}).", _units(added), above=-NOISE, every=True
+    )
 
 
 def _units(parts: dict[str, Series]) -> Series:
     """Return several effects as one, whose units are pairs of a data set and a part."""
     whole = pd.concat(parts)
-    whole.index = pd.MultiIndex.from_tuples([(f"{name}, {part}", seed) for part, name, seed in whole.index])
+    whole.index = pd.MultiIndex.from_tuples(
+        [(f"{name}, {part}", seed) for part, name, seed in whole.index]
+    )
     return whole
 
 
@@ -198,7 +226,10 @@ def adding_classifiers(rows: Frame) -> Iterator[Claim]:
 
 def clusterings(rows: Frame) -> Iterator[Claim]:
     """Yield what the paper claims of its clusterings."""
-    nmi, theirs = cells(rows, "clustering_nmi", "nmi")[CLUSTERINGS], printed("clustering_nmi").loc["Average"]
+    nmi, theirs = (
+        cells(rows, "clustering_nmi", "nmi")[CLUSTERINGS],
+        printed("clustering_nmi").loc["Average"],
+    )
     others = [name for name in CLUSTERINGS if name != "Affinity"]
     second = nmi[others].mean().idxmax()
     yield Claim(
@@ -214,7 +245,9 @@ def dropping_clusterings(rows: Frame) -> Iterator[Claim]:
     others = [name for name in CLUSTERINGS if name != "Affinity"]
     theirs = _cost(printed("drop_clustering")[["creditcard_auc", "waveform_auc"]])
     cost, second = theirs.mean(axis=1), lost[others].mean().idxmax()
-    yield Claim("Leaving out affinity propagation costs AUC.", lost["Affinity"], printed=cost["Affinity"])
+    yield Claim(
+        "Leaving out affinity propagation costs AUC.", lost["Affinity"], printed=cost["Affinity"]
+    )
     yield Claim(
         f"It costs more than leaving out any other clustering; second here: {second}.",
         lost["Affinity"] - lost[second],
@@ -247,7 +280,7 @@ def adding_clusterings(rows: Frame) -> Iterator[Claim]:
     yield never_hurts(auc, range(1, 6), "clustering never hurts")
 
 
-# ---- the four terms (Table 9) ----------------------------------------------------------------------------------------
+# ---- the four terms (Table 9) --------------------------------------------------------------------
 
 
 def terms(rows: Frame) -> Iterator[Claim]:
@@ -256,7 +289,9 @@ def terms(rows: Frame) -> Iterator[Claim]:
     lost = 1 - auc.drop(columns="none").div(auc["none"], axis=0)
     theirs = printed("drop_term_auc_percent").mean() / 100
     for term in ("J1", "J2", "J3", "J4"):
-        yield Share(f"Without {term} the AUC falls by {theirs[term]:.1%}.", lost[term], printed=theirs[term])
+        yield Share(
+            f"Without {term} the AUC falls by {theirs[term]:.1%}.", lost[term], printed=theirs[term]
+        )
     text = "Leaving out a term never raises the AUC (by more than 0.2 %)."
     yield Share(text, _units({term: lost[term] for term in lost}), above=-NOISE, every=True)
     yield Share(
@@ -266,7 +301,7 @@ def terms(rows: Frame) -> Iterator[Claim]:
     )
 
 
-# ---- robustness (Figures 4 to 6) ---------------------------------------------------------------------------------------
+# ---- robustness (Figures 4 to 6) -----------------------------------------------------------------
 
 
 def imbalance(rows: Frame) -> Iterator[Claim]:
@@ -281,7 +316,9 @@ def imbalance(rows: Frame) -> Iterator[Claim]:
         rival=f"the majority vote keeps {auc['majority vote'].mean():.1%}",
     )
     more = published.IMBALANCE_AUC["susy"]["iEC3"] - published.IMBALANCE_UPE
-    yield HeadlineShare("It keeps more of its AUC than UPE.", auc["iEC3"] - auc["UPE"], printed=more)
+    yield HeadlineShare(
+        "It keeps more of its AUC than UPE.", auc["iEC3"] - auc["UPE"], printed=more
+    )
     theirs = pd.DataFrame(published.IMBALANCE_F).mean(axis=1)
     for other in ("EC3", "UPE"):
         text = f"iEC3 keeps more of the F of the class than {other}."
@@ -290,7 +327,9 @@ def imbalance(rows: Frame) -> Iterator[Claim]:
 
 def robustness(rows: Frame) -> Iterator[Claim]:
     """Yield what the paper claims of random base models."""
-    guess, scatter = (kept(rows, f"random_{kind}", "auc", "10", "0") for kind in ("classifiers", "clusterings"))
+    guess, scatter = (
+        kept(rows, f"random_{kind}", "auc", "10", "0") for kind in ("classifiers", "clusterings")
+    )
     least, of_upe = published.RANDOM_AUC["iEC3"], published.RANDOM_AUC["UPE"]
     for share, word in ((guess, "classifiers"), (scatter, "clusterings")):
         yield HeadlineShare(
@@ -302,13 +341,15 @@ def robustness(rows: Frame) -> Iterator[Claim]:
         )
     text = f"It keeps more than UPE, which keeps {of_upe:.0%} (10 random classifiers)."
     yield HeadlineShare(text, guess["iEC3"] - guess["UPE"], printed=least - of_upe)
-    yield Share("Random classifiers harm more than random clusterings.", scatter["iEC3"] - guess["iEC3"])
+    yield Share(
+        "Random classifiers harm more than random clusterings.", scatter["iEC3"] - guess["iEC3"]
+    )
     if has(rows, "datasets"):
         text = "The smaller the data set, the more random classifiers harm (rank correlation of size and share kept)."
         yield Claim(text, correlations(guess["iEC3"], _sizes(rows)))
 
 
-# ---- runtime (Table 10, Figure 7) ------------------------------------------------------------------------------------
+# ---- runtime (Table 10, Figure 7) ----------------------------------------------------------------
 
 
 def runtime(rows: Frame) -> Iterator[Claim]:
@@ -333,15 +374,28 @@ def growth(rows: Frame) -> Iterator[Claim]:
         ("growth_models", "linearly with the number of base models", 1),
         ("growth_classes", "with the square of the number of classes", 2),
     ):
-        places = select(rows, experiment)[["dataset", "seed"]].drop_duplicates().sort_values(["dataset", "seed"])
+        places = (
+            select(rows, experiment)[["dataset", "seed"]]
+            .drop_duplicates()
+            .sort_values(["dataset", "seed"])
+        )
         found = {
-            (name, seed): fit(*growth_curve(rows[rows["seed"] == seed], experiment, name, "iEC3, the paper's loop"), power)
+            (name, seed): fit(
+                *growth_curve(
+                    rows[rows["seed"] == seed], experiment, name, "iEC3, the paper's loop"
+                ),
+                power,
+            )
             for name, seed in places.itertuples(index=False)
         }
         yield Headline(f"The runtime grows {how}: R^2 above 0.98.", pd.Series(found), above=0.98)
     loops = select(rows, "like_for_like", method="iEC3").groupby(["dataset", "seed"], sort=False)
     found = {place: fit(curve["setting"], curve["value"]) for place, curve in loops}
-    yield Headline("The runtime grows linearly with the number of objects: R^2 above 0.98.", pd.Series(found), above=0.98)
+    yield Headline(
+        "The runtime grows linearly with the number of objects: R^2 above 0.98.",
+        pd.Series(found),
+        above=0.98,
+    )
 
 
 def fit(size: Any, seconds: Any, power: int = 1) -> float:

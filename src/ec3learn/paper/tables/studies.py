@@ -14,10 +14,23 @@ from scipy.stats import linregress
 
 from .. import published
 from ..claims import by_unit
-from ..exhibits import NOISE, Block, Exhibit, Finding, Frame, comparable, difference, kept, means, ordered, printed, select
+from ..exhibits import (
+    NOISE,
+    Block,
+    Exhibit,
+    Finding,
+    Frame,
+    comparable,
+    difference,
+    kept,
+    means,
+    ordered,
+    printed,
+    select,
+)
 from ..studies import MOST_UPE_OBJECTS
 
-# ---- parameters ------------------------------------------------------------------------------------------------------
+# ---- parameters ----------------------------------------------------------------------------------
 
 WEIGHTS = list(published.SUGGESTED)
 DEFAULT = "0.25 0.35 0.35 0.05"  # the paper's setting
@@ -26,13 +39,22 @@ ONLY_VOTES = "0.00 0.00 1.00 0.00"
 
 def weights_in(settings: Any) -> Frame:
     """Return the four weights that settings name, one row each."""
-    return pd.DataFrame([setting.split() for setting in settings], columns=WEIGHTS, index=list(settings)).astype(float)
+    return pd.DataFrame(
+        [setting.split() for setting in settings], columns=WEIGHTS, index=list(settings)
+    ).astype(float)
 
 
 def good_settings(rows: Frame) -> Frame:
     """Return the settings whose mean AUC is in the top tenth of a data set: dataset, auc, alpha, beta, gamma, delta."""
-    by_setting = means(rows, "parameters", "auc", columns="setting", method="iEC3").stack().rename("auc").reset_index()
-    floor = by_setting.groupby("dataset")["auc"].transform(lambda area: area.quantile(1 - published.TOP_SHARE))
+    by_setting = (
+        means(rows, "parameters", "auc", columns="setting", method="iEC3")
+        .stack()
+        .rename("auc")
+        .reset_index()
+    )
+    floor = by_setting.groupby("dataset")["auc"].transform(
+        lambda area: area.quantile(1 - published.TOP_SHARE)
+    )
     best = by_setting[by_setting["auc"] >= floor].set_index("setting")
     return pd.concat([best, weights_in(best.index)], axis=1)
 
@@ -41,7 +63,9 @@ def parameters(rows: Frame) -> Exhibit:
     """Return which weights are good, and what tuning them on the validation set gains."""
     by_setting = means(rows, "parameters", "auc", columns="setting", method="iEC3")
     good, every = good_settings(rows)[WEIGHTS], weights_in(by_setting.columns)
-    low, high = (pd.Series({name: ends[k] for name, ends in published.SUGGESTED.items()}) for k in (0, 1))
+    low, high = (
+        pd.Series({name: ends[k] for name, ends in published.SUGGESTED.items()}) for k in (0, 1)
+    )
     inside, chance = (((own > low - 1e-9) & (own < high + 1e-9)).mean() for own in (good, every))
     frame = pd.DataFrame(
         {
@@ -65,7 +89,9 @@ def parameters(rows: Frame) -> Exhibit:
     _, vote, default, tuned, best = table.mean()
     findings = [
         Finding(
-            "Do good settings lie in the suggested ranges more often than others?", bool((inside > chance).all()), f"{in_range}."
+            "Do good settings lie in the suggested ranges more often than others?",
+            bool((inside > chance).all()),
+            f"{in_range}.",
         ),
         Finding(
             "Do the weights matter?",
@@ -93,14 +119,16 @@ def epsilon(rows: Frame) -> Exhibit:
             "AUC, paper": {f"{tol:.3f}": share for tol, share in published.EPSILON_AUC.items()},
             "rounds": shares["rounds"],
             "seconds": shares["seconds"],
-            "seconds, paper": {f"{tol:.3f}": share for tol, share in published.EPSILON_SECONDS.items()},
+            "seconds, paper": {
+                f"{tol:.3f}": share for tol, share in published.EPSILON_SECONDS.items()
+            },
         }
     ).sort_index(ascending=False)
     block = Block("Relative to epsilon 0.005.", frame.rename_axis("epsilon"))
     return Exhibit("epsilon", "Epsilon (Figure 3)", [block])
 
 
-# ---- which base models -----------------------------------------------------------------------------------------------
+# ---- which base models ---------------------------------------------------------------------------
 
 
 def drop_classifier(rows: Frame) -> Exhibit:
@@ -117,7 +145,10 @@ def _beside_printed(rows: Frame, experiment: str, theirs: Frame) -> Frame:
     columns: dict[str, Any] = {}
     for name in ("creditcard", "waveform"):
         for metric, own, head in (("auc", auc, "auc"), ("f", f, "fscore")):
-            columns |= {f"{name} {metric}": own.get(name), f"{name} {metric}, paper": theirs[f"{name}_{head}"]}
+            columns |= {
+                f"{name} {metric}": own.get(name),
+                f"{name} {metric}, paper": theirs[f"{name}_{head}"],
+            }
     return pd.DataFrame({**columns, "AUC, all data sets": auc.mean(axis=1)})
 
 
@@ -126,7 +157,9 @@ def drop_clustering(rows: Frame) -> Exhibit:
     theirs = printed("drop_clustering")
     frame = _beside_printed(rows, "drop_clustering", theirs).reindex(theirs.index)
     return Exhibit(
-        "drop_clustering", "One clustering left out (Table 7)", [Block("Scores of iEC3.", frame.rename_axis("left out"))]
+        "drop_clustering",
+        "One clustering left out (Table 7)",
+        [Block("Scores of iEC3.", frame.rename_axis("left out"))],
     )
 
 
@@ -135,10 +168,19 @@ def one_by_one(rows: Frame, experiment: str, title: str, what: str) -> Exhibit:
     theirs = published.printed(experiment)
     theirs.index = [str(step) for step in range(1, len(theirs) + 1)]
     frame = _beside_printed(rows, experiment, theirs).sort_index().rename_axis("added")
-    return Exhibit(experiment, title, [Block(f"By number of {what}, added in the order chosen on the validation set.", frame)])
+    return Exhibit(
+        experiment,
+        title,
+        [Block(f"By number of {what}, added in the order chosen on the validation set.", frame)],
+    )
 
 
-add_classifier = partial(one_by_one, experiment="add_classifier", title="Classifiers one by one (Table 5)", what="classifiers")
+add_classifier = partial(
+    one_by_one,
+    experiment="add_classifier",
+    title="Classifiers one by one (Table 5)",
+    what="classifiers",
+)
 add_clustering = partial(
     one_by_one,
     experiment="add_clustering",
@@ -174,25 +216,31 @@ def drop_term(rows: Frame) -> Exhibit:
     return Exhibit("drop_term", "One term left out (Table 9)", [block])
 
 
-# ---- robustness ------------------------------------------------------------------------------------------------------
+# ---- robustness ----------------------------------------------------------------------------------
 
 
 def imbalance(rows: Frame) -> Exhibit:
     """Return the shares of AUC and of the F of one class that are kept with 30 % of the class removed."""
     last = f"{published.REMOVED[-1]:.2f}"
-    auc, f = (by_unit(kept(rows, "imbalance", metric, last, "0.00")) for metric in ("auc", "f_touched"))
+    auc, f = (
+        by_unit(kept(rows, "imbalance", metric, last, "0.00")) for metric in ("auc", "f_touched")
+    )
     frame = pd.concat([auc.T.add_prefix("AUC kept, "), f.T.add_prefix("F kept, ")], axis=1)
     for name in ("susy", "sensor"):
         frame[f"AUC kept, {name}, paper"] = pd.Series(published.IMBALANCE_AUC[name])
         frame[f"F kept, {name}, paper"] = pd.Series(published.IMBALANCE_F[name])
     caption = f"Share kept with 30 % of one class removed. The paper used Susy and Sensor, we used {' and '.join(auc.index)}."
-    return Exhibit("imbalance", "Class imbalance (Figure 4)", [Block(caption, frame.rename_axis("method"))])
+    return Exhibit(
+        "imbalance", "Class imbalance (Figure 4)", [Block(caption, frame.rename_axis("method"))]
+    )
 
 
 def robustness(rows: Frame) -> Exhibit:
     """Return the share of AUC that is kept with 10 random base models added."""
     kinds = ("classifiers", "clusterings")
-    found = {kind: ordered(by_unit(kept(rows, f"random_{kind}", "auc", "10", "0"))) for kind in kinds}
+    found = {
+        kind: ordered(by_unit(kept(rows, f"random_{kind}", "auc", "10", "0"))) for kind in kinds
+    }
     frame = pd.concat([found[kind].add_suffix(f", {kind}") for kind in kinds], axis=1)
     frame.loc["mean"] = frame.mean()
     questions = {
@@ -203,25 +251,36 @@ def robustness(rows: Frame) -> Exhibit:
     for question, votes in questions.items():
         own, beside = (found[kind][f"iEC3, learned weights{votes}"] for kind in kinds)
         least = f"{own.min():.2%} at least ({own.idxmin()})"
-        words = f"{own.mean():.2%} on average, {least}; with random clusterings {beside.mean():.2%}."
+        words = (
+            f"{own.mean():.2%} on average, {least}; with random clusterings {beside.mean():.2%}."
+        )
         findings.append(Finding(question, bool(own.mean() >= 0.995), words))
     n_splits = select(rows, "random_clusterings", method="UPE")["seed"].nunique()
-    caption = (
-        f"Share of AUC kept with 10 random base models added. UPE meets random clusterings in {n_splits} of the splits only."
+    caption = f"Share of AUC kept with 10 random base models added. UPE meets random clusterings in {n_splits} of the splits only."
+    return Exhibit(
+        "robustness",
+        "Random base models (Figures 5 and 6)",
+        [Block(caption, frame.rename_axis("dataset"))],
+        findings,
     )
-    return Exhibit("robustness", "Random base models (Figures 5 and 6)", [Block(caption, frame.rename_axis("dataset"))], findings)
 
 
-# ---- runtime ---------------------------------------------------------------------------------------------------------
+# ---- runtime -------------------------------------------------------------------------------------
 
 
 def runtime(rows: Frame) -> Exhibit:
     """Return the seconds to combine a fifth of each data set, the paper's, and their ratio."""
     seconds, objects = (means(rows, "runtime", metric) for metric in ("seconds", "n_objects"))
-    names = {published.STAND_INS.get(name, name): name for name in seconds.index if name != "sensor_sample"}
+    names = {
+        published.STAND_INS.get(name, name): name
+        for name in seconds.index
+        if name != "sensor_sample"
+    }
     in_print = printed("runtime_seconds").T
     theirs = in_print.reindex(list(names)).rename(index=names).astype("Int64")
-    frame = pd.DataFrame({"objects": objects[""].astype("Int64"), "objects of UPE": objects["UPE"].astype("Int64")})
+    frame = pd.DataFrame(
+        {"objects": objects[""].astype("Int64"), "objects of UPE": objects["UPE"].astype("Int64")}
+    )
     for method in ("BGCM", "UPE", "iEC3"):
         frame[method] = seconds[method].map("{:.3f}".format)
         frame[f"{method}, paper"] = theirs[method]
@@ -240,7 +299,12 @@ def runtime(rows: Frame) -> Exhibit:
         "Seconds to combine a fifth of all objects, given base outputs. The paper's machine is not known. sensor_3feat has the "
         f"objects and classes of Sensor. UPE is run on at most {MOST_UPE_OBJECTS:,} objects."
     )
-    return Exhibit("runtime", "Runtime (Table 10)", [Block(caption, ordered(frame).rename_axis("dataset"))], findings)
+    return Exhibit(
+        "runtime",
+        "Runtime (Table 10)",
+        [Block(caption, ordered(frame).rename_axis("dataset"))],
+        findings,
+    )
 
 
 def log_slope(size: Any, seconds: Any) -> float:
@@ -250,13 +314,19 @@ def log_slope(size: Any, seconds: Any) -> float:
 
 def loop_seconds(rows: Frame) -> Frame:
     """Return the time of each method in `like_for_like`, by data set, split and size."""
-    return select(rows, "like_for_like").pivot_table(index=["dataset", "seed", "setting"], columns="method", values="value")
+    return select(rows, "like_for_like").pivot_table(
+        index=["dataset", "seed", "setting"], columns="method", values="value"
+    )
 
 
 def like_for_like(rows: Frame) -> Exhibit:
     """Return the time of each method as published, on the same objects, and how it grows."""
     own = select(rows, "like_for_like", "seconds")
-    by_size = own.assign(size=own["setting"].astype(int)).groupby(["dataset", "method", "size"], sort=False)["value"].mean()
+    by_size = (
+        own.assign(size=own["setting"].astype(int))
+        .groupby(["dataset", "method", "size"], sort=False)["value"]
+        .mean()
+    )
     found = []
     for (name, method), curve in by_size.groupby(level=[0, 1], sort=False):
         curve = curve.droplevel([0, 1]).sort_index()
@@ -278,13 +348,21 @@ def like_for_like(rows: Frame) -> Exhibit:
         "is our reconstruction, and takes minutes with more objects. *Exact* is what the library does: it merges equal rows and "
         "solves a linear system."
     )
-    return Exhibit("like_for_like", "Runtime, like for like", [Block(caption, pd.DataFrame(found).set_index("dataset"))])
+    return Exhibit(
+        "like_for_like",
+        "Runtime, like for like",
+        [Block(caption, pd.DataFrame(found).set_index("dataset"))],
+    )
 
 
 def growth(rows: Frame) -> Exhibit:
     """Return how the runtime of iEC3 grows with objects, base models and classes."""
     found = []
-    for experiment, what in (("growth_objects", "objects"), ("growth_models", "base models"), ("growth_classes", "classes")):
+    for experiment, what in (
+        ("growth_objects", "objects"),
+        ("growth_models", "base models"),
+        ("growth_classes", "classes"),
+    ):
         for method in ("iEC3", "iEC3, the paper's loop"):
             for name in sorted(set(select(rows, experiment)["dataset"])):
                 size, seconds = growth_curve(rows, experiment, name, method)
@@ -300,8 +378,14 @@ def growth(rows: Frame) -> Exhibit:
                         "slope": log_slope(size, seconds),
                     }
                 )
-    caption = "Milliseconds at the smallest and the largest size, and the slope on logarithmic axes."
-    return Exhibit("growth", "How the runtime grows (Figure 7)", [Block(caption, pd.DataFrame(found).set_index("dataset"), 2)])
+    caption = (
+        "Milliseconds at the smallest and the largest size, and the slope on logarithmic axes."
+    )
+    return Exhibit(
+        "growth",
+        "How the runtime grows (Figure 7)",
+        [Block(caption, pd.DataFrame(found).set_index("dataset"), 2)],
+    )
 
 
 def growth_curve(rows: Frame, experiment: str, name: str, method: str) -> tuple[Any, Any]:

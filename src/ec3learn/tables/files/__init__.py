@@ -1,6 +1,14 @@
 """Tables in files, larger than memory: any format is read by DuckDB, and an output appears whole or not at all."""
 
-from .combining import AnsweredFile, combine_file, content_of_file, extend_file, open_file, plan_file, read_labels
+from .combining import (
+    AnsweredFile,
+    combine_file,
+    content_of_file,
+    extend_file,
+    open_file,
+    plan_file,
+    read_labels,
+)
 from .formats import STANDARD, Format
 from .table import FileTable
 from .writing import require_outputs, write_table

@@ -1,6 +1,7 @@
 """combine and extend for files: a file is opened as a table of DuckDB, and goes through the same pipeline as any other table.
 
-Labels may be in a file of their own: each object finds its label by name, as if the table had a column of them.
+Labels may be in a file of their own: each object finds its label by name, as if the table had a
+column of them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ from .writing import write, write_rows
 
 NOISE = "-1"
 UNWRITTEN = f"{OURS}answer_"  # a prefix for columns that are asked for but not written
-ENDINGS = {ending for endings in FORMATS.values() for ending in endings} | set(COMPRESSIONS.values())
+ENDINGS = {ending for endings in FORMATS.values() for ending in endings} | set(
+    COMPRESSIONS.values()
+)
 TYPES = {"VARCHAR": pa.string(), "BOOLEAN": pa.bool_(), "BIGINT": pa.int64()}
 
 
@@ -57,7 +60,11 @@ def open_file(
         format = "csv" if delimiter is not None else format_of_content(sys.stdin.buffer.peek())
     kind = Format.of(path, format, delimiter)
     if sheet is not None and kind.name != "excel":
-        raise InputError("sheet", "must be left out unless the file is a spreadsheet", came=f"{sheet!r} for {kind.name}")
+        raise InputError(
+            "sheet",
+            "must be left out unless the file is a spreadsheet",
+            came=f"{sheet!r} for {kind.name}",
+        )
     try:
         with workspace(beside, memory, bar=bar) as work, work.told_if_full(duckdb.Error):
             yield read(work, path, kind, encoding, sheet)
@@ -71,12 +78,22 @@ class AnsweredFile(Answered):
 
     file: FileTable
     columns: Columns
-    id: str | None = None  # the column that names the rows; without one they are named by their numbers
+    id: str | None = (
+        None  # the column that names the rows; without one they are named by their numbers
+    )
 
-    def write(self, path: str, format: str | None = None, overwrite: bool = False, *, per_object: bool = False) -> None:
+    def write(
+        self,
+        path: str,
+        format: str | None = None,
+        overwrite: bool = False,
+        *,
+        per_object: bool = False,
+    ) -> None:
         """Write the file with its answers appended; the format is by default that of the name, or else of the file.
 
-        With `per_object` only the objects of a long table and their answers are written, in the order in which they appear.
+        With `per_object` only the objects of a long table and their answers are written, in the
+        order in which they appear.
         """
         self.file.work.bar.update(f"Writing {path}")
         kind = self.file.format.for_output(path, format)
@@ -92,30 +109,42 @@ class AnsweredFile(Answered):
         assert name is not None
         both = self.table
         own = {*self.file.columns, ROW}
-        answers = [f"any_value({quoted(new)}) AS {quoted(new)}" for new in both.columns if new not in own]
-        counted = both.aggregate(", ".join([quoted(name), *answers, f"min({quoted(ROW)}) AS {quoted(ROW)}"]), quoted(name))
+        answers = [
+            f"any_value({quoted(new)}) AS {quoted(new)}" for new in both.columns if new not in own
+        ]
+        counted = both.aggregate(
+            ", ".join([quoted(name), *answers, f"min({quoted(ROW)}) AS {quoted(ROW)}"]),
+            quoted(name),
+        )
         return counted.order(quoted(ROW)).project(f"* EXCLUDE {quoted(ROW)}")
 
     @property
     def named_consensus(self) -> Consensus:
         """Return the consensus with each distinct row named like the first of its rows."""
-        return replace(self.consensus, object_ids=_names_of_rows(self.file, self.consensus.object_ids, self.id))
+        return replace(
+            self.consensus, object_ids=_names_of_rows(self.file, self.consensus.object_ids, self.id)
+        )
 
     def by_row(self) -> tuple[Consensus, Any]:
         """Return the consensus over all rows of the file, and the labels to judge it by.
 
-        The file must have been combined with `number=True`. The objects of a long table stay what they are.
+        The file must have been combined with `number=True`. The objects of a long table stay what
+        they are.
         """
         if self.columns.objects is not None:
             return self.consensus, self.truth
         found = self.table.order(ROW).project(f"{UNWRITTEN}number AS number").fetchnumpy()["number"]
         number = np.asarray(found, dtype=np.int64)
-        names = None if self.id is None else _names_of_rows(self.file, np.arange(len(number)), self.id)
+        names = (
+            None if self.id is None else _names_of_rows(self.file, np.arange(len(number)), self.id)
+        )
         votes = self.consensus.require_votes("rows")
         index = number if votes.index is None else votes.index[number]
         votes = votes.spread_over(index, names)
         consensus = replace(self.consensus, votes=votes, index=votes.index, object_ids=names)
-        return consensus, None if self.truth is None else np.asarray(self.truth, dtype=object)[number]
+        return consensus, None if self.truth is None else np.asarray(self.truth, dtype=object)[
+            number
+        ]
 
     def find_object(self, name: str) -> Any:
         """Return how the consensus names the object that is called so in the file."""
@@ -128,10 +157,14 @@ class AnsweredFile(Answered):
         found = self.table.filter(is_it).project(f"{UNWRITTEN}number").limit(2).fetchall()
         if self.id is None and not found:
             must = f"must be the number of a row, 0 to {self.file.relation.count('*').fetchall()[0][0] - 1}"
-            raise InputError("object", must, got=name, remedy=f"Pass {arg('id')} to identify objects by name.")
+            raise InputError(
+                "object", must, got=name, remedy=f"Pass {arg('id')} to identify objects by name."
+            )
         if len(found) != 1:
             many = "two or more rows have" if found else "no row has"
-            raise InputError("object", "must name one row", came=f"{name!r}, which {many} in column {self.id!r}")
+            raise InputError(
+                "object", "must name one row", came=f"{name!r}, which {many} in column {self.id!r}"
+            )
         number, rows = found[0][0], self.consensus.object_ids
         return int(number if rows is None else rows[number])
 
@@ -150,8 +183,8 @@ def combine_file(
 ) -> AnsweredFile:
     """Combine the votes in a file: `combine` for files. `naming` has classes, and any number of missing labels, as text.
 
-    The column `id` names the rows. `known` and `truth` may name files too, in which objects are named as in that column, or in
-    the one of the objects.
+    The column `id` names the rows. `known` and `truth` may name files too, in which objects are
+    named as in that column, or in the one of the objects.
     """
     table, columns = _typed(table, naming, id)
     table.work.bar.update("Combining")
@@ -160,7 +193,9 @@ def combine_file(
     return AnsweredFile(**vars(answered), file=table, columns=columns, id=id)
 
 
-def content_of_file(table: FileTable, naming: Naming, *, max_rows: int = MOST_ROWS, id: str | None = None) -> Content:
+def content_of_file(
+    table: FileTable, naming: Naming, *, max_rows: int = MOST_ROWS, id: str | None = None
+) -> Content:
     """Return the votes in a file and its known and true labels; the arguments are those of `combine_file`."""
     table, columns = _typed(table, naming, id)
     table.work.bar.update("Comparing")
@@ -170,12 +205,19 @@ def content_of_file(table: FileTable, naming: Naming, *, max_rows: int = MOST_RO
 
 
 def plan_file(
-    table: FileTable, naming: Naming, method: str | Method = "auto", *, max_rows: int, id: str | None, fast: bool, writes: bool
+    table: FileTable,
+    naming: Naming,
+    method: str | Method = "auto",
+    *,
+    max_rows: int,
+    id: str | None,
+    fast: bool,
+    writes: bool,
 ) -> Plan:
     """Return what combining a file is expected to take, from counting its distinct rows and solving some of them.
 
-    Seconds are those of the processor, from the start of the process on; writing takes about as long as counting, and so does
-    answering for rows that are not solved.
+    Seconds are those of the processor, from the start of the process on; writing takes about as
+    long as counting, and so does answering for rows that are not solved.
     """
     begin = time.process_time()
     table, columns = _typed(table, naming, id)
@@ -194,8 +236,12 @@ def _names_of_rows(table: FileTable, rows: Any, column: str | None) -> Any:
     wanted = table.connection.from_arrow(pa.table({"place": np.arange(len(rows)), "row": rows}))
     sql = table.columns[column]
     names = f"SELECT CAST({sql} AS VARCHAR) AS name, file_row_number AS row FROM read_parquet({text(table.parquet)})"
-    found = wanted.join(table.connection.sql(names), "row").order("place").project("name").fetchall()
-    return label_array([f"row {row}" if name is None else name for row, (name,) in zip(rows, found, strict=True)])
+    found = (
+        wanted.join(table.connection.sql(names), "row").order("place").project("name").fetchall()
+    )
+    return label_array(
+        [f"row {row}" if name is None else name for row, (name,) in zip(rows, found, strict=True)]
+    )
 
 
 def _typed(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable, Columns]:
@@ -203,7 +249,10 @@ def _typed(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable,
     if id is not None:
         table.require_column(id, "id")
         if naming.objects is not None:
-            raise InputError("id", f"must be left out for a long table, whose objects are identified by {arg('objects')}")
+            raise InputError(
+                "id",
+                f"must be left out for a long table, whose objects are identified by {arg('objects')}",
+            )
     table, columns = _with_label_files(table, replace(naming, missing=None), id)
     table = table.with_labels(columns.label_groups, naming.missing, columns.graded)
     columns = columns.with_answers(table.value)
@@ -212,7 +261,9 @@ def _typed(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable,
     return table, replace(columns, row_number=ROW if columns.objects is None else None)
 
 
-def _with_label_files(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable, Columns]:
+def _with_label_files(
+    table: FileTable, naming: Naming, id: str | None
+) -> tuple[FileTable, Columns]:
     """Find the columns, those of known and true labels also in files of their own."""
     given: dict[str, Any] = {"known": naming.known, "truth": naming.truth}
     files = {argument: name for argument, name in given.items() if is_label_file(name, table)}
@@ -284,29 +335,45 @@ def _as_text(labels: Any) -> Any:
     return label_array([str(label) for label in labels.tolist()])
 
 
-# ---- labels in a file of their own ------------------------------------------------------------------------------------
+# ---- labels in a file of their own ---------------------------------------------------------------
 
 
 def is_label_file(given: str | None, table: FileTable) -> bool:
     """Return whether an option names a file, perhaps with a column after a colon, and not a column of the table."""
     if given is None or given in table.columns:
         return False
-    return any(os.path.isfile(path) or PurePath(path).suffix.lower() in ENDINGS for path in (given, given.rpartition(":")[0]))
+    return any(
+        os.path.isfile(path) or PurePath(path).suffix.lower() in ENDINGS
+        for path in (given, given.rpartition(":")[0])
+    )
 
 
-def with_label_file(table: FileTable, columns: Columns, argument: str, given: str, key: str | None) -> tuple[FileTable, Columns]:
+def with_label_file(
+    table: FileTable, columns: Columns, argument: str, given: str, key: str | None
+) -> tuple[FileTable, Columns]:
     """Return the table with one more column, which is not written: the labels that a file has for its objects."""
     if key is None:
         remedy = "It says which column of both files identifies objects."
-        raise InputError("id", phrase=f"{arg(argument, given)} needs {arg('id')} or {arg('objects')}", remedy=remedy)
+        raise InputError(
+            "id",
+            phrase=f"{arg(argument, given)} needs {arg('id')} or {arg('objects')}",
+            remedy=remedy,
+        )
     first = next(iter(columns.label_groups[0]), None)
     kind = "VARCHAR" if first is None else table.types[first]
-    labels = {name: value_of(label, kind) for name, label in read_labels(table, argument, given, key).items()}
+    labels = {
+        name: value_of(label, kind)
+        for name, label in read_labels(table, argument, given, key).items()
+    }
     if not labels:
-        raise InputError(argument, "must be a file with labels of some objects", came=f"none in {given}")
+        raise InputError(
+            argument, "must be a file with labels of some objects", came=f"none in {given}"
+        )
     for label in labels.values():
         if isinstance(label, str) != (kind == "VARCHAR"):
-            raise InputError(argument, f"must hold labels like those in column {first!r} ({kind})", got=label)
+            raise InputError(
+                argument, f"must hold labels like those in column {first!r} ({kind})", got=label
+            )
     name = f"{OURS}{argument}"
     _create_lookup(table, name, labels, kind if kind in TYPES else "BIGINT")
     sql = f"{name}(CAST({table.columns[key]} AS VARCHAR))"
@@ -326,15 +393,21 @@ def read_labels(beside: FileTable, argument: str, given: str, key: str) -> dict[
     with workspace() as work:
         table = read(work, path, format, beside.encoding)
         chosen = _columns_in(table, argument, path, column, key)
-        found = table.relation.project(", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in chosen)).fetchall()
+        found = table.relation.project(
+            ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in chosen)
+        ).fetchall()
     labels: dict[str, str] = {}
     for name, label in found:
         if name is not None and label is not None and labels.setdefault(name, label) != label:
-            raise InputError(argument, "must give an object one label", came=f"two for {name!r} in {path}")
+            raise InputError(
+                argument, "must give an object one label", came=f"two for {name!r} in {path}"
+            )
     return labels
 
 
-def _columns_in(table: FileTable, argument: str, path: str, column: str, key: str) -> tuple[str, str]:
+def _columns_in(
+    table: FileTable, argument: str, path: str, column: str, key: str
+) -> tuple[str, str]:
     """Return the columns of the objects and of the labels: by name, or the first and the second of two."""
     names = list(table.columns)
     if column:
@@ -358,20 +431,33 @@ def _create_lookup(table: FileTable, name: str, labels: Mapping[str, Any], kind:
 
     def look_up(objects: pa.ChunkedArray) -> pa.Array:
         names = objects.to_pylist()
-        found = (None if name is None else labels.get(name, by_number.get(without_fraction(name))) for name in names)
+        found = (
+            None if name is None else labels.get(name, by_number.get(without_fraction(name)))
+            for name in names
+        )
         return pa.array(found, TYPES[kind])
 
     options: dict[str, Any] = {"type": "arrow", "null_handling": "special"}
     table.connection.create_function(name, look_up, ["VARCHAR"], kind, **options)
 
 
-def _require_objects(table: FileTable, argument: str, given: str, names: tuple[str, str], labels: Mapping[str, Any]) -> None:
+def _require_objects(
+    table: FileTable, argument: str, given: str, names: tuple[str, str], labels: Mapping[str, Any]
+) -> None:
     """Refuse labels of other objects alone; warn where some objects are not in the table."""
     key, label = map(quoted, names)
-    found = table.relation.filter(f"{label} IS NOT NULL").aggregate(f"count(DISTINCT {key})").fetchall()[0][0]
+    found = (
+        table.relation.filter(f"{label} IS NOT NULL")
+        .aggregate(f"count(DISTINCT {key})")
+        .fetchall()[0][0]
+    )
     if not found:
         some = listed(list(labels), 5)
-        raise InputError(argument, f"must name objects of the table, those in column {names[0]!r}", came=f"{some} in {given}")
+        raise InputError(
+            argument,
+            f"must name objects of the table, those in column {names[0]!r}",
+            came=f"{some} in {given}",
+        )
     if found < len(labels):
         lacking = f"{len(labels) - found:,} of {count(len(labels), 'object')} with a label"
         warnings.warn(f"In {given}, {lacking} could not be found in the table.", stacklevel=2)

@@ -1,6 +1,7 @@
 """Which format a file has: by its name, or as given; and what only Arrow keeps of it.
 
-Columns that DuckDB would change go around it: Arrow reads them from the file again and writes them beside the answers.
+Columns that DuckDB would change go around it: Arrow reads them from the file again and writes them
+beside the answers.
 """
 
 from __future__ import annotations
@@ -34,7 +35,12 @@ COMPRESSED = ("csv", "tsv", "jsonl")  # as a whole, where the others compress by
 READ_ONLY = ("excel", "label-studio", "argilla")
 
 
-BEGINNINGS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow", b"PK\x03\x04": "excel"}
+BEGINNINGS = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"\xff\xff\xff\xff": "arrow",
+    b"PK\x03\x04": "excel",
+}
 GZIP, BOM = b"\x1f\x8b", b"\xef\xbb\xbf"
 ARROW = ("arrow", "parquet")  # formats whose columns have the types of Arrow
 BATCH = 1 << 16  # rows of Parquet read at a time
@@ -51,12 +57,20 @@ def format_of_content(head: bytes) -> str | None:
     if head.startswith(GZIP):
         inner = format_of_content(zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head))
         return f"{inner}.gz" if inner in COMPRESSED else None
-    binary = next((name for beginning, name in BEGINNINGS.items() if head.startswith(beginning)), None)
+    binary = next(
+        (name for beginning, name in BEGINNINGS.items() if head.startswith(beginning)), None
+    )
     text = head.removeprefix(BOM).lstrip()
     if binary is not None or not text or b"\0" in text or text.startswith(b"["):
         return binary
     first_line = text.splitlines()[0]
-    return "jsonl" if text.startswith(b"{") else "tsv" if b"\t" in first_line and b"," not in first_line else "csv"
+    return (
+        "jsonl"
+        if text.startswith(b"{")
+        else "tsv"
+        if b"\t" in first_line and b"," not in first_line
+        else "csv"
+    )
 
 
 SAVED = ".ec3"  # what a saved consensus is usually called
@@ -71,30 +85,53 @@ class Format:
     delimiter: str = ","
 
     @classmethod
-    def of(cls, path: str, given: str | None = None, delimiter: str | None = None, argument: str = "format") -> Format:
+    def of(
+        cls,
+        path: str,
+        given: str | None = None,
+        delimiter: str | None = None,
+        argument: str = "format",
+    ) -> Format:
         """Return the format that is given, as in "csv" or "csv.gz", or else the one of the file's extension."""
         endings = PurePath(f"x.{given}" if given is not None else path).suffixes[-2:]
         last = endings[-1].lower() if endings else ""
         compression = next((name for name, ending in COMPRESSIONS.items() if ending == last), None)
         ending = last if compression is None else endings[0].lower()
-        name = next((name for name, known in FORMATS.items() if ending in (f".{name}", *known)), None)
+        name = next(
+            (name for name, known in FORMATS.items() if ending in (f".{name}", *known)), None
+        )
         if name is None or (compression is not None and name not in COMPRESSED):
-            known = ", ".join(name for name in FORMATS if argument == "format" or name not in READ_ONLY)
+            known = ", ".join(
+                name for name in FORMATS if argument == "format" or name not in READ_ONLY
+            )
             if given is not None:
                 remedy = f"Choose from: {known}; csv, tsv and jsonl also with .gz or .zst."
-                raise InputError(argument, phrase=f"Unknown {arg(argument)} {given!r}", remedy=remedy)
+                raise InputError(
+                    argument, phrase=f"Unknown {arg(argument)} {given!r}", remedy=remedy
+                )
             phrase = f"The format of {path!r} does not follow from its name"
             if Path(path).is_dir():
-                raise InputIsADirectoryError(argument, phrase=f"{path} is a folder", remedy="Name a file in it.")
+                raise InputIsADirectoryError(
+                    argument, phrase=f"{path} is a folder", remedy="Name a file in it."
+                )
             if path.endswith(SAVED):
-                phrase, remedy = f"{path} is a saved consensus, not a table of votes", "Pass the table, or use voters or apply."
+                phrase, remedy = (
+                    f"{path} is a saved consensus, not a table of votes",
+                    "Pass the table, or use voters or apply.",
+                )
                 raise InputError(argument, phrase=phrase, remedy=remedy)
             if path == STANDARD:
                 phrase = "The format of standard input does not follow from its content"
             raise InputError(argument, phrase=phrase, remedy=f"Pass {arg(argument)}: {known}.")
         delimiter = "\t" if delimiter == "\\t" else delimiter
-        if delimiter is not None and (name not in ("csv", "tsv") or len(delimiter) != 1 or delimiter in '"\r\n'):
-            raise InputError("delimiter", "must be a single character, for CSV only", came=f"{delimiter!r} for {name}")
+        if delimiter is not None and (
+            name not in ("csv", "tsv") or len(delimiter) != 1 or delimiter in '"\r\n'
+        ):
+            raise InputError(
+                "delimiter",
+                "must be a single character, for CSV only",
+                came=f"{delimiter!r} for {name}",
+            )
         return cls(name, compression, delimiter or ("\t" if name == "tsv" else ","))
 
     def for_output(self, path: str, given: str | None) -> Format:
@@ -109,7 +146,7 @@ class Format:
         return replace(output, delimiter=self.delimiter) if output.name == self.name else output
 
 
-# ---- columns that DuckDB would change ---------------------------------------------------------------------------------
+# ---- columns that DuckDB would change ------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -122,7 +159,11 @@ class Carried:
     @property
     def schema(self) -> pa.Schema:
         """Return the columns and their types."""
-        return pq.read_schema(self.source) if self.format.name == "parquet" else open_arrow(self.source).schema
+        return (
+            pq.read_schema(self.source)
+            if self.format.name == "parquet"
+            else open_arrow(self.source).schema
+        )
 
     @property
     def unread(self) -> dict[str, pa.DataType]:
@@ -132,10 +173,18 @@ class Carried:
     def goes_around(self, output: Format) -> bool:
         """Return whether an output needs Arrow; of what cannot be written as it is, refuse it."""
         if output.name in ARROW:
-            return output.name == "arrow" or self.format.name == "arrow" or not all(map(_is_kept, self.schema.types))
+            return (
+                output.name == "arrow"
+                or self.format.name == "arrow"
+                or not all(map(_is_kept, self.schema.types))
+            )
         for name, kind in self.unread.items():
             phrase = f"Column {name!r} holds {kind}, which {output.name} cannot keep as it is"
-            raise InputError("out_format", phrase=phrase, remedy=f"Pass {arg('out_format', 'parquet')}, or leave the column out.")
+            raise InputError(
+                "out_format",
+                phrase=phrase,
+                remedy=f"Pass {arg('out_format', 'parquet')}, or leave the column out.",
+            )
         return False
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -160,7 +209,9 @@ class Carried:
                     writer.write_table(pa.Table.from_arrays(columns, schema=schema))
 
 
-def _in_step(batches: Iterator[pa.RecordBatch], answers: pa.RecordBatchReader) -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
+def _in_step(
+    batches: Iterator[pa.RecordBatch], answers: pa.RecordBatchReader
+) -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
     """Yield batches, each with as many rows of the answers."""
     rest = answers.schema.empty_table()
     for batch in batches:
@@ -173,7 +224,7 @@ def _in_step(batches: Iterator[pa.RecordBatch], answers: pa.RecordBatchReader) -
         rest = rest[len(batch) :]
 
 
-# ---- files of Arrow ----------------------------------------------------------------------------------------------------
+# ---- files of Arrow ------------------------------------------------------------------------------
 
 
 def open_arrow(source: Path) -> Any:
@@ -193,7 +244,7 @@ def batches_of(reader: Any) -> Iterator[pa.RecordBatch]:
     return (reader.get_batch(i) for i in range(reader.num_record_batches))
 
 
-# ---- types ---------------------------------------------------------------------------------------------------------------
+# ---- types ---------------------------------------------------------------------------------------
 
 
 def is_read(kind: pa.DataType) -> bool:
@@ -205,14 +256,21 @@ def is_read(kind: pa.DataType) -> bool:
     if types.is_decimal(kind):
         return not types.is_decimal256(kind) and kind.scale >= 0
     if types.is_nested(kind):
-        return not types.is_union(kind) and all(is_read(kind.field(i).type) for i in range(kind.num_fields))
+        return not types.is_union(kind) and all(
+            is_read(kind.field(i).type) for i in range(kind.num_fields)
+        )
     return not (types.is_duration(kind) or types.is_interval(kind) or types.is_float16(kind))
 
 
 def _is_kept(kind: pa.DataType) -> bool:
     """Return whether DuckDB writes a type of Parquet as the one it read."""
     types = pa.types
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_struct(kind) or types.is_map(kind):
+    if (
+        types.is_list(kind)
+        or types.is_large_list(kind)
+        or types.is_struct(kind)
+        or types.is_map(kind)
+    ):
         return all(_is_kept(kind.field(i).type) for i in range(kind.num_fields))
     if types.is_timestamp(kind):
         return kind.unit in ("us", "ns") and kind.tz in (None, "UTC")
@@ -221,6 +279,22 @@ def _is_kept(kind: pa.DataType) -> bool:
     return kind in KEPT
 
 
-TEXTS = [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view()]  # one in Parquet
-INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
+TEXTS = [
+    pa.string(),
+    pa.large_string(),
+    pa.string_view(),
+    pa.binary(),
+    pa.large_binary(),
+    pa.binary_view(),
+]  # one in Parquet
+INTEGERS = [
+    pa.int8(),
+    pa.int16(),
+    pa.int32(),
+    pa.int64(),
+    pa.uint8(),
+    pa.uint16(),
+    pa.uint32(),
+    pa.uint64(),
+]
 KEPT = {*TEXTS, *INTEGERS, pa.bool_(), pa.float32(), pa.float64(), pa.date32(), pa.time64("us")}

@@ -33,7 +33,9 @@ MOST_COLUMNS = 10_000  # beyond which DuckDB needs much memory and time
 BLOCK = 1 << 24  # bytes of text parsed at a time; a record must fit
 
 
-def read(work: Workspace, path: str, format: Format, encoding: str = "utf-8", sheet: str | None = None) -> FileTable:
+def read(
+    work: Workspace, path: str, format: Format, encoding: str = "utf-8", sheet: str | None = None
+) -> FileTable:
     """Open a file, or standard input for "-", as a table."""
     name = "Standard input" if path == STANDARD else path
     work.bar.update(f"Reading {name}")
@@ -46,7 +48,9 @@ def read(work: Workspace, path: str, format: Format, encoding: str = "utf-8", sh
 def _local(work: Workspace, path: str) -> Path:
     """Return a file by a name without characters that DuckDB takes for a pattern; what can be read only once is copied."""
     link = work.folder / "input"
-    with nullcontext(sys.stdin.buffer) if path == STANDARD else open(path, "rb") as file:  # the system says what is wrong here
+    with (
+        nullcontext(sys.stdin.buffer) if path == STANDARD else open(path, "rb") as file
+    ):  # the system says what is wrong here
         if path != STANDARD and os.path.isfile(path):
             link.symlink_to(os.path.realpath(path))
         else:
@@ -79,7 +83,12 @@ class Source:
             raise self._not_encoded(str(error)) from None
         except duckdb.OutOfMemoryException:  # not the file's fault
             raise
-        except (duckdb.Error, pa.ArrowException, OSError, csv.Error) as error:  # some errors of Arrow are an OSError
+        except (
+            duckdb.Error,
+            pa.ArrowException,
+            OSError,
+            csv.Error,
+        ) as error:  # some errors of Arrow are an OSError
             if is_full(error):  # nor this
                 raise
             reason = first_line(error)
@@ -104,7 +113,9 @@ class Source:
     def table(self, parquet: Path, columns: Mapping[str, str], **known: Any) -> FileTable:
         """Return the table that is in a Parquet file, by the SQL that reads each column."""
         self.require_names(list(columns))
-        return FileTable(self.work, parquet, dict(columns), self.format, encoding=self.encoding, **known)
+        return FileTable(
+            self.work, parquet, dict(columns), self.format, encoding=self.encoding, **known
+        )
 
     def staged(self, batches: Any, names: list[str]) -> FileTable:
         """Write batches into the workspace, once, and return their table."""
@@ -117,23 +128,31 @@ class Source:
         """Refuse columns that DuckDB cannot tell apart, names that are reserved, and too many of them."""
         if len(names) > MOST_COLUMNS:
             remedy = f"Leave out columns that are not needed, or turn it into a long table with {arg('voters')}."
-            raise self.error(f"must have at most {MOST_COLUMNS:,} columns, got {len(names):,}", remedy)
+            raise self.error(
+                f"must have at most {MOST_COLUMNS:,} columns, got {len(names):,}", remedy
+            )
         seen: dict[str, str] = {}
         for column in names:
             other = seen.get(column.casefold())
             if other is not None:
-                problem = f"must have columns that differ in more than case, got {other!r} and {column!r}"
+                problem = (
+                    f"must have columns that differ in more than case, got {other!r} and {column!r}"
+                )
                 raise self.error(problem, "Rename one.")
             seen[column.casefold()] = column
             if not column or column.casefold() == "file_row_number" or column.startswith(OURS):
-                raise self.error(f"must have no column named {column!r}, which is reserved", "Rename it.")
+                raise self.error(
+                    f"must have no column named {column!r}, which is reserved", "Rename it."
+                )
             if "\0" in column:
-                raise self.error(f"must have no NUL in the name of a column, got {column!r}", "Rename it.")
+                raise self.error(
+                    f"must have no NUL in the name of a column, got {column!r}", "Rename it."
+                )
         if not names:
             raise self.error("must have columns, got none")
 
 
-# ---- one format each -------------------------------------------------------------------------------------------------
+# ---- one format each -----------------------------------------------------------------------------
 
 
 def _parquet(source: Source) -> FileTable:
@@ -153,7 +172,10 @@ def _arrow(source: Source) -> FileTable:
 def _carrying(source: Source, parquet: Path, carried: Carried) -> FileTable:
     """Return a table whose columns are typed; one that DuckDB does not read has no values, and a type that no label has."""
     unread = carried.unread
-    columns = {name: "CAST(NULL AS INTERVAL)" if name in unread else quoted(name) for name in carried.schema.names}
+    columns = {
+        name: "CAST(NULL AS INTERVAL)" if name in unread else quoted(name)
+        for name in carried.schema.names
+    }
     return source.table(parquet, columns, carried=carried)
 
 
@@ -161,13 +183,22 @@ def _csv(source: Source) -> FileTable:
     """Return a table of text; an empty field is null."""
     heads, delimiter = _heads(source), source.format.delimiter
     options = arrow_csv.ReadOptions(block_size=BLOCK, column_names=heads, skip_rows_after_names=1)
-    # A line without fields is a missing value where there is one column, and nothing where there are more.
-    parse = arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(heads) > 1)
-    convert = arrow_csv.ConvertOptions(column_types=dict.fromkeys(heads, pa.string()), null_values=[""], strings_can_be_null=True)
-    file = LastLine(pa.transcoding_input_stream(source.bytes, source.encoding, "utf-8"), delimiter, len(heads))
+    # A line without fields is a missing value where there is one column, and nothing where there
+    # are more.
+    parse = arrow_csv.ParseOptions(
+        delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(heads) > 1
+    )
+    convert = arrow_csv.ConvertOptions(
+        column_types=dict.fromkeys(heads, pa.string()), null_values=[""], strings_can_be_null=True
+    )
+    file = LastLine(
+        pa.transcoding_input_stream(source.bytes, source.encoding, "utf-8"), delimiter, len(heads)
+    )
     try:
         reader = arrow_csv.open_csv(pa.PythonFile(file, "r"), options, parse, convert)
-        table = source.staged(pa.RecordBatchReader.from_batches(reader.schema, file.without_it(reader)), heads)
+        table = source.staged(
+            pa.RecordBatchReader.from_batches(reader.schema, file.without_it(reader)), heads
+        )
     except (pa.ArrowInvalid, duckdb.Error):
         _require_equal_records(source, len(heads))
         raise
@@ -248,7 +279,9 @@ def _heads(source: Source) -> list[str]:
     if len(heads) == 1:
         other = next((sign for sign in ",;\t|" if sign in heads[0]), None)
         if other is not None:
-            problem = f"must have {source.format.delimiter!r} between its columns, got {heads[0][:80]!r}"
+            problem = (
+                f"must have {source.format.delimiter!r} between its columns, got {heads[0][:80]!r}"
+            )
             raise source.error(problem, f"Pass {arg('delimiter', other)}.")
     names = _named(heads, source)
     source.require_names(names)
@@ -259,7 +292,10 @@ def _named(heads: Sequence[str], source: Source) -> list[str]:
     """Return the names of columns; one without a name is named after its place."""
     unnamed = {i: f"column_{i + 1}" for i, head in enumerate(heads) if not head}
     if unnamed:
-        warnings.warn(f"{source.name} has columns without a name, named {listed(list(unnamed.values()))} here.", stacklevel=2)
+        warnings.warn(
+            f"{source.name} has columns without a name, named {listed(list(unnamed.values()))} here.",
+            stacklevel=2,
+        )
     return [unnamed.get(i, head) for i, head in enumerate(heads)]
 
 
@@ -280,13 +316,23 @@ def _excel(source: Source) -> FileTable:
     try:
         book = fastexcel.read_excel(source.path)
         if sheet is not None and sheet not in book.sheet_names:
-            raise InputError("sheet", f"must be a sheet of {name}, {listed(book.sheet_names)}", got=sheet)
+            raise InputError(
+                "sheet", f"must be a sheet of {name}, {listed(book.sheet_names)}", got=sheet
+            )
         if sheet is None and len(book.sheet_names) > 1:
             first, *others = book.sheet_names
             others_are = f"Pass {arg('sheet')} for another: {some(others)}."
-            warnings.warn(SpelledWarning(f"{name} has {len(others) + 1} sheets; {first!r} is read. {others_are}"), stacklevel=2)
+            warnings.warn(
+                SpelledWarning(
+                    f"{name} has {len(others) + 1} sheets; {first!r} is read. {others_are}"
+                ),
+                stacklevel=2,
+            )
         cells = book.load_sheet(sheet or 0, dtypes="string")
-        heads = ["" if head.column_name_from == "generated" else head.name for head in cells.available_columns()]
+        heads = [
+            "" if head.column_name_from == "generated" else head.name
+            for head in cells.available_columns()
+        ]
         table = pa.Table.from_batches([cells.to_arrow()])
     except fastexcel.FastExcelError as error:
         problem = f"cannot be read as a spreadsheet: {first_line(error)}"
@@ -307,16 +353,23 @@ def _json_lines(source: Source) -> FileTable:
     work = source.work
     lines = work.folder / "lines.jsonl"
     n_lines = _copy_lines(source, lines)
-    sql, objects = work.connection.sql, f"read_ndjson_objects({text(lines)}, maximum_object_size = {BLOCK})"
+    sql, objects = (
+        work.connection.sql,
+        f"read_ndjson_objects({text(lines)}, maximum_object_size = {BLOCK})",
+    )
     try:
         n_objects, first = sql(
             "SELECT count(*) FILTER (json_type(json) = 'OBJECT' AND len(json_keys(json)) = len(list_distinct(json_keys(json)))), "
             f"first(json_keys(json)) FROM {objects}"
         ).fetchall()[0]
-        all_keys = sql(f"SELECT DISTINCT unnest(json_keys(json)) AS key FROM {objects} ORDER BY key").fetchall()
+        all_keys = sql(
+            f"SELECT DISTINCT unnest(json_keys(json)) AS key FROM {objects} ORDER BY key"
+        ).fetchall()
     except duckdb.Error:
         n_objects = None
-    if n_objects != n_lines:  # DuckDB passes over some lines that are no objects, and over the second of two equal keys
+    if (
+        n_objects != n_lines
+    ):  # DuckDB passes over some lines that are no objects, and over the second of two equal keys
         _require_objects(source, lines)
     names = list(dict.fromkeys([*(first or ()), *(key for (key,) in all_keys)]))
     source.require_names(names)
@@ -336,8 +389,8 @@ def _json_lines(source: Source) -> FileTable:
     return source.table(staged, columns, mixed=mixed)
 
 
-# An integer beyond 64 bits has a type of its own: DuckDB takes it for a float, which would lose digits.
-# One beyond 2^53 is an int that is no float.
+# An integer beyond 64 bits has a type of its own: DuckDB takes it for a float, which would lose
+# digits. One beyond 2^53 is an int that is no float.
 JSON_KIND = """CASE json_type({0})
     WHEN 'BIGINT' THEN if(CAST({0} AS BIGINT) BETWEEN -9007199254740992 AND 9007199254740992, 'int', 'long int')
     WHEN 'UBIGINT' THEN if(TRY_CAST({0} AS BIGINT) IS NULL, 'large int',
@@ -346,7 +399,10 @@ JSON_KIND = """CASE json_type({0})
     WHEN 'VARCHAR' THEN 'text' WHEN 'BOOLEAN' THEN 'bool' WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array' END"""
 JSON_TYPES = {
     frozenset(): "CAST({} AS VARCHAR)",
-    **{frozenset(kinds): "CAST({} AS BIGINT)" for kinds in (("int",), ("long int",), ("int", "long int"))},
+    **{
+        frozenset(kinds): "CAST({} AS BIGINT)"
+        for kinds in (("int",), ("long int",), ("int", "long int"))
+    },
     frozenset({"float"}): "CAST({} AS DOUBLE)",
     frozenset({"int", "float"}): "CAST({} AS DOUBLE)",
     frozenset({"bool"}): "CAST({} AS BOOLEAN)",
@@ -357,7 +413,10 @@ JSON_TYPES = {
 def _copy_lines(source: Source, target: Path) -> int:
     """Copy the lines that are not empty, in UTF-8 without a byte order mark, and return how many there are."""
     n_lines = 0
-    with source.lines(newline="\n") as lines, open(target, "w", encoding="utf-8", newline="\n") as copy:
+    with (
+        source.lines(newline="\n") as lines,
+        open(target, "w", encoding="utf-8", newline="\n") as copy,
+    ):
         for line in lines:
             if line.strip():
                 copy.write(line if line.endswith("\n") else line + "\n")

@@ -1,7 +1,8 @@
 """A table in a file: DuckDB reads it from Parquet, with its columns as they are and its labels typed.
 
-Nothing is guessed that could change a label: a field of a CSV file is text, unless all labels of its kind are integers as Python
-prints them, as ints or as floats. DuckDB works in a hidden folder next to the output, which is gone when the work is done.
+Nothing is guessed that could change a label: a field of a CSV file is text, unless all labels of
+its kind are integers as Python prints them, as ints or as floats. DuckDB works in a hidden folder
+next to the output, which is gone when the work is done.
 """
 
 from __future__ import annotations
@@ -51,14 +52,19 @@ class Workspace:
             if isinstance(error, InputError) or not is_full(error):
                 raise
             phrase = f"No space is left for working files in {self.folder.parent}"
-            raise InputFileError("out", phrase=phrase, remedy=f"Free some, or pass {arg('out')} in another folder.") from None
+            raise InputFileError(
+                "out", phrase=phrase, remedy=f"Free some, or pass {arg('out')} in another folder."
+            ) from None
 
 
 @contextmanager
-def workspace(output: str | None = None, memory: str = MEMORY, *, bar: bool = False) -> Iterator[Workspace]:
+def workspace(
+    output: str | None = None, memory: str = MEMORY, *, bar: bool = False
+) -> Iterator[Workspace]:
     """Make a workspace on the disk of the output, so that a finished file only needs to be renamed.
 
-    DuckDB uses so much memory before it spills to disk. With `bar` the progress of its queries is shown, on a terminal.
+    DuckDB uses so much memory before it spills to disk. With `bar` the progress of its queries is
+    shown, on a terminal.
     """
     near = None
     if output is not None and output != STANDARD and is_plain(output):
@@ -67,10 +73,14 @@ def workspace(output: str | None = None, memory: str = MEMORY, *, bar: bool = Fa
         try:
             settings = {"memory_limit": memory, "temp_directory": str(folder / "spilled")}
             # Nothing is fetched from the network: what we use is in the wheel.
-            settings |= dict.fromkeys(("autoinstall_known_extensions", "autoload_known_extensions"), "false")
+            settings |= dict.fromkeys(
+                ("autoinstall_known_extensions", "autoload_known_extensions"), "false"
+            )
             connection = duckdb.connect(config=settings)  # type: ignore[arg-type]
         except duckdb.Error:
-            raise InputError("memory", "must be a size such as '800MB' or '4GB'", got=memory) from None
+            raise InputError(
+                "memory", "must be a size such as '800MB' or '4GB'", got=memory
+            ) from None
         try:
             connection.execute("SET enable_progress_bar = false")
             with follow_queries(connection, shown=bar) as shown:
@@ -111,7 +121,9 @@ class FileTable:
     columns: dict[str, str]
     format: Format  # of the file that was read
     labels: dict[str, str] = field(default_factory=dict)
-    mixed: Mapping[str, list[str]] = field(default_factory=dict)  # the types in columns of JSON that have several
+    mixed: Mapping[str, list[str]] = field(
+        default_factory=dict
+    )  # the types in columns of JSON that have several
     encoding: str = "utf-8"
     carried: Carried | None = None  # the file itself, if it has columns that DuckDB may change
 
@@ -138,7 +150,9 @@ class FileTable:
     @cached_property
     def relation(self) -> DuckDBPyRelation:
         """Return the columns with their labels, and as the last column the number of each row, counted from 0."""
-        return self.connection.sql(self._query(self.columns | self.labels | {ROW: "file_row_number"}))
+        return self.connection.sql(
+            self._query(self.columns | self.labels | {ROW: "file_row_number"})
+        )
 
     @property
     def frame(self) -> Frame:
@@ -160,30 +174,50 @@ class FileTable:
         return dict(zip(self.relation.columns, map(str, self.relation.types), strict=True))
 
     def with_labels(
-        self, groups: Iterable[Sequence[str]], missing: Sequence[str] | None = None, graded: Sequence[str] = ()
+        self,
+        groups: Iterable[Sequence[str]],
+        missing: Sequence[str] | None = None,
+        graded: Sequence[str] = (),
     ) -> FileTable:
         """Return the table with typed labels; text is integers if all of it in a group of columns is.
 
-        `missing` are the labels that mean "no vote", as text. In `graded` columns, integers beside text are text.
+        `missing` are the labels that mean "no vote", as text. In `graded` columns, integers beside
+        text are text.
         """
-        either = {name: f"({self.columns[name]} ->> '$')" for name in graded if self.mixed.get(name) == ["int", "text"]}
+        either = {
+            name: f"({self.columns[name]} ->> '$')"
+            for name in graded
+            if self.mixed.get(name) == ["int", "text"]
+        }
         chosen, missing = [list(names) for names in groups if names], missing or ()
-        for name in {name for names in chosen for name in names} & self.mixed.keys() - either.keys():
+        for name in {
+            name for names in chosen for name in names
+        } & self.mixed.keys() - either.keys():
             phrase = f"Column {name!r} must hold labels of one type, got {listed(self.mixed[name])}"
             raise InputError("classifiers", phrase=phrase, remedy="Fix it in the file.")
         if not chosen or not (self.is_text or missing or either):
             return self
         read, types = self.columns | either, self.types | dict.fromkeys(either, "VARCHAR")
-        gaps = {name: [value_of(label, types[name]) for label in missing] for names in chosen for name in names}
-        labels = {  # a label that is no value of the column's type does not occur in it
-            name: _without(read[name], [label for label in gaps[name] if _fits(label, types[name])]) for name in gaps
+        gaps = {
+            name: [value_of(label, types[name]) for label in missing]
+            for names in chosen
+            for name in names
         }
-        return replace(self, labels=labels | (self._integers(labels, chosen, missing) if self.is_text else {}))
+        labels = {  # a label that is no value of the column's type does not occur in it
+            name: _without(read[name], [label for label in gaps[name] if _fits(label, types[name])])
+            for name in gaps
+        }
+        return replace(
+            self, labels=labels | (self._integers(labels, chosen, missing) if self.is_text else {})
+        )
 
-    def _integers(self, labels: Mapping[str, str], groups: list[list[str]], missing: Sequence[str]) -> dict[str, str]:
+    def _integers(
+        self, labels: Mapping[str, str], groups: list[list[str]], missing: Sequence[str]
+    ) -> dict[str, str]:
         """Return the SQL of the columns of text whose group holds integers alone.
 
-        A number that is not written as Python prints it is a label of its own: 007 is not 7. pandas writes 1.0 beside gaps.
+        A number that is not written as Python prints it is a label of its own: 007 is not 7. pandas
+        writes 1.0 beside gaps.
         """
         plain = {name: _without_fraction(sql) for name, sql in labels.items()}
         exact = [
@@ -193,13 +227,17 @@ class FileTable:
         found: list[bool] = []
         for begin in range(0, len(exact), AT_ONCE):
             some = ", ".join(exact[begin : begin + AT_ONCE])
-            found += self.connection.sql(f"SELECT {some} FROM read_parquet({text(self.parquet)})").fetchall()[0]
+            found += self.connection.sql(
+                f"SELECT {some} FROM read_parquet({text(self.parquet)})"
+            ).fetchall()[0]
         integers = {name for name, is_integer in zip(labels, found, strict=True) if is_integer}
         gaps = [number for label in missing if isinstance(number := value_of(label, "BIGINT"), int)]
         chosen = [name for names in groups if integers >= set(names) for name in names]
         return {name: _without(f"CAST({plain[name]} AS BIGINT)", gaps) for name in chosen}
 
-    def with_text(self, columns: Iterable[str], missing: Sequence[str] = (), *, integers: bool = False) -> FileTable:
+    def with_text(
+        self, columns: Iterable[str], missing: Sequence[str] = (), *, integers: bool = False
+    ) -> FileTable:
         """Return the table with labels that are text, except those that mean "no vote".
 
         With `integers` the same integer is the same text, however it is written.

@@ -31,7 +31,10 @@ MOST_BITS = 24  # an index of 64 MB that tells where to look first
 
 
 def require_outputs(
-    paths: Mapping[str, str | None], overwrite: bool, inputs: Mapping[str, str | None], out_has_votes: bool = False
+    paths: Mapping[str, str | None],
+    overwrite: bool,
+    inputs: Mapping[str, str | None],
+    out_has_votes: bool = False,
 ) -> None:
     """Refuse outputs that cannot be written, exist already, or are the same file as another or as an input; by argument.
 
@@ -69,13 +72,21 @@ def write(table: FileTable, answered: Answered, path: str, format: Format, overw
 
 def write_table(table: Table, beside: FileTable, path: str, overwrite: bool = False) -> None:
     """Write a small table, such as the contested objects, in the format of its name, or else of the file it is about."""
-    columns = {name: column if len(column) else pa.array([], pa.string()) for name, column in table.columns.items()}
+    columns = {
+        name: column if len(column) else pa.array([], pa.string())
+        for name, column in table.columns.items()
+    }
     rows = beside.connection.from_arrow(pa.table(columns))
     write_rows(rows, beside.work, path, beside.format.for_output(path, None), overwrite)
 
 
 def write_rows(
-    rows: DuckDBPyRelation, work: Workspace, path: str, format: Format, overwrite: bool = False, carried: Carried | None = None
+    rows: DuckDBPyRelation,
+    work: Workspace,
+    path: str,
+    format: Format,
+    overwrite: bool = False,
+    carried: Carried | None = None,
 ) -> None:
     """Write rows to a file, to standard output for "-"; columns that DuckDB would change are carried from another file."""
     finished = work.folder / "output"
@@ -89,19 +100,24 @@ def write_rows(
     except duckdb.OutOfMemoryException:
         raise
     except (duckdb.Error, pa.ArrowException, OSError) as error:
-        raise InputFileError("out", phrase=f"{path} cannot be written: {first_line(error)}") from None
+        raise InputFileError(
+            "out", phrase=f"{path} cannot be written: {first_line(error)}"
+        ) from None
     if path == STANDARD:
         with open(finished, "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
         sys.stdout.buffer.flush()
     else:
-        publish(finished, place_for(path, overwrite, "out"))  # asked again: the file may have appeared meanwhile
+        publish(
+            finished, place_for(path, overwrite, "out")
+        )  # asked again: the file may have appeared meanwhile
 
 
 def _join_and_sort(table: FileTable, answered: Answered) -> DuckDBPyRelation:
     """Return the columns of the file and the answers in the order of the file, which a join does not keep.
 
-    Sorting the answers alone and placing them beside the columns costs far less than sorting all columns.
+    Sorting the answers alone and placing them beside the columns costs far less than sorting all
+    columns.
     """
     answers = answered.table
     added = ", ".join(quoted(name) for name in answers.columns if name not in (*table.columns, ROW))
@@ -115,17 +131,24 @@ def _copy(rows: Any, target: Path, format: Format) -> None:
     options = {
         "parquet": "FORMAT parquet",
         "jsonl": f"FORMAT json{compression}",
-    }.get(format.name, f"FORMAT csv, HEADER, DELIMITER {text(format.delimiter)}, NULLSTR ''{compression}")
+    }.get(
+        format.name,
+        f"FORMAT csv, HEADER, DELIMITER {text(format.delimiter)}, NULLSTR ''{compression}",
+    )
     rows.query("written", f"COPY (FROM written) TO {text(target)} ({options})")
 
 
 def _write_arrow(rows: Any, target: Path) -> None:
-    with rows.to_arrow_reader() as batches, pa.OSFile(str(target), "wb") as file, pa.ipc.new_file(file, batches.schema) as writer:
+    with (
+        rows.to_arrow_reader() as batches,
+        pa.OSFile(str(target), "wb") as file,
+        pa.ipc.new_file(file, batches.schema) as writer,
+    ):
         for batch in batches:
             writer.write_batch(batch)
 
 
-# ---- answers found by a hash of a row's keys --------------------------------------------------------------------------
+# ---- answers found by a hash of a row's keys -----------------------------------------------------
 
 
 @contextmanager
@@ -142,7 +165,9 @@ def look_up(table: FileTable, answered: Answered) -> Iterator[DuckDBPyRelation |
     connection.create_function(ANSWER, lookup, ["UBIGINT"], lookup.sql_type, type="arrow")  # type: ignore[call-overload]
     try:
         hashed = table.sql_with("hash", answered.keys, HASH)
-        yield connection.sql(f"SELECT * EXCLUDE {quoted(HASH)}, unnest({ANSWER}({quoted(HASH)})) FROM ({hashed})")
+        yield connection.sql(
+            f"SELECT * EXCLUDE {quoted(HASH)}, unnest({ANSWER}({quoted(HASH)})) FROM ({hashed})"
+        )
     finally:
         connection.remove_function(ANSWER)
 
@@ -165,7 +190,12 @@ class Lookup:
         answers = answered.answers.to_native()
         types = table.types
         keys = ", ".join(f"CAST({quoted(key)} AS {types[key]})" for key in answered.keys)
-        hashes = table.connection.from_arrow(answers).project(f"hash({keys}) AS h").to_arrow_table()["h"].to_numpy()
+        hashes = (
+            table.connection.from_arrow(answers)
+            .project(f"hash({keys}) AS h")
+            .to_arrow_table()["h"]
+            .to_numpy()
+        )
         order = np.argsort(hashes)
         hashes = hashes[order]
         if (hashes[1:] == hashes[:-1]).any():
@@ -175,8 +205,12 @@ class Lookup:
         begins = np.searchsorted(hashes, np.arange(1 << bits, dtype=np.uint64) << shift)
         new = answers.drop_columns(answered.keys).take(order).combine_chunks()
         added = table.connection.from_arrow(new)
-        fields = (f"{quoted(name)} {kind}" for name, kind in zip(added.columns, added.types, strict=True))
-        found = pa.StructArray.from_arrays([column.combine_chunks() for column in new.columns], new.column_names)
+        fields = (
+            f"{quoted(name)} {kind}" for name, kind in zip(added.columns, added.types, strict=True)
+        )
+        found = pa.StructArray.from_arrays(
+            [column.combine_chunks() for column in new.columns], new.column_names
+        )
         first = np.minimum(begins, len(hashes) - 1).astype(np.int32)
         return cls(hashes, first, shift, found, f"STRUCT({', '.join(fields)})")
 
