@@ -1,4 +1,4 @@
-"""How do time and memory grow, with objects, with base models, and with voters who vote once? What to plan with?
+"""How do time and memory grow, with objects, with base models, and with voters who vote once?
 
     python benchmarks/growth.py [--best-of 3]
     python benchmarks/growth.py --tables [--most 100_000_000] [--methods iec3 auto]
@@ -8,9 +8,8 @@ so solving equal rows once saves nothing. One thread; the seconds are those of t
 compiled loops of the extra `fast` are loaded before, if numba is installed.
 
 With `--tables`, tables in memory of up to a hundred million objects x 12 models as int8 instead,
-from the table to the label of each object, every one in its own process, beside what
-`ec3learn.plan` predicts. The memory is the peak of resident memory besides the table, with the 100
-MB of the compiled loops where they are used.
+from the table to the label of each object, every one in its own process. The memory is the peak of
+resident memory besides the table, with the 100 MB of the compiled loops where they are used.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 from consensus import reset_peak, resident
 
-from ec3learn import EC3, MajorityVote, Votes, plan, solve
+from ec3learn import EC3, MajorityVote, Votes, solve
 
 MOST = 1.05
 
@@ -78,7 +77,7 @@ def slope(sizes: list[int], times: list[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
 
 
-# ---- tables to plan with -------------------------------------------------------------------------
+# ---- tables in memory -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -131,22 +130,12 @@ def line(shape: Shape, method: str) -> str:
     assert consensus.votes is not None
     n_distinct = consensus.votes.n_rows
     del labels, table, consensus
-    expected = plan(
-        shape.rows,
-        n_distinct,
-        n_classifiers=shape.classifiers,
-        n_clusterings=shape.clusterings,
-        n_classes=shape.classes,
-        n_clusters=shape.clusters,
-        method=method,
-    )
-    told = f"{expected.seconds:.2g} s, {expected.gigabytes:.2g} GB"
-    return f"| {shape.rows:,} | {n_distinct:,} | {shape.classes} | {method} | {took:.2g} | {peak:.2g} | {told} |"
+    return f"| {shape.rows:,} | {n_distinct:,} | {shape.classes} | {method} | {took:.2g} | {peak:.2g} |"
 
 
 def tables(most: int, methods: list[str]) -> None:
     print(
-        "| rows | distinct rows | classes | method | seconds | GB | planned |\n|---|---|---|---|---|---|---|",
+        "| rows | distinct rows | classes | method | seconds | GB |\n|---|---|---|---|---|---|",
         flush=True,
     )
     for i, shape in enumerate(SHAPES):
@@ -159,7 +148,7 @@ def tables(most: int, methods: list[str]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--best-of", type=int, default=3)
-    parser.add_argument("--tables", action="store_true", help="tables to plan with instead")
+    parser.add_argument("--tables", action="store_true", help="tables in memory instead")
     parser.add_argument("--most", type=int, default=100_000_000, help="rows of the largest table")
     parser.add_argument("--methods", nargs="+", default=["iec3", "auto"])
     parser.add_argument("--only", type=int, help=argparse.SUPPRESS)

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         StackedVote,
         WeightedVote,
         compare,
-        plan,
         solve,
     )
     from .tables import combine, extend, read_argilla, read_label_studio, votes_from
@@ -70,7 +69,6 @@ __all__ = [
     "combine",
     "compare",
     "extend",
-    "plan",
     "read_argilla",
     "read_label_studio",
     "solve",

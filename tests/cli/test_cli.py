@@ -149,49 +149,6 @@ def test_the_summary_is_for_machines_too(folder, run):
     assert facts["warning"] is None
 
 
-def test_a_dry_run_says_what_solving_takes_and_writes_nothing(folder, run):
-    words = [
-        "combine",
-        "votes.csv",
-        *VOTERS,
-        "-m",
-        "iec3",
-        "--dry-run",
-        "--out",
-        "labels.csv",
-        "--save",
-        "mails.ec3",
-    ]
-    before = sorted(folder.iterdir())
-    code, out, _ = run(*words)
-    assert code == DONE
-    assert re.fullmatch(
-        r"600 rows, 468 of them distinct: (about|less than) [\d.]+ seconds and (less than )?[\d.]+ MB\.\n",
-        out,
-    )
-    facts = json.loads(run(*words, "--json")[1])
-    assert (facts["rows"], facts["distinct_rows"]) == (600, 468)
-    assert sorted(folder.iterdir()) == before
-
-
-@pytest.mark.parametrize("words", [VOTERS, ["--objects", "id", "--voters", "voter", "-c", "label"]])
-def test_a_dry_run_says_what_solving_a_sample_takes(folder, run, words):
-    long = pl.read_csv("votes.csv").unpivot(
-        VOTERS[1].split(","), index="id", variable_name="voter", value_name="label"
-    )
-    long.write_csv("long.csv")
-    votes, n_distinct = ("votes.csv", 468) if words is VOTERS else ("long.csv", 600)
-    code, out, err = run("combine", votes, *words, "--dry-run", "--max-rows", 50)
-    assert (code, err) == (DONE, "")
-    assert out.startswith(f"600 rows, {n_distinct} of them distinct: about ")
-    assert (
-        " Only the 50 most frequent distinct rows would be solved; answering for the others is taken to "
-        in out
-    )
-    facts = json.loads(run("combine", votes, *words, "--dry-run", "--max-rows", 50, "--json")[1])
-    assert (facts["distinct_rows"], facts["solved_rows"]) == (n_distinct, 50)
-
-
 def test_a_result_worse_than_the_majority_is_noted(folder, run):
     rows = [dict(row, a=row["truth"], b=row["truth"], bad="ham") for row in demo_votes().rows()]
     pl.DataFrame(rows).write_csv("x.csv")

@@ -84,9 +84,6 @@ def combine(
     fast: bool = o.option(
         False, None, "Leave out the diagnosis: cross-validation on known labels, biased voters."
     ),
-    dry_run: bool = o.option(
-        False, None, "Write nothing: say how many rows are distinct, and what solving them takes."
-    ),
     json: bool = o.JSON,
 ) -> None:
     """Combine votes and clusters into one classification, and print a summary with a diagnosis.
@@ -103,7 +100,7 @@ def combine(
     cat votes.csv | ec3learn combine - -c svm,tree --out - > labels.csv
     """
     from ..report import require_jinja2
-    from ..tables.files import combine_file, open_file, plan_file, require_outputs, write_table
+    from ..tables.files import combine_file, open_file, require_outputs, write_table
 
     out, overwrite = answer.out, answer.overwrite
     if answer.quiet:
@@ -121,19 +118,6 @@ def combine(
     method, naming = method_from(how), naming_from(columns, how, truth)
     added: dict[str, Any] = {"proba": answer.proba, "rule": rule, "prefix": answer.prefix, "id": id}
     with open_file(votes, **asdict(file), beside=out, bar=not answer.quiet) as table:
-        if dry_run:
-            return show(
-                plan_file(
-                    table,
-                    naming,
-                    method,
-                    max_rows=max_rows,
-                    id=id,
-                    fast=fast,
-                    writes=out is not None,
-                ),
-                json,
-            )
         answered = combine_file(table, naming, method, max_rows=max_rows, **added)
         consensus, shown, labels = answered.consensus, answered.named_consensus, answered.truth
         summary = consensus.summary(method, truth=labels, fast=fast)

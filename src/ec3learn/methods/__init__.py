@@ -10,7 +10,6 @@ from .crowds import BWA, EBCC
 from .dawid_skene import DawidSkene
 from .ec3.ec3 import EC3
 from .panel import Panel
-from .planning import Plan, plan, plan_votes
 from .solving import solve
 from .stacking import StackedVote
 from .upe import UPE
@@ -54,14 +53,11 @@ __all__ = [
     "MajorityVote",
     "Method",
     "Panel",
-    "Plan",
     "ReliabilityWarning",
     "SoftVote",
     "StackedVote",
     "WeightedVote",
     "compare",
     "method_of",
-    "plan",
-    "plan_votes",
     "solve",
 ]

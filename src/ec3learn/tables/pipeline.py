@@ -88,15 +88,6 @@ class Answered:
         return self.frame if self.answers is None else join(self.frame, self.answers, self.keys)
 
 
-@dataclass(frozen=True)
-class ToSolve:
-    """What is solved of a table, and by which method; where it is a sample, how many rows there are, how many distinct ones."""
-
-    votes: Votes
-    method: Method
-    sizes: dict[str, int] = field(default_factory=dict)
-
-
 def combine_frame(
     frame: Frame, columns: Columns, method: str | Method, output: Output, max_rows: int
 ) -> Answered:
@@ -125,24 +116,6 @@ def content_of_frame(frame: Frame, columns: Columns, max_rows: int) -> Content:
             remedy=remedy,
         )
     return content_of(columns, distinct, _long_rows(frame, columns))
-
-
-def to_solve(frame: Frame, columns: Columns, method: str | Method, max_rows: int) -> ToSolve:
-    """Return what `combine` would solve of a lazy table."""
-    solver = method_of(method, "method")
-    require_integer("max_rows", max_rows, 1)
-    distinct = _distinct_rows(frame, columns, int(max_rows))
-    if distinct is not None:
-        return ToSolve(content_of(columns, distinct, _long_rows(frame, columns)).votes, solver)
-    _, content = _content_of_sample(
-        frame, columns, _most_frequent_rows(frame, columns, int(max_rows))
-    )
-    counts = count_rows(frame, columns.join_keys).select(
-        nw.col(COUNT).sum().alias(HASH), nw.len().alias(COUNT)
-    )
-    n_rows, n_distinct = map(int, collect(counts).row(0))
-    sizes = {"rows": n_rows if columns.objects is None else n_distinct, "distinct_rows": n_distinct}
-    return ToSolve(content.votes, solver, sizes | {"solved_rows": content.votes.n_objects})
 
 
 def extend_frame(

@@ -6,7 +6,6 @@ from .combining import (
     content_of_file,
     extend_file,
     open_file,
-    plan_file,
     read_labels,
 )
 from .formats import STANDARD, Format
@@ -22,7 +21,6 @@ __all__ = [
     "content_of_file",
     "extend_file",
     "open_file",
-    "plan_file",
     "read_labels",
     "require_outputs",
     "write_table",

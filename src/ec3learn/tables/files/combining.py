@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,13 +22,13 @@ import pyarrow as pa
 from ..._checks import InputError
 from ..._text import arg, count, listed
 from ...consensus import Consensus
-from ...methods import Method, Plan, plan_votes
+from ...methods import Method
 from ...votes.labels import label_array
 from ..columns import Columns, Naming
 from ..content import Content
 from ..engines import OURS, quoted
 from ..output import Output, Rule
-from ..pipeline import MOST_ROWS, Answered, combine_frame, content_of_frame, extend_frame, to_solve
+from ..pipeline import MOST_ROWS, Answered, combine_frame, content_of_frame, extend_frame
 from .formats import COMPRESSIONS, FORMATS, STANDARD, Format, format_of_content
 from .reading import read
 from .table import MEMORY, ROW, FileTable, text, value_of, without_fraction, workspace
@@ -202,31 +201,6 @@ def content_of_file(
     content = content_of_frame(table.frame, columns, max_rows)
     names = _names_of_rows(table, content.votes.object_ids, id)
     return replace(content, votes=replace(content.votes, object_ids=names))
-
-
-def plan_file(
-    table: FileTable,
-    naming: Naming,
-    method: str | Method = "auto",
-    *,
-    max_rows: int,
-    id: str | None,
-    fast: bool,
-    writes: bool,
-) -> Plan:
-    """Return what combining a file is expected to take, from counting its distinct rows and solving some of them.
-
-    Seconds are those of the processor, from the start of the process on; writing takes about as
-    long as counting, and so does answering for rows that are not solved.
-    """
-    begin = time.process_time()
-    table, columns = _typed(table, naming, id)
-    table.work.bar.update("Planning")
-    job = to_solve(table.frame, columns, method, max_rows)
-    end = time.process_time()
-    expected = replace(plan_votes(job.votes, job.method, fast), **job.sizes)
-    times = writes + (expected.solved_rows is not None)
-    return replace(expected, seconds=expected.seconds + end + times * (end - begin))
 
 
 def _names_of_rows(table: FileTable, rows: Any, column: str | None) -> Any:
