@@ -625,40 +625,87 @@ def test_a_sample_of_known_rows_alone_is_refused(made, kind):
         combine(made(kind, votes_table()), **ALL, known="gold", max_rows=5)
 
 
-def chosen_in(consensus):
-    return [str(note).split(" was chosen")[0] for note in consensus.notes if note.kind == CHOICE]
+# ---- the same numbers on any engine, in any run --------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("kind", "clusterings", "chosen"),
-    [
-        ("polars", CLUSTERINGS, "Panel with clusterings"),
-        ("polars-lazy", (), "Panel"),
-        ("duckdb", (), "Dawid-Skene"),
-        ("duckdb", CLUSTERINGS, "iEC3 towards Dawid-Skene"),
-    ],
-)
-def test_the_default_for_a_sample_is_one_that_the_engine_can_answer_by(
-    made, kind, clusterings, chosen
-):
-    named = {"classifiers": CLASSIFIERS, "clusterings": clusterings}
-    _, consensus = combine(made(kind, votes_table()), **named, max_rows=30, return_consensus=True)
-    assert chosen_in(consensus) == [chosen]
-
-
-def test_the_default_for_a_sample_of_probabilities_is_a_mean_of_them(made):
+def labelled_votes(n=20_000, n_labels=500):
+    """Five classifiers with gaps, and known labels that disagree about objects with the same votes."""
     rng = np.random.default_rng(0)
-    spam = np.clip(
-        rng.integers(2, size=(60, 1)) * 0.6 + rng.uniform(0.1, 0.3, size=(60, 3)), 0, 1
-    ).round(2)
-    frame = pl.DataFrame(
-        {f"{m}{z}": spam[:, m] if z else 1 - spam[:, m] for m in range(3) for z in (0, 1)}
+    truth = rng.integers(3, size=n)
+    table = {"id": np.arange(n)}
+    for j in range(5):
+        said = np.where(rng.random(n) < 0.7, truth, rng.integers(3, size=n))
+        gone = rng.random(n) < 0.2
+        table[f"clf{j}"] = [None if no else "abc"[z] for z, no in zip(said, gone, strict=True)]
+    labels = np.full(n, None, object)
+    chosen = rng.choice(n, n_labels, replace=False)
+    labels[chosen] = np.array(list("abc"), object)[truth[chosen]]
+    frame = pl.DataFrame(table | {"km": rng.integers(200, size=n), "gold": labels.tolist()})
+    voted = ~pl.all_horizontal(pl.col(f"clf{j}").is_null() for j in range(5))
+    return frame.filter(voted)  # a long table has no objects without votes
+
+
+OF_ABC = [f"proba_{label}" for label in "abc"]
+
+
+@pytest.mark.parametrize("clusterings", [(), ["km"]])
+@pytest.mark.parametrize("kind", KINDS)
+def test_known_labels_teach_the_same_on_any_engine_and_in_any_run(made, kind, clusterings):
+    frame, options = labelled_votes(), {"classifiers": "clf*", "known": "gold", "proba": True}
+    options["clusterings"] = clusterings
+    expected = combine(frame, **options)
+    for seed in (1, 2):
+        shuffled = frame.sample(fraction=1.0, shuffle=True, seed=seed)
+        rows = rows_of(combine(made(kind, shuffled), **options))
+        assert rows["consensus"].to_list() == expected["consensus"].to_list()
+        assert_allclose(rows.select(OF_ABC), expected.select(OF_ABC), **EXACT)
+
+
+def test_two_runs_of_a_lazy_table_have_the_same_last_digit():
+    table = labelled_votes().lazy()
+    options = {"classifiers": "clf*", "clusterings": ["km"], "known": "gold", "proba": True}
+    runs = [combine(table, **options).collect() for _ in range(2)]
+    assert_frame_equal(*runs, check_exact=True)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "polars-lazy", "duckdb"])
+def test_known_labels_teach_the_same_in_a_long_table(made, kind):
+    frame, options = labelled_votes(2000), {"known": "gold", "proba": True}
+    expected = combine(frame, classifiers="clf*", **options)
+    long = frame.unpivot(pl.selectors.matches("clf"), index=["id", "gold"]).drop_nulls("value")
+    shuffled = long.sample(fraction=1.0, shuffle=True, seed=1)
+    options |= {"objects": "id", "voters": "variable", "per_object": True}
+    rows = rows_of(combine(made(kind, shuffled), classifiers="value", **options))
+    assert rows["consensus"].to_list() == expected["consensus"].to_list()
+    assert_allclose(rows.select(OF_ABC), expected.select(OF_ABC), **EXACT)
+
+
+@pytest.mark.parametrize("kind", ["polars", "polars-lazy", "duckdb"])
+def test_each_label_of_equal_rows_counts(made, kind):
+    votes = {"a": ["x", "x", "y", "y"] * 50, "b": ["x", "y", "y", "x"] * 50}
+    gold = [None if i >= 40 else "y" if i % 4 == 0 and i > 4 else "x" for i in range(200)]
+    frame = pl.DataFrame(votes | {"id": range(200), "gold": gold})
+    table, consensus = combine(
+        made(kind, frame), classifiers=["a", "b"], known="gold", return_consensus=True
     )
-    soft = {f"m{m}": {"ham": f"{m}0", "spam": f"{m}1"} for m in range(3)}
-    _, consensus = combine(
-        made("duckdb", frame), classifiers=soft, max_rows=30, return_consensus=True
-    )
-    assert chosen_in(consensus) == ["Weighted vote"]
+    assert any(str(note).startswith("40 known labels corrected") for note in consensus.notes)
+    unlabelled = rows_of(table).filter((pl.col("id") >= 40) & (pl.col("a") == "x"))
+    both = unlabelled.filter(pl.col("b") == "x")["consensus"]
+    assert both.unique().to_list() == ["y"]  # 8 of 10 labels of such rows
+
+
+@pytest.mark.parametrize("clusterings", [(), CLUSTERINGS])
+@pytest.mark.parametrize("kind", ["polars", "polars-lazy", "duckdb", DASK])
+def test_the_default_answers_for_rows_beyond_max_rows(made, kind, clusterings):
+    named = {"classifiers": CLASSIFIERS, "clusterings": clusterings, "known": "gold"}
+    frame = votes_table()
+    table, consensus = combine(made(kind, frame), **named, max_rows=40, return_consensus=True)
+    chosen = [str(note) for note in consensus.notes if note.kind == CHOICE]
+    assert chosen[0].startswith("You gave votes, so the mean of two methods was taken")
+    rows = rows_of(table).drop("consensus", "confidence")
+    expected = extend(rows, consensus).filter(pl.col("gold").is_null())
+    answered = rows_of(table).filter(pl.col("gold").is_null())
+    assert_frame_equal(answered, expected)
 
 
 @pytest.mark.parametrize("kind", ["polars", "duckdb"])

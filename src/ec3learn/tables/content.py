@@ -42,13 +42,34 @@ class Content:
 
 def content_of(columns: Columns, distinct: Frame, long: Frame | None) -> Content:
     """Return what distinct rows hold; the votes on the objects of a long table are in its rows, `long`."""
+    return _with_labels(_votes_of(columns, distinct, long), columns, distinct)
+
+
+def _with_labels(votes: Votes, columns: Columns, distinct: Frame) -> Content:
     known = (
         _labels_of(columns.known, distinct)
         if columns.known_labels is None
         else columns.known_labels
     )
     known, truth = (None, known) if columns.unseen else (known, _labels_of(columns.truth, distinct))
-    return Content(_votes_of(columns, distinct, long), known, truth)
+    return Content(votes, known, truth)
+
+
+def sorted_content(columns: Columns, distinct: Frame, long: Frame | None) -> tuple[Frame, Content]:
+    """Return distinct rows and what they hold, in an order that does not depend on the engine's.
+
+    Sums over rows then have the same last digits in every run.
+    """
+    if columns.objects is not None:
+        distinct = distinct.sort(columns.objects)
+        return distinct, content_of(columns, distinct, long)
+    distinct = distinct if columns.known is None else distinct.sort(columns.known)
+    votes = _votes_of(columns, distinct, long)
+    soft = () if votes.soft is None else votes.soft.tables().values()
+    keys = [*votes.hard.values(), *(column for table in soft for column in table.T)]
+    order = np.lexsort(keys if votes.index is None else [votes.index])
+    distinct, votes = distinct[order], votes[order]
+    return distinct, _with_labels(votes, columns, distinct)
 
 
 def _votes_of(columns: Columns, distinct: Frame, long: Frame | None) -> Votes:

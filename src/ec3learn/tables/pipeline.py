@@ -37,6 +37,7 @@ from .content import (
     new_votes_of,
     one_row_per_object,
     only_scales_of,
+    sorted_content,
 )
 from .engines import (
     COUNT,
@@ -264,7 +265,7 @@ def _combine_in_engine(
     distinct = _distinct_rows(frame, columns, max_rows)
     if distinct is None:
         return _combine_sample(frame, columns, solver, output, max_rows)
-    content = content_of(columns, distinct, _long_rows(frame, columns))
+    distinct, content = sorted_content(columns, distinct, _long_rows(frame, columns))
     output.require_new_names(content.votes.classes)
     consensus = solver.solve(content.votes, content.known)
     answers = output.append_to(distinct.select(columns.join_keys), consensus)
