@@ -763,7 +763,7 @@ def test_flags_are_shown_without_a_type(run, command):
         ("estimate votes.csv -c svm --known gold.csv", "--known gold.csv needs --id or --objects."),
         (
             "combine votes.csv -c svm -m ec4",
-            "Unknown method 'ec4'. Did you mean 'ec3'? Choose from: auto, panel, ec3, iec3,",
+            "Unknown method 'ec4'. Did you mean 'ec3'? Choose from: auto, ec3, iec3,",
         ),
         (
             "combine votes.csv -c svm --set alpha=1",
@@ -890,7 +890,7 @@ def test_flags_are_shown_without_a_type(run, command):
         ),
         (
             "voters mails.ec3 --known gold",
-            "--known must be left out for a saved consensus, which does not hold the votes, got 'gold'.",
+            "--known must be left out for a saved consensus, which does not hold the votes, got gold.",
         ),
         (
             "combine empty.csv -c a,b",
@@ -1508,6 +1508,54 @@ def test_known_labels_in_a_file_are_those_of_a_column(folder, run, ending):
         assert records(out) == records("gold-4.csv")
 
 
+def test_known_labels_may_be_in_several_files(folder, run):
+    gold = pl.read_csv("votes.csv").select("id", "gold").drop_nulls()
+    gold.head(40).write_csv("first.csv")
+    gold.tail(30).write_parquet("second.parquet")
+    files = ["--known", "first.csv", "--known", "second.parquet:gold", "--id", "id"]
+    for method in ("auto", "stacked"):
+        for known, out in (files, "files.csv"), (["--known", "gold"], "column.csv"):
+            words = ["-m", method, *known, "--proba", "--out", out, "--overwrite"]
+            assert run("combine", "votes.csv", *VOTERS, *words)[0] == DONE
+        assert records("files.csv") == records("column.csv")
+
+
+@pytest.mark.parametrize("shares", [["ham=.2,news=.1"], ["ham=.2", "news=.1"]])
+def test_shares_of_classes_that_are_known_otherwise_are_those_of_the_answer(folder, run, shares):
+    words = [word for share in shares for word in ("--class-prior", share)]
+    run("combine", "votes.csv", *VOTERS, *words, "--proba", "--out", "a.csv")
+    means = {
+        label: np.mean([float(p) for p in column("a.csv", f"proba_{label}")])
+        for label in ("ham", "news", "spam")
+    }
+    assert means == pytest.approx({"ham": 0.2, "news": 0.1, "spam": 0.7}, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--class-prior ham", "--class-prior must be CLASS=SHARE, got 'ham'."),
+        (
+            "--class-prior ham=few",
+            "--class-prior must be CLASS=SHARE with a number, got 'ham=few'.",
+        ),
+        (
+            "--class-prior ham=.9,news=.9",
+            "--class-prior must have shares above 0 that sum to 1 at most, got {'ham': 0.9",
+        ),
+        ("--class-prior hem=.1", "Unknown class 'hem' in --class-prior. Did you mean 'ham'?"),
+        (
+            "-m ec3 --class-prior ham=.1",
+            "EC3 does not support --class-prior. Leave --class-prior out, or take --method auto.",
+        ),
+    ],
+)
+def test_wrong_shares_of_classes_are_one_line(folder, run, words, sentence):
+    code, _, err = run("combine", "votes.csv", *VOTERS, *words.split())
+    assert code == WRONG_INPUT
+    assert err.startswith(f"ec3learn: {sentence}")
+
+
 def test_known_labels_in_a_file_go_by_object_and_are_of_the_type_of_the_votes(crowd, run):
     table = pl.DataFrame(
         {"task": [7, 7, 8, 8, 9], "worker": ["a", "b", "a", "b", "a"], "answer": [1, 0, 1, 1, 0]}
@@ -1629,6 +1677,14 @@ def test_true_labels_judge_the_answer_and_are_not_seen_by_the_method(folder, run
         ),
         ("votes.csv --truth svm", "--truth must not be the column of a base model, got 'svm'."),
         (
+            "votes.csv --known gold.csv --known other.csv --id id",
+            "--known must give an object one label, got 'news' in gold.csv and 'ham' in other.csv for 'mail-0'.",
+        ),
+        (
+            "votes.csv --known gold.csv --known gold --id id",
+            "--known must be one column, or one or several files, got ['gold.csv', 'gold'].",
+        ),
+        (
             "numbers.parquet --known gold.csv --id id",
             "--known must hold labels like those in column 'svm' (BIGINT), got 'news'.",
         ),
@@ -1643,6 +1699,7 @@ def test_wrong_labels_in_files_are_one_line(folder, run, words, sentence):
     Path("none.csv").write_text("id,gold\nmail-0,\nmail-1,\n")
     Path("twice.csv").write_text("id,gold\nmail-0,ham\nmail-0,spam\n")
     Path("eggs.csv").write_text("id,gold\nmail-0,eggs\n")
+    Path("other.csv").write_text("id,gold\nmail-0,ham\n")
     code, _, err = run("combine", *words.split(), *VOTERS)
     assert code == WRONG_INPUT
     assert err.startswith(f"ec3learn: {sentence}")

@@ -251,7 +251,7 @@ def voters(
                 raise InputError(
                     name,
                     "must be left out for a saved consensus, which does not hold the votes",
-                    got=given,
+                    came=", ".join(given),
                 )
         consensus = Consensus.load(votes)
     else:

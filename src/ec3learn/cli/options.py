@@ -318,11 +318,11 @@ class ColumnOptions:
 class LabelOptions:
     """What is known about classes and labels."""
 
-    known: Text = column_option(
+    known: Texts = column_option(
         None,
         "COLUMN|FILE",
         "Known labels of some objects: a column, empty where there is none, or a file with a column of objects, named like --id "
-        "or --objects, and one of labels (FILE:COLUMN if it has several).",
+        "or --objects, and one of labels (FILE:COLUMN if it has several). Files may be repeated.",
     )
     classes: Text = column_option(
         None,
@@ -342,6 +342,11 @@ class MethodOptions(LabelOptions):
         "NAME=VALUE",
         "A parameter of the method, such as alpha=0.4. May be repeated.",
         "--set",
+    )
+    class_prior: Texts = method_option(
+        None,
+        "CLASS=SHARE",
+        "The share of a class that is known otherwise, such as toxic=.1,other=.2. May be repeated.",
     )
 
 

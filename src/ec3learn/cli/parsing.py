@@ -125,12 +125,14 @@ def naming_from(
         return Naming(classifiers or None, clusterings or None, **given)
     classes = None if how.classes is None else names([how.classes])
     given |= {"classes": classes, "max_classes": how.max_classes, "truth": truth}
-    return Naming(classifiers, clusterings, how.known, **given)
+    known = how.known[0] if how.known and len(how.known) == 1 else how.known
+    return Naming(classifiers, clusterings, known, **given)
 
 
 def method_from(how: MethodOptions) -> Method:
     """Return the method with its parameters."""
     from ..methods import METHODS, method_of
+    from ..methods.solving import with_class_prior
 
     method = method_of(how.method, "method")
     allowed = method.get_params()
@@ -154,7 +156,27 @@ def method_from(how: MethodOptions) -> Method:
             method.set_params(**{name: loads("Infinity" if value == "inf" else value)})
         except ValueError:
             method.set_params(**{name: value})
+    if how.class_prior is not None:
+        method = with_class_prior(method, class_shares(how.class_prior))
     return method
+
+
+def class_shares(words: Sequence[str]) -> dict[str, float]:
+    """Return the shares of classes.
+
+    Examples
+    --------
+    >>> class_shares(["toxic=.1, other=.2"])
+    {'toxic': 0.1, 'other': 0.2}
+    """
+    shares = {}
+    for name, share in (_pair(word, "class_prior", "CLASS=SHARE") for word in names(words)):
+        try:
+            shares[name] = float(share)
+        except ValueError:
+            must = "must be CLASS=SHARE with a number"
+            raise InputError("class_prior", must, got=f"{name}={share}") from None
+    return shares
 
 
 @contextmanager
@@ -179,10 +201,10 @@ def combined(
         yield combine_file(table, naming, method, **options)
 
 
-def _pair(word: str, argument: str) -> tuple[str, str]:
+def _pair(word: str, argument: str, form: str = "NAME=VALUE") -> tuple[str, str]:
     name, sign, value = word.partition("=")
     if not sign or not name or not value:
-        raise InputError(argument, "must be NAME=VALUE", got=word)
+        raise InputError(argument, f"must be {form}", got=word)
     return name.strip(), value.strip()
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import softmax
 
 from .._checks import InputError, InputTypeError, is_number, unknown_name
+from .._text import arg
 from .._typing import Array
 from ..algebra.linear import normalised
 from ..answer.mixtures import RegressionRule
@@ -63,7 +64,7 @@ def _all_shares(given: Mapping[Any, float], votes: Votes, present: Array) -> Arr
     shares = np.full(votes.n_classes, np.nan)
     for label, share in given.items():
         if str(label) not in code_of:
-            raise unknown_name("class", label, code_of, of=" in class_prior")
+            raise unknown_name("class", label, code_of, of=f" in {arg('class_prior')}")
         shares[code_of[str(label)]] = share
     left_out = np.isnan(shares)
     shares[left_out] = max(1 - np.nansum(shares), LEAST) * normalised(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from .._checks import InputTypeError, require_bool
 from ..answer.notes import COLLAPSE, LONG_TABLE, LOOK_ALIKE
 from ..consensus import Consensus
 from ..diagnosis.summary import bias_notes
-from ..methods import Method, ReliabilityWarning
+from ..methods import Method, ReliabilityWarning, method_of
+from ..methods.solving import with_class_prior
 from ..votes import Votes
 from ..votes.assembly import Repeats
 from ..votes.labels import Label
@@ -35,6 +36,7 @@ def combine(
     clusterings: Any = (),
     method: str | Method = "auto",
     known: Any = None,
+    class_prior: Mapping[Any, float] | None = None,
     objects: str | None = None,
     voters: str | None = None,
     classes: Sequence[Label] | None = None,
@@ -74,6 +76,8 @@ def combine(
         Known labels of some objects; a column is null elsewhere. The objects of a long table are
         called what `objects` holds, those of another table in memory are the numbers of its rows;
         another lazy table needs a column.
+    class_prior : dict of class -> share
+        Shares of the classes that are known otherwise, as in `ec3learn.solve`.
     objects, voters : column names
         For a long table with one row per vote: the columns of the object and of the voter;
         `classifiers` is then the column of the labels. `clusterings` and `known` must be the same
@@ -148,6 +152,8 @@ def combine(
     )
     output, columns = Output.of(frame, prefix, proba, rule, number), naming.find(frame)
     require_bool("per_object", per_object)
+    if class_prior is not None:
+        method = with_class_prior(method_of(method, "method"), class_prior)
     answered = combine_frame(frame, columns, method, output, max_rows)
     answers = _like(table, answered.per_object(columns, output) if per_object else answered.table)
     if return_consensus:

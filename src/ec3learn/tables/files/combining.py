@@ -240,11 +240,12 @@ def _with_label_files(
 ) -> tuple[FileTable, Columns]:
     """Find the columns, those of known and true labels also in files of their own."""
     given: dict[str, Any] = {"known": naming.known, "truth": naming.truth}
-    files = {argument: name for argument, name in given.items() if is_label_file(name, table)}
+    files = {argument: label_files(argument, names, table) for argument, names in given.items()}
+    files = {argument: names for argument, names in files.items() if names}
     none: dict[str, Any] = dict.fromkeys(files)
     columns = replace(naming, **none).find(table.frame)
-    for argument, name in files.items():
-        table, columns = with_label_file(table, columns, argument, name, columns.objects or id)
+    for argument, names in files.items():
+        table, columns = with_label_files(table, columns, argument, names, columns.objects or id)
     return table, columns
 
 
@@ -312,33 +313,42 @@ def _as_text(labels: Any) -> Any:
 # ---- labels in a file of their own ---------------------------------------------------------------
 
 
-def is_label_file(given: str | None, table: FileTable) -> bool:
-    """Return whether an option names a file, perhaps with a column after a colon, and not a column of the table."""
-    if given is None or given in table.columns:
-        return False
+def label_files(argument: str, names: str | Sequence[str] | None, table: FileTable) -> list[str]:
+    """Return the files that an option names, perhaps with a column after a colon; none for a column of the table."""
+    names = [names] if isinstance(names, str) else list(names or ())
+    files = [name for name in names if name not in table.columns and _is_file(name)]
+    if len(names) > max(1, len(files)):
+        raise InputError(
+            argument, "must be one column, or one or several files", came=listed(names)
+        )
+    return files
+
+
+def _is_file(name: str) -> bool:
     return any(
         os.path.isfile(path) or PurePath(path).suffix.lower() in ENDINGS
-        for path in (given, given.rpartition(":")[0])
+        for path in (name, name.rpartition(":")[0])
     )
 
 
-def with_label_file(
-    table: FileTable, columns: Columns, argument: str, given: str, key: str | None
+def with_label_files(
+    table: FileTable, columns: Columns, argument: str, files: Sequence[str], key: str | None
 ) -> tuple[FileTable, Columns]:
-    """Return the table with one more column, which is not written: the labels that a file has for its objects."""
+    """Return the table with one more column, which is not written: the labels that files have for its objects."""
     if key is None:
         remedy = "It says which column of both files identifies objects."
         raise InputError(
             "id",
-            phrase=f"{arg(argument, given)} needs {arg('id')} or {arg('objects')}",
+            phrase=f"{arg(argument, files[0])} needs {arg('id')} or {arg('objects')}",
             remedy=remedy,
         )
     first = next(iter(columns.label_groups[0]), None)
     kind = "VARCHAR" if first is None else table.types[first]
     labels = {
         name: value_of(label, kind)
-        for name, label in read_labels(table, argument, given, key).items()
+        for name, label in _labels_in(files, table, argument, key).items()
     }
+    given = ", ".join(files)
     if not labels:
         raise InputError(
             argument, "must be a file with labels of some objects", came=f"none in {given}"
@@ -355,6 +365,19 @@ def with_label_file(
     _require_objects(found, argument, given, (key, name), labels)
     changed: dict[str, Any] = {argument: name}
     return found, replace(columns, **changed)
+
+
+def _labels_in(files: Sequence[str], table: FileTable, argument: str, key: str) -> dict[str, str]:
+    """Return the labels in several files by object, both as text."""
+    labels: dict[str, str] = {}
+    origin: dict[str, str] = {}
+    for file in files:
+        for name, label in read_labels(table, argument, file, key).items():
+            if labels.setdefault(name, label) != label:
+                came = f"{labels[name]!r} in {origin[name]} and {label!r} in {file} for {name!r}"
+                raise InputError(argument, "must give an object one label", came=came)
+            origin.setdefault(name, file)
+    return labels
 
 
 def read_labels(beside: FileTable, argument: str, given: str, key: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ MOST_BITS = 24  # an index of 64 MB that tells where to look first
 def require_outputs(
     paths: Mapping[str, str | None],
     overwrite: bool,
-    inputs: Mapping[str, str | None],
+    inputs: Mapping[str, str | Sequence[str] | None],
     out_has_votes: bool = False,
 ) -> None:
     """Refuse outputs that cannot be written, exist already, or are the same file as another or as an input; by argument.
@@ -46,9 +46,10 @@ def require_outputs(
             place_for(path, overwrite, argument)
         elif argument in ("save", "report"):
             raise InputError(argument, "must be a file: standard output is for tables", got=path)
-        for other, read in inputs.items():
+        for other, files in inputs.items():
             replaces = out_has_votes and (argument, other) == ("out", "votes")
-            if not replaces and read is not None and _is_same_file(path, read):
+            read = [files] if isinstance(files, str) else files or ()
+            if not replaces and any(_is_same_file(path, file) for file in read):
                 raise InputError(argument, "must not be a file that is read", got=path)
     plain = [os.path.realpath(path) for path in given.values() if is_plain(path)]
     if len(set(plain)) < len(plain):
