@@ -38,6 +38,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from ec3learn import EC3, METHODS, DawidSkene, Table, Votes
 from ec3learn.diagnosis.metrics import mean_auc
+from ec3learn.votes import hardened
 
 Case = tuple[Votes, np.ndarray]
 
@@ -236,7 +237,7 @@ def probabilities(folder: Path, repeats: int) -> Table:
             votes, with_clusters, truth = votes_with_probabilities(table, n_labels, seed)
             solved = {name: METHODS[name]().solve(votes) for name in SOFT_METHODS}
             solved["auto, with clusterings"] = METHODS["auto"]().solve(with_clusters)
-            solved["auto, most probable classes alone"] = METHODS["auto"]().solve(votes.hardened())
+            solved["auto, most probable classes alone"] = METHODS["auto"]().solve(hardened(votes))
             for name, consensus in solved.items():
                 found.setdefault((name, f"{n_labels or 'all'} labels"), []).append(
                     scores(consensus.proba, truth)

@@ -41,7 +41,7 @@ def dense_membership(votes):
     first = np.arange(votes.n_objects)
     if votes.index is not None:
         first = np.array([np.flatnonzero(votes.index == row)[0] for row in range(votes.n_rows)])
-    matrix = np.zeros((votes.n_rows, votes.n_groups))
+    matrix = np.zeros((votes.n_rows, votes.models.n_groups))
     for row, i in enumerate(first):
         for m, said in enumerate(votes.said(int(i))):
             labels = votes.models[m].labels.tolist()
@@ -52,7 +52,7 @@ def dense_membership(votes):
                 if said is not None
                 else []
             ):
-                matrix[row, votes.offsets[m] + labels.index(label)] = share
+                matrix[row, votes.models.offsets[m] + labels.index(label)] = share
     return matrix
 
 
@@ -128,7 +128,7 @@ def test_grams_are_the_weighted_products_of_the_matrix_with_itself(groups, matri
 
 @given(any_votes())
 def test_both_forms_answer_alike_for_odd_tables(votes):
-    table = np.random.default_rng(0).random((votes.n_groups, 2))
+    table = np.random.default_rng(0).random((votes.models.n_groups, 2))
     values = np.random.default_rng(1).random((votes.n_rows, 2))
     matrix = dense_membership(votes)
     for groups in (membership(votes), SparseMembership(entries(votes))):
@@ -140,7 +140,7 @@ def test_many_rows_are_gathered_and_scattered_in_parts_like_in_one():
     rng = np.random.default_rng(0)
     columns = rng.integers(7, size=(70_000, 9))
     votes = Votes.from_labels(columns[:, :2], columns[:, 2:])
-    table, values = rng.random((votes.n_groups, 2)), rng.random((votes.n_rows, 2))
+    table, values = rng.random((votes.models.n_groups, 2)), rng.random((votes.n_rows, 2))
     joint, sparse = JointMembership(votes), SparseMembership(entries(votes))
     assert votes.n_rows > 1 << 16
     assert_allclose(
@@ -161,7 +161,7 @@ def test_the_scaling_of_co_occurrence_is_that_of_plain_sinkhorn_rounds(seed):
     rng = np.random.default_rng(seed)
     votes = random_table(rng, soft=seed % 2 == 1, missing=0.2).votes()
     matrix = dense_membership(votes)
-    weights, counts = rng.uniform(0.2, 3, votes.n_groups), rng.uniform(0.2, 3, votes.n_rows)
+    weights, counts = rng.uniform(0.2, 3, votes.models.n_groups), rng.uniform(0.2, 3, votes.n_rows)
     expected = _sinkhorn((weights * matrix) @ matrix.T, counts)
     for groups in (JointMembership(votes), SparseMembership(entries(votes))):
         assert_allclose(
@@ -259,7 +259,7 @@ def test_a_known_label_reaches_groups_at_the_end_of_a_long_chain():
         {"c": [None] * 60}, {"k": places // 2, "l": (places + 1) // 2}, classes=["a", "b"]
     )
     groups = membership(votes)
-    clusters = votes.group_class[groups.order] < 0
+    clusters = votes.models.group_class[groups.order] < 0
     live, voted = (
         clusters & (groups.scatter(votes.counts) > 0),
         np.zeros(groups.n_groups, dtype=bool),

@@ -806,7 +806,7 @@ def test_who_is_asked_twice_errs_together_with_others_as_far_as_who_is_asked_onc
         Votes.from_long(objects[::n], voters[::n], said[::n], classes=[0, 1], scale=scale)
         for n in (2, 1)
     )
-    assert twice.n_repeated == 3600
+    assert twice.stores.n_repeated == 3600
     assert error_correlation(twice) == pytest.approx(error_correlation(once), abs=0.05)
     by_labels = [error_correlation(votes, truth) for votes in (once, twice)]
     assert (

@@ -475,7 +475,7 @@ def test_voters_are_judged_alike_however_their_votes_are_kept(monkeypatch, cells
     long = Votes.from_long(
         objects, [f"v{m}" for m in voters], said[asked], object_ids=np.arange(200)
     )
-    assert long.sparse is not None and Votes.from_labels(columns).sparse is None
+    assert long.stores.sparse is not None and Votes.from_labels(columns).stores.sparse is None
     known = {i: int(truth[i]) for i in range(50)}
     tables = [
         DawidSkene().solve(votes).voters(known) for votes in (Votes.from_labels(columns), long)

@@ -453,7 +453,9 @@ def test_a_forest_votes_out_of_bag_instead_of_in_folds(monkeypatch):
     )
     model = made(classifiers=[("forest", forest)], clusterers=[], consensus="soft-vote").fit(X, y)
     assert n_fits == [300]
-    said = model.consensus_.votes.soft.shares_of(model.consensus_.votes.soft.models[0])
+    said = model.consensus_.votes.stores.soft.shares_of(
+        model.consensus_.votes.stores.soft.models[0]
+    )
     assert_allclose(said, model.estimators_["forest"][0].oob_decision_function_)
     assert (
         np.mean(said.argmax(axis=1) == y)
@@ -475,7 +477,7 @@ def test_with_few_labels_a_forest_votes_in_folds(monkeypatch):
     assert len(n_fits) == 6
     assert max(n_fits[:5]) < n_fits[5] == 16
     assert np.isfinite(
-        model.consensus_.votes.soft.shares_of(model.consensus_.votes.soft.models[0])
+        model.consensus_.votes.stores.soft.shares_of(model.consensus_.votes.stores.soft.models[0])
     ).all()
 
 
@@ -726,7 +728,7 @@ def test_any_method_can_be_asked_for(iris):
 def test_hard_votes_are_votes_for_one_class(iris):
     X, _, y, _ = iris
     model = made(voting="hard", classifiers=[*pool(), ("svm", LinearSVC())]).fit(X, y)
-    assert model.consensus_.votes.soft is None
+    assert model.consensus_.votes.stores.soft is None
 
 
 @pytest.mark.parametrize("voting", ["soft", "hard"])

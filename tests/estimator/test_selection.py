@@ -147,7 +147,7 @@ def test_with_few_labels_nothing_is_tuned():
 
 def test_with_very_many_classes_soft_voting_is_used_and_a_note_says_so(monkeypatch):
     votes, truth = soft_pool(0, [1.0, 1.0], n_objects=300)
-    work = 300 * votes.n_groups * 3
+    work = 300 * votes.models.n_groups * 3
     monkeypatch.setattr(selection, "MOST_WORK", work - 1)
     chosen = choose(votes, truth, 5, 0)
     assert str(chosen.notes[0]).startswith(
@@ -399,7 +399,7 @@ def test_a_pool_of_log_odds_is_the_product_of_powers():
     votes, truth = soft_pool(0, [1.0, 2.0], clusterings=1)
     consensus = StackedVote(on="log-odds").solve(votes, known=([*range(300)], truth[:300].tolist()))
     weights = consensus.rule.voter_weights
-    p, q = (np.maximum(votes.soft.shares_of(m), 1e-3) for m in votes.soft.models)
+    p, q = (np.maximum(votes.stores.soft.shares_of(m), 1e-3) for m in votes.stores.soft.models)
     expected = consensus.rule.fallback * p ** weights[0] * q ** weights[1]
     answers = consensus.proba[300:]
     assert_allclose(

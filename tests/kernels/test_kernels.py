@@ -346,7 +346,10 @@ def test_membership_of_few_groups_agrees_with_joint_columns(always, seed):
     one, *others = rng.random((6, votes.n_rows))
     weights = [(one, one, other) for other in others] + [(one,)]
     for shape in ((), (3,)):
-        table, values = rng.random((votes.n_groups, *shape)), rng.random((votes.n_rows, *shape))
+        table, values = (
+            rng.random((votes.models.n_groups, *shape)),
+            rng.random((votes.n_rows, *shape)),
+        )
         assert_allclose(fast.gather(table), plain.gather(table), rtol=1e-13)
         assert_allclose(fast.scatter(values), plain.scatter(values), rtol=1e-13)
         assert_allclose(
@@ -354,7 +357,7 @@ def test_membership_of_few_groups_agrees_with_joint_columns(always, seed):
             plain.gather(table),
             rtol=1e-13,
         )
-    some = np.flatnonzero(np.arange(votes.n_groups) % 3 > 0)
+    some = np.flatnonzero(np.arange(votes.models.n_groups) % 3 > 0)
     for n in (2, 6):
         grams = [groups.grams(weights[:n], 2, some) for groups in (fast, plain)]
         for found, expected in zip(*grams, strict=True):
@@ -372,7 +375,7 @@ def test_membership_of_soft_votes_agrees_with_joint_columns(always, seed, hard):
     )
     fast, plain = membership(votes), JointMembership(votes)
     assert type(fast) is CompiledSoft
-    column, counts = rng.random(votes.n_groups), rng.random(votes.n_rows)
+    column, counts = rng.random(votes.models.n_groups), rng.random(votes.n_rows)
     weights = [(counts, weight) for weight in rng.random((6, votes.n_rows))]
     d, image = fast.invert(column, counts)
     assert_allclose(d, 1 / plain.gather(column), rtol=1e-12)
@@ -416,7 +419,10 @@ def test_membership_of_many_groups_agrees_with_sparse_matrices(
     matrix = entries(votes).toarray()[:, fast.order]
     assert_allclose(fast.matrix.toarray(), matrix)
     for shape in ((), (3,)):
-        table, values = rng.random((votes.n_groups, *shape)), rng.random((votes.n_rows, *shape))
+        table, values = (
+            rng.random((votes.models.n_groups, *shape)),
+            rng.random((votes.n_rows, *shape)),
+        )
         assert_allclose(
             fast.gather(table[fast.order]), plain.gather(table[plain.order]), rtol=1e-13
         )
@@ -468,8 +474,8 @@ def test_a_crowd_is_read_the_same_in_one_pass_as_by_column(monkeypatch, least):
     table = np.where(rng.random((25_000, 20)) < 0.2, rng.integers(3, 6, (25_000, 20)), -1)
     ours = Votes.from_labels(table, missing=-1)
     theirs = Votes.from_labels(np.asfortranarray(table), missing=-1)
-    assert_array_equal(ours.sparse.indptr, theirs.sparse.indptr)
-    assert_array_equal(ours.sparse.indices, theirs.sparse.indices)
+    assert_array_equal(ours.stores.sparse.indptr, theirs.stores.sparse.indptr)
+    assert_array_equal(ours.stores.sparse.indices, theirs.stores.sparse.indices)
     assert [model.name for model in ours.models] == [model.name for model in theirs.models]
     assert_array_equal(ours.classes, [3, 4, 5])
 

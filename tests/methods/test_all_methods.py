@@ -90,7 +90,10 @@ def test_objects_of_a_crowd_that_share_a_row_have_the_answer_of_rows_of_their_ow
         objects, voters, np.where(rng.random(180) < 0.8, objects % 2, 1 - objects % 2)
     )
     apart = replace(
-        votes, stores=Stores(sparse=votes.sparse[votes.index]), counts=np.ones(90), index=None
+        votes,
+        stores=Stores(sparse=votes.stores.sparse[votes.index]),
+        counts=np.ones(90),
+        index=None,
     )
     assert votes.n_rows < 45
     assert_allclose(quietly(name, votes).proba, quietly(name, apart).proba, **CLOSE)

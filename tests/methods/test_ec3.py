@@ -686,7 +686,7 @@ def test_more_groups_than_a_dense_system_holds_are_solved_like_the_dense_minimis
 def test_thousands_of_clusters_are_solved_as_in_a_dense_system():
     rng = np.random.default_rng(0)
     votes = Votes.from_labels(rng.integers(2, size=(1200, 2)), rng.integers(1200, size=(1200, 4)))
-    assert votes.n_groups > 3_000
+    assert votes.models.n_groups > 3_000
     rounds = EC3(beta=0).solve(votes)
     assert_allclose(EC3(beta=0, solver="direct").solve(votes).proba, rounds.proba, **EXACT)
 

@@ -20,6 +20,7 @@ from ec3learn import (
     Votes,
 )
 from ec3learn.answer.notes import BIAS, COLLAPSE, ONE_CLASS
+from ec3learn.votes import as_class_votes
 
 from .. import dense
 
@@ -205,7 +206,7 @@ def test_grades_are_extended_saved_and_explained(tmp_path):
 def test_two_scales_and_plain_votes_are_answered_together():
     votes, truth = graded()
     stars = np.clip(
-        votes.as_class_votes().n_rows * 0
+        as_class_votes(votes).n_rows * 0
         + 1
         + 3 * truth
         + np.random.default_rng(0).integers(-1, 2, len(truth)),

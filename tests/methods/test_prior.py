@@ -26,7 +26,7 @@ from ec3learn import (
 )
 from ec3learn._checks import InputError
 from ec3learn.algebra import trust
-from ec3learn.votes import Prior, Trust
+from ec3learn.votes import Prior, Trust, only_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")
 
@@ -75,7 +75,7 @@ def informed(truth, share=0.9, sure=0.8, seed=1):
 
 def unmerged(votes):
     """The same votes with one row per object."""
-    return replace(votes.only_rows(votes.index), counts=np.ones(len(votes)))
+    return replace(only_rows(votes, votes.index), counts=np.ones(len(votes)))
 
 
 # ---- what it is worth ----------------------------------------------------------------------------

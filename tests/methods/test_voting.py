@@ -17,6 +17,7 @@ from ec3learn import (
     WeightedVote,
 )
 from ec3learn.answer.notes import LONG_TABLE, LOOK_ALIKE, NO_ANSWER, ONE_VOTER, WEIGHTS
+from ec3learn.votes import merge_equal_rows
 
 
 def test_the_probabilities_are_shares_of_the_votes(w8):
@@ -182,7 +183,7 @@ def test_objects_without_a_vote_are_counted_by_whole_weights_only(weights, numbe
     )
     assert any(
         f"{number} objects have no vote" in str(note)
-        for note in MajorityVote().solve(votes.merged()).notes
+        for note in MajorityVote().solve(merge_equal_rows(votes)).notes
     )
 
 

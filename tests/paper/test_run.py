@@ -580,7 +580,7 @@ def test_votes_are_hard_or_soft_with_the_clusterings_asked_for(data):
     assert len(outputs.votes().models) == 3 + 3
     assert len(outputs.votes(clusterings="both").models) == 3 + 3 + 6
     assert len(outputs.votes(clusterings="none").models) == 3
-    assert outputs.votes(soft=True).soft is not None
+    assert outputs.votes(soft=True).stores.soft is not None
 
 
 def test_without_torch_it_says_what_to_install_and_nothing_that_the_command_lacks(

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ec3learn import EC3, Consensus, MajorityVote, Scale, SoftVote, Votes
 from ec3learn.answer.notes import GRADES
+from ec3learn.votes import as_class_votes, oriented, votes_per_model
 from ec3learn.votes.scale import class_shares
 
 FINE_TOXIC = ["fine", "toxic"]
@@ -36,7 +37,7 @@ def test_an_answer_without_an_order_is_no_vote_for_a_class():
     votes = Votes.from_labels(
         {"j": [0, "unsure", 9]}, classes=FINE_TOXIC, scale=Scale(range(10), unordered=["unsure"])
     )
-    assert [votes.as_class_votes().said(i) for i in range(3)] == [["fine"], [None], ["toxic"]]
+    assert [as_class_votes(votes).said(i) for i in range(3)] == [["fine"], [None], ["toxic"]]
     assert votes.said(1) == ["unsure"]
 
 
@@ -44,7 +45,7 @@ def test_a_scale_that_runs_down_is_turned_around():
     votes = Votes.from_labels(
         {"j": [1, 5]}, classes=FINE_TOXIC, scale=Scale(range(1, 6), direction="down")
     )
-    assert [votes.as_class_votes().said(i) for i in range(2)] == [["toxic"], ["fine"]]
+    assert [as_class_votes(votes).said(i) for i in range(2)] == [["toxic"], ["fine"]]
 
 
 def test_voters_may_have_different_scales_or_none():
@@ -52,7 +53,7 @@ def test_voters_may_have_different_scales_or_none():
     votes = Votes.from_labels(said, scale={"scores": range(10), "stars": range(1, 6)})
     assert_array_equal(votes.classes, FINE_TOXIC)
     half = {"fine": 0.5, "toxic": 0.5}
-    assert [votes.as_class_votes().said(i) for i in range(3)] == [
+    assert [as_class_votes(votes).said(i) for i in range(3)] == [
         ["fine", {"fine": 1.0, "toxic": 0.0}, "fine"],
         ["toxic", half, "toxic"],
         [None, {"fine": 0.0, "toxic": 1.0}, "fine"],
@@ -111,7 +112,7 @@ def test_scores_and_classes_stand_side_by_side_in_a_long_table():
         [0, 0, 1, 1], ["a", "b", "a", "b"], [7, "fine", 2, "toxic"], scale={"a": range(10)}
     )
     assert_array_equal(votes.classes, FINE_TOXIC)
-    assert [votes.as_class_votes().said(i) for i in range(2)] == [
+    assert [as_class_votes(votes).said(i) for i in range(2)] == [
         ["toxic", "fine"],
         ["fine", "toxic"],
     ]
@@ -184,7 +185,7 @@ def test_a_scale_with_a_direction_keeps_it_whatever_labels_say():
     scores = [0, 1, 8, 9]
     scales = {"sure": Scale(range(10)), "learns": Scale(range(10), direction="learn")}
     votes = Votes.from_labels(dict.fromkeys(scales, scores), classes=FINE_TOXIC, scale=scales)
-    turned = votes.oriented(np.array([1, 1, 0, 0]))  # labels by which both scales run down
+    turned = oriented(votes, np.array([1, 1, 0, 0]))  # labels by which both scales run down
     assert_array_equal(turned.models[0].positions, votes.models[0].positions)
     assert_array_equal(turned.models[1].positions, 1 - votes.models[1].positions)
 
@@ -194,7 +195,7 @@ def test_shares_on_answers_outside_the_order_are_no_vote():
     votes = Votes.from_labels(
         {"judge": shares}, classes=["bad", "good"], scale=Scale([0, 1], unordered=["unsure"])
     )
-    first, second, third = (votes.as_class_votes().said(i)[0] for i in range(3))
+    first, second, third = (as_class_votes(votes).said(i)[0] for i in range(3))
     assert first == pytest.approx({"bad": 0.8, "good": 0.2})
     assert second == pytest.approx({"bad": 1.0, "good": 0.0})
     assert third is None
@@ -212,7 +213,7 @@ def test_a_number_of_any_length_is_off_the_scale_instead_of_too_large():
         classes=["bad", "good"],
         scale=Scale(range(1, 6), outside="missing"),
     )
-    assert votes.n_votes.tolist() == [1]
+    assert votes_per_model(votes).tolist() == [1]
 
 
 def test_numbers_are_found_on_a_scale_of_text():

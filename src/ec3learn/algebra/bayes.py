@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import digamma, expit, logit, softmax
 
 from .._typing import Array
-from ..votes import Votes
+from ..votes import Votes, has_graders, only_rows, votes_per_model
 from .em import ConfusionModel, Fit
 from .linear import chunks, sample_rows
 from .membership import Membership, membership, scatter_to_votes
@@ -68,7 +68,7 @@ class SubtypeModel(ConfusionModel):
     ) -> None:
         super().__init__(votes, groups, known, with_clusterings=with_clusterings)
         self.subtypes, self.pooled, self.class_votes = subtypes, pooled, class_votes
-        self.fixed = np.ones((votes.n_groups, votes.n_classes))
+        self.fixed = np.ones((votes.models.n_groups, votes.n_classes))
         self.classifiers = self._blocks("classifier")
         if self.classifiers.size:
             self.fixed[self.classifiers.ravel()] = np.tile(
@@ -90,7 +90,7 @@ class SubtypeModel(ConfusionModel):
             return replace(learned, proba=self._answers(learned.evidence, learned.prior))
         class_votes = (
             np.ones(n_classes)
-            if self.votes.has_graders
+            if has_graders(self.votes)
             else self.class_votes * (self.counted @ start)
         )
         kinds = _easy_and_hard(start, self.subtypes) if tilt is None else self._tilted(tilt)
@@ -152,17 +152,17 @@ class SubtypeModel(ConfusionModel):
         share = SAMPLE / max(self.groups.n_rows, 1)
         if self.subtypes == 1 or share >= 0.5:
             return False
-        voters = self.votes.is_voter & (self.votes.weights > 0)
-        return float(np.median(self.votes.n_votes[voters])) * share >= ENOUGH
+        voters = self.votes.models.is_voter & (self.votes.weights > 0)
+        return float(np.median(votes_per_model(self.votes)[voters])) * share >= ENOUGH
 
     def _sample(self) -> tuple[SubtypeModel, Array]:
         """Return the same model of some rows: all that are labelled or very frequent, and others that stand for the rest."""
         rows, counts = sample_rows(
             self.votes.counts, SAMPLE, None if self.known is None else self.known >= 0
         )
-        some = replace(self.votes.only_rows(rows), counts=counts)
+        some = replace(only_rows(self.votes, rows), counts=counts)
         known = None if self.known is None else self.known[rows]
-        clusterings = bool((self.weight[~self.votes.is_voter[self.group_model]] > 0).any())
+        clusterings = bool((self.weight[~self.votes.models.is_voter[self.group_model]] > 0).any())
         options: dict[str, Any] = {
             "subtypes": self.subtypes,
             "pooled": self.pooled,
@@ -181,7 +181,7 @@ class SubtypeModel(ConfusionModel):
 
     def _blocks(self, kind: str) -> Array:
         """Return the groups of each base model of a kind that takes part, models x its groups."""
-        offsets, votes = self.votes.offsets, self.votes
+        offsets, votes = self.votes.models.offsets, self.votes
         own = [
             m for m, model in enumerate(votes.models) if model.kind == kind and votes.weights[m] > 0
         ]
@@ -195,7 +195,7 @@ class SubtypeModel(ConfusionModel):
             if model.kind == "grader" and self.votes.weights[m] > 0:
                 scales.setdefault(tuple(model.labels.tolist()), []).append(m)
         return [
-            self.votes.offsets[own][:, None] + np.arange(len(labels))
+            self.votes.models.offsets[own][:, None] + np.arange(len(labels))
             for labels, own in scales.items()
         ]
 
@@ -275,9 +275,11 @@ class CoinModel(ConfusionModel):
         n_classes, votes = self.votes.n_classes, self.votes
         first = np.array([ON, max(n_classes - 1.0, OFF)])
         beta, proba, prior = first, start, np.full(n_classes, -np.log(n_classes))
-        voters = np.flatnonzero((votes.n_votes > 0) & votes.is_classifier & (votes.weights > 0))
+        voters = np.flatnonzero(
+            (votes_per_model(votes) > 0) & votes.models.is_classifier & (votes.weights > 0)
+        )
         weight = np.append(votes.weights[voters], 1.0)
-        clusters = np.flatnonzero((self.weight > 0) & ~votes.is_classifier[self.group_model])
+        clusters = np.flatnonzero((self.weight > 0) & ~votes.models.is_classifier[self.group_model])
         once = bool((votes.counts == 1).all())
         converged, n_iter = False, 0
         while not converged and n_iter < max_iter:

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from .._typing import Array
 from ..kernels import each_in_threads, in_threads
-from ..votes import Votes
+from ..votes import Models, Votes
 from ..votes.reading import smallest_uint
 from .joint import JointMembership, blocks_of
 from .linear import CHUNK, chunks
@@ -363,7 +363,7 @@ class CompiledCrowd(RowLoops, _ManyGroups):
     def __init__(self, votes: Votes, loops: Any) -> None:
         super().__init__(votes, loops)
         matrix = entries(votes)
-        self.n_groups = self.n_shared = votes.n_groups
+        self.n_groups = self.n_shared = votes.models.n_groups
         self.order = np.arange(self.n_groups)
         self._starts = matrix.indptr.view(matrix.indptr.dtype.str.replace("i", "u"))
         self._places = matrix.indices.astype(smallest_uint(self.n_groups + 1))
@@ -389,17 +389,17 @@ class ColumnMembership(_ManyGroups):
         super().__init__(votes, loops)
         is_large = np.array([model.n_groups > FEW for model in votes.models])
         small, large = (np.flatnonzero(chosen).tolist() for chosen in (~is_large, is_large))
-        few = np.flatnonzero(~is_large[votes.group_model])
+        few = np.flatnonzero(~is_large[votes.models.group_model])
         joined = replace(
             votes,
-            models=tuple(votes.models[m] for m in small),
-            stores=votes.stores.only(small, votes.group_model),
+            models=Models(votes.models[m] for m in small),
+            stores=votes.stores.only(small, votes.models.group_model),
         )
         self._few = JointMembership(joined) if small else None
-        numbered = [_shared_first(votes.hard[m], votes.models[m].n_groups) for m in large]
+        numbered = [_shared_first(votes.stores.hard[m], votes.models[m].n_groups) for m in large]
         self._columns = [codes for codes, _, _ in numbered]
         groups = [
-            own[at] + votes.offsets[m]
+            own[at] + votes.models.offsets[m]
             for at in (1, 2)
             for m, own in zip(large, numbered, strict=True)
         ]

@@ -90,13 +90,17 @@ class ConfusionModel:
     ) -> None:
         require_small(votes)
         self.votes, self.groups, self.known, self.smoothing = votes, groups, known, smoothing
-        takes_part = votes.weights > 0 if with_clusterings else (votes.weights > 0) & votes.is_voter
-        self.group_model = votes.group_model  # also of groups nobody is in, for votes to come
+        takes_part = (
+            votes.weights > 0 if with_clusterings else (votes.weights > 0) & votes.models.is_voter
+        )
+        self.group_model = (
+            votes.models.group_model
+        )  # also of groups nobody is in, for votes to come
         self.weight = np.where(takes_part, votes.weights, 0.0)[self.group_model]
         self.size = np.array([model.n_groups for model in votes.models])[self.group_model]
-        self.own_class = np.maximum(votes.group_class, 0)
+        self.own_class = np.maximum(votes.models.group_class, 0)
         self.coins = (
-            np.flatnonzero(votes.is_classifier[self.group_model])
+            np.flatnonzero(votes.models.is_classifier[self.group_model])
             if one_coin
             else np.empty(0, dtype=np.int64)
         )
@@ -194,9 +198,11 @@ class ConfusionModel:
 
     def _by_model(self, per_group: Array) -> Array:
         """Return for each group the sum over its model's groups."""
-        some = np.flatnonzero(np.diff(self.votes.offsets))  # a clustering may have no cluster
+        some = np.flatnonzero(
+            np.diff(self.votes.models.offsets)
+        )  # a clustering may have no cluster
         sums = np.zeros((len(self.votes.models), per_group.shape[1]))
-        sums[some] = np.add.reduceat(per_group, self.votes.offsets[some], axis=0)
+        sums[some] = np.add.reduceat(per_group, self.votes.models.offsets[some], axis=0)
         return sums[self.group_model]
 
     def _one_coin(self, sums: Array, totals: Array) -> Array:

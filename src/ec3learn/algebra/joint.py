@@ -38,28 +38,28 @@ class JointMembership(Membership):
 
     def __init__(self, votes: Votes) -> None:
         self._votes = votes
-        self.n_rows, self.n_groups, self.prior = votes.n_rows, votes.n_groups, votes.prior
+        self.n_rows, self.n_groups, self.prior = votes.n_rows, votes.models.n_groups, votes.prior
         self.n_shared, self.order = self.n_groups, np.arange(self.n_groups)
-        self._codes = dict(votes.hard)
-        self._first_group = votes.offsets
+        self._codes = dict(votes.stores.hard)
+        self._first_group = votes.models.offsets
         # A missing vote is one more code after those of the groups, for which no table has an
         # entry.
         self._n_groups_of = [model.n_groups for model in votes.models]
         self._n_codes = {
             m: self._n_groups_of[m] + bool((codes == self._n_groups_of[m]).any())
-            for m, codes in votes.hard.items()
+            for m, codes in votes.stores.hard.items()
         }
         self._blocks = self._joined(votes.n_classes)
         self._first_code = np.cumsum(
             [0, *(math.prod(self._n_codes[m] for m in block) for block in self._blocks)]
         )
-        self._soft = votes.soft
-        if votes.soft is not None:
+        self._soft = votes.stores.soft
+        if votes.stores.soft is not None:
             self._soft_groups = np.concatenate(
-                [self._groups(model.number) for model in votes.soft.models]
+                [self._groups(model.number) for model in votes.stores.soft.models]
             )
-            self._basis = votes.soft.basis()
-        n_columns = len(self._blocks) + (votes.soft is not None)
+            self._basis = votes.stores.soft.basis()
+        n_columns = len(self._blocks) + (votes.stores.soft is not None)
         self.gram_cost, self.product_cost = (
             15.0 * self.n_rows * n_columns**2,
             5.0 * self.n_rows * n_columns,

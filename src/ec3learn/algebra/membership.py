@@ -53,21 +53,24 @@ MOST_JOINT_GROUPS = 3_000  # beyond this a dense groups x groups matrix is no lo
 def membership(votes: Votes, passes: int = 1) -> Membership:
     """Return A^m in the form that suits the votes, and how many times they will be read at least."""
     n_votes = passes * (
-        votes.n_rows * len(votes.hard) + (0 if votes.sparse is None else votes.sparse.nnz)
+        votes.n_rows * len(votes.stores.hard)
+        + (0 if votes.stores.sparse is None else votes.stores.sparse.nnz)
     )
-    if votes.sparse is None and votes.n_groups <= MOST_JOINT_GROUPS:
+    if votes.stores.sparse is None and votes.models.n_groups <= MOST_JOINT_GROUPS:
         loops = compiled(
-            n_votes if votes.soft is None else passes * votes.n_rows * len(votes.models)
+            n_votes if votes.stores.soft is None else passes * votes.n_rows * len(votes.models)
         )
         if loops is None:
             return JointMembership(votes)
         return (
-            CompiledMembership(votes, loops) if votes.soft is None else CompiledSoft(votes, loops)
+            CompiledMembership(votes, loops)
+            if votes.stores.soft is None
+            else CompiledSoft(votes, loops)
         )
-    loops = compiled(SPARSE_COST * n_votes) if votes.is_hard else None
-    if loops is not None and 2 * votes.n_groups <= votes.n_rows:
+    loops = compiled(SPARSE_COST * n_votes) if votes.stores.is_hard else None
+    if loops is not None and 2 * votes.models.n_groups <= votes.n_rows:
         return CompiledCrowd(votes, loops)
-    if loops is not None and votes.sparse is None:
+    if loops is not None and votes.stores.sparse is None:
         return ColumnMembership(votes, loops)
     return SparseMembership(entries(votes), prior=votes.prior)
 
@@ -81,23 +84,28 @@ def places_in(groups: Membership, numbers: Array) -> Array:
 
 def scatter_to_votes(votes: Votes, groups: Membership, values: Array) -> Array:
     """Return `groups.scatter(values)` in the order the votes have their groups in, empty ones included."""
-    out = np.zeros((votes.n_groups, *values.shape[1:]))
+    out = np.zeros((votes.models.n_groups, *values.shape[1:]))
     out[groups.order] = groups.scatter(values)
     return out
 
 
 def squares_of_votes(votes: Votes, sums: Array) -> Array:
     """Return the sum of the squares of the votes for each group, from the sums of the votes themselves (A^m' s)."""
-    if votes.is_hard:
+    if votes.stores.is_hard:
         return sums
     squares = sums.copy()
-    for model in () if votes.soft is None else votes.soft.models:
-        own = votes.offsets[model.number]
-        squares[own : own + model.n_groups] = votes.counts @ votes.soft.shares_of(model) ** 2  # type: ignore[union-attr]
-    if votes.sparse is not None:
-        share, counts = votes.sparse.data, np.repeat(votes.counts, np.diff(votes.sparse.indptr))
+    for model in () if votes.stores.soft is None else votes.stores.soft.models:
+        own = votes.models.offsets[model.number]
+        squares[own : own + model.n_groups] = votes.counts @ votes.stores.soft.shares_of(model) ** 2  # type: ignore[union-attr]
+    if votes.stores.sparse is not None:
+        share, counts = (
+            votes.stores.sparse.data,
+            np.repeat(votes.counts, np.diff(votes.stores.sparse.indptr)),
+        )
         squares -= np.bincount(
-            votes.sparse.indices, weights=counts * share * (1 - share), minlength=votes.n_groups
+            votes.stores.sparse.indices,
+            weights=counts * share * (1 - share),
+            minlength=votes.models.n_groups,
         )
     return squares
 
@@ -109,7 +117,7 @@ def count_classes(
     found = groups.count_classes(codes, counts, n_classes).tocoo()
     group, of_class = found.coords
     return sparse.csr_array(
-        (found.data, (groups.order[group], of_class)), shape=(votes.n_groups, n_classes)
+        (found.data, (groups.order[group], of_class)), shape=(votes.models.n_groups, n_classes)
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..votes import Prior, Votes
+from ..votes import Prior, Votes, group_meaning
 from ..votes.layout import entries_of_columns
 from .linear import chunks
 
@@ -22,15 +22,18 @@ Weights = Sequence[Sequence[Array]]  # of rows; each weight is the product of so
 def entries(votes: Votes) -> sparse.csr_array:
     """Return A^m as one sparse matrix, its groups in the order of the votes."""
     sizes = [model.n_groups for model in votes.models]
-    shape = (votes.n_rows, votes.n_groups)
-    parts = [] if votes.sparse is None else [votes.sparse]
-    if votes.hard:
-        parts.append(entries_of_columns(votes.hard, votes.offsets, sizes))
-    if votes.soft is not None:
-        soft = votes.soft
+    shape = (votes.n_rows, votes.models.n_groups)
+    parts = [] if votes.stores.sparse is None else [votes.stores.sparse]
+    if votes.stores.hard:
+        parts.append(entries_of_columns(votes.stores.hard, votes.models.offsets, sizes))
+    if votes.stores.soft is not None:
+        soft = votes.stores.soft
         shares = sparse.csr_array(np.hstack([soft.shares_of(model) for model in soft.models]))
         columns = np.concatenate(
-            [votes.offsets[model.number] + np.arange(model.n_groups) for model in soft.models]
+            [
+                votes.models.offsets[model.number] + np.arange(model.n_groups)
+                for model in soft.models
+            ]
         )
         parts.append(
             sparse.csr_array((shares.data, columns[shares.indices], shares.indptr), shape=shape)
@@ -44,14 +47,16 @@ def entries(votes: Votes) -> sparse.csr_array:
 def votes_cast(votes: Votes) -> tuple[Array, Array, Array]:
     """Return the votes of those whose votes count, one by one: the row, the voter, and what it gives to each class."""
     matrix = entries(votes).tocoo()
-    counted = (votes.is_voter & (votes.weights > 0))[votes.group_model[matrix.coords[1]]]
+    counted = (votes.models.is_voter & (votes.weights > 0))[
+        votes.models.group_model[matrix.coords[1]]
+    ]
     (row, group), share = (place[counted] for place in matrix.coords), matrix.data[counted]
     n_models = len(votes.models)
     pair, vote = np.unique(
-        row.astype(np.int64) * n_models + votes.group_model[group], return_inverse=True
+        row.astype(np.int64) * n_models + votes.models.group_model[group], return_inverse=True
     )
     said = np.zeros((len(pair), votes.n_classes))
-    np.add.at(said, vote, share[:, None] * votes.group_meaning[group].toarray())
+    np.add.at(said, vote, share[:, None] * group_meaning(votes)[group].toarray())
     rows, voters = np.divmod(pair, n_models)
     return rows, voters, said
 

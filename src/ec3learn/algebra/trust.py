@@ -23,7 +23,7 @@ from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import log_softmax
 
 from .._typing import Array
-from ..votes import Prior, Trust, Votes
+from ..votes import Prior, Trust, Votes, group_meaning, only_rows
 from ..votes.prior import LEAST
 from .bayes import OFF, ON, SubtypeModel, mean_moves
 from .linear import evenly, normalised
@@ -64,7 +64,7 @@ def learn_trust(votes: Votes, start: Array, known: Array | None = None) -> Trust
         drawn = rest[evenly(len(rest), SAMPLE)]
         rows = np.union1d(np.flatnonzero(labelled), drawn)
         votes, start, known = (
-            votes.only_rows(rows),
+            only_rows(votes, rows),
             start[rows],
             None if known is None else known[rows],
         )
@@ -134,9 +134,9 @@ class TrustModel(SubtypeModel):
         )
         worth = self._worth(proba, trust)
         named = np.flatnonzero(
-            (votes.group_class >= 0) & (self.weight > 0)
+            (votes.models.group_class >= 0) & (self.weight > 0)
         )  # a voter is thought to be right more often than not
-        diagonal = (ON - OFF) * float(evidence[named, votes.group_class[named]].sum())
+        diagonal = (ON - OFF) * float(evidence[named, votes.models.group_class[named]].sum())
         return replace(
             trust, weight=worth, likelihood=likelihood / self.total
         ), likelihood + diagonal
@@ -150,11 +150,11 @@ class TrustModel(SubtypeModel):
         sums = self.weight[:, None] * scatter_to_votes(
             votes, self.groups, votes.counts[:, None] * proba
         )
-        voter = np.flatnonzero(np.diff(votes.group_meaning.indptr))
+        voter = np.flatnonzero(np.diff(group_meaning(votes).indptr))
         # Voters who are no better than chance, judged by the answer, bear out nothing: they would
         # fit another answer as well.
         by_votes = _log_odds(
-            votes.group_meaning[voter].multiply(sums[voter]).sum(axis=0), sums[voter].sum(axis=0)
+            group_meaning(votes)[voter].multiply(sums[voter]).sum(axis=0), sums[voter].sum(axis=0)
         )
         return (
             min(_log_odds(right, mass.sum(axis=0)) / by_votes, MOST_VOTES)
@@ -183,7 +183,7 @@ def rows_in_own_order(votes: Votes, groups: Membership, start: Array, given: Arr
     shares = normalised(votes.counts @ start)
     by_voter = normalised(agreement_by_voter(votes, groups, start))
     said = groups.gather(
-        (by_voter[votes.group_model][:, None] * votes.group_meaning.toarray())[groups.order]
+        (by_voter[votes.models.group_model][:, None] * group_meaning(votes).toarray())[groups.order]
     )
     alike = ((said, start), (said, given), (start, start), (start, given), (given, given))
     keys = [
@@ -195,10 +195,12 @@ def rows_in_own_order(votes: Votes, groups: Membership, start: Array, given: Arr
 
 def agreement_by_voter(votes: Votes, groups: Membership, start: Array) -> Array:
     """Return how far each voter agrees with the mean vote (`start`), in votes."""
-    agreed = votes.group_meaning.multiply(
-        scatter_to_votes(votes, groups, votes.counts[:, None] * start)
-    ).sum(axis=1)
-    return np.bincount(votes.group_model, weights=agreed, minlength=len(votes.models))
+    agreed = (
+        group_meaning(votes)
+        .multiply(scatter_to_votes(votes, groups, votes.counts[:, None] * start))
+        .sum(axis=1)
+    )
+    return np.bincount(votes.models.group_model, weights=agreed, minlength=len(votes.models))
 
 
 def _no_trust(shares: Array) -> Trust:
@@ -212,7 +214,7 @@ def _no_surer_than_right(trust: Trust, votes: Votes) -> Trust:
     rows = np.flatnonzero(votes.prior.given)
     proba, counts = votes.prior.proba[rows], votes.counts[rows] / votes.counts[rows].sum()
     top = trust.log_proba(proba).argmax(axis=1)
-    right = share_right(votes.only_rows(rows), top)
+    right = share_right(only_rows(votes, rows), top)
 
     def scaled(factor: float) -> Trust:
         return replace(

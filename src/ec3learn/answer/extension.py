@@ -16,7 +16,7 @@ from .._checks import InputError
 from .._text import arg, listed
 from .._typing import Array
 from ..algebra.membership import SparseMembership, entries
-from ..votes import Prior, Votes
+from ..votes import Prior, Votes, as_class_votes, hardened, n_alike
 from ..votes.labels import kind_of
 from .outcome import Outcome
 
@@ -60,7 +60,7 @@ def readable_votes(outcome: Outcome, votes: Votes) -> Votes:
                 came=f"{arg('direction', 'learn')}, which needs known labels",
                 remedy=f"Pass a scale with {arg('direction', 'up')} or {arg('direction', 'down')}.",
             )
-    return votes.as_class_votes()
+    return as_class_votes(votes)
 
 
 def trusted_as_before(outcome: Outcome, votes: Votes) -> Votes:
@@ -79,22 +79,22 @@ def trusted_as_before(outcome: Outcome, votes: Votes) -> Votes:
 
 def hard_entries(outcome: Outcome, votes: Votes) -> sparse.csr_array | None:
     """Return the membership of new rows with soft votes hardened, if a method asks for them; None: there is nothing to harden."""
-    if outcome.rule is None or votes.is_hard or not outcome.rule.takes_hard_votes:
+    if outcome.rule is None or votes.stores.is_hard or not outcome.rule.takes_hard_votes:
         return None
-    return aligned_entries(outcome, votes.hardened(), warn=False)
+    return aligned_entries(outcome, hardened(votes), warn=False)
 
 
 def aligned_entries(outcome: Outcome, votes: Votes, warn: bool = True) -> sparse.csr_array:
     """Return the membership of new rows in the outcome's groups: models are matched by name, groups by label."""
     offsets = outcome.group_offsets
     number = {(model.name, model.kind): m for m, model in enumerate(outcome.models)}
-    target = np.full(votes.n_groups, -1, dtype=np.int64)
+    target = np.full(votes.models.n_groups, -1, dtype=np.int64)
     places: dict[
         tuple[int, int], Array
     ] = {}  # classifiers have the same classes, and there may be thousands of them
     matrix = entries(votes)
     for m in np.unique(
-        votes.group_model[matrix.indices]
+        votes.models.group_model[matrix.indices]
     ).tolist():  # those who voted: in a crowd, few on any one object
         model = votes.models[m]
         ours = number.get((model.name, model.kind))
@@ -103,7 +103,7 @@ def aligned_entries(outcome: Outcome, votes: Votes, warn: bool = True) -> sparse
             if both not in places:
                 places[both] = matching_labels(model.labels, outcome.models[ours].labels)
             matched = places[both]
-            target[votes.offsets[m] : votes.offsets[m + 1]] = np.where(
+            target[votes.models.offsets[m] : votes.models.offsets[m + 1]] = np.where(
                 matched < 0, -1, matched + offsets[ours]
             )
     column, starts, data = target[matrix.indices], matrix.indptr, matrix.data
@@ -129,10 +129,10 @@ def _warn_unseen(outcome: Outcome, votes: Votes, matrix: sparse.csr_array, targe
     """Warn of votes that are lost: those of base models, and for classes and clusters, that the outcome does not have."""
     row_of = np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))
     unseen, n_models = target[matrix.indices] < 0, len(votes.models)
-    entry = row_of[unseen] * n_models + votes.group_model[matrix.indices[unseen]]
+    entry = row_of[unseen] * n_models + votes.models.group_model[matrix.indices[unseen]]
     rows, owner = np.divmod(np.unique(entry), n_models)  # a soft vote is one vote
     lost = (
-        np.bincount(owner, weights=votes.n_alike[rows], minlength=n_models)
+        np.bincount(owner, weights=n_alike(votes)[rows], minlength=n_models)
         .round()
         .astype(int)
         .tolist()

@@ -21,10 +21,10 @@ from .._text import count, listed
 from .._typing import Array
 from ..algebra.linear import CHUNK, chunks, normalised
 from ..algebra.membership import membership
-from ..votes import BaseModel, Trust, Votes
+from ..votes import BaseModel, Models, Trust, Votes, n_alike, voter_noun
 from ..votes.distinct import expand_rows
 from ..votes.labels import Label, kind_of, plain
-from ..votes.layout import frozen, group_offsets, voter_noun
+from ..votes.layout import frozen
 from .notes import UNANSWERED, Note
 from .rule import KnownLabels, Rule
 
@@ -259,7 +259,7 @@ class Outcome(Solution):
     @property
     def group_offsets(self) -> Array:
         """Return the number of each base model's first group, and the number of all groups at the end."""
-        return group_offsets(self.models)
+        return Models(self.models).offsets
 
     # ---- in words --------------------------------------------------------------------------------
 
@@ -281,11 +281,9 @@ class Outcome(Solution):
     def voter_noun(self) -> str:
         """Return what the voters are called: judges, annotators or classifiers."""
         if self.votes is not None:
-            return self.votes.voter_noun
-        return voter_noun(
-            self.models,
-            self.stored_voters is not None and "annotator" in self.stored_voters["kind"],
-        )
+            return voter_noun(self.models, self.votes.stores.sparse is not None)
+        is_crowd = self.stored_voters is not None and "annotator" in self.stored_voters["kind"]
+        return voter_noun(self.models, is_crowd)
 
     def called(self, kind: str) -> str:
         """Return what a base model of this kind is called."""
@@ -350,7 +348,7 @@ def unanswered_notes(
     unanswered: Array, votes: Votes, lacking: str = NOT_REACHED
 ) -> tuple[Note, ...]:
     """Return a note that counts the objects that no vote reaches, if there are any."""
-    n_unanswered = int(votes.n_alike[unanswered].sum())
+    n_unanswered = int(n_alike(votes)[unanswered].sum())
     if not n_unanswered:
         return ()
     who = f"{count(n_unanswered, 'object')} {'has' if n_unanswered == 1 else 'have'}"

@@ -25,7 +25,7 @@ from .._checks import InputError
 from .._typing import Array
 from ..algebra.linear import scale_of
 from ..algebra.membership import Membership, SparseMembership, Table, Terms, places_in
-from ..votes import Prior, Votes
+from ..votes import Prior, Votes, group_meaning
 
 Answers = Iterator[
     tuple[slice, Array, Array]
@@ -435,10 +435,10 @@ def mean_votes(
     # class that the group names.
     weights = weights / weight_scale(weights)
     group_weight = np.where(
-        np.diff(votes.group_meaning.indptr) > 0, weights[votes.group_model], 0.0
+        np.diff(group_meaning(votes).indptr) > 0, weights[votes.models.group_model], 0.0
     )
     speaking = np.flatnonzero(group_weight > 0)
-    said = votes.group_meaning[speaking]
+    said = group_meaning(votes)[speaking]
     term = Term(VOTES, 1.0, speaking, group_weight[speaking], said)
     proba, unanswered = GroupRule((term,), np.zeros(votes.n_classes), hard).all_answers(
         groups, known

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._checks import InputError
 from .._table import Table, first_rows
+from ..votes import as_class_votes
 from . import options as o
 from .parsing import combined, naming_from, show
 
@@ -51,10 +52,10 @@ def agreement(
     with open_file(votes, **asdict(file), bar=True) as table:
         content = content_of_file(table, naming_from(columns, labels), max_rows=max_rows, id=id)
     cast = content.votes
-    if cast.is_voter.sum() < 2:
+    if cast.models.is_voter.sum() < 2:
         raise InputError("classifiers", "must have at least two voters to compare", came="one")
     measures, pairs = measure(cast, level), kappas(cast, level=level)  # type: ignore[arg-type]
-    with_labels = None if content.known is None else kappas(cast.as_class_votes(), content.known)
+    with_labels = None if content.known is None else kappas(as_class_votes(cast), content.known)
     codes = (
         None
         if content.known is None

@@ -18,10 +18,10 @@ from .._checks import InputError, require_choice, require_integer, require_seed
 from .._table import Table
 from .._typing import Array
 from ..algebra.membership import entries
-from ..votes import Votes
+from ..votes import Votes, hardened, votes_per_model
 from ..votes.encoding import known_codes
 from ..votes.labels import kind_of
-from ..votes.layout import BaseModel
+from ..votes.models import BaseModel
 from .metrics import cohen_kappa, counted_votes, require_votes, wilson_interval
 from .voters import labelled_rows
 
@@ -161,15 +161,15 @@ def kappas(
     require_choice("level", level, LEVELS)
     require_integer("draws", draws, 0)
     require_seed("random_state", random_state)
-    votes = counted_votes(votes.hardened())
+    votes = counted_votes(hardened(votes))
     voters, labels = _comparable_voters(votes)
     places = _places(votes.models[voters[0]], level)
     if known is not None:
         votes, codes = _on_known(votes, known, labels)
     matrix = entries(votes).tocsc()
     if known is None:
-        voters = sorted(sorted(voters, key=lambda m: -votes.n_votes[m])[:MOST_VOTERS])
-    said = {m: matrix[:, votes.offsets[m] : votes.offsets[m + 1]] for m in voters}
+        voters = sorted(sorted(voters, key=lambda m: -votes_per_model(votes)[m])[:MOST_VOTERS])
+    said = {m: matrix[:, votes.models.offsets[m] : votes.models.offsets[m + 1]] for m in voters}
     heads, rows = ("voter", "other", "objects", "kappa", "low", "high"), []
     chosen = np.flatnonzero(~np.isnan(places))
     apart = None if level == "nominal" else _squares(places[chosen])
@@ -212,7 +212,7 @@ def kappas(
 def _on_known(votes: Votes, known: Any, labels: list[Any]) -> tuple[Votes, Array]:
     """Return the votes on objects whose label is known, and the class of each row; voters must answer by naming classes."""
     if labels != votes.classes.tolist():
-        remedy = "Use votes.as_class_votes()."
+        remedy = "Use as_class_votes(votes)."
         raise InputError(
             "votes",
             "must be votes for classes to be compared with known labels",
@@ -279,7 +279,7 @@ def _comparable_voters(votes: Votes) -> tuple[list[int], list[Any]]:
                 "votes",
                 "must be of voters with the same answers",
                 came=f"other ones of {votes.models[m].name!r}",
-                remedy="Use votes.as_class_votes(), or leave the others out with votes.drop.",
+                remedy="Use as_class_votes(votes), or leave the others out with votes.drop.",
             )
     return voters, labels
 
@@ -316,17 +316,18 @@ class _Tallies:
 
 def _tallies(votes: Votes, voters: Sequence[int], chosen: Array) -> _Tallies:
     """Return how many votes each answer got in each distinct row; only some answers count."""
-    answer = np.full(votes.n_groups, -1)
+    answer = np.full(votes.models.n_groups, -1)
     for m in voters:
-        answer[votes.offsets[m] : votes.offsets[m + 1]] = np.where(
+        answer[votes.models.offsets[m] : votes.models.offsets[m + 1]] = np.where(
             chosen, np.arange(len(chosen)), -1
         )
-    matrix = entries(votes.hardened()).tocoo()
+    matrix = entries(hardened(votes)).tocoo()
     counted = answer[matrix.coords[1]] >= 0
     (row, group), share = (part[counted] for part in matrix.coords), matrix.data[counted]
     n_models, tied = len(votes.models), share < 1
     vote, number = np.unique(
-        row[tied].astype(np.int64) * n_models + votes.group_model[group[tied]], return_inverse=True
+        row[tied].astype(np.int64) * n_models + votes.models.group_model[group[tied]],
+        return_inverse=True,
     )
     share[tied] /= np.bincount(number, share[tied])[
         number

@@ -22,7 +22,7 @@ from ..algebra.membership import membership
 from ..algebra.trust import fit_slope_and_offsets
 from ..answer.outcome import Outcome, require_consensus
 from ..answer.rule import COMPANIONS, GROUPS, GroupRule
-from ..votes import Votes
+from ..votes import Votes, group_ballot, n_alike, only_rows, votes_on
 from ..votes.labels import plain
 from ..votes.prior import log_shares
 from .explanation import class_tally_of, tally_of, tally_text, why_contested
@@ -88,9 +88,9 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
         ],
         "margin": outcome.row_margin[rows].tolist(),
     }
-    spoken = [votes.spoken(i) for i in objects]
+    spoken = [votes_on(votes, i) for i in objects]
     columns["votes"] = [tally_text(tally_of(said, votes.models)) for said in spoken]
-    columns["alike"] = [round(n) for n in votes.n_alike[rows].tolist()]
+    columns["alike"] = [round(n) for n in n_alike(votes)[rows].tolist()]
     nothing = (
         np.zeros(len(rows), dtype=bool)
         if outcome.unanswered_rows is None
@@ -138,7 +138,8 @@ def _decided_by(outcome: Outcome, votes: Votes, rows: Array) -> list[str]:
     equal = len(set(outcome.weights.tolist())) == 1
     if not isinstance(outcome.rule, GroupRule | None):
         joined = (
-            outcome.settings.get("clusterings") in ("join", "voters") and not votes.is_voter.all()
+            outcome.settings.get("clusterings") in ("join", "voters")
+            and not votes.models.is_voter.all()
         )
         decides = ["who said it", "its clusters"] if joined else ["who said it"]
     elif outcome.rule is None or terms & {GROUPS, COMPANIONS}:
@@ -195,7 +196,7 @@ def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: An
     require_choice("goal", goal, GOALS)
     require_seed("random_state", random_state)
     votes = outcome.require_votes("ask")
-    cast = votes_per_row(votes, np.diff(votes.group_ballot.indptr) > 0)
+    cast = votes_per_row(votes, np.diff(group_ballot(votes).indptr) > 0)
     candidates = np.flatnonzero(~given_labels(outcome))
     row_of = candidates if outcome.index is None else outcome.index[candidates]
     if goal == "share":
@@ -228,7 +229,7 @@ def chance_wrong(outcome: Outcome) -> Array:
     proba, known = outcome.row_proba, outcome.known
     if known is not None and known.labelled.any() and outcome.rule is not None:
         rows, votes = np.flatnonzero(known.labelled), outcome.require_votes("ask")
-        blind, _ = outcome.rule.all_answers(membership(votes.only_rows(rows)))
+        blind, _ = outcome.rule.all_answers(membership(only_rows(votes, rows)))
         start = np.append(1.0, np.zeros(proba.shape[1]))
         truth, times = np.eye(proba.shape[1])[known.codes[rows]], row_weights(outcome)[rows]
         numbers = fit_slope_and_offsets(log_shares(blind), truth, times, start, HELD)

@@ -27,7 +27,17 @@ from ..algebra.linear import normalised, sample_rows
 from ..algebra.membership import entries, membership, votes_cast
 from ..algebra.trust import agreement_by_voter
 from ..answer.rule import mean_votes
-from ..votes import Votes
+from ..votes import (
+    Models,
+    Votes,
+    hardened,
+    has_graders,
+    merge_equal_rows,
+    only_rows,
+    oriented,
+    unweighted,
+    votes_per_model,
+)
 from ..votes.encoding import known_codes
 from ..votes.layout import Stores, entries_of_votes
 from .metrics import are_counts, counted_votes, require_votes, votes_per_row
@@ -77,24 +87,22 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
             raise InputError(
                 "known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy
             )
-        labelled, row_codes = labelled_rows(votes.oriented(codes), codes)
-        return _excess(_Cast.of(labelled.hardened()), np.eye(votes.n_classes)[row_codes])
+        labelled, row_codes = labelled_rows(oriented(votes, codes), codes)
+        return _excess(_Cast.of(hardened(labelled)), np.eye(votes.n_classes)[row_codes])
     voters = erring_voters(votes)
     if len(voters) < LEAST_VOTERS or votes.n_classes < 2:
         return 0.0
-    votes = (
-        votes.unweighted()
-        if votes.prior is None
-        else replace(votes.unweighted(), prior=None).merged()
-    )
+    votes = unweighted(votes)
+    if votes.prior is not None:
+        votes = merge_equal_rows(replace(votes, prior=None))
     some, counts = sample_rows(votes.counts, SAMPLE)
-    rows = _whole_votes(votes.only_rows(some))
+    rows = _whole_votes(only_rows(votes, some))
     rows = replace(
         rows, sample_weight=counts, counts=counts
     )  # a row is one object that counts as often
-    if not counts @ votes_per_row(rows, np.isin(rows.group_model, voters)):
+    if not counts @ votes_per_row(rows, np.isin(rows.models.group_model, voters)):
         return 0.0  # all votes are tied
-    if votes.n_classes > MOST_CLASSES and not votes.has_graders:
+    if votes.n_classes > MOST_CLASSES and not has_graders(votes):
         return error_correlation(_with_fewer_classes(rows))
     ordered = _voters_in_own_order(votes, voters)
     splits, independent = _splits(ordered), _independent(rows, ordered)
@@ -120,7 +128,9 @@ def shown_by_labels(votes: Votes, codes: Array) -> bool:
 
 def erring_voters(votes: Votes) -> Array:
     """Return the voters whose errors could correlate: those with votes that count."""
-    return np.flatnonzero(votes.is_voter & (votes.n_votes > 0) & (votes.weights > 0))
+    return np.flatnonzero(
+        votes.models.is_voter & (votes_per_model(votes) > 0) & (votes.weights > 0)
+    )
 
 
 def shows_correlation(votes: Votes, by_labels: bool = False) -> bool:
@@ -134,7 +144,7 @@ def _whole_votes(votes: Votes) -> Votes:
     Shares of a vote leave half of the voters less sure of their answer than they can be, and what
     an unsure answer explains of the errors of the other half is then far too much.
     """
-    votes = votes.hardened()
+    votes = hardened(votes)
     if votes.stores.is_hard:
         return votes
     matrix = entries(votes).tocoo()
@@ -147,7 +157,7 @@ def _whole_votes(votes: Votes) -> Votes:
 def _with_fewer_classes(votes: Votes) -> Votes:
     """Return whole votes of classifiers, with the classes that get the fewest taken for one."""
     entered = entries(votes).tocoo()
-    for_class = votes.group_class[entered.coords[1]]
+    for_class = votes.models.group_class[entered.coords[1]]
     (row, group), for_class = (
         (place[for_class >= 0] for place in entered.coords),
         for_class[for_class >= 0],
@@ -157,9 +167,11 @@ def _with_fewer_classes(votes: Votes) -> Votes:
     number[np.argsort(-cast, kind="stable")] = np.minimum(
         np.arange(votes.n_classes), MOST_CLASSES - 1
     )
-    own, classes = np.flatnonzero(votes.is_classifier), np.arange(MOST_CLASSES)
-    models = tuple(replace(votes.models[m], labels=classes) for m in own)
-    groups = np.searchsorted(own, votes.group_model[group]) * MOST_CLASSES + number[for_class]
+    own, classes = np.flatnonzero(votes.models.is_classifier), np.arange(MOST_CLASSES)
+    models = Models(replace(votes.models[m], labels=classes) for m in own)
+    groups = (
+        np.searchsorted(own, votes.models.group_model[group]) * MOST_CLASSES + number[for_class]
+    )
     stores = Stores(sparse=entries_of_votes(row, groups, (votes.n_rows, len(own) * MOST_CLASSES)))
     return replace(votes, classes=classes, models=models, weights=votes.weights[own], stores=stores)
 
@@ -225,10 +237,13 @@ def _independent(votes: Votes, voters: Array) -> Votes:
         begin, end = first[answer[own]], last[answer[own]]  # of the voter's answers
         place = ends[begin] + chance[own] * (ends[end] - ends[begin])
         drawn[own] = np.clip(np.searchsorted(ends, place, side="right") - 1, begin, end - 1)
-    given = entries_of_votes(row, answers[drawn], (n, votes.n_groups))
+    given = entries_of_votes(row, answers[drawn], (n, votes.models.n_groups))
     given.sort_indices()
     return replace(
-        votes.only_rows(objects), stores=Stores(sparse=given), sample_weight=None, counts=np.ones(n)
+        only_rows(votes, objects),
+        stores=Stores(sparse=given),
+        sample_weight=None,
+        counts=np.ones(n),
     )
 
 
@@ -237,9 +252,11 @@ def _ordered_answers(votes: Votes, voters: Array, class_rank: Array) -> tuple[Ar
     rank = np.full(len(votes.models), len(voters))
     rank[voters] = np.arange(len(voters))
     within = np.where(
-        votes.group_class >= 0, class_rank[votes.group_class], np.arange(votes.n_groups)
+        votes.models.group_class >= 0,
+        class_rank[votes.models.group_class],
+        np.arange(votes.models.n_groups),
     )  # scales have an order
-    of_voter = rank[votes.group_model]
+    of_voter = rank[votes.models.group_model]
     answers = np.lexsort((within, of_voter))[: int((of_voter < len(voters)).sum())]
     first, last = (
         np.searchsorted(of_voter[answers], of_voter[answers], side=side)
@@ -316,7 +333,9 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
             got=correlation,
             remedy="Leave it out to measure it.",
         )
-    per_row = votes_per_row(votes, (votes.is_voter & (votes.weights > 0))[votes.group_model])
+    per_row = votes_per_row(
+        votes, (votes.models.is_voter & (votes.weights > 0))[votes.models.group_model]
+    )
     covered = float(votes.counts @ (per_row > 0))
     if covered <= 0:
         return 0.0

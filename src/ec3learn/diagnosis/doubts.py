@@ -26,7 +26,7 @@ from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.notes import BIAS, Note
 from ..answer.outcome import Outcome, require_consensus, top_classes
 from ..answer.rule import GroupRule, KnownLabels, mean_votes
-from ..votes import Votes
+from ..votes import Votes, hardened, only_rows, unweighted
 from ..votes.labels import Label, plain
 from .metrics import CLEARLY, counted_votes, kappa, row_weights, sampled, wilson_interval
 from .voters import voters
@@ -93,15 +93,15 @@ def doubts(outcome: Outcome) -> Table:
 
 def _doubts_by_answer(outcome: Outcome, votes: Votes) -> dict[int, tuple[str, Label]]:
     """Return what is wrong with voters who voted often enough to be judged, if anything, by their numbers."""
-    hard = votes.hardened()
+    hard = hardened(votes)
     counts = count_classes(
         hard, membership(hard), outcome.row_classes, row_weights(outcome), len(outcome.classes)
     )
     n_votes = np.bincount(
-        votes.group_model, weights=counts.sum(axis=1), minlength=len(votes.models)
+        votes.models.group_model, weights=counts.sum(axis=1), minlength=len(votes.models)
     )
     found = {}
-    for m in np.flatnonzero(votes.is_voter & (n_votes >= FEW_VOTES)).tolist():
+    for m in np.flatnonzero(votes.models.is_voter & (n_votes >= FEW_VOTES)).tolist():
         said, answers, columns = _occurring(counts, votes, m)
         labels, classes, positions = (
             votes.models[m].labels[answers],
@@ -158,7 +158,7 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
 
 def _occurring(counts: sparse.csr_array, votes: Votes, m: int) -> tuple[Array, Array, Array]:
     """Return the counts of the labels a voter gave (rows) and of the classes that occur (columns), with their numbers."""
-    starts = counts.indptr[votes.offsets[m] : votes.offsets[m + 1] + 1]
+    starts = counts.indptr[votes.models.offsets[m] : votes.models.offsets[m + 1] + 1]
     own = slice(
         starts[0], starts[-1]
     )  # cut by hand: there may be thousands of voters, and a sparse matrix is slow to cut
@@ -246,7 +246,7 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
     answer.
     """
     votes = counted_votes(votes)
-    n_classifiers = int((votes.is_classifier & (votes.weights > 0)).sum())
+    n_classifiers = int((votes.models.is_classifier & (votes.weights > 0)).sum())
     if n_classifiers < LEAST_CLASSIFIERS or votes.n_classes < 2:
         return None
     if n_confusions(votes) > MOST_CONFUSIONS or votes.counts.sum() < LEAST_OBJECTS:
@@ -254,11 +254,11 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
     if votes.n_rows > SAMPLE:
         labelled = None if known is None or known.labelled.sum() > SAMPLE else known.labelled
         rows, counts, _ = sampled(votes.counts, SAMPLE, labelled)
-        votes = replace(votes.only_rows(rows), sample_weight=counts, counts=counts)
+        votes = replace(only_rows(votes, rows), sample_weight=counts, counts=counts)
         answers = [answer[rows] for answer in answers]
         known = None if known is None else KnownLabels(known.codes[rows], known.pull)
     known = None if known is None or not known.labelled.any() else KnownLabels(known.codes, np.inf)
-    votes = votes.unweighted()  # of whom one counts twice is no less biased for that
+    votes = unweighted(votes)  # of whom one counts twice is no less biased for that
     groups = membership(votes)
     start, _, _ = mean_votes(votes, groups, votes.weights, known)
     codes = None if known is None else known.codes

@@ -332,7 +332,7 @@ def drop_one_auc(method: Any, votes: Votes, codes: Array, fold_of: Array) -> lis
     with_all = _held_out_auc(method, votes, codes, fold_of)
     classifiers = [
         model.name
-        for model, votes_for in zip(votes.models, votes.is_classifier, strict=True)
+        for model, votes_for in zip(votes.models, votes.models.is_classifier, strict=True)
         if votes_for
     ]
     adds: list[float | None] = []

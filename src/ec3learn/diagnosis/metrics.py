@@ -18,7 +18,7 @@ from ..algebra.membership import membership
 from ..answer.extension import matching_labels
 from ..answer.outcome import Outcome, require_consensus, top_classes
 from ..answer.rule import mean_votes
-from ..votes import Votes
+from ..votes import Votes, as_class_votes, hardened, has_graders, only_rows
 
 MOST_RANKED = 200_000  # objects that the AUC is measured on, evenly spaced: ranking a million takes longer than all the rest
 CLEARLY = 0.99  # of random votes do better than what is called worse than chance
@@ -148,15 +148,15 @@ def majority(outcome: Outcome) -> Majority | None:
     if outcome.votes is None or not outcome.has_objects:
         return None
     votes, merged = replace(outcome.votes, prior=None), None
-    if (
-        votes.has_graders
+    if has_graders(
+        votes
     ):  # their class votes make some rows equal, which are merged: so each row is one object here
         rows = replace(
-            votes.only_rows(np.arange(votes.n_rows)), sample_weight=votes.counts, object_ids=None
+            only_rows(votes, np.arange(votes.n_rows)), sample_weight=votes.counts, object_ids=None
         )
-        votes = rows.as_class_votes()
+        votes = as_class_votes(rows)
         merged = votes.index
-    votes = votes.hardened()
+    votes = hardened(votes)
     shares, unanswered, _ = mean_votes(votes, membership(votes), votes.weights, None, hard=True)
     if not (votes.counts @ ~unanswered):  # no vote that counts
         return None

@@ -15,7 +15,7 @@ from ..algebra.membership import chunks, membership
 from ..answer.extension import matching_labels
 from ..answer.outcome import Outcome, require_consensus, top_classes
 from ..answer.rule import mean_votes
-from ..votes import Kind, Votes
+from ..votes import Kind, Votes, entries_of, hardened, only_rows, votes_per_model
 from .metrics import entropy, row_weights, sampled, shared_information, wilson_ends
 
 MOST_MODELS = 100  # compared two by two: those with the most votes
@@ -68,12 +68,16 @@ def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     """
     require_consensus(outcome)
     votes = outcome.require_votes("pairs")
-    own = [m for m, model in enumerate(votes.models) if model.kind == kind and votes.n_votes[m] > 0]
-    chosen = sorted(sorted(own, key=lambda m: -votes.n_votes[m])[:MOST_MODELS])
+    own = [
+        m
+        for m, model in enumerate(votes.models)
+        if model.kind == kind and votes_per_model(votes)[m] > 0
+    ]
+    chosen = sorted(sorted(own, key=lambda m: -votes_per_model(votes)[m])[:MOST_MODELS])
     rows, counts, times = sampled(
         row_weights(outcome), max(1000, int(BUDGET / max(len(chosen), 1) ** 2))
     )
-    said = votes_by(votes.only_rows(rows), chosen)
+    said = votes_by(only_rows(votes, rows), chosen)
     if kind == "classifier":
         similarity, common, alike = _agreements(said, _answers(outcome, votes)[rows], counts)
     else:
@@ -122,7 +126,7 @@ def without(outcome: Outcome, model: str) -> tuple[float, float]:
         How many objects would get another label, and how many would have no vote left.
     """
     require_consensus(outcome)
-    votes = outcome.require_votes("without").hardened()
+    votes = hardened(outcome.require_votes("without"))
     groups, weight = membership(votes), row_weights(outcome)
     others = votes.weights * np.array([own.name != model for own in votes.models])
     (before, nobody, _), (after, silent, _) = (
@@ -151,12 +155,12 @@ def _kappa_at_least(said: Array, counts: Array, share: Array, common: Array) -> 
 def _votes_alone(outcome: Outcome, chosen: Sequence[int]) -> Array:
     """Return which of some classifiers are the only voter on some object."""
     votes = outcome.require_votes("pairs")
-    groups, of_group = membership(votes), votes.is_voter[votes.group_model]
+    groups, of_group = membership(votes), votes.models.is_voter[votes.models.group_model]
     single = (groups.gather(of_group[groups.order].astype(np.float64)) < 1.5) & (
         row_weights(outcome) > 0
     )
     alone = np.bincount(
-        votes.group_model[groups.order],
+        votes.models.group_model[groups.order],
         weights=groups.scatter(single.astype(np.float64)),
         minlength=len(votes.models),
     )
@@ -169,11 +173,13 @@ def votes_by(votes: Votes, models: Sequence[int]) -> Array:
     A soft vote counts for its most probable class or cluster.
     """
     said = np.full((len(models), votes.n_rows), -1, dtype=np.int32)
-    owner, rows, groups, shares = votes.entries_of(np.array(models, dtype=np.int64))
+    owner, rows, groups, shares = entries_of(votes, np.array(models, dtype=np.int64))
     order = np.lexsort(
         (-groups, shares)
     )  # of several entries for one place the last counts: the largest, on a tie the first
-    said[owner[order], rows[order]] = (groups - votes.offsets[votes.group_model[groups]])[order]
+    said[owner[order], rows[order]] = (
+        groups - votes.models.offsets[votes.models.group_model[groups]]
+    )[order]
     return said
 
 

@@ -15,6 +15,7 @@ from ..algebra.linear import normalised
 from ..answer import notes as kinds
 from ..answer.notes import Note, one_per_kind
 from ..answer.outcome import Outcome, require_consensus
+from ..votes import has_clusterings
 from ..votes.labels import plain
 from .contested import CLOSE, close_calls
 from .correlation import erring_voters
@@ -328,7 +329,7 @@ def two_voter_notes(outcome: Outcome) -> list[Note]:
         return [
             note for note in outcome.solved_notes if note.kind == kinds.TWO_VOTERS
         ]  # as they were saved
-    if outcome.known is not None or votes.prior is not None or votes.has_clusterings:
+    if outcome.known is not None or votes.prior is not None or has_clusterings(votes):
         return []
     shares = majority(outcome) if len(erring_voters(votes)) == 2 else None
     if shares is None or not (row_weights(outcome) @ (shares.proba.max(axis=1) < 1 - 1e-9)):

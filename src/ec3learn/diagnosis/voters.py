@@ -19,7 +19,7 @@ from ..algebra.membership import count_classes, membership
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.outcome import Outcome, require_consensus
-from ..votes import Votes
+from ..votes import Votes, entries_of, group_ballot, hardened, only_rows, split_by, votes_per_model
 from ..votes.labels import Label, plain
 from .held_out import true_codes
 from .metrics import counted_votes, normalised_mutual_information, row_weights, wilson_interval
@@ -114,10 +114,10 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
                 if n > 0:
                     columns["labels"][m], columns["accuracy"][m] = round(n), hits / n
                     columns["low"][m], columns["high"][m] = wilson_interval(hits, n)
-    clusterings = np.flatnonzero(~votes.is_voter).tolist()
+    clusterings = np.flatnonzero(~votes.models.is_voter).tolist()
     counts = contingency(outcome) if clusterings else sparse.csr_array((0, 0))
     for m in clusterings:
-        own = counts[votes.offsets[m] : votes.offsets[m + 1]].toarray()
+        own = counts[votes.models.offsets[m] : votes.models.offsets[m + 1]].toarray()
         covered = float(own.sum())
         columns["coverage"][m] = covered / max(float(outcome.row_counts.sum()), 1e-300)
         if covered > 0:
@@ -258,8 +258,8 @@ def confusion_of(outcome: Outcome, model: str) -> Table:
     if model not in names:
         raise unknown_name("base model", model, names)
     m = names.index(model)
-    groups, begin = membership(votes), int(votes.offsets[m])
-    place = np.flatnonzero((groups.order >= begin) & (groups.order < votes.offsets[m + 1]))
+    groups, begin = membership(votes), int(votes.models.offsets[m])
+    place = np.flatnonzero((groups.order >= begin) & (groups.order < votes.models.offsets[m + 1]))
     own = np.zeros((votes.models[m].n_groups, len(outcome.classes)))
     own[groups.order[place] - begin] = groups.scatter(votes.counts[:, None] * outcome.row_proba)[
         place
@@ -327,16 +327,16 @@ class Ballots:
 
 def ballots(votes: Votes, classes: Array) -> Iterator[Ballots]:
     """Return the votes, some voters at a time, of whom a crowd may have hundreds of thousands."""
-    number, hard = matching_labels(votes.classes, classes), votes.hardened()
-    voters = np.flatnonzero(votes.is_voter)
-    parts = np.cumsum(np.maximum(votes.n_votes[voters], len(classes))) // TOGETHER
+    number, hard = matching_labels(votes.classes, classes), hardened(votes)
+    voters = np.flatnonzero(votes.models.is_voter)
+    parts = np.cumsum(np.maximum(votes_per_model(votes)[voters], len(classes))) // TOGETHER
     for chosen in np.split(voters, np.flatnonzero(np.diff(parts)) + 1):
-        owner, rows, groups, shares = hard.entries_of(chosen)
+        owner, rows, groups, shares = entries_of(hard, chosen)
         weights = shares * votes.counts[rows]
         n_answered = np.bincount(owner, weights=weights, minlength=len(chosen))
-        vote_classes = votes.group_class[groups]
+        vote_classes = votes.models.group_class[groups]
         if (vote_classes < 0).any():  # answers on a scale
-            ballot = votes.group_ballot[groups]
+            ballot = group_ballot(votes)[groups]
             each = np.repeat(np.arange(len(groups)), np.diff(ballot.indptr))
             owner, rows, weights, vote_classes = (
                 owner[each],
@@ -349,9 +349,9 @@ def ballots(votes: Votes, classes: Array) -> Iterator[Ballots]:
 
 def labelled_rows(votes: Votes, codes: Array) -> tuple[Votes, Array]:
     """Return the votes on the objects with a label, and the label of each of their rows, as the number of a class."""
-    split, row_codes = votes.split_by(codes)
+    split, row_codes = split_by(votes, codes)
     rows = np.flatnonzero(row_codes >= 0)
-    return split.only_rows(rows), row_codes[rows]
+    return only_rows(split, rows), row_codes[rows]
 
 
 def contingency(outcome: Outcome) -> sparse.csr_array:

@@ -29,7 +29,7 @@ from ..methods.ec3.objective import Setting
 from ..methods.ec3.system import SOFT_VOTE, grid
 from ..methods.stacking import StackedVote, greedy_weights, simplex_weights, true_shares
 from ..methods.voting import SoftVote, WeightedVote
-from ..votes import Votes
+from ..votes import Votes, hardened, only_rows, split_by
 
 Variant = Callable[[Votes, KnownLabels], Method]
 
@@ -78,14 +78,14 @@ def make_candidates(
     ]
     if not stacked:
         return candidates
-    n_votes = int(votes.is_classifier.sum()) * votes.n_classes
+    n_votes = int(votes.models.is_classifier.sum()) * votes.n_classes
     if votes.n_objects * n_votes * votes.n_classes <= MOST_PRODUCTS:
         candidates.append(
             Candidate(
                 "stacked vote", tuple(_stacked(C, "votes") for C in penalties), free=out_of_fold
             )
         )
-        if not votes.is_hard:
+        if not votes.stores.is_hard:
             candidates.append(
                 Candidate(
                     "stacked vote on labels", (_stacked(penalties[0], "labels"),), free=out_of_fold
@@ -106,8 +106,8 @@ def _weighted(learn: Callable[[Array, Array], Array]) -> Variant:
     """Return a vote whose weights are learned from what each classifier gives to the true classes."""
 
     def make(votes: Votes, known: KnownLabels) -> Method:
-        weights = learn(*true_shares(votes, known)) * votes.is_classifier.sum()
-        names = [votes.models[m].name for m in np.flatnonzero(votes.is_classifier)]
+        weights = learn(*true_shares(votes, known)) * votes.models.is_classifier.sum()
+        names = [votes.models[m].name for m in np.flatnonzero(votes.models.is_classifier)]
         return WeightedVote(dict(zip(names, weights.tolist(), strict=True)))
 
     return make
@@ -132,8 +132,8 @@ def weigh_by_labels(votes: Votes, known: KnownLabels) -> dict[str, float]:
             len(rows)
         )  # labels of objects that weigh nothing tell about the classifiers all the same
     fit = {}
-    for m in np.flatnonzero(votes.is_classifier):
-        shares = matrix[:, votes.offsets[m] : votes.offsets[m + 1]].toarray()
+    for m in np.flatnonzero(votes.models.is_classifier):
+        shares = matrix[:, votes.models.offsets[m] : votes.models.offsets[m + 1]].toarray()
         shares = np.where(shares.any(axis=1, keepdims=True), shares, 1 / votes.n_classes)
         shares = (1 - DOUBT) * shares + DOUBT / votes.n_classes
         shares = sharpened(shares, learn_slope(shares, codes, counts))
@@ -168,7 +168,7 @@ class Split:
     def of(cls, votes: Votes, codes: Array, fold_of: Array) -> Split:
         """Split votes by the classes and folds of their objects."""
         n_folds = int(fold_of.max()) + 1
-        rows, both = votes.split_by(codes * n_folds + fold_of)
+        rows, both = split_by(votes, codes * n_folds + fold_of)
         return cls(rows, both // n_folds, both % n_folds, fold_of)
 
     @cached_property
@@ -200,16 +200,14 @@ class Split:
             hidden, others = np.flatnonzero(self.fold == f), np.flatnonzero(self.fold != f)
             known = KnownLabels(self.codes[others], np.inf)
             rule = (
-                refined(variant, ALL_PULLS)(votes := self.rows.only_rows(others), known)
+                refined(variant, ALL_PULLS)(votes := only_rows(self.rows, others), known)
                 .answer(votes, known)
                 .rule
             )
             assert isinstance(rule, GroupRule)
-            rows = self.rows.only_rows(hidden)
+            rows = only_rows(self.rows, hidden)
             objects, places = np.flatnonzero(self.folds[f]), self.row_of[self.folds[f]]
-            for part, pulls in rule.pulls(
-                SparseMembership(entries(rows), entries(rows.hardened()))
-            ):
+            for part, pulls in rule.pulls(SparseMembership(entries(rows), entries(hardened(rows)))):
                 inside = np.isin(places, hidden[part])
                 at = np.searchsorted(hidden[part], places[inside])
                 for s, (alpha, beta, gamma, _) in enumerate(SETTINGS):

@@ -108,7 +108,7 @@ def choose(
         return Choice(
             SoftVote(), (Note(CHOICE, "There is only one class: plain soft voting is used."),)
         )
-    if min(int(counts.sum()), MOST_ROWS) * votes.n_groups * votes.n_classes > MOST_WORK:
+    if min(int(counts.sum()), MOST_ROWS) * votes.models.n_groups * votes.n_classes > MOST_WORK:
         text = f"{votes.n_classes:,} classes are too many to try other methods on so many rows: plain soft voting is used."
         return Choice(_soft_vote(votes, codes, seed), (Note(CHOICE, text),))
     per_class = float(np.exp(np.log(counts[counts > 1]).mean())) if (counts > 1).any() else 0.0
@@ -185,7 +185,10 @@ def _choose_by_score(
     """Choose by scores; `fixed` is a method that is mixed with what is chosen, and the share of the latter."""
     judged = Parallel(n_jobs)(delayed(jury.judge)(candidate) for candidate in candidates)
     soft = judged[0]
-    if not jury.votes.is_voter.all() and len(jury.codes) * jury.votes.n_classes <= MOST_REFINED:
+    if (
+        not jury.votes.models.is_voter.all()
+        and len(jury.codes) * jury.votes.n_classes <= MOST_REFINED
+    ):
         judged.append(
             jury.judge_refined(
                 [one for one, own in zip(judged, candidates, strict=True) if not own.free]

@@ -32,7 +32,17 @@ from ..answer.notes import (
 from ..answer.outcome import Solution, no_distribution, unanswered_notes
 from ..answer.rule import KnownLabels, Rule, mean_votes
 from ..consensus import Consensus
-from ..votes import Prior, Votes
+from ..votes import (
+    Prior,
+    Votes,
+    as_class_votes,
+    objects_per_row,
+    only_rows,
+    oriented,
+    split_by,
+    unweighted,
+    votes_per_model,
+)
 from ..votes.encoding import known_codes
 from ..votes.layout import frozen
 from .weights import weighted_rule
@@ -152,7 +162,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
         self._require_prior(votes)
         if not self.learns_voters:
             return self._answer(votes, known)
-        return _by_weights(self._answer(votes.unweighted(), known), votes, known)
+        return _by_weights(self._answer(unweighted(votes), known), votes, known)
 
     def _require_prior(self, votes: Votes) -> None:
         if votes.prior is not None and not self.admits_prior:
@@ -164,8 +174,8 @@ class Method(BaseEstimator):  # type: ignore[misc]
     def _readable(self, votes: Votes, codes: Array | None) -> tuple[Votes, list[Note]]:
         """Return the votes in a form the method can read, and notes on what that took; `codes` are known classes by object."""
         notes = []
-        if votes.n_repeated:
-            text = f"{count(votes.n_repeated, 'vote')} repeated a voter's vote on the same object."
+        if votes.stores.n_repeated:
+            text = f"{count(votes.stores.n_repeated, 'vote')} repeated a voter's vote on the same object."
             notes.append(
                 Note(
                     REPEATS,
@@ -176,11 +186,11 @@ class Method(BaseEstimator):  # type: ignore[misc]
         n_graders = sum(model.kind == "grader" for model in votes.models)
         if not n_graders:
             return votes, notes
-        votes = votes if codes is None else votes.oriented(codes)
+        votes = votes if codes is None else oriented(votes, codes)
         if not self.reads_grades:
             text = f"{count(n_graders, 'voter')} answered on a scale, and each answer was taken as a vote for the nearest class."
             notes.append(Note(GRADES, f"{text} Dawid-Skene learns what each answer means instead."))
-            votes = votes.as_class_votes()
+            votes = as_class_votes(votes)
         return votes, notes
 
     def _check(self) -> None:
@@ -210,7 +220,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
         """Return the votes, objects with known labels in distinct rows of their own, and these labels."""
         if codes is None or not (codes >= 0).any():
             return votes, None
-        votes, row_codes = votes.split_by(codes)
+        votes, row_codes = split_by(votes, codes)
         return votes, KnownLabels(row_codes, self._known_pull())
 
 
@@ -227,7 +237,7 @@ def _by_weights(answer: Answer, votes: Votes, known: KnownLabels | None) -> Answ
 def trusting_votes(votes: Votes, known: KnownLabels | None) -> Votes:
     """Return votes with a prior, and with how far to trust it."""
     assert votes.prior is not None
-    alike = votes.unweighted()
+    alike = unweighted(votes)
     alone = replace(alike, prior=None)
     start, _, _ = mean_votes(alone, membership(alone), alone.weights, known)
     return replace(
@@ -241,7 +251,7 @@ def trusting_votes(votes: Votes, known: KnownLabels | None) -> Votes:
 def prior_note(votes: Votes) -> Note:
     """Return the note on how far the prior of the votes was trusted."""
     assert votes.prior is not None
-    trust, n_given = votes.prior.learned, int(votes.objects_per_row @ votes.prior.given)
+    trust, n_given = votes.prior.learned, int(objects_per_row(votes) @ votes.prior.given)
     if not n_given:
         text = "The prior has probabilities of no object: it was not used."
     elif not trust.weight:
@@ -345,10 +355,10 @@ def table_notes(votes: Votes) -> list[Note]:
         if is_no_answer(label, labels):
             remedy = f"If it means that a voter did not answer, pass {arg('missing', label)}."
             notes.append(Note(NO_ANSWER, f"The label {label!r} counts as a class. {remedy}"))
-    if int(votes.is_voter.sum()) == 1:
+    if int(votes.models.is_voter.sum()) == 1:
         text = "There is only one voter, so nothing tells where it is wrong."
         remedy = f"If the table has one row per vote, name its columns of {arg('objects')} and {arg('voters')}."
-        wide = len(votes.models) == 1 and votes.sparse is None and votes.soft is None
+        wide = len(votes.models) == 1 and votes.stores.sparse is None and votes.stores.soft is None
         kind = LONG_TABLE if wide and votes.n_objects >= LONG else ONE_VOTER
         notes.append(Note(kind, f"{text} {remedy}" if wide else text))
     return notes
@@ -386,9 +396,9 @@ def look_alike(labels: Sequence[Any]) -> str:
 def require_votes(votes: Votes, model_weights: Array) -> None:
     """Refuse votes among which no class vote counts."""
     counted = (
-        votes if votes.sample_weight is None else votes.only_rows(np.flatnonzero(votes.counts > 0))
+        votes if votes.sample_weight is None else only_rows(votes, np.flatnonzero(votes.counts > 0))
     )
-    if not (counted.n_votes * votes.weights * model_weights)[votes.is_voter].any():
+    if not (votes_per_model(counted) * votes.weights * model_weights)[votes.models.is_voter].any():
         must = "must hold at least one class vote whose classifier and object have a weight above 0"
         raise InputError("votes", must, came="none")
 

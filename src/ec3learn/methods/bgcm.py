@@ -180,8 +180,8 @@ class Graph:
         normalize: bool,
     ) -> Graph:
         """Return the graph of some votes."""
-        weight = votes.weights[votes.group_model[groups.order]]
-        group_class = votes.group_class[groups.order]
+        weight = votes.weights[votes.models.group_model[groups.order]]
+        group_class = votes.models.group_class[groups.order]
         sizes = groups.scatter(votes.counts)
         live = (sizes > 0) & (weight > 0)
         labelled = np.zeros(votes.n_rows, dtype=bool) if known is None else known.labelled
@@ -316,17 +316,20 @@ class Graph:
         live = np.flatnonzero(self.live)
         order = self.groups.order[live]
         empty = np.setdiff1d(
-            np.flatnonzero((votes.group_class >= 0) & (votes.weights > 0)[votes.group_model]), order
+            np.flatnonzero(
+                (votes.models.group_class >= 0) & (votes.weights > 0)[votes.models.group_model]
+            ),
+            order,
         )
         groups = np.concatenate(
             [order, empty]
         )  # an empty group of a classifier is its class, for votes to come
         weight = scale * np.concatenate(
-            [self.weight[live], votes.weights[votes.group_model[empty]]]
+            [self.weight[live], votes.weights[votes.models.group_model[empty]]]
         )
         proba: Table = group_proba[live]
         if len(empty):
             proba = sparse.csr_array(
-                sparse.vstack([proba, one_hot(votes.group_class[empty], votes.n_classes)])
+                sparse.vstack([proba, one_hot(votes.models.group_class[empty], votes.n_classes)])
             )
         return GroupRule((Term(GROUPS, 1.0, groups, weight, proba, by_total=True),), fallback)

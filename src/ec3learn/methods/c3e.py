@@ -159,16 +159,19 @@ class CoAssociation:
 
     def __init__(self, votes: Votes) -> None:
         self.votes = votes
-        clustering = ~votes.is_classifier & (votes.weights > 0)
-        in_clusters = clustering[votes.group_model]
+        clustering = ~votes.models.is_classifier & (votes.weights > 0)
+        in_clusters = clustering[votes.models.group_model]
         columns = np.flatnonzero(in_clusters)
         matrix = entries(votes)[:, columns] if len(columns) else sparse.csr_array((votes.n_rows, 0))
-        weight = votes.weights[votes.group_model[columns]]
-        models = np.unique(votes.group_model[columns])
+        weight = votes.weights[votes.models.group_model[columns]]
+        models = np.unique(votes.models.group_model[columns])
         of_model = sparse.csr_array(
             (
                 np.ones(len(columns)),
-                (np.arange(len(columns)), np.searchsorted(models, votes.group_model[columns])),
+                (
+                    np.arange(len(columns)),
+                    np.searchsorted(models, votes.models.group_model[columns]),
+                ),
             ),
             shape=(len(columns), len(models)),
         )
@@ -231,8 +234,8 @@ class CoAssociation:
         pi[unvoted] = 1 / votes.n_classes
         if not unvoted.any():
             return pi, unvoted
-        live = votes.weights[votes.group_model[groups.order]] > 0
-        cluster = votes.group_class[groups.order] < 0
+        live = votes.weights[votes.models.group_model[groups.order]] > 0
+        cluster = votes.models.group_class[groups.order] < 0
         voted = groups.scatter(votes.counts * ~unvoted) > 0
         reached = (
             reached_groups(groups, votes.counts, live & cluster, voted & live & cluster, ~unvoted)

@@ -20,7 +20,7 @@ from ..diagnosis import held_out, judge
 from ..diagnosis.explanation import tally_text
 from ..diagnosis.held_out import LEAST_KNOWN, Score, given_labels
 from ..diagnosis.metrics import object_weights
-from ..votes import Votes
+from ..votes import Votes, n_alike
 from ..votes.labels import plain
 from .base import METHODS, Method, method_of
 
@@ -117,7 +117,7 @@ class Comparison:
         order = np.lexsort((margin, -against))
         order = order[against[order] > 0]
         order = order[np.sort(np.unique(rows[order], return_index=True)[1])][:n]
-        alike = first.require_votes("disputed").n_alike
+        alike = n_alike(first.require_votes("disputed"))
         given = [self._given(i) for i in order]
         return Table(
             {

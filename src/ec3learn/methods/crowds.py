@@ -29,7 +29,7 @@ from ..algebra.linear import normalised
 from ..algebra.membership import membership, scatter_to_votes, squares_of_votes
 from ..answer.mixtures import PanelRule, PrecisionRule
 from ..answer.rule import KnownLabels, Rule, mean_votes
-from ..votes import Votes
+from ..votes import Votes, group_meaning
 from .base import Answer, Method
 from .dawid_skene import NO_VOTE as GOT_SHARES
 from .dawid_skene import subtype_rule
@@ -106,11 +106,11 @@ class _Precisions:
             prior_votes,
             ballast,
         )
-        taking_part = votes.is_classifier & (votes.weights > 0)
-        self.speaking = np.flatnonzero(taking_part[votes.group_model])
+        taking_part = votes.models.is_classifier & (votes.weights > 0)
+        self.speaking = np.flatnonzero(taking_part[votes.models.group_model])
         self.said, self.voter = (
-            votes.group_meaning[self.speaking].toarray(),
-            votes.group_model[self.speaking],
+            group_meaning(votes)[self.speaking].toarray(),
+            votes.models.group_model[self.speaking],
         )
         self.total, self.once = (
             max(float(votes.counts.sum()), 1e-300),
@@ -123,7 +123,7 @@ class _Precisions:
 
     def set_rate(self, means: Array) -> None:
         """Set b from the first means."""
-        weight = np.zeros(self.votes.n_groups)
+        weight = np.zeros(self.votes.models.n_groups)
         weight[self.speaking] = self.votes.weights[self.voter]
         cast = self.votes.counts * self.groups.gather(weight[self.groups.order])  # W_i
         spread = cast @ (means * (1 - means)) / max(float(cast.sum()), 1e-300)
@@ -160,7 +160,7 @@ class _Precisions:
 
     def means(self, rule: PrecisionRule) -> Array:
         """Return z of each class alone, not yet normalised."""
-        table = np.zeros((self.votes.n_groups, rule.table.shape[1]))
+        table = np.zeros((self.votes.models.n_groups, rule.table.shape[1]))
         table[rule.groups] = rule.table
         means = np.empty((self.votes.n_rows, self.votes.n_classes))
         for rows, sums in self.groups.gather_parts(table[self.groups.order]):
@@ -265,7 +265,10 @@ class EBCC(Method):
         rng = np.random.default_rng(self.random_state)
         seeds = [
             None,
-            *(rng.normal(size=(votes.n_groups, self.subtypes)) for _ in range(self.starts - 1)),
+            *(
+                rng.normal(size=(votes.models.n_groups, self.subtypes))
+                for _ in range(self.starts - 1)
+            ),
         ]
         fits = [model.fit(start, self.tol, rounds, tilt) for tilt in seeds]
         rules = [(f"start {s + 1}", subtype_rule(model, fit)) for s, fit in enumerate(fits)]

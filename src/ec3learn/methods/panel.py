@@ -31,7 +31,16 @@ from ..algebra.membership import membership
 from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule, tempered
 from ..answer.notes import CALIBRATION, CHOICE, Note
 from ..answer.rule import KnownLabels, Rule
-from ..votes import Votes
+from ..votes import (
+    Votes,
+    as_class_votes,
+    group_meaning,
+    hardened,
+    has_clusterings,
+    has_graders,
+    voter_noun,
+    without_clusterings,
+)
 from .base import Answer, Method, method_of
 from .class_prior import require_class_prior, with_class_shares
 from .crowds import EBCC
@@ -120,7 +129,7 @@ class Panel(Method):
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         answer = self._from_votes(votes)
-        if self.clusterings == "join" and votes.has_clusterings:
+        if self.clusterings == "join" and has_clusterings(votes):
             refined = EC3(*TO_GROUPS, towards=_Solved(answer)).answer(votes, None)
             pulled = "The clusterings count: half of the answer is that of EC3, in which objects are pulled to their groups."
             notes = (*answer.notes, Note(CHOICE, pulled))
@@ -134,7 +143,7 @@ class Panel(Method):
 
     def _from_votes(self, votes: Votes) -> Answer:
         """Return the answer without labels; without clusterings far fewer rows may differ."""
-        fewer = votes.voters_alone()
+        fewer = without_clusterings(votes)
         voters, row = (votes, None) if fewer is None else fewer
         if self._is_default():
             answer = default_answer(voters)
@@ -174,7 +183,8 @@ def default_answer(votes: Votes) -> Answer:
     learned = _learned(votes, n_voters, soft)
     given = "probabilities" if soft else "votes"
     text = f"You gave {given}, so the mean of two methods was taken: EBCC and a weighted vote."
-    sure = f"Confidence was lowered, because {votes.voter_noun} usually share some mistakes."
+    noun = voter_noun(votes.models, votes.stores.sparse is not None)
+    sure = f"Confidence was lowered, because {noun} usually share some mistakes."
     if n_voters < 2:
         sure = "Confidence rests on one voter."
     help = "30 known labels, drawn at random, would calibrate it."
@@ -217,8 +227,8 @@ def equal_voters(votes: Votes) -> float:
 
 def _learned(votes: Votes, n_voters: float, soft: bool) -> Answer:
     """Return EBCC's answer from labels, made less sure."""
-    fewer = votes.hardened().voters_alone() if soft else None  # labels are alike more often
-    labels, row = (votes.hardened() if soft else votes, None) if fewer is None else fewer
+    fewer = without_clusterings(hardened(votes)) if soft else None  # labels are alike more often
+    labels, row = (hardened(votes) if soft else votes, None) if fewer is None else fewer
     n_objects = max(float(votes.counts.sum()), 1.0)
     found = EBCC(prior="learned", class_votes=min(1.0, CLASS_OBJECTS / n_objects)).answer(
         labels, None
@@ -227,7 +237,7 @@ def _learned(votes: Votes, n_voters: float, soft: bool) -> Answer:
     correlation = min(max(USUAL, ALIKE / max(n_voters - 1, 1.0)), 1.0)
     rule = replace(found.rule, correlation=correlation, hard_votes=soft)
     groups = membership(labels)
-    speaking = np.zeros(labels.n_groups)
+    speaking = np.zeros(labels.models.n_groups)
     speaking[found.rule.groups] = 1.0
     n_votes = groups.gather(speaking[groups.order])
     proba = normalised(tempered(found.proba.T, n_votes, correlation).T)
@@ -244,7 +254,7 @@ def _weighted_vote(votes: Votes, n_voters: float, soft: bool) -> Answer:
     cast = votes_per_voter(votes) * (given > 0)
     learned = np.divide(found.weights, given, out=np.zeros(len(given)), where=given > 0)
     learned = learned * cast.sum() / max(float(cast @ learned), 1e-300)
-    weights = given * (1 + (learned - 1) * max(1 - 2 / n_voters, 0.0)) * votes.is_voter
+    weights = given * (1 + (learned - 1) * max(1 - 2 / n_voters, 0.0)) * votes.models.is_voter
     rule = _vote_rule(votes, weights, soft)
     return Answer(*rule.all_answers(membership(votes)), rule, weights=weights, lacking=NO_VOTE)
 
@@ -252,7 +262,7 @@ def _weighted_vote(votes: Votes, n_voters: float, soft: bool) -> Answer:
 def _agreement_vote(votes: Votes) -> Answer:
     """Return the vote whose weights are learned from agreement."""
     labels = replace(
-        votes.as_class_votes() if votes.has_graders else votes, weights=relative_weights(votes)
+        as_class_votes(votes) if has_graders(votes) else votes, weights=relative_weights(votes)
     )
     rounds = WeightedVote.reweight_rounds
     return weighted_answer(
@@ -261,10 +271,10 @@ def _agreement_vote(votes: Votes) -> Answer:
 
 
 def _vote_rule(votes: Votes, weights: Array, soft: bool) -> Rule:
-    speaking = np.flatnonzero((votes.is_voter & (weights > 0))[votes.group_model])
-    weight, n_classes = weights[votes.group_model[speaking]][:, None], votes.n_classes
+    speaking = np.flatnonzero((votes.models.is_voter & (weights > 0))[votes.models.group_model])
+    weight, n_classes = weights[votes.models.group_model[speaking]][:, None], votes.n_classes
     table = np.hstack(
-        [weight * votes.group_meaning[speaking].toarray(), np.repeat(weight, n_classes, axis=1)]
+        [weight * group_meaning(votes)[speaking].toarray(), np.repeat(weight, n_classes, axis=1)]
     )
     even = np.full(n_classes, 1 / n_classes)
     ignorance = 1e-9 if soft else 1.0  # a probability says itself how unsure it is
@@ -278,11 +288,11 @@ def _vote_rule(votes: Votes, weights: Array, soft: bool) -> Rule:
 
 def are_mostly_soft(votes: Votes) -> bool:
     """Return whether at least half of the votes are probabilities; votes repeated by a voter are few."""
-    if votes.soft is None:
+    if votes.stores.soft is None:
         return False
     n_soft = 0.0
-    for model in votes.soft.models:
-        if votes.is_classifier[model.number] and votes.weights[model.number] > 0:
-            largest = votes.soft.shares_of(model).max(axis=1)
+    for model in votes.stores.soft.models:
+        if votes.models.is_classifier[model.number] and votes.weights[model.number] > 0:
+            largest = votes.stores.soft.shares_of(model).max(axis=1)
             n_soft += float(votes.counts @ ((largest > 0) & (largest < 1 - 1e-9)))
     return 2 * n_soft >= float(votes_per_voter(votes)[votes.weights > 0].sum()) * (1 - 1e-9) > 0

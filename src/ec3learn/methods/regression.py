@@ -22,7 +22,7 @@ from ..algebra.membership import entries, membership
 from ..answer.mixtures import RegressionRule
 from ..answer.notes import CALIBRATION, CONTRADICTION, Note
 from ..answer.rule import KnownLabels
-from ..votes import Votes
+from ..votes import Votes, n_alike
 from ..votes.prior import log_shares
 from .base import Answer
 
@@ -49,7 +49,7 @@ def taught(answer: Answer, votes: Votes, known: KnownLabels) -> Answer:
     fallback = softmax(offsets + slope * log_shares(answer.rule.fallback))
     rule = RegressionRule(answer.rule, fallback, offsets, slope, groups, columns @ loads)
     earlier = tuple(note for note in answer.notes if note.kind != CALIBRATION)
-    notes = (*earlier, *lesson.notes(weights, votes.n_alike[rows]))
+    notes = (*earlier, *lesson.notes(weights, n_alike(votes)[rows]))
     return replace(corrected(answer, rule, votes, known), notes=notes)
 
 
@@ -70,10 +70,10 @@ def vote_columns(votes: Votes) -> tuple[Array, sparse.csr_array]:
 
     A label is a column of zeros and ones, a probability or a score one that varies by 1.
     """
-    groups = np.flatnonzero((votes.is_voter & (votes.weights > 0))[votes.group_model])
+    groups = np.flatnonzero((votes.models.is_voter & (votes.weights > 0))[votes.models.group_model])
     matrix = entries(votes)[:, groups]
     column, value = np.arange(len(groups)), np.ones(len(groups))
-    owner = votes.group_model[groups]
+    owner = votes.models.group_model[groups]
     for m in np.unique(owner):
         own, positions = np.flatnonzero(owner == m), votes.models[m].positions
         shares = matrix[:, own]

@@ -144,19 +144,21 @@ class Embedding:
         self.root = np.sqrt(votes.counts)
         # All classifiers are pooled into one block of votes by class; then comes one block of
         # clusters per clustering.
-        column = votes.group_class.astype(np.int64)
+        column = votes.models.group_class.astype(np.int64)
         self.blocks = [slice(0, votes.n_classes)]
-        for m in np.flatnonzero(~votes.is_classifier & (votes.weights > 0)):
+        for m in np.flatnonzero(~votes.models.is_classifier & (votes.weights > 0)):
             first, size = self.blocks[-1].stop, votes.models[m].n_groups
             if size:
-                column[votes.offsets[m] : votes.offsets[m + 1]] = first + np.arange(size)
+                column[votes.models.offsets[m] : votes.models.offsets[m + 1]] = first + np.arange(
+                    size
+                )
                 self.blocks.append(slice(first, first + size))
         self.n_rows, self.n_points = votes.n_rows, self.blocks[-1].stop
         self.n_unknown = (self.n_rows + self.n_points) * n_components
         placed = np.flatnonzero(column >= 0)
-        weight = votes.weights[votes.group_model[placed]]
+        weight = votes.weights[votes.models.group_model[placed]]
         to_points = sparse.csr_array(
-            (weight, (placed, column[placed])), shape=(votes.n_groups, self.n_points)
+            (weight, (placed, column[placed])), shape=(votes.models.n_groups, self.n_points)
         )
         groups = membership(votes)
         self.pooled = np.vstack([sums for _, sums in groups.gather_parts(to_points[groups.order])])

@@ -12,7 +12,7 @@ from .._checks import require_integer
 from .._typing import Array
 from ..algebra.membership import membership
 from ..answer.rule import GroupRule, KnownLabels, mean_votes
-from ..votes import Votes
+from ..votes import Votes, hardened
 from .base import Answer, Method, require_votes
 from .weights import ModelWeights, first_weights, learn_weights
 
@@ -36,7 +36,7 @@ class MajorityVote(Method):
     title = "Majority vote"
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
-        votes = votes.hardened()
+        votes = hardened(votes)
         return Answer(
             *mean_votes(votes, membership(votes), votes.weights, known, hard=True), lacking=NO_VOTE
         )

@@ -27,7 +27,7 @@ from ..answer.notes import WEIGHTS, WORSE_THAN_CHANCE, Note
 from ..answer.outcome import top_classes
 from ..answer.rule import KnownLabels, Rule, weight_scale
 from ..diagnosis.doubts import MUCH_APART, bias_note, judge_bias
-from ..votes import Votes, non_negative
+from ..votes import Votes, hardened, non_negative, only_rows, votes_per_model
 
 ModelWeights = (
     Literal["equal", "agreement", "labels"] | Sequence[float] | Mapping[str, float] | Array
@@ -63,7 +63,7 @@ def first_weights(asked: ModelWeights, votes: Votes, known: KnownLabels | None) 
                 remedy=f"Pass {arg('known')}, or take {arg('weights', 'agreement')}.",
             )
         return weights
-    classifiers = np.flatnonzero(votes.is_classifier)
+    classifiers = np.flatnonzero(votes.models.is_classifier)
     given: Any = asked
     if isinstance(asked, Mapping):
         names = [votes.models[m].name for m in classifiers]
@@ -95,7 +95,8 @@ def votes_per_voter(votes: Votes) -> Array:
     """Return how many votes each voter has cast, by what objects count."""
     spoken = scatter_to_votes(votes, membership(votes), votes.counts)
     return np.asarray(
-        np.bincount(votes.group_model, weights=spoken, minlength=len(votes.models)) * votes.is_voter
+        np.bincount(votes.models.group_model, weights=spoken, minlength=len(votes.models))
+        * votes.models.is_voter
     )
 
 
@@ -105,7 +106,7 @@ def weighted_rule(rule: Rule, votes: Votes) -> Rule:
     return (
         rule
         if len(np.unique(weights[weights > 0])) < 2
-        else _weighted(rule, weights[votes.group_model])
+        else _weighted(rule, weights[votes.models.group_model])
     )
 
 
@@ -121,7 +122,9 @@ def _weighted(rule: Rule, group_weight: Array) -> Rule:
 def _level(votes: Votes) -> Array:
     """Return what to multiply the weights of base models by so that all voters weigh alike."""
     weights = relative_weights(votes)
-    return np.divide(1.0, weights, out=np.ones(len(weights)), where=votes.is_voter & (weights > 0))
+    return np.divide(
+        1.0, weights, out=np.ones(len(weights)), where=votes.models.is_voter & (weights > 0)
+    )
 
 
 def learn_weights(
@@ -149,7 +152,7 @@ def learn_weights(
     level = _level(votes)
     proba, found = solve(level * learned.weights)
     equal_proba, settled = proba, False
-    hard = votes.hardened()
+    hard = hardened(votes)
     hard_groups = groups if hard is votes else membership(hard)
     tried: list[Learned] = []
     while True:
@@ -178,7 +181,7 @@ def learn_weights(
 def weights_from_labels(votes: Votes, known: KnownLabels, start: Array) -> Learned:
     """Return the weights that known labels teach; base models without a vote on them keep those of `start`."""
     rows = np.flatnonzero(known.labelled)
-    labelled = votes.only_rows(rows).hardened()
+    labelled = hardened(only_rows(votes, rows))
     return _weights(votes, start, *_shares_right(labelled, membership(labelled), known.codes[rows]))
 
 
@@ -199,13 +202,14 @@ def _shares_right(votes: Votes, groups: Membership, codes: Array) -> tuple[Array
     (group, of_class), counts = found.coords, found.data
     n_models = len(votes.models)
     pair, place = np.unique(
-        votes.group_model[group].astype(np.int64) * votes.n_classes + of_class, return_inverse=True
+        votes.models.group_model[group].astype(np.int64) * votes.n_classes + of_class,
+        return_inverse=True,
     )
     cast = np.bincount(
         place, weights=counts, minlength=len(pair)
     )  # votes of a model on objects of a class, where there are any
     right = np.bincount(
-        place, weights=counts * (votes.group_class[group] == of_class), minlength=len(pair)
+        place, weights=counts * (votes.models.group_class[group] == of_class), minlength=len(pair)
     )
     seen = cast > 0
     model, share = (
@@ -221,7 +225,7 @@ def _weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> Learn
     """Return the log-odds of being right over chance, with mean 1 over votes so that clusterings count as before."""
     n_classes = votes.n_classes
     n_votes = n_votes * votes.weights  # a classifier of weight 2 is two of them
-    judged = votes.is_classifier & (n_votes > 0)
+    judged = votes.models.is_classifier & (n_votes > 0)
     if n_classes < 2 or not judged.any():
         return Learned(start)
     odds = np.log(np.maximum((n_classes - 1) * shares, 1e-300) / np.maximum(1 - shares, 1e-300))
@@ -297,5 +301,8 @@ def _turned(votes: Votes, tried: Sequence[Learned]) -> list[str]:
         np.maximum(tried[0].weights, tried[-1].weights) > 0.5
     )  # who is near chance may well cross it
     turned = [m for m, model in enumerate(votes.models) if model.name in changed and counted[m]]
-    many = votes.n_votes[turned].sum() > MUCH_APART * votes.n_votes[votes.is_classifier].sum()
+    many = (
+        votes_per_model(votes)[turned].sum()
+        > MUCH_APART * votes_per_model(votes)[votes.models.is_classifier].sum()
+    )
     return [votes.models[m].name for m in turned] if many else []

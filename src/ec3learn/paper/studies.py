@@ -37,7 +37,7 @@ from ..methods import (
 )
 from ..methods.ec3.objective import Setting
 from ..methods.ec3.system import AnySetting, grid
-from ..votes import Votes
+from ..votes import Votes, only_rows
 from . import published
 from .datasets import Dataset
 from .protocol import Case, Outputs, split
@@ -438,7 +438,7 @@ def unmerged(votes: Votes) -> Votes:
     """Return the votes with one row per object, also where objects are equal."""
     if votes.index is None:
         return votes
-    return replace(votes.only_rows(votes.index), counts=np.ones(votes.n_objects))
+    return replace(only_rows(votes, votes.index), counts=np.ones(votes.n_objects))
 
 
 def best_time(

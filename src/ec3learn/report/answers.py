@@ -30,7 +30,7 @@ from ..diagnosis.correlation import shown_by_labels, shows_correlation
 from ..diagnosis.explanation import tally_of
 from ..diagnosis.metrics import changed_rows, is_majority
 from ..diagnosis.summary import Summary
-from ..votes import Votes
+from ..votes import Votes, votes_on
 from ..votes.labels import label_array
 from .subject import Facts, Subject, largest
 
@@ -241,12 +241,12 @@ def contested_facts(subject: Subject, n: int) -> Facts | None:
         object_ids=None,
         known=None,
     )
-    effort = votes.n_groups * (1 + len(consensus.classes) / 50)
+    effort = votes.models.n_groups * (1 + len(consensus.classes) / 50)
     n_explained = (
         len(table) if consensus.rule is None else min(len(table), max(3, int(LOOKUPS / effort)))
     )
     for place, row in enumerate(table):
-        spoken = few.spoken(place)
+        spoken = votes_on(few, place)
         if subject.whole:
             row["alike"] = round(float(subject.row_weight[row_of[place]]))
         row["object"] = consensus.name_of(row["object"])

@@ -138,7 +138,7 @@ def clustering_facts(subject: Subject) -> Facts | None:
         {"name": votes.models[m].name}
         | _clusters(
             votes.models[m].labels,
-            counts[votes.offsets[m] : votes.offsets[m + 1]].toarray(),
+            counts[votes.models.offsets[m] : votes.models.offsets[m + 1]].toarray(),
             subject.names,
             colours,
         )

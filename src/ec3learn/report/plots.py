@@ -218,7 +218,7 @@ def cluster_classes(
     if clustering not in names:
         raise unknown_name("clustering", clustering, names)
     m = [model.name for model in votes.models].index(clustering)
-    counts = contingency(consensus)[votes.offsets[m] : votes.offsets[m + 1]].toarray()
+    counts = contingency(consensus)[votes.models.offsets[m] : votes.models.offsets[m + 1]].toarray()
     counts = counts / max(counts.sum(), 1e-300)
     shown_clusters = [
         j for j in np.argsort(-counts.sum(axis=1), kind="stable")[:most] if counts[j].any()

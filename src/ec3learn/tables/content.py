@@ -65,8 +65,8 @@ def sorted_content(columns: Columns, distinct: Frame, long: Frame | None) -> tup
         return distinct, content_of(columns, distinct, long)
     distinct = distinct if columns.known is None else distinct.sort(columns.known)
     votes = _votes_of(columns, distinct, long)
-    soft = () if votes.soft is None else votes.soft.tables().values()
-    keys = [*votes.hard.values(), *(column for table in soft for column in table.T)]
+    soft = () if votes.stores.soft is None else votes.stores.soft.tables().values()
+    keys = [*votes.stores.hard.values(), *(column for table in soft for column in table.T)]
     order = np.lexsort(keys if votes.index is None else [votes.index])
     distinct, votes = distinct[order], votes[order]
     return distinct, _with_labels(votes, columns, distinct)
@@ -110,7 +110,7 @@ def _votes_of(columns: Columns, distinct: Frame, long: Frame | None) -> Votes:
         votes = votes if first is None else replace(votes, object_ids=frozen(first))
     if columns.classes is None:
         times = {}  # how often each label occurs in each column of class labels
-        for m, codes in votes.hard.items():
+        for m, codes in votes.stores.hard.items():
             model = votes.models[m]
             if model.kind == "classifier" and model.name in columns.classifiers:
                 times[model.name] = np.bincount(codes, votes.counts)[: model.n_groups]

@@ -24,7 +24,7 @@ from ..answer.extension import require_rule
 from ..answer.notes import DISTINCT_ROWS, SAMPLE
 from ..consensus import Consensus
 from ..methods import Method, method_of
-from ..votes import Votes
+from ..votes import Votes, only_rows, split_by
 from ..votes.encoding import known_codes, name_codes
 from ..votes.labels import plain
 from ..votes.layout import frozen
@@ -171,8 +171,8 @@ def _solve_sample(
     """Solve the most frequent rows, those with a known label first, and answer for all rows from their groups."""
     codes: Array = np.full(votes.n_rows, -1)
     if known is not None:
-        votes, codes = votes.split_by(
-            known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+        votes, codes = split_by(
+            votes, known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
         )
     shuffled = np.random.default_rng(0).permutation(votes.n_rows)
     rows = np.lexsort((shuffled, -votes.counts, codes < 0))[:max_rows]
@@ -184,7 +184,7 @@ def _solve_sample(
     )  # an object of each row
     names = None if votes.object_ids is None else votes.object_ids[first]
     sample = replace(
-        votes.only_rows(rows), object_ids=names, sample_weight=frozen(votes.counts[rows])
+        only_rows(votes, rows), object_ids=names, sample_weight=frozen(votes.counts[rows])
     )
     solved = solver.solve(sample, labels if labelled.any() else None)
     require_rule(solved, UNSOLVED, RAISE)
@@ -216,7 +216,7 @@ def _extend_in_chunks(consensus: Consensus, votes: Votes) -> Consensus:
         return consensus.extend(votes)
     rows = np.arange(votes.n_rows)
     parts = [
-        consensus.extend(votes.only_rows(rows[begin : begin + CHUNK]))
+        consensus.extend(only_rows(votes, rows[begin : begin + CHUNK]))
         for begin in range(0, votes.n_rows, CHUNK)
     ]
     return replace(

@@ -1,9 +1,55 @@
 """Votes: everything that can be a vote comes in here, and is checked once."""
 
 from .assembly import non_negative
-from .layout import BaseModel, Kind
+from .derived import (
+    hardened,
+    merge_equal_rows,
+    only_rows,
+    split_by,
+    spread_over,
+    unweighted,
+    without_clusterings,
+)
+from .models import BaseModel, Kind, Models, voter_noun
 from .prior import Prior, Trust
-from .scale import Scale
+from .queries import (
+    entries_of,
+    has_clusterings,
+    has_graders,
+    n_alike,
+    objects_per_row,
+    votes_on,
+    votes_per_model,
+)
+from .scale import Scale, as_class_votes, group_ballot, group_meaning, oriented
 from .votes import Votes
 
-__all__ = ["BaseModel", "Kind", "Prior", "Scale", "Trust", "Votes", "non_negative"]
+__all__ = [
+    "BaseModel",
+    "Kind",
+    "Models",
+    "Prior",
+    "Scale",
+    "Trust",
+    "Votes",
+    "as_class_votes",
+    "entries_of",
+    "group_ballot",
+    "group_meaning",
+    "hardened",
+    "has_clusterings",
+    "has_graders",
+    "merge_equal_rows",
+    "n_alike",
+    "non_negative",
+    "objects_per_row",
+    "only_rows",
+    "oriented",
+    "split_by",
+    "spread_over",
+    "unweighted",
+    "voter_noun",
+    "votes_on",
+    "votes_per_model",
+    "without_clusterings",
+]

@@ -13,17 +13,16 @@ from .._text import arg
 from .._typing import Array
 from ..kernels import compiled
 from . import encoding
+from .derived import ones
 from .distinct import SAMPLE, distinct_entries, distinct_rows, rows_repeat, sampled_rows
 from .labels import Label, plain
 from .layout import (
-    BaseModel,
-    Codes,
     SoftShares,
     Stores,
     entries_from,
     entries_of_votes,
-    group_offsets,
 )
+from .models import BaseModel, Models
 from .reading import Column, Where, encode, named_columns, single_column
 from .scale import Scale, scales_of
 
@@ -109,7 +108,7 @@ def fields_of_columns(
     hard_codes = {m: codes_of(name) for m, name in enumerate(both) if name not in shares}
     n_objects = len(next(iter(both.values()))[0])
     by_number = {m: shares[name] for m, name in enumerate(both) if name in shares}
-    stores = Stores(Codes(hard_codes), SoftShares.of(by_number))
+    stores = Stores(hard_codes, SoftShares.of(by_number))
     fields = _fields(class_names, models, n_objects, stores)
     return (
         fields if packed is None else fields | {"index": index, "counts": counts.astype(np.float64)}
@@ -249,13 +248,13 @@ def fields_of_long(
     voted = np.flatnonzero(codes >= 0)
     if classes is None and not len(voted):
         raise no_votes("labels")
-    offsets = group_offsets(models)
+    offsets = Models(models).offsets
     pairs = object_codes[voted] * len(voter_names) + voter_codes[voted]
     kept, share, n_repeated = _once_each(pairs, codes[voted], repeats, ids, voter_names)
     objects, groups = object_codes[voted[kept]], (offsets[voter_codes] + codes)[voted[kept]]
     entries = entries_of_votes(objects, groups, (len(ids), int(offsets[-1])), share)
-    fields = _fields(class_names, models, len(ids), Stores(sparse=entries))
-    return fields | {"object_ids": ids, "n_repeated": n_repeated}
+    stores = Stores(sparse=entries, n_repeated=n_repeated)
+    return _fields(class_names, models, len(ids), stores) | {"object_ids": ids}
 
 
 def _fields(
@@ -265,7 +264,7 @@ def _fields(
     weights = np.ones(len(models))
     fields = {
         "classes": classes,
-        "models": tuple(models),
+        "models": Models(models),
         "n_objects": n_objects,
         "weights": weights,
     }
@@ -427,11 +426,6 @@ def _once_each(
 
 
 # ---- weights -------------------------------------------------------------------------------------
-
-
-def ones(n: int) -> Array:
-    """Return n ones that take no memory."""
-    return np.broadcast_to(np.float64(1.0), (n,))
 
 
 def model_weights(weights: Any, names: list[str]) -> Array:

@@ -5,19 +5,18 @@ Models are known by their numbers, and groups are numbered model after model, as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from .labels import Label, plain
+from .models import Models
 from .reading import smallest_uint
 
-Kind = Literal["classifier", "clustering", "grader"]
 SAMPLE = 10_000  # rows that tell which group is large
 
 
@@ -35,67 +34,12 @@ class Frozen:
         for value in vars(self).values():
             if isinstance(value, np.ndarray):
                 frozen(value)
-            elif isinstance(value, Codes):
+            elif isinstance(value, dict):
                 for codes in value.values():
                     frozen(codes)
             elif isinstance(value, sparse.csr_array):
                 for part in (value.data, value.indices, value.indptr):
                     frozen(part)
-
-
-@dataclass(frozen=True, eq=False)
-class BaseModel:
-    """A base model: its name, its kind, and the labels of its groups: the classes, its clusters, or the answers of its scale.
-
-    `positions` of a grader says where each answer lies between the first class (0) and the last
-    (1), NaN for answers without an order; `oriented` is False where known labels are to say which
-    end is which.
-    """
-
-    name: str
-    kind: Kind
-    labels: Array
-    positions: Array | None = None
-    oriented: bool = True
-
-    def __post_init__(self) -> None:
-        self.labels.flags.writeable = False
-        if self.positions is not None:
-            self.positions.flags.writeable = False
-
-    @property
-    def is_voter(self) -> bool:
-        """Return whether the model votes, for classes or on a scale, rather than clusters."""
-        return self.kind != "clustering"
-
-    @property
-    def n_groups(self) -> int:
-        """Return how many groups the model can put an object into."""
-        return len(self.labels)
-
-
-def voter_noun(models: Iterable[BaseModel], crowd: bool) -> str:
-    """Return what voters are called: judges if all score, annotators in a crowd (each saw few objects), or classifiers."""
-    if {model.kind for model in models if model.is_voter} == {"grader"}:
-        return "judge"
-    return "annotator" if crowd else "classifier"
-
-
-def group_offsets(models: Iterable[BaseModel]) -> Array:
-    """Return the number of each model's first group, and at the end the number of groups."""
-    return np.cumsum([0, *(model.n_groups for model in models)], dtype=np.int64)
-
-
-class Codes(dict[int, Array]):
-    """Hard votes: a column of codes by the number of its model; it cannot be changed."""
-
-    def __setitem__(self, *_: Any) -> None:
-        raise TypeError("Votes cannot be changed. Use drop and add to make other ones.")
-
-    __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = __setitem__  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Codes, (dict(self),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,11 +180,11 @@ def entries_of_columns(
 class Stores(Frozen):
     """The memberships of rows in groups; each model is in one of the three."""
 
-    hard: Codes = field(
-        default_factory=Codes
-    )  # one code per row; a code of the model's `n_groups` is a missing vote
+    # One code per row, by the number of the model; a code of the model's `n_groups` is a missing vote.
+    hard: dict[int, Array] = field(default_factory=dict)
     soft: SoftShares | None = None  # a table of shares
     sparse: sparse.csr_array | None = None  # rows x groups, where nearly all votes are missing
+    n_repeated: int = 0  # further votes of a voter on one object, merged into one or left out
 
     @property
     def is_hard(self) -> bool:
@@ -252,173 +196,55 @@ class Stores(Frozen):
         """Return the shares of soft models, by number; rows of zeros are missing votes."""
         return {} if self.soft is None else self.soft.tables()
 
-    # ---- what one row, or some models, said ------------------------------------------------------
-
-    def said(
-        self, row: int, models: Sequence[BaseModel], offsets: Array
-    ) -> dict[int, Label | dict[Label, float]]:
-        """Return what was said about a row, by the number of each model that said something."""
-        answers: dict[int, Any] = {}
-        for m, codes in self.hard.items():
-            code = int(codes[row])
-            if code < models[m].n_groups:
-                answers[m] = plain(models[m].labels[code])
-        for soft in () if self.soft is None else self.soft.models:
-            shares = self.soft.shares_of(soft, np.array([row]))[0]  # type: ignore[union-attr]
-            if shares.any():
-                labels = models[soft.number].labels
-                answers[soft.number] = {
-                    plain(label): float(p) for label, p in zip(labels, shares, strict=True)
-                }
-        if self.sparse is not None:
-            own = slice(self.sparse.indptr[row], self.sparse.indptr[row + 1])
-            for group, share in zip(
-                self.sparse.indices[own].tolist(), self.sparse.data[own].tolist(), strict=True
-            ):
-                m = int(np.searchsorted(offsets, group, side="right")) - 1
-                label = plain(models[m].labels[group - offsets[m]])
-                answers[m] = label if share == 1 else {**answers.get(m, {}), label: share}
-        return dict(sorted(answers.items()))
-
-    def entries_of(
-        self, chosen: Array, models: Sequence[BaseModel], offsets: Array
-    ) -> tuple[Array, Array, Array, Array]:
-        """Return what some models said: of each entry the place of its model among them, its row, its group, and its share."""
-        place = {m: i for i, m in enumerate(chosen.tolist())}
-        none = np.empty(0, dtype=np.int64)
-        parts = [(none, none, none, np.empty(0))]
-        for m, codes in self.hard.items():
-            if m in place:
-                rows = np.flatnonzero(codes != models[m].n_groups)
-                parts.append(
-                    (
-                        np.full(len(rows), place[m]),
-                        rows,
-                        offsets[m] + codes[rows],
-                        np.ones(len(rows)),
-                    )
-                )
-        for m, shares in self.soft_tables.items():
-            if m in place:
-                rows, groups = np.nonzero(shares)
-                parts.append(
-                    (np.full(len(rows), place[m]), rows, offsets[m] + groups, shares[rows, groups])
-                )
-        if self.by_group is not None:
-            starts = self.by_group.indptr
-            own = [np.arange(starts[offsets[m]], starts[offsets[m + 1]]) for m in place]
-            at = np.concatenate([none, *own])
-            groups = np.searchsorted(starts, at, side="right") - 1
-            owner = np.repeat(np.arange(len(own)), [len(part) for part in own])
-            parts.append((owner, self.by_group.indices[at], groups, self.by_group.data[at]))
-        owner, rows, groups, shares = (
-            np.concatenate(column) for column in zip(*parts, strict=True)
-        )
-        return owner, rows, groups, shares
-
     @cached_property
     def by_group(self) -> Any:
         """Return the sparse entries, one group after the other, if there are any."""
         return None if self.sparse is None else self.sparse.tocsc()
 
-    def n_votes(
-        self, models: Sequence[BaseModel], offsets: Array, per_row: Array, repeated: bool
-    ) -> Array:
-        """Return how many objects each model said something about: `per_row` of them have each row, or one if not `repeated`."""
-        totals = np.zeros(len(models))
-        for m, codes in self.hard.items():
-            voted = codes != models[m].n_groups
-            totals[m] = per_row[voted].sum() if repeated else np.count_nonzero(voted)
-        if self.soft is not None:
-            table, models_of = self.soft.table, self.soft.models
-            covered = {
-                cover: table[:, cover] @ per_row for cover in {model.cover for model in models_of}
-            }
-            for model in models_of:
-                totals[model.number] = covered[model.cover]
-        if self.sparse is not None:
-            per_vote = self.sparse.data
-            if repeated:
-                per_vote = per_vote * np.repeat(per_row, np.diff(self.sparse.indptr))
-            per_group = np.bincount(
-                self.sparse.indices, weights=per_vote, minlength=int(offsets[-1])
-            )
-            sums = np.concatenate([[0.0], np.cumsum(per_group)])
-            totals += np.round(
-                np.diff(sums[offsets]), 6
-            )  # shares of one vote add up to 1 but for rounding
-        return totals
-
     # ---- other stores from these -----------------------------------------------------------------
 
     def take(self, rows: Array) -> Stores:
-        """Return some rows."""
-        return Stores(
-            Codes({m: codes[rows] for m, codes in self.hard.items()}),
-            None if self.soft is None else self.soft.take(rows),
-            None if self.sparse is None else self.sparse[rows],
+        """Some of the rows."""
+        return replace(
+            self,
+            hard={m: codes[rows] for m, codes in self.hard.items()},
+            soft=None if self.soft is None else self.soft.take(rows),
+            sparse=None if self.sparse is None else self.sparse[rows],
         )
 
     def only(self, kept: Sequence[int], group_model: Array) -> Stores:
-        """Return some of the models, numbered anew."""
+        """Some of the models, numbered anew."""
         number = {m: new for new, m in enumerate(kept)}
         groups = np.flatnonzero(np.isin(group_model, kept))
-        return Stores(
-            Codes({number[m]: codes for m, codes in self.hard.items() if m in number}),
-            SoftShares.of(
-                {number[m]: table for m, table in self.soft_tables.items() if m in number}
-            ),
-            None if self.sparse is None else self.sparse[:, groups],
+        tables = {number[m]: table for m, table in self.soft_tables.items() if m in number}
+        return replace(
+            self,
+            hard={number[m]: codes for m, codes in self.hard.items() if m in number},
+            soft=SoftShares.of(tables),
+            sparse=None if self.sparse is None else self.sparse[:, groups],
         )
 
-    def silenced(self, silent: Sequence[int], models: Sequence[BaseModel], n_rows: int) -> Stores:
-        """Return these models, of which some said nothing: they are not in `sparse`."""
-        sizes = {m: models[m].n_groups for m in silent}
-        nothing = {
-            m: np.full(n_rows, size, dtype=smallest_uint(size + 1)) for m, size in sizes.items()
-        }
-        soft = SoftShares.of({m: table for m, table in self.soft_tables.items() if m not in sizes})
-        return Stores(Codes(sorted({**self.hard, **nothing}.items())), soft, self.sparse)
-
-    def beside(self, other: Stores, n_models: int, n_groups: int, n_other_groups: int) -> Stores:
-        """Return these models, so many with so many groups, and after them those of other stores of the same rows."""
-        soft = SoftShares.of(
-            self.soft_tables | {m + n_models: table for m, table in other.soft_tables.items()}
-        )
-        both, entries = ((self.sparse, n_groups), (other.sparse, n_other_groups)), None
-        n_rows = [own.shape[0] for own, _ in both if own is not None]
-        if n_rows:
-            whole = [sparse.csr_array((n_rows[0], n)) if own is None else own for own, n in both]
-            entries = sparse.hstack(whole, format="csr")
+    def beside(self, other: Stores, models: Models, other_models: Models) -> Stores:
+        """These models, and after them those of other stores of the same rows."""
+        n = len(models)
+        tables = self.soft_tables | {m + n: table for m, table in other.soft_tables.items()}
+        entries = None
+        if self.sparse is not None or other.sparse is not None:
+            n_rows = (other if self.sparse is None else self).sparse.shape[0]  # type: ignore[union-attr]
+            parts = [
+                sparse.csr_array((n_rows, groups.n_groups)) if part is None else part
+                for part, groups in ((self.sparse, models), (other.sparse, other_models))
+            ]
+            entries = sparse.hstack(parts, format="csr")
         return Stores(
-            Codes({**self.hard, **{m + n_models: codes for m, codes in other.hard.items()}}),
-            soft,
+            self.hard | {m + n: codes for m, codes in other.hard.items()},
+            SoftShares.of(tables),
             entries,
+            self.n_repeated + other.n_repeated,
         )
 
-    def hardened(self, models: Sequence[BaseModel], group_model: Array) -> Stores:
-        """Return each soft vote as one for its most probable class or answer, shared on a tie; clusterings stay as they are.
-
-        Only voters are in `sparse`.
-        """
-        if self.is_hard:
-            return self
-        tables = self.soft_tables
-        for m, shares in tables.items():
-            if models[m].is_voter:
-                top = (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-12)
-                tables[m] = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
-        return Stores.of_shares(
-            self.hard,
-            tables,
-            None if self.sparse is None else _hardened_entries(self.sparse, group_model),
-        )
-
-    @classmethod
-    def of_shares(
-        cls, hard: Mapping[int, Array], tables: Mapping[int, Array], entries: Any
-    ) -> Stores:
-        """Return stores in which some models are given by their shares: they become codes where every vote is whole."""
+    def with_tables(self, hard: dict[int, Array], tables: dict[int, Array], entries: Any) -> Stores:
+        """The same with some models given by their shares, as codes where every vote is whole."""
         codes, shared = dict(hard), {}
         for m, table in tables.items():
             size = table.shape[1]
@@ -428,36 +254,12 @@ class Stores(Frozen):
                     codes[m][share == 1] = group
             else:
                 shared[m] = table
-        return cls(Codes(sorted(codes.items())), SoftShares.of(shared), entries)
+        by_number = dict(sorted(codes.items()))
+        return replace(self, hard=by_number, soft=SoftShares.of(shared), sparse=entries)
 
-    def with_entries_of(
-        self, crowd: Sequence[int], models: Sequence[BaseModel], offsets: Array
-    ) -> Stores:
-        """Return the hard votes of some models as entries, for voters who hardly vote."""
+    def with_entries_of(self, crowd: Sequence[int], models: Models) -> Stores:
+        """The hard votes of some models as entries, for voters who hardly vote."""
         sizes = [model.n_groups for model in models]
-        entries = entries_of_columns({m: self.hard[m] for m in crowd}, offsets, sizes)
-        moved = set(crowd)
-        return replace(
-            self,
-            hard=Codes({m: codes for m, codes in self.hard.items() if m not in moved}),
-            sparse=entries,
-        )
-
-
-def _hardened_entries(entries: sparse.csr_array, group_model: Array) -> sparse.csr_array:
-    """Return entries in which the largest share of each vote is the whole of it, shared evenly on a tie."""
-    if (entries.data == 1).all():
-        return entries
-    row = np.repeat(np.arange(entries.shape[0]), np.diff(entries.indptr))
-    vote = (
-        np.cumsum(
-            (np.diff(row, prepend=-1) != 0)
-            | (np.diff(group_model[entries.indices], prepend=-1) != 0)
-        )
-        - 1
-    )
-    largest = np.zeros(vote[-1] + 1)
-    np.maximum.at(largest, vote, entries.data)
-    top = entries.data >= largest[vote] - 1e-12
-    share = 1 / np.bincount(vote[top])[vote[top]]
-    return entries_of_votes(row[top], entries.indices[top], entries.shape, share)
+        entries = entries_of_columns({m: self.hard[m] for m in crowd}, models.offsets, sizes)
+        others = {m: codes for m, codes in self.hard.items() if m not in set(crowd)}
+        return replace(self, hard=others, sparse=entries)

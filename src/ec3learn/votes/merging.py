@@ -10,9 +10,11 @@ from scipy import sparse
 
 from .._checks import InputError, require_choice
 from .._typing import Array
-from .assembly import REPEATS, ones, require_unique_names
+from .assembly import REPEATS, require_unique_names
+from .derived import ones
 from .labels import Label, kind_of, label_array, plain
-from .layout import BaseModel, Codes, Stores, group_offsets
+from .layout import Stores
+from .models import BaseModel, Models
 from .reading import smallest_uint
 
 if TYPE_CHECKING:
@@ -29,8 +31,8 @@ TAKEN = {
 def is_crowd(votes: Votes) -> bool:
     """Return whether votes came from a long table alone: their objects have names, and each vote is an entry of its own."""
     named = votes.object_ids is not None
-    entered = votes.sparse is not None and votes.soft is None and votes.prior is None
-    return named and entered and not any(votes.models[m].is_voter for m in votes.hard)
+    entered = votes.stores.sparse is not None and votes.stores.soft is None and votes.prior is None
+    return named and entered and not any(votes.models[m].is_voter for m in votes.stores.hard)
 
 
 def merged_fields(left: Votes, right: Votes, repeats: str) -> dict[str, Any]:
@@ -43,18 +45,18 @@ def merged_fields(left: Votes, right: Votes, repeats: str) -> dict[str, Any]:
     )
     sample_weight = _sample_weight(left, right)
     bases = _bases(left, right, classes)
-    entries, n_repeated = _entries((left, right), objects, classes, models, bases, repeats)
+    entries, n_again = _entries((left, right), objects, classes, models, bases, repeats)
+    n_repeated = left.stores.n_repeated + right.stores.n_repeated + n_again
     fresh = models.places[1] >= len(left.models)
     return {
         "classes": label_array(classes.labels),
-        "models": tuple(bases.values()),
+        "models": Models(bases.values()),
         "n_objects": len(objects.labels),
         "weights": np.concatenate([left.weights, right.weights[fresh]]),
         "sample_weight": sample_weight,
         "object_ids": label_array(objects.labels),
         "counts": ones(len(objects.labels)) if sample_weight is None else sample_weight,
-        "stores": Stores(_clusters((left, right), objects, models), sparse=entries),
-        "n_repeated": left.n_repeated + right.n_repeated + n_repeated,
+        "stores": Stores(_clusters((left, right), objects, models), None, entries, n_repeated),
     }
 
 
@@ -116,13 +118,13 @@ def _entries(
     repeats: str,
 ) -> tuple[sparse.csr_array, int]:
     """Return the votes of both, and how many voters voted on an object in both."""
-    offsets = group_offsets(bases.values())
+    offsets = Models(bases.values()).offsets
     rows, groups, shares, pairs = [], [], [], []
     for side, votes in enumerate(both):
-        own = votes.sparse.tocoo()  # type: ignore[union-attr]
-        model, row = votes.group_model[own.col], objects.places[side][own.row]
-        code = own.col - votes.offsets[model]
-        for_class = votes.is_classifier[model]
+        own = votes.stores.sparse.tocoo()  # type: ignore[union-attr]
+        model, row = votes.models.group_model[own.col], objects.places[side][own.row]
+        code = own.col - votes.models.offsets[model]
+        for_class = votes.models.is_classifier[model]
         code[for_class] = classes.places[side][code[for_class]]
         number = models.places[side][model]
         rows.append(row)
@@ -149,13 +151,13 @@ def _entries(
     return merged, n_repeated
 
 
-def _clusters(both: tuple[Votes, Votes], objects: _Union, models: _Union) -> Codes:
+def _clusters(both: tuple[Votes, Votes], objects: _Union, models: _Union) -> dict[int, Array]:
     """Return the clusters of all objects; one that the votes of a clustering did not describe has none."""
     columns: dict[int, Array] = {}
     for votes, places, numbers in zip(both, objects.places, models.places, strict=True):
-        for m, codes in votes.hard.items():
+        for m, codes in votes.stores.hard.items():
             n_groups = votes.models[m].n_groups
             column = np.full(len(objects.labels), n_groups, dtype=smallest_uint(n_groups + 1))
             column[places] = codes
             columns[int(numbers[m])] = column
-    return Codes({m: columns[m] for m in sorted(columns)})
+    return dict(sorted(columns.items()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -16,14 +16,15 @@ from scipy import sparse
 from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg, listed
 from .._typing import Array
+from .derived import merge_equal_rows
 from .labels import KINDS, Label, kind_of, plain
-from .layout import BaseModel, Stores
+from .models import BaseModel, Models
+from .queries import entries_of
 
 if TYPE_CHECKING:
     from .votes import Votes
 
 DIRECTIONS = ("up", "down", "learn")
-AnyVotes = TypeVar("AnyVotes", bound="Votes")
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ def class_shares(positions: Array, n_classes: int) -> Array:
 # ---- votes on a scale ----------------------------------------------------------------------------
 
 
-def as_class_votes(votes: AnyVotes) -> AnyVotes:
+def as_class_votes(votes: Votes) -> Votes:
     """Return the votes with each answer on a scale replaced by a vote for the class it stands for, by the rule of `Scale`."""
     meaning = {}
     for m, model in enumerate(votes.models):
@@ -187,29 +188,23 @@ def as_class_votes(votes: AnyVotes) -> AnyVotes:
             meaning[m] = class_shares(model.positions, votes.n_classes)
     if not meaning:
         return votes
-    hard, tables = dict(votes.hard), votes.stores.soft_tables
+    hard, tables = dict(votes.stores.hard), votes.stores.soft_tables
     for m, shares in meaning.items():
         if m in tables:
             said = tables[m] @ shares  # what was put on answers outside the order is left out
             tables[m] = said / np.maximum(said.sum(axis=1, keepdims=True), 1e-300)
-        elif m in hard:
-            tables[m] = np.vstack([shares, np.zeros(votes.n_classes)])[
-                hard.pop(m)
-            ]  # the last row is that of a missing vote
-    models = [
-        BaseModel(old.name, "classifier", votes.classes) if m in meaning else old
-        for m, old in enumerate(votes.models)
-    ]
-    entries = votes.sparse
+        elif m in hard:  # the last row is that of a missing vote
+            tables[m] = np.vstack([shares, np.zeros(votes.n_classes)])[hard.pop(m)]
+    models = Models(
+        BaseModel(model.name, "classifier", votes.classes) if m in meaning else model
+        for m, model in enumerate(votes.models)
+    )
+    entries = votes.stores.sparse
     if entries is not None:
-        blocks = [
-            meaning[m] if m in meaning else np.eye(old.n_groups)
-            for m, old in enumerate(votes.models)
-        ]
+        blocks = [meaning.get(m, np.eye(model.n_groups)) for m, model in enumerate(votes.models)]
         entries = entries @ sparse.block_diag([sparse.csr_array(block) for block in blocks], "csr")
-    return replace(
-        votes, models=tuple(models), stores=Stores.of_shares(hard, tables, entries)
-    ).merged()
+    stores = votes.stores.with_tables(hard, tables, entries)
+    return merge_equal_rows(replace(votes, models=models, stores=stores))
 
 
 def shares_between(positions: Array, n_classes: int) -> Array:
@@ -218,26 +213,35 @@ def shares_between(positions: Array, n_classes: int) -> Array:
     return np.nan_to_num(np.maximum(1 - apart, 0.0))
 
 
-def group_votes(votes: Votes, shares_of: Callable[[Array, int], Array]) -> sparse.csr_array:
-    """Return the vote that each group stands for, groups x classes; rows of zeros are no vote.
+def group_meaning(votes: Votes) -> sparse.csr_array:
+    """The vote that each group stands for, groups x classes; rows of zeros are no vote.
 
-    `shares_of` gives that of answers on a scale: `class_shares`, or `shares_between`.
+    An answer on a scale is shared between the two classes it lies between, in proportion.
     """
-    classes = votes.group_class
+    return _group_votes(votes, shares_between)
+
+
+def group_ballot(votes: Votes) -> sparse.csr_array:
+    """The same where votes are counted: an answer on a scale counts for the class it falls into."""
+    return _group_votes(votes, class_shares)
+
+
+def _group_votes(votes: Votes, shares_of: Callable[[Array, int], Array]) -> sparse.csr_array:
+    classes = votes.models.group_class
     named = np.flatnonzero(classes >= 0)
     rows, columns, shares = [named], [classes[named]], [np.ones(len(named))]
     for m, model in enumerate(votes.models):
         if model.positions is not None:
             _require_direction(model)
-            own = sparse.coo_array(shares_of(model.positions, votes.n_classes))
-            rows.append(own.coords[0] + votes.offsets[m])
-            columns.append(own.coords[1])
-            shares.append(own.data)
+            answers = sparse.coo_array(shares_of(model.positions, votes.n_classes))
+            rows.append(answers.coords[0] + votes.models.offsets[m])
+            columns.append(answers.coords[1])
+            shares.append(answers.data)
     entries = np.concatenate(shares), (np.concatenate(rows), np.concatenate(columns))
-    return sparse.csr_array(entries, shape=(votes.n_groups, votes.n_classes))
+    return sparse.csr_array(entries, shape=(votes.models.n_groups, votes.n_classes))
 
 
-def oriented(votes: AnyVotes, codes: Array) -> AnyVotes:
+def oriented(votes: Votes, codes: Array) -> Votes:
     """Return the votes with the direction of scales learned: the end that goes with later classes becomes the high end.
 
     `codes` has the number of each object's class, -1 where it is not known. A scale whose voter
@@ -253,9 +257,9 @@ def oriented(votes: AnyVotes, codes: Array) -> AnyVotes:
     for m, model in enumerate(votes.models):
         if model.oriented or model.positions is None:
             continue
-        _, row, group, share = votes.entries_of(np.array([m]))
+        _, row, group, share = entries_of(votes, np.array([m]))
         said = np.zeros((votes.n_rows, model.n_groups))
-        said[row, group - votes.offsets[m]] = share
+        said[row, group - votes.models.offsets[m]] = share
         said = said[rows]
         voted = weight * said[:, ~np.isnan(model.positions)].sum(axis=1)
         seen = (
@@ -269,7 +273,7 @@ def oriented(votes: AnyVotes, codes: Array) -> AnyVotes:
                 positions=model.positions if along > 0 else 1 - model.positions,
                 oriented=True,
             )
-    return replace(votes, models=tuple(models))
+    return replace(votes, models=Models(models))
 
 
 def _require_direction(model: BaseModel) -> None:

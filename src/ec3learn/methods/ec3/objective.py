@@ -85,16 +85,18 @@ class Problem:
             given,
         )
         self.n_classes, self.model_weights = votes.n_classes, model_weights
-        group_class = votes.group_class
-        voting = np.flatnonzero((group_class >= 0) & (model_weights > 0)[votes.group_model])
+        group_class = votes.models.group_class
+        voting = np.flatnonzero((group_class >= 0) & (model_weights > 0)[votes.models.group_model])
         # Groups of classifiers, their weights and classes: of all votes to come, and of those that
         # occur here.
         self.all_voters = (
             voting,
-            model_weights[votes.group_model[voting]],
+            model_weights[votes.models.group_model[voting]],
             one_hot(group_class[voting], self.n_classes),
         )
-        self.group_model = votes.group_model[groups.order].astype(smallest_uint(len(model_weights)))
+        self.group_model = votes.models.group_model[groups.order].astype(
+            smallest_uint(len(model_weights))
+        )
         group_class = group_class[groups.order]
         weighty = (model_weights > 0)[self.group_model]
         self.voters = np.flatnonzero((group_class >= 0) & weighty)

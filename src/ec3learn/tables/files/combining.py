@@ -23,6 +23,7 @@ from ..._checks import InputError
 from ..._text import arg, count, listed
 from ...consensus import Consensus
 from ...methods import Method
+from ...votes import spread_over
 from ...votes.labels import label_array
 from ..columns import Columns, Naming
 from ..content import Content
@@ -139,7 +140,7 @@ class AnsweredFile(Answered):
         )
         votes = self.consensus.require_votes("rows")
         index = number if votes.index is None else votes.index[number]
-        votes = votes.spread_over(index, names)
+        votes = spread_over(votes, index, names)
         consensus = replace(self.consensus, votes=votes, index=votes.index, object_ids=names)
         return consensus, None if self.truth is None else np.asarray(self.truth, dtype=object)[
             number

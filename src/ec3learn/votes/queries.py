@@ -1,0 +1,114 @@
+"""Questions about votes that other rooms ask: who said what, how often, in numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._checks import InputIndexError
+from .._typing import Array
+from .labels import Label, kind_of, plain
+
+if TYPE_CHECKING:
+    from .votes import Votes
+
+
+def votes_on(votes: Votes, i: int) -> dict[int, Label | dict[Label, float]]:
+    """What was said about object i, by the number of each model that said something."""
+    if kind_of(i) != "int" or not -votes.n_objects <= i < votes.n_objects:
+        must = f"must be the number of an object, from 0 to {votes.n_objects - 1}"
+        raise InputIndexError("i", must, got=i)
+    row, models, stores = (
+        int(i if votes.index is None else votes.index[i]),
+        votes.models,
+        votes.stores,
+    )
+    answers: dict[int, Any] = {}
+    for m, codes in stores.hard.items():
+        if codes[row] < models[m].n_groups:
+            answers[m] = plain(models[m].labels[codes[row]])
+    if stores.soft is not None:
+        for m, shares in stores.soft.take(np.array([row])).tables().items():
+            if shares.any():
+                labels = map(plain, models[m].labels)
+                answers[m] = dict(zip(labels, shares[0].tolist(), strict=True))
+    if stores.sparse is not None:
+        entries = slice(*stores.sparse.indptr[row : row + 2])
+        groups, shares = stores.sparse.indices[entries], stores.sparse.data[entries]
+        for group, share in zip(groups.tolist(), shares.tolist(), strict=True):
+            m = int(models.group_model[group])
+            label = plain(models[m].labels[group - models.offsets[m]])
+            answers[m] = label if share == 1 else {**answers.get(m, {}), label: share}
+    return dict(sorted(answers.items()))
+
+
+def entries_of(votes: Votes, models: Array) -> tuple[Array, Array, Array, Array]:
+    """What some models said: the place of each entry's model among them, its row, group and share."""
+    offsets, sizes = votes.models.offsets, np.diff(votes.models.offsets)
+    none = np.empty(0, dtype=np.int64)
+    parts = [(none, none, none, np.empty(0))]
+    tables, by_group = votes.stores.soft_tables, votes.stores.by_group
+    for place, m in enumerate(models.tolist()):
+        if m in votes.stores.hard:
+            codes = votes.stores.hard[m]
+            rows = np.flatnonzero(codes != sizes[m])
+            groups, shares = offsets[m] + codes[rows], np.ones(len(rows))
+        elif m in tables:
+            rows, codes = np.nonzero(tables[m])
+            groups, shares = offsets[m] + codes, tables[m][rows, codes]
+        else:
+            starts = by_group.indptr[offsets[m] : offsets[m + 1] + 1]
+            rows = by_group.indices[starts[0] : starts[-1]]
+            shares = by_group.data[starts[0] : starts[-1]]
+            groups = np.repeat(np.arange(offsets[m], offsets[m + 1]), np.diff(starts))
+        parts.append((np.full(len(rows), place), rows, groups, shares))
+    owner, row, group, share = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return owner, row, group, share
+
+
+def votes_per_model(votes: Votes) -> Array:
+    """How many objects each base model said something about."""
+    stores, models, per_row = votes.stores, votes.models, objects_per_row(votes)
+    totals = np.zeros(len(models))
+    for m, codes in stores.hard.items():
+        voted = codes != models[m].n_groups
+        totals[m] = np.count_nonzero(voted) if votes.index is None else per_row[voted].sum()
+    if stores.soft is not None:
+        for model in stores.soft.models:
+            totals[model.number] = stores.soft.table[:, model.cover] @ per_row
+    if stores.sparse is not None:
+        owner = models.group_model[stores.sparse.indices]
+        weight = stores.sparse.data
+        if votes.index is not None:
+            weight = weight * np.repeat(per_row, np.diff(stores.sparse.indptr))
+        # Shares of one vote add up to 1 but for rounding.
+        totals += np.round(np.bincount(owner, weights=weight, minlength=len(models)), 6)
+    return totals
+
+
+def objects_per_row(votes: Votes) -> Array:
+    """How many objects have each distinct row."""
+    if votes.sample_weight is None:
+        return votes.counts
+    if votes.index is None:
+        return np.ones(votes.n_rows)
+    return np.bincount(votes.index, minlength=votes.n_rows).astype(np.float64)
+
+
+def n_alike(votes: Votes) -> Array:
+    """How many objects each distinct row stands for; whole sample weights count as repetitions."""
+    weights = votes.sample_weight
+    is_count = weights is None or bool((weights == weights.round()).all())
+    return votes.counts if is_count else objects_per_row(votes)
+
+
+def has_clusterings(votes: Votes) -> bool:
+    """Whether there are clusterings with a weight above 0."""
+    return bool((~votes.models.is_voter & (votes.weights > 0)).any())
+
+
+def has_graders(votes: Votes) -> bool:
+    """Whether voters with a weight above 0 answer on a scale."""
+    graded = np.array([model.kind == "grader" for model in votes.models], dtype=bool)
+    return bool((graded & (votes.weights > 0)).any())
