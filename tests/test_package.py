@@ -48,7 +48,6 @@ FOR_DEVELOPERS = {"bench", "dev", "docs"}  # extras that users do not install
 ROOMS_WITH_AN_EXTRA = (
     "cli",
     "kernels/loops.py",
-    "paper",
     "report",
     "tables/files",
 )  # others import extras in functions

@@ -664,8 +664,7 @@ def test_the_version_is_shown(run):
     assert run("--version") == (DONE, "ec3learn 0.1.0.dev0\n", "")
 
 
-@pytest.mark.parametrize("words", [[], ["paper"]])
-def test_without_arguments_there_is_the_help_and_no_complaint(run, words):
+def test_without_arguments_there_is_the_help_and_no_complaint(run):
     code, shown, complaint = run(*words)
     assert (code, complaint) == (WRONG_INPUT, "") and "Usage: ec3learn" in shown
 
@@ -731,9 +730,7 @@ def test_the_tab_key_offers_methods_and_columns(folder, line, offered):
     assert done.stdout.split() == offered
 
 
-@pytest.mark.parametrize(
-    "command", [(), ("combine",), ("compare",), ("demo",), ("paper",), ("paper", "run")]
-)
+@pytest.mark.parametrize("command", [(), ("combine",), ("compare",), ("demo",)])
 def test_flags_are_shown_without_a_type(run, command):
     printed = run(*command, "--help")[1]
     assert "--help" in printed

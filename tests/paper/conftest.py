@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ec3learn.paper import published as paper
-from ec3learn.paper.datasets import Dataset
-from ec3learn.paper.protocol import Protocol
-from ec3learn.paper.run import COLUMNS
+from paper import published as paper
+from paper.datasets import Dataset
+from paper.protocol import Protocol
+from paper.rows import COLUMNS
 
 SMALL = Protocol(
     max_rows=150,
@@ -35,8 +35,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def data():
-    frame = blobs()
-    return Dataset("blobs", frame.drop(columns="target"), frame["target"], "", "made up")
+    return Dataset("blobs", blobs(), "made up")
 
 
 @pytest.fixture
@@ -64,7 +63,7 @@ def rows():
         for name in names
         for k, head in enumerate(HEADS)
     ]
-    return pd.DataFrame(made, columns=list(COLUMNS))
+    return pd.DataFrame(made, columns=COLUMNS)
 
 
 HEADS = ("rows", "classes", "features", "majority", "entropy")

@@ -26,9 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]  # so that it may be anywhere
     if arguments is None:
-        # Experiments have processes of their own, which Python stops; elsewhere Ctrl-C would wait
-        # for a query to end.
-        ending = {signal.SIGTERM} if "paper" in words[:1] else {signal.SIGTERM, signal.SIGINT}
+        ending = {signal.SIGTERM, signal.SIGINT}  # Ctrl-C would wait for a query to end
         if (
             hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
         ):  # which nohup ignores

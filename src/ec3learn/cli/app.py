@@ -19,7 +19,7 @@ from .. import __version__
 from .._checks import InputError, require_integer
 from .._text import printable
 from . import options as o
-from . import paper, trust
+from . import trust
 from .parsing import combined, method_from, names, naming_from, show, spell_option
 
 if TYPE_CHECKING:
@@ -374,9 +374,8 @@ def demo(
 
 
 judging = (trust.agreement, trust.ask, trust.estimate)
-for command in (combine, apply, explain, voters, compare, *judging, methods, demo, paper.datasets):
+for command in (combine, apply, explain, voters, compare, *judging, methods, demo):
     app.command(cls=o.PlainCommand)(command)
-app.add_typer(paper.app, name="paper")
 
 
 @cache
@@ -384,9 +383,6 @@ def _options() -> dict[str, str]:
     """Return the options of all commands by the name of their argument; what some command takes without one is left out."""
     main = typer.main.get_command(app)
     commands: list[Any] = list(getattr(main, "commands", {}).values())
-    commands += [
-        inner for command in commands for inner in getattr(command, "commands", {}).values()
-    ]
     params = [param for command in commands for param in command.params]
     bare = {param.name for param in params if param.param_type_name == "argument"}
     return {param.name: max(param.opts, key=len) for param in params if param.name not in bare}

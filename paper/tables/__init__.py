@@ -12,12 +12,9 @@ from typing import Any
 
 import pandas as pd
 
-from ..._checks import InputError, require_choice
-from ..._table import Table
 from ..datasets import at_hand, load
-from ..datasets.registry import DATASETS
 from ..exhibits import Block, Exhibit, Finding, Frame, has, means, printed
-from ..studies import describe
+from ..registry import DATASETS
 from . import accuracy, clusterings, metric, studies
 
 COUNTS = ["rows", "classes", "features"]
@@ -95,41 +92,26 @@ EXHIBITS: dict[str, tuple[tuple[str, ...], Callable[[Frame], Exhibit]]] = {
 }
 
 
-def exhibits(rows: Frame, names: Sequence[str] = ()) -> list[Exhibit]:
-    """Make tables from rows, by default all whose experiments have rows."""
-    for name in names:
-        require_choice("table", name, EXHIBITS)
-        if missing := [needed for needed in sorted(EXHIBITS[name][0]) if not has(rows, needed)]:
-            phrase = f"Table {name!r} needs rows of {', '.join(missing)}, got none"
-            raise InputError(
-                "rows", phrase=phrase, remedy=f"Make some: ec3learn paper run {' '.join(missing)}."
-            )
+def exhibits(rows, names=EXHIBITS):
+    """Make tables from rows: those of the names whose experiments have rows."""
     return [
         make(rows)
         for name, (needed, make) in EXHIBITS.items()
-        if (name in names if names else has(rows, *needed))
+        if name in names and has(rows, *needed)
     ]
 
 
-def datasets_at_hand(folder: str | Path | None = None) -> Table:
+def datasets_at_hand(folder=None):
     """Return all data sets with the paper's figures, and ours for those that need no download."""
-    present = at_hand(folder)
-    found: dict[str, dict[str, Any]] = {}
+    from ..experiments.accuracy import describe
+
+    present, found = at_hand(folder), {}
     for name, known in DATASETS.items():
-        found[name] = {
-            "source": "not available; load() downloads it" if known.url else "not available"
-        }
+        found[name] = {"source": known.url or "not available"}
         if name in present:
-            data = load(name, folder, download=False)
+            data = load(name, folder)
             found[name] = {"source": data.source} | {
                 setting: value for _, setting, _, value in describe(data)
             }
     ours = pd.DataFrame.from_dict(found, orient="index")
-    whole = _beside_printed(ours).assign(source=ours["source"]).astype(object)
-    return Table({"dataset": list(whole.index), **whole.where(whole.notna(), None).to_dict("list")})
-
-
-def entropy_note(table: Table) -> str:
-    """Return a sentence on the data sets in `datasets_at_hand` whose printed entropies differ from ours, if there are any."""
-    note = differing_entropies(pd.DataFrame(table.columns).set_index("dataset"))
-    return note[:1].upper() + note[1:]
+    return _beside_printed(ours).assign(source=ours["source"])

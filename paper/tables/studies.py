@@ -28,7 +28,7 @@ from ..exhibits import (
     printed,
     select,
 )
-from ..studies import MOST_UPE_OBJECTS
+from ..protocol import MOST_UPE_OBJECTS
 
 # ---- parameters ----------------------------------------------------------------------------------
 

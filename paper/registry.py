@@ -1,20 +1,16 @@
 """The data sets: what is known of each, and how to read the published files into tables."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from ..._checks import require_integer, require_library, require_seed
+from sklearn.datasets import fetch_openml, load_iris
 
 TARGET = "target"  # the column of the class
 
@@ -24,28 +20,27 @@ class Known:
     """What is known of a data set before it is loaded."""
 
     description: str
-    shape: tuple[int, int, int] | None  # rows, features, classes of the original
-    url: str | None = None  # of the published file, or of OpenML's description of it
+    shape: tuple[int, int, int]  # rows, features, classes of the original
+    url: str | None = None  # of the published file
     read: Any = None  # the function that reads this file into a table
     sha256: str | None = None  # of this file
-    make: Callable[[], tuple[Any, str]] | None = (
-        None  # a table that needs no file, and a note on where it comes from
-    )
+    make: Callable[[], Any] | None = None  # a table that needs no file of ours
+    made: str = ""  # where such a table comes from
 
 
 # ---- from files to tables ------------------------------------------------------------------------
 
 
 def _table(
-    path: Path,
-    members: tuple[str, ...],
-    columns: list[str] | None = None,
-    target: int | str = -1,
-    drop: tuple[str, ...] = (),
-    nominal: tuple[str, ...] = (),
-    rename: dict[str, str] | None = None,
-    **options: Any,
-) -> Any:
+    path,
+    *members,
+    columns=None,
+    target=-1,
+    drop=(),
+    nominal=(),
+    rename=None,
+    **options,
+):
     """Return the tables in an archive, concatenated, with the class as the last column."""
     options = {"header": None, "skipinitialspace": True} | options
     with zipfile.ZipFile(path) as archive:
@@ -57,88 +52,62 @@ def _table(
     features = frame.drop(columns=[label, *drop])
     if columns is None and options["header"] is None:
         features.columns = [f"x{i}" for i in range(1, features.shape[1] + 1)]
-    for name in features.columns:
-        if name in nominal or not pd.api.types.is_numeric_dtype(features[name]):
-            features[name] = features[name].astype(str).astype("category")
+    words = features.select_dtypes(exclude="number").columns
     classes = frame[label].astype(str).str.strip().str.rstrip(".").replace(rename or {})
-    return features.assign(**{TARGET: classes.astype("category")})
+    return _categories(features.assign(**{TARGET: classes}), [*nominal, *words])
 
 
-def _member(archive: zipfile.ZipFile, name: str) -> Any:
+def _categories(frame, names):
+    """Return the table with these columns, and the class, as categories."""
+    return frame.assign(**{n: frame[n].astype(str).astype("category") for n in [*names, TARGET]})
+
+
+def _member(archive, ending):
     """Open a file of an archive, found by the end of its path; .gz files are decompressed."""
-    found = [path for path in archive.namelist() if path.endswith(name)]
-    if not found:
-        raise ValueError(
-            f"the archive has no file {name!r}, only {', '.join(archive.namelist()[:10])}"
-        )
-    file = archive.open(found[0])
-    if name.endswith(".gz"):
-        return gzip.open(file)
-    return file
+    file = archive.open(next(path for path in archive.namelist() if path.endswith(ending)))
+    return gzip.open(file) if ending.endswith(".gz") else file
 
 
-def _credit_cards(path: Path) -> Any:
-    require_library("Reading creditcard as it is published", "xlrd", "paper")
+def _credit_cards(path):
     with zipfile.ZipFile(path) as archive:
         frame = pd.read_excel(io.BytesIO(_member(archive, ".xls").read()), header=1)
-    features = frame.iloc[:, 1:-1]
-    nominal = {
-        name: features[name].astype(str).astype("category")
-        for name in ("SEX", "EDUCATION", "MARRIAGE")
-    }
-    return features.assign(**nominal, **{TARGET: frame.iloc[:, -1].astype(str).astype("category")})
+    frame = frame.iloc[:, 1:].rename(columns={frame.columns[-1]: TARGET})
+    return _categories(frame, ["SEX", "EDUCATION", "MARRIAGE"])
 
 
-def _adults(path: Path) -> Any:
+def _adults(path):
     parts = [
-        _table(path, (member,), ADULT_COLUMNS, skiprows=skip)
+        _table(path, member, columns=ADULT_COLUMNS, skiprows=skip)
         for member, skip in (("adult.data", 0), ("adult.test", 1))
     ]
     both = pd.concat(parts, ignore_index=True)
     whole = both[(both != "?").all(axis=1)].reset_index(drop=True)
-    words = whole.select_dtypes(exclude="number").columns
-    return whole.assign(**{name: whole[name].astype(str).astype("category") for name in words})
+    return _categories(whole, whole.select_dtypes(exclude="number").columns)
 
 
-def _arff(path: Path) -> Any:
-    from scipy.io import arff
-
-    with path.open() as file:
-        frame = pd.DataFrame(arff.loadarff(file)[0])
-    words = {
-        name: frame[name].str.decode("utf-8").astype("category")
-        for name in frame.select_dtypes(exclude="number")
-    }
-    frame = frame.assign(**words)
-    return frame.rename(columns={frame.columns[-1]: TARGET}).assign(
-        **{TARGET: frame.iloc[:, -1].astype(str).astype("category")}
-    )
+# ---- without a file of ours ----------------------------------------------------------------------
 
 
-# ---- without a file ------------------------------------------------------------------------------
+def _titanic():
+    frame = fetch_openml(data_id=40704, as_frame=True).frame
+    return _categories(frame.rename(columns={frame.columns[-1]: TARGET}), [])
 
 
-def _iris() -> tuple[Any, str]:
-    from sklearn.datasets import load_iris
-
+def _iris():
     bunch = load_iris(as_frame=True)
-    words = bunch.target_names[bunch.target]
-    return bunch.data.assign(**{TARGET: words}).astype(
-        {TARGET: "category"}
-    ), "scikit-learn's copy (two rows differ from UCI's)"
+    return _categories(bunch.data.assign(**{TARGET: bunch.target_names[bunch.target]}), [])
 
 
-def waveforms(n_rows: int = 5000, seed: int = 0) -> Any:
-    """Make waveform data: mixtures of two of three triangular waves at 21 points, with noise (Breiman et al., 1984).
+def waveforms(n_rows=5000, seed=0):
+    """Make waveform data: mixtures of two of three triangular waves at 21 points, with noise.
+
+    The definition is that of Breiman et al. (1984).
 
     Examples
     --------
-    >>> from ec3learn.paper.datasets import waveforms
     >>> waveforms(10).columns[[0, 20, 21]].tolist()
     ['x1', 'x21', 'target']
     """
-    require_integer("n_rows", n_rows, 0)
-    require_seed("seed", seed)
     rng = np.random.default_rng(seed)
     waves = np.maximum(6 - np.abs(np.arange(1, 22) - np.array([[7], [15], [11]])), 0)
     codes = rng.integers(3, size=n_rows)
@@ -152,56 +121,34 @@ def waveforms(n_rows: int = 5000, seed: int = 0) -> Any:
 # ---- the data sets -------------------------------------------------------------------------------
 
 UCI = "https://archive.ics.uci.edu/static/public"
-OPENML = "https://api.openml.org/api/v1/json/data"
 
-ADULT_COLUMNS = [
-    *(
-        "age",
-        "workclass",
-        "fnlwgt",
-        "education",
-        "education-num",
-        "marital-status",
-        "occupation",
-        "relationship",
-        "race",
-        "sex",
-    ),
-    *("capital-gain", "capital-loss", "hours-per-week", "native-country", "class"),
-]
-MAGIC_COLUMNS = [
-    "fLength",
-    "fWidth",
-    "fSize",
-    "fConc",
-    "fConc1",
-    "fAsym",
-    "fM3Long",
-    "fM3Trans",
-    "fAlpha",
-    "fDist",
-    "class",
-]
+ADULT_COLUMNS = (
+    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
+    "capital-gain capital-loss hours-per-week native-country class"
+).split()
+MAGIC_COLUMNS = (
+    "fLength fWidth fSize fConc fConc1 fAsym fM3Long fM3Trans fAlpha fDist class"
+).split()
 
-DATASETS: dict[str, Known] = {
+DATASETS = {
     "titanic": Known(
         "Who survived the sinking of the Titanic: class, age and sex of 2,201 people.",
         (2201, 3, 2),
-        f"{OPENML}/40704",
-        _arff,
+        make=_titanic,
+        made="OpenML's copy",
     ),
     "spambase": Known(
         "Emails, spam or not: frequencies of 54 words and characters, and three lengths. KEEL's copy lacks 4 of 4,601 rows.",
         (4601, 57, 2),
         f"{UCI}/94/spambase.zip",
-        partial(_table, members=("spambase.data",), rename={"0": "nonspam", "1": "spam"}),
+        partial(_table, "spambase.data", rename={"0": "nonspam", "1": "spam"}),
         sha256="813ac1df8effac70463c09c9c4b11e8803eefcab54771af66150852bcdcd1636",
     ),
     "magic": Known(
         "Simulated showers in a gamma telescope, caused by gamma rays or hadrons: ten measures of their images.",
         (19020, 10, 2),
         f"{UCI}/159/magic+gamma+telescope.zip",
-        partial(_table, members=("magic04.data",), columns=MAGIC_COLUMNS),
+        partial(_table, "magic04.data", columns=MAGIC_COLUMNS),
     ),
     "creditcard": Known(
         "Credit card holders in Taiwan who default next month or not: limit, person, six months of bills and payments.",
@@ -222,7 +169,7 @@ DATASETS: dict[str, Known] = {
         f"{UCI}/296/diabetes+130-us+hospitals+for+years+1999-2008.zip",
         partial(
             _table,
-            members=("diabetic_data.csv",),
+            "diabetic_data.csv",
             header=0,
             keep_default_na=False,
             target="readmitted",
@@ -235,46 +182,45 @@ DATASETS: dict[str, Known] = {
         "Simulated collisions that do or do not produce supersymmetric particles: 18 measures of 5,000,000 collisions.",
         (5000000, 18, 2),
         f"{UCI}/279/susy.zip",
-        partial(_table, members=("SUSY.csv.gz",), target=0),
+        partial(_table, "SUSY.csv.gz", target=0),
     ),
     "iris": Known(
         "Fisher's irises: two lengths and two widths of 150 flowers of three species.",
         (150, 4, 3),
         make=_iris,
+        made="scikit-learn's copy (two rows differ from UCI's)",
     ),
     "image": Known(
         "Segments of outdoor images, 3 x 3 pixels each: 19 measures, seven kinds of surface.",
         (2310, 19, 7),
         f"{UCI}/50/image+segmentation.zip",
-        partial(_table, members=("segmentation.data", "segmentation.test"), target=0, skiprows=5),
+        partial(_table, "segmentation.data", "segmentation.test", target=0, skiprows=5),
     ),
     "waveform": Known(
         "Three classes of mixtures of waves at 21 points, with noise.",
         (5000, 21, 3),
-        make=lambda: (
-            waveforms(),
-            "made from the published definition (seed 0), not UCI's own 5,000 rows",
-        ),
+        make=waveforms,
+        made="made from the published definition (seed 0), not UCI's own 5,000 rows",
     ),
     "statlog": Known(
         "Landsat pixels: four spectral bands of 3 x 3 neighbourhoods, six kinds of ground.",
         (6435, 36, 6),
         f"{UCI}/146/statlog+landsat+satellite.zip",
-        partial(_table, members=("sat.trn", "sat.tst"), sep=" "),
+        partial(_table, "sat.trn", "sat.tst", sep=" "),
         sha256="7c54e0e11c872a1b0b647da370d596dcb06746159cce4121d92ccd70b7d7ce3c",
     ),
     "letter": Known(
         "Printed capital letters in many fonts: 16 measures of their images.",
         (20000, 16, 26),
         f"{UCI}/59/letter+recognition.zip",
-        partial(_table, members=("letter-recognition.data",), target=0),
+        partial(_table, "letter-recognition.data", target=0),
         sha256="3b5f07a334697b6cace4fbae22940393a18fee596e73f68d97ce5973d52dc60f",
     ),
     "sensor": Known(
         "Currents of a drive in eleven states, intact or damaged: 48 features of 58,509 measurements.",
         (58509, 48, 11),
         f"{UCI}/325/dataset+for+sensorless+drive+diagnosis.zip",
-        partial(_table, members=("Sensorless_drive_diagnosis.txt",), sep=" "),
+        partial(_table, "Sensorless_drive_diagnosis.txt", sep=" "),
     ),
     "sensor_sample": Known(
         "200 rows per class of sensor, with all 48 features. Scores are not those of sensor.",

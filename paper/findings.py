@@ -25,9 +25,8 @@ from .claims import (
     with_interval,
 )
 from .exhibits import Frame, cells, has, kept, printed, select
-from .protocol import Protocol
+from .protocol import MOST_ROWS, Protocol
 from .published import BASELINES, impossible_pairs
-from .studies import MOST_ROWS
 from .tables.accuracy import EVERY, LABELS, gain_by_split, scored, scored_cells
 from .tables.clusterings import (
     KINDS,

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from .._files import whole_file
 from . import published
 from .claims import RULE, Claim
 from .exhibits import Frame, markdown
@@ -25,23 +24,23 @@ BELOW = {
 HEAD = """# Reproducing the paper
 
 T. Chakraborty, *EC3: Combining Clustering and Classification for Ensemble Learning*: every table and figure, our numbers next to
-the printed ones. Every number on this page is computed from the rows in `results/`.
+the printed ones. Every number on this page is computed from the rows in `paper/results/`.
 """
 
 AGAIN = """## Run it again
 
 ```console
-pip install 'ec3learn[paper]'
-ec3learn paper run --repeats 5     # write rows to results/; a run that was interrupted continues where it stopped
-ec3learn paper report              # make this page and its figures
-ec3learn datasets                  # list the data sets, with our figures and the paper's
+pip install -e '.[paper]'            # in the repository
+python -m paper run --repeats 5      # write rows; a run that was interrupted continues where it stopped
+python -m paper page                 # make this page and its figures
+python -m paper datasets             # list the data sets, with our figures and the paper's
 ```
 
 The tables compare all of the paper's methods, so none can be left out: the extra `paper` brings torch and skorch for the
 convolutional network, and XGBoost.
 
-Data sets are read from the folder in `EC3LEARN_DATA` or from the user's cache; `ec3learn.paper.datasets.load("magic")` downloads
-one that is in neither.
+Data sets are read from the folder in `EC3LEARN_DATA` or from the user's cache; `paper.datasets.load("magic")` downloads one
+that is in neither.
 """
 
 PROTOCOL = """## What was run
@@ -50,7 +49,7 @@ PROTOCOL = """## What was run
 
 Rows are split at random into 60 % for training, 20 % for validation and 20 % for testing. Classifiers are trained on the first
 set and tuned on the second; clusterings are fitted to the features of all rows; their outputs on the test set are combined.
-`src/ec3learn/paper/protocol.py` states what the paper leaves open and how it is decided here.
+`paper/protocol.py` states what the paper leaves open and how it is decided here.
 
 - With 5 or 20 labels per class nothing is tuned, and all other rows are the test set.
 - *STA* learns from the labels of the validation set (with few labels: from these). The other combiners see no labels.
@@ -60,14 +59,14 @@ set and tuned on the second; clusterings are fitted to the features of all rows;
 """
 
 
-def report(rows: Frame, path: str | Path, hours: float = 0.0) -> Path:
+def write(rows: Frame, path: str | Path, hours: float = 0.0) -> None:
     """Write the report as Markdown, and its figures to a folder `figures` next to it.
 
     `hours` says how long the experiments took; 0 if that is not known.
     """
     path = Path(path)
     shown = exhibits(rows)
-    drawn = {figure.stem: figure for figure in draw(rows, path.parent / "figures")}
+    drawn = list(draw(rows, path.parent / "figures"))
     found = claims(rows)
     parts = [
         HEAD,
@@ -86,9 +85,8 @@ def report(rows: Frame, path: str | Path, hours: float = 0.0) -> Path:
         for name in BELOW.get(exhibit.name, [exhibit.name]):
             if name in drawn:
                 parts.append(f"![{_caption(name)}](figures/{name}.png)\n\n*{_caption(name)}*")
-    with whole_file(path) as file:
-        file.write(("\n\n".join(part.strip() for part in parts) + "\n").encode())
-    return path
+    text = "\n\n".join(part.strip() for part in parts) + "\n"
+    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _caption(name: str) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import require_choice, require_library
 from . import published
 from .claims import critical_difference, mean_ranks
 from .exhibits import Frame, comparable, has, means, select
@@ -38,7 +37,6 @@ def _figure(
     n_rows: int, n_columns: int, width: float, height: float, **options: Any
 ) -> tuple[Drawing, Any]:
     """Return an empty figure without a window, and its axes."""
-    require_library("Drawing figures", "matplotlib", "paper")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -420,18 +418,12 @@ FIGURES: dict[str, tuple[tuple[str, ...], Callable[[Frame], Drawing]]] = {
 }
 
 
-def draw(rows: Frame, folder: str | Path, names: Sequence[str] = ()) -> list[Path]:
-    """Draw figures, by default all whose experiments have rows, and save them as PNG files in a folder."""
-    for name in names:
-        require_choice("figure", name, FIGURES)
+def draw(rows, folder, names=FIGURES):
+    """Draw figures, those whose experiments have rows, and save them as PNG files in a folder."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = []
     for name, (needed, make) in FIGURES.items():
-        if (not names or name in names) and has(rows, *needed):
-            path = folder / f"{name}.png"
-            make(rows).savefig(
-                path, dpi=110, metadata={"Software": None}
-            )  # the same rows give the same file
-            drawn.append(path)
-    return drawn
+        if name in names and has(rows, *needed):
+            # without a date and a version the same rows give the same file
+            make(rows).savefig(folder / f"{name}.png", dpi=110, metadata={"Software": None})
+            yield name

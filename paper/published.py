@@ -10,7 +10,7 @@ are in one cluster, which bounds how well any clustering can match the classes.
 
 from __future__ import annotations
 
-from importlib.resources import files
+from pathlib import Path
 from io import StringIO
 from typing import Any
 
@@ -19,7 +19,7 @@ import pandas as pd
 from scipy.spatial import ConvexHull
 from scipy.special import entr  # -x log x
 
-from .._typing import Array
+from numpy import ndarray as Array
 
 # The paper's names of its data sets, in its order, and our names.
 DATASETS = {
@@ -88,7 +88,7 @@ def printed(table: str) -> Any:
     >>> print(printed("accuracy_auc")["iEC3"]["Titanic"])
     0.687
     """
-    text = (files(__package__) / "printed.csv").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("printed.csv").read_text(encoding="utf-8")
     tables = dict(block.split("\n", 1) for block in text.split("\n\n"))
     return pd.read_csv(StringIO(tables[f"# {table}"]), index_col=0)
 

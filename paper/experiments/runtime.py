@@ -1,0 +1,106 @@
+"""Runtimes of the combination, and how they grow."""
+
+import time
+import timeit
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from ec3learn import BGCM, EC3, UPE, Votes
+
+from ..protocol import MOST_UPE_OBJECTS
+from ..scores import solve_quietly
+
+SIZES = (500, 1000, 2000, 4000, 8000, 16_000)  # objects, where all methods run as published
+MOST_LIKE_UPE = 2000  # of them for UPE
+
+
+def _everywhere(case):
+    """Return the outputs on all rows that no model has seen, and these rows in random order."""
+    outputs = case.outputs(tuned=False, everywhere=True).test
+    return outputs, np.random.default_rng(case.seed).permutation(len(outputs.truth))
+
+
+def runtime(case):
+    """Time the combination of a fifth of all objects, given base outputs, as in the paper."""
+    n_objects = len(case.data.codes) // 5
+    outputs, order = _everywhere(case)
+    votes = outputs.part(order[:n_objects]).votes()
+    yield "", "", "n_objects", float(votes.n_objects)
+    for name, method in {"BGCM": BGCM(), "EC3": EC3(balanced=False), "iEC3": EC3()}.items():
+        yield name, "", "seconds", best_time(method, votes)
+    few = votes[:MOST_UPE_OBJECTS]
+    yield "UPE", "", "seconds", best_time(UPE(random_state=case.seed, n_init=1), few, 1)
+    yield "UPE", "", "n_objects", float(few.n_objects)
+
+
+def growth_objects(case):
+    """Time a tenth, two tenths, ... of the objects."""
+    outputs, order = _everywhere(case)
+    for tenth in range(1, 11):
+        part = outputs.part(order[: len(order) * tenth // 10])
+        yield from _timed(f"{tenth * 10} %", part.votes(), len(part.truth))
+
+
+def growth_models(case):
+    """Time 2 to 12 base models: a classifier, a clustering, the other classifiers and clusterings."""
+    outputs, _ = _everywhere(case)
+    classifiers, clusterings = list(outputs.proba), list(outputs.clusters)
+    order = [classifiers[0], clusterings[0], *classifiers[1:], *clusterings[1:]]
+    votes = outputs.votes()
+    for n_models in range(2, len(order) + 1):
+        yield from _timed(str(n_models), votes.drop(*order[n_models:]), n_models)
+
+
+def growth_classes(case):
+    """Time the objects of 2, 3, ... random classes; other votes go to the most probable of these."""
+    outputs, _ = _everywhere(case)
+    order = np.random.default_rng(case.seed).permutation(outputs.n_classes)
+    for n_classes in range(2, outputs.n_classes + 1):
+        classes = np.sort(order[:n_classes])
+        part = outputs.part(np.isin(outputs.truth, classes))
+        labels = {name: proba[:, classes].argmax(axis=1) for name, proba in part.proba.items()}
+        votes = Votes.from_labels(labels, part.clusters, classes=list(range(n_classes)))
+        yield from _timed(str(n_classes), votes, len(part.truth))
+
+
+def _timed(setting, votes, size):
+    yield "iEC3", setting, "size", float(size)
+    yield "iEC3", setting, "seconds", best_time(EC3(), votes)
+    yield "iEC3, the paper's loop", setting, "seconds", best_time(EC3(solver="bcd"), votes)
+
+
+def like_for_like(case):
+    """Time three methods as published, on the same objects and without merging equal rows.
+
+    Beside them our solvers. Processor time. UPE is our reconstruction, so its rounds are ours.
+    """
+    outputs, order = _everywhere(case)
+    for size in (size for size in SIZES if size <= len(order)):
+        merged = outputs.part(order[:size]).votes()
+        votes = unmerged(merged)
+        for name, method, chosen in (
+            ("iEC3", EC3(solver="bcd", random_state=case.seed), votes),
+            ("BGCM", BGCM(solver="loop", random_state=case.seed), votes),
+            ("UPE", UPE(n_init=1, random_state=case.seed), votes),
+            ("iEC3, exact", EC3(), merged),
+            ("BGCM, exact", BGCM(), merged),
+        ):
+            if name != "UPE" or size <= MOST_LIKE_UPE:
+                times = 1 if name == "UPE" else 3
+                seconds = best_time(method, chosen, times, time.process_time)
+                yield name, str(size), "seconds", seconds
+
+
+def unmerged(votes):
+    """Return the votes with one row per object, also where objects are equal."""
+    if votes.index is None:
+        return votes
+    return replace(votes.only_rows(votes.index), counts=np.ones(votes.n_objects))
+
+
+def best_time(method, votes, n_times=3, clock=time.perf_counter):
+    """Return the seconds of the fastest of `n_times` solutions."""
+    solve = partial(solve_quietly, method, votes)
+    return min(timeit.repeat(solve, timer=clock, number=1, repeat=n_times))

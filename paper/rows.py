@@ -1,0 +1,120 @@
+"""Run experiments into rows, and read them: one Parquet file per experiment, in `results/`.
+
+A unit is one experiment on one data set with one seed. Units whose rows are there are not run
+again, so a run that was interrupted continues where it stopped. One run at a time may write.
+"""
+
+import json
+import time
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+
+import pandas as pd
+from joblib import Parallel, delayed
+
+from . import datasets
+from .protocol import VERSION, Protocol
+
+COLUMNS = ["experiment", "dataset", "seed", "method", "setting", "metric", "value"]
+UNIT = COLUMNS[:3]
+RESULTS = Path(__file__).with_name("results")
+COST = "cost.csv"  # a line per unit with its processor seconds; apart from the rows
+
+
+def run(experiments, names=(), repeats=20, n_jobs=1, out=RESULTS, folder=None, protocol=None):
+    """Run experiments and return the number of units that were run.
+
+    The data sets, `names`, are by default all that need no network. Each of `n_jobs` processes
+    takes one of `repeats` splits of one data set at a time.
+    """
+    out, protocol = Path(out), protocol or Protocol()
+    require_same_protocol(out, protocol)
+    there = finished(out)
+    chosen = units(experiments, names or datasets.at_hand(folder), repeats, bool(names))
+    left = [unit for unit in chosen if unit not in there]
+    cases = [list(case) for _, case in groupby(left, key=lambda unit: unit[1:])]
+    work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    for rows, seconds in work(delayed(run_case)(case, folder, protocol) for case in cases):
+        append(out, rows)
+        with (out / COST).open("a", encoding="utf-8") as log:
+            log.writelines(f"{line}\n" for line in seconds)
+        print("\n".join(seconds), flush=True)
+    return len(left)
+
+
+def require_same_protocol(out, protocol):
+    """Refuse to add rows to those of another protocol; the first run into a folder records its own."""
+    path = out / "protocol.json"
+    ours = {"version": VERSION, **asdict(protocol), "without": list(protocol.without)}
+    if not path.is_file():
+        out.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{json.dumps(ours, indent=1)}\n")
+    if (theirs := json.loads(path.read_text())) != ours:
+        raise ValueError(f"{out} has rows of the protocol {theirs}, not {ours}. Choose another.")
+
+
+def units(experiments, names, repeats, named=False):
+    """Return all units in the order they are run: seed by seed, so that all data sets come early.
+
+    With data sets that are `named`, each experiment runs on each of them.
+    """
+    from .experiments import EXPERIMENTS
+
+    return [
+        (experiment, name, seed)
+        for seed in range(repeats)
+        for name in names
+        for experiment in experiments
+        for about in [EXPERIMENTS[experiment]]
+        if (named or about.takes(name)) and (about.repeats is None or seed < about.repeats)
+    ]
+
+
+def run_case(case, folder, protocol):
+    """Return the rows of the units of one data set and seed, and the seconds that each took."""
+    from .experiments import EXPERIMENTS
+    from .training import Case
+
+    _, name, seed = case[0]
+    data = Case(datasets.load(name, folder), seed, protocol)
+    rows, seconds = [], []
+    for unit in case:
+        began = time.process_time()
+        rows += [(*unit, *row) for row in EXPERIMENTS[unit[0]].study(data)]
+        seconds.append(f"{unit[0]},{name},{seed},{time.process_time() - began:.1f}")
+    return rows, seconds
+
+
+def append(out, rows):
+    """Add rows to the files of their experiments; values are rounded to six digits."""
+    frame = pd.DataFrame(rows, columns=COLUMNS)
+    frame["value"] = [float(f"{value:.6g}") for value in frame["value"]]
+    for name, part in frame.astype({"seed": "int32"}).groupby("experiment", sort=False):
+        path = out / f"{name}.parquet"
+        before = [pd.read_parquet(path)] if path.is_file() else []
+        whole = pd.concat([*before, part]).sort_values(["dataset", "seed"], kind="stable")
+        whole.to_parquet(path.with_suffix(".part"), index=False, compression="zstd")
+        path.with_suffix(".part").replace(path)  # whole or not at all
+
+
+def finished(folder):
+    """Return the units whose rows are there."""
+    files = sorted(Path(folder).glob("*.parquet"))
+    frames = [pd.read_parquet(path)[UNIT].drop_duplicates() for path in files]
+    return {tuple(unit) for frame in frames for unit in frame.to_numpy().tolist()}
+
+
+def read(folder=RESULTS):
+    """Return the rows of all experiments as one table."""
+    files = sorted(Path(folder).glob("*.parquet"))
+    if not files:
+        raise ValueError(f"{folder} holds no rows. Make some: python -m paper run.")
+    return pd.concat([pd.read_parquet(path) for path in files], ignore_index=True)
+
+
+def hours(folder=RESULTS):
+    """Return how many hours of a processor the units in a folder took, as far as they were timed."""
+    path = Path(folder) / COST
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return sum(float(line.rsplit(",", 1)[1]) for line in lines) / 3600

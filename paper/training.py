@@ -1,0 +1,245 @@
+"""Train the base models of one repeat and keep their outputs; `protocol.py` says how."""
+
+import hashlib
+import os
+import warnings
+from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+from sklearn.base import clone
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import ParameterGrid, StratifiedKFold
+from sklearn.tree import DecisionTreeClassifier
+
+from ec3learn.estimator import Features, TableModel, classifier_pool, clusterer_pool, grids
+
+from . import published
+from .datasets import Dataset, cache_folder
+from .protocol import VERSION, Outputs, Protocol, Setup, Split, split
+from .scores import mean_auc
+
+CLASSIFIERS = dict(
+    zip(("dt", "nb", "knn", "lr", "svm", "sgd", "cnn"), published.CLASSIFIERS, strict=True)
+)
+CLUSTERINGS = dict(
+    zip(
+        ("dbscan", "hierarchical", "affinity", "kmeans", "meanshift"),
+        published.CLUSTERINGS,
+        strict=True,
+    )
+)
+
+# Smaller grids where the pool's own would take most of the time.
+GRIDS = grids("paper") | {
+    "dt": {"max_depth": [None, 8], "min_samples_leaf": [1, 5, 20]},
+    "sgd": {"alpha": [1e-4, 1e-3, 1e-2], "loss": ["log_loss"]},
+    "cnn": {"lr": [0.001, 0.003]},
+}
+
+LEAST_STEPS, BATCH = 200, 128  # of training the network
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A data set and a seed: what an experiment is run on."""
+
+    data: Dataset
+    seed: int
+    protocol: Protocol = Protocol()
+    cache: Path | None = None
+
+    def outputs(self, **setup):
+        """Return base outputs for these fields of `Setup`, from the cache if they are there."""
+        asked = Setup(self.seed, **setup)
+        facts = (VERSION, asdict(asked), asdict(self.protocol), self.data.content)
+        key = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+        folder = self.cache or cache_folder() / "outputs"
+        path = folder / f"{self.data.name}-{self.seed}-{key}.joblib"
+        if not path.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            part = path.with_suffix(f".{os.getpid()}")
+            joblib.dump(base_outputs(self.data, asked, self.protocol), part, compress=3)
+            part.replace(path)
+        return joblib.load(path)
+
+
+def base_outputs(data, setup, protocol):
+    """Train the base models of one repeat and return their outputs."""
+    codes = data.codes
+    parts, touched = split(len(codes), setup.seed, protocol.max_rows), -1
+    if setup.removed is not None:
+        parts, touched = _remove_share(parts, codes, setup)
+    drawn = np.concatenate(parts)
+    if setup.labels is not None:
+        learned = known = _draw_few(parts.train, codes, setup)
+        objects = drawn
+    else:
+        learned, known = parts.train, parts.valid
+        others = parts.test
+        if setup.everywhere:
+            others = np.setdiff1d(np.arange(len(codes)), np.concatenate(parts[:2]))
+        objects = np.concatenate([parts.valid, others])
+    visible = np.full(len(codes), -1)
+    for rows in (learned, known):
+        visible[rows] = codes[rows]
+    work = _Work(data, visible, learned, known, objects, setup, protocol)
+    counts = np.bincount(codes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # iterations are limited on purpose
+        proba = work.classifiers()
+        return Outputs(
+            truth=codes[objects],
+            known=np.isin(objects, known),
+            n_classes=data.n_classes,
+            rare=int(len(counts) - 1 - counts[::-1].argmin()),
+            n_rows=len(drawn),
+            touched=touched,
+            proba=proba,
+            clusters=work.clusters("paper", drawn),
+            more_clusters=work.clusters("default", drawn) if setup.tuned else {},
+            rivals=work.rivals(proba) if setup.tuned else {},
+        )
+
+
+def _remove_share(parts, codes, setup):
+    """Remove a share of one class's rows from all sets; a larger share includes the smaller ones."""
+    rng = np.random.default_rng([setup.seed, 1])
+    drawn = np.concatenate(parts)
+    touched = int(rng.choice(np.unique(codes[drawn])))
+    rows = rng.permutation(drawn[codes[drawn] == touched])
+    gone = rows[: round(setup.removed * len(rows))]
+    return Split(*(np.setdiff1d(part, gone) for part in parts)), touched
+
+
+def _draw_few(rows, codes, setup):
+    """Draw `setup.labels` rows of each class."""
+    rng = np.random.default_rng([setup.seed, 2])
+    drawn = [
+        rng.permutation(rows[codes[rows] == z])[: setup.labels] for z in np.unique(codes[rows])
+    ]
+    return np.sort(np.concatenate(drawn))
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """Trains the base models of one repeat; `codes` are -1 where a label must not be seen."""
+
+    data: Dataset
+    codes: Any
+    learned: Any
+    known: Any
+    objects: Any
+    setup: Setup
+    protocol: Protocol
+
+    def classifiers(self):
+        without = [name for name in self.protocol.without if name in CLASSIFIERS]
+        pool = classifier_pool("paper", without=without, random_state=self.setup.seed)
+        steps_per_epoch = -(-len(self.learned) // BATCH)
+        for key, model in pool:
+            if key == "cnn":
+                model.set_params(max_epochs=max(20, -(-LEAST_STEPS // steps_per_epoch)))
+        return {CLASSIFIERS[key]: self._votes(key, model) for key, model in pool}
+
+    def _votes(self, key, model):
+        if self.setup.labels is None and self.setup.tuned:
+            settings = ParameterGrid(GRIDS[key])
+            fitted = [
+                self._fitted(clone(model).set_params(**own), self.learned) for own in settings
+            ]
+            truth = self.codes[self.known]
+            scores = [mean_auc(self._proba(each, self.known), truth) for each in fitted]
+            return self._proba(fitted[int(np.argmax(scores))], self.objects)
+        proba = self._proba(self._fitted(model, self.learned), self.objects)
+        if self.setup.labels is not None:
+            proba[np.isin(self.objects, self.learned)] = self._out_of_fold(model)
+        return proba
+
+    def _out_of_fold(self, model):
+        """Return out-of-fold votes on the labelled rows, in the order of the objects."""
+        rows = self.objects[np.isin(self.objects, self.learned)]
+        codes = self.codes[rows]
+        proba = np.empty((len(rows), self.data.n_classes))
+        n_folds = int(max(2, min(5, np.bincount(codes)[np.unique(codes)].min())))
+        folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.setup.seed)
+        for others, fold in folds.split(rows, codes):
+            proba[fold] = self._proba(self._fitted(clone(model), rows[others]), rows[fold])
+        return proba
+
+    def _fitted(self, model, rows):
+        return model.fit(self.data.X.iloc[rows], self.codes[rows])
+
+    def _proba(self, model, rows):
+        """Return class probabilities with a column per class, also for classes missing in training."""
+        proba = np.zeros((len(rows), self.data.n_classes))
+        proba[:, model.classes_.astype(np.int64)] = model.predict_proba(self.data.X.iloc[rows])
+        return proba / proba.sum(axis=1, keepdims=True)
+
+    def clusters(self, pool, drawn):
+        """Return the clusters of the objects by clusterings fitted to the features of all drawn rows."""
+        beyond = np.setdiff1d(self.objects, drawn)
+        clusters = {}
+        for key, model in _clusterings(
+            self.data, pool, tuple(drawn), self.setup.seed, self.protocol
+        ):
+            labels = np.empty(len(self.data.X), dtype=np.int32)
+            labels[drawn] = model.labels_
+            if len(beyond):
+                labels[beyond] = model.predict(self.data.X.iloc[beyond])
+            clusters[CLUSTERINGS.get(key, key)] = labels[self.objects]
+        return clusters
+
+    def rivals(self, proba):
+        """Return the class probabilities of the test set by ensembles of classifiers."""
+        test = ~np.isin(self.objects, self.known)
+        answers = {"STA": self._stacked(np.hstack(list(proba.values())), test)}
+        # XGBoost needs the codes 0, 1, 2, ...
+        seen, numbers = np.unique(self.codes[self.learned], return_inverse=True)
+        table, seed = self.data.X, self.setup.seed
+        for name, make in ensembles(self.protocol.without).items():
+            features = Features(None, text="shares", missing="keep", dense=True, random_state=seed)
+            model = TableModel([("features", features), ("model", make(random_state=seed))])
+            model.fit(table.iloc[self.learned], numbers)
+            answers[name] = np.zeros((test.sum(), self.data.n_classes))
+            answers[name][:, seen] = model.predict_proba(table.iloc[self.objects[test]])
+        return answers
+
+    def _stacked(self, votes, test):
+        """Return class probabilities by linear regression of the known labels on all votes."""
+        responses = np.eye(self.data.n_classes)[self.codes[self.objects[~test]]]
+        shares = np.maximum(Ridge(1.0).fit(votes[~test], responses).predict(votes[test]), 1e-9)
+        return shares / shares.sum(axis=1, keepdims=True)
+
+
+@lru_cache(4)  # clusterings do not depend on labels, so a case fits them once
+def _clusterings(data, pool, drawn, seed, protocol):
+    """Return the fitted clusterings of a pool."""
+    without = [name for name in protocol.without if name in CLUSTERINGS and pool == "paper"]
+    made = clusterer_pool(
+        pool,
+        n_classes=data.n_classes,
+        n_landmarks=protocol.n_landmarks,
+        without=without,
+        random_state=seed,
+    )
+    return [(name, model.fit(data.X.iloc[list(drawn)])) for name, model in made]
+
+
+def ensembles(without):
+    """Return the paper's ensembles of classifiers by name."""
+    made = {
+        "BAG": partial(BaggingClassifier, n_estimators=50),
+        "BOO": partial(AdaBoostClassifier, DecisionTreeClassifier(max_depth=3), n_estimators=50),
+        "RF": partial(RandomForestClassifier, n_estimators=100),
+    }
+    if "XGB" not in without:
+        from xgboost import XGBClassifier
+
+        made["XGB"] = partial(XGBClassifier, n_estimators=100, n_jobs=1)
+    return {name: make for name, make in made.items() if name not in without}
