@@ -10,16 +10,15 @@ are in one cluster, which bounds how well any clustering can match the classes.
 
 from __future__ import annotations
 
-from pathlib import Path
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy import ndarray as Array
 from scipy.spatial import ConvexHull
 from scipy.special import entr  # -x log x
-
-from numpy import ndarray as Array
 
 # The paper's names of its data sets, in its order, and our names.
 DATASETS = {

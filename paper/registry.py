@@ -33,7 +33,7 @@ class Known:
 
 def _table(
     path,
-    *members,
+    members,
     columns=None,
     target=-1,
     drop=(),
@@ -52,9 +52,10 @@ def _table(
     features = frame.drop(columns=[label, *drop])
     if columns is None and options["header"] is None:
         features.columns = [f"x{i}" for i in range(1, features.shape[1] + 1)]
-    words = features.select_dtypes(exclude="number").columns
+    words = [*nominal, *features.select_dtypes(exclude="number")]
+    named = [name for name in features if name in words]
     classes = frame[label].astype(str).str.strip().str.rstrip(".").replace(rename or {})
-    return _categories(features.assign(**{TARGET: classes}), [*nominal, *words])
+    return _categories(features.assign(**{TARGET: classes}), named)
 
 
 def _categories(frame, names):
@@ -77,7 +78,7 @@ def _credit_cards(path):
 
 def _adults(path):
     parts = [
-        _table(path, member, columns=ADULT_COLUMNS, skiprows=skip)
+        _table(path, [member], ADULT_COLUMNS, skiprows=skip)
         for member, skip in (("adult.data", 0), ("adult.test", 1))
     ]
     both = pd.concat(parts, ignore_index=True)
@@ -122,13 +123,17 @@ def waveforms(n_rows=5000, seed=0):
 
 UCI = "https://archive.ics.uci.edu/static/public"
 
-ADULT_COLUMNS = (
-    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
-    "capital-gain capital-loss hours-per-week native-country class"
-).split()
-MAGIC_COLUMNS = (
-    "fLength fWidth fSize fConc fConc1 fAsym fM3Long fM3Trans fAlpha fDist class"
-).split()
+# fmt: off
+ADULT_COLUMNS = [
+    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation",
+    "relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country",
+    "class",
+]
+MAGIC_COLUMNS = [
+    "fLength", "fWidth", "fSize", "fConc", "fConc1", "fAsym", "fM3Long", "fM3Trans", "fAlpha", "fDist",
+    "class",
+]
+# fmt: on
 
 DATASETS = {
     "titanic": Known(
@@ -141,14 +146,14 @@ DATASETS = {
         "Emails, spam or not: frequencies of 54 words and characters, and three lengths. KEEL's copy lacks 4 of 4,601 rows.",
         (4601, 57, 2),
         f"{UCI}/94/spambase.zip",
-        partial(_table, "spambase.data", rename={"0": "nonspam", "1": "spam"}),
+        partial(_table, members=["spambase.data"], rename={"0": "nonspam", "1": "spam"}),
         sha256="813ac1df8effac70463c09c9c4b11e8803eefcab54771af66150852bcdcd1636",
     ),
     "magic": Known(
         "Simulated showers in a gamma telescope, caused by gamma rays or hadrons: ten measures of their images.",
         (19020, 10, 2),
         f"{UCI}/159/magic+gamma+telescope.zip",
-        partial(_table, "magic04.data", columns=MAGIC_COLUMNS),
+        partial(_table, members=["magic04.data"], columns=MAGIC_COLUMNS),
     ),
     "creditcard": Known(
         "Credit card holders in Taiwan who default next month or not: limit, person, six months of bills and payments.",
@@ -169,7 +174,7 @@ DATASETS = {
         f"{UCI}/296/diabetes+130-us+hospitals+for+years+1999-2008.zip",
         partial(
             _table,
-            "diabetic_data.csv",
+            members=["diabetic_data.csv"],
             header=0,
             keep_default_na=False,
             target="readmitted",
@@ -182,7 +187,7 @@ DATASETS = {
         "Simulated collisions that do or do not produce supersymmetric particles: 18 measures of 5,000,000 collisions.",
         (5000000, 18, 2),
         f"{UCI}/279/susy.zip",
-        partial(_table, "SUSY.csv.gz", target=0),
+        partial(_table, members=["SUSY.csv.gz"], target=0),
     ),
     "iris": Known(
         "Fisher's irises: two lengths and two widths of 150 flowers of three species.",
@@ -194,7 +199,7 @@ DATASETS = {
         "Segments of outdoor images, 3 x 3 pixels each: 19 measures, seven kinds of surface.",
         (2310, 19, 7),
         f"{UCI}/50/image+segmentation.zip",
-        partial(_table, "segmentation.data", "segmentation.test", target=0, skiprows=5),
+        partial(_table, members=["segmentation.data", "segmentation.test"], target=0, skiprows=5),
     ),
     "waveform": Known(
         "Three classes of mixtures of waves at 21 points, with noise.",
@@ -206,21 +211,21 @@ DATASETS = {
         "Landsat pixels: four spectral bands of 3 x 3 neighbourhoods, six kinds of ground.",
         (6435, 36, 6),
         f"{UCI}/146/statlog+landsat+satellite.zip",
-        partial(_table, "sat.trn", "sat.tst", sep=" "),
+        partial(_table, members=["sat.trn", "sat.tst"], sep=" "),
         sha256="7c54e0e11c872a1b0b647da370d596dcb06746159cce4121d92ccd70b7d7ce3c",
     ),
     "letter": Known(
         "Printed capital letters in many fonts: 16 measures of their images.",
         (20000, 16, 26),
         f"{UCI}/59/letter+recognition.zip",
-        partial(_table, "letter-recognition.data", target=0),
+        partial(_table, members=["letter-recognition.data"], target=0),
         sha256="3b5f07a334697b6cace4fbae22940393a18fee596e73f68d97ce5973d52dc60f",
     ),
     "sensor": Known(
         "Currents of a drive in eleven states, intact or damaged: 48 features of 58,509 measurements.",
         (58509, 48, 11),
         f"{UCI}/325/dataset+for+sensorless+drive+diagnosis.zip",
-        partial(_table, "Sensorless_drive_diagnosis.txt", sep=" "),
+        partial(_table, members=["Sensorless_drive_diagnosis.txt"], sep=" "),
     ),
     "sensor_sample": Known(
         "200 rows per class of sensor, with all 48 features. Scores are not those of sensor.",

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ class Case:
 
     data: Dataset
     seed: int
-    protocol: Protocol = Protocol()
+    protocol: Protocol = field(default_factory=Protocol)
     cache: Path | None = None
 
     def outputs(self, **setup):

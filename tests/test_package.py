@@ -44,7 +44,7 @@ def test_the_import_alone_loads_nothing_heavy():
 
 # ---- dependencies --------------------------------------------------------------------------------
 
-FOR_DEVELOPERS = {"bench", "dev", "docs"}  # extras that users do not install
+FOR_DEVELOPERS = {"bench", "dev", "docs", "paper"}  # extras that users do not install
 ROOMS_WITH_AN_EXTRA = (
     "cli",
     "kernels/loops.py",

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from ec3learn import BGCM, EC3, UPE, Votes
+from ec3learn.votes import only_rows
 
 from ..protocol import MOST_UPE_OBJECTS
 from ..scores import solve_quietly
@@ -97,7 +98,7 @@ def unmerged(votes):
     """Return the votes with one row per object, also where objects are equal."""
     if votes.index is None:
         return votes
-    return replace(votes.only_rows(votes.index), counts=np.ones(votes.n_objects))
+    return replace(only_rows(votes, votes.index), counts=np.ones(votes.n_objects))
 
 
 def best_time(method, votes, n_times=3, clock=time.perf_counter):

@@ -5,10 +5,8 @@ An exhibit is made from rows only; its findings are computed, never typed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 

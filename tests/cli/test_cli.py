@@ -665,7 +665,7 @@ def test_the_version_is_shown(run):
 
 
 def test_without_arguments_there_is_the_help_and_no_complaint(run):
-    code, shown, complaint = run(*words)
+    code, shown, complaint = run()
     assert (code, complaint) == (WRONG_INPUT, "") and "Usage: ec3learn" in shown
 
 

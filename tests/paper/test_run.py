@@ -57,7 +57,7 @@ def test_seeds_come_in_turn_and_an_experiment_keeps_to_its_data_sets_unless_they
 
 def test_rows_of_two_protocols_do_not_mix(folder, tmp_path):
     run(["datasets"], ["iris"], 1, out=tmp_path, folder=folder, protocol=SMALL)
-    with pytest.raises(ValueError, match="has rows of the protocol .*'max_rows': 150"):
+    with pytest.raises(ValueError, match=r"has rows of the protocol .*'max_rows': 150"):
         run(["datasets"], ["iris"], 1, out=tmp_path, folder=folder)
 
 
