@@ -4,8 +4,6 @@ import argparse
 import sys
 from pathlib import Path
 
-import pandas as pd
-
 from . import rows
 from .registry import DATASETS
 from .tables import EXHIBITS
@@ -42,14 +40,6 @@ def run(chosen):
     print(f"{n} units run; all rows are in {chosen.rows}.")
 
 
-def list_experiments(chosen):
-    """List the experiments."""
-    from .experiments import EXPERIMENTS
-
-    for name, about in EXPERIMENTS.items():
-        print(f"{name:20} {about.title} ({', '.join(about.datasets) or 'all data sets'})")
-
-
 def tables(chosen):
     """Print tables, or write them to CSV files."""
     from .tables import exhibits
@@ -74,19 +64,11 @@ def page(chosen):
     """Write the page with all tables and figures."""
     from .page import write
 
-    write(rows.read(chosen.rows), chosen.out or Path("docs/paper.md"), rows.hours(chosen.rows))
-
-
-def list_datasets(chosen):
-    """List the data sets."""
-    from .tables import datasets_at_hand
-
-    with pd.option_context("display.width", None, "display.max_columns", None):
-        print(datasets_at_hand(chosen.data).to_string(na_rep=""))
+    write(rows.read(chosen.rows), chosen.out or Path("docs/paper.md"))
 
 
 def known(names, allowed):
-    """Return the names, by default all that are allowed; refuse others."""
+    """The names, by default all that are allowed; refuse others."""
     if unknown := [name for name in names if name not in allowed]:
         raise ValueError(f"Unknown name {unknown[0]!r}. Choose from: {', '.join(allowed)}.")
     return names or list(allowed)
@@ -94,14 +76,12 @@ def known(names, allowed):
 
 COMMANDS = {
     "run": (run, "Run experiments and write their rows; what is there already is not run again."),
-    "experiments": (list_experiments, "List the experiments."),
     "tables": (tables, "Print the tables, or write them as CSV files to --out."),
     "figures": (figures, "Draw the figures as PNG files."),
     "page": (
         page,
-        "Write all tables and figures as one Markdown page, and what follows from them.",
+        "Write the page, its tables and its figures.",
     ),
-    "datasets": (list_datasets, "List the data sets, with the paper's figures and ours."),
 }
 
 if __name__ == "__main__":

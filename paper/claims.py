@@ -7,12 +7,9 @@ is right. `RULE` states the rule in words, `judge` applies it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from scipy.stats import friedmanchisquare, studentized_range, wilcoxon
 from scipy.stats import t as student
 
 LEVEL = 0.05  # of tests; intervals leave out as much
@@ -74,18 +71,18 @@ class Claim:
     rival: str = ""  # what a trivial rival does, or another note
 
     def judge(self) -> Judgement:
-        """Return the verdict by the rule."""
+        """The verdict by the rule."""
         return judge(self.effect, self.above, self.printed, self.every)
 
     def number(self, value: float) -> str:
-        """Return a number in the unit of the effect."""
+        """A number in the unit of the effect."""
         if not np.isfinite(value):
             return "?"
         return f"{value:.1%}" if self.percent else f"{value:.3f}"
 
 
 def interval(effect: Any, level: float = 1 - LEVEL) -> tuple[float, float]:
-    """Return the interval of the mean of an effect by unit and split; infinite where nothing can be said."""
+    """The interval of the mean of an effect by unit and split; infinite where nothing can be said."""
     units = effect.groupby(level=0)
     means = units.mean()
     if means.empty:
@@ -107,36 +104,24 @@ def interval(effect: Any, level: float = 1 - LEVEL) -> tuple[float, float]:
 
 
 def by_unit(effect: Any) -> Any:
-    """Return the mean of an effect, or a table of effects, for each unit, in the order of the units."""
+    """The mean of an effect, or a table of effects, for each unit, in the order of the units."""
     return effect.groupby(level=0, sort=False).mean()
 
 
 def overall(effect: Any) -> Any:
-    """Return the mean over units; each counts the same, however many splits it has."""
+    """The mean over units; each counts the same, however many splits it has."""
     return by_unit(effect).mean()
 
 
 def with_interval(effect: Any, decimals: int = 3) -> str:
-    """Return the mean over units and its interval, such as "+0.012 [+0.003, +0.021]"."""
+    """The mean over units and its interval, such as "+0.012 [+0.003, +0.021]"."""
     return "{:+.{n}f} [{:+.{n}f}, {:+.{n}f}]".format(overall(effect), *interval(effect), n=decimals)
-
-
-def signed_rank_p(gains: Any) -> float:
-    """Return the p-value of Wilcoxon's test over data sets: a few large gains, as on Titanic, do not decide it."""
-    return _signed_rank_p(tuple(gains)) if np.any(gains) else 1.0
-
-
-@lru_cache(
-    None
-)  # with ties it tries all signs, and the report asks for many p-values more than once
-def _signed_rank_p(gains: tuple[float, ...]) -> float:
-    return float(wilcoxon(gains).pvalue)
 
 
 def judge(
     effect: Any, above: float = 0.0, printed: float | None = None, every: bool = False
 ) -> Judgement:
-    """Return the verdict on an effect by the rule; the arguments are those of `Claim`.
+    """The verdict on an effect by the rule; the arguments are those of `Claim`.
 
     Examples
     --------
@@ -173,27 +158,5 @@ def judge(
 
 
 def mean_ranks(scores: Any) -> Any:
-    """Return the mean rank of each method, the best (rank 1) first; `scores` has data sets as rows and methods as columns."""
+    """The mean rank of each method, the best (rank 1) first; `scores` has data sets as rows and methods as columns."""
     return scores.dropna().rank(axis=1, ascending=False).mean().sort_values(kind="stable")
-
-
-def friedman(scores: Any) -> float:
-    """Return the p-value of Friedman's test that all methods are alike."""
-    return float(friedmanchisquare(*scores.dropna().to_numpy().T).pvalue)
-
-
-def critical_difference(n_methods: int, n_datasets: int) -> float:
-    """Return by how much mean ranks must differ to be significantly different (Nemenyi's test at 5 %)."""
-    q = float(studentized_range.ppf(1 - LEVEL, n_methods, np.inf)) / np.sqrt(2)
-    return float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets)))
-
-
-def paired_tests(scores: Any, control: str) -> Any:
-    """Compare one method with each of the others by Wilcoxon's signed-rank test, corrected by Holm's method."""
-    whole = scores.dropna()
-    gains = whole.drop(columns=control).rsub(whole[control], axis=0)
-    p = gains.apply(signed_rank_p).sort_values(kind="stable")
-    corrected = (p * np.arange(len(p), 0, -1)).cummax().clip(upper=1.0)
-    return pd.DataFrame(
-        {"better": (gains > 0).sum(), "worse": (gains < 0).sum(), "p": corrected}
-    ).loc[p.index]

@@ -74,19 +74,19 @@ def load(name, folder=None):
 
 
 def at_hand(folder=None):
-    """Return the names of the data sets that need no network."""
+    """The names of the data sets that need no network."""
     files = [place / f"{name}.parquet" for place in places(folder) for name in DATASETS]
     here = {path.stem for path in files if path.is_file()} | {"iris", "waveform"}
     return [name for name in DATASETS if name in here]
 
 
 def cache_folder():
-    """Return where downloads and base outputs are kept."""
+    """Where downloads and base outputs are kept."""
     return Path(os.environ.get("EC3LEARN_CACHE") or Path.home() / ".cache" / "ec3learn")
 
 
 def places(folder=None):
-    """Return the folders that may have data sets: the one named, or else EC3LEARN_DATA, the cache."""
+    """The folders that may have data sets: the one named, or else EC3LEARN_DATA, the cache."""
     named = folder or os.environ.get("EC3LEARN_DATA")
     if named and not Path(named).is_dir():
         raise ValueError(f"EC3LEARN_DATA must be a folder with Parquet files, got {str(named)!r}.")

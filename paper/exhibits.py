@@ -1,4 +1,4 @@
-"""Exhibits: tables made from rows, and answers to questions of ours."""
+"""Exhibits: tables made from rows."""
 
 from __future__ import annotations
 
@@ -19,19 +19,6 @@ Frame = Any  # pandas.DataFrame
 NOISE = 0.002  # smaller mean differences in AUC are not mentioned
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A question of ours, its answer (None: inconclusive), and what was measured."""
-
-    question: str
-    answer: bool | None
-    measured: str
-
-    def __str__(self) -> str:
-        word = "Inconclusive" if self.answer is None else "Yes" if self.answer else "No"
-        return f"**{word}**: {self.question} Here: {self.measured}"
-
-
 @dataclass(frozen=True, eq=False)
 class Block:
     """A table and its caption."""
@@ -48,14 +35,12 @@ class Exhibit:
     name: str
     title: str
     blocks: list[Block] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
 
     def markdown(self) -> str:
-        """Return the tables and the findings as Markdown."""
-        tables = "\n\n".join(
+        """The tables as Markdown."""
+        return "\n\n".join(
             f"{block.caption}\n\n{markdown(block.frame, block.decimals)}" for block in self.blocks
         )
-        return "\n".join([tables, *(f"- {finding}" for finding in self.findings)])
 
     def write(self, folder: Path) -> list[Path]:
         """Write the tables to CSV files in a folder and return their paths."""
@@ -73,14 +58,14 @@ class Exhibit:
 
 
 def has(rows: Frame, *experiments: str) -> bool:
-    """Return whether there are rows of all these experiments."""
+    """Whether there are rows of all these experiments."""
     return set(experiments) <= set(rows["experiment"].unique())
 
 
 def select(
     rows: Frame, experiment: str, metric: str | None = None, method: str | None = None
 ) -> Frame:
-    """Return the rows of an experiment: of one metric, of one method."""
+    """The rows of an experiment: of one metric, of one method."""
     chosen = rows["experiment"] == experiment
     for column, value in (("metric", metric), ("method", method)):
         if value is not None:
@@ -95,7 +80,7 @@ def cells(
     columns: str | list[str] = "method",
     method: str | None = None,
 ) -> Frame:
-    """Return the values of an experiment, one row per data set and split and one column per method, setting or both."""
+    """The values of an experiment, one row per data set and split and one column per method, setting or both."""
     own = select(rows, experiment, metric, method)
     return own.pivot_table(index=["dataset", "seed"], columns=columns, values="value", sort=False)
 
@@ -103,12 +88,12 @@ def cells(
 def means(
     rows: Frame, experiment: str, metric: str, columns: str = "method", method: str | None = None
 ) -> Frame:
-    """Return the mean over splits of each data set, in the paper's order; the arguments are those of `cells`."""
+    """The mean over splits of each data set, in the paper's order; the arguments are those of `cells`."""
     return ordered(by_unit(cells(rows, experiment, metric, columns, method)))
 
 
 def kept(rows: Frame, experiment: str, metric: str, setting: str, first: str) -> Frame:
-    """Return the score in a setting as a share of that in the first one, by data set and split."""
+    """The score in a setting as a share of that in the first one, by data set and split."""
     last, start = (
         cells(rows[rows["setting"] == name], experiment, metric) for name in (setting, first)
     )
@@ -116,14 +101,14 @@ def kept(rows: Frame, experiment: str, metric: str, setting: str, first: str) ->
 
 
 def ordered(frame: Frame) -> Frame:
-    """Return a table with its data sets (the index) in the paper's order, others last."""
+    """A table with its data sets (the index) in the paper's order, others last."""
     order = [*published.DATASETS.values(), *published.STAND_INS]
     known = [name for name in order if name in frame.index]
     return frame.loc[[*known, *(name for name in frame.index if name not in known)]]
 
 
 def printed(table: str) -> Frame:
-    """Return a printed table (see `published.printed`) with our names of data sets."""
+    """A printed table (see `published.printed`) with our names of data sets."""
     return published.printed(table).rename(index=published.DATASETS, columns=published.DATASETS)
 
 
@@ -133,18 +118,18 @@ def rank_correlation(a: Any, b: Any) -> float:
 
 
 def difference(ours: Frame, theirs: Frame) -> Frame:
-    """Return ours minus the paper's, on the data sets that may be compared."""
+    """Ours minus the paper's, on the data sets that may be compared."""
     both = comparable(ours.index)
     return ours.loc[both] - theirs.loc[both, ours.columns]
 
 
 def comparable(names: Iterable[str]) -> list[str]:
-    """Return the data sets whose scores may be compared with the paper's."""
+    """The data sets whose scores may be compared with the paper's."""
     return [name for name in names if name in published.DATASETS.values()]
 
 
 def markdown(frame: Frame, decimals: int = 3) -> str:
-    """Return a table with a named index as Markdown; missing values are empty cells."""
+    """A table with a named index as Markdown; missing values are empty cells."""
     table = frame.reset_index()
 
     def cell(value: Any) -> str:

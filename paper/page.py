@@ -1,4 +1,4 @@
-"""The report: what holds and why, the claims and their verdicts, every table and figure. All numbers come from rows."""
+"""The report: what holds and why, the verdicts, every table and figure. All numbers come from rows."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ from . import published
 from .claims import RULE, Claim
 from .exhibits import Frame, markdown
 from .figures import FIGURES, draw
-from .findings import advice, deviations, practice, summary, theory
+from .findings import DEVIATIONS, THEORY, summary
 from .tables import exhibits
 from .tables.paper_claims import claims
 
-# The figures below a table, where they are not named like it.
-BELOW = {
-    "accuracy_auc": ["main_table"],
-    "where": ["clusterings"],
-    "robustness": ["robustness", "robustness_by_dataset"],
-}
-
 HEAD = """# Reproducing the paper
 
-T. Chakraborty, *EC3: Combining Clustering and Classification for Ensemble Learning*: every table and figure, our numbers next to
-the printed ones. Every number on this page is computed from the rows in `paper/results/`.
+T. Chakraborty, *EC3: Combining Clustering and Classification for Ensemble Learning*, repeated. Every number here is computed from the
+rows in `paper/results/`. [All tables](paper-tables.md), with the printed numbers beside ours, are on a page of their own.
+"""
+
+TABLES = """# Tables of the paper, ours and printed
+
+What they say is on [the page on the paper](paper.md). Numbers of tables and figures are those of the paper.
 """
 
 AGAIN = """## Run it again
@@ -32,8 +30,7 @@ AGAIN = """## Run it again
 ```console
 pip install -e '.[paper]'            # in the repository
 python -m paper run --repeats 5      # write rows; a run that was interrupted continues where it stopped
-python -m paper page                 # make this page and its figures
-python -m paper datasets             # list the data sets, with our figures and the paper's
+python -m paper page                 # make this page, the page of tables and the figures
 ```
 
 The tables compare all of the paper's methods, so none can be left out: the extra `paper` brings torch and skorch for the
@@ -51,46 +48,43 @@ Rows are split at random into 60 % for training, 20 % for validation and 20 % fo
 set and tuned on the second; clusterings are fitted to the features of all rows; their outputs on the test set are combined.
 `paper/protocol.py` states what the paper leaves open and how it is decided here.
 
-- With 5 or 20 labels per class nothing is tuned, and all other rows are the test set.
-- *STA* learns from the labels of the validation set (with few labels: from these). The other combiners see no labels.
+- *STA* learns from the labels of the validation set. The other combiners see no labels.
 - AUC is computed from probabilities unless stated otherwise, one-vs-rest, and averaged over the classes.
 - F is that of the rarer of two classes; with more classes it is averaged over the classes.
 - UPE is our reconstruction. BGCM, EC3 and iEC3 are solved exactly.
 """
 
 
-def write(rows: Frame, path: str | Path, hours: float = 0.0) -> None:
-    """Write the report as Markdown, and its figures to a folder `figures` next to it.
-
-    `hours` says how long the experiments took; 0 if that is not known.
-    """
+def write(rows: Frame, path: str | Path) -> None:
+    """Write the report as Markdown, its tables and its figures beside it."""
     path = Path(path)
-    shown = exhibits(rows)
-    drawn = list(draw(rows, path.parent / "figures"))
-    found = claims(rows)
+    judged = claims(rows)
+    drawn = draw(rows, path.parent / "figures")
     parts = [
         HEAD,
-        f"## What holds, what does not, and why\n\n{_list(summary(rows, found))}",
-        f"## For practitioners\n\n{advice(rows)}\n\n{_list(practice(rows))}",
+        f"## What holds, what does not, and why\n\n{_list(summary(rows, judged))}",
         f"## The rule for verdicts\n\n{RULE}",
-        f"## Headline claims\n\n{_claims([claim for claim in found if claim.headline])}",
-        f"## Side claims\n\n{_claims([claim for claim in found if not claim.headline])}",
-        f"## Where we depart from the paper\n\n{markdown(deviations(rows))}",
-        f"## Theory\n\n{markdown(theory())}",
-        PROTOCOL.format(facts=_facts(rows, hours)),
+        f"## Headline claims\n\n{_claims([claim for claim in judged if claim.headline])}",
+        f"## Side claims\n\n{_claims([claim for claim in judged if not claim.headline])}",
+        f"## Where we depart from the paper\n\n{_table(DEVIATIONS, 'what', 'why')}",
+        f"## Theory\n\n{_table(THEORY, 'the paper', 'here', 'shown by')}",
+        PROTOCOL.format(facts=_facts(rows)),
         AGAIN,
+        "## Figures",
+        *(f"![{_caption(name)}](figures/{name}.png)\n\n*{_caption(name)}*" for name in drawn),
     ]
-    for exhibit in shown:
-        parts.append(f"## {exhibit.title}\n\n{exhibit.markdown()}")
-        for name in BELOW.get(exhibit.name, [exhibit.name]):
-            if name in drawn:
-                parts.append(f"![{_caption(name)}](figures/{name}.png)\n\n*{_caption(name)}*")
+    tables = [f"## {exhibit.title}\n\n{exhibit.markdown()}" for exhibit in exhibits(rows)]
+    _write(path, parts)
+    _write(path.with_name(f"{path.stem}-tables.md"), [TABLES, *tables])
+
+
+def _write(path: Path, parts: list[str]) -> None:
     text = "\n\n".join(part.strip() for part in parts) + "\n"
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _caption(name: str) -> str:
-    """Return the caption of a figure: the docstring of its function."""
+    """The caption of a figure: the docstring of its function."""
     drawn = " ".join((FIGURES[name][1].__doc__ or name).split()).removeprefix("Draw ")
     return drawn[0].upper() + drawn[1:]
 
@@ -99,8 +93,12 @@ def _list(lines: list[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
+def _table(lines: list[tuple[str, ...]], *heads: str) -> str:
+    return markdown(pd.DataFrame(lines, columns=heads).set_index(heads[0]))
+
+
 def _claims(found: list[Claim]) -> str:
-    """Return claims and their verdicts as a table."""
+    """Claims and their verdicts as a table."""
     lines = []
     for claim in found:
         made, number = claim.judge(), claim.number
@@ -117,12 +115,11 @@ def _claims(found: list[Claim]) -> str:
                 claim.rival,
             )
         )
-    heads = ["claim", "printed", "here", "direction", "size", "verdict", "note"]
-    return markdown(pd.DataFrame(lines, columns=heads).set_index("claim"))
+    return _table(lines, "claim", "printed", "here", "direction", "size", "verdict", "note")
 
 
-def _facts(rows: Frame, hours: float) -> str:
-    """Return sentences on the data sets, splits and rows of the experiments."""
+def _facts(rows: Frame) -> str:
+    """Sentences on the data sets, splits and rows of the experiments."""
     own = rows[rows["experiment"] == "accuracy"]
     used = own[own["metric"] == "n_rows"]["value"].max()
     here = set(own["dataset"])
@@ -131,13 +128,8 @@ def _facts(rows: Frame, hours: float) -> str:
     by_number = "; ".join(
         f"{n}: {', '.join(names.index)}" for n, names in splits.groupby(splits, sort=True)
     )
-    took = (
-        f" The units that were timed took at most {hours:.1f} hours of one processor."
-        if hours
-        else ""
-    )
     return (
         f"{len(here)} data sets, at most {used:,.0f} rows of each unless stated otherwise. Not available: "
         f"{', '.join(missing) or 'none'}; {' and '.join(published.STAND_INS)} are parts of sensor and do not replace it."
-        f"{took}\n\nExperiments by number of random splits: {by_number}."
+        f"\n\nExperiments by number of random splits: {by_number}."
     )

@@ -11,9 +11,6 @@ What the paper leaves open is decided here and in `training.py`:
 - Linear stacking is trained on the votes on the validation set. Bagging, AdaBoost, XGBoost and the
   random forest are trained on the training set and not tuned.
 - The network is trained for as many epochs as give it 200 steps or more.
-- With few labels (5 or 20 per class, drawn from the training set) nothing is tuned: base models
-  keep their defaults, and all other rows are the test set. The votes on labelled rows are
-  out-of-fold.
 - No base model sees the label of a test row: such labels are set to -1 before training begins.
 """
 
@@ -44,7 +41,6 @@ class Setup:
     """Which outputs to make: from which seed, labels and rows."""
 
     seed: int
-    labels: int | None = None  # labels per class; None: the whole training set
     tuned: bool = True
     removed: float | None = None  # share of the rows of one random class to remove
     everywhere: bool = False  # vote on all rows outside the training and validation set
@@ -65,7 +61,6 @@ class Outputs:
     touched: int = -1  # the class that rows were removed from, or -1
     proba: dict[str, Any] = field(default_factory=dict)  # objects x classes, by classifier
     clusters: dict[str, Any] = field(default_factory=dict)  # by the paper's five clusterings
-    more_clusters: dict[str, Any] = field(default_factory=dict)  # by those of the default pool
     rivals: dict[str, Any] = field(default_factory=dict)  # test set x classes, by ensemble
 
     @cached_property
@@ -74,17 +69,16 @@ class Outputs:
         return self.part(~self.known)
 
     def part(self, rows):
-        """Return the outputs for some of the objects."""
+        """The outputs for some of the objects."""
         tables = {
             name: {key: table[rows] for key, table in getattr(self, name).items()}
-            for name in ("proba", "clusters", "more_clusters")
+            for name in ("proba", "clusters")
         }
         return replace(self, truth=self.truth[rows], known=self.known[rows], **tables)
 
-    def votes(self, *, soft=False, clusterings="paper"):
-        """Return hard or soft votes, with "paper", "both" or "none" of the two sets of clusterings."""
-        sets = {"none": {}, "paper": self.clusters, "both": self.clusters | self.more_clusters}
-        clusters, classes = sets[clusterings] or None, list(range(self.n_classes))
+    def votes(self, *, soft=False, clusterings=True):
+        """Hard or soft votes, with or without the paper's clusterings."""
+        clusters, classes = self.clusters if clusterings else None, list(range(self.n_classes))
         if soft:
             return Votes.from_probabilities(self.proba, clusters, classes=classes)
         labels = {name: table.argmax(axis=1) for name, table in self.proba.items()}

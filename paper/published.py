@@ -3,9 +3,8 @@
 T. Chakraborty, "EC3: Combining Clustering and Classification for Ensemble Learning". `printed.csv`
 has the printed tables, exactly as in the paper; averages there are the paper's own.
 
-The checks need no experiment, only arithmetic. Two-class sets: AUC and F of labels both follow from
-the share of each class that is found, so not every pair of them exists. Small tables: equal rows
-are in one cluster, which bounds how well any clustering can match the classes.
+The checks need no experiment, only arithmetic: with two classes, AUC and F of labels both follow
+from the share of each class that is found, so not every pair of them exists.
 """
 
 from __future__ import annotations
@@ -16,9 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy import ndarray as Array
 from scipy.spatial import ConvexHull
-from scipy.special import entr  # -x log x
 
 # The paper's names of its data sets, in its order, and our names.
 DATASETS = {
@@ -80,7 +77,7 @@ ROUNDING = 0.005  # of the printed shares of classes, which moves F by about as 
 
 
 def printed(table: str) -> Any:
-    """Return a table of `printed.csv` as a dataframe, its first column as the index.
+    """A table of `printed.csv` as a dataframe, its first column as the index.
 
     Examples
     --------
@@ -96,7 +93,7 @@ def printed(table: str) -> Any:
 
 
 def f_range(auc: float, share: float) -> tuple[float, float]:
-    """Return the smallest and the largest F of a class that labels with this AUC can have.
+    """The smallest and the largest F of a class that labels with this AUC can have.
 
     With t of the class found and u of the others mistaken for it, AUC = (1 + t - u) / 2, and F = 2
     share t / (share + share t + (1 - share) u), which is monotone in t if AUC is kept; `share` is
@@ -112,7 +109,7 @@ def f_range(auc: float, share: float) -> tuple[float, float]:
 
 
 def averaged_f_range(auc: float, share: float) -> tuple[float, float]:
-    """Return the same for averages over splits: whatever a mixture of possible pairs can give."""
+    """The same for averages over splits: whatever a mixture of possible pairs can give."""
     grid = np.linspace(0, 1, 401)
     ranges = np.array([f_range(a, share) for a in grid])
     hull = ConvexHull(np.concatenate([np.column_stack([grid, ranges[:, k]]) for k in (0, 1)]))
@@ -123,7 +120,7 @@ def averaged_f_range(auc: float, share: float) -> tuple[float, float]:
 
 
 def impossible_pairs() -> dict[str, dict[str, list[str]]]:
-    """Return the methods whose printed AUC and F cannot both be of labels, by reading of F and data set with two classes.
+    """The methods whose printed AUC and F cannot both be of labels, by reading of F and data set with two classes.
 
     F is read as that of the rarer or of the larger class, each of a single split or of averages
     over splits; "any" has the pairs that are impossible in all four readings.
@@ -142,7 +139,7 @@ def impossible_pairs() -> dict[str, dict[str, list[str]]]:
 
 
 def _outside(rare: bool, limits: Any) -> dict[str, list[str]]:
-    """Return the methods whose printed F is outside the range for their printed AUC."""
+    """The methods whose printed F is outside the range for their printed AUC."""
     auc, f = (_table(table) for _, table in TABLES.values())
     found = {}
     for name, majority in printed("datasets").query("classes == 2")["majority"].items():
@@ -156,39 +153,8 @@ def _outside(rare: bool, limits: Any) -> dict[str, list[str]]:
     return found
 
 
-def best_nmi(counts: Array, n_clusters: int) -> dict[str, float]:
-    """Return the highest normalised mutual information with the classes of any way to cluster distinct rows.
-
-    `counts` has the objects of each class (columns) that share each distinct row; all ways are
-    tried, so rows must be few. The mutual information is divided by the "mean" of the entropies of
-    classes and clusters, or by the "smaller" one.
-    """
-    counts = counts[counts.sum(axis=1) > 0] / counts.sum()
-    of_classes = float(entr(counts.sum(axis=0)).sum())
-    best = {"mean": 0.0, "smaller": 0.0}
-    n_ways = n_clusters ** (len(counts) - 1)  # the first row is in the first cluster
-    for start in range(0, n_ways, 100_000):
-        ways = np.arange(start, min(n_ways, start + 100_000))
-        places = np.column_stack(
-            [
-                np.zeros_like(ways),
-                *(ways // n_clusters**k % n_clusters for k in range(len(counts) - 1)),
-            ]
-        )
-        tables = np.stack([(places == z) @ counts for z in range(n_clusters)], axis=1)
-        of_clusters = entr(tables.sum(axis=2)).sum(axis=1)
-        shared = of_clusters + of_classes - entr(tables).sum(axis=(1, 2))
-        some = of_clusters > 1e-9
-        for name, entropy in (
-            ("mean", (of_clusters + of_classes) / 2),
-            ("smaller", np.minimum(of_clusters, of_classes)),
-        ):
-            best[name] = max(best[name], float((shared[some] / entropy[some]).max(initial=0.0)))
-    return {name: min(value, 1.0) for name, value in best.items()}
-
-
 def contradictions() -> list[tuple[str, str]]:
-    """Return statements of the paper's text that its own tables contradict, and what the tables say."""
+    """Statements of the paper's text that its own tables contradict, and what the tables say."""
     auc, f = (_table(table) for _, table in TABLES.values())
     both = {"AUC": auc, "F": f}
     gains = auc["iEC3"] / auc["UPE"] - 1
@@ -230,8 +196,3 @@ def contradictions() -> list[tuple[str, str]]:
 
 def _table(name: str) -> Any:
     return printed(name).drop(index="Average")
-
-
-def averages_off(table: str) -> dict[str, float]:
-    """Return by how much each printed average differs from the mean of its column."""
-    return dict((_table(table).mean() - printed(table).loc["Average"]).abs())

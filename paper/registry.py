@@ -41,7 +41,7 @@ def _table(
     rename=None,
     **options,
 ):
-    """Return the tables in an archive, concatenated, with the class as the last column."""
+    """The tables in an archive, concatenated, with the class as the last column."""
     options = {"header": None, "skipinitialspace": True} | options
     with zipfile.ZipFile(path) as archive:
         frames = [pd.read_csv(_member(archive, member), **options) for member in members]
@@ -59,7 +59,7 @@ def _table(
 
 
 def _categories(frame, names):
-    """Return the table with these columns, and the class, as categories."""
+    """The table with these columns, and the class, as categories."""
     return frame.assign(**{n: frame[n].astype(str).astype("category") for n in [*names, TARGET]})
 
 

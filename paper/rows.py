@@ -5,7 +5,6 @@ again, so a run that was interrupted continues where it stopped. One run at a ti
 """
 
 import json
-import time
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -19,7 +18,6 @@ from .protocol import VERSION, Protocol
 COLUMNS = ["experiment", "dataset", "seed", "method", "setting", "metric", "value"]
 UNIT = COLUMNS[:3]
 RESULTS = Path(__file__).with_name("results")
-COST = "cost.csv"  # a line per unit with its processor seconds; apart from the rows
 
 
 def run(experiments, names=(), repeats=20, n_jobs=1, out=RESULTS, folder=None, protocol=None):
@@ -35,11 +33,8 @@ def run(experiments, names=(), repeats=20, n_jobs=1, out=RESULTS, folder=None, p
     left = [unit for unit in chosen if unit not in there]
     cases = [list(case) for _, case in groupby(left, key=lambda unit: unit[1:])]
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    for rows, seconds in work(delayed(run_case)(case, folder, protocol) for case in cases):
+    for rows in work(delayed(run_case)(case, folder, protocol) for case in cases):
         append(out, rows)
-        with (out / COST).open("a", encoding="utf-8") as log:
-            log.writelines(f"{line}\n" for line in seconds)
-        print("\n".join(seconds), flush=True)
     return len(left)
 
 
@@ -55,7 +50,7 @@ def require_same_protocol(out, protocol):
 
 
 def units(experiments, names, repeats, named=False):
-    """Return all units in the order they are run: seed by seed, so that all data sets come early.
+    """All units in the order they are run: seed by seed, so that all data sets come early.
 
     With data sets that are `named`, each experiment runs on each of them.
     """
@@ -72,18 +67,13 @@ def units(experiments, names, repeats, named=False):
 
 
 def run_case(case, folder, protocol):
-    """Return the rows of the units of one data set and seed, and the seconds that each took."""
+    """The rows of the units of one data set and seed."""
     from .experiments import EXPERIMENTS
     from .training import Case
 
     _, name, seed = case[0]
     data = Case(datasets.load(name, folder), seed, protocol)
-    rows, seconds = [], []
-    for unit in case:
-        began = time.process_time()
-        rows += [(*unit, *row) for row in EXPERIMENTS[unit[0]].study(data)]
-        seconds.append(f"{unit[0]},{name},{seed},{time.process_time() - began:.1f}")
-    return rows, seconds
+    return [(*unit, *row) for unit in case for row in EXPERIMENTS[unit[0]].study(data)]
 
 
 def append(out, rows):
@@ -99,22 +89,15 @@ def append(out, rows):
 
 
 def finished(folder):
-    """Return the units whose rows are there."""
+    """The units whose rows are there."""
     files = sorted(Path(folder).glob("*.parquet"))
     frames = [pd.read_parquet(path)[UNIT].drop_duplicates() for path in files]
     return {tuple(unit) for frame in frames for unit in frame.to_numpy().tolist()}
 
 
 def read(folder=RESULTS):
-    """Return the rows of all experiments as one table."""
+    """The rows of all experiments as one table."""
     files = sorted(Path(folder).glob("*.parquet"))
     if not files:
         raise ValueError(f"{folder} holds no rows. Make some: python -m paper run.")
     return pd.concat([pd.read_parquet(path) for path in files], ignore_index=True)
-
-
-def hours(folder=RESULTS):
-    """Return how many hours of a processor the units in a folder took, as far as they were timed."""
-    path = Path(folder) / COST
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    return sum(float(line.rsplit(",", 1)[1]) for line in lines) / 3600

@@ -10,13 +10,13 @@ from ec3learn import ReliabilityWarning
 
 
 def mean_auc(proba, truth):
-    """Return the AUC of each class against all others, averaged over the classes that occur."""
+    """The AUC of each class against all others, averaged over the classes that occur."""
     classes = [z for z in np.unique(truth) if (truth != z).any()]
     return float(np.mean([roc_auc_score(truth == z, proba[:, z]) for z in classes] or 0.5))
 
 
 def class_f(code, labels, truth):
-    """Return the F score of one class; 0 if it neither occurs nor is predicted."""
+    """The F score of one class; 0 if it neither occurs nor is predicted."""
     return float(f1_score(truth == code, labels == code, zero_division=0.0))
 
 
@@ -57,5 +57,5 @@ def solve_and_score(name, setting, method, votes, test, rule="argmax"):
 
 
 def auc_of(method, votes, test):
-    """Return the AUC of a method's answer to some votes on the test set."""
+    """The AUC of a method's answer to some votes on the test set."""
     return mean_auc(solve_quietly(method, votes).proba, test.truth)

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import ParameterGrid, StratifiedKFold
+from sklearn.model_selection import ParameterGrid
 from sklearn.tree import DecisionTreeClassifier
 
 from ec3learn.estimator import Features, TableModel, classifier_pool, clusterer_pool, grids
@@ -55,7 +55,7 @@ class Case:
     cache: Path | None = None
 
     def outputs(self, **setup):
-        """Return base outputs for these fields of `Setup`, from the cache if they are there."""
+        """Base outputs for these fields of `Setup`, from the cache if they are there."""
         asked = Setup(self.seed, **setup)
         facts = (VERSION, asdict(asked), asdict(self.protocol), self.data.content)
         key = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
@@ -76,15 +76,10 @@ def base_outputs(data, setup, protocol):
     if setup.removed is not None:
         parts, touched = _remove_share(parts, codes, setup)
     drawn = np.concatenate(parts)
-    if setup.labels is not None:
-        learned = known = _draw_few(parts.train, codes, setup)
-        objects = drawn
-    else:
-        learned, known = parts.train, parts.valid
-        others = parts.test
-        if setup.everywhere:
-            others = np.setdiff1d(np.arange(len(codes)), np.concatenate(parts[:2]))
-        objects = np.concatenate([parts.valid, others])
+    learned, known, others = parts
+    if setup.everywhere:
+        others = np.setdiff1d(np.arange(len(codes)), np.concatenate(parts[:2]))
+    objects = np.concatenate([known, others])
     visible = np.full(len(codes), -1)
     for rows in (learned, known):
         visible[rows] = codes[rows]
@@ -101,8 +96,7 @@ def base_outputs(data, setup, protocol):
             n_rows=len(drawn),
             touched=touched,
             proba=proba,
-            clusters=work.clusters("paper", drawn),
-            more_clusters=work.clusters("default", drawn) if setup.tuned else {},
+            clusters=work.clusters(drawn),
             rivals=work.rivals(proba) if setup.tuned else {},
         )
 
@@ -115,15 +109,6 @@ def _remove_share(parts, codes, setup):
     rows = rng.permutation(drawn[codes[drawn] == touched])
     gone = rows[: round(setup.removed * len(rows))]
     return Split(*(np.setdiff1d(part, gone) for part in parts)), touched
-
-
-def _draw_few(rows, codes, setup):
-    """Draw `setup.labels` rows of each class."""
-    rng = np.random.default_rng([setup.seed, 2])
-    drawn = [
-        rng.permutation(rows[codes[rows] == z])[: setup.labels] for z in np.unique(codes[rows])
-    ]
-    return np.sort(np.concatenate(drawn))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +133,7 @@ class _Work:
         return {CLASSIFIERS[key]: self._votes(key, model) for key, model in pool}
 
     def _votes(self, key, model):
-        if self.setup.labels is None and self.setup.tuned:
+        if self.setup.tuned:
             settings = ParameterGrid(GRIDS[key])
             fitted = [
                 self._fitted(clone(model).set_params(**own), self.learned) for own in settings
@@ -156,47 +141,31 @@ class _Work:
             truth = self.codes[self.known]
             scores = [mean_auc(self._proba(each, self.known), truth) for each in fitted]
             return self._proba(fitted[int(np.argmax(scores))], self.objects)
-        proba = self._proba(self._fitted(model, self.learned), self.objects)
-        if self.setup.labels is not None:
-            proba[np.isin(self.objects, self.learned)] = self._out_of_fold(model)
-        return proba
-
-    def _out_of_fold(self, model):
-        """Return out-of-fold votes on the labelled rows, in the order of the objects."""
-        rows = self.objects[np.isin(self.objects, self.learned)]
-        codes = self.codes[rows]
-        proba = np.empty((len(rows), self.data.n_classes))
-        n_folds = int(max(2, min(5, np.bincount(codes)[np.unique(codes)].min())))
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.setup.seed)
-        for others, fold in folds.split(rows, codes):
-            proba[fold] = self._proba(self._fitted(clone(model), rows[others]), rows[fold])
-        return proba
+        return self._proba(self._fitted(model, self.learned), self.objects)
 
     def _fitted(self, model, rows):
         return model.fit(self.data.X.iloc[rows], self.codes[rows])
 
     def _proba(self, model, rows):
-        """Return class probabilities with a column per class, also for classes missing in training."""
+        """Class probabilities with a column per class, also for classes missing in training."""
         proba = np.zeros((len(rows), self.data.n_classes))
         proba[:, model.classes_.astype(np.int64)] = model.predict_proba(self.data.X.iloc[rows])
         return proba / proba.sum(axis=1, keepdims=True)
 
-    def clusters(self, pool, drawn):
-        """Return the clusters of the objects by clusterings fitted to the features of all drawn rows."""
+    def clusters(self, drawn):
+        """The clusters of the objects by clusterings fitted to the features of all drawn rows."""
         beyond = np.setdiff1d(self.objects, drawn)
         clusters = {}
-        for key, model in _clusterings(
-            self.data, pool, tuple(drawn), self.setup.seed, self.protocol
-        ):
+        for key, model in _clusterings(self.data, tuple(drawn), self.setup.seed, self.protocol):
             labels = np.empty(len(self.data.X), dtype=np.int32)
             labels[drawn] = model.labels_
             if len(beyond):
                 labels[beyond] = model.predict(self.data.X.iloc[beyond])
-            clusters[CLUSTERINGS.get(key, key)] = labels[self.objects]
+            clusters[CLUSTERINGS[key]] = labels[self.objects]
         return clusters
 
     def rivals(self, proba):
-        """Return the class probabilities of the test set by ensembles of classifiers."""
+        """The class probabilities of the test set by ensembles of classifiers."""
         test = ~np.isin(self.objects, self.known)
         answers = {"STA": self._stacked(np.hstack(list(proba.values())), test)}
         # XGBoost needs the codes 0, 1, 2, ...
@@ -211,18 +180,18 @@ class _Work:
         return answers
 
     def _stacked(self, votes, test):
-        """Return class probabilities by linear regression of the known labels on all votes."""
+        """Class probabilities by linear regression of the known labels on all votes."""
         responses = np.eye(self.data.n_classes)[self.codes[self.objects[~test]]]
         shares = np.maximum(Ridge(1.0).fit(votes[~test], responses).predict(votes[test]), 1e-9)
         return shares / shares.sum(axis=1, keepdims=True)
 
 
 @lru_cache(4)  # clusterings do not depend on labels, so a case fits them once
-def _clusterings(data, pool, drawn, seed, protocol):
-    """Return the fitted clusterings of a pool."""
-    without = [name for name in protocol.without if name in CLUSTERINGS and pool == "paper"]
+def _clusterings(data, drawn, seed, protocol):
+    """The fitted clusterings of the paper."""
+    without = [name for name in protocol.without if name in CLUSTERINGS]
     made = clusterer_pool(
-        pool,
+        "paper",
         n_classes=data.n_classes,
         n_landmarks=protocol.n_landmarks,
         without=without,
@@ -232,7 +201,7 @@ def _clusterings(data, pool, drawn, seed, protocol):
 
 
 def ensembles(without):
-    """Return the paper's ensembles of classifiers by name."""
+    """The paper's ensembles of classifiers by name."""
     made = {
         "BAG": partial(BaggingClassifier, n_estimators=50),
         "BOO": partial(AdaBoostClassifier, DecisionTreeClassifier(max_depth=3), n_estimators=50),

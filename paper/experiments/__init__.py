@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from ..protocol import MOST_ROWS
-from . import accuracy, answer, clusterings, runtime
+from . import accuracy, answer, runtime
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Experiment:
     timed: bool = False
 
     def takes(self, name):
-        """Return whether the experiment runs on a data set without being asked to by name."""
+        """Whether the experiment runs on a data set without being asked to by name."""
         return name in self.datasets if self.datasets else self.timed or name not in TIMED_ONLY
 
 
@@ -30,7 +30,6 @@ TIMED_ONLY = ("sensor_3feat",)  # three features are too few for scores that mea
 # The paper's two, and two substitutes where these are not available
 LARGEST = ("susy", "sensor", "magic", "sensor_sample")
 SEVERAL = ("letter", "sensor", "sensor_3feat")  # the largest with many classes
-FEW_DISTINCT = ("titanic",)  # whose distinct rows can be clustered in all possible ways
 # Those with 19,000 rows or more that are available
 LARGER = ("magic", "creditcard", "adults", "diabetes", "letter")
 
@@ -39,12 +38,6 @@ drop, add = answer.drop_one, answer.add_one_by_one
 EXPERIMENTS = {
     "datasets": Experiment(accuracy.datasets, "The data sets", repeats=1, timed=True),
     "accuracy": Experiment(accuracy.accuracy, "Accuracy of all methods"),
-    "labels_5": Experiment(
-        partial(accuracy.accuracy, labels=5), "Accuracy with 5 labels per class"
-    ),
-    "labels_20": Experiment(
-        partial(accuracy.accuracy, labels=20), "Accuracy with 20 labels per class"
-    ),
     "accuracy_large": Experiment(
         accuracy.accuracy_large, f"Accuracy with up to {MOST_ROWS:,} rows", LARGER
     ),
@@ -53,13 +46,6 @@ EXPERIMENTS = {
     "drop_classifier": Experiment(partial(drop, kind="proba"), "One classifier left out"),
     "add_classifier": Experiment(partial(add, kind="proba", first=1), "Classifiers one by one"),
     "clustering_nmi": Experiment(accuracy.clustering_nmi, "How clusterings match the classes"),
-    "nmi_bound": Experiment(
-        accuracy.nmi_bound, "The best match that clusterings can have", FEW_DISTINCT
-    ),
-    "tuned_clusterings": Experiment(clusterings.tuned_clusterings, "Clusterings that are tuned"),
-    "noisy_truth": Experiment(
-        clusterings.noisy_truth, "Clusterings that are noisy copies of the classes"
-    ),
     "drop_clustering": Experiment(partial(drop, kind="clusters"), "One clustering left out"),
     "add_clustering": Experiment(partial(add, kind="clusters", first=0), "Clusterings one by one"),
     "drop_term": Experiment(answer.drop_term, "One term left out"),

@@ -29,7 +29,7 @@ def parameters(case):
 
 
 def grid(step):
-    """Return all weights with the sum 1 in these steps that tie the answer to the votes."""
+    """All weights with the sum 1 in these steps that tie the answer to the votes."""
     n = round(1 / step)
     parts = ((a, b, c, n - a - b - c) for a, b, c in product(range(n + 1), repeat=3))
     return [
@@ -128,7 +128,7 @@ def random_clusterings(case):
 
 
 def _random_clustering(rng, test):
-    """Return between 1 and N clusters, none of them empty."""
+    """Between 1 and N clusters, none of them empty."""
     n_objects = len(test.truth)
     n_clusters = int(rng.integers(1, n_objects + 1))
     others = rng.integers(n_clusters, size=n_objects - n_clusters)

@@ -18,7 +18,7 @@ MOST_LIKE_UPE = 2000  # of them for UPE
 
 
 def _everywhere(case):
-    """Return the outputs on all rows that no model has seen, and these rows in random order."""
+    """The outputs on all rows that no model has seen, and these rows in random order."""
     outputs = case.outputs(tuned=False, everywhere=True).test
     return outputs, np.random.default_rng(case.seed).permutation(len(outputs.truth))
 
@@ -95,13 +95,13 @@ def like_for_like(case):
 
 
 def unmerged(votes):
-    """Return the votes with one row per object, also where objects are equal."""
+    """The votes with one row per object, also where objects are equal."""
     if votes.index is None:
         return votes
     return replace(only_rows(votes, votes.index), counts=np.ones(votes.n_objects))
 
 
 def best_time(method, votes, n_times=3, clock=time.perf_counter):
-    """Return the seconds of the fastest of `n_times` solutions."""
+    """The seconds of the fastest of `n_times` solutions."""
     solve = partial(solve_quietly, method, votes)
     return min(timeit.repeat(solve, timer=clock, number=1, repeat=n_times))

@@ -34,11 +34,11 @@ Headline = partial(Claim, headline=True)
 Share = partial(Claim, percent=True)
 HeadlineShare = partial(Claim, headline=True, percent=True)
 
-# ---- accuracy (Table 3) --------------------------------------------------------------------------
+# ---- accuracy (Table 4) --------------------------------------------------------------------------
 
 
 def accuracy(rows: Frame) -> Iterator[Claim]:
-    """Yield what the paper claims of its Table 3."""
+    """Yield what the paper claims of its Table 4."""
     for metric, (word, table) in published.TABLES.items():
         ours, theirs = scored_cells(rows, metric), printed(table)
         average, single = theirs.loc["Average"], theirs.drop(index="Average")
@@ -64,7 +64,7 @@ def accuracy(rows: Frame) -> Iterator[Claim]:
 
 
 def _side_claims(rows: Frame) -> Iterator[Claim]:
-    """Yield the claims of the text on Table 3a."""
+    """Yield the claims of the text on Table 4a."""
     ours, theirs = scored_cells(rows, "auc"), printed("accuracy_auc").drop(index="Average")
     yield Claim(
         "Combining clusterings and classifiers is always better than classifiers or their ensembles; here the best of the four "
@@ -115,7 +115,7 @@ def _sizes(rows: Frame) -> Series:
 
 
 def correlations(values: Series, size: Series) -> Series:
-    """Return an effect whose mean in a split is the rank correlation of the values with a number per data set.
+    """An effect whose mean in a split is the rank correlation of the values with a number per data set.
 
     It is the product of both ranks, standardised, so that the interval over data sets is one of the
     correlation.
@@ -126,11 +126,11 @@ def correlations(values: Series, size: Series) -> Series:
 
 
 def standardised(table: Any) -> Any:
-    """Return a table or a series with the mean 0 and the standard deviation 1 in each column; all 0 where it is constant."""
+    """A table or a series with the mean 0 and the standard deviation 1 in each column; all 0 where it is constant."""
     return ((table - table.mean()) / table.std(ddof=0)).fillna(0.0)
 
 
-# ---- weights and epsilon (Figures 2 and 3, Table 2b) ---------------------------------------------
+# ---- weights and epsilon (Figures 2 and 3, Table 3b) ---------------------------------------------
 
 
 def parameters(rows: Frame) -> Iterator[Claim]:
@@ -153,7 +153,7 @@ def parameters(rows: Frame) -> Iterator[Claim]:
         own = pd.Series(chosen).rename_axis(grid.index.names)
         tuned = cells(rows, "parameters", "auc")["iEC3, tuned"]
         yield Claim(
-            "Each data set has weights of its own that are better than the common ones (Table 2b).",
+            "Each data set has weights of its own that are better than the common ones (Table 3b).",
             (own - grid[DEFAULT]).dropna(),
             rival=f"weights tuned on the validation set: {(tuned - grid[DEFAULT]).mean():+.4f}",
         )
@@ -168,7 +168,7 @@ def epsilon(rows: Frame) -> Iterator[Claim]:
         yield Share(text, 1 - auc[f"{tol:.3f}"] / auc[last], printed=1 - share)
 
 
-# ---- base models (Tables 4 to 8) -----------------------------------------------------------------
+# ---- base models (Tables 5 to 9) -----------------------------------------------------------------
 
 
 def classifiers(rows: Frame) -> Iterator[Claim]:
@@ -189,17 +189,17 @@ def classifiers(rows: Frame) -> Iterator[Claim]:
 
 
 def _lost(rows: Frame, experiment: str) -> Frame:
-    """Return the AUC that iEC3 loses without each base model."""
+    """The AUC that iEC3 loses without each base model."""
     return _cost(cells(rows, experiment, "auc", columns="setting").T).T
 
 
 def _cost(auc: Frame) -> Frame:
-    """Return by how much each row, without a base model, is below the row with all."""
+    """By how much each row, without a base model, is below the row with all."""
     return auc.loc["none"] - auc.drop(index="none")
 
 
 def never_hurts(auc: Frame, steps: range, what: str) -> Claim:
-    """Return the claim that a further base model never hurts, each step of each data set by itself."""
+    """The claim that a further base model never hurts, each step of each data set by itself."""
     added = {f"{step - 1} to {step}": auc[str(step)] - auc[str(step - 1)] for step in steps}
     return Claim(
         f"Adding a {what} (by more than {NOISE}).", _units(added), above=-NOISE, every=True
@@ -207,7 +207,7 @@ def never_hurts(auc: Frame, steps: range, what: str) -> Claim:
 
 
 def _units(parts: dict[str, Series]) -> Series:
-    """Return several effects as one, whose units are pairs of a data set and a part."""
+    """Several effects as one, whose units are pairs of a data set and a part."""
     whole = pd.concat(parts)
     whole.index = pd.MultiIndex.from_tuples(
         [(f"{name}, {part}", seed) for part, name, seed in whole.index]
@@ -263,7 +263,7 @@ def dropping_clusterings(rows: Frame) -> Iterator[Claim]:
 
 
 def _of_costliest(lost: Frame) -> Series:
-    """Return the loss without the base model whose absence costs most on the data set."""
+    """The loss without the base model whose absence costs most on the data set."""
     costliest = by_unit(lost).idxmax(axis=1)
     return pd.Series({place: lost[costliest[place[0]]][place] for place in lost.index})
 
@@ -280,7 +280,7 @@ def adding_clusterings(rows: Frame) -> Iterator[Claim]:
     yield never_hurts(auc, range(1, 6), "clustering never hurts")
 
 
-# ---- the four terms (Table 9) --------------------------------------------------------------------
+# ---- the four terms (Table 10) --------------------------------------------------------------------
 
 
 def terms(rows: Frame) -> Iterator[Claim]:
@@ -349,7 +349,7 @@ def robustness(rows: Frame) -> Iterator[Claim]:
         yield Claim(text, correlations(guess["iEC3"], _sizes(rows)))
 
 
-# ---- runtime (Table 10, Figure 7) ----------------------------------------------------------------
+# ---- runtime (Table 11, Figure 7) ----------------------------------------------------------------
 
 
 def runtime(rows: Frame) -> Iterator[Claim]:
@@ -422,5 +422,5 @@ CLAIMS: list[tuple[tuple[str, ...], Callable[[Frame], Iterator[Claim]]]] = [
 
 
 def claims(rows: Frame) -> list[Claim]:
-    """Return all claims of the paper whose experiments have rows."""
+    """All claims of the paper whose experiments have rows."""
     return [claim for needed, make in CLAIMS if has(rows, *needed) for claim in make(rows)]

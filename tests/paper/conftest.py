@@ -88,7 +88,7 @@ def _made_up(name, seed):
             for metric in metrics
         ]
 
-    for experiment in ("accuracy", "accuracy_large", "labels_5", "labels_20"):
+    for experiment in ("accuracy", "accuracy_large"):
         yield experiment, ("", "", "n_rows", 2500.0)
         yield experiment, ("", "", "n_test", 500.0)
         for method in (
@@ -103,7 +103,7 @@ def _made_up(name, seed):
         for method in ("BGCM", "UPE", "EC3", "C3E-SL", "iEC3, mass rule"):
             yield from scored(experiment, method, "paper", METRICS)
         for method in FORMS:
-            for setting in ("none", "paper", "both"):
+            for setting in ("none", "paper"):
                 yield from scored(experiment, method, setting, METRICS)
     for setting in (
         "0.25 0.35 0.35 0.05",
@@ -121,14 +121,12 @@ def _made_up(name, seed):
         yield from scored("add_classifier", "iEC3", str(step))
     for method in paper.CLUSTERINGS:
         yield from scored("clustering_nmi", method, "paper", ["nmi"])
-    yield from scored("clustering_nmi", "kmeans_4", "default", ["nmi"])
     for setting in ("none", *paper.CLUSTERINGS):
         yield from scored("drop_clustering", "iEC3", setting)
     for step in range(6):
         yield from scored("add_clustering", "iEC3", str(step))
     for setting in ("none", "J1", "J2", "J3", "J4"):
         yield from scored("drop_term", "iEC3", setting, ["auc", "auc_hard"])
-    yield from _clustered(scored)
     for method in ("iEC3", "EC3", "UPE", "majority vote"):
         for removed in paper.REMOVED:
             yield from scored("imbalance", method, f"{removed:.2f}", ["auc", "f_touched"])
@@ -158,28 +156,3 @@ def _made_up(name, seed):
             yield experiment, ("iEC3", setting, "size", 100.0 * (k + 1))
             for method in ("iEC3", "iEC3, the paper's loop"):
                 yield from scored(experiment, method, setting, ["seconds"])
-
-
-def _clustered(scored):
-    """Rows of the studies of clusterings."""
-    for setting in ("mean", "smaller"):
-        yield from scored("nmi_bound", "any clustering", setting, ["nmi"])
-    for way in ("none", "NMI", "silhouette"):
-        for method in paper.CLUSTERINGS:
-            yield from scored("tuned_clusterings", method, way, ["nmi"])
-        for method in ("iEC3", "iEC3, learned weights"):
-            yield from scored("tuned_clusterings", method, way, ["auc"])
-    for labels in ("all", "20", "5"):
-        for method in ("best classifier", "soft vote"):
-            yield from scored("noisy_truth", method, labels, ["auc"])
-        for setting in (
-            f"{labels} none",
-            *(f"{labels} {kind} {level}" for kind in ("independent", "same") for level in LEVELS),
-        ):
-            if not setting.endswith("none"):
-                yield from scored("noisy_truth", "clusterings", setting, ["nmi"])
-            for method in ("iEC3", "iEC3, learned weights"):
-                yield from scored("noisy_truth", method, setting, ["auc"])
-
-
-LEVELS = ("0.10", "0.40")
