@@ -23,6 +23,7 @@ from ..votes.prior import log_shares
 from .rule import NOBODY, OWN, PRIOR, VOTES, Answers, Contributions, KnownLabels, Row, Rule, log_of
 
 SUBTYPES, REST = "subtypes", "all else"
+DOUBT = 0.1  # the share of equal probabilities in a pooled vote, lest one that is sure and wrong decides
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,9 +188,15 @@ class PrecisionRule(SumRule):
         return found if row.prior is None else {**found, (NOBODY, OWN): of_prior * scale}
 
 
+def doubted_logs(shares: Array) -> Array:
+    """Return the logarithms of votes, ... x classes, a little less sure than they are; 0 where there is no vote."""
+    doubted = (1 - DOUBT) * shares + DOUBT / shares.shape[-1]
+    return np.where(shares.any(axis=-1, keepdims=True), np.log(doubted), 0.0)
+
+
 @dataclass(frozen=True, eq=False)
 class LogPoolRule(SumRule):
-    """A pool of logarithms: ln z_k = prior_k + sum_j weight_j ln y_jk, for what voter j gives to class k, `LEAST` at least.
+    """A pool of logarithms: ln z_k = prior_k + sum_j weight_j ln y_jk, for what voter j gives to class k, doubted.
 
     The table has a column for each voter and class, with a 1 for the group by which the voter says
     so: its sums are the y_jk. The prior is that of the fallback.
@@ -208,7 +215,7 @@ class LogPoolRule(SumRule):
     def _pooled(self, sums: Array) -> Array:
         """Return what each voter adds to the logarithms, rows x voters x classes; 0 where it did not vote."""
         shares = sums.reshape(len(sums), len(self.voter_weights), len(self.fallback))
-        return self.voter_weights[:, None] * shares.any(axis=2, keepdims=True) * log_shares(shares)
+        return self.voter_weights[:, None] * doubted_logs(shares)
 
     def parts_of_reached(self, row: Row, groups: Array, given: Array) -> Contributions:
         """Return the evidence for each class, less its mean over classes, of the prior and of each base model."""

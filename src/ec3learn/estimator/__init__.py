@@ -15,8 +15,8 @@ from .models.classifiers import (
 from .models.clusterings import KDistanceDBSCAN, Landmarks, QuantileMeanShift, SilhouetteKMeans
 from .models.convolution import ConvolutionalNetwork
 from .models.kernel_bayes import KernelNaiveBayes
+from .pooling import PooledVote
 from .pools import TableModel, classifier_pool, clusterer_pool, grids
-from .selection import TunedVote
 
 __all__ = [
     "Boosting",
@@ -32,11 +32,11 @@ __all__ = [
     "Landmarks",
     "NearestNeighbours",
     "Perceptron",
+    "PooledVote",
     "QuantileMeanShift",
     "RandomForest",
     "SilhouetteKMeans",
     "TableModel",
-    "TunedVote",
     "classifier_pool",
     "clusterer_pool",
     "grids",

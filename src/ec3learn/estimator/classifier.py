@@ -26,15 +26,12 @@ from .._checks import (
     require_choice,
     require_integer,
     require_number,
-    unknown_name,
 )
 from .._progress import Bar, progress
-from .._table import Table
 from .._text import arg, some
 from .._typing import Array
 from ..answer.notes import (
     CHOICE,
-    FEW_LABELS,
     FREE_TEXT,
     LEFT_OUT,
     LONG_TABLE,
@@ -44,20 +41,17 @@ from ..answer.notes import (
     Note,
 )
 from ..consensus import Consensus
-from ..diagnosis.metrics import mean_auc
 from ..methods.base import Method, method_of
-from ..methods.stacking import greedy_weights
 from ..votes import Votes
 from ..votes.reading import frame_of
 from .composition import Composition
+from .pooling import PooledVote
 from .pools import Pool, libraries_of, too_slow_for
 from .rows import TableClassifier, Target, check_weights, count_rows, limit_threads, with_warnings
-from .selection import Choice, check_scoring, choose, measure_base_models
 from .training import Training, mean_shares
 
 ROWS_FOR_TEXT = 50  # a column of fewer values is never taken for free text
 ROWS_FOR_LIMITS = 100  # with fewer, to limit threads or begin others takes longer than to predict
-DEFAULT_FOLDS = 5
 ROWS_FOR_RETRAINING = 20  # without a label, for retrain_rounds="auto"
 
 
@@ -75,8 +69,8 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         takes what is installed of CatBoost, LightGBM, XGBoost, TabICL and TabPFN, and `notes_` says
         what. An empty list of clusterers means no clusterings.
     consensus : "auto", a name in METHODS, or a method such as EC3(beta=0)
-        "auto" blends ways to combine the votes by how they do on out-of-fold votes; plain soft
-        voting is one of them.
+        "auto" pools the votes: labels teach a weight per classifier from votes out of fold
+        (`PooledVote`). With few labels clusterings count, too.
     voting : "soft" or "hard"
         Whether classifiers vote with probabilities, where they have them, or with their most
         probable class.
@@ -92,23 +86,13 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         How often the pool is retrained on the rows the consensus is most confident of, if there are
         rows without labels. "auto" is 1 if there are at least as many rows without labels as with,
         else 0.
-    select : None or "greedy"
-        "greedy" keeps only the classifiers that greedy forward selection on out-of-fold votes
-        takes. It stops after ten rounds without a better score.
     on_error : "raise" or "drop"
         What to do if a base model fails: raise an error that names it, or go on without it and say
         so in `notes_`.
     n_jobs : int or None
-        Number of base models to fit, and of candidates to judge, in parallel. The answers are the
-        same for any number.
+        Number of base models to fit in parallel. The answers are the same for any number.
     random_state : int, RandomState or None
         Seed of the pools and the folds.
-    scoring : "log_loss", "roc_auc", "accuracy", "f1_macro", another scorer's name, or a scorer
-        What consensus="auto" compares candidates by: a name or a function of scikit-learn.
-        "f1_macro" turns `offsets` on.
-    offsets : bool
-        Let consensus="auto" shift the probabilities of the classes where that raises the macro F.
-        Rare classes are found more often then, but the probabilities are no longer calibrated.
     verbose : int
         1 shows a progress bar, on a terminal and if rich is installed.
     time_limit : float or None
@@ -132,11 +116,6 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         The fitted clusterings.
     method_ : Method
         The method that combined the votes.
-    offsets_ : array or None
-        What was added to the log-probabilities of the classes.
-    candidates_ : Table
-        What consensus="auto" tried: the candidates, their scores on held-out labels with standard
-        errors, and their shares in the blend.
     notes_ : list of Note
         What was chosen and why, what was left out, and what else to know. `print(note)` shows its
         text.
@@ -164,13 +143,10 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
     unlabelled: Any = None
     prefit: bool = False
     retrain_rounds: int | Literal["auto"] = "auto"
-    select: Literal["greedy"] | None = None
     on_error: Literal["raise", "drop"] = "raise"
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
-    scoring: Any = "log_loss"
-    offsets: bool = False
     time_limit: float | None = None
 
     # ---- fit -------------------------------------------------------------------------------------
@@ -234,14 +210,12 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
             deadline=deadline,
         )
         self.estimators_, shares = work.fit_classifiers()
-        if self.select == "greedy":
-            shares = self._select(shares)
         self.clusterers_, clusters = work.fit_clusterings()
         work.vote_on_rest(self.estimators_, shares)
         self._hard = self.voting == "hard"
-        self._judged = np.where(work.voted, self._target.codes, -1)
         votes = self._make_votes(shares, clusters, self._weights)
-        self._choose(votes, work.fold_of if work.own_folds and not self.prefit else None)
+        auto = isinstance(self.consensus, str) and self.consensus == "auto"
+        self.method_ = PooledVote() if auto else method_of(self.consensus, "consensus")
         self._solve(votes)
         self._retrain(work, shares, clusters)
 
@@ -270,45 +244,6 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
                 )
             self._solve(self._make_votes(shares, clusters, self._weights))
 
-    def _select(self, votes: dict[str, Array]) -> dict[str, Array]:
-        """Keep the classifiers that greedy forward selection takes, by their votes on labelled rows, and return their votes."""
-        shares = np.stack(list(votes.values()))
-        rows = np.flatnonzero(self._target.labelled & ~np.isnan(shares).any(axis=(0, 2)))
-        if len(np.unique(self._target.codes[rows])) < 2:
-            text = "Greedy selection left out no classifier: there are no votes on labelled rows of two classes to judge by."
-            self._fit_notes.append(Note(FEW_LABELS, text))
-            return votes
-        taken, history = greedy_weights(shares[:, rows], self._target.codes[rows], mean_auc)
-        kept = [name for name, share in zip(votes, taken, strict=True) if share > 0]
-        left = [name for name in votes if name not in kept]
-        if left:
-            text = f"Greedy selection (AUC {history[-1]:.4f}) left out: {', '.join(left)}."
-            self._fit_notes.append(Note(LEFT_OUT, text))
-        self.estimators_ = {name: self.estimators_[name] for name in kept}
-        return {name: votes[name] for name in kept}
-
-    def _choose(self, votes: Votes, fold_of: Array | None) -> None:
-        if self.consensus == "auto":
-            given = (
-                votes,
-                self._judged,
-                self._n_folds,
-                self._seed,
-                self.scoring,
-                self.offsets,
-                fold_of,
-                self.n_jobs,
-            )
-            chosen = choose(*given, out_of_fold=not self.prefit)
-        else:
-            chosen = Choice(method_of(self.consensus, "consensus"))
-        self.method_, self.offsets_, self.candidates_ = (
-            chosen.method,
-            chosen.offsets,
-            chosen.candidates,
-        )
-        self._fit_notes += chosen.notes
-
     def _solve(self, votes: Votes) -> None:
         notes = list(self._fit_notes)
         with warnings.catch_warnings(record=True) as caught:
@@ -330,11 +265,6 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
             if note.kind not in (LONG_TABLE, NO_ANSWER)
         )  # of tables of votes
         self.notes_ = with_warnings([*notes, *solved], caught)
-
-    @property
-    def _n_folds(self) -> int:
-        """The number of folds, where `cv` has nothing to say of them."""
-        return int(self.cv) if is_integer(self.cv) else DEFAULT_FOLDS
 
     def _n_rounds(self) -> int:
         """Return how often to retrain."""
@@ -430,8 +360,6 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         self._check_pools()
         require_choice("voting", self.voting, ("hard", "soft"))
         require_choice("on_error", self.on_error, ("drop", "raise"))
-        if self.select is not None and self.select != "greedy":
-            raise unknown_name("select", self.select, ("greedy",), "None")
         if not hasattr(self.cv, "split") and (not is_integer(self.cv) or self.cv < 2):
             raise InputError(
                 "cv",
@@ -448,8 +376,6 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
             method_of(self.consensus, "consensus", ("auto",))
         if self.time_limit is not None:
             require_number("time_limit", self.time_limit, least=0)
-        check_scoring(self.scoring)
-        require_bool("offsets", self.offsets)
         require_bool("prefit", self.prefit)
         self._check_n_jobs()
         if isinstance(self.unlabelled, (list, tuple, set, dict, np.ndarray)):
@@ -506,22 +432,3 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
         n_classifiers = len(self.estimators_)
         shares = dict(zip(self.estimators_, answers[:n_classifiers], strict=True))
         return shares, dict(zip(clusterers, map(np.asarray, answers[n_classifiers:]), strict=True))
-
-    # ---- diagnosis -------------------------------------------------------------------------------
-
-    def drop_one(self) -> Table:
-        """Return how much each base model adds, by leaving it out.
-
-        The consensus is solved again without each base model in turn, with the labels of each of
-        `cv` folds hidden: this takes (base models + 1) x `cv` solutions over at most 4,000 rows.
-
-        Returns
-        -------
-        Table
-            model; and adds, by how much the AUC on held-out labels falls without it. None where
-            that cannot be measured: for the only classifier, or if a class has a single label.
-        """
-        check_is_fitted(self)
-        votes = self.consensus_.require_votes("drop_one")
-        adds = measure_base_models(self.method_, votes, self._judged, self._n_folds, self._seed)
-        return Table({"model": [model.name for model in votes.models], "adds": adds})
