@@ -95,7 +95,7 @@ Chooser = Callable[[Consensus, int, np.random.Generator], list[object]]
 
 
 def at_random(answer: Consensus, n: int, rng: np.random.Generator) -> list[object]:
-    return rng.permutation(answer.ask(answer.n_objects)["object"])[:n].tolist()
+    return rng.permutation(answer.ask(answer.solution.n_objects)["object"])[:n].tolist()
 
 
 def smallest_margin(answer: Consensus, n: int, rng: np.random.Generator) -> list[object]:

@@ -127,8 +127,8 @@ def line(shape: Shape, method: str) -> str:
     consensus = solve(Votes.from_labels(table[:, :n], table[:, n:]), method=method)
     labels = consensus.labels()
     took, peak = time.process_time() - began, (resident("VmHWM") - before) / 1e9
-    assert consensus.votes is not None
-    n_distinct = consensus.votes.n_rows
+    assert consensus.solution.votes is not None
+    n_distinct = consensus.solution.votes.n_rows
     del labels, table, consensus
     return f"| {shape.rows:,} | {n_distinct:,} | {shape.classes} | {method} | {took:.2g} | {peak:.2g} |"
 

@@ -47,7 +47,7 @@ def epsilon(case):
         method, setting = EC3(solver="bcd", tol=tol, random_state=case.seed), f"{tol:.3f}"
         consensus = solve_quietly(method, votes)
         yield "iEC3", setting, "auc", mean_auc(consensus.proba, test.truth)
-        yield "iEC3", setting, "rounds", float(consensus.n_iter)
+        yield "iEC3", setting, "rounds", float(consensus.solution.n_iter)
         yield "iEC3", setting, "seconds", best_time(method, votes)
 
 

@@ -494,7 +494,7 @@ def test_an_extension_of_nothing_known_has_the_mean_vote(consensus, w8):
 
 def test_an_extension_can_be_looked_at_like_any_consensus(w8, consensus):
     extended = consensus.extend(w8[[7, 7, 0]])
-    assert extended.objective is None
+    assert extended.solution.objective is None
     assert extended.labels().tolist() == consensus.labels()[[7, 7, 0]].tolist()
     assert extended.voters()["coverage"][0] == 1
     assert_allclose(sum(extended.explain(0).parts.values()), consensus.proba[7], **EXACT)
@@ -552,8 +552,9 @@ def test_a_saved_consensus_keeps_what_was_found(tmp_path, w8):
     consensus = EC3(weights="agreement", known_weight=3.0).solve(w8, known={0: 0})
     consensus.save(tmp_path / "saved")
     loaded = Consensus.load(tmp_path / "saved")
-    for name in ("objective", "n_iter", "converged", "notes", "worse_than_chance", "settings"):
-        assert getattr(loaded, name) == getattr(consensus, name)
+    assert loaded.notes == consensus.notes
+    for name in ("objective", "n_iter", "converged", "worse_than_chance", "settings"):
+        assert getattr(loaded.solution, name) == getattr(consensus.solution, name)
     assert_array_equal(loaded.weights, consensus.weights)
     assert_array_equal(loaded.group_proba, consensus.group_proba)
     assert loaded.voters().columns == consensus.voters().columns
@@ -629,7 +630,7 @@ def test_odd_settings_can_be_saved(tmp_path, w8):
         random_state=np.random.default_rng(0),
     )
     odd.solve(w8).save(tmp_path / "saved")
-    assert Consensus.load(tmp_path / "saved").settings["weights"] == [1, 2, 1]
+    assert Consensus.load(tmp_path / "saved").solution.settings["weights"] == [1, 2, 1]
 
 
 # ---- how it looks --------------------------------------------------------------------------------
@@ -668,7 +669,7 @@ def test_hostile_names_are_escaped():
 def test_hostile_names_of_left_out_classifiers_are_escaped():
     votes = Votes.from_labels({HOSTILE: [1, 1, 0, 0], "c": [0, 0, 1, 1], "d": [0, 0, 1, 1]})
     consensus = EC3(weights="labels").solve(votes, known=[0, 0, 1, 1])
-    assert consensus.worse_than_chance == (HOSTILE,)
+    assert consensus.solution.worse_than_chance == (HOSTILE,)
     assert "<script>" not in consensus._repr_html_()
 
 

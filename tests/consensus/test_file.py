@@ -77,7 +77,7 @@ def test_paths_may_be_text(saved, w8):
 
 def test_saving_replaces_an_older_file_and_leaves_nothing_behind(saved, w8):
     EC3(balanced=False).solve(w8).save(saved, overwrite=True)
-    assert Consensus.load(saved).settings["method"] == "EC3"
+    assert Consensus.load(saved).solution.settings["method"] == "EC3"
     assert os.listdir(saved.parent) == [saved.name]
 
 
@@ -360,7 +360,7 @@ def test_everything_that_is_saved_is_loaded(tmp_path, w8, objects):
         path = tmp_path / str(place)
         consensus.save(path, objects=objects)
         loaded = Consensus.load(path)
-        assert repr(loaded.settings) == repr(dict(consensus.settings))
+        assert repr(loaded.solution.settings) == repr(dict(consensus.solution.settings))
         if objects:
             assert_array_equal(loaded.proba, consensus.proba)
         loaded.save(tmp_path / f"{place} again", objects=objects)
@@ -369,12 +369,12 @@ def test_everything_that_is_saved_is_loaded(tmp_path, w8, objects):
 
 def use(loaded, votes):
     """Ask a loaded consensus for everything it can answer, and check it."""
-    if loaded.has_objects:
+    if loaded.solution.has_objects:
         assert_distributions(loaded.proba)
     assert_distributions(loaded.group_proba)
     assert np.isfinite(loaded.weights).all()
     str(loaded), loaded._repr_html_(), loaded.voters()
-    if loaded.rule is not None:
+    if loaded.solution.rule is not None:
         try:
             assert_distributions(loaded.extend(votes).proba)
         except InputError as error:  # one weight may be so large that all others count for nothing
@@ -457,7 +457,7 @@ def test_a_file_signed_by_somebody_else_is_valid_or_refused(tmp_path, w8):
     originals = []
     for consensus in every_kind(w8):
         consensus.save(path, objects=True, overwrite=True)
-        originals.append((*read_archive(path), consensus.votes))
+        originals.append((*read_archive(path), consensus.solution.votes))
     for _ in range(1500):
         facts, arrays, votes = random.choice(originals)
         if random.random() < 0.3:
@@ -621,4 +621,4 @@ def test_half_of_a_pair_of_surrogates_comes_back(tmp_path):
     EC3().solve(votes).save(tmp_path / "file", objects=True)
     loaded = Consensus.load(tmp_path / "file")
     assert loaded.classes.tolist() == ["b", "\ud801"]
-    assert [model.name for model in loaded.models] == ["a\ud800", "ü"]
+    assert [model.name for model in loaded.solution.models] == ["a\ud800", "ü"]

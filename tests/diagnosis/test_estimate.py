@@ -164,7 +164,7 @@ def test_every_class_and_voter_is_estimated_on_request():
     consensus, truth = jury()
     known = {i: int(truth[i]) for i in range(300)}
     table = consensus.estimate(known=known, voters=True)
-    names = [model.name for model in consensus.models]
+    names = [model.name for model in consensus.solution.models]
     assert table["measure"] == [
         "share of 0",
         "share of 1",
@@ -173,7 +173,9 @@ def test_every_class_and_voter_is_estimated_on_request():
     ]
     for row in list(table.rows())[3:]:
         m = names.index(row["measure"].removeprefix("accuracy of "))
-        right = np.mean([consensus.votes.said(i)[m] == truth[i] for i in range(len(truth))])
+        right = np.mean(
+            [consensus.solution.votes.said(i)[m] == truth[i] for i in range(len(truth))]
+        )
         assert row["low"] < right < row["high"]
         assert row["worth"] >= 290
 
@@ -325,7 +327,7 @@ def test_chances_must_be_there_for_every_label():
 
 def test_objects_that_count_several_times_are_as_many_objects():
     consensus, truth = jury(n=300)
-    said = np.array([consensus.votes.said(i) for i in range(300)])
+    said = np.array([consensus.solution.votes.said(i) for i in range(300)])
     times = np.where(np.arange(300) < 40, 1, 3)
     weighted = MajorityVote().solve(Votes.from_labels(said, sample_weight=times))
     repeated = MajorityVote().solve(Votes.from_labels(np.repeat(said, times, axis=0)))
@@ -345,7 +347,9 @@ def test_with_all_other_labels_shares_and_accuracies_are_exact():
     # The answer was given half of the labels, and the other half is known now: nothing is left to
     # estimate.
     consensus, truth = jury(n=200)
-    solved = MajorityVote().solve(consensus.votes, known=dict(enumerate(truth[:100].tolist())))
+    solved = MajorityVote().solve(
+        consensus.solution.votes, known=dict(enumerate(truth[:100].tolist()))
+    )
     rest = dict(enumerate(truth.tolist()[100:], start=100))
     drawn = dict.fromkeys(rest, 1.0)
     for table in (
@@ -357,8 +361,8 @@ def test_with_all_other_labels_shares_and_accuracies_are_exact():
         assert value["accuracy of the answer"] == pytest.approx(
             np.mean(solved.labels()[100:] == truth[100:])
         )
-        name = solved.models[0].name
-        said = np.array([solved.votes.said(i)[0] for i in range(200)])
+        name = solved.solution.models[0].name
+        said = np.array([solved.solution.votes.said(i)[0] for i in range(200)])
         assert value[f"accuracy of {name}"] == pytest.approx(np.mean(said == truth))
 
 
@@ -852,7 +856,7 @@ def test_copies_are_worth_less_than_voters_of_their_own():
 )
 def test_what_are_no_votes_is_refused(measure):
     answer = MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 0]}))
-    remedy = "Make one with Votes.from_labels; an answer has its own as consensus.votes."
+    remedy = "Make one with Votes.from_labels; an answer has its own as consensus.solution.votes."
     with pytest.raises(
         TypeError, match=f"^{re.escape(f'votes must be a Votes, got Consensus. {remedy}')}$"
     ):

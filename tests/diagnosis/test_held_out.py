@@ -31,8 +31,8 @@ def test_every_object_is_held_out_once_and_the_labels_of_other_folds_are_known()
     answers = list(held_out_answers(EC3(), VOTES, TRUTH, fold_of))
     assert sorted(np.concatenate([hidden for hidden, _ in answers])) == list(range(60))
     for hidden, answer in answers:
-        assert not answer.expand(answer.known.labelled)[hidden].any()
-        assert answer.known.labelled.any()
+        assert not answer.solution.expand(answer.solution.known.labelled)[hidden].any()
+        assert answer.solution.known.labelled.any()
 
 
 def test_a_method_without_known_labels_solves_once():

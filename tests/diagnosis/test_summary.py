@@ -1,7 +1,6 @@
 """What a person is told first: counts, who is right on hidden labels, and which votes should not be believed."""
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -21,6 +20,7 @@ from ec3learn.answer.notes import (
     TWO_VOTERS,
     Note,
 )
+from ec3learn.consensus import changed
 from ec3learn.diagnosis import close_calls, majority, summarise
 from ec3learn.diagnosis.metrics import changed_rows, object_weights, row_weights
 from ec3learn.diagnosis.summary import two_voter_notes
@@ -36,7 +36,7 @@ def test_a_note_says_that_two_voters_do_not_show_who_is_right(tmp_path):
         "Add a third voter, or pass known."
     )
     consensus.save(tmp_path / "x.ec3")
-    assert two_voter_notes(Consensus.load(tmp_path / "x.ec3")) == [note]
+    assert two_voter_notes(Consensus.load(tmp_path / "x.ec3").solution) == [note]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_note_says_that_two_voters_do_not_show_who_is_right(tmp_path):
     ],
 )
 def test_where_something_else_can_show_who_is_right_there_is_no_such_note(votes, known):
-    assert two_voter_notes(DawidSkene().solve(votes, known)) == []
+    assert two_voter_notes(DawidSkene().solve(votes, known).solution) == []
 
 
 def crowd(order):
@@ -132,14 +132,14 @@ def test_notes_are_diagnosed_once_and_only_if_asked_for(monkeypatch):
     assert consensus.notes is consensus.notes
     consensus.summary()
     consensus._repr_html_()
-    assert calls == [consensus]
+    assert calls == [consensus.solution]
 
 
 def test_notes_survive_saving_and_pickling_and_need_no_votes_then(tmp_path):
     consensus = MajorityVote().solve(judges())
     consensus.save(tmp_path / "judges.ec3")
     loaded = Consensus.load(tmp_path / "judges.ec3")
-    assert loaded.votes is None
+    assert loaded.solution.votes is None
     assert loaded.notes == pickle.loads(pickle.dumps(consensus)).notes == consensus.notes
     assert BIAS in [note.kind for note in loaded.notes]
 
@@ -249,9 +249,7 @@ def test_no_objects_have_a_summary():
 def test_ten_notes_of_one_kind_are_one_line():
     failed = tuple(Note("left out", f"Model {i} failed.") for i in range(10))
     summary = summarise(
-        replace(
-            MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 1]})), solved_notes=failed
-        )
+        changed(MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 1]})), notes=failed)
     )
     line = next(line for line in str(summary).splitlines() if line.startswith("Note: Model"))
     assert (
@@ -266,7 +264,7 @@ def test_ten_notes_of_one_kind_are_one_line():
 
 def test_one_threshold_holds_for_the_summary_and_the_report(tmp_path):
     consensus = SoftVote().solve(Votes.from_labels(SAID))
-    assert consensus.expand(close_calls(consensus)).tolist() == [False, True, True, False]
+    assert consensus.solution.expand(close_calls(consensus)).tolist() == [False, True, True, False]
     assert summarise(consensus).contested == 0.5
     consensus.report(tmp_path / "page.html")
     assert "50.0\N{NO-BREAK SPACE}% of all objects are close calls" in (
@@ -276,13 +274,14 @@ def test_one_threshold_holds_for_the_summary_and_the_report(tmp_path):
 
 def test_known_labels_are_no_close_calls():
     consensus = EC3(known_weight=0.01).solve(Votes.from_labels(SAID), known={1: 0})
-    assert consensus.expand(close_calls(consensus)).tolist()[1] is False
+    assert consensus.solution.expand(close_calls(consensus)).tolist()[1] is False
 
 
 def test_weights_that_are_counts_stay_and_others_add_up_to_the_objects():
     counts, shares = ([2, 1, 3, 1], [0.2, 0.1, 0.3, 0.4])
     one, other = (
-        EC3().solve(Votes.from_labels(SAID, sample_weight=weight)) for weight in (counts, shares)
+        EC3().solve(Votes.from_labels(SAID, sample_weight=weight)).solution
+        for weight in (counts, shares)
     )
     assert object_weights(one).tolist() == counts
     assert np.allclose(object_weights(other), np.array(shares) * 4)
@@ -298,7 +297,7 @@ def test_it_is_the_answer_of_the_method():
         {f"m{m}": rng.integers(4, size=200) for m in range(5)}, {"k": rng.integers(3, size=200)}
     )
     consensus = EC3().solve(votes, known={3: 1, 8: 2})
-    labels = consensus.classes[consensus.expand(majority(consensus).classes)]
+    labels = consensus.classes[consensus.solution.expand(majority(consensus).classes)]
     assert np.array_equal(labels, MajorityVote().solve(votes).labels())
 
 
@@ -309,13 +308,15 @@ def test_of_judges_who_score_it_is_the_answer_of_the_method_too():
     votes = Votes.from_labels(scores, classes=["fine", "toxic"], scale=range(10))
     consensus, alone = DawidSkene().solve(votes, known={3: "fine"}), MajorityVote().solve(votes)
     found = majority(consensus)
-    assert np.array_equal(consensus.classes[consensus.expand(found.classes)], alone.labels())
-    assert np.array_equal(consensus.expand(found.proba), alone.proba)
+    assert np.array_equal(
+        consensus.classes[consensus.solution.expand(found.classes)], alone.labels()
+    )
+    assert np.array_equal(consensus.solution.expand(found.proba), alone.proba)
 
 
 def test_ties_are_found():
     consensus = MajorityVote().solve(Votes.from_labels({"a": [0, 0, 1], "b": [0, 1, 1]}))
-    assert consensus.expand(majority(consensus).tied).tolist() == [False, True, False]
+    assert consensus.solution.expand(majority(consensus).tied).tolist() == [False, True, False]
 
 
 @pytest.mark.filterwarnings("ignore::ec3learn.ExtendWarning")
@@ -330,7 +331,8 @@ def test_a_class_that_the_answer_does_not_have_is_marked():
 def test_labels_that_were_held_fixed_are_not_counted_as_changed():
     votes = Votes.from_labels({"a": [0, 0, 1], "b": [0, 1, 1], "c": [1, 1, 1]})
     consensus = WeightedVote(weights=[1, 1, 9]).solve(votes, known={1: 0})
-    assert consensus.expand(changed_rows(consensus, majority(consensus))).tolist() == [
+    solution = consensus.solution
+    assert solution.expand(changed_rows(solution, majority(solution))).tolist() == [
         True,
         False,
         False,

@@ -242,7 +242,7 @@ def test_a_tied_vote_is_compared_as_one_for_the_first_class():
 
 def test_annotators_who_say_yes_too_rarely_are_biased_and_the_majority_suffers():
     consensus = MajorityVote().solve(annotators(1.0))
-    bias = judge_bias(consensus.votes, None, [consensus.row_proba])
+    bias = judge_bias(consensus.solution.votes, None, [consensus.solution.row_proba])
     assert bias.biased
     assert bias.apart[0] > 0.1
     note = bias_of(consensus)
@@ -268,8 +268,8 @@ def test_unreliable_annotators_are_not_biased():
 def test_a_sample_of_many_rows_is_judged(monkeypatch):
     consensus = MajorityVote().solve(annotators(1.0))
     monkeypatch.setattr(doubting, "SAMPLE", 100)
-    assert consensus.votes.n_rows > 100
-    assert judge_bias(consensus.votes, None, [consensus.row_proba]).biased
+    assert consensus.solution.votes.n_rows > 100
+    assert judge_bias(consensus.solution.votes, None, [consensus.solution.row_proba]).biased
 
 
 def independent(seed=0, n=20_000):
@@ -314,7 +314,7 @@ FEW = {"a": [0, 0, 1, 1] * 7, "b": [0, 0, 1, 1] * 7, "c": [0, 1, 1, 1] * 7}
 )
 def test_two_voters_one_class_or_28_objects_are_too_few_to_tell(table):
     votes = Votes.from_labels(table)
-    assert judge_bias(votes, None, [MajorityVote().solve(votes).row_proba]) is None
+    assert judge_bias(votes, None, [MajorityVote().solve(votes).solution.row_proba]) is None
 
 
 ASKED = {
@@ -344,7 +344,7 @@ ASKED = {
 )
 @pytest.mark.parametrize("name", ASKED)
 def test_the_diagnosis_of_what_is_no_consensus_is_refused(name, wrong):
-    said = f"outcome must be a Consensus, got {type(wrong).__name__}. Solve votes first: EC3().solve(votes)."
+    said = f"consensus must be a Consensus, got {type(wrong).__name__}. Solve votes first: EC3().solve(votes)."
     with pytest.raises(InputTypeError, match=f"^{re.escape(said)}$"):
         getattr(diagnosis, name)(wrong, *ASKED[name])
 
@@ -494,7 +494,7 @@ def test_weights_that_are_no_counts_do_not_change_how_many_labels_there_are():
     }
     light = Votes.from_labels(said, classes=votes.classes, sample_weight=np.full(len(truth), 0.1))
     known = {i: truth[i] for i in range(60)}
-    for judge in (lambda answer: answer.voters(known), lambda answer: answer.skills(known)):
+    for judge in (lambda answer: answer.voters(known), lambda answer: skills(answer, known)):
         plain, weighted = (
             judge(MajorityVote().solve(own))
             for own in (Votes.from_labels(said, classes=votes.classes), light)

@@ -310,7 +310,7 @@ def test_sample_weight_counts_in_the_consensus(iris):
     model = made(classifiers=pool()[:1], consensus="iec3").fit(
         X, y, sample_weight=np.arange(1, len(y) + 1)
     )
-    assert model.consensus_.votes.counts.sum() == len(y) * (len(y) + 1) / 2
+    assert model.consensus_.solution.votes.counts.sum() == len(y) * (len(y) + 1) / 2
 
 
 def test_class_weights_by_class_reach_classifiers(iris):
@@ -417,7 +417,7 @@ def test_rows_that_all_trees_have_seen_get_no_vote_of_a_forest():
     forest = RandomForestClassifier(3, oob_score=True, random_state=0)
     model = EC3Classifier([("forest", forest), *pool()], clusterers=[], random_state=0).fit(X, y)
     nobody = ~model.estimators_["forest"][0].oob_decision_function_.any(axis=1)
-    silent = [model.consensus_.votes.said(i)[0] is None for i in range(150)]
+    silent = [model.consensus_.solution.votes.said(i)[0] is None for i in range(150)]
     assert nobody.any()
     assert_array_equal(silent, nobody)
 
@@ -432,8 +432,8 @@ def test_a_forest_votes_out_of_bag_instead_of_in_folds(monkeypatch):
     )
     model = made(classifiers=[("forest", forest)], clusterers=[], consensus="soft-vote").fit(X, y)
     assert n_fits == [300]
-    said = model.consensus_.votes.stores.soft.shares_of(
-        model.consensus_.votes.stores.soft.models[0]
+    said = model.consensus_.solution.votes.stores.soft.shares_of(
+        model.consensus_.solution.votes.stores.soft.models[0]
     )
     assert_allclose(said, model.estimators_["forest"][0].oob_decision_function_)
     assert (
@@ -456,7 +456,9 @@ def test_with_few_labels_a_forest_votes_in_folds(monkeypatch):
     assert len(n_fits) == 6
     assert max(n_fits[:5]) < n_fits[5] == 16
     assert np.isfinite(
-        model.consensus_.votes.stores.soft.shares_of(model.consensus_.votes.stores.soft.models[0])
+        model.consensus_.solution.votes.stores.soft.shares_of(
+            model.consensus_.solution.votes.stores.soft.models[0]
+        )
     ).all()
 
 
@@ -487,10 +489,14 @@ def test_a_classifier_that_only_remembers_gets_no_undue_weight():
         random_state=0,
     ).fit(X, y)
     weight = dict(
-        zip([m.name for m in model.consensus_.models], model.consensus_.weights, strict=True)
+        zip(
+            [m.name for m in model.consensus_.solution.models],
+            model.consensus_.weights,
+            strict=True,
+        )
     )
     assert weight["memory"] < 0.1 * weight["lr"]
-    said = [model.consensus_.votes.said(i)[0] for i in range(20)]
+    said = [model.consensus_.solution.votes.said(i)[0] for i in range(20)]
     assert all(answer == {0: 0.5, 1: 0.5} for answer in said)  # out of fold it has nothing to say
 
 
@@ -522,7 +528,7 @@ def test_rows_in_no_fold_get_no_vote():
     X, y = make_classification(300, 4, random_state=0)
     fold = np.arange(300) % 4 - 1
     model = made(cv=PredefinedSplit(fold), clusterers=[]).fit(X, y)
-    votes = model.consensus_.votes
+    votes = model.consensus_.solution.votes
     assert [votes.said(i)[0] is None for i in range(300)] == (fold < 0).tolist()
     assert model.score(X, y) > 0.8
 
@@ -534,7 +540,7 @@ def test_where_rows_are_many_some_folds_will_do(monkeypatch):
     everywhere = made(clusterers=[]).fit(X[:500], y[:500])
     monkeypatch.setattr(training, "ROWS_TO_JUDGE", 180)
     model = made(clusterers=[]).fit(X[:500], y[:500])
-    votes = model.consensus_.votes
+    votes = model.consensus_.solution.votes
     assert sum(votes.said(i)[0] is not None for i in range(500)) == 200  # two of five folds
     losses = [log_loss(y[500:], own.predict_proba(X[500:])) for own in (everywhere, model)]
     assert losses[1] < losses[0] + 0.03  # rows without votes do not enter the weights
@@ -707,7 +713,7 @@ def test_any_method_can_be_asked_for(iris):
 def test_hard_votes_are_votes_for_one_class(iris):
     X, _, y, _ = iris
     model = made(voting="hard", classifiers=[*pool(), ("svm", LinearSVC())]).fit(X, y)
-    assert model.consensus_.votes.stores.soft is None
+    assert model.consensus_.solution.votes.stores.soft is None
 
 
 @pytest.mark.parametrize("voting", ["soft", "hard"])
@@ -717,7 +723,9 @@ def test_a_row_without_a_vote_is_none_for_the_first_class(voting):
     model = made(
         cv=PredefinedSplit(fold), clusterers=[], consensus="dawid-skene", voting=voting
     ).fit(X, y)
-    assert [model.consensus_.votes.said(i)[0] is None for i in range(300)] == (fold < 0).tolist()
+    assert [model.consensus_.solution.votes.said(i)[0] is None for i in range(300)] == (
+        fold < 0
+    ).tolist()
     assert model.voters_["coverage"] == [0.75] * 3
 
 

@@ -163,7 +163,7 @@ def test_rows_that_every_tree_has_seen_are_answered_by_their_votes():
             "ignore", UserWarning
         )  # of scikit-learn: some rows have no out-of-bag score
         model = CrowdClassifier(forest, DawidSkene(), random_state=0).fit(X, votes)
-    assert not model.consensus_.votes.prior.given.all()
+    assert not model.consensus_.solution.votes.prior.given.all()
     assert accuracy(model.transduction_, y) > 0.7
 
 

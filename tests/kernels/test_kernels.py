@@ -511,8 +511,10 @@ def test_methods_answer_the_same_with_and_without_loops(monkeypatch, method, kin
     assert_allclose(
         answers[0].proba, answers[1].proba, rtol=0, atol=1e-11
     )  # to which K^c is scaled
-    if answers[0].objective is not None:
-        assert answers[0].objective == pytest.approx(answers[1].objective, rel=1e-11)
+    if answers[0].solution.objective is not None:
+        assert answers[0].solution.objective == pytest.approx(
+            answers[1].solution.objective, rel=1e-11
+        )
 
 
 def test_many_groups_of_small_models_alone_are_solved_by_loops_too(monkeypatch):

@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from ec3learn import BGCM, EBCC, EC3, METHODS, UPE, Consensus, Panel, Votes, WeightedVote
 from ec3learn._checks import InputError
+from ec3learn.consensus import changed
 from ec3learn.methods import Method, method_of
 from ec3learn.votes.layout import Stores
 
@@ -78,7 +79,7 @@ def test_rows_are_distributions_and_nothing_is_nan(name, votes):
     assert_distributions(consensus.group_proba)
     assert np.isfinite([consensus.confidence, consensus.margin]).all()
     assert np.isfinite(consensus.weights).all()
-    assert consensus.objective is None or np.isfinite(consensus.objective)
+    assert consensus.solution.objective is None or np.isfinite(consensus.solution.objective)
 
 
 @every_method
@@ -167,8 +168,8 @@ def test_rows_kept_apart_get_the_answers_of_rows_solved_once(name, w8_table, mon
     merged = made(name).solve(table.votes())
     monkeypatch.setattr("ec3learn.votes.assembly.distinct_rows", lambda columns: None)
     apart = made(name).solve(table.votes())
-    assert apart.votes.index is None
-    assert merged.votes.n_rows == 8
+    assert apart.solution.votes.index is None
+    assert merged.solution.votes.n_rows == 8
     assert_allclose(apart.proba, merged.proba, **CLOSE)
 
 
@@ -427,7 +428,7 @@ def test_a_new_object_gets_the_same_answer_alone_and_in_company(name, w8):
 def test_a_method_that_can_not_extend_says_so(name, w8):
     consensus = made(name).solve(w8)
     wanted = (
-        f"{consensus.settings['method']} cannot be extended to new objects. Solve old and new objects together, or take a method "
+        f"{consensus.solution.settings['method']} cannot be extended to new objects. Solve old and new objects together, or take a method "
         "that extends: EC3, voting, BGCM or Dawid-Skene."
     )
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
@@ -452,7 +453,7 @@ def test_every_consensus_has_the_same_diagnostics(name, w8):
     assert len(consensus.contested(3).columns["object"]) == 3
     assert consensus.explain(1).said == {"c0": 0, "c1": 0, "c2": 1, "k0": 0, "k1": 0}
     assert "says 1" in consensus.confusion("c0").columns
-    assert consensus.settings["method"] in repr(consensus)
+    assert consensus.solution.settings["method"] in repr(consensus)
     assert "<table" in consensus._repr_html_()
 
 
@@ -498,7 +499,9 @@ def test_objects_without_votes_get_the_mean_of_all_starts():
         for j in range(4)
     }
     consensus = EBCC(starts=3, random_state=0).solve(Votes.from_labels(said))
-    assert_allclose(consensus.extend(consensus.votes).proba, consensus.proba, rtol=0, atol=1e-12)
+    assert_allclose(
+        consensus.extend(consensus.solution.votes).proba, consensus.proba, rtol=0, atol=1e-12
+    )
 
 
 # ---- answers on a scale --------------------------------------------------------------------------
@@ -572,7 +575,7 @@ def test_towards_any_method_soft_votes_get_the_answers_they_had(name):
         shares, {"soft": rng.dirichlet(np.ones(3), 30), "hard": rng.integers(2, size=30)}
     )
     consensus = EC3(towards=made(name)).solve(votes)
-    if consensus.rule is not None:
+    if consensus.solution.rule is not None:
         assert_allclose(consensus.extend(votes).proba, consensus.proba, **CLOSE)
         assert_allclose(sum(consensus.explain(0).parts.values()), consensus.proba[0], **CLOSE)
 
@@ -632,7 +635,7 @@ def test_weights_reach_the_method_gone_towards():
 
 def test_numbers_of_numpy_in_lists_are_saved(w8, tmp_path):
     METHODS["weighted-vote"]([np.int64(1), np.float32(2), 3]).solve(w8).save(tmp_path / "c.ec3")
-    assert Consensus.load(tmp_path / "c.ec3").settings["weights"] == [1, 2.0, 3]
+    assert Consensus.load(tmp_path / "c.ec3").solution.settings["weights"] == [1, 2.0, 3]
 
 
 def test_who_is_named_worse_than_chance_has_no_weight():
@@ -645,7 +648,7 @@ def test_who_is_named_worse_than_chance_has_no_weight():
         }
         consensus = METHODS["weighted-vote"](reweight_rounds=1).solve(Votes.from_labels(said))
         weight = dict(zip(said, consensus.weights, strict=True))
-        assert all(weight[name] == 0 for name in consensus.worse_than_chance)
+        assert all(weight[name] == 0 for name in consensus.solution.worse_than_chance)
 
 
 @pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
@@ -747,7 +750,7 @@ def test_only_the_ratios_of_the_terms_of_ec3_matter(factor, w8):
         0.25 * factor, 0.35 * factor, 0.35 * factor, 0.05 * factor, known_weight=2.0
     ).solve(w8, known={0: 1})
     assert_allclose(scaled.proba, plain.proba, rtol=0, atol=1e-12)
-    assert scaled.objective == pytest.approx(plain.objective * factor)
+    assert scaled.solution.objective == pytest.approx(plain.solution.objective * factor)
 
 
 @pytest.mark.parametrize("beta", [1e8, 1e12, 1e100])
@@ -776,12 +779,12 @@ def test_an_answer_that_is_no_distribution_is_refused(w8):
     wanted = "The answer is no distribution over the classes, since numbers in it overflowed or lost their digits. Choose weights "
     wanted += "and parameters that differ by fewer orders of magnitude."
     for wrong in (np.nan, np.inf, -1e-12, 1e-5):
-        broken = consensus.row_proba.copy()
+        broken = consensus.solution.row_proba.copy()
         broken[0, 0] = wrong if wrong < 0 or not np.isfinite(wrong) else broken[0, 0] + wrong
         with pytest.raises(InputError, match=f"^{re.escape(wanted)}$"):
-            replace(consensus, solved_proba=broken)
-    rounded = replace(consensus, solved_proba=consensus.row_proba * (1 + 1e-8))
-    assert_allclose(rounded.row_proba, consensus.row_proba, rtol=0, atol=1e-10)
+            changed(consensus, solved_proba=broken)
+    rounded = changed(consensus, solved_proba=consensus.solution.row_proba * (1 + 1e-8))
+    assert_allclose(rounded.solution.row_proba, consensus.solution.row_proba, rtol=0, atol=1e-10)
 
 
 # ---- memory --------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def test_the_golden_numbers_of_the_squared_loss(w8):
 def test_the_golden_numbers_of_the_divergence(w8):
     consensus = C3EKL(alpha=0.1 * W8_DEGREE, tol=1e-12).solve(w8)
     assert_allclose(consensus.proba, table(KL), **GOLDEN)
-    assert consensus.objective == pytest.approx(0.398591, abs=1e-6)
+    assert consensus.solution.objective == pytest.approx(0.398591, abs=1e-6)
     with pytest.warns(ConvergenceWarning):
         one_sweep = C3EKL(alpha=0.1 * W8_DEGREE, max_iter=1).solve(w8)
     assert_allclose(one_sweep.proba, table(KL_ONE_SWEEP), **GOLDEN)
@@ -112,7 +112,9 @@ def test_the_published_passes_over_objects_end_at_the_answer(w8, w8_table):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_no_step_raises_the_divergence(raw):
     consensus = C3EKL(max_iter=50).solve(raw.votes(), known=raw.known or None)
-    assert (np.diff(consensus.history) <= 1e-9 * (1 + abs(consensus.history[0]))).all()
+    assert (
+        np.diff(consensus.solution.history) <= 1e-9 * (1 + abs(consensus.solution.history[0]))
+    ).all()
 
 
 def test_without_clusterings_the_squared_loss_is_the_mean_vote(w8):

@@ -61,11 +61,11 @@ def test_the_golden_numbers_of_one_coin(w8):
     prior = (
         0.01 * (np.log(skills) + np.log1p(-np.array(skills))).sum()
     )  # the smoothing, as a prior of each skill
-    assert -consensus.objective == pytest.approx(-22.774319 + prior, abs=1e-5)
+    assert -consensus.solution.objective == pytest.approx(-22.774319 + prior, abs=1e-5)
 
 
 def test_one_coin_gives_each_classifier_one_skill(w8):
-    rule = DawidSkene(one_coin=True, prior="uniform", tol=1e-15).solve(w8).rule
+    rule = DawidSkene(one_coin=True, prior="uniform", tol=1e-15).solve(w8).solution.rule
     confusions = np.exp(rule.table).reshape(3, 3, 3)
     for confusion, skill in zip(confusions, [0.585862, 0.585565, 0.994466], strict=True):
         assert_allclose(np.diag(confusion), skill, rtol=0, atol=1e-5)
@@ -84,7 +84,7 @@ def test_em_written_out_in_full_agrees(seed):
         ours = DawidSkene(prior="uniform", smoothing=0.1, tol=1e-300, max_iter=7).solve(votes)
     theirs, confusion = em_in_full(labels, 3, 0.1, 7)
     assert_allclose(ours.proba, theirs, rtol=0, atol=1e-9)
-    assert_allclose(np.exp(ours.rule.table).reshape(6, 3, 3), confusion, rtol=0, atol=1e-9)
+    assert_allclose(np.exp(ours.solution.rule.table).reshape(6, 3, 3), confusion, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("one_coin", [False, True])
@@ -101,8 +101,8 @@ def test_the_likelihood_never_falls(one_coin, clusterings, table, smoothing):
         max_iter=60,
     )
     consensus = method.solve(table.votes(), known=table.known or None)
-    scale = 1e-9 * (1 + abs(consensus.objective))
-    assert all(later <= earlier + scale for earlier, later in pairwise(consensus.history))
+    scale = 1e-9 * (1 + abs(consensus.solution.objective))
+    assert all(later <= earlier + scale for earlier, later in pairwise(consensus.solution.history))
 
 
 def test_biased_annotators_are_seen_through(biased):

@@ -81,7 +81,7 @@ def test_only_the_ratios_of_the_weights_matter(w8):
     one = EC3(alpha=0.25, beta=0.35, gamma=0.35, delta=0.05).solve(w8)
     other = EC3(alpha=25, beta=35, gamma=35, delta=5).solve(w8)
     assert_allclose(one.proba, other.proba, **EXACT)
-    assert_allclose(100 * one.objective, other.objective)
+    assert_allclose(100 * one.solution.objective, other.solution.objective)
 
 
 @pytest.mark.parametrize("balanced", [True, False])
@@ -89,7 +89,7 @@ def test_a_single_classifier_alone_is_believed(balanced):
     votes = Votes.from_labels({"c": ["x", "y", "z", "x"]})
     consensus = EC3(balanced=balanced).solve(votes)
     assert_allclose(consensus.proba, np.eye(3)[[0, 1, 2, 0]], **EXACT)
-    assert consensus.objective == pytest.approx(0, abs=1e-12)
+    assert consensus.solution.objective == pytest.approx(0, abs=1e-12)
 
 
 def test_without_clusterings_equal_voters_keep_their_majority():
@@ -151,7 +151,7 @@ def assert_minimises(table, votes, settings, known_weight, solver="auto"):
     assert_allclose(consensus.proba[~dense.silent], dense.Fo[~dense.silent], **EXACT)
     pulled = dense.Fg.sum(axis=1) > 0  # nothing pulls the others, and P does not depend on them
     assert_allclose(group_rows(consensus, dense.groups)[pulled], dense.Fg[pulled], **EXACT)
-    assert consensus.objective == pytest.approx(dense.P(dense.Fo, dense.Fg), abs=1e-9)
+    assert consensus.solution.objective == pytest.approx(dense.P(dense.Fo, dense.Fg), abs=1e-9)
     by_object, by_group = dense.gradient(consensus.proba, group_rows(consensus, dense.groups))
     scale = 1 + (0 if np.isinf(known_weight) else known_weight)
     assert_allclose(by_object, 0, atol=1e-8 * scale)
@@ -226,7 +226,7 @@ def test_all_solvers_agree(route, seed):
     other = EC3(known_weight=1.5, **ROUTES[route]).solve(table.votes(), known=table.known or None)
     assert_allclose(other.proba, auto.proba, atol=1e-8)
     assert_allclose(other.group_proba, auto.group_proba, atol=1e-8)
-    assert other.objective == pytest.approx(auto.objective, abs=1e-8)
+    assert other.solution.objective == pytest.approx(auto.solution.objective, abs=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_an_object_that_counts_twice_is_one_that_stands_there_twice(w8_table):
     weighted, plain = EC3().solve(heavy.votes()), EC3().solve(repeated.votes())
     assert_allclose(weighted.proba, plain.proba[1:9], **EXACT)
     assert_allclose(weighted.group_proba, plain.group_proba, **EXACT)
-    assert weighted.objective == pytest.approx(plain.objective, abs=1e-10)
+    assert weighted.solution.objective == pytest.approx(plain.solution.objective, abs=1e-10)
 
 
 def test_a_classifier_of_weight_two_is_one_that_votes_twice(w8_table):
@@ -382,7 +382,7 @@ def test_w8_has_the_numbers_of_the_specification(w8, balanced, route):
     assert_allclose(
         consensus.proba.ravel(), np.array(W8_OBJECTS[balanced].split(), dtype=float), **SIX_DIGITS
     )
-    assert consensus.objective == pytest.approx(W8_OBJECTIVE[balanced], abs=6e-7)
+    assert consensus.solution.objective == pytest.approx(W8_OBJECTIVE[balanced], abs=6e-7)
     assert_allclose(group_rows(consensus, [("k1", 3)])[0], W8_LAST_CLUSTER[balanced], **SIX_DIGITS)
 
 
@@ -423,7 +423,7 @@ def test_every_row_is_a_distribution(table, settings, solver):
     consensus = method.solve(table.votes(), known=table.known or None)
     assert_distributions(consensus.proba)
     assert_distributions(consensus.group_proba)
-    assert consensus.objective >= 0
+    assert consensus.solution.objective >= 0
 
 
 @pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")  # random votes deserve it
@@ -437,7 +437,7 @@ def test_nothing_is_ever_nan(votes, weights):
         consensus.margin,
         consensus.weights,
     ]
-    assert all(np.isfinite(array).all() for array in [*numbers, consensus.objective])
+    assert all(np.isfinite(array).all() for array in [*numbers, consensus.solution.objective])
 
 
 @given(any_tables(), any_settings(), st.randoms(use_true_random=False))
@@ -525,7 +525,7 @@ def test_equal_rows_get_equal_answers(table, settings):
 def test_the_objective_of_the_paper_s_loop_never_rises(table, settings, seed):
     method = EC3(**settings, solver="bcd", tol=1e-6, max_iter=100, random_state=seed)
     consensus = method.solve(table.votes(), known=table.known or None)
-    path = np.array([*consensus.history, consensus.objective])
+    path = np.array([*consensus.solution.history, consensus.solution.objective])
     assert (np.diff(path) <= 1e-10).all()
 
 
@@ -533,7 +533,7 @@ def test_the_objective_of_the_paper_s_loop_never_rises(table, settings, seed):
 @given(any_votes(), any_settings())
 def test_the_exact_answer_is_never_above_the_paper_s_loop(votes, settings):
     loop = EC3(**settings, solver="bcd", random_state=0, max_iter=100).solve(votes)
-    assert EC3(**settings).solve(votes).objective <= loop.objective + 1e-9
+    assert EC3(**settings).solve(votes).solution.objective <= loop.solution.objective + 1e-9
 
 
 # ---- degenerate input has a defined answer -------------------------------------------------------
@@ -603,7 +603,7 @@ def test_objects_no_vote_reaches_are_flagged_and_noted():
     consensus = EC3().solve(Votes.from_labels({"c": said, "d": said}, {"k": [0, 1, -1, 2]}))
     assert consensus.unanswered.tolist() == [False, False, True, True]
     note = "2 objects have no vote, not even through others in the same groups, and got the mean vote of all."
-    assert list(map(str, consensus.solved_notes)) == [note]
+    assert list(map(str, consensus.solution.notes)) == [note]
 
 
 def test_an_object_tied_to_votes_by_a_weightless_object_only_is_not_reached():
@@ -699,7 +699,7 @@ def test_towards_the_soft_vote_is_towards_the_votes(votes, settings):
     one, other = EC3(**settings).solve(votes), EC3(**settings, towards=SoftVote()).solve(votes)
     assert_allclose(other.proba, one.proba, **EXACT)
     assert_allclose(other.group_proba, one.group_proba, **EXACT)
-    assert other.objective == pytest.approx(one.objective, abs=1e-9)
+    assert other.solution.objective == pytest.approx(one.solution.objective, abs=1e-9)
 
 
 @pytest.mark.parametrize("route", ["direct", "cg", "bcd"])
@@ -727,7 +727,7 @@ def test_a_consensus_towards_another_method_is_saved_with_it(w8, tmp_path):
     consensus = EC3(towards="dawid-skene").solve(w8)
     consensus.save(tmp_path / "c.ec3")
     assert_allclose(Consensus.load(tmp_path / "c.ec3").extend(w8).proba, consensus.proba, **EXACT)
-    assert consensus.settings["method"] == "iEC3 towards Dawid-Skene"
+    assert consensus.solution.settings["method"] == "iEC3 towards Dawid-Skene"
     assert set(consensus.explain(0).by_term.columns["term"]) == {"groups", "companions", "towards"}
 
 
@@ -771,7 +771,7 @@ def planted():
 
 def test_a_classifier_worse_than_chance_gets_no_weight_and_is_named(planted):
     consensus = EC3(weights="agreement").solve(planted[0])
-    assert consensus.worse_than_chance == ("liar",)
+    assert consensus.solution.worse_than_chance == ("liar",)
     assert consensus.weights[5] == 0
     assert (consensus.weights[:5] > 0).all()
     assert "Worse than chance and left out: liar." in map(str, consensus.notes)
@@ -796,7 +796,7 @@ def test_learned_weights_have_the_mean_one_over_the_votes(planted):
 def test_known_labels_teach_the_weights(planted):
     votes, truth = planted
     consensus = EC3(weights="labels").solve(votes, known={i: truth[i] for i in range(100)})
-    assert consensus.worse_than_chance == ("liar",)
+    assert consensus.solution.worse_than_chance == ("liar",)
     assert consensus.weights[5] == 0
 
 
@@ -1028,8 +1028,8 @@ def test_stopping_early_is_warned_about_and_reported(w8, solver, tol):
     message = f"EC3 stopped at max_iter=1 before reaching tol={tol}. Raise max_iter or tol."
     with pytest.warns(ConvergenceWarning, match=re.escape(message)):
         consensus = EC3(solver=solver, tol=tol, max_iter=1, random_state=0).solve(w8)
-    assert not consensus.converged
-    assert consensus.n_iter == 1
+    assert not consensus.solution.converged
+    assert consensus.solution.n_iter == 1
     assert_distributions(consensus.proba)
 
 
@@ -1049,9 +1049,9 @@ def test_a_scaling_that_stops_early_is_warned_about(w8, monkeypatch):
 def test_the_paper_s_loop_stops_at_the_paper_s_epsilon_by_default(w8):
     consensus = EC3(solver="bcd", random_state=0).solve(w8)
     exact = EC3(**BCD).solve(w8)
-    assert consensus.converged
-    assert 1 < consensus.n_iter < exact.n_iter
-    assert len(consensus.history) == consensus.n_iter
+    assert consensus.solution.converged
+    assert 1 < consensus.solution.n_iter < exact.solution.n_iter
+    assert len(consensus.solution.history) == consensus.solution.n_iter
 
 
 # ---- 7: scikit-learn's face ----------------------------------------------------------------------
@@ -1088,7 +1088,7 @@ def test_solving_does_not_change_the_method(w8):
 
 
 def test_the_settings_stand_in_the_consensus(w8):
-    settings = EC3(balanced=False, beta=0.5).solve(w8).settings
+    settings = EC3(balanced=False, beta=0.5).solve(w8).solution.settings
     assert settings["method"] == "EC3"
     assert settings["beta"] == 0.5
     assert settings["known_weight"] == "inf"
@@ -1127,7 +1127,7 @@ def test_a_dense_system_over_too_many_groups_is_refused():
 
 def test_the_title_names_the_method_it_goes_towards(w8):
     titles = [
-        EC3(towards=other).solve(w8).settings["method"]
+        EC3(towards=other).solve(w8).solution.settings["method"]
         for other in ("votes", "dawid-skene", DawidSkene())
     ]
     assert titles == ["iEC3", "iEC3 towards Dawid-Skene", "iEC3 towards Dawid-Skene"]

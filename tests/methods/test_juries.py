@@ -302,7 +302,7 @@ def test_a_panel_that_hardens_some_votes_extends_and_explains(long, tmp_path):
 @pytest.mark.parametrize("method", [BWA(max_iter=1), DawidSkene(max_iter=1), EBCC(max_iter=1)])
 def test_a_single_round_is_allowed_and_warned_about(method):
     with pytest.warns(ConvergenceWarning, match=r"stopped at max_iter=1 "):
-        assert method.solve(votes_of(jury(0)[0])).n_iter == 1
+        assert method.solve(votes_of(jury(0)[0])).solution.n_iter == 1
 
 
 def test_a_member_that_was_cut_off_says_so():

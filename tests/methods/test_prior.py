@@ -110,7 +110,8 @@ def test_a_prior_worse_than_the_votes_does_not_hurt(method, kind, crowd):
 def test_a_prior_that_is_too_sure_is_taken_down(crowd):
     votes, truth = crowd
     modest, boastful = (
-        DawidSkene().solve(votes, prior=informed(truth, sure=sure)).trust for sure in (0.6, 0.999)
+        DawidSkene().solve(votes, prior=informed(truth, sure=sure)).solution.trust
+        for sure in (0.6, 0.999)
     )
     assert boastful.slope < 1 < modest.slope
 
@@ -165,7 +166,8 @@ def test_known_labels_calibrate_it(crowd):
     )  # they bear out its errors
     known = {i: int(truth[i]) for i in range(200)}
     blind, taught = (
-        DawidSkene().solve(echo, known=labels, prior=prior).trust for labels in (None, known)
+        DawidSkene().solve(echo, known=labels, prior=prior).solution.trust
+        for labels in (None, known)
     )
     left = np.arange(200, N)
     losses = [
@@ -177,13 +179,13 @@ def test_known_labels_calibrate_it(crowd):
 
 def test_it_is_learned_from_a_sample_of_many_rows(crowd, monkeypatch):
     votes, truth = crowd
-    whole = DawidSkene().solve(votes, prior=informed(truth)).trust
+    whole = DawidSkene().solve(votes, prior=informed(truth)).solution.trust
     monkeypatch.setattr(trust, "SAMPLE", 150)
     solved = DawidSkene().solve(votes, known={0: int(truth[0])}, prior=informed(truth))
-    assert solved.votes.n_rows > 200
-    assert solved.trust.slope == pytest.approx(whole.slope, rel=0.5)
-    assert solved.trust.weight == pytest.approx(whole.weight, rel=0.5)
-    assert solved.trust.slope != whole.slope
+    assert solved.solution.votes.n_rows > 200
+    assert solved.solution.trust.slope == pytest.approx(whole.slope, rel=0.5)
+    assert solved.solution.trust.weight == pytest.approx(whole.weight, rel=0.5)
+    assert solved.solution.trust.slope != whole.slope
 
 
 @pytest.mark.parametrize("method", ["auto", "dawid-skene", "bwa", "weighted-vote"])
@@ -193,7 +195,10 @@ def test_what_voters_weigh_does_not_change_how_far_it_is_trusted(method, crowd):
     plain, weighted = (
         ec3learn.solve(own, method=method, prior=informed(truth)) for own in (votes, heavy)
     )
-    assert (weighted.trust.slope, weighted.trust.weight) == (plain.trust.slope, plain.trust.weight)
+    assert (weighted.solution.trust.slope, weighted.solution.trust.weight) == (
+        plain.solution.trust.slope,
+        plain.solution.trust.weight,
+    )
     right = [np.mean(own.labels() == truth) for own in (plain, weighted)]
     assert right[1] > right[0] - 0.05
 
@@ -247,7 +252,9 @@ def test_an_object_without_votes_gets_what_is_trusted_of_its_prior(crowd):
     assert unvoted.proba.shape == (1, K)
     gaps = Votes.from_long([0], ["0"], [0], object_ids=[0, 1], classes=range(K))
     second = consensus.extend(gaps, prior=prior[:2])
-    assert_allclose(second.proba[1], np.exp(consensus.trust.log_proba(prior[1:2]))[0], atol=0.02)
+    assert_allclose(
+        second.proba[1], np.exp(consensus.solution.trust.log_proba(prior[1:2]))[0], atol=0.02
+    )
     assert not second.unanswered.any()
 
 
@@ -351,7 +358,7 @@ def test_the_majority_vote_to_compare_with_has_no_part_in_the_prior(crowd):
     )
     plain = ec3learn.diagnosis.majority(MajorityVote().solve(votes))
     assert_allclose(
-        consensus.expand(ec3learn.diagnosis.majority(consensus).proba),
+        consensus.solution.expand(ec3learn.diagnosis.majority(consensus).proba),
         MajorityVote().solve(votes).proba,
     )
     assert plain is not None

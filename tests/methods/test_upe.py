@@ -27,7 +27,7 @@ T6 = "0.941812 0.058188  0.612734 0.387266  0.612734 0.387266  0.941812 0.058188
 )
 def test_the_golden_numbers(name, numbers, cost, request):
     consensus = UPE(n_init=12, tol=1e-9, random_state=0).solve(request.getfixturevalue(name))
-    assert consensus.objective == pytest.approx(cost, abs=1e-6)
+    assert consensus.solution.objective == pytest.approx(cost, abs=1e-6)
     assert_allclose(
         consensus.proba.ravel(), np.array(numbers.split(), dtype=float), rtol=0, atol=1e-5
     )
@@ -60,10 +60,10 @@ def test_the_gradient_is_that_of_finite_differences(seed):
 def test_the_gradient_is_zero_at_the_answer(w8):
     consensus = UPE(tol=1e-10, random_state=0).solve(w8)
     worse = UPE(tol=1e-10, random_state=1).solve(w8)
-    assert consensus.objective == pytest.approx(
-        worse.objective, abs=1e-7
+    assert consensus.solution.objective == pytest.approx(
+        worse.solution.objective, abs=1e-7
     )  # all starts reach the optimum here
-    assert consensus.converged
+    assert consensus.solution.converged
 
 
 def test_a_seed_makes_it_reproducible(t7):
@@ -72,7 +72,7 @@ def test_a_seed_makes_it_reproducible(t7):
 
 
 def test_more_starts_are_never_worse(t7):
-    costs = [UPE(n_init=n, random_state=0).solve(t7).objective for n in (1, 4, 12)]
+    costs = [UPE(n_init=n, random_state=0).solve(t7).solution.objective for n in (1, 4, 12)]
     assert costs == sorted(costs, reverse=True)
 
 

@@ -68,7 +68,7 @@ def test_cells_are_the_shares_of_objects_named_alike(consensus):
     ax = plots.agreement_map(consensus)
     names = [label.get_text() for label in ax.get_yticklabels()]
     votes = {
-        name: np.array([consensus.votes.said(i)[m] for i in range(200)])
+        name: np.array([consensus.solution.votes.said(i)[m] for i in range(200)])
         for m, name in enumerate(["c0", "c1"])
     }
     cells = ax.images[0].get_array()
@@ -107,7 +107,7 @@ def test_classifiers_worse_than_chance_are_hatched(consensus):
         for label, bar in zip(ax.get_yticklabels(), ax.patches, strict=True)
         if bar.get_hatch()
     ]
-    assert hatched == list(consensus.worse_than_chance) == ["turned"]
+    assert hatched == list(consensus.solution.worse_than_chance) == ["turned"]
 
 
 def test_contested_bars_are_apart_by_the_margin(consensus):
@@ -120,7 +120,7 @@ def test_parts_of_cluster_bars_add_up_to_the_shares_of_clusters(consensus):
     ax = plots.cluster_classes(consensus, "kmeans")
     tops = np.sum([[bar.get_height() for bar in bars] for bars in ax.containers], axis=0)
     labels = [int(label.get_text()) for label in ax.get_xticklabels()]
-    cluster = np.array([consensus.votes.said(i)[-1] for i in range(200)])
+    cluster = np.array([consensus.solution.votes.said(i)[-1] for i in range(200)])
     assert_allclose(tops, [np.mean(cluster == label) for label in labels])
 
 
@@ -292,7 +292,7 @@ def test_what_is_refused(call, words, consensus):
 def test_votes_that_were_not_solved_are_refused(name, consensus):
     words = "consensus must be a Consensus, got Votes. Solve votes first: EC3().solve(votes)."
     with pytest.raises(TypeError, match=re.escape(words)):
-        getattr(plots, name)(consensus.votes)
+        getattr(plots, name)(consensus.solution.votes)
 
 
 @pytest.mark.parametrize(

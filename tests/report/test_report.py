@@ -7,7 +7,6 @@ import io
 import re
 import shutil
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +32,7 @@ from ec3learn import (
     solve,
 )
 from ec3learn.answer.notes import CALIBRATION
+from ec3learn.consensus import changed
 from ec3learn.demo import demo_votes
 from ec3learn.diagnosis import alpha, error_correlation
 from ec3learn.report import page
@@ -100,7 +100,7 @@ def text_of(consensus, **options):
 def test_shares_confidence_and_changes_are_those_of_the_consensus(pool):
     consensus, _ = pool
     facts = facts_of(consensus)
-    labels, majority = consensus.labels(), MajorityVote().solve(consensus.votes).labels()
+    labels, majority = consensus.labels(), MajorityVote().solve(consensus.solution.votes).labels()
     assert {name: shares[0] for name, shares in facts["classes"]["rows"]} == pytest.approx(
         {name: np.mean(labels == name) for name in consensus.classes}
     )
@@ -114,7 +114,7 @@ def test_shares_confidence_and_changes_are_those_of_the_consensus(pool):
 def test_held_out_labels_judge_the_answer_beside_the_majority_vote(pool):
     consensus, truth = pool
     fair = facts_of(consensus, truth=truth)["quality"]["fair"]
-    majority = MajorityVote().solve(consensus.votes).labels()
+    majority = MajorityVote().solve(consensus.solution.votes).labels()
     assert [answer["accuracy"] for answer in fair["answers"]] == [
         np.mean(consensus.labels() == truth),
         np.mean(majority == truth),
@@ -157,18 +157,18 @@ def test_changes_that_all_go_to_the_common_class_are_remarked_on(tmp_path):
         {"one": rare, "two": rare, "three": ["a"] * 100, "four": ["a"] * 99 + ["b"]},
         weights=[1.1, 1, 1, 1],
     )
-    smooth = replace(
+    smooth = changed(
         MajorityVote().solve(votes),
-        solved_proba=SoftVote().solve(votes).row_proba @ np.array([[1, 0], [0.5, 0.5]]),
+        solved_proba=SoftVote().solve(votes).solution.row_proba @ np.array([[1, 0], [0.5, 0.5]]),
     )
     remark = "All of them went to <bdi>a</bdi>, the most common class"
     assert (
-        facts_of(replace(smooth, settings={"method": "smooth"}, made_by="Smooth", rule=None))[
+        facts_of(changed(smooth, settings={"method": "smooth"}, made_by="Smooth", rule=None))[
             "changes"
         ]["to_common"]
         == "a"
     )
-    replace(smooth, settings={"method": "smooth"}, made_by="Smooth", rule=None).report(
+    changed(smooth, settings={"method": "smooth"}, made_by="Smooth", rule=None).report(
         tmp_path / "a.html"
     )
     assert remark in (tmp_path / "a.html").read_text()
@@ -184,7 +184,7 @@ def test_an_answer_that_changes_nothing_is_warned_of():
 
 def test_an_answer_that_is_no_better_than_the_majority_vote_is_warned_of(pool):
     consensus, _ = pool
-    majority = MajorityVote().solve(consensus.votes).labels()
+    majority = MajorityVote().solve(consensus.solution.votes).labels()
     warnings = facts_of(consensus, truth=majority)["warnings"]
     assert len(warnings) == 1
     assert warnings[0].startswith(
@@ -230,8 +230,10 @@ def test_a_classifier_that_turns_classes_around_is_worse_than_chance(pool):
             {"ant": "bee", "bee": "cat", "cat": "ant"}[label] for label in consensus.labels()
         ]
     }
-    assert facts_of(EC3().solve(consensus.votes.add(turned)))["models"]["worse"] == ["turned"]
-    learned = facts_of(WeightedVote().solve(consensus.votes.add(turned)))["models"]
+    assert facts_of(EC3().solve(consensus.solution.votes.add(turned)))["models"]["worse"] == [
+        "turned"
+    ]
+    learned = facts_of(WeightedVote().solve(consensus.solution.votes.add(turned)))["models"]
     assert learned["worse"] == ["turned"]
     assert learned["rule"].endswith("The method itself left out some for this reason.")
 
@@ -256,7 +258,9 @@ def test_classifiers_that_guess_or_always_say_the_same_say_nothing(pool):
     others = {"guess": rng.choice(["ant", "bee", "cat"], 400), "same": ["bee"] * 400}
     facts = facts_of(
         MajorityVote().solve(
-            consensus.votes.add(others).add({f"c{i}": consensus.labels() for i in range(9)})
+            consensus.solution.votes.add(others).add(
+                {f"c{i}": consensus.labels() for i in range(9)}
+            )
         )
     )
     remarks = {row["model"]: row["remark"] for row in facts["models"]["rows"]}
@@ -321,8 +325,8 @@ def test_the_section_on_trust_has_what_the_diagnosis_says():
     ]
     assert trust["ask"] == list(consensus.ask(50).rows())
     assert trust["estimates"] == list(consensus.estimate(None, rest).rows())
-    assert trust["correlation"] == error_correlation(consensus.votes, rest)
-    assert trust["agreement"][0]["value"] == pytest.approx(alpha(consensus.votes))
+    assert trust["correlation"] == error_correlation(consensus.solution.votes, rest)
+    assert trust["agreement"][0]["value"] == pytest.approx(alpha(consensus.solution.votes))
 
 
 def test_votes_per_object_are_counted_by_what_objects_count_and_where_there_are_any():

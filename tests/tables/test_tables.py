@@ -474,11 +474,11 @@ def test_the_consensus_says_that_a_sample_was_solved(made, kind):
     most = (
         frame.group_by([*CLASSIFIERS, *CLUSTERINGS]).len()["len"].sort(descending=True)[:50].sum()
     )
-    assert str(consensus.solved_notes[-1]) == (
+    assert str(consensus.solution.notes[-1]) == (
         f"Solved on the 50 most frequent distinct rows (max_rows), {most / 3:.1f} % of the table; every row is answered from its "
         "groups."
     )
-    assert len(consensus.votes) == 50
+    assert len(consensus.solution.votes) == 50
     assert consensus.summary(fast=True).n_objects == most
 
 
@@ -542,13 +542,13 @@ def test_rows_with_known_labels_are_always_solved(made, kind, known_weight):
     )
     rows = rows_of(table)
     gold = frame["gold"].is_not_null().to_numpy()
-    assert (consensus.known.codes >= 0).sum() == frame.filter(gold).select(
+    assert (consensus.solution.known.codes >= 0).sum() == frame.filter(gold).select(
         [*CLASSIFIERS, *CLUSTERINGS, "gold"]
     ).n_unique()
     assert nw.from_native(table).collect_schema()["consensus"] == nw.String
     if known_weight == np.inf:
         assert rows.filter(gold)["consensus"].to_list() == frame.filter(gold)["gold"].to_list()
-    votes, codes = consensus.votes, consensus.known.codes
+    votes, codes = consensus.solution.votes, consensus.solution.known.codes
     code_of = codes if votes.index is None else codes[votes.index]
     sure = {(*votes.said(i), code_of[i]): consensus.confidence[i] for i in range(len(votes))}
     for row in rows.filter(gold).rows(named=True):
@@ -980,7 +980,7 @@ def test_objects_of_a_long_table_beyond_max_rows_are_answered_from_the_groups(ma
     )
     expected = consensus.extend(long_answer(frame).votes)
     rows, number = rows_of(table), {task: i for i, task in enumerate(expected.object_ids)}
-    assert len(consensus.votes) == 25
+    assert len(consensus.solution.votes) == 25
     assert_allclose(
         rows["confidence"], expected.confidence[[number[task] for task in rows["task"]]], **EXACT
     )
@@ -1268,7 +1268,7 @@ def test_scores_in_a_long_table_may_have_a_scale_each_and_voters_may_be_new(made
     given = {**LONG, "classes": ["fine", "toxic"]}
     scales = {"ann": digits, "bob": Scale(digits)}
     _, consensus = combine(made(kind, long), **given, scale=scales, return_consensus=True)
-    assert [model.kind for model in consensus.models] == ["grader", "grader", "classifier"]
+    assert [model.kind for model in consensus.solution.models] == ["grader", "grader", "classifier"]
     only = extend(made(kind, long.filter(pl.col("worker") != "bob")), consensus, **LONG)
     assert rows_of(only).height == 200
     graded = long.filter(pl.col("worker") != "cy")
@@ -1445,7 +1445,7 @@ def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
     assert_allclose(consensus.voters()["coverage"], expected["coverage"], **EXACT)
     assert (
         f"the {n_distinct} distinct rows of the table, each counted as often as it occurs"
-        in str(consensus.solved_notes[-1])
+        in str(consensus.solution.notes[-1])
     )
 
 
@@ -1557,7 +1557,7 @@ def test_names_and_soft_models_may_stand_in_one_list(made, kind):
     )
     chosen = ["clf_*", {"lr": "clf_p_*"}]  # the pattern leaves out what the soft model takes
     _, consensus = combine(made(kind, frame), classifiers=chosen, return_consensus=True)
-    assert [model.name for model in consensus.models] == ["clf_a", "lr"]
+    assert [model.name for model in consensus.solution.models] == ["clf_a", "lr"]
 
 
 @pytest.mark.parametrize("kind", ["pandas", "duckdb"])

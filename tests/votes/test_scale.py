@@ -73,7 +73,7 @@ def test_the_direction_is_learned_of_a_voter_who_uses_one_end_and_saw_one_class_
         said, classes=FINE_TOXIC, scale={"j": Scale(range(10), direction="learn")}
     )
     consensus = SoftVote().solve(votes, known=dict(enumerate(said["other"][:16])))
-    assert consensus.votes.said(16) == [
+    assert consensus.solution.votes.said(16) == [
         "fine",
         None,
     ]  # 4 is below the middle, and the high end means toxic

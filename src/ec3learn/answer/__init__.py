@@ -2,6 +2,6 @@
 
 from .extension import ExtendWarning
 from .notes import Note
-from .outcome import Outcome
+from .solution import Solution
 
-__all__ = ["ExtendWarning", "Note", "Outcome"]
+__all__ = ["ExtendWarning", "Note", "Solution"]

@@ -18,7 +18,7 @@ from .._typing import Array
 from ..algebra.membership import SparseMembership, entries
 from ..votes import Prior, Votes, as_class_votes, hardened, n_alike
 from ..votes.labels import kind_of
-from .outcome import Outcome
+from .solution import Solution
 
 
 class ExtendWarning(UserWarning):
@@ -26,7 +26,7 @@ class ExtendWarning(UserWarning):
 
 
 def require_rule(
-    outcome: Outcome,
+    outcome: Solution,
     what: str = "new objects",
     otherwise: str = "Solve old and new objects together",
 ) -> None:
@@ -39,7 +39,7 @@ def require_rule(
         )
 
 
-def extended_answers(outcome: Outcome, votes: Votes) -> tuple[Array, Array]:
+def extended_answers(outcome: Solution, votes: Votes) -> tuple[Array, Array]:
     """Return the class probabilities of each distinct row of new votes, and which rows no vote reaches."""
     assert outcome.rule is not None
     groups = SparseMembership(
@@ -48,7 +48,7 @@ def extended_answers(outcome: Outcome, votes: Votes) -> tuple[Array, Array]:
     return outcome.rule.all_answers(groups)
 
 
-def readable_votes(outcome: Outcome, votes: Votes) -> Votes:
+def readable_votes(outcome: Solution, votes: Votes) -> Votes:
     """Return new votes in the form that the old ones were solved in: answers on a scale may have been taken as class votes."""
     if any(model.kind == "grader" for model in outcome.models):
         return votes
@@ -63,7 +63,7 @@ def readable_votes(outcome: Outcome, votes: Votes) -> Votes:
     return as_class_votes(votes)
 
 
-def trusted_as_before(outcome: Outcome, votes: Votes) -> Votes:
+def trusted_as_before(outcome: Solution, votes: Votes) -> Votes:
     """Return new votes whose prior, if they have one, is trusted as far as the old one."""
     if votes.prior is None:
         return votes
@@ -77,14 +77,14 @@ def trusted_as_before(outcome: Outcome, votes: Votes) -> Votes:
     return replace(votes, prior=Prior(votes.prior.proba, outcome.trust))
 
 
-def hard_entries(outcome: Outcome, votes: Votes) -> sparse.csr_array | None:
+def hard_entries(outcome: Solution, votes: Votes) -> sparse.csr_array | None:
     """Return the membership of new rows with soft votes hardened, if a method asks for them; None: there is nothing to harden."""
     if outcome.rule is None or votes.stores.is_hard or not outcome.rule.takes_hard_votes:
         return None
     return aligned_entries(outcome, hardened(votes), warn=False)
 
 
-def aligned_entries(outcome: Outcome, votes: Votes, warn: bool = True) -> sparse.csr_array:
+def aligned_entries(outcome: Solution, votes: Votes, warn: bool = True) -> sparse.csr_array:
     """Return the membership of new rows in the outcome's groups: models are matched by name, groups by label."""
     offsets = outcome.group_offsets
     number = {(model.name, model.kind): m for m, model in enumerate(outcome.models)}
@@ -125,7 +125,7 @@ def matching_labels(labels: Array, ours: Array) -> Array:
     )
 
 
-def _warn_unseen(outcome: Outcome, votes: Votes, matrix: sparse.csr_array, target: Array) -> None:
+def _warn_unseen(outcome: Solution, votes: Votes, matrix: sparse.csr_array, target: Array) -> None:
     """Warn of votes that are lost: those of base models, and for classes and clusters, that the outcome does not have."""
     row_of = np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))
     unseen, n_models = target[matrix.indices] < 0, len(votes.models)

@@ -14,8 +14,8 @@ from scipy import sparse
 from .._typing import Array
 from ..votes.layout import frozen
 from .mixtures import LogPoolRule, PanelRule, PrecisionRule, RegressionRule, SubtypeRule
-from .outcome import are_distributions
 from .rule import GroupRule, Rule, Term
+from .solution import are_distributions
 
 LOOSE = 1e-6  # by how much the sums of distributions of groups may miss 1
 Facts = Mapping[str, Any]

@@ -259,7 +259,7 @@ def voters(
             consensus = answered.consensus
     show(by_trouble(consensus), json)
     if not json:
-        for note in two_voter_notes(consensus):
+        for note in two_voter_notes(consensus.solution):
             print(f"\nNote: {note.sentence(spelled)}")
 
 

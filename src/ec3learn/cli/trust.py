@@ -204,7 +204,7 @@ def estimate(
 
 def _chances_by_name(drawn: Mapping[str, str], consensus: Consensus) -> dict[Any, float]:
     """Return chances, read as text, by the objects as the consensus names them."""
-    names = (consensus.name_of(i) for i in range(consensus.n_objects))
+    names = (consensus.solution.name_of(i) for i in range(consensus.solution.n_objects))
     try:
         return {name: float(drawn[str(name)]) for name in names if str(name) in drawn}
     except ValueError as error:

@@ -1,5 +1,5 @@
 """Consensus: the answer and everything one asks of it."""
 
-from .consensus import Consensus
+from .consensus import Consensus, changed
 
-__all__ = ["Consensus"]
+__all__ = ["Consensus", "changed"]

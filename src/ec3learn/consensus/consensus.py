@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from typing import Any, Literal
@@ -14,51 +14,29 @@ import numpy as np
 from .. import diagnosis
 from .._checks import InputError, InputTypeError
 from .._table import Table
+from .._typing import Array
 from ..algebra.linear import normalised
 from ..answer.extension import extended_answers, readable_votes, require_rule, trusted_as_before
 from ..answer.notes import Note
-from ..answer.outcome import Outcome, unanswered_notes
+from ..answer.solution import Solution, unanswered_notes
 from ..diagnosis.summary import Summary, notes_of
 from ..report.page import write_report
 from ..votes import Votes
-from ..votes.labels import plain
+from ..votes.labels import Label, plain
 from ..votes.layout import frozen
 from .file import damaged, read_archive, restored, stored, write_archive
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Consensus(Outcome):
+class Consensus:
     """One classification from many base models.
 
     A method's `solve` makes it; it is not made by hand.
 
     Attributes
     ----------
-    classes : array
-        The classes, in the order of the columns of `proba`.
-    models : tuple of BaseModel
-        The base models it was made from.
-    weights : array
-        The weight each base model had in the end.
-    proba, group_proba : arrays
-        The class probabilities of the objects and of the groups; `groups` says which group is
-        which.
-    objective : float or None
-        The value of what the method minimised.
-    n_iter, converged
-        How many rounds the solver took, and whether it reached its tolerance.
-    history : list of float
-        The objective after each round, where the solver is a plain loop.
-    notes : tuple of Note
-        What a user should know: objects nobody voted on, voters without weight, voters who are
-        biased or no better than chance, and so on. Each has a `kind` and a `text`. Those of the
-        diagnosis are found when you first ask for notes, at a bounded cost; without votes, as in a
-        loaded file, there are those that were saved.
-    worse_than_chance : tuple of str
-        The classifiers that learned weights left out because they agree with the consensus less
-        than guessing would.
-    settings : dict
-        The method and its parameters.
+    solution : Solution
+        What the method found, for those who look closer: its votes and base models, settings, how
+        the solver got there, and everything by distinct row.
 
     Examples
     --------
@@ -69,14 +47,88 @@ class Consensus(Outcome):
     (array(['a', 'a', 'b'], dtype=object), array([0.87, 0.54, 0.91]), array([0.73, 0.08, 0.82]))
     """
 
+    def __init__(self, solution: Solution) -> None:
+        self.solution = solution
+
+    @property
+    def classes(self) -> Array:
+        """The classes, in the order of the columns of `proba`."""
+        return self.solution.classes
+
+    @property
+    def object_ids(self) -> Array | None:
+        """The names of the objects, where they have some."""
+        return self.solution.object_ids
+
+    @property
+    def proba(self) -> Array:
+        """The class probabilities, objects x classes."""
+        return self.solution.proba
+
+    @property
+    def confidence(self) -> Array:
+        """The highest class probability of each object."""
+        return self.solution.confidence
+
+    @property
+    def margin(self) -> Array:
+        """By how much the most probable class of each object leads the next."""
+        return self.solution.margin
+
+    @property
+    def unanswered(self) -> Array:
+        """Which objects no vote reaches, not even through others: they have the mean vote of all."""
+        return self.solution.unanswered
+
+    @property
+    def weights(self) -> Array:
+        """The weight each base model had in the end."""
+        return self.solution.weights
+
+    @property
+    def groups(self) -> list[tuple[str, Label]]:
+        """The groups, (base model, class or cluster), in the order of `group_proba`."""
+        return self.solution.groups
+
+    @property
+    def group_proba(self) -> Array:
+        """The class probabilities of each group; groups without members have the mean vote of all."""
+        return self.solution.group_proba
+
+    def labels(self, rule: Literal["argmax", "mass"] = "argmax") -> Array:
+        """Return one class per object, named as in the votes.
+
+        Parameters
+        ----------
+        rule : "argmax" or "mass"
+            "argmax" takes the most probable class. Classes within 1e-9 of the highest probability
+            are tied; the tied class with the larger mass (its mean probability over all objects)
+            wins, and of equal masses the first in `classes`. "mass" chooses labels whose shares
+            match the classes' mass, as nearly as objects with equal rows allow: smoothing pulls all
+            objects towards the overall mix, so that rare classes seldom have the highest
+            probability anywhere.
+
+        Examples
+        --------
+        >>> from ec3learn import MajorityVote, Votes
+        >>> votes = Votes.from_labels({"a": [0, 0, 0, 0], "b": [0, 0, 0, 0], "c": [1, 1, 0, 0], "d": [1, 0, 1, 0]})
+        >>> consensus = MajorityVote().solve(votes)
+        >>> consensus.labels(), consensus.labels(rule="mass")
+        (array([0, 0, 0, 0]), array([1, 0, 0, 0]))
+        """
+        return self.solution.labels(rule)
+
     @cached_property
     def notes(self) -> tuple[Note, ...]:
-        """Return the notes of the method, and what the diagnosis finds in the answer and the voters."""
-        return notes_of(self)
+        """What a user should know about the answer; each note has a `kind` and a `text`.
+
+        Those of the diagnosis are found when you first ask, at a bounded cost. Without votes, as in
+        a loaded file, there are those that were saved.
+        """
+        return notes_of(self.solution)
 
     # Functions of the diagnosis that are asked so often that they are methods too.
     voters = diagnosis.voters
-    skills = diagnosis.skills
     confusion = diagnosis.confusion_of
     contested = diagnosis.contested
     estimate = diagnosis.estimate
@@ -117,7 +169,7 @@ class Consensus(Outcome):
         0     q1       yes         1.0
         1     q2        no         1.0
         """
-        names = np.arange(self.n_objects) if self.object_ids is None else self.object_ids
+        names = np.arange(self.solution.n_objects) if self.object_ids is None else self.object_ids
         columns = {"object": names, "consensus": self.labels(rule), "confidence": self.confidence}
         if proba:
             columns |= {
@@ -171,29 +223,32 @@ class Consensus(Outcome):
                 came=type(votes).__name__,
                 remedy="Make one with Votes.from_labels.",
             )
-        require_rule(self)
+        solution = self.solution
+        require_rule(solution)
         votes = readable_votes(
-            self, trusted_as_before(self, votes if prior is None else votes.with_prior(prior))
+            solution,
+            trusted_as_before(solution, votes if prior is None else votes.with_prior(prior)),
         )
-        proba, unanswered = extended_answers(self, votes)
-        return Consensus(
-            classes=self.classes,
-            models=self.models,
-            weights=self.weights,
-            settings=self.settings,
-            made_by=self.made_by,
-            rule=self.rule,
-            group_table=self.group_means,
+        proba, unanswered = extended_answers(solution, votes)
+        extended = Solution(
+            classes=solution.classes,
+            models=solution.models,
+            weights=solution.weights,
+            settings=solution.settings,
+            made_by=solution.made_by,
+            rule=solution.rule,
+            group_table=solution.group_means,
             votes=votes,
             solved_proba=frozen(proba),
             index=votes.index,
             object_ids=votes.object_ids,
             unanswered_rows=frozen(unanswered),
-            solved_notes=unanswered_notes(unanswered, votes, self.lacking),
-            lacking=self.lacking,
-            trust=self.trust,
-            stored_mass=self.tie_mass,
+            notes=unanswered_notes(unanswered, votes, solution.lacking),
+            lacking=solution.lacking,
+            trust=solution.trust,
+            stored_mass=solution.tie_mass,
         )
+        return Consensus(extended)
 
     def save(
         self, path: str | os.PathLike[str], *, objects: bool = False, overwrite: bool = False
@@ -220,14 +275,14 @@ class Consensus(Outcome):
         ...     Consensus.load(f"{folder}/mails.ec3").labels()
         array(['a', 'b'], dtype=object)
         """
-        write_archive(path, *stored(self, objects), overwrite)
+        write_archive(path, *stored(self.solution, self.notes, objects), overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Consensus:
         """Load a consensus that `save` wrote; what `save` would not have written is refused, whoever signed it."""
         facts, arrays = read_archive(path)
         try:
-            return cls(**restored(facts, arrays))
+            return cls(Solution(**restored(facts, arrays)))
         except Exception as error:
             raise damaged(path, error) from None
 
@@ -280,30 +335,31 @@ class Consensus(Outcome):
         )
 
     def __repr__(self) -> str:
-        return f"Consensus({self.description})"
+        return f"Consensus({self.solution.description})"
 
     def _repr_html_(self) -> str:
-        parts = [f"<p><b>Consensus</b>: {escape(self.description)}</p>"]
-        judged = self.votes is not None and self.has_objects
+        solution = self.solution
+        parts = [f"<p><b>Consensus</b>: {escape(self.solution.description)}</p>"]
+        judged = solution.votes is not None and solution.has_objects
         parts += [f"<p>{escape(line)}</p>" for line in (self._facts.lines[1:] if judged else ())]
         parts += [
             f"<p>Note: {escape(str(note))}</p>"
             for note in (self._facts.further_notes if judged else self.notes)
         ]
-        if self.has_objects:
+        if solution.has_objects:
             counts = np.bincount(
-                self.row_classes, weights=self.row_counts, minlength=len(self.classes)
+                solution.row_classes, weights=solution.row_counts, minlength=len(self.classes)
             )
             shares, mass = (
                 normalised(counts.astype(np.float64)).tolist(),
-                normalised(self.mass).tolist(),
+                normalised(solution.mass).tolist(),
             )
             parts.append(
                 Table(
                     {"class": [plain(z) for z in self.classes], "share": shares, "mass": mass}
                 )._repr_html_()
             )
-        if self.votes is not None or self.stored_voters is not None:
+        if solution.votes is not None or solution.stored_voters is not None:
             parts.append(self.voters()._repr_html_())
         if judged:
             parts.append(f"<p>Most contested</p>{self.contested(5)._repr_html_()}")
@@ -313,3 +369,8 @@ class Consensus(Outcome):
     def _facts(self) -> Summary:
         """Return the summary for the notebook view, which may be shown many times."""
         return self.summary()
+
+
+def changed(consensus: Consensus, **fields: Any) -> Consensus:
+    """The same consensus with other fields of its solution."""
+    return Consensus(replace(consensus.solution, **fields))

@@ -8,7 +8,7 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -18,7 +18,7 @@ from .._files import path_of, place_for, whole_file
 from .._table import Table
 from .._typing import Array
 from ..answer.notes import Note
-from ..answer.outcome import Outcome
+from ..answer.solution import Solution
 from ..answer.stored import LOOSE, Stored, number, require, restored_rule
 from ..diagnosis.metrics import row_weights
 from ..diagnosis.voters import COLUMNS, voters
@@ -54,7 +54,9 @@ NOUNS = {
 # ---- an outcome as plain facts and arrays --------------------------------------------------------
 
 
-def stored(outcome: Outcome, objects: bool) -> tuple[dict[str, Any], dict[str, Array]]:
+def stored(
+    outcome: Solution, notes: Sequence[Note], objects: bool
+) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return an outcome as facts that JSON can hold, and arrays; with `objects`, their answers and names too."""
     has_voters = outcome.votes is not None or outcome.stored_voters is not None
     facts: dict[str, Any] = {
@@ -67,7 +69,7 @@ def stored(outcome: Outcome, objects: bool) -> tuple[dict[str, Any], dict[str, A
         else None,
         "n_iter": outcome.n_iter,
         "converged": outcome.converged,
-        "notes": [{"kind": note.kind, "text": note.marked} for note in outcome.notes],
+        "notes": [{"kind": note.kind, "text": note.marked} for note in notes],
         "worse_than_chance": list(outcome.worse_than_chance),
         "lacking": outcome.lacking,
         "rule": None,
@@ -133,7 +135,7 @@ def restored(facts: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str,
         "rule": rule,
         "weights": held.take("weights", "f", len(models), low=0.0),
         "group_table": (order, table),
-        "solved_notes": tuple(Note(note["kind"], note["text"]) for note in facts["notes"]),
+        "notes": tuple(Note(note["kind"], note["text"]) for note in facts["notes"]),
         "worse_than_chance": tuple(facts["worse_than_chance"]),
         "trust": _restored_trust(facts["trust"], held, n_classes) if "trust" in facts else None,
         "stored_mass": held.take("tie_mass", "f", n_classes, low=0.0)

@@ -20,8 +20,8 @@ from .._table import Table
 from .._typing import Array
 from ..algebra.membership import membership
 from ..algebra.trust import fit_slope_and_offsets
-from ..answer.outcome import Outcome, require_consensus
 from ..answer.rule import COMPANIONS, GROUPS, GroupRule
+from ..answer.solution import Solution, Solved, solution_of
 from ..votes import Votes, group_ballot, n_alike, only_rows, votes_on
 from ..votes.labels import plain
 from ..votes.prior import log_shares
@@ -45,14 +45,14 @@ HELD = (
 EVEN = 0.7  # part of the chances for a share that is even: answers may be surer than they should be
 
 
-def close_calls(outcome: Outcome) -> Array:
+def close_calls(outcome: Solved) -> Array:
     """Return which distinct rows are close calls: their label is not known, and the two top classes are less than 0.1 apart."""
-    require_consensus(outcome)
+    outcome = solution_of(outcome)
     close = outcome.row_margin < CLOSE
     return close if outcome.known is None else close & ~outcome.known.labelled
 
 
-def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
+def contested(outcome: Solved, n: int = 10, *, distinct: bool = True) -> Table:
     """Return the objects a person should review first: those whose two most probable classes are closest.
 
     Parameters
@@ -70,7 +70,7 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
         object, label, confidence, runner_up, margin, votes, alike and why. Objects with known
         labels are left out.
     """
-    require_consensus(outcome)
+    outcome = solution_of(outcome)
     require_integer("n", n, 0)
     require_bool("distinct", distinct)
     votes = outcome.require_votes("contested")
@@ -113,7 +113,7 @@ def contested(outcome: Outcome, n: int = 10, *, distinct: bool = True) -> Table:
     return Table(columns)
 
 
-def _closest(outcome: Outcome, n: int, distinct: bool) -> tuple[list[int], Array]:
+def _closest(outcome: Solution, n: int, distinct: bool) -> tuple[list[int], Array]:
     """Return the objects with the smallest margins whose label is not known, and the distinct row of each."""
     margin = outcome.row_margin
     order = np.lexsort((np.arange(len(margin)), np.round(margin, 12)))
@@ -130,7 +130,7 @@ def _closest(outcome: Outcome, n: int, distinct: bool) -> tuple[list[int], Array
     return [i for i, _ in found[:n]], np.array([row for _, row in found[:n]], dtype=int)
 
 
-def _decided_by(outcome: Outcome, votes: Votes, rows: Array) -> list[str]:
+def _decided_by(outcome: Solution, votes: Votes, rows: Array) -> list[str]:
     """Return what decides the answers of some rows, besides the number of votes."""
     terms = (
         {term.name for term in outcome.rule.terms} if isinstance(outcome.rule, GroupRule) else set()
@@ -154,7 +154,7 @@ def _decided_by(outcome: Outcome, votes: Votes, rows: Array) -> list[str]:
 # ---- whom to ask next ----------------------------------------------------------------------------
 
 
-def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: Any = None) -> Table:
+def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any = None) -> Table:
     """Return the objects to ask about next.
 
     Parameters
@@ -191,7 +191,7 @@ def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: An
          4      1      2
          3      1      3
     """
-    require_consensus(outcome)
+    outcome = solution_of(outcome)
     require_integer("n", n, 1)
     require_choice("goal", goal, GOALS)
     require_seed("random_state", random_state)
@@ -219,7 +219,7 @@ def ask(outcome: Outcome, n: int = 10, goal: Goal = "label", *, random_state: An
     return Table(columns | last)
 
 
-def chance_wrong(outcome: Outcome) -> Array:
+def chance_wrong(outcome: Solution) -> Array:
     """Return the chance that the answer of each distinct row is wrong.
 
     Known labels, held against what would be answered without them, show how sure the answer may be
@@ -248,7 +248,7 @@ def _place_in_row(row_of: Array) -> Array:
     return place
 
 
-def _chances(outcome: Outcome, row_of: Array, n: int) -> Array:
+def _chances(outcome: Solution, row_of: Array, n: int) -> Array:
     """Return the chance of each candidate to be drawn; they add up to n, and none is above 1."""
     spread = np.sqrt(np.maximum(1 - (outcome.row_proba[row_of] ** 2).sum(axis=1), 0.0))
     total, n_all = float(spread.sum()), len(row_of)

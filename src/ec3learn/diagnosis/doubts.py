@@ -24,8 +24,8 @@ from ..algebra.membership import count_classes, membership
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.notes import BIAS, Note
-from ..answer.outcome import Outcome, require_consensus, top_classes
 from ..answer.rule import GroupRule, KnownLabels, mean_votes
+from ..answer.solution import Solution, Solved, solution_of, top_classes
 from ..votes import Votes, hardened, only_rows, unweighted
 from ..votes.labels import Label, plain
 from .metrics import CLEARLY, counted_votes, kappa, row_weights, sampled, wilson_interval
@@ -53,7 +53,7 @@ LEAST_OBJECTS = 30  # with fewer the criterion finds bias in chance
 MUCH_APART = 0.1  # a share of objects, or of votes, that is too large to ignore
 
 
-def doubts(outcome: Outcome) -> Table:
+def doubts(outcome: Solved) -> Table:
     """Return the voters who should not be trusted, and why.
 
     Returns
@@ -73,7 +73,7 @@ def doubts(outcome: Outcome) -> Table:
     model  doubt                 says
     lazy   always says the same  a
     """
-    require_consensus(outcome)
+    outcome = solution_of(outcome)
     votes, left_out = outcome.votes, set(outcome.worse_than_chance)
     models = outcome.models if votes is None else votes.models
     found = (
@@ -91,7 +91,7 @@ def doubts(outcome: Outcome) -> Table:
     )
 
 
-def _doubts_by_answer(outcome: Outcome, votes: Votes) -> dict[int, tuple[str, Label]]:
+def _doubts_by_answer(outcome: Solution, votes: Votes) -> dict[int, tuple[str, Label]]:
     """Return what is wrong with voters who voted often enough to be judged, if anything, by their numbers."""
     hard = hardened(votes)
     counts = count_classes(
@@ -119,7 +119,7 @@ def _doubts_by_answer(outcome: Outcome, votes: Votes) -> dict[int, tuple[str, La
     return found
 
 
-def by_trouble(outcome: Outcome, known: Any = None) -> Table:
+def by_trouble(outcome: Solved, known: Any = None) -> Table:
     """Return the table of `voters` with those in trouble first.
 
     First come voters that `doubts` names, then those that are right least often, even at best: by
@@ -131,7 +131,7 @@ def by_trouble(outcome: Outcome, known: Any = None) -> Table:
     Table
         As `voters` has it.
     """
-    require_consensus(outcome)
+    outcome = solution_of(outcome)
     table = voters(outcome, known)
     doubted = {row["model"]: ORDER.index(row["doubt"]) for row in doubts(outcome).rows()}
     total = float(row_weights(outcome).sum()) if outcome.has_objects else outcome.stored_total
@@ -288,7 +288,7 @@ def bias_note(apart: float) -> Note:
     )
 
 
-def bias_of(outcome: Outcome) -> Note | None:
+def bias_of(outcome: Solved) -> Note | None:
     """Return a note if the voters look biased and the answer suffers from it, whatever method made it.
 
     Returns
@@ -296,7 +296,7 @@ def bias_of(outcome: Outcome) -> Note | None:
     Note or None
         None too where the method itself allows for bias, as the panel and Dawid-Skene do.
     """
-    require_consensus(outcome)
+    outcome = solution_of(outcome)
     votes = outcome.require_votes("bias")
     if votes.n_classes > MOST_CLASSES or _allows_for_bias(outcome):
         return None
@@ -308,7 +308,7 @@ def bias_of(outcome: Outcome) -> Note | None:
     )
 
 
-def _allows_for_bias(outcome: Outcome) -> bool:
+def _allows_for_bias(outcome: Solution) -> bool:
     """Return whether the method, or the one it goes towards, learns how each voter mistakes one class for another."""
     rule = outcome.rule
     if isinstance(rule, GroupRule) and rule.asked:

@@ -30,7 +30,7 @@ from .._checks import InputError, InputTypeError, unknown_name
 from .._table import Table
 from .._text import arg
 from .._typing import Array
-from ..answer.outcome import Outcome, require_consensus
+from ..answer.solution import Solution, Solved, solution_of
 from ..votes.encoding import known_codes
 from ..votes.labels import Label, plain
 from .held_out import given_labels
@@ -54,7 +54,7 @@ class Estimate:
 
 
 def estimate(
-    outcome: Outcome,
+    outcome: Solved,
     label: Label = None,
     known: Any = None,
     *,
@@ -100,7 +100,7 @@ def estimate(
     >>> table["measure"], bool(table["low"][0] < truth.mean() < table["high"][0]), bool(table["worth"][0] > 200)
     (['share of 1', 'accuracy of the answer'], True, True)
     """
-    require_consensus(outcome)
+    outcome = solution_of(outcome)
     if not outcome.has_objects:
         phrase = (
             "estimate needs the objects, and this consensus was loaded from a file without them"
@@ -151,7 +151,7 @@ def estimate(
     return Table.of(COLUMNS, rows)
 
 
-def _times(outcome: Outcome) -> Array:
+def _times(outcome: Solution) -> Array:
     """Return how many times each object counts."""
     weights = given_weights(outcome)
     if not are_counts(weights):
@@ -165,7 +165,7 @@ def _times(outcome: Outcome) -> Array:
     return weights.astype(np.int64)
 
 
-def _labels_to_learn_from(outcome: Outcome, known: Any) -> Array:
+def _labels_to_learn_from(outcome: Solution, known: Any) -> Array:
     """Return the class of each object by labels that the answer was made without, -1 for none."""
     if known is None:
         remedy = "Draw some objects at random, or with ask(goal='share'), and label them."
@@ -185,7 +185,7 @@ def _labels_to_learn_from(outcome: Outcome, known: Any) -> Array:
     return codes
 
 
-def _chances(outcome: Outcome, chance: Any, codes: Array) -> Array:
+def _chances(outcome: Solution, chance: Any, codes: Array) -> Array:
     """Return the chance of each object to be drawn; NaN for objects without one, which must have no label."""
     given = (
         dict(zip(chance["object"], chance["chance"], strict=True))
@@ -213,7 +213,7 @@ def _chances(outcome: Outcome, chance: Any, codes: Array) -> Array:
 
 
 def _questions(
-    outcome: Outcome, codes: Array, classes: list[int], voters: bool
+    outcome: Solution, codes: Array, classes: list[int], voters: bool
 ) -> Iterator[tuple[str, Array, Array, Array]]:
     """Return what is estimated: its name, and by object what the labels say, what the answer says, and whether it counts."""
     proba, answers, everyone = (

@@ -14,8 +14,8 @@ from .._table import Table
 from .._text import clipped, count, number_text, printable, shown
 from .._typing import Array
 from ..answer.extension import aligned_entries, hard_entries
-from ..answer.outcome import Outcome, require_consensus
 from ..answer.rule import NOBODY, KnownLabels, Row
+from ..answer.solution import Solved, solution_of
 from ..votes import BaseModel, Votes
 from ..votes.labels import Label, plain
 from ..votes.scale import class_shares
@@ -150,7 +150,7 @@ class Explanation:
         return f"<p>{head}</p>{models}<p>{self._who_did_not}</p>{by_term}"
 
 
-def explain(outcome: Outcome, i: Any) -> Explanation:
+def explain(outcome: Solved, i: Any) -> Explanation:
     """Explain one object: the vote of each base model, and how much it and each term gave to each class.
 
     The object is given by its number, or by its name where the votes came from a long table.
@@ -174,7 +174,7 @@ def explain(outcome: Outcome, i: Any) -> Explanation:
     term   weight   to a   to b
     votes   1.000  0.500  0.500
     """
-    require_consensus(outcome)
+    outcome = solution_of(outcome)
     votes = outcome.require_votes("explain")
     position = outcome.position_of(i)
     row = position if votes.index is None else int(votes.index[position])

@@ -18,7 +18,7 @@ from .._text import arg, count, percent
 from .._typing import Array
 from ..algebra.trust import LEAST_LABELS
 from ..answer.mixtures import PanelRule
-from ..answer.outcome import Outcome, require_consensus
+from ..answer.solution import Solution, Solved, solution_of
 from ..votes import Votes
 from ..votes.encoding import known_codes
 from .metrics import (
@@ -43,7 +43,7 @@ class Solver(Protocol):
 
     admits_known: bool
 
-    def solve(self, votes: Votes, known: Any = None) -> Outcome:
+    def solve(self, votes: Votes, known: Any = None) -> Solved:
         """Solve votes with some known labels."""
         ...
 
@@ -109,7 +109,7 @@ class HeldOut(Score):
     by = "Cross-validated on", "known label"
 
 
-def held_out(outcome: Outcome, method: Solver) -> HeldOut | None:
+def held_out(outcome: Solved, method: Solver) -> HeldOut | None:
     """Hide a fifth of the known labels at a time, let the method solve again, and count which hidden labels come out right.
 
     None says that there are fewer than 20 known labels. A panel, or a prior, is calibrated on 30
@@ -124,7 +124,7 @@ def held_out(outcome: Outcome, method: Solver) -> HeldOut | None:
     Cross-validated on 20 known labels: 100.0 % correct (95 % interval 83.9 % to 100.0 %), 100.0 %
     by majority vote
     """
-    require_consensus(outcome)
+    outcome = solution_of(outcome)
     if outcome.known is None:
         return None
     votes, codes, weight = (
@@ -193,7 +193,7 @@ def _scored(
 
 def held_out_answers(
     method: Solver, votes: Votes, codes: Array, fold_of: Array
-) -> Iterator[tuple[Array, Outcome]]:
+) -> Iterator[tuple[Array, Solution]]:
     """Solve once per fold without its labels, and return the fold's objects and the answer.
 
     `codes` has the number of each object's class and `fold_of` that of its fold, -1 for none. A
@@ -208,7 +208,7 @@ def held_out_answers(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the answer for all objects has given them already
                 answer = method.solve(votes, known) if method.admits_known else method.solve(votes)
-        yield np.flatnonzero(fold_of == fold), answer
+        yield np.flatnonzero(fold_of == fold), answer.solution
 
 
 # ---- judged by labels the method was not given ---------------------------------------------------
@@ -228,7 +228,7 @@ class Judgement(Score):
     by = "Judged by", "true label"
 
 
-def judge(outcome: Outcome, truth: Any) -> Judgement | None:
+def judge(outcome: Solved, truth: Any) -> Judgement | None:
     """Judge an answer by true labels; objects whose labels the method was given are left out.
 
     Parameters
@@ -243,7 +243,7 @@ def judge(outcome: Outcome, truth: Any) -> Judgement | None:
     Judgement or None
         None where the method was given all of these labels.
     """
-    require_consensus(outcome)
+    outcome = solution_of(outcome)
     codes = true_codes(outcome, truth)
     given = given_labels(outcome)
     judged, weight = np.flatnonzero((codes >= 0) & ~given), object_weights(outcome)
@@ -276,7 +276,7 @@ def judge(outcome: Outcome, truth: Any) -> Judgement | None:
     )
 
 
-def given_labels(outcome: Outcome) -> Array:
+def given_labels(outcome: Solution) -> Array:
     """Return which objects' labels the method was given."""
     return (
         np.zeros(outcome.n_objects, dtype=bool)
@@ -285,7 +285,7 @@ def given_labels(outcome: Outcome) -> Array:
     )
 
 
-def true_codes(outcome: Outcome, truth: Any, argument: str = "truth") -> Array:
+def true_codes(outcome: Solution, truth: Any, argument: str = "truth") -> Array:
     """Return the class of each object by the labels to judge by, -1 where there is none."""
     if truth is None:
         return np.full(outcome.n_objects, -1)

@@ -16,8 +16,8 @@ from .._typing import Array
 from ..algebra.linear import evenly, sample_rows
 from ..algebra.membership import membership
 from ..answer.extension import matching_labels
-from ..answer.outcome import Outcome, require_consensus, top_classes
 from ..answer.rule import mean_votes
+from ..answer.solution import Solution, Solved, solution_of, top_classes
 from ..votes import Votes, as_class_votes, hardened, has_graders, only_rows
 
 MOST_RANKED = 200_000  # objects that the AUC is measured on, evenly spaced: ranking a million takes longer than all the rest
@@ -31,11 +31,13 @@ MAJORITY = "MajorityVote"  # the method that is the majority vote itself
 def require_votes(votes: Any) -> None:
     """Refuse what are no votes, such as the answer that was made from them."""
     if not isinstance(votes, Votes):
-        remedy = "Make one with Votes.from_labels; an answer has its own as consensus.votes."
+        remedy = (
+            "Make one with Votes.from_labels; an answer has its own as consensus.solution.votes."
+        )
         raise InputTypeError("votes", "must be a Votes", came=type(votes).__name__, remedy=remedy)
 
 
-def given_weights(outcome: Outcome) -> Array:
+def given_weights(outcome: Solution) -> Array:
     """Return the weight of each object as it was given, 1 where none was."""
     votes, n_rows = outcome.votes, len(outcome.row_proba)
     if votes is not None:
@@ -51,7 +53,7 @@ def are_counts(weights: Array) -> bool:
     return bool((weights == np.round(weights)).all())
 
 
-def object_weights(outcome: Outcome) -> Array:
+def object_weights(outcome: Solution) -> Array:
     """Return how many objects each object counts for.
 
     Weights that are no counts are scaled to add up to the number of objects, so that noise can be
@@ -74,7 +76,7 @@ def _scale(weights: Array) -> float:
     return 1.0 if are_counts(weights) else len(weights) / max(float(weights.sum()), 1e-300)
 
 
-def row_weights(outcome: Outcome) -> Array:
+def row_weights(outcome: Solution) -> Array:
     """Return how many objects each distinct row counts for."""
     weights = object_weights(outcome)
     return (
@@ -99,7 +101,7 @@ def sampled(counts: Array, size: int, kept: Array | None = None) -> tuple[Array,
     return rows, weights / times, times
 
 
-def open_rows(outcome: Outcome) -> Array:
+def open_rows(outcome: Solution) -> Array:
     """Return which distinct rows the method had to answer: all but those whose known label was held fixed."""
     known = outcome.known
     if known is None or not known.fixed:
@@ -129,7 +131,7 @@ class Majority:
         return (self.proba >= self.proba.max(axis=1, keepdims=True) - 1e-9).sum(axis=1) > 1
 
 
-def majority(outcome: Outcome) -> Majority | None:
+def majority(outcome: Solved) -> Majority | None:
     """Return the majority vote on the objects of an answer.
 
     Returns
@@ -144,7 +146,7 @@ def majority(outcome: Outcome) -> Majority | None:
     >>> consensus.expand(majority(consensus).classes)
     array([0, 1, 0])
     """
-    require_consensus(outcome)
+    outcome = solution_of(outcome)
     if outcome.votes is None or not outcome.has_objects:
         return None
     votes, merged = replace(outcome.votes, prior=None), None
@@ -168,12 +170,12 @@ def majority(outcome: Outcome) -> Majority | None:
     return Majority(proba, number[top_classes(shares, mass)])
 
 
-def is_majority(outcome: Outcome) -> bool:
+def is_majority(outcome: Solution) -> bool:
     """Return whether an answer is the majority vote itself."""
     return outcome.made_by == MAJORITY
 
 
-def changed_rows(outcome: Outcome, votes: Majority) -> Array:
+def changed_rows(outcome: Solution, votes: Majority) -> Array:
     """Return the distinct rows whose label differs from the majority vote's, but for those whose known label was held fixed."""
     return open_rows(outcome) & (outcome.row_classes != votes.classes)
 

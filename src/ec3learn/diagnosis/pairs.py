@@ -13,8 +13,8 @@ from .._typing import Array
 from ..algebra.linear import normalised
 from ..algebra.membership import chunks, membership
 from ..answer.extension import matching_labels
-from ..answer.outcome import Outcome, require_consensus, top_classes
 from ..answer.rule import mean_votes
+from ..answer.solution import Solution, Solved, solution_of, top_classes
 from ..votes import Kind, Votes, entries_of, hardened, only_rows, votes_per_model
 from .metrics import entropy, row_weights, sampled, shared_information, wilson_ends
 
@@ -48,7 +48,7 @@ class Pairs:
     n_left_out: int  # base models with the fewest votes
 
 
-def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
+def pairs(outcome: Solved, kind: Kind = "classifier") -> Pairs:
     """Compare the base models of one kind, two by two.
 
     Two classifiers are redundant if they nearly always agree, clearly more often than their class
@@ -66,7 +66,7 @@ def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     >>> [(found.names[i], found.names[j]) for i, j in found.redundant]
     [('a', 'copy of a')]
     """
-    require_consensus(outcome)
+    outcome = solution_of(outcome)
     votes = outcome.require_votes("pairs")
     own = [
         m
@@ -111,13 +111,13 @@ def pairs(outcome: Outcome, kind: Kind = "classifier") -> Pairs:
     )
 
 
-def _answers(outcome: Outcome, votes: Votes) -> Array:
+def _answers(outcome: Solution, votes: Votes) -> Array:
     """Return the answer for each distinct row, as the number of a class of the votes (-2: none of theirs)."""
     place = matching_labels(outcome.classes, votes.classes)
     return np.where(place < 0, -2, place)[outcome.row_classes]
 
 
-def without(outcome: Outcome, model: str) -> tuple[float, float]:
+def without(outcome: Solved, model: str) -> tuple[float, float]:
     """Return what dropping a classifier would do to the majority vote.
 
     Returns
@@ -125,7 +125,7 @@ def without(outcome: Outcome, model: str) -> tuple[float, float]:
     (float, float)
         How many objects would get another label, and how many would have no vote left.
     """
-    require_consensus(outcome)
+    outcome = solution_of(outcome)
     votes = hardened(outcome.require_votes("without"))
     groups, weight = membership(votes), row_weights(outcome)
     others = votes.weights * np.array([own.name != model for own in votes.models])
@@ -152,7 +152,7 @@ def _kappa_at_least(said: Array, counts: Array, share: Array, common: Array) -> 
     return np.asarray((low - chance) / (1 - chance))
 
 
-def _votes_alone(outcome: Outcome, chosen: Sequence[int]) -> Array:
+def _votes_alone(outcome: Solution, chosen: Sequence[int]) -> Array:
     """Return which of some classifiers are the only voter on some object."""
     votes = outcome.require_votes("pairs")
     groups, of_group = membership(votes), votes.models.is_voter[votes.models.group_model]

@@ -14,7 +14,7 @@ from .._typing import Array
 from ..algebra.linear import normalised
 from ..answer import notes as kinds
 from ..answer.notes import Note, one_per_kind
-from ..answer.outcome import Outcome, require_consensus
+from ..answer.solution import Solution, Solved, solution_of
 from ..votes import has_clusterings
 from ..votes.labels import plain
 from .contested import CLOSE, close_calls
@@ -113,7 +113,7 @@ FEW, LEAST_VOTERS, MOST_LEADERS = (
 
 
 def summarise(
-    outcome: Outcome, method: Solver | None = None, *, truth: Any = None, fast: bool = False
+    outcome: Solved, method: Solver | None = None, *, truth: Any = None, fast: bool = False
 ) -> Summary:
     """Summarise an answer.
 
@@ -149,12 +149,12 @@ def summarise(
     <BLANKLINE>
     Note: No label differs from the majority vote's. What may differ is how confident the answer is.
     """
-    require_consensus(outcome)
+    consensus, outcome = outcome, solution_of(outcome)
     votes = outcome.require_votes("summary")
     facts = _Facts(outcome)
     score = None if method is None or fast else held_out(outcome, method)
     judged = None if truth is None else judge(outcome, truth)
-    found = notes_of(outcome, fast=True) if fast else outcome.notes
+    found = notes_of(outcome, fast=True) if fast else consensus.notes
     notes = [note for note in found if note.kind != kinds.DISTINCT_ROWS]  # these are counted above
     notes += [
         note
@@ -186,23 +186,21 @@ def summarise(
     )
 
 
-def notes_of(outcome: Outcome, *, fast: bool = False) -> tuple[Note, ...]:
+def notes_of(outcome: Solution, *, fast: bool = False) -> tuple[Note, ...]:
     """Return the notes of the method, and where there are votes, what is odd about the answer and the voters.
 
     `fast` leaves out whether the voters are biased.
     """
-    notes = list(outcome.solved_notes)
+    notes = list(outcome.notes)
     if outcome.votes is None or not outcome.has_objects:
         return tuple(notes)
     notes += [*_Facts(outcome).notes(), *([] if fast else bias_notes(outcome))]
     return tuple(dict.fromkeys(notes))
 
 
-def bias_notes(outcome: Outcome) -> list[Note]:
+def bias_notes(outcome: Solution) -> list[Note]:
     """Return the note that the voters look biased, unless the method has it already."""
-    bias = (
-        None if any(note.kind == kinds.BIAS for note in outcome.solved_notes) else bias_of(outcome)
-    )
+    bias = None if any(note.kind == kinds.BIAS for note in outcome.notes) else bias_of(outcome)
     return [] if bias is None else [bias]
 
 
@@ -210,7 +208,7 @@ def bias_notes(outcome: Outcome) -> list[Note]:
 class _Facts:
     """What several notes look at."""
 
-    outcome: Outcome
+    outcome: Solution
 
     @cached_property
     def weight(self) -> Array:
@@ -322,12 +320,12 @@ OF_DOUBTS = {  # the kind of note and its text, for each kind of doubt about vot
 }
 
 
-def two_voter_notes(outcome: Outcome) -> list[Note]:
+def two_voter_notes(outcome: Solution) -> list[Note]:
     """Return a note that two voters who disagree do not show who of them is right, unless something else could."""
     votes = outcome.votes
     if votes is None:
         return [
-            note for note in outcome.solved_notes if note.kind == kinds.TWO_VOTERS
+            note for note in outcome.notes if note.kind == kinds.TWO_VOTERS
         ]  # as they were saved
     if outcome.known is not None or votes.prior is not None or has_clusterings(votes):
         return []
@@ -338,7 +336,7 @@ def two_voter_notes(outcome: Outcome) -> list[Note]:
     return [Note(kinds.TWO_VOTERS, f"{text}. Add a third voter, or pass {arg('known')}.")]
 
 
-def _voter_notes(outcome: Outcome) -> list[Note]:
+def _voter_notes(outcome: Solution) -> list[Note]:
     """Return a note per kind of doubt about voters."""
     doubted: dict[str, list[str]] = {doubt: [] for doubt in OF_DOUBTS}
     for row in doubts(outcome).rows():

@@ -18,7 +18,7 @@ from ..algebra.linear import normalised
 from ..algebra.membership import count_classes, membership
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
-from ..answer.outcome import Outcome, require_consensus
+from ..answer.solution import Solution, Solved, solution_of
 from ..votes import Votes, entries_of, group_ballot, hardened, only_rows, split_by, votes_per_model
 from ..votes.labels import Label, plain
 from .held_out import true_codes
@@ -46,7 +46,7 @@ ABOUT_VOTES, ABOUT_LABELS = (
 COLUMNS = ("model", "kind", *ABOUT_VOTES, "weight", *ABOUT_LABELS, "purity", "nmi")
 
 
-def voters(outcome: Outcome, known: Any = None) -> Table:
+def voters(outcome: Solved, known: Any = None) -> Table:
     """Return a table of the base models.
 
     Parameters
@@ -84,7 +84,7 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
     knn     classifier     0.667      0.500   1.000
     kmeans  clustering     1.000              1.000   1.000  1.000
     """
-    require_consensus(outcome)
+    outcome = solution_of(outcome)
     if outcome.stored_voters is not None and known is None:
         kinds = [outcome.called(kind) for kind in outcome.stored_voters["kind"]]
         return Table(dict(outcome.stored_voters.columns) | {"kind": kinds})
@@ -126,7 +126,7 @@ def voters(outcome: Outcome, known: Any = None) -> Table:
     return Table(columns)
 
 
-def _voter_facts(cast: Ballots, outcome: Outcome) -> dict[str, list[Any]]:
+def _voter_facts(cast: Ballots, outcome: Solution) -> dict[str, list[Any]]:
     """Return how the votes of some voters compare with the answer, as columns; None for voters whose votes name no class."""
     n_objects = max(float(row_weights(outcome).sum()), 1e-300)
     facts: dict[str, list[Any]] = {"coverage": (cast.n_answered / n_objects).tolist()}
@@ -141,7 +141,7 @@ def _voter_facts(cast: Ballots, outcome: Outcome) -> dict[str, list[Any]]:
     return facts
 
 
-def _leans(cast: Ballots, outcome: Outcome) -> tuple[list[Label], list[float | None]]:
+def _leans(cast: Ballots, outcome: Solution) -> tuple[list[Label], list[float | None]]:
     """Return the class that each voter names too often, and by what share of its votes; None within noise.
 
     Noise is binomial (mid-p), about the share of the class among the objects, or what it would be
@@ -170,7 +170,7 @@ def _leans(cast: Ballots, outcome: Outcome) -> tuple[list[Label], list[float | N
     ]
 
 
-def skills(outcome: Outcome, known: Any = None) -> Table:
+def skills(outcome: Solved, known: Any = None) -> Table:
     """Return how well each voter recognises each class.
 
     Parameters
@@ -188,7 +188,7 @@ def skills(outcome: Outcome, known: Any = None) -> Table:
         share of the other objects that it does not name so; with their 95 % intervals. None where
         there is no such object.
     """
-    require_consensus(outcome)
+    outcome = solution_of(outcome)
     votes = counted_votes(outcome.require_votes("skills"))
     codes = _label_codes(outcome, known)
     proba = outcome.row_proba
@@ -226,14 +226,14 @@ def _share(part: float, whole: float) -> tuple[float | None, float | None, float
     return (float(part / whole), *wilson_interval(part, whole))
 
 
-def _label_codes(outcome: Outcome, known: Any) -> Array:
+def _label_codes(outcome: Solution, known: Any) -> Array:
     """Return the class of each object by the labels to judge voters by, -1 for none: by default those the method was given."""
     if known is None and outcome.known is not None:
         return outcome.expand(outcome.known.codes)
     return true_codes(outcome, known, "known")
 
 
-def confusion_of(outcome: Outcome, model: str) -> Table:
+def confusion_of(outcome: Solved, model: str) -> Table:
     """Return the confusion matrix of one base model, by the answer.
 
     Returns
@@ -252,7 +252,7 @@ def confusion_of(outcome: Outcome, model: str) -> Table:
         0  0.500   1.000   0.000
         1  0.500   0.500   0.500
     """
-    require_consensus(outcome)
+    outcome = solution_of(outcome)
     votes = outcome.require_votes("confusion")
     names = [own.name for own in votes.models]
     if model not in names:
@@ -354,7 +354,7 @@ def labelled_rows(votes: Votes, codes: Array) -> tuple[Votes, Array]:
     return only_rows(split, rows), row_codes[rows]
 
 
-def contingency(outcome: Outcome) -> sparse.csr_array:
+def contingency(outcome: Solution) -> sparse.csr_array:
     """Return how many objects of each class of the answer each group of the votes has, groups x classes, sparse."""
     votes = outcome.require_votes("voters")
     return count_classes(

@@ -261,7 +261,7 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
                 notes.append(Note(UNUSED_LABELS, text))
         solved = (
             note
-            for note in self.consensus_.solved_notes
+            for note in self.consensus_.solution.notes
             if note.kind not in (LONG_TABLE, NO_ANSWER)
         )  # of tables of votes
         self.notes_ = with_warnings([*notes, *solved], caught)

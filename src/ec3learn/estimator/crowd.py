@@ -214,8 +214,8 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         shares = self._shares(X)
         return (
             shares
-            if self.consensus_.trust is None
-            else np.exp(self.consensus_.trust.log_proba(shares))
+            if self.consensus_.solution.trust is None
+            else np.exp(self.consensus_.solution.trust.log_proba(shares))
         )
 
     def predict_with_votes(self, X: Any, votes: Any) -> Array:
@@ -234,7 +234,9 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         """Return the consensus on new rows that the same voters have voted on, with `proba`, `explain`, `contested` and so on."""
         shares = self._shares(X)
         new = read_votes(votes, X, self.classes_)
-        return self.consensus_.extend(new, prior=None if self.consensus_.trust is None else shares)
+        return self.consensus_.extend(
+            new, prior=None if self.consensus_.solution.trust is None else shares
+        )
 
     def _shares(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -300,7 +302,7 @@ class _Work:
 
     def codes_of(self, consensus: Consensus) -> Array:
         """Return the number of each row's class."""
-        return consensus.expand(consensus.row_classes)
+        return consensus.solution.expand(consensus.solution.row_classes)
 
     def fit(self, model: Any, codes: Array, folds: Any = ()) -> tuple[Any, list[Any]]:
         """Return a copy fitted to the rows that have a class, and the class probabilities of the folds by copies of their own."""
@@ -347,11 +349,11 @@ class _Work:
 
 
 def _trusts(consensus: Consensus) -> bool:
-    return consensus.trust is not None and consensus.trust.weight > 0
+    return consensus.solution.trust is not None and consensus.solution.trust.weight > 0
 
 
 def _likelihood(consensus: Consensus) -> float:
-    return -np.inf if consensus.trust is None else consensus.trust.likelihood
+    return -np.inf if consensus.solution.trust is None else consensus.solution.trust.likelihood
 
 
 # ---- votes on the rows of X ----------------------------------------------------------------------

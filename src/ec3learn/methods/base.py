@@ -29,8 +29,8 @@ from ..answer.notes import (
     REPEATS,
     Note,
 )
-from ..answer.outcome import Solution, no_distribution, unanswered_notes
 from ..answer.rule import KnownLabels, Rule, mean_votes
+from ..answer.solution import Details, Solution, no_distribution, unanswered_notes
 from ..consensus import Consensus
 from ..votes import (
     Prior,
@@ -51,7 +51,7 @@ MOST_DIRECT_GROUPS = 10_000  # of which a dense matrix fits into memory
 
 
 @dataclass(frozen=True, eq=False)
-class Answer(Solution):
+class Answer(Details):
     """What a method found: class probabilities by row, which rows no vote reaches, and how it went."""
 
     proba: Array
@@ -128,7 +128,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
             raise no_distribution() from None
         if not answer.converged:
             warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=2)
-        return Consensus(
+        solution = Solution(
             classes=votes.classes,
             models=votes.models,
             rule=answer.rule,
@@ -141,14 +141,15 @@ class Method(BaseEstimator):  # type: ignore[misc]
             object_ids=votes.object_ids,
             known=labels,
             unanswered_rows=frozen(answer.unanswered),
-            solved_notes=(
+            notes=(
                 *notes,
                 *answer.notes,
                 *unanswered_notes(answer.unanswered, votes, answer.lacking),
             ),
             trust=None if votes.prior is None else votes.prior.trust,
-            **{part.name: getattr(answer, part.name) for part in fields(Solution)},
+            **{part.name: getattr(answer, part.name) for part in fields(Details)},
         )
+        return Consensus(solution)
 
     def answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         """Return the answer for each distinct row of the votes; `solve` makes a Consensus of it."""

@@ -113,15 +113,15 @@ class Comparison:
         against = len(self._codes) - counts.max(axis=0)
         against[self._weight == 0] = 0
         margin = np.mean([answer.margin for answer in self.answers.values()], axis=0)
-        rows = np.arange(len(against)) if first.index is None else first.index
+        rows = np.arange(len(against)) if first.solution.index is None else first.solution.index
         order = np.lexsort((margin, -against))
         order = order[against[order] > 0]
         order = order[np.sort(np.unique(rows[order], return_index=True)[1])][:n]
-        alike = n_alike(first.require_votes("disputed"))
+        alike = n_alike(first.solution.require_votes("disputed"))
         given = [self._given(i) for i in order]
         return Table(
             {
-                "object": [first.name_of(int(i)) for i in order],
+                "object": [first.solution.name_of(int(i)) for i in order],
                 "label": [plain(first.classes[code]) for code in self._codes[0][order]],
                 "answers": [
                     tally_text([(label, len(names)) for label, names in said]) for said in given
@@ -149,7 +149,7 @@ class Comparison:
 
     def describe(self, spelling: Spelling | None = None) -> str:
         """Return all of it in words and tables, with arguments spelled as in Python or as `spelling` writes them."""
-        without = " without a known label" if given_labels(self._first).any() else ""
+        without = " without a known label" if given_labels(self._first.solution).any() else ""
         lines = [
             f"{count(len(self.answers), 'method')}, {count(round(self._total), 'object')}{without}"
         ]
@@ -181,7 +181,12 @@ class Comparison:
     @cached_property
     def _codes(self) -> Array:
         """Return the class that each method gives each object, methods x objects."""
-        return np.stack([answer.expand(answer.row_classes) for answer in self.answers.values()])
+        return np.stack(
+            [
+                answer.solution.expand(answer.solution.row_classes)
+                for answer in self.answers.values()
+            ]
+        )
 
     @cached_property
     def _usual(self) -> Array:
@@ -195,8 +200,8 @@ class Comparison:
     @cached_property
     def _weight(self) -> Array:
         """Return how many objects each object counts for; those with a known label for none."""
-        known = np.any([given_labels(answer) for answer in self.answers.values()], axis=0)
-        weight = object_weights(self._first)
+        known = np.any([given_labels(answer.solution) for answer in self.answers.values()], axis=0)
+        weight = object_weights(self._first.solution)
         return weight if known.all() else np.where(known, 0.0, weight)
 
     @cached_property

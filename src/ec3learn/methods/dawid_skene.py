@@ -20,8 +20,8 @@ from ..algebra.linear import normalised
 from ..algebra.membership import Membership, membership
 from ..answer.mixtures import SubtypeRule
 from ..answer.notes import COLLAPSE, Note
-from ..answer.outcome import top_classes
 from ..answer.rule import KnownLabels, mean_votes
+from ..answer.solution import top_classes
 from ..votes import Votes
 from .base import Answer, Method
 

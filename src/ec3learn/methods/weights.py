@@ -24,8 +24,8 @@ from .._typing import Array
 from ..algebra.membership import Membership, count_classes, membership, scatter_to_votes
 from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule
 from ..answer.notes import WEIGHTS, WORSE_THAN_CHANCE, Note
-from ..answer.outcome import top_classes
 from ..answer.rule import KnownLabels, Rule, weight_scale
+from ..answer.solution import top_classes
 from ..diagnosis.doubts import MUCH_APART, bias_note, judge_bias
 from ..votes import Votes, hardened, non_negative, only_rows, votes_per_model
 

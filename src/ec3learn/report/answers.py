@@ -190,7 +190,7 @@ def trust_facts(subject: Subject) -> Facts | None:
         else None
     )
     return {
-        "calibration": [str(note) for note in consensus.solved_notes if note.kind == CALIBRATION],
+        "calibration": [str(note) for note in consensus.notes if note.kind == CALIBRATION],
         "agreement": _agreement(votes),
         "n_votes": effective_voters(votes, 0.0),
         "effective": effective_voters(votes, correlation) if is_measured else None,

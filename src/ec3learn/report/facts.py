@@ -19,7 +19,7 @@ from .. import __version__
 from .._checks import InputTypeError, require_integer
 from .._text import count, percent
 from ..answer.notes import CALIBRATION, DISTINCT_ROWS, WARNINGS, Note, one_per_kind
-from ..answer.outcome import Outcome
+from ..answer.solution import Solution, Solved, solution_of
 from ..diagnosis import summarise
 from ..diagnosis.summary import Summary, score_notes
 from .answers import (
@@ -35,7 +35,7 @@ from .subject import Facts, Subject
 
 
 def facts_of(
-    consensus: Outcome,
+    consensus: Solved,
     *,
     truth: Any = None,
     title: str = "Consensus report",
@@ -45,12 +45,13 @@ def facts_of(
     summary: Summary | None = None,
 ) -> Facts:
     """Return everything the report says; the arguments are those of `Consensus.report`."""
+    solution = solution_of(consensus)
     _require_kind("title", title, str, "a string")
     require_integer("n_contested", n_contested, 0)
     _require_kind("command", command, (str, Sequence, type(None)), "a string or a list of strings")
     _require_kind("details", details, (Mapping, type(None)), "a dict of name -> value")
     _require_kind("summary", summary, (Summary, type(None)), "what Consensus.summary returns")
-    subject = Subject(consensus, truth)
+    subject = Subject(solution, truth)
     if summary is None and subject.votes is not None and subject.has_objects:
         summary = summarise(consensus)
     changes, quality = change_facts(subject), quality_facts(subject, summary)
@@ -117,7 +118,7 @@ def _notes(subject: Subject, summary: Summary | None, quality: Facts | None) -> 
     }
 
 
-def _made_of(consensus: Outcome) -> list[str]:
+def _made_of(consensus: Solution) -> list[str]:
     n_classifiers = sum(model.is_voter for model in consensus.models)
     n_clusterings = len(consensus.models) - n_classifiers
     return [
@@ -241,7 +242,7 @@ def _how(
     }
 
 
-def code_of(consensus: Outcome) -> str | None:
+def code_of(consensus: Solution) -> str | None:
     """Return the Python that solves the same votes with the same settings."""
     if not consensus.made_by:
         return None

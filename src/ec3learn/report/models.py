@@ -8,7 +8,7 @@ import numpy as np
 
 from .._text import isolated
 from .._typing import Array
-from ..answer.outcome import Outcome
+from ..answer.solution import Solution
 from ..diagnosis import by_trouble, doubts, pairs, without
 from ..diagnosis.doubts import ALWAYS, RULE, WORSE
 from ..diagnosis.pairs import ALIKE, FEW, FEW_DEPARTURES, Pairs
@@ -90,7 +90,7 @@ def pair_facts(subject: Subject) -> list[Facts]:
     ]
 
 
-def _compared_facts(consensus: Outcome, kind: str, found: Pairs) -> Facts:
+def _compared_facts(consensus: Solution, kind: str, found: Pairs) -> Facts:
     names = found.names
     shown = np.sort(largest(np.diag(found.common), MOST_IN_HEAT_MAP))  # those with the most votes
     similarity = found.similarity[np.ix_(shown, shown)]

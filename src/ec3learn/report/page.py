@@ -15,7 +15,7 @@ from typing import Any
 from .._checks import require_library
 from .._files import place_for, whole_file
 from .._text import HINTED, SHOWN, number, percent, shown, signed
-from ..answer.outcome import Outcome
+from ..answer.solution import Solved
 from .facts import facts_of
 from .subject import Facts
 
@@ -25,7 +25,7 @@ ASKED = ("object", "label", "confidence", "votes", "gain")
 
 
 def write_report(
-    consensus: Outcome, path: str | os.PathLike[str], *, overwrite: bool = False, **options: Any
+    consensus: Solved, path: str | os.PathLike[str], *, overwrite: bool = False, **options: Any
 ) -> None:
     """Write the report; for the options see `Consensus.report`."""
     target = place_for(path, overwrite)

@@ -23,7 +23,7 @@ from .._checks import (
 )
 from .._text import shown
 from .._typing import Array
-from ..answer.outcome import Outcome, require_consensus
+from ..answer.solution import Solved, solution_of
 from ..diagnosis import contested, pairs, voters
 from ..diagnosis.voters import contingency
 from ..votes import Kind
@@ -41,7 +41,7 @@ LETTER_INCHES = 0.065  # of the names at the ends of bars
 MOST_WITHIN = 4  # lines among which a legend finds room
 
 
-def agreement_map(consensus: Outcome, *, kind: Kind = "classifier", ax: Axes | None = None) -> Axes:
+def agreement_map(consensus: Solved, *, kind: Kind = "classifier", ax: Axes | None = None) -> Axes:
     """Draw who agrees with whom; similar base models are next to each other.
 
     Parameters
@@ -62,7 +62,7 @@ def agreement_map(consensus: Outcome, *, kind: Kind = "classifier", ax: Axes | N
     >>> plots.agreement_map(consensus).get_title()
     'Who agrees with whom'
     """
-    require_consensus(consensus, "consensus")
+    consensus = solution_of(consensus, "consensus")
     require_choice("kind", kind, ("classifier", "clustering"))
     found = pairs(consensus, kind)
     if not found.names:
@@ -95,9 +95,9 @@ def agreement_map(consensus: Outcome, *, kind: Kind = "classifier", ax: Axes | N
     return _labelled(ax, title, kind, kind)
 
 
-def confidence_histogram(consensus: Outcome, *, bins: int = 20, ax: Axes | None = None) -> Axes:
+def confidence_histogram(consensus: Solved, *, bins: int = 20, ax: Axes | None = None) -> Axes:
     """Draw how confident the answer is: the share of objects by the probability of their class, in bins between 0 and 1."""
-    require_consensus(consensus, "consensus")
+    consensus = solution_of(consensus, "consensus")
     require_integer("bins", bins, 1)
     counts = consensus.row_counts if consensus.has_objects else None
     confidence = consensus.row_proba.max(axis=1)
@@ -118,7 +118,7 @@ def confidence_histogram(consensus: Outcome, *, bins: int = 20, ax: Axes | None 
 
 
 def reliability_bars(
-    consensus: Outcome, *, by: Literal["weight", "agreement"] = "weight", ax: Axes | None = None
+    consensus: Solved, *, by: Literal["weight", "agreement"] = "weight", ax: Axes | None = None
 ) -> Axes:
     """Draw the weight of each voter, or how often it agrees with the answer; the largest first.
 
@@ -128,7 +128,7 @@ def reliability_bars(
         The bars of voters that the method left out as worse than chance are hatched and end in a
         cross.
     """
-    require_consensus(consensus, "consensus")
+    consensus = solution_of(consensus, "consensus")
     require_choice("by", by, ("weight", "agreement"))
     rows = [
         row
@@ -161,9 +161,9 @@ def reliability_bars(
     return ax
 
 
-def contested_objects(consensus: Outcome, n: int = 15, *, ax: Axes | None = None) -> Axes:
+def contested_objects(consensus: Solved, n: int = 15, *, ax: Axes | None = None) -> Axes:
     """Draw the n objects a person should review first: the probabilities of their label and of the runner-up."""
-    require_consensus(consensus, "consensus")
+    consensus = solution_of(consensus, "consensus")
     rows = list(contested(consensus, n).rows())
     ax = _axes(ax, 6.4, min(9.0, 1.8 + 0.32 * len(rows)))
     places = np.arange(len(rows))
@@ -201,7 +201,7 @@ def contested_objects(consensus: Outcome, n: int = 15, *, ax: Axes | None = None
 
 
 def cluster_classes(
-    consensus: Outcome, clustering: str, *, most: int = 20, ax: Axes | None = None
+    consensus: Solved, clustering: str, *, most: int = 20, ax: Axes | None = None
 ) -> Axes:
     """Draw which classes of the answer the clusters of one clustering, by name, contain. At `most` so many are shown.
 
@@ -211,7 +211,7 @@ def cluster_classes(
         One bar per cluster, as high as its share of the objects, divided by class. Of more than ten
         classes, the nine largest are shown.
     """
-    require_consensus(consensus, "consensus")
+    consensus = solution_of(consensus, "consensus")
     require_integer("most", most, 1)
     votes = consensus.require_votes("cluster_classes")
     names = [model.name for model in votes.models if model.kind == "clustering"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import Array
 from ..answer.notes import DISTINCT_ROWS
-from ..answer.outcome import Outcome
+from ..answer.solution import Solution
 from ..diagnosis import close_calls, majority
 from ..diagnosis.held_out import given_labels, true_codes
 from ..diagnosis.metrics import are_counts, given_weights, object_weights, open_rows, row_weights
@@ -21,12 +21,12 @@ Facts = dict[str, Any]
 class Subject:
     """A consensus, the labels it is judged by, and what several sections ask for."""
 
-    def __init__(self, consensus: Outcome, truth: Any = None) -> None:
+    def __init__(self, consensus: Solution, truth: Any = None) -> None:
         self.consensus, self.truth = consensus, truth
         self.votes, self.has_objects = consensus.votes, consensus.has_objects
         self.names = [str(plain(label)) for label in consensus.classes]
         self.distinct = any(
-            note.kind == DISTINCT_ROWS for note in consensus.solved_notes
+            note.kind == DISTINCT_ROWS for note in consensus.notes
         )  # objects are distinct rows
         self.true_codes = true_codes(
             consensus, truth

@@ -149,8 +149,8 @@ class Naming:
         """Find the columns for a consensus that exists: those that are named, or else those named like its base models."""
         columns = names_in(frame)
         wanted = {
-            "classifiers": [base.name for base in consensus.models if base.is_voter],
-            "clusterings": [base.name for base in consensus.models if not base.is_voter],
+            "classifiers": [base.name for base in consensus.solution.models if base.is_voter],
+            "clusterings": [base.name for base in consensus.solution.models if not base.is_voter],
         }
         wanted = {
             argument: names for argument, names in wanted.items() if getattr(self, argument) is None
@@ -189,7 +189,9 @@ class Naming:
     def _scale_of(self, consensus: Consensus, votes: Mapping[str, Column]) -> Any:
         """Return the scales of a consensus; the one for all voters, if there is one, also suits voters it has never seen."""
         scales = {
-            base.name: voter_scale(base) for base in consensus.models if base.kind == "grader"
+            base.name: voter_scale(base)
+            for base in consensus.solution.models
+            if base.kind == "grader"
         }
         if self.objects is None:
             return {
@@ -198,7 +200,7 @@ class Naming:
                 if name in scales and not isinstance(votes[name], dict)
             } or None
         shared = len(set(scales.values())) == 1 and len(scales) == sum(
-            base.is_voter for base in consensus.models
+            base.is_voter for base in consensus.solution.models
         )
         return next(iter(scales.values())) if shared else scales or None
 

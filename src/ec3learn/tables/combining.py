@@ -158,8 +158,8 @@ def combine(
     answers = _like(table, answered.per_object(columns, output) if per_object else answered.table)
     if return_consensus:
         return answers, answered.consensus
-    weighty = (note for note in answered.consensus.solved_notes if note.kind in WEIGHTY)
-    for note in (*weighty, *bias_notes(answered.consensus)):
+    weighty = (note for note in answered.consensus.solution.notes if note.kind in WEIGHTY)
+    for note in (*weighty, *bias_notes(answered.consensus.solution)):
         warnings.warn(note.marked, ReliabilityWarning, stacklevel=2)
     return answers
 

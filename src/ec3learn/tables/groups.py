@@ -20,8 +20,8 @@ import numpy as np
 
 from .._typing import Array
 from ..answer.mixtures import SubtypeRule
-from ..answer.outcome import class_preference
 from ..answer.rule import GroupRule, Rule
+from ..answer.solution import class_preference
 from ..consensus import Consensus
 from ..votes.labels import Label, kind_of
 from .columns import Column, Columns
@@ -45,7 +45,7 @@ KEY, OBJECT, VOTER, MOST, STRENGTH = (
 def rules_for_joins(consensus: Consensus) -> list[GroupRule | SubtypeRule] | None:
     """Return the rules of a consensus, each followed by the one it pulls towards; None if joins cannot answer by one of them."""
     rules: list[GroupRule | SubtypeRule] = []
-    asked: tuple[Rule, ...] = () if consensus.rule is None else (consensus.rule,)
+    asked: tuple[Rule, ...] = () if consensus.solution.rule is None else (consensus.solution.rule,)
     while asked:
         (rule,) = asked
         if not isinstance(rule, GroupRule) and not _is_plain_evidence(rule):
@@ -63,7 +63,7 @@ def answer_from_groups(
     rules: list[GroupRule | SubtypeRule],
 ) -> Frame:
     """Let the engine answer for every row by rules for joins."""
-    tables = [_group_columns(rule, consensus.group_offsets[-1]) for rule in rules]
+    tables = [_group_columns(rule, consensus.solution.group_offsets[-1]) for rule in rules]
     answered = _with_sums(frame, columns, consensus, np.hstack(tables))
     for depth in reversed(range(len(rules))):  # the one that others pull towards comes first
         begin = sum(table.shape[1] for table in tables[:depth])
@@ -118,10 +118,10 @@ def _group_columns(rule: GroupRule | SubtypeRule, n_groups: int) -> Array:
 def _with_sums(frame: Frame, columns: Columns, consensus: Consensus, table: Array) -> Frame:
     """Add up, over the groups of each row, their rows of the table, in the columns sum0, sum1, and so on."""
     schema = frame.collect_schema()
-    parts = np.split(table, consensus.group_offsets[1:-1])
+    parts = np.split(table, consensus.solution.group_offsets[1:-1])
     blocks: dict[tuple[bool, str], Block] = {
         (base.is_voter, base.name): (base.labels.tolist(), part)
-        for base, part in zip(consensus.models, parts, strict=True)
+        for base, part in zip(consensus.solution.models, parts, strict=True)
     }
     wide: dict[tuple[bool, str], Column] = {
         (False, name): column for name, column in columns.clusterings.items()
@@ -131,7 +131,7 @@ def _with_sums(frame: Frame, columns: Columns, consensus: Consensus, table: Arra
         frame = frame.with_columns(nw.lit(0.0).alias(_sum(j)) for j in range(table.shape[1]))
     else:
         frame = _with_long_sums(frame, columns, blocks, table.shape[1])
-    harden = consensus.rule is not None and consensus.rule.hard_votes
+    harden = consensus.solution.rule is not None and consensus.solution.rule.hard_votes
     for (votes, name), column in wide.items():
         labels, block = blocks.get((votes, name), ([], table[:0]))
         if isinstance(column, dict):
@@ -321,12 +321,14 @@ def _with_evidence(frame: Frame, rule: SubtypeRule, begin: int, depth: int) -> F
 
 def _with_labels(frame: Frame, consensus: Consensus, output: Output) -> Frame:
     """Return the table with labels, confidence and probabilities; of tied classes the one with the larger mass wins."""
-    classes, mass = consensus.classes, consensus.tie_mass
-    assert consensus.rule is not None
+    classes, mass = consensus.classes, consensus.solution.tie_mass
+    assert consensus.solution.rule is not None
     names = [_proba(0, z) for z in range(len(classes))]
     frame = _with_largest(frame, names, MOST)
     dtype = label_type(classes)
-    preference = class_preference(consensus.rule.fallback if mass is None else mass).tolist()
+    preference = class_preference(
+        consensus.solution.rule.fallback if mass is None else mass
+    ).tolist()
     label = nw.lit(classes.tolist()[preference[-1]], dtype)
     for z in reversed(preference[:-1]):
         label = (

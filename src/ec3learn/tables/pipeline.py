@@ -22,7 +22,7 @@ from .._typing import Array
 from ..answer import ExtendWarning, Note
 from ..answer.extension import require_rule
 from ..answer.notes import DISTINCT_ROWS, SAMPLE
-from ..consensus import Consensus
+from ..consensus import Consensus, changed
 from ..methods import Method, method_of
 from ..votes import Votes, only_rows, split_by
 from ..votes.encoding import known_codes, name_codes
@@ -124,7 +124,7 @@ def extend_frame(
 ) -> Answered:
     """Answer for every row of a table from a consensus that exists."""
     require_integer("max_rows", max_rows, 0)
-    require_rule(consensus)
+    require_rule(consensus.solution)
     output.require_new_names(consensus.classes)
     if isinstance(frame, nw.DataFrame):
         return Answered(_extend_in_memory(frame, columns, consensus, output), consensus)
@@ -187,16 +187,16 @@ def _solve_sample(
         only_rows(votes, rows), object_ids=names, sample_weight=frozen(votes.counts[rows])
     )
     solved = solver.solve(sample, labels if labelled.any() else None)
-    require_rule(solved, UNSOLVED, RAISE)
+    require_rule(solved.solution, UNSOLVED, RAISE)
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", ExtendWarning
         )  # clusters outside the sample: the note says how rows are answered
         extended = _extend_in_chunks(solved, votes)
-    proba = np.array(extended.row_proba)
+    proba = np.array(extended.solution.row_proba)
     proba[rows[labelled]] = solved.proba[labelled]
     noted = _with_sample_note(solved, len(rows), sample.counts.sum() / votes.counts.sum())
-    return noted, replace(extended, solved_proba=proba)
+    return noted, changed(extended, solved_proba=proba)
 
 
 def _extend_in_memory(
@@ -219,7 +219,7 @@ def _extend_in_chunks(consensus: Consensus, votes: Votes) -> Consensus:
         consensus.extend(only_rows(votes, rows[begin : begin + CHUNK]))
         for begin in range(0, votes.n_rows, CHUNK)
     ]
-    return replace(
+    return changed(
         parts[0],
         votes=votes,
         solved_proba=np.concatenate([part.proba for part in parts]),
@@ -240,7 +240,7 @@ def _append_by_number(
     frame: Frame, objects: Frame, columns: Columns, output: Output, answer: Consensus
 ) -> Frame:
     """Append the answers to a table: each row finds its own by the number of its distinct row or object."""
-    index = answer.index
+    index = answer.solution.index
     if columns.objects is not None:
         of_rows, of_objects = (
             name_codes(
@@ -250,7 +250,7 @@ def _append_by_number(
         )  # in the sorted order of the names
         number = np.argsort(of_objects)[of_rows]
         index = number if index is None else index[number]
-    new = output.columns(replace(answer, index=None), frame.implementation)
+    new = output.columns(changed(answer, index=None), frame.implementation)
     answers = (column if index is None else column[index] for column in new)
     return frame.with_columns(*answers, *output.numbers(len(frame), frame.implementation))
 
@@ -311,7 +311,7 @@ def _answer_from_groups(
     frame: Frame, columns: Columns, consensus: Consensus, output: Output
 ) -> Frame:
     """Let the engine answer for every row from its groups: by arrays where it works in Python anyway, else by joins."""
-    require_rule(consensus, UNSOLVED, RAISE)
+    require_rule(consensus.solution, UNSOLVED, RAISE)
     if _answers_by_joins(frame, columns):
         if columns.objects is not None and columns.repeats != "mean":
             must = "must be 'mean' where an engine answers for objects that were not solved"
@@ -334,7 +334,7 @@ def _answer_from_groups(
 def _answer_in_parts(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Frame:
     """Answer here for the distinct rows, or the objects, that the engine hands over some at a time; it joins the answers back."""
     if ENGINES[frame.implementation].read is None:
-        phrase = f"The engine cannot answer by {consensus.settings['method']} for rows that were not solved"
+        phrase = f"The engine cannot answer by {consensus.solution.settings['method']} for rows that were not solved"
         raise InputError("method", phrase=phrase, remedy=f"{RAISE}, or solve by another method.")
     if columns.objects is None:
         rows = count_rows(frame, columns.keys).drop(COUNT)
@@ -405,7 +405,7 @@ def _long_rows(frame: Frame, columns: Columns, sample: Frame | None = None) -> F
 
 
 def _with_note(consensus: Consensus, kind: str, text: str) -> Consensus:
-    return replace(consensus, solved_notes=(*consensus.solved_notes, Note(kind, text)))
+    return changed(consensus, notes=(*consensus.solution.notes, Note(kind, text)))
 
 
 def _with_sample_note(consensus: Consensus, n_solved: int, share: float) -> Consensus:

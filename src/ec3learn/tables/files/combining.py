@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from ..._checks import InputError
 from ..._text import arg, count, listed
-from ...consensus import Consensus
+from ...consensus import Consensus, changed
 from ...methods import Method
 from ...votes import spread_over
 from ...votes.labels import label_array
@@ -121,7 +121,7 @@ class AnsweredFile(Answered):
     @property
     def named_consensus(self) -> Consensus:
         """Return the consensus with each distinct row named like the first of its rows."""
-        return replace(
+        return changed(
             self.consensus, object_ids=_names_of_rows(self.file, self.consensus.object_ids, self.id)
         )
 
@@ -138,10 +138,10 @@ class AnsweredFile(Answered):
         names = (
             None if self.id is None else _names_of_rows(self.file, np.arange(len(number)), self.id)
         )
-        votes = self.consensus.require_votes("rows")
+        votes = self.consensus.solution.require_votes("rows")
         index = number if votes.index is None else votes.index[number]
         votes = spread_over(votes, index, names)
-        consensus = replace(self.consensus, votes=votes, index=votes.index, object_ids=names)
+        consensus = changed(self.consensus, votes=votes, index=votes.index, object_ids=names)
         return consensus, None if self.truth is None else np.asarray(self.truth, dtype=object)[
             number
         ]
@@ -294,13 +294,17 @@ def _match_label_types(
     votes, *others = columns.label_groups
     table = table.with_text(votes, missing, integers=_are_integers(consensus.classes))
     table = table.with_text(columns.graded, missing, integers=True)
-    labels = {base.name: base.labels for base in consensus.models if base.kind == "clustering"}
+    labels = {
+        base.name: base.labels for base in consensus.solution.models if base.kind == "clustering"
+    }
     for (name,) in (names for names in others if names[0] not in columns.graded):
         found = labels.get(name, consensus.classes[:0])
         gaps = missing if NOISE in found.tolist() else [*missing, NOISE]
         table = table.with_text([name], gaps, integers=_are_integers(found))
-    models = tuple(replace(base, labels=_as_text(base.labels)) for base in consensus.models)
-    return table, replace(consensus, classes=_as_text(consensus.classes), models=models)
+    models = tuple(
+        replace(base, labels=_as_text(base.labels)) for base in consensus.solution.models
+    )
+    return table, changed(consensus, classes=_as_text(consensus.classes), models=models)
 
 
 def _are_integers(labels: Any) -> bool:

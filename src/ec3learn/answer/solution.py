@@ -1,4 +1,4 @@
-"""Outcome: the class probabilities that a method found, where they came from, and what follows from them directly.
+"""Solution: the class probabilities that a method found, where they came from, and what follows from them directly.
 
 Objects with the same votes and clusters have the same answer, so everything is kept once per
 distinct row; `expand` repeats it per object. `Consensus`, which users hold, is an outcome that can
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from scipy.special import softmax
@@ -32,7 +32,7 @@ NOT_REACHED = "no vote, not even through others in the same groups, and got the 
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Solution:
+class Details:
     """What a method finds besides class probabilities, and how it got there."""
 
     group_table: tuple[Array, Array] | None = (
@@ -47,7 +47,7 @@ class Solution:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Outcome(Solution):
+class Solution(Details):
     """The answer of a method for one table of votes."""
 
     classes: Array
@@ -63,7 +63,7 @@ class Outcome(Solution):
     object_ids: Array | None = None
     known: KnownLabels | None = None
     unanswered_rows: Array | None = None
-    solved_notes: tuple[Note, ...] = ()  # those of the method
+    notes: tuple[Note, ...] = ()  # those of the method
     trust: Trust | None = None  # how far class probabilities from elsewhere are trusted
     stored_mass: Array | None = (
         None  # the mass of the classes that breaks ties, where it is that of another table
@@ -89,6 +89,11 @@ class Outcome(Solution):
                 self, "solved_proba", frozen(normalised(np.maximum(self.solved_proba, 0.0)))
             )
 
+    @property
+    def solution(self) -> Solution:
+        """The solution itself, as a `Consensus` has it."""
+        return self
+
     # ---- the answer, by object -------------------------------------------------------------------
 
     @cached_property
@@ -97,26 +102,7 @@ class Outcome(Solution):
         return frozen(self.expand(self.row_proba))
 
     def labels(self, rule: Literal["argmax", "mass"] = "argmax") -> Array:
-        """Return one class per object, named as in the votes.
-
-        Parameters
-        ----------
-        rule : "argmax" or "mass"
-            "argmax" takes the most probable class. Classes within 1e-9 of the highest probability
-            are tied; the tied class with the larger mass (its mean probability over all objects)
-            wins, and of equal masses the first in `classes`. "mass" chooses labels whose shares
-            match the classes' mass, as nearly as objects with equal rows allow: smoothing pulls all
-            objects towards the overall mix, so that rare classes seldom have the highest
-            probability anywhere.
-
-        Examples
-        --------
-        >>> from ec3learn import MajorityVote, Votes
-        >>> votes = Votes.from_labels({"a": [0, 0, 0, 0], "b": [0, 0, 0, 0], "c": [1, 1, 0, 0], "d": [1, 0, 1, 0]})
-        >>> consensus = MajorityVote().solve(votes)
-        >>> consensus.labels(), consensus.labels(rule="mass")
-        (array([0, 0, 0, 0]), array([1, 0, 0, 0]))
-        """
+        """One class per object, named as in the votes; for the rules see `Consensus.labels`."""
         require_choice("rule", rule, ("argmax", "mass"))
         if rule == "argmax":
             return self.expand(self.classes[self.row_classes])
@@ -263,11 +249,6 @@ class Outcome(Solution):
 
     # ---- in words --------------------------------------------------------------------------------
 
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """Return what a user should know about the answer; `Consensus` adds what the diagnosis finds."""
-        return self.solved_notes
-
     def require_votes(self, what: str) -> Votes:
         """Return the votes; refuse where a file did not keep them."""
         if self.votes is None:
@@ -310,13 +291,29 @@ class Outcome(Solution):
         return f"{self.settings['method']} of {made_of}: {count(self.n_objects, 'object')}, {n_classes}, mean confidence {sure:.3f}"
 
 
-def require_consensus(value: Any, argument: str = "outcome") -> None:
+class Solved(Protocol):
+    """What diagnosis and report take: a `Consensus`, or its solution."""
+
+    @property
+    def solution(self) -> Solution:
+        """The solution of a consensus."""
+        ...
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What a user should know."""
+        ...
+
+
+def solution_of(value: Solved, argument: str = "consensus") -> Solution:
     """Refuse what is no answer, such as the votes that one is made from."""
-    if not isinstance(value, Outcome):
+    solution = getattr(value, "solution", None)
+    if not isinstance(solution, Solution):
         remedy = "Solve votes first: EC3().solve(votes)."
         raise InputTypeError(
             argument, "must be a Consensus", came=type(value).__name__, remedy=remedy
         )
+    return solution
 
 
 def no_distribution() -> InputError:
