@@ -41,14 +41,11 @@ def run(chosen):
 
 
 def tables(chosen):
-    """Print tables, or write them to CSV files."""
+    """Print tables."""
     from .tables import exhibits
 
     for exhibit in exhibits(rows.read(chosen.rows), known(chosen.names, EXHIBITS)):
-        if chosen.out is None:
-            print(f"## {exhibit.title}\n\n{exhibit.markdown()}\n")
-        else:
-            exhibit.write(chosen.out)
+        print(f"## {exhibit.title}\n\n{exhibit.markdown()}\n")
 
 
 def figures(chosen):
@@ -76,7 +73,7 @@ def known(names, allowed):
 
 COMMANDS = {
     "run": (run, "Run experiments and write their rows; what is there already is not run again."),
-    "tables": (tables, "Print the tables, or write them as CSV files to --out."),
+    "tables": (tables, "Print the tables."),
     "figures": (figures, "Draw the figures as PNG files."),
     "page": (
         page,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,17 +40,6 @@ class Exhibit:
         return "\n\n".join(
             f"{block.caption}\n\n{markdown(block.frame, block.decimals)}" for block in self.blocks
         )
-
-    def write(self, folder: Path) -> list[Path]:
-        """Write the tables to CSV files in a folder and return their paths."""
-        folder.mkdir(parents=True, exist_ok=True)
-        paths = [
-            folder / (f"{self.name}.csv" if k == 0 else f"{self.name}_{k + 1}.csv")
-            for k in range(len(self.blocks))
-        ]
-        for path, block in zip(paths, self.blocks, strict=True):
-            block.frame.to_csv(path, float_format="%.6g", lineterminator="\n")
-        return paths
 
 
 # ---- averages of rows ----------------------------------------------------------------------------

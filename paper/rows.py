@@ -4,8 +4,6 @@ A unit is one experiment on one data set with one seed. Units whose rows are the
 again, so a run that was interrupted continues where it stopped. One run at a time may write.
 """
 
-import json
-from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 
@@ -13,7 +11,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from . import datasets
-from .protocol import VERSION, Protocol
+from .protocol import Protocol
 
 COLUMNS = ["experiment", "dataset", "seed", "method", "setting", "metric", "value"]
 UNIT = COLUMNS[:3]
@@ -27,7 +25,7 @@ def run(experiments, names=(), repeats=20, n_jobs=1, out=RESULTS, folder=None, p
     takes one of `repeats` splits of one data set at a time.
     """
     out, protocol = Path(out), protocol or Protocol()
-    require_same_protocol(out, protocol)
+    out.mkdir(parents=True, exist_ok=True)
     there = finished(out)
     chosen = units(experiments, names or datasets.at_hand(folder), repeats, bool(names))
     left = [unit for unit in chosen if unit not in there]
@@ -35,18 +33,8 @@ def run(experiments, names=(), repeats=20, n_jobs=1, out=RESULTS, folder=None, p
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     for rows in work(delayed(run_case)(case, folder, protocol) for case in cases):
         append(out, rows)
+        print(f"{len(rows)} rows of {rows[0][1]}, split {rows[0][2]}", flush=True)
     return len(left)
-
-
-def require_same_protocol(out, protocol):
-    """Refuse to add rows to those of another protocol; the first run into a folder records its own."""
-    path = out / "protocol.json"
-    ours = {"version": VERSION, **asdict(protocol), "without": list(protocol.without)}
-    if not path.is_file():
-        out.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{json.dumps(ours, indent=1)}\n")
-    if (theirs := json.loads(path.read_text())) != ours:
-        raise ValueError(f"{out} has rows of the protocol {theirs}, not {ours}. Choose another.")
 
 
 def units(experiments, names, repeats, named=False):

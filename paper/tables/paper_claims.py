@@ -16,7 +16,6 @@ from ..exhibits import (
     NOISE,
     Frame,
     cells,
-    comparable,
     has,
     kept,
     means,
@@ -88,18 +87,6 @@ def _side_claims(rows: Frame) -> Iterator[Claim]:
         every=True,
         rival=f"in print from {gain_printed.min():.1%} on",
     )
-    by_set = gain.unstack(0)
-    if "creditcard" in by_set:
-        own = gain[["creditcard"]]
-        yield Share(
-            "The gain over UPE on Creditcard is significant.",
-            own,
-            printed=gain_printed["creditcard"],
-        )
-        rest = by_set[comparable(by_set)].drop(columns="creditcard")
-        second = rest.mean().idxmax()
-        lead = pd.concat({"all": by_set["creditcard"] - rest[second]})
-        yield Share(f"The gain over UPE is largest on Creditcard; the runner-up is {second}.", lead)
     text = "The larger the data set, the larger the lead of iEC3 over the best baseline"
     lead = ours["iEC3"] - ours[BASELINES].max(axis=1)
     if has(rows, "accuracy_large"):

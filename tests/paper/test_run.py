@@ -54,12 +54,6 @@ def test_seeds_come_in_turn_and_an_experiment_keeps_to_its_data_sets_unless_they
     assert units(["growth_models"], ["iris"], 1, named=True) == [("growth_models", "iris", 0)]
 
 
-def test_rows_of_two_protocols_do_not_mix(folder, tmp_path):
-    run(["datasets"], ["iris"], 1, out=tmp_path, folder=folder, protocol=SMALL)
-    with pytest.raises(ValueError, match=r"has rows of the protocol .*'max_rows': 150"):
-        run(["datasets"], ["iris"], 1, out=tmp_path, folder=folder)
-
-
 def test_the_command_goes_from_a_run_to_a_table(folder, tmp_path, capsys):
     out = ["--rows", str(tmp_path / "rows")]
     main(["run", "datasets", "--data", str(folder), "--datasets", "iris", "waveform", *out])
