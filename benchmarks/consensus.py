@@ -1,6 +1,6 @@
 """Time and memory of iEC3, from arrays to probabilities, relative to polars counting the distinct rows of the same table.
 
-    python benchmarks/consensus.py [CASE ...] [--best-of 5] [--scale 1.0] [--jobs 1]
+    python benchmarks/consensus.py [CASE ...] [--best-of 5] [--scale 1.0]
 
 Every case runs in its own process on one thread, with ec3learn and polars in turn; the best of
 several runs counts. Seconds are those of the processor, which other work on the machine affects
@@ -8,9 +8,6 @@ least. "Extra" is the peak of resident memory above that with the input loaded, 
 run before anything is timed. The compiled loops of the extra `fast`, if numba is installed, are
 loaded before: they take another 100 MB and half a second, once. Read the ratio, not the seconds.
 Exceeded limits are marked, and the exit code is then 1.
-
-With `--jobs 2` a table follows of how much faster two threads are than one by the clock, which
-takes a quiet machine.
 """
 
 from __future__ import annotations
@@ -223,23 +220,6 @@ def run_case(name: str, best_of: int, scale: float) -> dict[str, Any]:
     }
 
 
-def run_threads(name: str, best_of: int, scale: float, n_jobs: int) -> dict[str, Any]:
-    """Return the seconds by the clock with one thread and with several, in turn, and the processor's with several."""
-    from ec3learn import EC3
-    from ec3learn.kernels import threads
-
-    case = CASES[name][0](scale)
-    found: dict[int, list[tuple[float, float]]] = {1: [], n_jobs: []}
-    for _ in range(best_of + 1):
-        for n, times in found.items():
-            with threads(n):
-                start = time.perf_counter(), time.process_time()
-                _ = EC3().solve(case.votes()).proba
-                times.append((time.perf_counter() - start[0], time.process_time() - start[1]))
-    (one, _), (several, busy) = (min(times[1:]) for times in found.values())
-    return {"case": name, "one": one, "several": several, "busy": busy}
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument(
@@ -252,16 +232,8 @@ def main() -> int:
         default=1.0,
         help="shrink or grow the number of objects; limits hold for 1.0",
     )
-    parser.add_argument("--jobs", type=int, default=1, help="also measure with so many threads")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.inside and arguments.jobs > 1:
-        print(
-            json.dumps(
-                run_threads(arguments.inside, arguments.best_of, arguments.scale, arguments.jobs)
-            )
-        )
-        return 0
     if arguments.inside:
         print(json.dumps(run_case(arguments.inside, arguments.best_of, arguments.scale)))
         return 0
@@ -272,7 +244,7 @@ def main() -> int:
     heads = ("ours s", "polars s", "ratio", "limit", "extra MB", "of it output", "limit")
     print(f"{'case':8s}" + "".join(f"{head:>13s}" for head in heads))
     for name in arguments.cases or CASES:
-        row = fresh(name, arguments, 1)
+        row = fresh(name, arguments)
         _, most, most_extra = CASES[name]
         over = row["ratio"] > most or row["extra"] > most_extra + row["output"]
         broken |= over
@@ -291,32 +263,23 @@ def main() -> int:
             + ("  over the limit" if over else ""),
             flush=True,
         )
-    for name in (arguments.cases or CASES) if arguments.jobs > 1 else ():
-        row = fresh(name, arguments, arguments.jobs)
-        faster = f"{row['one'] / row['several']:.2f} times as fast with {arguments.jobs} threads"
-        print(
-            f"{name:8s} {row['one']:.3f} s and {row['several']:.3f} s ({row['busy']:.3f} s of processor): {faster}",
-            flush=True,
-        )
     return int(broken)
 
 
-def fresh(name: str, arguments: argparse.Namespace, n_jobs: int) -> dict[str, Any]:
+def fresh(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """Measure a case in a process of its own."""
     options = {
         "--inside": name,
         "--best-of": arguments.best_of,
         "--scale": arguments.scale,
-        "--jobs": n_jobs,
     }
     command = [
         sys.executable,
         __file__,
         *(str(part) for option in options.items() for part in option),
     ]
-    limits = ONE_THREAD if n_jobs == 1 else {}
     result = subprocess.run(
-        command, env={**os.environ, **limits}, capture_output=True, text=True, check=False
+        command, env={**os.environ, **ONE_THREAD}, capture_output=True, text=True, check=False
     )
     if result.returncode:
         sys.exit(result.stderr)

@@ -132,13 +132,13 @@ def test_the_golden_numbers_with_a_known_label(solver, w8):
 
 def test_one_sweep_from_uniform_rows(w8):
     groups = membership(w8)
-    graph = Graph.of(w8, groups, None, 2.0, False)
+    graph = Graph(w8, groups, None, 2.0, False)
     swept = graph.update_objects(graph.update_groups(np.full((8, 3), 1 / 3)))
     assert_allclose(swept[w8.index], table(W8_ONE_SWEEP), **GOLDEN)
 
 
 @pytest.mark.parametrize("normalize", [False, True])
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_an_independent_dense_solution_agrees(seed, normalize):
     rng = np.random.default_rng([seed, 1])
     raw = random_table(
@@ -177,7 +177,7 @@ def test_an_infinite_beta_holds_known_labels_fixed(w8):
 
 def test_the_answer_is_a_minimum(w8):
     groups = membership(w8)
-    graph = Graph.of(w8, groups, None, 2.0, False)
+    graph = Graph(w8, groups, None, 2.0, False)
     consensus = BGCM().solve(w8)
     best = graph.objective(consensus.solution.row_proba, consensus.group_proba)
     assert best == pytest.approx(consensus.solution.objective)

@@ -35,7 +35,6 @@ SAMPLE = (
     100_000  # distinct rows that subtypes are learned from, where there are more than twice as many
 )
 ENOUGH = 1_000  # votes by which half of the voters or more are still to be judged in such a sample
-ROUNDS = 10  # that subtypes take, and mostly more
 WARM_UP = 3  # rounds before the prior of skills is learned
 
 
@@ -129,11 +128,6 @@ class SubtypeModel(ConfusionModel):
     def _update(self, mass: Array, evidence: Array, prior: Array) -> float:
         """Replace q by the best one, some rows at a time; return by how much z moves on average."""
         moved, n_classes = 0.0, self.votes.n_classes
-        if self.by_votes_alone:
-            by_class = mass.reshape(len(mass), n_classes, -1)
-            found = self.groups.posterior(self._table(evidence), prior, self.votes.counts, by_class)
-            if found is not None:
-                return found[1] / self.total / 2
         for rows, joint, *_ in self._posterior(evidence, prior):
             change = (joint - mass[rows].T).reshape(n_classes, self.subtypes, -1).sum(axis=1)
             moved += float(np.abs(change).sum(axis=0) @ self.votes.counts[rows])
@@ -168,9 +162,7 @@ class SubtypeModel(ConfusionModel):
             "pooled": self.pooled,
             "class_votes": self.class_votes,
         }
-        model = SubtypeModel(
-            some, membership(some, ROUNDS), known, with_clusterings=clusterings, **options
-        )
+        model = SubtypeModel(some, membership(some), known, with_clusterings=clusterings, **options)
         return model, rows
 
     def _tilted(self, tilt: Array) -> Array:

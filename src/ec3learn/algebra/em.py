@@ -115,11 +115,6 @@ class ConfusionModel:
             self.own_evidence = votes.prior.evidence
         self.counted = votes.counts * self.answered
 
-    @property
-    def by_votes_alone(self) -> bool:
-        """Return whether rows are judged by nothing but their votes, for which there are compiled loops."""
-        return self.own_evidence is None and self.known is None
-
     def fit(self, start: Array, tol: float, max_iter: int) -> Fit:
         """Alternate the steps from a first q until the mean log-likelihood of an object rises by less than `tol`."""
         likelihoods: list[float] = []
@@ -158,10 +153,6 @@ class ConfusionModel:
             np.empty((self.groups.n_rows, self.votes.n_classes)),
             np.empty(self.groups.n_rows),
         )
-        if self.by_votes_alone:
-            found = self.groups.posterior(self._table(evidence), prior, self.votes.counts, proba)
-            if found is not None:
-                return proba, found[0]
         for rows, joint, top, total in self._posterior(evidence, prior):
             likelihood[rows] = np.log(total) + top
             proba[rows] = joint.T

@@ -10,8 +10,6 @@ from scipy.sparse.linalg import LinearOperator, cg
 from .._typing import Array
 
 CHUNK = 1 << 16  # rows handled at a time
-FAR_APART = 1e6  # how far weights must be apart for the slower elimination that loses no digits
-MOST_ELIMINATED = 1_000  # unknowns; it takes two seconds
 
 
 def chunks(n_rows: int, size: int = CHUNK) -> Iterator[slice]:
@@ -49,36 +47,6 @@ def scale_of(values: Array) -> float:
     """Return the power of two below the largest value: divided by it, values are near 1 and keep every digit."""
     top = float(np.max(values, initial=0.0))
     return float(np.ldexp(1.0, int(np.frexp(top)[1]) - 1)) if top > 0 else 1.0
-
-
-def spread_of(values: Array) -> float:
-    """Return how many times larger the largest value is than the smallest above 0."""
-    some = values[values > 0]
-    return float(some.max() / some.min()) if len(some) else 1.0
-
-
-def solve_by_elimination(couplings: Array, rights: Array) -> Array:
-    """Solve (diag(C 1 + R 1) - C) X = R for couplings C >= 0 and right-hand sides R >= 0, at any scale.
-
-    Every unknown is a weighted mean of the others and of its right-hand side. Unknowns are put into
-    the others' equations one by one, and what is left on the diagonal is added up, not subtracted
-    (Grassmann, Taksar and Heyman): so nothing cancels, and each number is right to nearly all its
-    digits however far the weights are apart. Both arguments are overwritten.
-    """
-    n = len(couplings)
-    couplings.flat[:: n + 1] = 0.0
-    for k in range(n - 1, -1, -1):
-        total = couplings[k, :k].sum() + rights[k].sum()
-        if total > 0:
-            couplings[k, :k] /= total
-            rights[k] /= total
-            share = couplings[:k, k].copy()
-            couplings[:k, :k] += share[:, None] * couplings[k, :k]
-            couplings.flat[: k * n : n + 1] = 0.0
-            rights[:k] += share[:, None] * rights[k]
-    for k in range(1, n):
-        rights[k] += couplings[k, :k] @ rights[:k]
-    return rights
 
 
 def squared_norms(table: Array) -> Array:

@@ -1,152 +1,278 @@
-"""A^m, which row is in which group, as a few products: no matrix here is ever larger than the votes.
+"""A^m, which row is in which group, as products with a sparse matrix.
 
 A^c = A^m A^m', which says how many groups two objects share, is never formed: a product with it is
-two products with A^m.
-
-All forms of A^m answer alike. `JointMembership` codes several models into one joint column, so that
-one pass over the rows serves them all; it suits hard and soft votes with up to a few thousand
-groups. `SparseMembership` suits crowds and very many groups. For large tables there are compiled
-loops: in place of the first `CompiledMembership`, or `CompiledSoft` if votes are soft; in place of
-the second, if votes are hard, `CompiledCrowd` where there are far fewer groups than rows, and
-`ColumnMembership` elsewhere.
+two products with A^m. Tables of soft votes stay dense: they are shares x basis, where the basis
+derives the shares of each model's largest group from those of its other groups.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations_with_replacement, pairwise
+from typing import Any
+
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from .._typing import Array
 from ..kernels import compiled
-from ..votes import Votes
-from .compiled import ColumnMembership, CompiledCrowd, CompiledMembership, CompiledSoft
-from .joint import JointMembership
+from ..votes import Prior, Votes, group_meaning
+from ..votes.layout import entries_of_columns
 from .linear import chunks
-from .sparse import Membership, SparseMembership, Table, Terms, entries, votes_cast
 
-__all__ = [
-    "ColumnMembership",
-    "CompiledCrowd",
-    "CompiledMembership",
-    "CompiledSoft",
-    "JointMembership",
-    "Membership",
-    "SparseMembership",
-    "Table",
-    "Terms",
-    "chunks",
-    "count_classes",
-    "entries",
-    "membership",
-    "places_in",
-    "reached_groups",
-    "scatter_to_votes",
-    "squares_of_votes",
-    "votes_cast",
-]
-
-SPARSE_COST = 8  # numbers of a joint column that are read in the time it takes for one entry of a sparse matrix
-MOST_JOINT_GROUPS = 3_000  # beyond this a dense groups x groups matrix is no longer small
+Table = Any  # a dense array, or a sparse one
+Columns = Mapping[tuple[int, int], Array]  # codes by where a model's groups begin and end
 
 
-def membership(votes: Votes, passes: int = 1) -> Membership:
-    """Return A^m in the form that suits the votes, and how many times they will be read at least."""
-    n_votes = passes * (
-        votes.n_rows * len(votes.stores.hard)
-        + (0 if votes.stores.sparse is None else votes.stores.sparse.nnz)
+@dataclass(eq=False)
+class Membership:
+    """A^m: which row is in which group, by how much.
+
+    `entries` has all votes but those in a table of soft votes: `soft` is that table, and its basis.
+    `order` says which group of the votes each of its groups is. `columns` are the codes of models,
+    where `entries` has nothing else. `hard` has the same rows
+    with soft votes hardened, for rules that take them so; None where there is nothing to harden.
+    `prior` are class probabilities of the rows from elsewhere, where there are any.
+    """
+
+    entries: sparse.csr_array
+    order: Array
+    hard: Membership | None = None
+    prior: Prior | None = None
+    soft: tuple[Array, Array] | None = None
+    columns: Columns = field(default_factory=dict)
+
+    @property
+    def n_rows(self) -> int:
+        """How many distinct rows there are."""
+        return int(self.entries.shape[0])
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups there are."""
+        return int(self.entries.shape[1])
+
+    @property
+    def matrix(self) -> sparse.csr_array:
+        """All of A^m as one sparse matrix."""
+        if self.soft is None:
+            return self.entries
+        return self.entries + _soft_entries(*self.soft)
+
+    def only(self, kept: Array) -> Membership:
+        """The same rows in some of the groups."""
+        soft = None if self.soft is None else (self.soft[0], self.soft[1][:, kept])
+        entries = self.entries[:, kept]
+        return replace(self, entries=entries, order=self.order[kept], soft=soft, columns={})
+
+    def gather(self, table: Table) -> Array:
+        """A^m table, dense: for each row the sum over its groups."""
+        sums = self.entries @ table
+        if self.soft is not None:
+            sums = sums + self.soft[0] @ (self.soft[1] @ table)
+        return sums.toarray() if sparse.issparse(sums) else np.asarray(sums)
+
+    def gather_parts(self, table: Table) -> Iterator[tuple[slice, Array]]:
+        """The same, some rows at a time."""
+        for rows in chunks(self.n_rows):
+            soft = None if self.soft is None else (self.soft[0][rows], self.soft[1])
+            part = replace(self, entries=_some_rows(self.entries, rows), soft=soft)
+            yield rows, part.gather(table)
+
+    def scatter(self, values: Array) -> Array:
+        """A^m' values: for each group the sum over its rows."""
+        sums = np.asarray(self.entries.T @ values)
+        if self.soft is not None:
+            sums += self.soft[1].T @ (self.soft[0].T @ values)
+        return sums
+
+    # ---- pairs of groups -------------------------------------------------------------------------
+
+    @property
+    def gram_cost(self) -> float:
+        """About how many seconds `grams` takes for each weight."""
+        if self.columns or not self.entries.nnz:
+            n_pairs = (len(self.columns) + 1) ** 2 / 2
+            return n_pairs * (2e-9 * self.n_rows + 2e-5)
+        lengths = np.diff(self.entries.indptr).astype(np.float64)
+        return 2e-8 * float(lengths @ lengths)
+
+    def grams(self, weights: Sequence[Array]) -> list[Array]:
+        """A^m' diag(weight) A^m for each weight of the rows, groups x groups, dense."""
+        if self.columns:
+            grams = _count_pairs(self.columns, self.n_groups, weights)
+        else:
+            by_group, rows = self.entries.T.tocsr(), self.entries
+            grams = [
+                (by_group @ rows.multiply(weight[:, None]).tocsr()).toarray() for weight in weights
+            ]
+        if self.soft is not None:
+            shares, basis = self.soft
+            for gram, weight in zip(grams, weights, strict=True):
+                weighted = shares * weight[:, None]
+                mixed = (self.entries.T @ weighted) @ basis
+                gram += mixed + mixed.T + basis.T @ (shares.T @ weighted) @ basis
+        return grams
+
+
+# ---- of votes ------------------------------------------------------------------------------------
+
+
+def membership(votes: Votes) -> Membership:
+    """A^m of votes."""
+    matrix, order = _entries_in_order(votes), np.arange(votes.models.n_groups)
+    if votes.stores.sparse is None:
+        ends = list(pairwise(votes.models.offsets.tolist()))
+        columns = {ends[m]: codes for m, codes in sorted(votes.stores.hard.items())}
+        return Membership(matrix, order, None, votes.prior, _soft(votes), columns)
+    if votes.stores.soft is not None:
+        return Membership(matrix, order, None, votes.prior, _soft(votes))
+    return membership_of(matrix, prior=votes.prior)
+
+
+def membership_of(
+    matrix: sparse.csr_array, hard: sparse.csr_array | None = None, prior: Prior | None = None
+) -> Membership:
+    """A^m as a matrix of rows and groups; groups without rows are left out, for a crowd may have many."""
+    order = np.flatnonzero(np.bincount(matrix.indices, minlength=matrix.shape[1]))
+    entries = matrix if len(order) == matrix.shape[1] else matrix[:, order]
+    return Membership(entries, order, None if hard is None else membership_of(hard), prior)
+
+
+def entries(votes: Votes) -> sparse.csr_array:
+    """A^m as one sparse matrix, with all groups of the votes."""
+    soft = _soft(votes)
+    hard = _entries_in_order(votes)
+    return hard if soft is None else sparse.csr_array(hard + _soft_entries(*soft))
+
+
+def _entries_in_order(votes: Votes) -> sparse.csr_array:
+    """The votes that are not in a table of soft votes."""
+    stores, sizes = votes.stores, [model.n_groups for model in votes.models]
+    if not stores.hard:
+        shape = (votes.n_rows, votes.models.n_groups)
+        return sparse.csr_array(shape) if stores.sparse is None else stores.sparse
+    columns = entries_of_columns(stores.hard, votes.models.offsets, sizes)
+    return columns if stores.sparse is None else sparse.csr_array(columns + stores.sparse)
+
+
+def _soft(votes: Votes) -> tuple[Array, Array] | None:
+    """The table of soft votes and its basis."""
+    soft = votes.stores.soft
+    if soft is None:
+        return None
+    basis = np.zeros((soft.table.shape[1], votes.models.n_groups))
+    numbers = [model.number for model in soft.models]
+    basis[:, np.isin(votes.models.group_model, numbers)] = soft.basis()
+    return soft.table, basis
+
+
+def _soft_entries(shares: Array, basis: Array) -> sparse.csr_array:
+    """Soft votes as a sparse matrix, without what rounding leaves of a share of 0."""
+    table = shares @ basis
+    table[table <= 1e-14] = 0.0
+    return sparse.csr_array(table)
+
+
+def votes_cast(votes: Votes) -> tuple[Array, Array, Array]:
+    """The votes of those whose votes count, one by one: the row, the voter, and what it gives to each class."""
+    matrix = entries(votes).tocoo()
+    counted = (votes.models.is_voter & (votes.weights > 0))[
+        votes.models.group_model[matrix.coords[1]]
+    ]
+    (row, group), share = (place[counted] for place in matrix.coords), matrix.data[counted]
+    n_models = len(votes.models)
+    pair, vote = np.unique(
+        row.astype(np.int64) * n_models + votes.models.group_model[group], return_inverse=True
     )
-    if votes.stores.sparse is None and votes.models.n_groups <= MOST_JOINT_GROUPS:
-        loops = compiled(
-            n_votes if votes.stores.soft is None else passes * votes.n_rows * len(votes.models)
-        )
-        if loops is None:
-            return JointMembership(votes)
-        return (
-            CompiledMembership(votes, loops)
-            if votes.stores.soft is None
-            else CompiledSoft(votes, loops)
-        )
-    loops = compiled(SPARSE_COST * n_votes) if votes.stores.is_hard else None
-    if loops is not None and 2 * votes.models.n_groups <= votes.n_rows:
-        return CompiledCrowd(votes, loops)
-    if loops is not None and votes.stores.sparse is None:
-        return ColumnMembership(votes, loops)
-    return SparseMembership(entries(votes), prior=votes.prior)
+    cast = np.zeros((len(pair), votes.n_classes))
+    np.add.at(cast, vote, share[:, None] * group_meaning(votes)[group].toarray())
+    rows, voters = np.divmod(pair, n_models)
+    return rows, voters, cast
+
+
+# ---- groups by their numbers in the votes --------------------------------------------------------
 
 
 def places_in(groups: Membership, numbers: Array) -> Array:
-    """Return the place that each of these groups of the votes has in `groups`, -1 for none."""
+    """The place that each of these groups of the votes has in `groups`, -1 for none."""
     place = np.full(max(int(groups.order.max(initial=-1)), int(numbers.max(initial=-1))) + 1, -1)
     place[groups.order] = np.arange(groups.n_groups)
     return place[numbers]
 
 
 def scatter_to_votes(votes: Votes, groups: Membership, values: Array) -> Array:
-    """Return `groups.scatter(values)` in the order the votes have their groups in, empty ones included."""
+    """`groups.scatter(values)` in the order the votes have their groups in, empty ones included."""
     out = np.zeros((votes.models.n_groups, *values.shape[1:]))
     out[groups.order] = groups.scatter(values)
     return out
 
 
 def squares_of_votes(votes: Votes, sums: Array) -> Array:
-    """Return the sum of the squares of the votes for each group, from the sums of the votes themselves (A^m' s)."""
-    if votes.stores.is_hard:
-        return sums
-    squares = sums.copy()
-    for model in () if votes.stores.soft is None else votes.stores.soft.models:
-        own = votes.models.offsets[model.number]
-        squares[own : own + model.n_groups] = votes.counts @ votes.stores.soft.shares_of(model) ** 2  # type: ignore[union-attr]
-    if votes.stores.sparse is not None:
-        share, counts = (
-            votes.stores.sparse.data,
-            np.repeat(votes.counts, np.diff(votes.stores.sparse.indptr)),
-        )
-        squares -= np.bincount(
-            votes.stores.sparse.indices,
-            weights=counts * share * (1 - share),
-            minlength=votes.models.n_groups,
-        )
-    return squares
+    """The sum of the squares of the votes for each group; `sums` are those of the votes themselves."""
+    return sums if votes.stores.is_hard else entries(votes).power(2).T @ votes.counts
 
 
 def count_classes(
     votes: Votes, groups: Membership, codes: Array, counts: Array, n_classes: int
 ) -> sparse.csr_array:
-    """Return `groups.count_classes` in the order the votes have their groups in: one entry per group and class that occur."""
-    found = groups.count_classes(codes, counts, n_classes).tocoo()
-    group, of_class = found.coords
+    """How much of each class each group of the votes has, if rows have these classes and counts."""
+    of_rows = sparse.csr_array(
+        (counts, codes, np.arange(groups.n_rows + 1)), shape=(groups.n_rows, n_classes)
+    )
+    sums = (groups.matrix.T @ of_rows).tocoo()
+    group, of_class = sums.coords
     return sparse.csr_array(
-        (found.data, (groups.order[group], of_class)), shape=(votes.models.n_groups, n_classes)
+        (sums.data, (groups.order[group], of_class)), shape=(votes.models.n_groups, n_classes)
     )
 
 
 def reached_groups(
     groups: Membership, counts: Array, live: Array, voted: Array, labelled: Array
 ) -> Array:
-    """Return which groups are connected, over any number of shared rows that count, with a `voted` group or `labelled` row."""
-    reached = voted & live
-    for _ in range(10):  # a few passes reach everything but long chains
-        rows = (counts > 0) & ((groups.gather(reached.astype(np.float64)) > 0) | labelled)
-        further = live & (voted | (groups.scatter(rows.astype(np.float64)) > 0))
-        if (further == reached).all():
-            return reached
-        reached = further
-    return _connected_groups(groups, counts, live, voted, labelled)
+    """Which groups are connected, over any number of shared rows that count, with a `voted` group or `labelled` row."""
+    before, reached = None, voted & live
+    while before is None or (reached != before).any():
+        before = reached
+        rows = (counts > 0) & ((groups.gather(before.astype(np.float64)) > 0) | labelled)
+        reached = live & (voted | (groups.scatter(rows.astype(np.float64)) > 0))
+    return reached
 
 
-def _connected_groups(
-    groups: Membership, counts: Array, live: Array, voted: Array, labelled: Array
-) -> Array:
-    """Return the same from the components of the graph of rows and groups: slower, and however long the chains are."""
-    matrix = groups.matrix.tocoo()
-    kept = (counts[matrix.coords[0]] > 0) & live[matrix.coords[1]]
-    coords = tuple(place[kept] for place in matrix.coords)
-    matrix = sparse.csr_array((matrix.data[kept], coords), shape=matrix.shape)
-    graph = sparse.block_array([[None, matrix], [matrix.T, None]], format="csr")
-    _, component = connected_components(graph, directed=False)
-    of_rows, of_groups = np.split(component, [groups.n_rows])
-    reached = np.zeros(component.max() + 1, dtype=bool)
-    reached[of_groups[voted]] = True
-    reached[of_rows[labelled]] = True
-    return reached[of_groups]
+# ---- sums ----------------------------------------------------------------------------------------
+
+
+def _some_rows(matrix: sparse.csr_array, rows: slice) -> sparse.csr_array:
+    """Consecutive rows of a matrix, without copying its entries."""
+    starts = matrix.indptr[rows.start : rows.stop + 1]
+    entries = slice(starts[0], starts[-1])
+    parts = matrix.data[entries], matrix.indices[entries], starts - starts[0]
+    return sparse.csr_array(parts, shape=(len(starts) - 1, matrix.shape[1]))
+
+
+def _count_pairs(columns: Columns, n_groups: int, weights: Sequence[Array]) -> list[Array]:
+    """How much weight each two groups have in common, from the codes of models.
+
+    A missing vote is a code beyond the groups of its model.
+    """
+    loops = compiled(len(weights) * len(weights[0]) * len(columns) ** 2 // 2)
+    if loops is not None:
+        groups = np.empty((len(columns), len(weights[0])), dtype=np.uint32)
+        for line, ((first, end), codes) in zip(groups, columns.items(), strict=True):
+            np.add(codes, first, out=line, casting="unsafe")
+            line[line >= end] = n_groups
+        counts = np.zeros((n_groups + 1, n_groups + 1, len(weights)))
+        loops.count_pairs(groups, np.stack(weights, axis=1), counts)
+        upper = (np.ascontiguousarray(counts[:-1, :-1, k]) for k in range(len(weights)))
+        return [gram + np.triu(gram, 1).T for gram in upper]
+    grams = [np.zeros((n_groups, n_groups)) for _ in weights]
+    for one, other in combinations_with_replacement(columns, 2):
+        sizes = one[1] - one[0], other[1] - other[0]
+        pairs = columns[one].astype(np.int64) * (sizes[1] + 1) + columns[other]
+        for gram, weight in zip(grams, weights, strict=True):
+            both = np.bincount(pairs, weights=weight, minlength=(sizes[0] + 1) * (sizes[1] + 1))
+            both = both.reshape(sizes[0] + 1, sizes[1] + 1)[:-1, :-1]
+            gram[slice(*one), slice(*other)] = both
+            gram[slice(*other), slice(*one)] = both.T
+    return grams

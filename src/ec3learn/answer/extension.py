@@ -15,7 +15,7 @@ from scipy import sparse
 from .._checks import InputError
 from .._text import arg, listed
 from .._typing import Array
-from ..algebra.membership import SparseMembership, entries
+from ..algebra.membership import entries, membership_of
 from ..votes import Prior, Votes, as_class_votes, hardened, n_alike
 from ..votes.labels import kind_of
 from .solution import Solution
@@ -42,7 +42,7 @@ def require_rule(
 def extended_answers(outcome: Solution, votes: Votes) -> tuple[Array, Array]:
     """Return the class probabilities of each distinct row of new votes, and which rows no vote reaches."""
     assert outcome.rule is not None
-    groups = SparseMembership(
+    groups = membership_of(
         aligned_entries(outcome, votes), hard_entries(outcome, votes), votes.prior
     )
     return outcome.rule.all_answers(groups)

@@ -17,7 +17,7 @@ from scipy.special import softmax
 
 from .._typing import Array
 from ..algebra.linear import normalised
-from ..algebra.membership import Membership, SparseMembership, places_in
+from ..algebra.membership import Membership, membership_of, places_in
 from ..votes import Prior
 from ..votes.prior import log_shares
 from .rule import NOBODY, OWN, PRIOR, VOTES, Answers, Contributions, KnownLabels, Row, Rule, log_of
@@ -338,7 +338,7 @@ def moves_of_each(rule: Rule, row: Row) -> Contributions:
     prior = None if row.prior is None else row.prior.take(np.zeros(1 + len(models), dtype=np.int64))
     hard = None if row.hard is None else with_each_left_out(row.hard)
     (answer, *without), _ = rule.all_answers(
-        SparseMembership(with_each_left_out(row.entries), hard, prior)
+        membership_of(with_each_left_out(row.entries), hard, prior)
     )
     found: Contributions = {
         (m, VOTES): answer - other for m, other in zip(models, without, strict=True)

@@ -14,7 +14,7 @@ for new ones, and shows which voter moved what.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from scipy import sparse
 from .._checks import InputError
 from .._typing import Array
 from ..algebra.linear import scale_of
-from ..algebra.membership import Membership, SparseMembership, Table, Terms, places_in
+from ..algebra.membership import Membership, Table, membership_of, places_in
 from ..votes import Prior, Votes, group_meaning
 
 Answers = Iterator[
@@ -337,37 +337,6 @@ class GroupRule(Rule):
         dense = groups.n_groups * width <= max(DENSE, groups.n_rows * width)
         return [term.table_for(groups, dense) for term in self.terms]
 
-    def answers_and_sums(
-        self, groups: Membership, inverses: Mapping[str, Array], counts: Array, in_group: Array
-    ) -> tuple[Array, Array, float, float] | None:
-        """Return what `Membership.mean_of_terms` says of the terms, with the votes as the target; None if it has no answer.
-
-        `inverses` has for each term 1 over the weights of each row's groups.
-        """
-        tables = self._tables(groups)
-        if (
-            any(term.by_total for term in self.terms)
-            or any(map(sparse.issparse, tables))
-            or not self.keeps_digits()
-        ):
-            return None
-        target = next((t for t, term in enumerate(self.terms) if term.name == VOTES), -1)
-        distributions, pulls = (
-            np.hstack([table[:, 1:-1] for table in tables]),
-            np.array([float(term.pull) for term in self.terms]),
-        )
-        own = tuple(inverses[term.name] for term in self.terms)
-        return groups.mean_of_terms(
-            Terms(distributions, pulls, own, self.fallback, counts, in_group, target)
-        )
-
-    def keeps_digits(self) -> bool:
-        """Return whether the groups' distributions sum to 1, as they do unless weights were too far apart to solve for them."""
-        return all(
-            bool((abs(np.asarray(term.group_proba.sum(axis=1)) - 1) <= SUMS_WITHIN).all())
-            for term in self.terms
-        )
-
     def answer(self, pulls: Sequence[Pull]) -> tuple[Array, Array]:
         """Return the mean of the terms, and which rows no term reaches."""
         # sum_t pull_t mean_t / sum_t pull_t
@@ -390,7 +359,7 @@ class GroupRule(Rule):
 
     def parts(self, row: Row) -> Contributions:
         """Return what each (base model, term) gave to the object's classes; they add up to its class probabilities."""
-        _, pulls = next(self.pulls(SparseMembership(row.entries, row.hard, row.prior), row.known))
+        _, pulls = next(self.pulls(membership_of(row.entries, row.hard, row.prior), row.known))
         total = sum(float(pull.strength[0]) for pull in pulls)
         if total <= 0:
             return {(NOBODY, "mean vote of all"): self.fallback}

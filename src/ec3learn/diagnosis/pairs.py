@@ -10,8 +10,8 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from .._typing import Array
-from ..algebra.linear import normalised
-from ..algebra.membership import chunks, membership
+from ..algebra.linear import chunks, normalised
+from ..algebra.membership import membership
 from ..answer.extension import matching_labels
 from ..answer.rule import mean_votes
 from ..answer.solution import Solution, Solved, solution_of, top_classes

@@ -16,8 +16,7 @@ fires long before: beyond a few hundred objects it returns noise. `solver="loop"
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -25,21 +24,14 @@ from scipy import linalg, sparse
 
 from .._checks import require_bool, require_choice, require_integer, require_number, require_seed
 from .._typing import Array
-from ..algebra.linear import (
-    FAR_APART,
-    MOST_ELIMINATED,
-    conjugate_gradients,
-    solve_by_elimination,
-    spread_of,
-    squared_norms,
-)
+from ..algebra.linear import conjugate_gradients, squared_norms
 from ..algebra.membership import Membership, Table, membership, reached_groups
-from ..answer.rule import GROUPS, GroupRule, KnownLabels, Term, mean_votes, one_hot, weight_scale
+from ..answer.rule import GROUPS, GroupRule, KnownLabels, Term, mean_votes, one_hot
 from ..votes import Votes
-from ..votes.layout import frozen
 from .base import Answer, Method, require_few_groups, require_pull
 
 SOLVERS = ("auto", "cg", "direct", "loop")
+MOST_DENSE = 3_000  # groups; a dense system of them takes a second
 
 
 @dataclass(eq=False, repr=False)
@@ -107,12 +99,8 @@ class BGCM(Method):
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         groups = membership(votes)
-        scale = weight_scale(votes.weights)
-        votes = replace(votes, weights=frozen(votes.weights / scale))
-        scaled = None if known is None else KnownLabels(known.codes, known.pull / scale)
-        graph = Graph.of(votes, groups, scaled, float(self.alpha), bool(self.normalize))
-        solver = self._solver(graph)
-        n_iter, converged = 0, True
+        graph = Graph(votes, groups, known, float(self.alpha), bool(self.normalize))
+        solver, n_iter, converged = self._solver(graph), 0, True
         history: list[float] = []
         if solver == "direct":
             group_proba = graph.solve_directly()
@@ -128,58 +116,49 @@ class BGCM(Method):
                 start, self._tolerance(), self.max_iter
             )
             n_iter = len(history)
+        group_proba = np.maximum(group_proba, 0.0)
         _, _, votes_alone = mean_votes(votes, groups, votes.weights, known)
-        rule = graph.rule(votes, group_proba, votes_alone.fallback, scale)
+        rule = graph.rule(votes, group_proba, votes_alone.fallback)
         proba, unanswered = rule.all_answers(groups, known)
-        live = np.flatnonzero(graph.live)
+        answered = np.where(unanswered[:, None], 0.0, proba)
         return Answer(
             proba,
             unanswered,
             rule,
-            group_table=(groups.order[live], group_proba[live]),
-            weights=votes.weights * scale,
-            objective=scale
-            * graph.objective(np.where(unanswered[:, None], 0.0, proba), group_proba),
+            group_table=(graph.groups.order, group_proba),
+            objective=graph.objective(answered, group_proba),
             n_iter=n_iter,
             converged=converged,
-            history=[scale * value for value in history],
+            history=history,
         )
 
     def _solver(self, graph: Graph) -> str:
+        n_groups = graph.groups.n_groups
         if self.solver == "direct":
-            require_few_groups(int(graph.live.sum()))
+            require_few_groups(n_groups)
         if self.solver != "auto":
             return self.solver
-        return "direct" if np.isfinite(graph.groups.gram_cost) else "cg"
+        return "direct" if n_groups <= MOST_DENSE else "cg"
 
 
-@dataclass(eq=False)
 class Graph:
-    """The edges a_ij v_j between rows and groups, and the labels on either side.
+    """The edges a_ij v_j between rows and groups that a vote reaches, and the labels on either side.
 
-    `weight` is v_j, the weight of a group's edges: that of its model, divided by its size if groups
-    are normalised. `label_pull` is alpha k_j, likewise weighted, and `label` is y_j. Groups that no
-    vote reaches are not `live` and have no weight.
+    By group, `weight` is v_j, the weight of its edges: that of its model, divided by its size if
+    groups are normalised; `label_pull` is alpha k_j, likewise weighted, `label` is y_j, and
+    `diagonal` is Dv + alpha K. By row, `share` is 1 / (Dn + beta H), 0 for rows that are fixed, or
+    have no edge and no label, and `labels` is what known labels give to U, whatever Q is.
     """
 
-    groups: Membership
-    counts: Array
-    weight: Array
-    label_pull: Array
-    label: Array
-    live: Array
-    known: KnownLabels | None
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         votes: Votes,
         groups: Membership,
         known: KnownLabels | None,
         alpha: float,
         normalize: bool,
-    ) -> Graph:
-        """Return the graph of some votes."""
+    ) -> None:
+        self.counts, self.known = votes.counts, known
         weight = votes.weights[votes.models.group_model[groups.order]]
         group_class = votes.models.group_class[groups.order]
         sizes = groups.scatter(votes.counts)
@@ -187,88 +166,60 @@ class Graph:
         labelled = np.zeros(votes.n_rows, dtype=bool) if known is None else known.labelled
         if (live & (group_class < 0)).any():
             live &= reached_groups(groups, votes.counts, live, live & (group_class >= 0), labelled)
-        pull = np.where(live & (group_class >= 0), alpha * weight, 0.0)
-        label = np.zeros((groups.n_groups, votes.n_classes))
-        voting = np.flatnonzero(pull > 0)
-        label[voting, group_class[voting]] = 1
-        edge = np.where(live, weight / np.where(normalize & live, sizes, 1.0), 0.0)
-        return cls(groups, votes.counts, edge, pull, label, live, known)
+        self.live, self.all_groups = np.flatnonzero(live), groups
+        self.groups = groups if live.all() else groups.only(self.live)
+        self.sizes = sizes[live]
+        self.weight = weight[live] / (self.sizes if normalize else 1.0)
+        self.label_pull = np.where(group_class >= 0, alpha * weight, 0.0)[live]
+        self.label = (group_class[live][:, None] == np.arange(votes.n_classes)).astype(np.float64)
+        self.diagonal = self.weight * self.sizes + self.label_pull
 
-    @cached_property
-    def diagonal(self) -> Array:
-        """Return Dv + alpha K, 1 for groups that take no part."""
-        return np.where(
-            self.live, self.weight * self.groups.scatter(self.counts) + self.label_pull, 1.0
-        )
-
-    @cached_property
-    def share(self) -> Array:
-        """Return 1 / (Dn + beta H): 0 for rows that are fixed, or have no edge and no label."""
-        total = self.groups.gather(self.weight)
-        if self.known is not None:
-            total[self.known.labelled] += self.known.pull
-        return np.divide(
-            1.0, total, out=np.zeros_like(total), where=(total > 0) & np.isfinite(total)
-        )
-
-    @cached_property
-    def labels_of_objects(self) -> Array | None:
-        """Return what known labels give to U, whatever Q is."""
-        if self.known is None:
-            return None
-        pull = 1.0 if self.known.fixed else self.known.pull * self.share
-        return np.reshape(pull, (-1, 1)) * self.known.one_hot(self.label.shape[1])
+        self.degree = self.groups.gather(self.weight)
+        total, self.labels = self.degree.copy(), np.zeros((votes.n_rows, votes.n_classes))
+        if known is not None:
+            total[labelled] += known.pull
+            self.labels = known.one_hot(votes.n_classes)
+        solvable = (total > 0) & np.isfinite(total)
+        self.share = np.divide(1.0, total, out=np.zeros_like(total), where=solvable)
+        if known is not None and not known.fixed:
+            self.labels *= known.pull * self.share[:, None]
 
     # ---- one side, given the other ---------------------------------------------------------------
 
     def update_objects(self, group_proba: Array) -> Array:
-        """Return the best U given Q, rows of zeros where a row has no edge."""
-        means = self.share[:, None] * self.groups.gather(self.weight[:, None] * group_proba)
-        return means if self.labels_of_objects is None else means + self.labels_of_objects
+        """The best U given Q, rows of zeros where a row has no edge."""
+        means = self.groups.gather(self.weight[:, None] * group_proba)
+        return self.share[:, None] * means + self.labels
 
     def update_groups(self, object_proba: Array) -> Array:
-        """Return the best Q given U, rows of zeros for groups that take no part."""
-        sums = self.weight[:, None] * self.groups.scatter(self.counts[:, None] * object_proba)
-        return (sums + self.label_pull[:, None] * self.label) / self.diagonal[:, None]
+        """The best Q given U."""
+        return (self._from_objects(object_proba) + self._from_labels()) / self.diagonal[:, None]
+
+    def _from_objects(self, object_proba: Array) -> Array:
+        return self.weight[:, None] * self.groups.scatter(self.counts[:, None] * object_proba)
+
+    def _from_labels(self) -> Array:
+        return self.label_pull[:, None] * self.label
 
     # ---- the system over groups ------------------------------------------------------------------
 
     def right(self) -> Array:
-        """Return the right-hand side: the classes of groups, and the known labels of their members."""
-        right = self.label_pull[:, None] * self.label
-        if self.labels_of_objects is not None:
-            right += self.weight[:, None] * self.groups.scatter(
-                self.counts[:, None] * self.labels_of_objects
-            )
-        return right
+        """The right-hand side: the classes of groups, and the known labels of their members."""
+        return self._from_labels() + self._from_objects(self.labels)
 
     def solve_directly(self) -> Array:
-        """Return Q by a dense Cholesky factorisation over the groups that take part."""
-        live = np.flatnonzero(self.live)
-        (gram,), _ = self.groups.grams([(self.counts, self.share)], 1, live)
-        couplings = self.weight[live, None] * gram[np.ix_(live, live)] * self.weight[live]
-        group_proba = np.zeros_like(self.label)
-        if not len(live):
-            return group_proba
-        right, diagonal = self.right()[live], self.diagonal[live]
-        far = (
-            max(spread_of(diagonal), float(diagonal.max() / max(right.sum(axis=1).max(), 1e-300)))
-            >= FAR_APART
-        )
-        if far and len(live) <= MOST_ELIMINATED:
-            group_proba[live] = solve_by_elimination(np.maximum(couplings, 0.0), right)
-        else:
-            group_proba[live] = linalg.solve(np.diag(diagonal) - couplings, right, assume_a="pos")
-        return np.maximum(group_proba, 0.0)
+        """Q by a dense Cholesky factorisation."""
+        (gram,) = self.all_groups.grams([self.counts * self.share])
+        gram = gram[np.ix_(self.live, self.live)]
+        system = np.diag(self.diagonal) - self.weight[:, None] * gram * self.weight
+        return np.asarray(linalg.solve(system, self.right(), assume_a="pos"))
 
     def solve_by_conjugate_gradients(self, tol: float, max_iter: int) -> tuple[Array, int, bool]:
-        """Return Q, found one class at a time, the most rounds a class took, and whether all converged."""
+        """Q, found one class at a time, the most rounds a class took, and whether all converged."""
 
         def apply(column: Array) -> Array:
-            through_rows = self.groups.gather(self.weight * column)
-            return self.diagonal * column - self.weight * self.groups.scatter(
-                self.counts * self.share * through_rows
-            )
+            means = self.share * self.groups.gather(self.weight * column)
+            return self.diagonal * column - self.weight * self.groups.scatter(self.counts * means)
 
         group_proba, n_iter, converged = np.zeros_like(self.label), 0, True
         for z, right in enumerate(self.right().T):
@@ -276,12 +227,12 @@ class Graph:
                 apply, self.diagonal, right, tol, max_iter
             )
             n_iter, converged = max(n_iter, rounds), converged and done
-        return np.maximum(group_proba, 0.0), n_iter, converged
+        return group_proba, n_iter, converged
 
     def run_loop(
         self, object_proba: Array, tol: float, max_iter: int
     ) -> tuple[Array, list[float], bool]:
-        """Return Q where the published loop stops, the objective after each round, and whether it reached the tolerance."""
+        """Q where the published loop stops, the objective after each round, and whether it reached the tolerance."""
         history: list[float] = []
         group_proba = self.update_groups(object_proba)
         for _ in range(max_iter):
@@ -297,39 +248,26 @@ class Graph:
     # ---- the answer ------------------------------------------------------------------------------
 
     def objective(self, object_proba: Array, group_proba: Array) -> float:
-        """Return f, its squares multiplied out."""
-        of_groups, of_labels = squared_norms(group_proba), squared_norms(group_proba - self.label)
-        sizes = self.groups.scatter(self.counts)
+        """f, its squares multiplied out."""
         crossed = self.groups.scatter(self.counts[:, None] * object_proba)
-        total = float((self.counts * self.groups.gather(self.weight)) @ squared_norms(object_proba))
-        total += float(
-            self.weight @ (sizes * of_groups - 2 * np.einsum("jz,jz->j", crossed, group_proba))
-        )
-        total += float(self.label_pull @ of_labels)
+        between = self.sizes * squared_norms(group_proba)
+        between -= 2 * np.einsum("jz,jz->j", crossed, group_proba)
+        total = (self.counts * self.degree) @ squared_norms(object_proba) + self.weight @ between
+        total += self.label_pull @ squared_norms(group_proba - self.label)
         if self.known is not None and not self.known.fixed:
             apart = squared_norms(object_proba - self.known.one_hot(self.label.shape[1]))
-            total += self.known.pull * float((self.counts * self.known.labelled) @ apart)
-        return max(total, 0.0)
+            total += self.known.pull * ((self.counts * self.known.labelled) @ apart)
+        return max(float(total), 0.0)
 
-    def rule(self, votes: Votes, group_proba: Array, fallback: Array, scale: float) -> GroupRule:
-        """Return how an object's answer follows from its groups; its weights are `scale` times those here."""
-        live = np.flatnonzero(self.live)
-        order = self.groups.order[live]
-        empty = np.setdiff1d(
-            np.flatnonzero(
-                (votes.models.group_class >= 0) & (votes.weights > 0)[votes.models.group_model]
-            ),
-            order,
-        )
-        groups = np.concatenate(
-            [order, empty]
-        )  # an empty group of a classifier is its class, for votes to come
-        weight = scale * np.concatenate(
-            [self.weight[live], votes.weights[votes.models.group_model[empty]]]
-        )
-        proba: Table = group_proba[live]
+    def rule(self, votes: Votes, group_proba: Array, fallback: Array) -> GroupRule:
+        """How an object's answer follows from its groups; an empty group of a classifier is its class, for votes to come."""
+        classes, weights = votes.models.group_class, votes.weights[votes.models.group_model]
+        order = self.groups.order
+        empty = np.setdiff1d(np.flatnonzero((classes >= 0) & (weights > 0)), order)
+        proba: Table = group_proba
         if len(empty):
-            proba = sparse.csr_array(
-                sparse.vstack([proba, one_hot(votes.models.group_class[empty], votes.n_classes)])
-            )
-        return GroupRule((Term(GROUPS, 1.0, groups, weight, proba, by_total=True),), fallback)
+            ones = one_hot(classes[empty], votes.n_classes)
+            proba = sparse.csr_array(sparse.vstack([group_proba, ones]))
+        weight = np.concatenate([self.weight, weights[empty]])
+        term = Term(GROUPS, 1.0, np.concatenate([order, empty]), weight, proba, by_total=True)
+        return GroupRule((term,), fallback)

@@ -10,7 +10,6 @@ from sklearn.base import clone
 from .._checks import InputError
 from .._text import arg
 from ..consensus import Consensus
-from ..kernels import threads
 from ..votes import Votes
 from .base import Method, method_of
 
@@ -21,7 +20,6 @@ def solve(
     method: str | Method = "auto",
     prior: Any = None,
     class_prior: Mapping[Any, float] | None = None,
-    n_jobs: int | None = None,
 ) -> Consensus:
     """Combine votes into one classification, in one call.
 
@@ -40,9 +38,6 @@ def solve(
     class_prior : dict of class -> share
         Shares of the classes that are known otherwise, such as `{"toxic": 0.1}`. The answer gets
         them on average.
-    n_jobs : int or None
-        How many threads the compiled loops of the extra `fast` use on large tables: None is 1, or
-        what joblib's `parallel_config` says; -1 is one per core.
 
     Examples
     --------
@@ -54,10 +49,7 @@ def solve(
     chosen = method_of(method, "method")
     if class_prior is not None:
         chosen = with_class_prior(chosen, class_prior)
-    if n_jobs is None:
-        return chosen.solve(votes, known, prior)
-    with threads(n_jobs):
-        return chosen.solve(votes, known, prior)
+    return chosen.solve(votes, known, prior)
 
 
 def with_class_prior(method: Method, class_prior: Mapping[Any, float]) -> Method:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Array
-from ..kernels import compiled, in_threads
+from ..kernels import compiled
 from .reading import Column, smallest_uint
 
 CHUNK = 1 << 16  # rows packed at a time: small enough to stay in the cache
@@ -98,14 +98,9 @@ def _count(keys: Array, n_cells: int) -> Array:
     loops = compiled(len(keys))
     if loops is None:
         return np.bincount(keys, minlength=n_cells)
-
-    def count(begin: int, end: int) -> Array:
-        counts = np.zeros(n_cells, dtype=np.int64)
-        loops.count(keys, counts, begin, end)
-        return counts
-
-    first, *others = in_threads(count, len(keys))
-    return np.asarray(sum(others, first))
+    counts = np.zeros(n_cells, dtype=np.int64)
+    loops.count(keys, counts)
+    return counts
 
 
 def distinct_entries(entries: sparse.csr_array) -> Column:
@@ -217,19 +212,9 @@ def _pack_table(columns: Sequence[Column], offset: int, dtype: np.dtype[Any]) ->
     if table is None or loops is None:
         return None
     sizes = [column.n_codes for column in columns]
-    n_more = -len(sizes) % loops.SIXTEEN
-    places = np.array(
-        [math.prod(sizes[j + 1 :]) for j in range(len(sizes))] + [0] * n_more, dtype=np.int64
-    )
-    n_safe = (
-        len(table) - math.ceil(n_more * table.itemsize / table.strides[0])
-        if 2 * len(sizes) >= loops.SIXTEEN
-        else 0
-    )
+    places = np.array([math.prod(sizes[j + 1 :]) for j in range(len(sizes))], dtype=np.int64)
     keys, start = np.empty(len(table), dtype=dtype), int(_wrapped(offset, np.dtype(np.int64)))
-    in_threads(
-        lambda begin, end: loops.pack(table, places, start, keys, n_safe, begin, end), len(table)
-    )
+    loops.pack(table, places, start, keys)
     return keys
 
 

@@ -24,20 +24,22 @@ from ..._checks import (
 )
 from ..._text import arg
 from ..._typing import Array
-from ...algebra.linear import normalised, scale_of
+from ...algebra.linear import normalised
 from ...algebra.membership import Membership, membership
 from ...answer.notes import Note
-from ...answer.rule import KnownLabels, Targets, mean_votes, weight_scale
+from ...answer.rule import KnownLabels, Targets, mean_votes
 from ...votes import Votes
 from ...votes.layout import frozen
 from ..base import Answer, Method, method_of, require_few_groups, require_pull, require_votes
 from ..weights import ModelWeights, first_weights, learn_weights
-from .objective import Problem, Setting, Solution
+from .objective import Minimum, Problem, Setting
 from .solvers import block_descent, conjugate_gradients, direct
 
 Solver = Literal["auto", "cg", "direct", "bcd"]
 
 SOLVERS = ("auto", "bcd", "cg", "direct")
+CG_ROUNDS = 12  # of conjugate gradients at the default weights
+FAR_APART = 1e8  # beyond this ratio of weights, double precision has too few digits for the answer
 
 
 @dataclass(eq=False, repr=False)
@@ -124,25 +126,23 @@ class EC3(Method):
         )
         groups = membership(votes)
 
-        def solve(model_weights: Array) -> tuple[Array, tuple[Problem, Solution]]:
-            problem, solution = self._minimise(votes, groups, model_weights, known, targets)
-            return solution.object_proba, (problem, solution)
+        def solve(model_weights: Array) -> tuple[Array, tuple[Problem, Minimum]]:
+            problem, minimum = self._minimise(votes, groups, model_weights, known, targets)
+            return minimum.object_proba, (problem, minimum)
 
-        learned, (problem, solution) = learn_weights(
+        learned, (problem, minimum) = learn_weights(
             self.weights, votes, groups, start, known, self.reweight_rounds, solve
         )
-        _fill_idle_groups(problem, solution)
-        rule = problem.rule(solution.group_proba, solution.companions, in_place=True)
         return Answer(
-            solution.object_proba,
-            solution.unanswered,
-            rule=None if targets is not None and targets.rule is None else rule,
-            group_table=(groups.order, solution.group_proba),
+            minimum.object_proba,
+            problem.unanswered,
+            rule=None if targets is not None and targets.rule is None else problem.rule(minimum),
+            group_table=(groups.order, _of_all_groups(problem, minimum)),
             weights=votes.weights * learned.weights,
-            objective=solution.objective,
-            n_iter=solution.n_iter,
-            converged=solution.converged,
-            history=solution.history,
+            objective=problem.objective(minimum),
+            n_iter=minimum.n_iter,
+            converged=minimum.converged,
+            history=minimum.history,
             notes=(*learned.notes, *other_notes),
             worse_than_chance=learned.worse_than_chance,
         )
@@ -170,13 +170,10 @@ class EC3(Method):
         return f"{name} towards {method_of(self.towards, 'towards')._title(known)}"
 
     def _known_pull(self) -> float:
-        return 2 * self.known_weight * sum(self._scaled()[0])
+        return 2 * self.known_weight * sum(self._setting())
 
-    def _scaled(self) -> tuple[Setting, float]:
-        """Return the weights of the terms, of which only ratios matter, near 1, and what they were divided by."""
-        given = np.array([self.alpha, self.beta, self.gamma, self.delta], dtype=np.float64)
-        scale = scale_of(given)
-        return Setting(*(given / scale).tolist()), scale
+    def _setting(self) -> Setting:
+        return Setting(self.alpha, self.beta, self.gamma, self.delta)
 
     # ---- one minimisation ------------------------------------------------------------------------
 
@@ -187,42 +184,38 @@ class EC3(Method):
         model_weights: Array,
         known: KnownLabels | None,
         targets: Targets | None,
-    ) -> tuple[Problem, Solution]:
-        setting, scale = self._scaled()
+    ) -> tuple[Problem, Minimum]:
         weights = votes.weights * model_weights
-        weights = weights / weight_scale(weights)
-        problem = Problem(votes, groups, weights, setting, bool(self.balanced), known, targets)
+        problem = Problem(
+            votes, groups, weights, self._setting(), bool(self.balanced), known, targets
+        )
         solver = self._solver(problem)
         if solver == "direct":
-            solution = direct(problem)
-            if self.solver == "auto" and _lost_digits(problem, solution):
-                solution = conjugate_gradients(problem, self._tolerance(), self.max_iter)
+            minimum = direct(problem)
         elif solver == "cg":
-            solution = conjugate_gradients(problem, self._tolerance(), self.max_iter)
+            minimum = conjugate_gradients(problem, self._tolerance(), self.max_iter)
         else:
             start = np.random.default_rng(self.random_state).dirichlet(
                 np.ones(votes.n_classes), votes.n_rows
             )
-            solution = block_descent(problem, self._tolerance(), self.max_iter, start)
-        solution.objective *= scale
-        solution.history = [value * scale for value in solution.history]
+            minimum = block_descent(problem, self._tolerance(), self.max_iter, start)
+        proba = np.maximum(minimum.object_proba, 0.0, out=minimum.object_proba)
+        proba[problem.unanswered] = problem.mean_target
         if not problem.is_scaled:  # of which there is a warning
-            solution.object_proba = normalised(solution.object_proba)
-        problem.forget("targets", "group_votes")
-        return problem, solution
+            minimum.object_proba = normalised(proba)
+        return problem, minimum
 
     def _solver(self, problem: Problem) -> str:
-        """Return the solver asked for, or the one that is estimated to be faster."""
-        n_live = int(problem.live.sum())
+        """The solver asked for, or the one that is estimated to be faster."""
+        n_live = len(problem.live)
         if self.solver == "direct":
             require_few_groups(n_live)
         if self.solver != "auto":
             return self.solver
-        # In nanoseconds, as measured: counting pairs of groups and factoring, against about eight
-        # rounds per class.
-        counting, factoring = problem.groups.gram_cost, (2.0 * n_live) ** 3 / 60
-        rounds = 8 * problem.groups.product_cost * (problem.n_classes - 1)
-        return "direct" if counting + factoring < rounds + 1e7 else "cg"
+        # Seconds, as measured: three Gram matrices and a factorisation, against the rounds.
+        factoring = 1e-11 * (2.0 * n_live) ** 3
+        rounds = CG_ROUNDS * 4e-9 * problem.groups.entries.nnz * (problem.n_classes - 1)
+        return "direct" if 3 * problem.all_groups.gram_cost + factoring < rounds + 0.01 else "cg"
 
     def _tolerance(self) -> float:
         return (0.025 if self.solver == "bcd" else 1e-12) if self.tol is None else self.tol
@@ -236,6 +229,11 @@ class EC3(Method):
             if self.gamma == 0 and getattr(self, other) == 0:
                 came = f"0 and 0: nothing would tie {what} to the votes"
                 raise InputError("gamma", f"and {arg(other)} must not both be 0", came=came)
+        weights = [weight for weight in self._setting() if weight > 0]
+        if max(weights) > FAR_APART * min(weights):
+            allowed = f"must be 0 or at least {1 / FAR_APART:g} of the largest of them"
+            came = f"{min(weights):.6g} beside {max(weights):.6g}"
+            raise InputError("alpha, beta, gamma and delta", allowed, came=came)
         require_pull("known_weight", self.known_weight)
         require_bool("balanced", self.balanced)
         require_choice("solver", self.solver, SOLVERS)
@@ -248,24 +246,17 @@ class EC3(Method):
             method_of(self.towards, "towards", ("votes",))._check()
 
 
-def _lost_digits(problem: Problem, solution: Solution) -> bool:
-    """Return whether a solution is no distribution though K^c is scaled: weights were too far apart to solve for it directly."""
-    return (
-        problem.is_scaled
-        and not problem.rule(solution.group_proba, solution.companions).keeps_digits()
-    )
-
-
-def _fill_idle_groups(problem: Problem, solution: Solution) -> None:
-    """Give groups that nothing pulls (no weight, or no vote and alpha = 0) the mean of their members as F^g."""
-    np.maximum(solution.group_proba, 0.0, out=solution.group_proba)
-    idle = np.flatnonzero(~problem.live | (solution.group_proba.sum(axis=1) < 0.5))
+def _of_all_groups(problem: Problem, minimum: Minimum) -> Array:
+    """F^g of all groups: the mean of its members for a group that takes no part, or that nothing pulls."""
+    group_proba = np.zeros((problem.all_groups.n_groups, problem.n_classes))
+    group_proba[problem.live] = np.maximum(minimum.group_proba, 0.0)
+    idle = np.flatnonzero(group_proba.sum(axis=1) < 0.5)
     if len(idle):
-        members = np.hstack(
-            [problem.counts[:, None], problem.counts[:, None] * solution.object_proba]
+        counts = problem.counts[:, None]
+        sums = problem.all_groups.only(idle).scatter(
+            np.hstack([counts, counts * minimum.object_proba])
         )
-        sums = problem.groups.scatter(members)[idle]
         empty = sums[:, :1] <= 0
-        solution.group_proba[idle] = np.where(
-            empty, problem.mean_target, sums[:, 1:] / np.where(empty, 1.0, sums[:, :1])
-        )
+        means = sums[:, 1:] / np.where(empty, 1.0, sums[:, :1])
+        group_proba[idle] = np.where(empty, problem.mean_target, means)
+    return group_proba
