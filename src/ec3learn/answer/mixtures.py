@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -89,7 +89,6 @@ class SubtypeRule(SumRule):
     hard_votes: bool = False
 
     unit: ClassVar[str] = "log evidence"
-    kind: ClassVar[str] = "subtypes"
 
     def finish(self, sums: Array, n_votes: Array, prior: Prior | None) -> Array:
         """Return the posterior."""
@@ -153,8 +152,6 @@ class PrecisionRule(SumRule):
         None  # of a row's own prior, which is one voter more; one number per class
     )
 
-    kind: ClassVar[str] = "precision"
-
     def finish(self, sums: Array, n_votes: Array, prior: Prior | None) -> Array:
         """Return the normalised means."""
         return normalised(np.maximum(self.means(sums, prior), 1e-12))
@@ -205,7 +202,6 @@ class LogPoolRule(SumRule):
     voter_weights: Array
 
     unit: ClassVar[str] = "log evidence"
-    kind: ClassVar[str] = "log pool"
 
     def finish(self, sums: Array, n_votes: Array, prior: Prior | None) -> Array:
         """Return the pooled answer."""
@@ -227,11 +223,6 @@ class LogPoolRule(SumRule):
             found[NOBODY, OWN] = row.prior.evidence[0]
         return {key: part - part.mean() for key, part in found.items()}
 
-    def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the rule as plain facts and arrays, without the table: it is the identity, and large in a crowd."""
-        facts, arrays = super().stored()
-        return facts, {name: array for name, array in arrays.items() if name != "table"}
-
 
 @dataclass(frozen=True, eq=False)
 class PanelRule(Rule):
@@ -241,7 +232,6 @@ class PanelRule(Rule):
     fallback: Array
     shares: Array | None = None  # what each member counts; None: all alike
 
-    kind: ClassVar[str] = "panel"
     unit: ClassVar[str] = "change of probability"
 
     @property
@@ -261,16 +251,6 @@ class PanelRule(Rule):
         """Return by how much each base model moves the answer."""
         return moves_of_each(self, row)
 
-    def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the rule as plain facts and arrays."""
-        facts, arrays = super().stored()
-        facts["members"] = []
-        for place, (name, rule) in enumerate(self.members):
-            inner, more = rule.stored()
-            facts["members"].append({"name": name, "rule": inner})
-            arrays |= {f"member{place}_{own}": array for own, array in more.items()}
-        return facts, arrays
-
 
 @dataclass(frozen=True, eq=False)
 class RegressionRule(Rule):
@@ -283,7 +263,6 @@ class RegressionRule(Rule):
     groups: Array
     table: Array  # one row per group
 
-    kind: ClassVar[str] = "regression"
     unit: ClassVar[str] = "change of probability"
 
     @property
@@ -317,12 +296,6 @@ class RegressionRule(Rule):
     def parts(self, row: Row) -> Contributions:
         """Return by how much each base model moves the answer."""
         return moves_of_each(self, row)
-
-    def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the rule as plain facts and arrays."""
-        facts, arrays = super().stored()
-        facts["base"], inner = self.base.stored()
-        return facts, arrays | {f"base_{name}": array for name, array in inner.items()}
 
 
 def moves_of_each(rule: Rule, row: Row) -> Contributions:

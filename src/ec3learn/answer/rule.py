@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -64,15 +64,6 @@ class Term:
         return self.group_weight[places, None] * (
             proba.toarray() if sparse.issparse(proba) else proba
         )
-
-    @property
-    def arrays(self) -> dict[str, Array]:
-        """Return its arrays by the names they have in a file."""
-        own = {"groups": self.groups, "weight": self.group_weight}
-        if not sparse.issparse(self.group_proba):
-            return own | {"proba": self.group_proba}
-        proba = self.group_proba
-        return own | {"starts": proba.indptr, "classes": proba.indices, "shares": proba.data}
 
     def table_for(self, groups: Membership, dense: bool) -> Table:
         """Return the weight and the weighted distribution of each group, sparse only if the distributions are."""
@@ -160,7 +151,6 @@ class Row:
 class Rule(ABC):
     """How an object's answer follows from its groups: for the objects that were solved, and for new ones."""
 
-    kind: ClassVar[str]  # its name in a file
     unit: ClassVar[str] = "probability"  # what contributions are measured in
     fallback: Array  # the answer for an object that no group reaches
     hard_votes: bool = False  # whether a soft vote counts for its most probable class only
@@ -178,17 +168,6 @@ class Rule(ABC):
         if row.known is not None and row.known.fixed and row.known.labelled[0]:
             return {(NOBODY, KNOWN): row.known.one_hot(len(self.fallback))[0]}
         return self.parts(row)
-
-    def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the rule as plain facts and arrays, from which `restored_rule` makes it again: its fields, by name."""
-        facts: dict[str, Any] = {"combine": self.kind}
-        arrays: dict[str, Array] = {}
-        for name, value in vars(self).items():
-            if isinstance(value, np.ndarray):
-                arrays[name] = value
-            elif isinstance(value, (int, float)):
-                facts[name] = value
-        return facts, arrays
 
     @property
     def asked(self) -> tuple[Rule, ...]:
@@ -254,8 +233,6 @@ class GroupRule(Rule):
     hard_votes: bool = False
     # How hard the answers of another method pull in place of the votes, and that method's rule.
     towards: tuple[float, Rule | None] | None = None
-
-    kind: ClassVar[str] = "probability"
 
     @property
     def asked(self) -> tuple[Rule, ...]:
@@ -375,21 +352,6 @@ class GroupRule(Rule):
             elif share > 0:
                 found[NOBODY, pull.name] = share * pull.mean[0]
         return found
-
-    def stored(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the rule as plain facts and arrays."""
-        facts, arrays = super().stored()
-        facts["terms"] = [
-            {"name": term.name, "pull": float(term.pull), "by_total": term.by_total}
-            for term in self.terms
-        ]
-        for t, term in enumerate(self.terms):
-            arrays |= {f"term{t}_{name}": array for name, array in term.arrays.items()}
-        if self.towards is not None and self.towards[1] is not None:
-            inner, more = self.towards[1].stored()
-            facts["towards"] = {"pull": float(self.towards[0]), "rule": inner}
-            arrays |= {f"towards_{name}": array for name, array in more.items()}
-        return facts, arrays
 
 
 def mean_votes(

@@ -24,7 +24,7 @@ from ..report.page import write_report
 from ..votes import Votes
 from ..votes.labels import Label, plain
 from ..votes.layout import frozen
-from .file import damaged, read_archive, restored, stored, write_archive
+from .file import read, write
 
 
 class Consensus:
@@ -275,16 +275,12 @@ class Consensus:
         ...     Consensus.load(f"{folder}/mails.ec3").labels()
         array(['a', 'b'], dtype=object)
         """
-        write_archive(path, *stored(self.solution, self.notes, objects), overwrite)
+        write(path, self.solution, self.notes, objects, overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Consensus:
-        """Load a consensus that `save` wrote; what `save` would not have written is refused, whoever signed it."""
-        facts, arrays = read_archive(path)
-        try:
-            return cls(Solution(**restored(facts, arrays)))
-        except Exception as error:
-            raise damaged(path, error) from None
+        """Load a consensus that `save` wrote."""
+        return cls(read(path))
 
     def report(
         self,
