@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from .._checks import InputError
+from .._checks import InputError, InputTypeError
 from .._text import arg, listed
 from .._typing import Array
 from ..algebra.membership import entries, membership_of
 from ..votes import Prior, Votes, as_class_votes, hardened, n_alike
 from ..votes.labels import kind_of
-from .solution import Solution
+from ..votes.layout import frozen
+from .solution import Solution, unanswered_notes
 
 
 class ExtendWarning(UserWarning):
@@ -39,13 +41,41 @@ def require_rule(
         )
 
 
-def extended_answers(outcome: Solution, votes: Votes) -> tuple[Array, Array]:
-    """Return the class probabilities of each distinct row of new votes, and which rows no vote reaches."""
+def extended(outcome: Solution, votes: Votes, prior: Any = None) -> Solution:
+    """The answer for new objects, by the rule of a solution."""
+    if not isinstance(votes, Votes):
+        raise InputTypeError(
+            "votes",
+            "must be a Votes",
+            came=type(votes).__name__,
+            remedy="Make one with Votes.from_labels.",
+        )
+    require_rule(outcome)
+    votes = votes if prior is None else votes.with_prior(prior)
+    votes = readable_votes(outcome, trusted_as_before(outcome, votes))
     assert outcome.rule is not None
     groups = membership_of(
         aligned_entries(outcome, votes), hard_entries(outcome, votes), votes.prior
     )
-    return outcome.rule.all_answers(groups)
+    proba, unanswered = outcome.rule.all_answers(groups)
+    return Solution(
+        classes=outcome.classes,
+        models=outcome.models,
+        weights=outcome.weights,
+        settings=outcome.settings,
+        made_by=outcome.made_by,
+        rule=outcome.rule,
+        group_table=outcome.group_means,
+        votes=votes,
+        solved_proba=frozen(proba),
+        index=votes.index,
+        object_ids=votes.object_ids,
+        unanswered_rows=frozen(unanswered),
+        notes=unanswered_notes(unanswered, votes, outcome.lacking),
+        lacking=outcome.lacking,
+        trust=outcome.trust,
+        stored_mass=outcome.tie_mass,
+    )
 
 
 def readable_votes(outcome: Solution, votes: Votes) -> Votes:
@@ -154,5 +184,5 @@ def _warn_unseen(outcome: Solution, votes: Votes, matrix: sparse.csr_array, targ
         parts.append(f"{who} has never seen the class or cluster: {named}")
     missing = "1 vote is" if sum(lost) == 1 else f"{sum(lost):,} votes are"
     warnings.warn(
-        f"{missing} treated as missing because {', and '.join(parts)}.", ExtendWarning, stacklevel=5
+        f"{missing} treated as missing because {', and '.join(parts)}.", ExtendWarning, stacklevel=6
     )

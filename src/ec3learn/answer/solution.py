@@ -1,21 +1,20 @@
-"""Solution: the class probabilities that a method found, where they came from, and what follows from them directly.
+"""Solution: what a method found for a table of votes, and what follows from it directly.
 
 Objects with the same votes and clusters have the same answer, so everything is kept once per
-distinct row; `expand` repeats it per object. `Consensus`, which users hold, is an outcome that can
-also be judged, extended, saved and shown.
+distinct row; `expand` repeats it per object. `Consensus`, which users hold, has a solution.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import softmax
 
-from .._checks import InputError, InputTypeError, require_choice
+from .._checks import InputError, InputTypeError
 from .._table import Table
 from .._text import count, listed
 from .._typing import Array
@@ -28,22 +27,37 @@ from ..votes.layout import frozen
 from .notes import UNANSWERED, Note
 from .rule import KnownLabels, Rule
 
+TIE = 1e-9  # probabilities that differ by less are equal
 NOT_REACHED = "no vote, not even through others in the same groups, and got the mean vote of all"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Details:
-    """What a method finds besides class probabilities, and how it got there."""
+    """What a method finds besides class probabilities, and how it got there.
 
-    group_table: tuple[Array, Array] | None = (
-        None  # numbers of groups and their distributions; None: the means of their members
-    )
+    Without a `group_table`, of numbers of groups and their distributions, these are the means of
+    their members.
+    """
+
+    group_table: tuple[Array, Array] | None = None
     objective: float | None = None
     n_iter: int = 0
     converged: bool = True
-    history: Sequence[float] = field(default_factory=list)
+    history: Sequence[float] = ()
     worse_than_chance: tuple[str, ...] = ()
     lacking: str = NOT_REACHED  # what unanswered objects lack, and what they got instead
+
+
+@dataclass(frozen=True, eq=False)
+class Answer(Details):
+    """What a method returns: class probabilities by row, which rows no vote reaches, and how it went."""
+
+    proba: Array
+    unanswered: Array
+    rule: Rule | None = None  # how new objects are answered
+    _: KW_ONLY
+    weights: Array | None = None  # None: those of the votes
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,82 +79,50 @@ class Solution(Details):
     unanswered_rows: Array | None = None
     notes: tuple[Note, ...] = ()  # those of the method
     trust: Trust | None = None  # how far class probabilities from elsewhere are trusted
-    stored_mass: Array | None = (
-        None  # the mass of the classes that breaks ties, where it is that of another table
-    )
-    stored_voters: Table | None = (
-        None  # the table of voters, where there are no votes to make it from
-    )
+    stored_mass: Array | None = None  # breaks ties, where it is the mass of another table
+    stored_voters: Table | None = None  # where there are no votes to make it from
     stored_total: float | None = None  # how many objects its shares are of, where that is known
 
     def __post_init__(self) -> None:
-        """Refuse answers that are no distributions: an outcome that exists is valid.
-
-        Rounding may leave -1e-17 for 0, and small weights of a method magnify it: sums that are
-        nearly 1 are made so.
-        """
+        """Refuse answers that are no distributions: a solution that exists is valid."""
         if self.solved_proba is None:
             return
-        least, error = _extremes(self.solved_proba)
+        least = self.solved_proba.min(initial=0.0)
+        error = np.abs(self.solved_proba.sum(axis=1) - 1).max(initial=0.0)
         if not (least >= -1e-9 and error <= 1e-6):  # NaN is neither
             raise no_distribution()
         if least < 0 or error > 1e-9:
-            object.__setattr__(
-                self, "solved_proba", frozen(normalised(np.maximum(self.solved_proba, 0.0)))
-            )
+            proba = normalised(np.maximum(self.solved_proba, 0.0))
+            object.__setattr__(self, "solved_proba", frozen(proba))
 
     @property
     def solution(self) -> Solution:
         """The solution itself, as a `Consensus` has it."""
         return self
 
-    # ---- the answer, by object -------------------------------------------------------------------
+    # ---- by object -------------------------------------------------------------------------------
+
+    def expand(self, per_row: Array) -> Array:
+        """For each object what there is for each distinct row."""
+        return per_row if self.index is None else expand_rows(per_row, self.index)
 
     @cached_property
     def proba(self) -> Array:
-        """Return the class probabilities, objects x classes."""
+        """The class probabilities, objects x classes."""
         return frozen(self.expand(self.row_proba))
-
-    def labels(self, rule: Literal["argmax", "mass"] = "argmax") -> Array:
-        """One class per object, named as in the votes; for the rules see `Consensus.labels`."""
-        require_choice("rule", rule, ("argmax", "mass"))
-        if rule == "argmax":
-            return self.expand(self.classes[self.row_classes])
-        return self.expand(self.classes[mass_classes(self.row_proba, self.row_counts, self.mass)])
-
-    @property
-    def confidence(self) -> Array:
-        """Return the highest class probability of each object."""
-        return self.expand(self.row_proba.max(axis=1))
-
-    @property
-    def margin(self) -> Array:
-        """Return by how much the most probable class of each object leads the next."""
-        return self.expand(self.row_margin)
-
-    @property
-    def unanswered(self) -> Array:
-        """Return which objects no vote reaches, not even through others: they have the mean vote of all."""
-        nothing = (
-            np.zeros(len(self.row_proba), dtype=bool)
-            if self.unanswered_rows is None
-            else self.unanswered_rows
-        )
-        return self.expand(nothing)
 
     @property
     def n_objects(self) -> int:
-        """Return how many objects there are; 0 where they were not kept."""
-        if self.index is not None:
-            return len(self.index)
-        return 0 if self.solved_proba is None else len(self.solved_proba)
+        """How many objects there are; 0 where they were not kept."""
+        rows = self.solved_proba if self.index is None else self.index
+        return 0 if rows is None else len(rows)
 
     def name_of(self, i: int) -> Label:
-        """Return what an object is called: its name where it has one, else its number."""
+        """What an object is called: its name where it has one, else its number."""
         return i if self.object_ids is None else plain(self.object_ids[i])
 
     def position_of(self, i: Any) -> int:
-        """Return the number of an object by its name, or by its number where objects have no names."""
+        """The number of an object by its name, or by its number where objects have no names."""
         if self.object_ids is not None:
             same_kind = kind_of(i) == kind_of(self.object_ids[0])
             found = np.flatnonzero(self.object_ids == i) if same_kind else np.empty(0, dtype=int)
@@ -162,12 +144,12 @@ class Solution(Details):
 
     @property
     def has_objects(self) -> bool:
-        """Return whether there are answers for objects; a consensus loaded from a file may hold none."""
+        """Whether there are answers for objects; a consensus loaded from a file may hold none."""
         return self.solved_proba is not None
 
     @property
     def row_proba(self) -> Array:
-        """Return the class probabilities of each distinct row."""
+        """The class probabilities of each distinct row."""
         if self.solved_proba is None:
             raise InputError(
                 "",
@@ -176,13 +158,9 @@ class Solution(Details):
             )
         return self.solved_proba
 
-    def expand(self, per_row: Array) -> Array:
-        """Return for each object what is given for each distinct row."""
-        return per_row if self.index is None else expand_rows(per_row, self.index)
-
     @cached_property
     def row_counts(self) -> Array:
-        """Return how often each distinct row counts: the sum of its objects' weights."""
+        """How often each distinct row counts: the sum of its objects' weights."""
         if self.votes is not None:
             return self.votes.counts
         assert self.solved_counts is not None
@@ -190,19 +168,17 @@ class Solution(Details):
 
     @cached_property
     def mass(self) -> Array:
-        """Return the sum of the probabilities of each class over all objects."""
+        """The sum of the probabilities of each class over all objects."""
         return self.row_counts @ self.row_proba
 
     @cached_property
     def row_classes(self) -> Array:
-        """Return the number of each distinct row's class: the most probable, ties broken by mass."""
-        return top_classes(
-            self.row_proba, self.mass if self.stored_mass is None else self.stored_mass
-        )
+        """The number of each distinct row's class: the most probable, ties broken by mass."""
+        return top_classes(self.row_proba, np.asarray(self.tie_mass))
 
     @cached_property
     def row_margin(self) -> Array:
-        """Return by how much the most probable class of each distinct row leads the next."""
+        """By how much the most probable class of each distinct row leads the next."""
         if self.row_proba.shape[1] == 1:
             return np.ones(len(self.row_proba))
         two = np.partition(self.row_proba, -2, axis=1)[:, -2:]
@@ -210,16 +186,16 @@ class Solution(Details):
 
     @property
     def tie_mass(self) -> Array | None:
-        """Return the mass of the classes that breaks ties, here and for new objects; None where it was not kept."""
-        return (
-            self.stored_mass if self.stored_mass is not None or not self.has_objects else self.mass
-        )
+        """The mass of the classes that breaks ties, here and for new objects; None where it was not kept."""
+        if self.stored_mass is not None or not self.has_objects:
+            return self.stored_mass
+        return self.mass
 
     # ---- groups ----------------------------------------------------------------------------------
 
     @cached_property
     def group_proba(self) -> Array:
-        """Return the class distribution of each group, groups x classes; groups without members have the mean vote of all."""
+        """The class distribution of each group, groups x classes; groups without members have the mean vote of all."""
         order, table = self.group_means
         nobody = normalised(table.sum(axis=0)) if self.rule is None else self.rule.fallback
         out = np.tile(nobody, (int(self.group_offsets[-1]), 1))
@@ -228,7 +204,7 @@ class Solution(Details):
 
     @cached_property
     def group_means(self) -> tuple[Array, Array]:
-        """Return the numbers of the groups that have members, and their class distributions."""
+        """The numbers of the groups that have members, and their class distributions."""
         if self.group_table is not None:
             return self.group_table
         votes = self.require_votes("group_proba")
@@ -238,19 +214,14 @@ class Solution(Details):
         return groups.order[some], normalised(sums[some])
 
     @property
-    def groups(self) -> list[tuple[str, Label]]:
-        """Return the groups, (base model, class or cluster), in the order of `group_proba`."""
-        return [(model.name, plain(label)) for model in self.models for label in model.labels]
-
-    @property
     def group_offsets(self) -> Array:
-        """Return the number of each base model's first group, and the number of all groups at the end."""
+        """The number of each base model's first group, and the number of all groups at the end."""
         return Models(self.models).offsets
 
     # ---- in words --------------------------------------------------------------------------------
 
     def require_votes(self, what: str) -> Votes:
-        """Return the votes; refuse where a file did not keep them."""
+        """The votes; refuse where a file did not keep them."""
         if self.votes is None:
             raise InputError(
                 "",
@@ -260,19 +231,19 @@ class Solution(Details):
 
     @cached_property
     def voter_noun(self) -> str:
-        """Return what the voters are called: judges, annotators or classifiers."""
+        """What the voters are called: judges, annotators or classifiers."""
         if self.votes is not None:
             return voter_noun(self.models, self.votes.stores.sparse is not None)
         is_crowd = self.stored_voters is not None and "annotator" in self.stored_voters["kind"]
         return voter_noun(self.models, is_crowd)
 
     def called(self, kind: str) -> str:
-        """Return what a base model of this kind is called."""
+        """What a base model of this kind is called."""
         return {"classifier": self.voter_noun, "grader": "judge"}.get(kind, kind)
 
     @property
     def description(self) -> str:
-        """Return one line: the method, what it combined, and how sure it is on average."""
+        """One line: the method, what it combined, and how sure it is on average."""
         n_voters = sum(model.is_voter for model in self.models)
         n_clusterings = len(self.models) - n_voters
         made_of = count(n_voters, self.voter_noun)
@@ -317,7 +288,7 @@ def solution_of(value: Solved, argument: str = "consensus") -> Solution:
 
 
 def no_distribution() -> InputError:
-    """Return the error for an answer that is no distribution over the classes."""
+    """The error for an answer that is no distribution over the classes."""
     return InputError(
         "weights",
         phrase="The answer is no distribution over the classes, since numbers in it overflowed or lost their digits",
@@ -325,26 +296,10 @@ def no_distribution() -> InputError:
     )
 
 
-def are_distributions(table: Array, within: float = 1e-9) -> bool:
-    """Return whether all rows are finite, >= 0 and sum to 1."""
-    least, error = _extremes(table)
-    return least >= 0 and error <= within
-
-
-def _extremes(table: Array) -> tuple[float, float]:
-    """Return the least number of a table, and by how much the sum of a row differs from 1 at most; either may be NaN."""
-    least, error, ones = 0.0, 0.0, np.ones(table.shape[1])
-    with np.errstate(invalid="ignore", over="ignore"):
-        for rows in chunks(len(table), CHUNK // 8):
-            least = np.minimum(least, table[rows].min(initial=0.0))
-            error = np.maximum(error, np.abs(table[rows] @ ones - 1).max(initial=0.0))
-    return float(least), float(error)
-
-
 def unanswered_notes(
     unanswered: Array, votes: Votes, lacking: str = NOT_REACHED
 ) -> tuple[Note, ...]:
-    """Return a note that counts the objects that no vote reaches, if there are any."""
+    """A note that counts the objects that no vote reaches, if there are any."""
     n_unanswered = int(n_alike(votes)[unanswered].sum())
     if not n_unanswered:
         return ()
@@ -355,37 +310,24 @@ def unanswered_notes(
 # ---- labels from class probabilities -------------------------------------------------------------
 
 
-def top_classes(proba: Array, mass: Array, tol: float = 1e-9) -> Array:
-    """Return each row's class with the highest probability.
-
-    Classes within `tol` of the highest are tied: the one with the larger mass overall wins, then
-    the first of `classes`.
-    """
-    preference, best = class_preference(mass, tol), np.empty(len(proba), dtype=np.int64)
+def top_classes(proba: Array, mass: Array) -> Array:
+    """Each row's class with the highest probability; of tied ones the one with the largest mass."""
+    preference, best = class_preference(mass), np.empty(len(proba), dtype=np.int64)
     for rows in chunks(len(proba), max(1, 8 * CHUNK // proba.shape[1])):
-        by_class = np.ascontiguousarray(
-            proba[rows].T
-        )  # few long rows are quicker than many short ones
-        best[rows] = preference[highest_classes(by_class, tol)[preference].argmax(axis=0)]
+        by_class = np.ascontiguousarray(proba[rows].T)  # class-major for speed
+        highest = by_class >= by_class.max(axis=0) - TIE
+        best[rows] = preference[highest[preference].argmax(axis=0)]
     return best
 
 
-def highest_classes(by_class: Array, tol: float = 1e-9) -> Array:
-    """Return which classes have the highest probability, classes x rows; several where they are tied, whichever comes first."""
-    return np.asarray(by_class >= by_class.max(axis=0) - tol)
-
-
-def class_preference(mass: Array, tol: float = 1e-9) -> Array:
-    """Return the classes by falling mass; masses that differ by rounding only keep the order of the classes."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        shares = np.nan_to_num(
-            mass / max(float(mass.sum()), 1e-300)
-        ).tolist()  # sums of extreme weights overflow
-    return np.array(sorted(range(len(shares)), key=lambda z: (-round(shares[z] / tol), z)))
+def class_preference(mass: Array) -> Array:
+    """The classes by falling mass; equal ones, up to rounding, keep their order."""
+    shares = mass / max(float(mass.sum()), 1e-300)
+    return np.argsort(-np.round(shares / TIE), kind="stable")
 
 
 def mass_classes(proba: Array, counts: Array, mass: Sequence[float] | Array) -> Array:
-    """Return classes whose shares match the mass, and among such labellings (nearly) one with the highest probability.
+    """Classes whose shares match the mass, and among such labellings (nearly) one with the highest probability.
 
     Row i gets argmax_z (proba_iz + b_z). The offsets b minimise the convex function sum_i max_z
     (proba_iz + b_z) - mass b, whose gradient is the difference between the shares and the mass. Its

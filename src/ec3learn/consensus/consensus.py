@@ -12,18 +12,17 @@ from typing import Any, Literal
 import numpy as np
 
 from .. import diagnosis
-from .._checks import InputError, InputTypeError
+from .._checks import InputError, require_choice
 from .._table import Table
 from .._typing import Array
 from ..algebra.linear import normalised
-from ..answer.extension import extended_answers, readable_votes, require_rule, trusted_as_before
+from ..answer.extension import extended
 from ..answer.notes import Note
-from ..answer.solution import Solution, unanswered_notes
+from ..answer.solution import Solution, mass_classes
 from ..diagnosis.summary import Summary, notes_of
 from ..report.page import write_report
 from ..votes import Votes
 from ..votes.labels import Label, plain
-from ..votes.layout import frozen
 from .file import read, write
 
 
@@ -68,17 +67,21 @@ class Consensus:
     @property
     def confidence(self) -> Array:
         """The highest class probability of each object."""
-        return self.solution.confidence
+        return self.solution.expand(self.solution.row_proba.max(axis=1))
 
     @property
     def margin(self) -> Array:
         """By how much the most probable class of each object leads the next."""
-        return self.solution.margin
+        return self.solution.expand(self.solution.row_margin)
 
     @property
     def unanswered(self) -> Array:
         """Which objects no vote reaches, not even through others: they have the mean vote of all."""
-        return self.solution.unanswered
+        solution = self.solution
+        nothing = np.zeros(len(solution.row_proba), dtype=bool)
+        return solution.expand(
+            nothing if solution.unanswered_rows is None else solution.unanswered_rows
+        )
 
     @property
     def weights(self) -> Array:
@@ -88,7 +91,9 @@ class Consensus:
     @property
     def groups(self) -> list[tuple[str, Label]]:
         """The groups, (base model, class or cluster), in the order of `group_proba`."""
-        return self.solution.groups
+        return [
+            (model.name, plain(label)) for model in self.solution.models for label in model.labels
+        ]
 
     @property
     def group_proba(self) -> Array:
@@ -116,7 +121,14 @@ class Consensus:
         >>> consensus.labels(), consensus.labels(rule="mass")
         (array([0, 0, 0, 0]), array([1, 0, 0, 0]))
         """
-        return self.solution.labels(rule)
+        require_choice("rule", rule, ("argmax", "mass"))
+        solution = self.solution
+        codes = (
+            solution.row_classes
+            if rule == "argmax"
+            else mass_classes(solution.row_proba, solution.row_counts, solution.mass)
+        )
+        return solution.expand(solution.classes[codes])
 
     @cached_property
     def notes(self) -> tuple[Note, ...]:
@@ -216,39 +228,7 @@ class Consensus:
         >>> consensus.extend(Votes.from_labels({"svm": ["b"], "knn": [None]}, {"kmeans": [1]})).labels()
         array(['b'], dtype=object)
         """
-        if not isinstance(votes, Votes):
-            raise InputTypeError(
-                "votes",
-                "must be a Votes",
-                came=type(votes).__name__,
-                remedy="Make one with Votes.from_labels.",
-            )
-        solution = self.solution
-        require_rule(solution)
-        votes = readable_votes(
-            solution,
-            trusted_as_before(solution, votes if prior is None else votes.with_prior(prior)),
-        )
-        proba, unanswered = extended_answers(solution, votes)
-        extended = Solution(
-            classes=solution.classes,
-            models=solution.models,
-            weights=solution.weights,
-            settings=solution.settings,
-            made_by=solution.made_by,
-            rule=solution.rule,
-            group_table=solution.group_means,
-            votes=votes,
-            solved_proba=frozen(proba),
-            index=votes.index,
-            object_ids=votes.object_ids,
-            unanswered_rows=frozen(unanswered),
-            notes=unanswered_notes(unanswered, votes, solution.lacking),
-            lacking=solution.lacking,
-            trust=solution.trust,
-            stored_mass=solution.tie_mass,
-        )
-        return Consensus(extended)
+        return Consensus(extended(self.solution, votes, prior))
 
     def save(
         self, path: str | os.PathLike[str], *, objects: bool = False, overwrite: bool = False

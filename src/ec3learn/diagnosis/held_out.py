@@ -121,8 +121,7 @@ def held_out(outcome: Solved, method: Solver) -> HeldOut | None:
     >>> from ec3learn import EC3, Votes
     >>> votes = Votes.from_labels({"a": [0, 1] * 20, "b": [0, 1] * 20, "c": [1] * 40})
     >>> print(held_out(EC3().solve(votes, known=[0, 1] * 10 + [None] * 20), EC3()))
-    Cross-validated on 20 known labels: 100.0 % correct (95 % interval 83.9 % to 100.0 %), 100.0 %
-    by majority vote
+    Cross-validated on 20 known labels: 100.0 % correct (95 % interval 83.9 % to 100.0 %), 100.0 % by majority vote
     """
     outcome = solution_of(outcome)
     if outcome.known is None:
@@ -148,7 +147,7 @@ def held_out(outcome: Solved, method: Solver) -> HeldOut | None:
     for hidden, answer in held_out_answers(method, votes, codes, fold_of):
         right[hidden] = answer.expand(answer.row_classes)[hidden] == codes[hidden]
         sure[hidden], of_true[hidden] = (
-            answer.confidence[hidden],
+            answer.proba[hidden].max(axis=1),
             answer.proba[hidden, codes[hidden]],
         )
     theirs = None if is_majority(outcome) else majority(outcome)

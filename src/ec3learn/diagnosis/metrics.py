@@ -143,7 +143,7 @@ def majority(outcome: Solved) -> Majority | None:
     --------
     >>> from ec3learn import EC3, Votes
     >>> consensus = EC3().solve(Votes.from_labels({"a": [0, 1, 1], "b": [0, 1, 0], "c": [1, 1, 0]}))
-    >>> consensus.expand(majority(consensus).classes)
+    >>> consensus.solution.expand(majority(consensus).classes)
     array([0, 1, 0])
     """
     outcome = solution_of(outcome)

@@ -6,7 +6,7 @@ import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -29,7 +29,8 @@ from ..answer.notes import (
     REPEATS,
     Note,
 )
-from ..answer.rule import KnownLabels, Rule, mean_votes
+from ..answer.rule import KnownLabels, mean_votes
+from ..answer.solution import Answer as Answer
 from ..answer.solution import Details, Solution, no_distribution, unanswered_notes
 from ..consensus import Consensus
 from ..votes import (
@@ -48,18 +49,6 @@ from ..votes.layout import frozen
 from .weights import weighted_rule
 
 MOST_DIRECT_GROUPS = 10_000  # of which a dense matrix fits into memory
-
-
-@dataclass(frozen=True, eq=False)
-class Answer(Details):
-    """What a method found: class probabilities by row, which rows no vote reaches, and how it went."""
-
-    proba: Array
-    unanswered: Array
-    rule: Rule | None = None  # how new objects are answered
-    _: KW_ONLY
-    weights: Array | None = None  # None: those of the votes
-    notes: tuple[Note, ...] = ()
 
 
 class Method(BaseEstimator):  # type: ignore[misc]
