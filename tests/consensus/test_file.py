@@ -145,7 +145,7 @@ def test_a_flipped_byte_is_found_or_changes_nothing(saved, w8):
         ("solution.rule.fallback", np.ones(7), "fallback is not what ec3learn writes"),
         ("solution.weights", np.array([[1.0]]), "weights is not what ec3learn writes"),
         ("solution.weights", np.array([np.nan] * 4), "solution.weights is not what"),
-        ("solution.rule.terms.0.groups", np.array([-1]), "group_weight is not what"),
+        ("solution.rule.terms.0.group_weight", np.ones(1), "group_weight is not what"),
     ],
 )
 def test_an_array_of_another_shape_or_that_is_not_finite_is_refused(saved, name, array, reason):
@@ -158,7 +158,8 @@ def test_an_array_of_another_shape_or_that_is_not_finite_is_refused(saved, name,
 
 def test_groups_that_are_not_there_are_refused(saved):
     def change(contents):
-        name = "solution.rule.terms.0.groups.npy"
+        term = json.loads(contents["facts.json"])["solution"]["rule"]["terms"][0]
+        name = f"{term['groups']['name']}.npy"
         contents[name] = npy(np.load(io.BytesIO(contents[name])) + 1)
 
     rewritten(saved, change)
